@@ -116,6 +116,7 @@ func follow(t require.TestingT, o redemption.Order, uses []redemption.Use) {
 	want := map[redemption.OrderState]redemption.State{
 		redemption.OrderOpen: redemption.Reserved, redemption.OrderAwaitingPayment: redemption.Reserved,
 		redemption.OrderPaid: redemption.Completed, redemption.OrderCancelled: redemption.Released,
+		redemption.OrderPartlyRefunded: redemption.Completed, redemption.OrderRefunded: redemption.Completed,
 	}[o.State]
 	for _, u := range uses {
 		require.Equal(t, want, u.State, u.ID)

@@ -29,7 +29,8 @@ func paidOrder(t *testing.T, units int64, restore coupon.Restore) (redemption.Or
 		ID: "use", CouponID: "cpn", OrderID: "ord", CustomerID: "ann", State: redemption.Completed, Origin: redemption.FromPoints,
 		Discount: q.Discount, ExchangeID: "x", Points: 5, PointsState: redemption.PointsDebited, Restore: restore, Version: 1, CreatedAt: at(0), UpdatedAt: at(0),
 		Claims: []redemption.Claim{
-			{Counter: redemption.CouponUses("cpn"), Amount: 1, Limit: 1}, {Counter: redemption.CustomerUses("cpn", "ann"), Amount: 1},
+			{Counter: redemption.CouponUses("cpn"), Amount: 1, Limit: 1},
+			{Counter: redemption.CustomerUses("cpn", "ann"), Amount: 1},
 			{Counter: redemption.Budget("cpn", "EUR"), Amount: q.Discount, Limit: 5000},
 		},
 	}}
