@@ -332,7 +332,7 @@ func (s *Service) newUse(o redemption.Order, c coupon.Coupon, p priced) redempti
 	return redemption.Use{
 		ID: s.newID(redemption.UseIDPrefix), CouponID: c.ID, CustomerID: o.CustomerID, OrderID: o.ID,
 		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: discount,
-		Claims: claims, CreatedAt: o.CreatedAt,
+		Claims: claims, Restore: c.RestoreOnRefund, CreatedAt: o.CreatedAt,
 	}
 }
 

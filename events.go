@@ -109,6 +109,7 @@ func (s *Service) unknownPayment(ctx context.Context, e processor.Event, now tim
 		unknown.Uses = append(unknown.Uses, redemption.Use{
 			ID: s.newID(redemption.UseIDPrefix), CouponID: couponID, CustomerID: customerID, OrderID: o.ID,
 			State: redemption.Completed, Origin: redemption.FromPayment, Claims: useClaims(found.Coupon, customer, now),
+			Restore:   found.Coupon.RestoreOnRefund,
 			CreatedAt: now, CompletedAt: now,
 		})
 	}

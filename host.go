@@ -74,6 +74,7 @@ const (
 	OpExchangePoints Operation = "exchange_points"
 	OpCancelExchange Operation = "cancel_exchange"
 	OpEvent          Operation = "event"
+	OpRefund         Operation = "refund"
 	// OpSettle is a step of Checkout, PaymentLink, CancelExchange or Sweep. In this step, the service
 	// learns how a payment session ended and updates the order, as HandleEvent does. The event of the
 	// payment session may arrive later or never.

@@ -34,7 +34,7 @@ func (s *Service) openSession(
 ) (redemption.Order, []redemption.Use, error) {
 	o, uses := reserved.Order, reserved.Uses
 	switch {
-	case o.SessionID != "" && o.SessionURL != "", o.State == redemption.OrderPaid:
+	case o.SessionID != "" && o.SessionURL != "", o.State.Paid():
 		return o, uses, nil
 	case o.State == redemption.OrderCancelled:
 		return o, uses, ErrOrderEnded

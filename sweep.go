@@ -155,7 +155,7 @@ func (s *Service) sweepOrder(ctx context.Context, due store.Settled, report *Swe
 // settled counts an order that was looked at.
 func (r *SweepReport) settled(o Outcome) {
 	switch o.Order.State {
-	case redemption.OrderPaid:
+	case redemption.OrderPaid, redemption.OrderPartlyRefunded, redemption.OrderRefunded:
 		r.Paid = append(r.Paid, o)
 	case redemption.OrderCancelled:
 		r.Cancelled++

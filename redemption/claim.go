@@ -18,7 +18,12 @@ type Claim struct {
 	// Limit is the highest value that the counter may reach with this claim. A Limit of 0 means
 	// no limit. A claim without a limit is counted, but never refused.
 	Limit int64 `json:"limit,omitempty"`
+	// Returned is how much of Amount refunds have given back.
+	Returned int64 `json:"returned,omitempty"`
 }
+
+// Held returns how much of the claim was not given back.
+func (c Claim) Held() int64 { return c.Amount - c.Returned }
 
 // Count is the value of a counter, split into reserved and completed amounts.
 type Count struct {
@@ -135,9 +140,9 @@ func addHoldings(held map[string]Count, s State, claims []Claim) {
 	for _, c := range claims {
 		switch s {
 		case Reserved:
-			held[c.Counter] = held[c.Counter].Plus(Count{Reserved: c.Amount})
+			held[c.Counter] = held[c.Counter].Plus(Count{Reserved: c.Held()})
 		case Completed:
-			held[c.Counter] = held[c.Counter].Plus(Count{Completed: c.Amount})
+			held[c.Counter] = held[c.Counter].Plus(Count{Completed: c.Held()})
 		case Released:
 		}
 	}

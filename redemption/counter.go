@@ -26,7 +26,11 @@ func CustomerPeriodUses(couponID, identity, period, first string) string {
 
 // Budget returns the key of the counter for the sum of a coupon's discounts in one currency, in
 // minor units.
-func Budget(couponID, currency string) string { return SharedCounter("budget", couponID, currency) }
+func Budget(couponID, currency string) string {
+	return SharedCounter(sharedBudget, couponID, currency)
+}
+
+const sharedBudget = "budget"
 
 // These constants are the prefixes of identities that hide personal data.
 const (

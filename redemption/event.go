@@ -35,12 +35,15 @@ const (
 	PointsRefused
 	// PointsGivenBack means that the host's ledger has refunded the points.
 	PointsGivenBack
+	// Refunded means that a part of a paid order, or everything, is refunded.
+	Refunded
 )
 
 var eventKinds = [...]string{
 	SessionAttached: "session_attached", Paid: "paid", PaymentPending: "payment_pending",
 	PaymentFailed: "payment_failed", SessionExpired: "session_expired", Cancelled: "cancelled", Lapsed: "lapsed",
 	PointsExchanged: "points_exchanged", PointsRefused: "points_refused", PointsGivenBack: "points_given_back",
+	Refunded: "refunded",
 }
 
 // String returns the name of the event kind, such as "session_attached".
@@ -79,6 +82,8 @@ type Event struct {
 	// address that the payer entered. [EmailIdentity] and [AliasIdentity] return identities.
 	// Only a Paid event may have Learned, with at most [MaxLearned] entries.
 	Learned []string
+	// Refund is the request of a Refunded event. Other events have no Refund.
+	Refund RefundRequest
 }
 
 // Validate checks the fields of the event. The error is a [*pricing.ValidationError] that lists
@@ -98,13 +103,14 @@ func (e Event) Validate() error {
 	if e.UseID != "" && !ended && !e.Kind.OfUse() {
 		faults.Add("useId", pricing.FieldNotAllowed, "the event is one of an order")
 	}
-	named := e.Kind == SessionAttached || e.UseID == "" && (ended || e.SessionID == "")
+	named := e.Kind == SessionAttached || e.Kind == Refunded || e.UseID == "" && (ended || e.SessionID == "")
 	textFault(&faults, "orderId", e.OrderID, MaxIDLength, named && !e.Kind.OfUse())
 	e.learnedFaults(&faults)
+	e.refundFaults(&faults)
 	return faults.Err()
 }
 
-// A [*TransitionError] wraps one of these errors. ErrOtherSession and ErrNotLapsed match
+// A [*TransitionError] wraps one of these errors or [ErrOtherRefund]. ErrOtherSession and ErrNotLapsed match
 // ErrIllegal, too.
 var (
 	// ErrIllegal means that the event is not allowed in the current state of the order or the
@@ -121,7 +127,7 @@ var (
 // TransitionError reports an event that is not allowed for an order or a use.
 type TransitionError struct {
 	// ID and State describe the order or the use. Kind is the kind of the event. Cause is
-	// [ErrIllegal], [ErrOtherSession] or [ErrNotLapsed].
+	// [ErrIllegal], [ErrOtherSession], [ErrNotLapsed] or [ErrOtherRefund].
 	ID    string
 	State string
 	Kind  EventKind

@@ -23,7 +23,7 @@ func (e Event) learn(customerID string, claims []Claim) []Claim {
 		for _, identity := range e.Learned {
 			counter, found := counterFor(identity, c.Counter, customerID)
 			if found && !slices.ContainsFunc(grown, func(c Claim) bool { return c.Counter == counter }) {
-				grown = append(grown, Claim{Counter: counter, Amount: c.Amount, Limit: c.Limit})
+				grown = append(grown, Claim{Counter: counter, Amount: c.Amount, Limit: c.Limit, Returned: c.Returned})
 			}
 		}
 	}

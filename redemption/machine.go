@@ -11,21 +11,30 @@ import "time"
 // limits, so a late payment may exceed a limit. The caller can compare the [Holdings] with the
 // limits.
 //
+// A Refunded event records a refund. A repeated key changes nothing. If the request does not fit the
+// order's quote, After returns the [*pricing.ValidationError] of [pricing.Quote.Refund].
+//
 // A payment may add claims for the identities in Learned. These claims follow the claims that the
 // order and its uses had before. After adds them even if the order is already paid.
 func (o Order) After(e Event, uses ...Use) (Order, []Use, error) {
 	next, err := o.after(e)
+	if invalidRefund(err) {
+		return o, uses, err
+	}
 	if err != nil {
 		return o, uses, &TransitionError{ID: o.ID, State: o.State.String(), Kind: e.Kind, Cause: err}
 	}
 	next.Claims = e.learn(o.CustomerID, o.Claims)
-	grown := len(next.Claims) > len(o.Claims)
+	grown, refunded := len(next.Claims) > len(o.Claims), len(next.Refunds) > len(o.Refunds)
 	changed := make([]Use, len(uses))
 	for i, u := range uses {
 		changed[i] = u.follow(next, e)
+		if refunded {
+			changed[i] = changed[i].refund(next, e.At)
+		}
 		grown = grown || len(changed[i].Claims) > len(u.Claims)
 	}
-	if same(o, next) && !grown {
+	if same(o, next) && !grown && !refunded {
 		return o, uses, nil
 	}
 	next.UpdatedAt, next.Version = later(e.At, o.UpdatedAt), o.Version+1
@@ -44,6 +53,9 @@ func later(a, b time.Time) time.Time {
 }
 
 func (o Order) after(e Event) (Order, error) {
+	if e.Kind == Refunded {
+		return o.refunded(e)
+	}
 	if foreign := o.SessionID != "" && o.SessionID != e.SessionID; foreign {
 		return o, ErrOtherSession
 	}
@@ -62,7 +74,7 @@ func (o Order) after(e Event) (Order, error) {
 		return o.givenUp(e)
 	case Lapsed:
 		return o.lapsed(e)
-	case PointsExchanged, PointsRefused, PointsGivenBack:
+	case PointsExchanged, PointsRefused, PointsGivenBack, Refunded:
 	}
 	return o, ErrIllegal
 }
@@ -79,7 +91,7 @@ func (o Order) attached(e Event) (Order, error) {
 }
 
 func (o Order) paid(e Event) Order {
-	if o.State == OrderPaid {
+	if o.State.Paid() {
 		return o
 	}
 	o.State, o.SessionID, o.Deadline = OrderPaid, e.SessionID, time.Time{}
@@ -113,7 +125,7 @@ func (o Order) givenUp(e Event) (Order, error) {
 		return o.cancelledUnless(false, e), nil
 	case OrderCancelled:
 		return o, nil
-	case OrderAwaitingPayment, OrderPaid:
+	case OrderAwaitingPayment, OrderPaid, OrderPartlyRefunded, OrderRefunded:
 	}
 	return o, ErrIllegal
 }
@@ -122,7 +134,7 @@ func (o Order) lapsed(e Event) (Order, error) {
 	switch {
 	case o.State == OrderCancelled:
 		return o, nil
-	case o.State == OrderPaid:
+	case o.State.Paid():
 		return o, ErrIllegal
 	case o.Deadline.IsZero() || e.At.Before(o.Deadline):
 		return o, ErrNotLapsed
@@ -239,7 +251,7 @@ func (u Use) after(e Event) (Use, error) {
 			return u, ErrNotLapsed
 		}
 		return u.givenUp(e.At)
-	case SessionAttached, Paid, PaymentPending, PaymentFailed, SessionExpired:
+	case SessionAttached, Paid, PaymentPending, PaymentFailed, SessionExpired, Refunded:
 	}
 	return u, ErrIllegal
 }

@@ -116,6 +116,7 @@ func follow(t require.TestingT, o redemption.Order, uses []redemption.Use) {
 	want := map[redemption.OrderState]redemption.State{
 		redemption.OrderOpen: redemption.Reserved, redemption.OrderAwaitingPayment: redemption.Reserved,
 		redemption.OrderPaid: redemption.Completed, redemption.OrderCancelled: redemption.Released,
+		redemption.OrderPartlyRefunded: redemption.Completed, redemption.OrderRefunded: redemption.Completed,
 	}[o.State]
 	for _, u := range uses {
 		require.Equal(t, want, u.State, u.ID)
@@ -333,7 +334,7 @@ func TestCounterKeys(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
-	for s := redemption.OrderOpen; s <= redemption.OrderCancelled; s++ {
+	for s := redemption.OrderOpen; s <= redemption.OrderRefunded; s++ {
 		got, err := redemption.ParseOrderState(s.String())
 		require.NoError(t, err)
 		require.Equal(t, s, got)
@@ -353,12 +354,12 @@ func TestNames(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, s, got)
 	}
-	for kind := attached; kind <= redemption.PointsGivenBack; kind++ {
+	for kind := attached; kind <= redemption.Refunded; kind++ {
 		require.NotEmpty(t, kind.String())
 		require.False(t, names[kind.String()])
 		names[kind.String()] = true
 	}
-	require.Empty(t, (redemption.PointsGivenBack + 1).String())
+	require.Empty(t, (redemption.Refunded + 1).String())
 	for _, text := range []string{"", "none such", "OPEN"} {
 		_, err := redemption.ParseOrderState(text)
 		require.Error(t, err)

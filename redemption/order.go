@@ -46,13 +46,18 @@ const (
 	OrderPaid
 	// OrderCancelled means that the order ended without a payment.
 	OrderCancelled
+	// OrderPartlyRefunded means that the order was paid and a part of it was refunded.
+	OrderPartlyRefunded
+	// OrderRefunded means that the order was paid and everything was refunded.
+	OrderRefunded
 )
 
 var orderStates = [...]string{
 	OrderOpen: "open", OrderAwaitingPayment: "awaiting_payment", OrderPaid: "paid", OrderCancelled: "cancelled",
+	OrderPartlyRefunded: "partly_refunded", OrderRefunded: "refunded",
 }
 
-// String returns "open", "awaiting_payment", "paid" or "cancelled".
+// String returns "open", "awaiting_payment", "paid", "cancelled", "partly_refunded" or "refunded".
 func (s OrderState) String() string { return nameOf(orderStates[:], s) }
 
 // ParseOrderState returns the OrderState with the given name. For an unknown name,
@@ -70,15 +75,20 @@ func (s *OrderState) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Ended reports whether the order is paid or cancelled.
-func (s OrderState) Ended() bool { return s == OrderPaid || s == OrderCancelled }
+// Ended reports whether the order is paid, refunded or cancelled.
+func (s OrderState) Ended() bool { return s.Paid() || s == OrderCancelled }
+
+// Paid reports whether the payment has arrived, even if it was refunded later.
+func (s OrderState) Paid() bool {
+	return s == OrderPaid || s == OrderPartlyRefunded || s == OrderRefunded
+}
 
 // holds returns the state of the claims of an order in state s.
 func (s OrderState) holds() State {
 	switch s {
 	case OrderOpen, OrderAwaitingPayment:
 		return Reserved
-	case OrderPaid:
+	case OrderPaid, OrderPartlyRefunded, OrderRefunded:
 		return Completed
 	case OrderCancelled:
 	}
@@ -114,6 +124,8 @@ type Order struct {
 	Coupons []coupon.Snapshot `json:"coupons,omitempty"`
 	// Quote contains the prices and the discount of the order.
 	Quote pricing.Quote `json:"quote"`
+	// Refunds are the refunds of the order, the oldest first.
+	Refunds []Refund `json:"refunds,omitempty"`
 	// Metadata contains the host's own data. The package redemption does not interpret it.
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// Deadline is the first instant at which a Lapsed event may cancel the order. If Deadline is
@@ -136,6 +148,10 @@ func (o Order) Clone() Order {
 	o.Metadata = maps.Clone(o.Metadata)
 	o.Claims = slices.Clone(o.Claims)
 	o.Coupons = slices.Clone(o.Coupons)
+	o.Refunds = slices.Clone(o.Refunds)
+	for i := range o.Refunds {
+		o.Refunds[i].Result = o.Refunds[i].Result.Clone()
+	}
 	return o
 }
 
@@ -147,11 +163,11 @@ func (o Order) Validate() error {
 	textFault(&faults, "key", o.Key, MaxIDLength, false)
 	textFault(&faults, "fingerprint", o.Fingerprint, MaxIDLength, false)
 	textFault(&faults, "customerId", o.CustomerID, MaxIDLength, o.Key != "")
-	textFault(&faults, "sessionId", o.SessionID, MaxIDLength, o.State == OrderPaid)
+	textFault(&faults, "sessionId", o.SessionID, MaxIDLength, o.State.Paid())
 	textFault(&faults, "sessionUrl", o.SessionURL, MaxMetadataLength, false)
 	textFault(&faults, "replaces", o.Replaces, MaxIDLength, false)
 	if o.State.String() == "" {
-		faults.Add("state", pricing.FieldUnknown, "must be open, awaiting_payment, paid or cancelled")
+		faults.Add("state", pricing.FieldUnknown, stateMessage)
 	}
 	textFault(&faults, "replacedBy", o.ReplacedBy, MaxIDLength, false)
 	instantFault(&faults, "createdAt", o.CreatedAt, true)
@@ -169,6 +185,8 @@ func (o Order) Validate() error {
 	}
 	return faults.Err()
 }
+
+const stateMessage = "must be open, awaiting_payment, paid, cancelled, partly_refunded or refunded"
 
 // snapshotFaults reports coupon terms that could not be read back from a store.
 func (o Order) snapshotFaults(faults *pricing.ValidationError) {
@@ -220,6 +238,9 @@ func claimFaults(faults *pricing.ValidationError, claims []Claim) {
 		}
 		if c.Limit < 0 {
 			faults.Add(field+".limit", pricing.FieldTooSmall, "must be at least 0")
+		}
+		if c.Returned < 0 || c.Returned > c.Amount {
+			faults.Add(field+".returned", pricing.FieldMismatch, "must be at least 0 and at most the amount")
 		}
 	}
 }

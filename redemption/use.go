@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -149,6 +150,10 @@ type Use struct {
 	// Claims are the claims of the use. The use holds the claims while it is reserved or
 	// completed.
 	Claims []Claim `json:"claims,omitempty"`
+	// Restore tells when a refund gives the use back. It is that of the coupon at the checkout.
+	Restore coupon.Restore `json:"restoreOnRefund,omitzero"`
+	// RestoredAt is when a refund gave the use back. It is zero before that.
+	RestoredAt time.Time `json:"restoredAt,omitzero"`
 	// OverLimit is true if the use was completed although a limit was exceeded.
 	OverLimit bool `json:"overLimit,omitempty"`
 	// Deadline is the first instant at which a Lapsed event may release a points reservation. If
@@ -196,6 +201,9 @@ func (u Use) Validate() error {
 	if u.Origin.String() == "" {
 		faults.Add("origin", pricing.FieldUnknown, "must be checkout, points or payment")
 	}
+	if u.Restore > coupon.RestoreNever {
+		faults.Add("restoreOnRefund", pricing.FieldUnknown, "must be full, always or never")
+	}
 	if u.Discount < 0 {
 		faults.Add("discount", pricing.FieldTooSmall, "must be at least 0")
 	}
@@ -203,6 +211,7 @@ func (u Use) Validate() error {
 	instantFault(&faults, "deadline", u.Deadline, false)
 	instantFault(&faults, "completedAt", u.CompletedAt, false)
 	instantFault(&faults, "releasedAt", u.ReleasedAt, false)
+	instantFault(&faults, "restoredAt", u.RestoredAt, false)
 	u.pointsFaults(&faults)
 	claimFaults(&faults, u.Claims)
 	return faults.Err()

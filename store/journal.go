@@ -18,6 +18,7 @@ const (
 	OrderChanged    EntryKind = "order_changed" // a session, a payment that is on its way, or an identity that was learned late
 	OrderPaid       EntryKind = "order_paid"
 	OrderCancelled  EntryKind = "order_cancelled"
+	OrderRefunded   EntryKind = "order_refunded"
 	PointsReserved  EntryKind = "points_reserved"
 	PointsChanged   EntryKind = "points_changed"
 	PointsGivenBack EntryKind = "points_given_back"

@@ -108,7 +108,7 @@ type OrderPage struct {
 func (l OrderList) Normalize() (OrderList, error) {
 	var faults pricing.ValidationError
 	if l.State != 0 && l.State.String() == "" {
-		faults.Add("state", pricing.FieldUnknown, "must be open, awaiting_payment, paid or cancelled")
+		faults.Add("state", pricing.FieldUnknown, "must be open, awaiting_payment, paid, cancelled, partly_refunded or refunded")
 	}
 	l.PageSize = pageSize(l.PageSize, &faults)
 	return l, faults.Err()

@@ -24,6 +24,7 @@ func (r Reservation) Normalize() Reservation {
 func (s Settlement) Normalize() Settlement {
 	s.Event.At, s.Event.Deadline = instant(s.Event.At), instant(s.Event.Deadline)
 	s.Event.Learned = slices.Clone(s.Event.Learned)
+	s.Event.Refund.Returns.Lines = slices.Clone(s.Event.Refund.Returns.Lines)
 	if !s.Unknown.Order.IsZero() {
 		s.Unknown = s.Unknown.Normalize()
 	}
@@ -45,7 +46,7 @@ func normalOrder(o redemption.Order) redemption.Order {
 }
 
 func normalUse(u redemption.Use) redemption.Use {
-	for _, t := range []*time.Time{&u.Deadline, &u.CreatedAt, &u.UpdatedAt, &u.CompletedAt, &u.ReleasedAt} {
+	for _, t := range []*time.Time{&u.Deadline, &u.CreatedAt, &u.UpdatedAt, &u.CompletedAt, &u.ReleasedAt, &u.RestoredAt} {
 		*t = instant(*t)
 	}
 	return u

@@ -144,6 +144,10 @@ type Orders interface {
 	// Settlement.Unknown, if given. In all other cases without an order, Apply changes
 	// nothing and succeeds.
 	//
+	// A Refunded event records a refund in Order.Refunds, and gives claims back as the uses
+	// say. A repeated key changes nothing. The state of the order tells whether everything is
+	// refunded.
+	//
 	// All other events name their order or their use. If the named record does not exist,
 	// Apply returns [ErrNotFound].
 	//
@@ -157,6 +161,8 @@ type Orders interface {
 	// Apply returns these errors:
 	//
 	//   - redemption.ErrIllegal: the state of the order or the use forbids the event.
+	//   - pricing.ErrInvalid: the order's quote has not what is to be refunded.
+	//   - [ErrKeyReused]: the key of a refund was used for another refund of the order.
 	//   - [ErrSuperseded]: another order has the session, or the order of a new session was
 	//     cancelled or has another session.
 	//   - [ErrConflict]: an ID in Settlement.Unknown is taken.

@@ -61,13 +61,27 @@ func (r Reservation) orderFaults(faults *pricing.ValidationError) {
 	if o.State != redemption.OrderOpen || o.SessionID != "" || o.ReplacedBy != "" {
 		faults.Add("order.state", pricing.FieldMismatch, "an order begins open, without a session")
 	}
+	refundFaults(faults, "order", o.Refunds, o.Claims)
+}
+
+// refundFaults reports refunds of a record that is new.
+func refundFaults(faults *pricing.ValidationError, field string, refunds []redemption.Refund, claims []redemption.Claim) {
+	if len(refunds) > 0 {
+		faults.Add(field+".refunds", pricing.FieldNotAllowed, "nothing of a new order is refunded")
+	}
+	for i, c := range claims {
+		if c.Returned != 0 {
+			faults.Add(fmt.Sprintf("%s.claims[%d].returned", field, i), pricing.FieldNotAllowed, "nothing of a new claim is given back")
+		}
+	}
 }
 
 func (r Reservation) useFaults(faults *pricing.ValidationError, field string, u redemption.Use) {
 	faults.Merge(field, u.Validate())
-	if u.State != redemption.Reserved || u.OverLimit || !u.CompletedAt.IsZero() || !u.ReleasedAt.IsZero() {
+	if u.State != redemption.Reserved || u.OverLimit || !u.CompletedAt.IsZero() || !u.ReleasedAt.IsZero() || !u.RestoredAt.IsZero() {
 		faults.Add(field+".state", pricing.FieldMismatch, "a use begins reserved")
 	}
+	refundFaults(faults, field, nil, u.Claims)
 	taken := !r.Order.IsZero()
 	if u.OrderID != r.Order.ID || taken && u.CustomerID != r.Order.CustomerID {
 		faults.Add(field+".orderId", pricing.FieldMismatch, "the use is not that of the order")
@@ -119,6 +133,7 @@ func (s Settlement) unknownFaults(faults *pricing.ValidationError) {
 	if o.State != redemption.OrderPaid || o.SessionID != s.Event.SessionID || o.ReplacedBy != "" || !o.Deadline.IsZero() {
 		faults.Add("unknown.order.state", pricing.FieldMismatch, "an unknown payment is paid, in its session")
 	}
+	refundFaults(faults, "unknown.order", o.Refunds, o.Claims)
 	if o.Key != "" {
 		faults.Add("unknown.order.key", pricing.FieldNotAllowed, "an unknown payment has no key")
 	}
@@ -131,7 +146,8 @@ func (s Settlement) unknownFaults(faults *pricing.ValidationError) {
 	for i, u := range s.Unknown.Uses {
 		field := fmt.Sprintf("unknown.uses[%d]", i)
 		faults.Merge(field, u.Validate())
-		if u.State != redemption.Completed || u.Origin != redemption.FromPayment || !u.ReleasedAt.IsZero() {
+		refundFaults(faults, field, nil, u.Claims)
+		if u.State != redemption.Completed || u.Origin != redemption.FromPayment || !u.ReleasedAt.IsZero() || !u.RestoredAt.IsZero() {
 			faults.Add(field+".state", pricing.FieldMismatch, "a use of an unknown payment is completed")
 		}
 		if u.OrderID != o.ID || u.CustomerID != o.CustomerID || u.Key != "" {

@@ -36,6 +36,7 @@ func (w *world) draft() coupon.Draft {
 	if w.odds(3) {
 		d.DiscountType, d.DiscountValue = pricing.FixedAmount, decimal.NewFromInt(1+w.random.Int64N(150))
 	}
+	d.RestoreOnRefund = []coupon.Restore{coupon.RestoreFull, coupon.RestoreAlways, coupon.RestoreNever}[w.random.IntN(3)]
 	w.narrow(&d)
 	switch w.random.IntN(8) {
 	case 0, 1:
@@ -57,7 +58,7 @@ func (w *world) narrow(d *coupon.Draft) {
 		d.AppliesTo, d.PlanIDs, d.AccessoryIDs = coupon.Specific, []string{"gold"}, []string{"case"}
 	}
 	if w.odds(10) {
-		d.MinPurchase = decimal.NewFromInt(1 + w.random.Int64N(120))
+		d.MinPurchase, d.RefundPolicy = decimal.NewFromInt(1+w.random.Int64N(120)), []pricing.RefundPolicy{pricing.Keep, pricing.Rebill}[w.random.IntN(2)]
 	}
 	if w.odds(14) {
 		d.StartsAt = coupon.At(w.now.Add(time.Duration(w.random.IntN(180)) * time.Minute))

@@ -26,6 +26,7 @@ func (w *world) check(s *shop, t touched, c *change) {
 		w.countUse(u.before, u.now)
 		w.checkUse(s, u.before, u.now)
 		w.checkExchange(s, u.before, u.now)
+		w.checkGivenBack(s, u.now)
 		w.checkLimits(s, u.before, u.now, c)
 		customers = append(customers, u.now.CustomerID)
 	}
@@ -45,17 +46,24 @@ func (w *world) check(s *shop, t touched, c *change) {
 // frozen is an order without what may change.
 func frozen(o redemption.Order) redemption.Order {
 	o.State, o.SessionID, o.SessionURL, o.ReplacedBy, o.Claims = 0, "", "", "", nil
-	o.Deadline, o.UpdatedAt, o.Version = time.Time{}, time.Time{}, 0
+	o.Deadline, o.UpdatedAt, o.Version, o.Refunds = time.Time{}, time.Time{}, 0, nil
 	return o
 }
 
-// keeps reports whether a record has the claims that it had. It may have more once it is paid.
+// keeps reports whether a record has the claims that it had. It may have more once it is paid, and
+// may have given some back.
 func keeps(before, now []redemption.Claim, paid bool) bool {
-	return len(now) >= len(before) && slices.Equal(before, now[:len(before)]) && (paid || len(now) == len(before))
+	same := func(was, is redemption.Claim) bool {
+		more := is.Returned >= was.Returned
+		is.Returned, was.Returned = 0, 0
+		return more && is == was
+	}
+	return len(now) >= len(before) && slices.EqualFunc(before, now[:len(before)], same) && (paid || len(now) == len(before))
 }
 
 // checkOrder holds an order to what it froze, and to the ways it may go.
 func (w *world) checkOrder(s *shop, before, now redemption.Order) {
+	w.checkRefunds(s, before, now)
 	if before.IsZero() {
 		w.checkNewOrder(s, now)
 		return
@@ -63,13 +71,13 @@ func (w *world) checkOrder(s *shop, before, now redemption.Order) {
 	resumed := before.State == redemption.OrderCancelled && now.State == redemption.OrderAwaitingPayment
 	w.when(before.State != now.State, "order", before.State.String(), now.State.String())
 	w.when(resumed, "order", "cancelled", "resumed after its hand-over")
-	same := reflect.DeepEqual(frozen(before), frozen(now)) && keeps(before.Claims, now.Claims, now.State == redemption.OrderPaid)
+	same := reflect.DeepEqual(frozen(before), frozen(now)) && keeps(before.Claims, now.Claims, now.State.Paid())
 	w.must(RecordsStay, same, "order %s is not the one that was placed", now.ID)
-	backwards := before.State == redemption.OrderPaid && now.State != redemption.OrderPaid ||
+	backwards := before.State.Paid() && (!now.State.Paid() || now.State < before.State) ||
 		before.State != redemption.OrderOpen && now.State == redemption.OrderOpen || resumed && before.ReplacedBy == ""
 	w.must(StatesMoveForward, !backwards, "order %s was %s, and is %s", now.ID, before.State, now.State)
 	if before.SessionID != now.SessionID {
-		w.must(RecordsStay, before.SessionID == "" || now.State == redemption.OrderPaid, "order %s had session %s, and has %q", now.ID, before.SessionID, now.SessionID)
+		w.must(RecordsStay, before.SessionID == "" || now.State.Paid(), "order %s had session %s, and has %q", now.ID, before.SessionID, now.SessionID)
 		w.attached(s, now)
 	}
 }
@@ -116,7 +124,7 @@ func (w *world) checkEnd(s *shop, before, now redemption.Order) {
 		"order %s is replaced by %s, which does not know of it", now.ID, now.ReplacedBy)
 	switch {
 	case before.State == now.State:
-	case now.State == redemption.OrderPaid:
+	case now.State.Paid():
 		session, err := s.fake.Session(background(), now.SessionID)
 		w.must(OnlyPaidCompletes, err == nil && session.Status == processor.SessionComplete && session.PaymentStatus.Settled(),
 			"order %s is paid, and its session %q is %s and %s (%v)", now.ID, now.SessionID, session.Status, session.PaymentStatus, err)
@@ -129,7 +137,7 @@ func (w *world) checkEnd(s *shop, before, now redemption.Order) {
 func (w *world) checkReleased(s *shop, o redemption.Order) {
 	for older := o; older.Replaces != ""; {
 		older = s.book.orders[older.Replaces]
-		if older.State == redemption.OrderPaid || older.State == redemption.OrderAwaitingPayment {
+		if older.State.Paid() || older.State == redemption.OrderAwaitingPayment {
 			w.coverage.count("order", "cancelled", "superseded by a payment")
 			return
 		}
@@ -148,6 +156,7 @@ func (w *world) checkReleased(s *shop, o redemption.Order) {
 var follows = map[redemption.OrderState]redemption.State{
 	redemption.OrderOpen: redemption.Reserved, redemption.OrderAwaitingPayment: redemption.Reserved,
 	redemption.OrderPaid: redemption.Completed, redemption.OrderCancelled: redemption.Released,
+	redemption.OrderPartlyRefunded: redemption.Completed, redemption.OrderRefunded: redemption.Completed,
 }
 
 // checkUse holds a use to the state machine and to its order.

@@ -16,7 +16,7 @@ var fates = []string{
 var calls = []string{
 	"SaveCoupon create", "SaveCoupon edit", "SaveCoupon confirm", "SaveCoupon delete", "LookUp", "ListCoupons",
 	"Reserve", "Apply session_attached", "Apply paid", "Apply payment_pending", "Apply payment_failed", "Apply session_expired",
-	"Apply cancelled", "Apply lapsed", "Apply points_exchanged", "Apply points_refused", "Apply points_given_back",
+	"Apply cancelled", "Apply lapsed", "Apply refunded", "Apply points_exchanged", "Apply points_refused", "Apply points_given_back",
 	"Order", "ListOrders", "ListUses", "Journal",
 	"EnsureMirror", "UpdateMirror", "SetMirrorActive", "RemoveMirror", "VerifyMirror", "Mirrors",
 	"CreateSession", "Session", "ExpireSession",
@@ -39,6 +39,7 @@ var least = []struct {
 	{"step", "checkout", "", 1_000},
 	{"step", "payment link", "", 100},
 	{"step", "retry", "", 100},
+	{"step", "refund", "", 100},
 	{"step", "sweep", "", 100},
 	{"step", "reconcile", "", 100},
 	{"step", "follow", "", 100},
@@ -89,6 +90,7 @@ var least = []struct {
 	{"use", "released", "reserved", 5},
 	{"use", "completed", "over the limit", 10},
 	{"use", "completed", "with more claims", 50},
+	{"use", "completed", "given back", 50},
 	{"use", "completed", "with points that are refunded", 5},
 	{"use", "completed", "with points that are passed_on", 1},
 	{"points", "none", "pending", 100},
@@ -106,6 +108,9 @@ var least = []struct {
 	{"order", "awaiting_payment", "cancelled", 20},
 	{"order", "cancelled", "paid", 20},
 	{"order", "new", "paid", 20},
+	{"order", "paid", "partly_refunded", 50},
+	{"order", "paid", "refunded", 50},
+	{"order", "partly_refunded", "refunded", 20},
 	{"order", "new", "replaces another one", 100},
 	{"order", "cancelled", "resumed after its hand-over", 5},
 	{"order", "cancelled", "superseded by a payment", 20},
@@ -150,7 +155,7 @@ func checkCoverage(t *testing.T, all simulation.Coverage) {
 			t.Errorf("%s never arrived late", call)
 		}
 	}
-	for _, kind := range []string{"create", "edit", "switch", "delete", "exchange", "cancel exchange", "checkout", "payment link", "deliver", "sweep", "reconcile", "follow"} {
+	for _, kind := range []string{"create", "edit", "switch", "delete", "exchange", "cancel exchange", "checkout", "payment link", "refund", "deliver", "sweep", "reconcile", "follow"} {
 		if n := all.Of("stopped at", kind, ""); n < 20 {
 			t.Errorf("a process stopped in the middle of a %s %d times", kind, n)
 		}

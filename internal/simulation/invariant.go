@@ -32,6 +32,8 @@ const (
 	OneOrderForEachKey     Invariant = "one order for each key"
 	TotalsAreCompared      Invariant = "totals are compared"
 	PayersAreCounted       Invariant = "payers are counted"
+	NothingTwice           Invariant = "nothing is given back twice"
+	RefundsAreBounded      Invariant = "never more than was paid"
 	AnswersAreTrue         Invariant = "answers are true"
 	NoSurprise             Invariant = "no surprise"
 

@@ -75,6 +75,7 @@ func (w *world) follows(b *book, e store.Entry, id string, version int64) {
 var tells = map[redemption.OrderState][]store.EntryKind{
 	redemption.OrderOpen: {store.OrderOpened, store.OrderChanged}, redemption.OrderAwaitingPayment: {store.OrderChanged},
 	redemption.OrderPaid: {store.OrderPaid, store.OrderChanged}, redemption.OrderCancelled: {store.OrderCancelled},
+	redemption.OrderPartlyRefunded: {store.OrderRefunded, store.OrderChanged}, redemption.OrderRefunded: {store.OrderRefunded, store.OrderChanged},
 }
 
 // checkJournal compares records that have changed with what the journal has of them.

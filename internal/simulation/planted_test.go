@@ -126,6 +126,22 @@ var planted = []plant{
 	{"forgetting who has paid", by(simulation.PayersAreCounted), inStore(func(f *faulty) {
 		f.events(func(_ context.Context, s *store.Settlement) { s.Event.Learned = nil })
 	})},
+	{"forgetting the keys of refunds", by(simulation.NothingTwice), inStore(func(f *faulty) {
+		calls := 0
+		f.events(func(_ context.Context, s *store.Settlement) {
+			if s.Event.Kind == redemption.Refunded {
+				calls++
+				s.Event.Refund.Key = fmt.Sprint(s.Event.Refund.Key, " of call ", calls)
+			}
+		})
+	})},
+	{"refunding a cent more", by(simulation.RefundsAreBounded), inStore(func(f *faulty) {
+		f.records(func(o *redemption.Order, _ []redemption.Use) {
+			if o.State == redemption.OrderRefunded {
+				o.Refunds[len(o.Refunds)-1].Result.Amount++
+			}
+		})
+	})},
 	{"trusting the order of events", by(simulation.AnswersAreTrue), inStore(drops(func(o redemption.Order, e redemption.Event) bool {
 		return e.Kind == redemption.Paid && o.State == redemption.OrderCancelled
 	}))},

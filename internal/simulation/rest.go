@@ -104,7 +104,7 @@ func (w *world) checkPayments(s *shop) {
 	for _, session := range s.fake.Sessions() {
 		settled := session.Status == processor.SessionComplete && session.PaymentStatus.Settled()
 		order, use := s.book.paidBy(session.ID)
-		w.must(OrdersEnd, settled == (order.State == redemption.OrderPaid), "session %s is %s and %s, its order %s is %s",
+		w.must(OrdersEnd, settled == order.State.Paid(), "session %s is %s and %s, its order %s is %s",
 			session.ID, session.Status, session.PaymentStatus, order.ID, order.State)
 		if of := session.Metadata; settled && of[processor.MetadataCouponID] != "" {
 			paid++

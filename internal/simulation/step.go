@@ -28,6 +28,7 @@ var (
 		{"checkout", 12, (*world).checkout},
 		{"payment link", 2, (*world).paymentLink},
 		{"retry", 5, (*world).retry},
+		{"refund", 4, (*world).refund},
 		{"deliver", 8, (*world).deliver},
 		{"forge", 1, (*world).forge},
 		{"sweep", 3, (*world).sweep},

@@ -75,7 +75,7 @@ func (w *world) acknowledged(s *shop, e processor.Event) {
 		return
 	}
 	order, use := s.book.paidBy(e.SessionID)
-	w.must(AnswersAreTrue, order.State == redemption.OrderPaid, "event %s, the payment of session %s, was acknowledged, and order %s is %q",
+	w.must(AnswersAreTrue, order.State.Paid(), "event %s, the payment of session %s, was acknowledged, and order %s is %q",
 		e.ID, e.SessionID, order.ID, order.State)
 	w.must(EveryPaymentCounts, e.Metadata[processor.MetadataCouponID] == use.CouponID,
 		"event %s, the payment of session %s, was acknowledged, and the completed use is %q", e.ID, e.SessionID, use.ID)

@@ -81,11 +81,11 @@ func late(o redemption.Order, e redemption.Event) bool {
 }
 
 // find returns the order that an event is about: the one that has its session; else the one
-// that it names, if that has no session yet. A caller of Cancelled and Lapsed, and of
+// that it names, if that has no session yet. A caller of Cancelled, Lapsed, Refunded and
 // SessionAttached, means the order that it names.
 func (w *work) find(e redemption.Event) (string, bool) {
 	switch e.Kind {
-	case redemption.SessionAttached, redemption.Cancelled, redemption.Lapsed:
+	case redemption.SessionAttached, redemption.Cancelled, redemption.Lapsed, redemption.Refunded:
 		return e.OrderID, w.orders[e.OrderID] != nil
 	case redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired:
 	case redemption.PointsExchanged, redemption.PointsRefused, redemption.PointsGivenBack:
@@ -103,7 +103,8 @@ func (w *work) unfound(s store.Settlement) (store.Settled, error) {
 	switch {
 	case s.Event.Kind == redemption.Paid && !s.Unknown.Order.IsZero():
 		return store.Settled{}, ErrAlone
-	case s.Event.Kind == redemption.SessionAttached, s.Event.Kind == redemption.Cancelled, s.Event.Kind == redemption.Lapsed:
+	case s.Event.Kind == redemption.SessionAttached, s.Event.Kind == redemption.Cancelled, s.Event.Kind == redemption.Lapsed,
+		s.Event.Kind == redemption.Refunded:
 		return store.Settled{}, store.ErrNotFound
 	}
 	return store.Settled{}, nil
@@ -115,6 +116,8 @@ func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, er
 	switch {
 	case err != nil && s.Event.Kind == redemption.SessionAttached:
 		return store.Settled{}, errors.Join(store.ErrSuperseded, err)
+	case errors.Is(err, redemption.ErrOtherRefund):
+		return store.Settled{}, errors.Join(store.ErrKeyReused, err)
 	case err != nil:
 		return store.Settled{}, err
 	case next.Version == o.Version:
@@ -127,7 +130,7 @@ func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, er
 	}
 	w.make(st)
 	cause := s.Event.Kind.String()
-	if o.State == redemption.OrderPaid {
+	if o.State.Paid() && s.Event.Kind == redemption.Paid {
 		cause = learnedCause
 	}
 	w.noteOrder(cause, next, s.By)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -15,21 +16,24 @@ import (
 // A SQL store keeps in columns what it looks for and what changes. The rest is a JSON
 // document, so that a new term changes no table.
 
-// orderDocument is what never changes in an order, except for Claims. A payment may add claims.
+// orderDocument is what never changes in an order, except for Claims and Refunds. A payment may add
+// claims, and a refund is added.
 type orderDocument struct {
-	Fingerprint string             `json:"fingerprint,omitempty"`
-	Replaces    string             `json:"replaces,omitempty"`
-	Claims      []redemption.Claim `json:"claims,omitempty"`
-	Coupons     []coupon.Snapshot  `json:"coupons,omitempty"`
-	Quote       *pricing.Quote     `json:"quote,omitempty"`
-	Metadata    map[string]string  `json:"metadata,omitempty"`
+	Fingerprint string              `json:"fingerprint,omitempty"`
+	Replaces    string              `json:"replaces,omitempty"`
+	Claims      []redemption.Claim  `json:"claims,omitempty"`
+	Coupons     []coupon.Snapshot   `json:"coupons,omitempty"`
+	Quote       *pricing.Quote      `json:"quote,omitempty"`
+	Refunds     []redemption.Refund `json:"refunds,omitempty"`
+	Metadata    map[string]string   `json:"metadata,omitempty"`
 }
 
-// EncodeOrder returns the claims of an order, and the fields that never change, as JSON. It leaves
+// EncodeOrder returns the claims and refunds of an order, and the fields that never change, as JSON. It leaves
 // out the ID, key, customer and CreatedAt, which stores keep in columns.
 func EncodeOrder(o redemption.Order) ([]byte, error) {
 	doc := orderDocument{
 		Fingerprint: o.Fingerprint, Replaces: o.Replaces, Claims: o.Claims, Coupons: o.Coupons, Metadata: o.Metadata,
+		Refunds: o.Refunds,
 	}
 	if !o.Quote.Currency.IsZero() {
 		doc.Quote = &o.Quote
@@ -44,6 +48,7 @@ func DecodeOrder(data []byte, o *redemption.Order) error {
 		return fmt.Errorf("document of order %s: %w", o.ID, corrupt(err))
 	}
 	o.Fingerprint, o.Replaces, o.Claims, o.Coupons, o.Metadata = doc.Fingerprint, doc.Replaces, doc.Claims, doc.Coupons, doc.Metadata
+	o.Refunds = doc.Refunds
 	if doc.Quote != nil {
 		o.Quote = *doc.Quote
 	}
@@ -58,17 +63,22 @@ func ReadOrder(o *redemption.Order, state string, document []byte) (err error) {
 	return DecodeOrder(document, o)
 }
 
-// useDocument is what never changes in a use, except for Claims. A payment may add claims.
+// useDocument is what never changes in a use, except for Claims and RestoredAt. A payment may add
+// claims, and a refund gives them back.
 type useDocument struct {
-	Origin   redemption.Origin  `json:"origin"`
-	Discount int64              `json:"discount,omitempty"`
-	Points   int64              `json:"points,omitempty"`
-	Claims   []redemption.Claim `json:"claims,omitempty"`
+	Origin     redemption.Origin  `json:"origin"`
+	Discount   int64              `json:"discount,omitempty"`
+	Points     int64              `json:"points,omitempty"`
+	Claims     []redemption.Claim `json:"claims,omitempty"`
+	Restore    coupon.Restore     `json:"restoreOnRefund,omitzero"`
+	RestoredAt time.Time          `json:"restoredAt,omitzero"`
 }
 
-// EncodeUse returns the origin, discount, points and claims of a use as JSON.
+// EncodeUse returns as JSON the fields of a use that stores do not keep in columns.
 func EncodeUse(u redemption.Use) ([]byte, error) {
-	return json.Marshal(useDocument{Origin: u.Origin, Discount: u.Discount, Points: u.Points, Claims: u.Claims})
+	return json.Marshal(useDocument{
+		Origin: u.Origin, Discount: u.Discount, Points: u.Points, Claims: u.Claims, Restore: u.Restore, RestoredAt: u.RestoredAt,
+	})
 }
 
 // DecodeUse reads the JSON that EncodeUse returned into a use.
@@ -81,6 +91,7 @@ func DecodeUse(data []byte, u *redemption.Use) error {
 		return fmt.Errorf("document of use %s: %w", u.ID, errIncomplete)
 	}
 	u.Origin, u.Discount, u.Points, u.Claims = doc.Origin, doc.Discount, doc.Points, doc.Claims
+	u.Restore, u.RestoredAt = doc.Restore, doc.RestoredAt
 	return nil
 }
 

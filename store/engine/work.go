@@ -48,7 +48,7 @@ type useRow struct {
 	rowState
 }
 
-type rowState struct{ added, changed, grown bool } // grown: it has more claims than it was loaded with
+type rowState struct{ added, changed, grown bool } // grown: its document is another than it was loaded with
 
 func newWork(row int) *work {
 	return &work{
@@ -216,7 +216,7 @@ func (w *work) make(s *step) {
 			row = w.putOrder(o)
 			row.added = true
 		}
-		row.grown = row.grown || len(o.Claims) > len(row.order.Claims)
+		row.grown = row.grown || len(o.Claims) > len(row.order.Claims) || len(o.Refunds) > len(row.order.Refunds)
 		row.order, row.changed = o, true
 		if o.SessionID != "" {
 			w.sessions[o.SessionID] = o.ID
@@ -229,7 +229,7 @@ func (w *work) make(s *step) {
 			row.added = true
 		}
 		row.changed = row.changed || u.Version != row.use.Version
-		row.grown = row.grown || len(u.Claims) > len(row.use.Claims)
+		row.grown = row.grown || !slices.Equal(u.Claims, row.use.Claims) || !u.RestoredAt.Equal(row.use.RestoredAt)
 		row.use = u
 	}
 	for _, m := range redemption.Moves(s.before, s.after) {
@@ -338,6 +338,7 @@ type orderEntry struct {
 	Replaces   string                `json:"replaces,omitempty"`
 	ReplacedBy string                `json:"replacedBy,omitempty"`
 	Uses       []useEntry            `json:"uses,omitempty"`
+	Refund     *redemption.Refund    `json:"refund,omitempty"`
 }
 
 // useEntry tells of a use. An entry about an order lists all of its uses, so that each
@@ -350,6 +351,7 @@ type useEntry struct {
 	State      redemption.State       `json:"state"`
 	Points     redemption.PointsState `json:"pointsState"`
 	OverLimit  bool                   `json:"overLimit,omitempty"`
+	Restored   bool                   `json:"restored,omitempty"`
 }
 
 func (w *work) noteOrder(cause string, o redemption.Order, by string) {
@@ -357,6 +359,8 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 	switch {
 	case o.Version == 1 && o.State == redemption.OrderOpen:
 		kind = store.OrderOpened
+	case cause == redemption.Refunded.String():
+		kind = store.OrderRefunded
 	case o.State == redemption.OrderPaid && cause != learnedCause:
 		kind = store.OrderPaid
 	case o.State == redemption.OrderCancelled:
@@ -365,6 +369,9 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 	data := orderEntry{
 		Cause: cause, State: o.State, CustomerID: o.CustomerID, SessionID: o.SessionID,
 		Replaces: o.Replaces, ReplacedBy: o.ReplacedBy,
+	}
+	if kind == store.OrderRefunded {
+		data.Refund = &o.Refunds[len(o.Refunds)-1]
 	}
 	for _, u := range w.usesOf(o.ID) {
 		data.Uses = append(data.Uses, entryOf(u))
@@ -375,7 +382,7 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 func entryOf(u redemption.Use) useEntry {
 	return useEntry{
 		ID: u.ID, Version: u.Version, CouponID: u.CouponID, ExchangeID: u.ExchangeID,
-		State: u.State, Points: u.PointsState, OverLimit: u.OverLimit,
+		State: u.State, Points: u.PointsState, OverLimit: u.OverLimit, Restored: !u.RestoredAt.IsZero(),
 	}
 }
 

@@ -33,7 +33,7 @@ func Agree(t *testing.T, newStore, newReference func(t *testing.T) store.Store) 
 		defer h.close()
 		rt.Repeat(map[string]func(*rapid.T){
 			"": func(*rapid.T) {}, "reserve": h.reserve, "hand over": h.handOver, "exchange": h.exchange, "take points": h.takePoints,
-			"repeat": h.repeat, "event": h.event, "event again": h.event, "use": h.useEvent, "unknown": h.unknownPayment,
+			"repeat": h.repeat, "event": h.event, "event again": h.event, "use": h.useEvent, "unknown": h.unknownPayment, "refund": h.refund,
 			"edit": h.edit, "coupon": h.createOrDelete, "read": h.read,
 		})
 		h.compareEverything()
@@ -322,6 +322,12 @@ func (h *history) useEvent(t *rapid.T) {
 	h.tell(settlement(redemption.Event{Kind: kind, UseID: anyOf(t, h.uses, "use_none", "use"), At: at(rapid.SampledFrom([]int{500, 950}).Draw(t, "at"))}))
 }
 
+func (h *history) refund(t *rapid.T) {
+	o := redemption.Order{ID: anyOf(t, h.orders, "ord_none", "order")}
+	e := refund(o, fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "key")), int64(rapid.IntRange(0, 3).Draw(t, "units")))
+	h.tell(settlement(e))
+}
+
 func (h *history) unknownPayment(t *rapid.T) {
 	session := anyOf(t, h.sessions, "cs_lost", "session")
 	if rapid.Bool().Draw(t, "new session") {
@@ -399,7 +405,7 @@ func (h *history) read(t *rapid.T) {
 	})
 	coupons := store.CouponList{PageSize: rapid.IntRange(1, 3).Draw(t, "size"), Page: rapid.IntRange(0, 3).Draw(t, "page"), Search: rapid.SampledFrom([]string{"", "1", "code"}).Draw(t, "search")}
 	due := at(rapid.SampledFrom([]int{0, 999, 1000, 2500}).Draw(t, "due"))
-	orders := store.OrderList{PageSize: 2, State: redemption.OrderState(rapid.IntRange(0, 4).Draw(t, "state"))}
+	orders := store.OrderList{PageSize: 2, State: redemption.OrderState(rapid.IntRange(0, 6).Draw(t, "state"))}
 	uses := store.UseList{PageSize: 2, CouponID: c.ID, State: redemption.State(rapid.IntRange(0, 3).Draw(t, "use state"))}
 	if rapid.Bool().Draw(t, "sweep") {
 		orders.DueAt, uses.DueAt = due, due

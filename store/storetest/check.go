@@ -231,7 +231,7 @@ func (c *checker) records() {
 
 func holding(s redemption.OrderState) redemption.State {
 	switch s {
-	case redemption.OrderPaid:
+	case redemption.OrderPaid, redemption.OrderPartlyRefunded, redemption.OrderRefunded:
 		return redemption.Completed
 	case redemption.OrderCancelled:
 		return redemption.Released
@@ -343,7 +343,7 @@ func (ch chains) count(within, highest map[string]int64, claims []redemption.Cla
 			unlimited = unlimited || ch.unlimited[chain][cl.Counter]
 		}
 		if counts && !unlimited {
-			within[cl.Counter] += cl.Amount
+			within[cl.Counter] += cl.Held()
 		}
 	}
 }

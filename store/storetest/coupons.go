@@ -57,6 +57,7 @@ func couponComesBack(p *probe) {
 		p.draft(p.forAddresses("ann@shop.example", "bob@shop.example")), p.draft(forPoints),
 		p.draft(func(c *coupon.Coupon) { c.Discount, c.MinPurchase = fixed, 5_000 }),
 		p.draft(func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(1), at(2) }),
+		p.draft(func(c *coupon.Coupon) { c.RefundPolicy, c.RestoreOnRefund = pricing.Rebill, coupon.RestoreAlways }),
 		p.draft(func(c *coupon.Coupon) {
 			c.Mirror = coupon.Mirror{CouponID: "co", PromotionCodeID: "promo", Revision: 1}
 		}),

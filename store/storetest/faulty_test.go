@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -182,7 +183,7 @@ type fault struct {
 
 func faults() map[string]fault {
 	all := map[string]fault{}
-	for _, group := range []map[string]fault{reservationFaults(), eventFaults(), couponFaults(), readFaults(), journalFaults()} {
+	for _, group := range []map[string]fault{reservationFaults(), eventFaults(), refundFaults(), couponFaults(), readFaults(), journalFaults()} {
 		maps.Copy(all, group)
 	}
 	return all
@@ -595,6 +596,86 @@ func eventFaults() map[string]fault {
 				return settled, err
 			}
 		}, []string{"points of a cancelled order", "every event of a use"}},
+	}
+}
+
+// secondKey makes a repeated key of a refund a new one.
+func secondKey(s *store.Settlement) {
+	if s.Event.Kind == redemption.Refunded {
+		s.Event.Refund.Key = fmt.Sprint(s.Event.Refund.Key, time.Now().UnixNano())
+	}
+}
+
+func refundFaults() map[string]fault {
+	return map[string]fault{
+		"keys of refunds are ignored": {func(f *faulty) {
+			f.told(func(_ context.Context, s *store.Settlement) { secondKey(s) })
+		}, []string{agreement, "refunds", "keys of refunds", "race of one refund"}},
+		"refunds are looked for before the lock": {func(f *faulty) {
+			f.told(func(ctx context.Context, s *store.Settlement) {
+				if s.Event.Kind != redemption.Refunded {
+					return
+				}
+				seen, _ := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID})
+				time.Sleep(meanwhile) // another caller looks for the same key meanwhile
+				if _, known := seen.Order.RefundOf(s.Event.Refund.Key); !known {
+					secondKey(s)
+				}
+			})
+		}, []string{"refunds", "keys of refunds", "race of one refund"}},
+		"a refund gives every use back": {func(f *faulty) {
+			f.request(func(r *store.Reservation) {
+				for i := range r.Uses {
+					r.Uses[i].Restore = coupon.RestoreAlways
+				}
+			})
+		}, []string{"refunds"}},
+		"a refund gives no use back": {func(f *faulty) {
+			f.request(func(r *store.Reservation) {
+				for i := range r.Uses {
+					r.Uses[i].Restore = coupon.RestoreNever
+				}
+			})
+		}, []string{"refunds", "points of a refunded use", "a use that a refund gave back", "race of refunds"}},
+		"a refund is counted again": {func(f *faulty) {
+			var refunded sync.Map
+			f.told(func(_ context.Context, s *store.Settlement) {
+				if s.Event.Kind == redemption.Refunded {
+					refunded.Store("any", true)
+				}
+			})
+			f.counts = func(ctx context.Context, keys []string) ([]redemption.Count, error) {
+				counts, err := f.Store.Counts(ctx, keys)
+				for i := range counts {
+					if _, is := refunded.Load("any"); is && redemption.IsBudget(keys[i]) {
+						counts[i].Completed--
+					}
+				}
+				return counts, err
+			}
+		}, []string{"refunds", "race of refunds", "race of one refund"}},
+		"points are refunded by every refund": {func(f *faulty) {
+			f.eachUse(func(u *redemption.Use) {
+				if u.PointsState == redemption.PointsRefunded && u.State == redemption.Completed {
+					u.PointsState = redemption.PointsRefundDue
+				}
+			})
+		}, []string{"points of a refunded use"}},
+		"any order is refunded": {func(f *faulty) {
+			sound := f.apply
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				settled, err := sound(ctx, s)
+				if s.Event.Kind == redemption.Refunded && (errors.Is(err, redemption.ErrIllegal) || errors.Is(err, store.ErrNotFound)) {
+					err = nil
+				}
+				return settled, err
+			}
+		}, []string{agreement, "refunds that are refused", "keys of refunds"}},
+		"the journal does not tell of refunds": {func(f *faulty) {
+			f.entries(func(entries []store.Entry) []store.Entry {
+				return slices.DeleteFunc(entries, func(e store.Entry) bool { return e.Kind == store.OrderRefunded })
+			})
+		}, []string{"refunds"}},
 	}
 }
 

@@ -71,7 +71,7 @@ func clauses(can Capabilities) []clause {
 	for _, group := range [][]clause{
 		reserveClauses(), limitClauses(), replayClauses(), pointsClauses(), handOverClauses(),
 		applyClauses(), lateClauses(), couponClauses(), lookUpClauses(), listClauses(), journalClauses(),
-		callClauses(), textClauses(), instantClauses(), boundClauses(), identityClauses(), raceClauses(),
+		callClauses(), textClauses(), instantClauses(), boundClauses(), identityClauses(), refundClauses(), raceClauses(),
 	} {
 		all = append(all, group...)
 	}

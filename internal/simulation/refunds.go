@@ -1,0 +1,94 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// refund lets a customer return a part of a paid order, or everything. Keys are few, so that some
+// are repeated, rightly and wrongly.
+func (w *world) refund() bool {
+	s := w.shop()
+	if len(s.book.sold) == 0 {
+		return false
+	}
+	const keys = 4
+	o := s.book.orders[s.book.sold[w.random.IntN(len(s.book.sold))]]
+	r := couponkit.RefundRequest{OrderID: o.ID, Key: fmt.Sprint("refund-", w.random.IntN(keys)), Returns: w.returns(o)}
+	s.book.asked[o.ID+" "+r.Key] = true
+	for range 1 + w.random.IntN(2) { // perhaps a double click
+		w.begin(s, "refund", o.CustomerID+" returns something of order "+o.ID, func(ctx context.Context, t *task) error {
+			made, err := t.service.Refund(ctx, r)
+			t.then = func() {
+				now, err := s.eyes.Order(background(), store.OrderKey{ID: o.ID})
+				known, found := now.Order.RefundOf(r.Key)
+				w.must(AnswersAreTrue, err == nil && found && reflect.DeepEqual(known, made.Refund),
+					"%s got the refund %+v of order %s, which has %+v (%v)", o.CustomerID, made.Refund, o.ID, known, err)
+			}
+			return err
+		})
+	}
+	return true
+}
+
+// returns is something of an order, which may be more than what is left.
+func (w *world) returns(o redemption.Order) pricing.Returns {
+	line := w.random.IntN(len(o.Quote.Lines))
+	switch w.random.IntN(4) {
+	case 0:
+		return pricing.Returns{All: true}
+	case 1:
+		return pricing.Returns{Lines: []pricing.LineReturn{{Line: line, Whole: true}}}
+	}
+	return pricing.Returns{Lines: []pricing.LineReturn{{Line: line, Quantity: 1 + w.random.Int64N(2)}}}
+}
+
+// checkRefunds holds the refunds of an order to what was asked for and to what was paid.
+func (w *world) checkRefunds(s *shop, before, now redemption.Order) {
+	if now.State.Paid() && !before.State.Paid() && now.Key != "" && len(now.Quote.Lines) > 0 {
+		s.book.sold = append(s.book.sold, now.ID)
+	}
+	kept := len(now.Refunds) >= len(before.Refunds) && (len(before.Refunds) == 0 || reflect.DeepEqual(before.Refunds, now.Refunds[:len(before.Refunds)]))
+	w.must(RecordsStay, kept, "order %s has lost a refund", now.ID)
+	sum, keys := now.Refunded(), map[string]bool{}
+	for _, r := range now.Refunds {
+		w.must(NothingTwice, s.book.asked[now.ID+" "+r.Key] && !keys[r.Key], "nobody has asked for the refund %q of order %s, or it is there twice", r.Key, now.ID)
+		keys[r.Key] = true
+	}
+	all := true
+	for i, l := range now.Quote.Lines {
+		returned := int64(0)
+		if i < len(sum.Units) {
+			returned = sum.Units[i]
+		}
+		w.must(NothingTwice, returned <= l.Quantity, "%d units of line %d of order %s are refunded, which has %d", returned, i, now.ID, l.Quantity)
+		all = all && returned == l.Quantity
+	}
+	refunded := now.State == redemption.OrderRefunded
+	w.must(RefundsAreBounded, sum.Amount <= now.Quote.Total && (!refunded || sum.Amount == now.Quote.Total),
+		"%d are refunded of order %s, which is %s and has cost %d", sum.Amount, now.ID, now.State, now.Quote.Total)
+	w.must(StatesMoveForward, !refunded || all, "order %s is refunded, and %v of it were returned", now.ID, sum.Units)
+	w.must(StatesMoveForward, len(now.Refunds) == 0 || refunded || now.State == redemption.OrderPartlyRefunded, "order %s has refunds and is %s", now.ID, now.State)
+}
+
+// checkGivenBack holds what a use gives back to the refunds of its order. No coupon has a budget.
+func (w *world) checkGivenBack(s *shop, now redemption.Use) {
+	order := s.book.orders[now.OrderID]
+	back := now.Restore == coupon.RestoreAlways && len(order.Refunds) > 0 || now.Restore == coupon.RestoreFull && order.State == redemption.OrderRefunded
+	w.must(NothingTwice, back == !now.RestoredAt.IsZero(), "use %s was given back at %s, and its order %s is %s", now.ID, now.RestoredAt, order.ID, order.State)
+	for _, c := range now.Claims {
+		want := int64(0)
+		if back {
+			want = c.Amount
+		}
+		w.must(NothingTwice, c.Returned == want, "use %s gives %d of %d back to %s, and its order %s is %s", now.ID, c.Returned, c.Amount, c.Counter, order.ID, order.State)
+	}
+	w.when(back, "use", "completed", "given back")
+}

@@ -1,0 +1,182 @@
+package redemption
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// MaxRefunds is the maximum number of refunds of an order. A refund of everything that is left is
+// always possible.
+const MaxRefunds = 100
+
+// RefundIDPrefix is the prefix of the refund IDs that couponkit.Service creates.
+const RefundIDPrefix = "rfd_"
+
+// ErrOtherRefund means that the idempotency key was used for another refund of the order.
+// ErrOtherRefund matches ErrIllegal, too.
+var ErrOtherRefund = fmt.Errorf("%w: the key was used for another refund", ErrIllegal)
+
+// RefundRequest asks for a refund of an order.
+type RefundRequest struct {
+	// ID is the ID of the new refund.
+	ID string
+	// Key is the idempotency key. No two refunds of an order have the same key.
+	Key string
+	// Returns tells what is returned.
+	Returns pricing.Returns
+}
+
+// isZero reports whether nothing is given.
+func (r RefundRequest) isZero() bool {
+	return r.ID == "" && r.Key == "" && len(r.Returns.Lines) == 0 && !r.Returns.Shipping && !r.Returns.All
+}
+
+// fingerprint returns a hash of what is returned. The order of the lines does not matter.
+func (r RefundRequest) fingerprint() string {
+	returns := r.Returns
+	returns.Lines = slices.Clone(returns.Lines)
+	slices.SortFunc(returns.Lines, func(a, b pricing.LineReturn) int { return a.Line - b.Line })
+	text, err := json.Marshal(returns)
+	if err != nil {
+		return "" // numbers and booleans are always written
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Refund is a recorded refund of an order.
+type Refund struct {
+	// ID is the ID of the refund.
+	ID string `json:"id"`
+	// Key is the idempotency key. A repeated request with the same key must have the same
+	// Fingerprint, a hash of what is returned.
+	Key         string `json:"key"`
+	Fingerprint string `json:"fingerprint"`
+	// Result is what is refunded.
+	Result pricing.Refund `json:"result"`
+	// At is when the refund was recorded.
+	At time.Time `json:"at"`
+}
+
+// Refunded returns the sum of the order's refunds.
+func (o Order) Refunded() (sum pricing.Refunded) {
+	for i := range o.Refunds {
+		sum.Add(o.Refunds[i].Result)
+	}
+	return sum
+}
+
+// RefundOf returns the refund with the given key, and whether there is one.
+func (o Order) RefundOf(key string) (Refund, bool) {
+	for i := range o.Refunds {
+		if o.Refunds[i].Key == key {
+			return o.Refunds[i], true
+		}
+	}
+	return Refund{}, false
+}
+
+// refunded records a refund. The state tells whether everything is refunded now.
+func (o Order) refunded(e Event) (Order, error) {
+	if known, found := o.RefundOf(e.Refund.Key); found {
+		if known.Fingerprint != e.Refund.fingerprint() {
+			return o, ErrOtherRefund
+		}
+		return o, nil
+	}
+	if !o.State.Paid() {
+		return o, ErrIllegal
+	}
+	sum := o.Refunded()
+	result, err := o.Quote.Refund(sum, e.Refund.Returns)
+	if err != nil {
+		return o, err
+	}
+	sum.Add(result)
+	o.State = OrderRefunded
+	for i := range o.Quote.Lines {
+		if i >= len(sum.Units) || sum.Units[i] < o.Quote.Lines[i].Quantity {
+			o.State = OrderPartlyRefunded
+			break
+		}
+	}
+	if o.State == OrderPartlyRefunded && len(o.Refunds) >= MaxRefunds {
+		var faults pricing.ValidationError
+		faults.Add("returns", pricing.FieldTooLong, fmt.Sprintf("after %d refunds, only everything that is left is refunded", MaxRefunds))
+		return o, faults.Err()
+	}
+	o.Refunds = append(slices.Clip(o.Refunds), Refund{
+		ID: e.Refund.ID, Key: e.Refund.Key, Fingerprint: e.Refund.fingerprint(), Result: result, At: e.At,
+	})
+	return o, nil
+}
+
+// refund gives back what the last refund of the order restores.
+func (u Use) refund(o Order, at time.Time) Use {
+	last, whole := &o.Refunds[len(o.Refunds)-1], o.State == OrderRefunded
+	if u.State != Completed || u.Restore == coupon.RestoreNever || u.Restore == coupon.RestoreFull && !whole {
+		return u
+	}
+	discount := int64(0)
+	for _, c := range last.Result.Coupons {
+		if c.ID == u.CouponID {
+			discount = c.Discount
+		}
+	}
+	claims, changed := slices.Clone(u.Claims), u.RestoredAt.IsZero()
+	for i := range claims {
+		back := claims[i].Held()
+		if IsBudget(claims[i].Counter) && !whole {
+			back = min(back, discount)
+		}
+		claims[i].Returned += back
+		changed = changed || back > 0
+	}
+	if !changed {
+		return u
+	}
+	u.Claims = claims
+	if u.RestoredAt.IsZero() {
+		u.RestoredAt = at
+		if u.PointsState == PointsDebited {
+			u.PointsState = PointsRefundDue
+		}
+	}
+	return u.changed(at)
+}
+
+// IsBudget reports whether [Budget] returned the given key.
+func IsBudget(counter string) bool {
+	return strings.HasPrefix(counter, sharedPrefix+sharedBudget+"/")
+}
+
+func (e Event) refundFaults(faults *pricing.ValidationError) {
+	if e.Kind != Refunded {
+		if !e.Refund.isZero() {
+			faults.Add("refund", pricing.FieldNotAllowed, "the event is no refund")
+		}
+		return
+	}
+	textFault(faults, "refund.id", e.Refund.ID, MaxIDLength, true)
+	textFault(faults, "refund.key", e.Refund.Key, MaxIDLength, true)
+}
+
+// CheckRefundKey checks whether the idempotency key of a refund can be stored. The error is a
+// [*pricing.ValidationError].
+func CheckRefundKey(key string) error {
+	var faults pricing.ValidationError
+	textFault(&faults, "key", key, MaxIDLength, true)
+	return faults.Err()
+}
+
+// invalidRefund reports whether an error tells of the input, and not of the order's state.
+func invalidRefund(err error) bool { return errors.Is(err, pricing.ErrInvalid) }

@@ -1,0 +1,173 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+func refundClauses() []clause {
+	return []clause{
+		{"refunds", "a refund is stored with its order, and gives uses and budgets back as the uses say; the order stays one of its customer's; the journal tells of it", refundsGiveBack},
+		{"points of a refunded use", "a refund that gives a use back leaves its points to be refunded, once", refundedPoints},
+		{"keys of refunds", "a repeated key of a refund changes nothing, and with another request it is ErrKeyReused", keysOfRefunds},
+		{"refunds that are refused", "a refund of an order that is unknown is ErrNotFound, that is not paid is ErrIllegal, and of what was not bought is ErrInvalid", refundsRefused},
+		{"a use that a refund gave back", "what a refund gives back can be used again", refundedUseIsFree},
+		race("race of refunds", "of refunds at once each gives back its own part, and together they give back what was paid", raceOfRefunds),
+		race("race of one refund", "the same refund that is asked for at once is recorded once", raceOfOneRefund),
+	}
+}
+
+// sold returns a paid order with a coupon of 10 % that has a budget. The order has a number of
+// units at 10.00 each.
+func (p *probe) sold(customer string, c coupon.Coupon, units int64, restore coupon.Restore) redemption.Order {
+	p.Helper()
+	r := p.checkout(customer, c)
+	quote, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "1", Kind: "book", ItemID: "atlas", Quantity: units, UnitPrice: 1_000},
+	}}, pricing.Terms{ID: c.ID, Discount: tenPercent()})
+	p.own(err)
+	r.Order.Quote = quote
+	r.Uses[0].Restore, r.Uses[0].Discount = restore, quote.Discount
+	r.Uses[0].Claims = append(r.Uses[0].Claims, claim(redemption.Budget(c.ID, "EUR"), quote.Discount, 0))
+	return p.happen(p.reserve(r).Order, redemption.SessionAttached, redemption.Paid).Order
+}
+
+// refund is an event that refunds units, or everything if units is 0.
+func refund(o redemption.Order, key string, units int64) redemption.Event {
+	e := redemption.Event{Kind: redemption.Refunded, OrderID: o.ID, At: at(1200), Refund: redemption.RefundRequest{
+		ID: "rfd_" + key, Key: key, Returns: pricing.Returns{All: units == 0},
+	}}
+	if units > 0 {
+		e.Refund.Returns.Lines = []pricing.LineReturn{{Line: 0, Quantity: units}}
+	}
+	return e
+}
+
+func refundsGiveBack(p *probe) {
+	type held struct{ uses, budget int64 }
+	for _, unlimited := range []bool{true, false} {
+		for restore, want := range map[coupon.Restore][2]held{
+			coupon.RestoreFull: {{1, 200}, {0, 0}}, coupon.RestoreAlways: {{0, 100}, {0, 0}}, coupon.RestoreNever: {{1, 200}, {1, 200}},
+		} {
+			customer := fmt.Sprint("refunded-", p.next())
+			c := p.coupon(limits(map[bool]int64{false: 1}[unlimited], 1))
+			o := p.sold(customer, c, 2, restore)
+			for i, e := range []redemption.Event{refund(o, "one", 1), refund(o, "two", 0)} {
+				got := p.apply(e)
+				same(p, got.Order.State, [...]redemption.OrderState{redemption.OrderPartlyRefunded, redemption.OrderRefunded}[i], "the state")
+				same(p, got.Order.Refunded().Amount, int64(900*(i+1)), "what is refunded")
+				same(p, got.Changed, true, "whether the refund changed the order")
+				got.Changed = false
+				same(p, p.order(o.ID), got, "the order that is stored after a refund")
+				same(p, p.use(got.Uses[0].ID), got.Uses[0], "the use that is listed after a refund")
+				p.uses(c, 0, want[i].uses)
+				p.count(redemption.CustomerUses(c.ID, customer), 0, want[i].uses)
+				p.count(redemption.Budget(c.ID, "EUR"), 0, want[i].budget)
+				p.count(redemption.CustomerOrders(customer), 0, 1)
+				p.unchanged("the same refund again", func() { same(p, p.apply(e), got, "what it returns") })
+			}
+			same(p, p.told(o.ID)[3:], []string{"order_refunded refunded partly_refunded 4", "order_refunded refunded refunded 5"}, "what the journal tells of refunds")
+			p.unchanged("a late event of a refunded order", func() { p.apply(event(redemption.Paid, o)) })
+		}
+	}
+}
+
+func refundedPoints(p *probe) {
+	c := p.coupon(forPoints, limits(0, 1))
+	r := taking(p.checkout("ann", c), p.exchanged("ann", c))
+	r.Uses[0].Restore = coupon.RestoreAlways
+	o := p.happen(p.reserve(r).Order, redemption.SessionAttached, redemption.Paid).Order
+	due := p.apply(refund(o, "one", 1)).Uses[0]
+	same(p, due.PointsState, redemption.PointsRefundDue, "the points of a use that was given back")
+	p.uses(c, 0, 0)
+	p.ofUse(redemption.PointsGivenBack, due.ID)
+	again := p.apply(refund(o, "two", 0)).Uses[0]
+	same(p, again.PointsState, redemption.PointsRefunded, "the points after another refund")
+	same(p, again.State, redemption.Completed, "the state of a use that was given back")
+}
+
+func keysOfRefunds(p *probe) {
+	c := p.coupon()
+	o, other := p.sold("ann", c, 3, coupon.RestoreFull), p.sold("ann", c, 3, coupon.RestoreFull)
+	p.apply(refund(o, "one", 1))
+	p.unchanged("a repeated key", func() {
+		p.apply(refund(o, "one", 1))
+		p.applyFails(refund(o, "one", 2), store.ErrKeyReused, "of a key with another request")
+		p.applyFails(refund(o, "one", 2), store.ErrConflict, "of a key with another request")
+	})
+	same(p, p.apply(refund(other, "one", 2)).Changed, true, "whether another order may have the same key")
+	same(p, p.apply(refund(o, "ONE", 1)).Changed, true, "whether keys are compared by bytes")
+}
+
+func refundsRefused(p *probe) {
+	c := p.coupon()
+	open := p.reserve(p.checkout("ann", c)).Order
+	cancelled := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.Cancelled).Order
+	o := p.sold("ann", c, 1, coupon.RestoreFull)
+	p.unchanged("refunds that are refused", func() {
+		p.applyFails(refund(redemption.Order{ID: "ord_none"}, "one", 1), store.ErrNotFound, "of an unknown order")
+		p.applyFails(refund(open, "one", 1), redemption.ErrIllegal, "of an open order")
+		p.applyFails(refund(cancelled, "one", 1), redemption.ErrIllegal, "of a cancelled order")
+		p.applyFails(refund(o, "one", 2), pricing.ErrInvalid, "of more than was bought")
+		p.applyFails(refund(o, "", 1), pricing.ErrInvalid, "without a key")
+	})
+	p.apply(refund(o, "one", 0))
+	p.unchanged("a refund of nothing", func() {
+		p.applyFails(refund(o, "two", 0), pricing.ErrInvalid, "of what was refunded")
+	})
+}
+
+func refundedUseIsFree(p *probe) {
+	c := p.coupon(limits(1, 1))
+	day := redemption.CustomerPeriodUses(c.ID, "ann", "DAY", "2026-11-20")
+	r := p.checkout("ann", c)
+	r.Uses[0].Claims = append(r.Uses[0].Claims, claim(day, 1, 1))
+	o := p.happen(p.reserve(r).Order, redemption.SessionAttached, redemption.Paid).Order
+	p.refused(p.checkout("bob", c), store.ErrLimit, "of a use that another customer has")
+	p.apply(refund(o, "one", 0))
+	p.count(day, 0, 0)
+	taken := p.reserve(p.checkout("ann", c))
+	p.refused(p.checkout("bob", c), store.ErrLimit, "of a use that was given back and taken again")
+	p.happen(taken.Order, redemption.SessionAttached, redemption.Paid)
+	p.uses(c, 0, 1)
+	p.count(redemption.CustomerOrders("ann"), 0, 2)
+}
+
+func raceOfRefunds(p *probe) {
+	n := min(p.can.Goroutines, redemption.MaxRefunds)
+	c := p.coupon()
+	o := p.sold("ann", c, int64(n), coupon.RestoreAlways)
+	p.succeeded(p.together(n, func(ctx context.Context, s store.Store, i int) error {
+		_, err := s.Apply(ctx, settlement(refund(o, fmt.Sprint(i), 1)))
+		return err
+	}))
+	got := p.order(o.ID).Order
+	same(p, []any{got.State, len(got.Refunds), got.Refunded().Amount}, []any{redemption.OrderRefunded, n, o.Quote.Total}, "the refunds at once")
+	p.uses(c, 0, 0)
+	p.count(redemption.Budget(c.ID, "EUR"), 0, 0)
+}
+
+func raceOfOneRefund(p *probe) {
+	c := p.coupon()
+	o := p.sold("ann", c, 2, coupon.RestoreAlways)
+	changed := make(chan bool, p.can.Goroutines)
+	p.succeeded(p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, _ int) error {
+		settled, err := s.Apply(ctx, settlement(refund(o, "one", 1)))
+		changed <- settled.Changed
+		return err
+	}))
+	close(changed)
+	count := 0
+	for once := range changed {
+		if once {
+			count++
+		}
+	}
+	same(p, []int{count, len(p.order(o.ID).Order.Refunds)}, []int{1, 1}, "how often a refund was recorded")
+	p.count(redemption.Budget(c.ID, "EUR"), 0, 100)
+}
