@@ -56,7 +56,7 @@
 //	one order for each key            contract 5.2                      bought, checkNewOrder        forgetting keys
 //	totals are compared               contract 6, spec 7.10             bought                       not comparing totals
 //	payers are counted                contract 4.8                      acknowledged, checkOrder     forgetting who has paid
-//	nothing is given back twice       refunds 4.2, 4.5                  checkRefunds, checkGivenBack forgetting the keys of refunds
+//	nothing is given back twice       refunds 4.2, 4.5                  checkRefunds                 forgetting the keys of refunds
 //	never more than was paid          refunds 1                         checkRefunds                 refunding a cent more
 //	answers are true                  contract 5.4; package store       acknowledged, bought         answering before committing
 //	no surprise                       contract 6                        expect, do                   leaking a driver's error
