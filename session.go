@@ -82,6 +82,9 @@ func (s *Service) attach(
 		return attached.Order, attached.Uses, nil
 	case errors.Is(err, store.ErrSuperseded):
 		s.discard(ctx, session.ID)
+		if late := (*redemption.TransitionError)(nil); errors.As(err, &late) && late.State == redemption.OrderCancelled.String() {
+			err = fmt.Errorf("%w: %w", ErrOrderEnded, err) // it was cancelled or replaced meanwhile
+		}
 	case errors.Is(err, pricing.ErrInvalid):
 		s.discard(ctx, session.ID)
 		s.abandon(ctx, o)

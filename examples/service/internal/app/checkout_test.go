@@ -331,3 +331,39 @@ func TestTheLastUse(t *testing.T) {
 		require.GreaterOrEqual(t, len(opened), 3)
 	})
 }
+
+// TestAnOrderIsCancelled: contract section 5.3. The customer no longer wants to pay. Place and
+// points are free at once, and the session cannot be paid any more.
+func TestAnOrderIsCancelled(t *testing.T) {
+	t.Parallel()
+	onEveryStore(t, func(t *testing.T, w *world) {
+		t.Helper()
+		ann, ben := w.as(t, "ann"), w.as(t, "ben")
+		cart := object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "LASTONE"}
+		bought := ann.checkout(cart).is(http.StatusCreated)
+		id := object{"orderId": bought.text("orderId")}
+		ben.post("/payment/cancel", id).refused(http.StatusNotFound, "not_found")
+		w.browser(t).post("/payment/cancel", id).refused(http.StatusUnauthorized, "user_required")
+		for range 2 {
+			cancelled := ann.post("/payment/cancel", id).is(http.StatusOK)
+			require.Equal(t, "cancelled", cancelled.text("state"))
+			require.Equal(t, string(ann.get("/order/"+bought.text("orderId")).body), string(cancelled.body))
+		}
+		ann.onPaymentPage(bought.text("url"), "pay").is(http.StatusConflict)
+		late := ben.checkout(cart).is(http.StatusCreated)
+		ben.onPaymentPage(late.text("url"), "pay").is(http.StatusSeeOther)
+		ben.post("/payment/cancel", object{"orderId": late.text("orderId")}).refused(http.StatusConflict, "order_paid")
+		require.Equal(t, "paid", ben.get("/order/"+late.text("orderId")).text("state"))
+	})
+}
+
+// TestWhatNamesNoOrder: every fault of the request is told, and no text fails the service.
+func TestWhatNamesNoOrder(t *testing.T) {
+	t.Parallel()
+	ann := newWorld(t).as(t, "ann")
+	require.Equal(t, map[string]string{"orderId": "required"}, ann.post("/payment/cancel", object{}).refused(http.StatusUnprocessableEntity, "invalid_input").fields())
+	require.Equal(t, map[string]string{"orderId": "malformed"}, ann.post("/payment/cancel", object{"orderId": 7}).refused(http.StatusUnprocessableEntity, "invalid_input").fields())
+	for _, id := range []string{"ord_none", "\x00", "../admin", "ö"} {
+		ann.post("/payment/cancel", object{"orderId": id}).refused(http.StatusNotFound, "not_found")
+	}
+}
