@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/examples/service/internal/app"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
 )
 
 // onEveryStore runs a test on the SQLite file, in memory and on PostgreSQL.
@@ -84,6 +85,25 @@ func TestTheCustomerComesBack(t *testing.T) {
 	require.Equal(t, "/orders/"+bought.text("orderId"), ann.get(w.path(back)).is(http.StatusSeeOther).header.Get("Location"))
 	require.Equal(t, "/cart?notice=other_account", w.as(t, "ben").get(w.path(back)).is(http.StatusSeeOther).header.Get("Location"), "the key is the customer's own")
 	require.Equal(t, "/login?next="+url.QueryEscape(w.path(back)), w.browser(t).get(w.path(back)).is(http.StatusSeeOther).header.Get("Location"), "whose sign-in has ended")
+}
+
+// TestTheCustomerIsFasterThanTheWebhook: who comes back sees what the processor knows. While it
+// does not answer, they see what is stored.
+func TestTheCustomerIsFasterThanTheWebhook(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *app.Config) { c.Deliver = time.Hour })
+	fake := w.Simulator.Fake()
+	ann := w.as(t, "ann")
+	bought := ann.withKey("cart-1").checkout(object{"lines": []object{line("plan", "plus", 1)}}).is(http.StatusCreated)
+	order := "/order/" + bought.text("orderId")
+	require.NoError(t, fake.Pay(fake.Sessions()[0].ID))
+	down := fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.GetSession, Kind: fakeprocessor.LostBefore, Times: -1})
+	for _, state := range []string{"open", "paid"} {
+		require.Equal(t, "/orders/"+bought.text("orderId"), ann.get("/payment/return?key=cart-1").is(http.StatusSeeOther).header.Get("Location"))
+		require.Equal(t, state, ann.get(order).text("state"))
+		down.Remove()
+	}
+	require.Equal(t, "/cart?notice=other_account", ann.get("/payment/return").is(http.StatusSeeOther).header.Get("Location"), "no key")
 }
 
 // TestPlaceAndPointsComeBack: a session that ends unpaid, whichever way, frees the
