@@ -235,6 +235,9 @@ func detail(r coupon.Reason) string {
 	case coupon.NotCombinable:
 		return "This coupon cannot be combined with " + strings.Join(p.ExcludedBy, ", ") + "."
 	case coupon.BelowMinimumCharge:
+		if p.Minimum.IsZero() {
+			return "The total of " + p.Total.String() + " is below the least amount that can be charged."
+		}
 		return "The total of " + p.Total.String() + " is below the least amount that can be charged, " + p.Minimum.String() + "."
 	}
 	return r.Message()
