@@ -42,6 +42,10 @@ func TestTheJournalNamesWhoCalls(t *testing.T) {
 	bought, err := w.ExchangePoints(as("clerk"), couponkit.ExchangeRequest{Coupon: exchange.ID, Customer: ann})
 	require.NoError(t, err)
 	require.NoError(t, w.CancelExchange(as("support"), ann.ID, bought.ExchangeID))
+	given, err := w.Checkout(as("clerk"), couponkit.CheckoutRequest{Cart: phones(), Customer: bob})
+	require.NoError(t, err)
+	_, err = w.CancelCheckout(as("support"), couponkit.OrderRequest{OrderID: given.Order.ID, AnyCustomer: true})
+	require.NoError(t, err)
 	require.NoError(t, w.Delete(as("remover"), c.ID))
 
 	entries, err := w.Journal(t.Context(), 0, 100)
@@ -55,7 +59,7 @@ func TestTheJournalNamesWhoCalls(t *testing.T) {
 	want := map[string][]string{
 		"coupon_created": {"creator"}, "coupon_changed": {"editor", "switcher", "", "remover"},
 		"coupon_mirrored": {"creator", "editor", "switcher", ""}, "coupon_deleted": {"remover"},
-		"order_opened": {"clerk"}, "order_changed": {"clerk"}, "order_paid": {""},
+		"order_opened": {"clerk"}, "order_changed": {"clerk"}, "order_paid": {""}, "order_cancelled": {"support"},
 		"points_reserved": {"clerk"}, "points_changed": {"clerk", "support"}, "points_given_back": {"support"},
 	}
 	if diff := cmp.Diff(want, by); diff != "" {

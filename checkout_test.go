@@ -888,6 +888,48 @@ func TestAnAnswerThatCannotBeKept(t *testing.T) {
 	}
 }
 
+// TestAMinimumThatOnlyTheProcessorKnows: what the processor refuses as too small is a rejection,
+// and no outage. Nothing is held for the order.
+func TestAMinimumThatOnlyTheProcessorKnows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.Refuse, Err: processor.ErrBelowMinimum})
+	_, err := w.Checkout(t.Context(), w.request("TEN"))
+	var refused *coupon.Rejection
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, c.ID, refused.CouponID)
+	require.Equal(t, coupon.BelowMinimumCharge, refused.Headline().Code)
+	require.Equal(t, coupon.Params{Total: coupon.Amount{Money: pricing.NewMoney(24_90, pricing.EUR())}}, refused.Headline().Params)
+	require.NotErrorIs(t, err, processor.ErrRejected)
+	w.held(t, c.ID, 0, 0)
+	require.Equal(t, []coupon.RejectionCode{coupon.BelowMinimumCharge}, w.attempts[len(w.attempts)-1].Reasons)
+}
+
+// TestACheapCartLosesNoUse: the last use is in a session that can be paid. The customer checks out
+// a cart that the processor refuses as too small, while somebody else waits for the use. The
+// customer can return to the first cart.
+func TestACheapCartLosesNoUse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, lastUse())
+	first := w.checkout(t, w.request("TEN"))
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.Refuse, Err: processor.ErrBelowMinimum})
+	_, err := w.Checkout(t.Context(), w.again("cheap"))
+	require.ErrorIs(t, err, coupon.ErrBelowMinimumCharge)
+	other := w.request("TEN")
+	other.Customer = bob
+	_, err = w.Checkout(t.Context(), other)
+	require.ErrorIs(t, err, coupon.ErrUsageLimitReached)
+	require.Empty(t, w.payable())
+	back := w.checkout(t, w.again("back"))
+	require.Equal(t, first.Order.Quote, back.Order.Quote)
+	require.Equal(t, []string{back.Session.ID}, w.payable())
+	require.NoError(t, w.fake.Pay(back.Session.ID))
+	w.deliver(t)
+	w.held(t, c.ID, 1, 0)
+}
+
 // TestASessionThatTheProcessorRefuses: what the processor refuses is not the customer's
 // input, whatever fields the refusal names, and the place is free again.
 func TestASessionThatTheProcessorRefuses(t *testing.T) {

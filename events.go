@@ -16,7 +16,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Outcome is the result of an event, or of a payment that a sweep found.
+// Outcome is the result of an event, of a payment that a sweep found, or of a call about one order.
 type Outcome struct {
 	// Order is the order of the payment session, in its current state. Uses contains the uses of this
 	// order. Order and Uses are empty if the payment session has no order.
@@ -60,7 +60,7 @@ type Outcome struct {
 // Ship an order when Order.State is redemption.OrderPaid and Flag is FlagNone. Ship each order ID
 // only once. [Service.Sweep] may find a payment before the event arrives, and then returns the
 // outcome. If another method finds the payment first, the observer receives an [OpSettle] attempt.
-// Use [Service.Order] to look up a single order.
+// Use [Service.Refresh] to ask the processor about a single order.
 func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome, err error) {
 	kind, concerns := eventKind(e)
 	if !concerns {

@@ -71,13 +71,15 @@ const (
 	OpExplain        Operation = "explain"
 	OpCheckout       Operation = "checkout"
 	OpPaymentLink    Operation = "payment_link"
+	OpCancelCheckout Operation = "cancel_checkout"
+	OpRefresh        Operation = "refresh"
 	OpExchangePoints Operation = "exchange_points"
 	OpCancelExchange Operation = "cancel_exchange"
 	OpEvent          Operation = "event"
 	OpRefund         Operation = "refund"
-	// OpSettle is a step of Checkout, PaymentLink, CancelExchange or Sweep. In this step, the service
-	// learns how a payment session ended and updates the order, as HandleEvent does. The event of the
-	// payment session may arrive later or never.
+	// OpSettle is a step of Checkout, PaymentLink, CancelCheckout, Refresh, CancelExchange or Sweep.
+	// In this step, the service learns how a payment session ended and updates the order, as
+	// HandleEvent does. The event of the payment session may arrive later or never.
 	OpSettle    Operation = "settle"
 	OpSweep     Operation = "sweep"
 	OpReconcile Operation = "reconcile"

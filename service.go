@@ -18,6 +18,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -30,6 +31,9 @@ var (
 	// ErrOrderEnded means that an order ended before it had a payment session. Check out again with a
 	// new idempotency key.
 	ErrOrderEnded = errors.New("the order has ended")
+	// ErrOrderPaid means that the customer has finished the payment session of an order, so that the
+	// order cannot be cancelled. The payment has arrived or is on its way.
+	ErrOrderPaid = fmt.Errorf("the customer has finished the payment session: %w", redemption.ErrIllegal)
 	// ErrNoLedger means that the service was built without [WithPoints].
 	ErrNoLedger = errors.New("no points ledger is configured")
 )

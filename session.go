@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strconv"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -51,11 +52,26 @@ func (s *Service) openSession(
 	}
 	if answered(err) {
 		s.abandon(ctx, o)
+		if errors.Is(err, processor.ErrBelowMinimum) {
+			return o, uses, belowMinimum(o)
+		}
 		if reserved.Replayed && s.sessionEnd(o).Sub(s.now()) < max(s.abilities.MinSessionLifetime, 1) {
 			return o, uses, fmt.Errorf("%w: %s", ErrOrderEnded, err.Error())
 		}
 	}
 	return o, uses, fmt.Errorf("open session for order %s: %w", o.ID, noInput(err))
+}
+
+// belowMinimum refuses an order whose total the processor does not charge, as it told only when it
+// was asked. The minimum is unknown.
+func belowMinimum(o redemption.Order) error {
+	couponID := ""
+	if len(o.Coupons) == 1 {
+		couponID = o.Coupons[0].ID
+	}
+	return coupon.Reject(couponID, coupon.BelowMinimumCharge, coupon.Params{
+		Total: coupon.Amount{Money: pricing.NewMoney(o.Quote.Total, o.Quote.Currency)},
+	})
 }
 
 // attach records the session that was made for the order.
@@ -82,6 +98,9 @@ func (s *Service) attach(
 		return attached.Order, attached.Uses, nil
 	case errors.Is(err, store.ErrSuperseded):
 		s.discard(ctx, session.ID)
+		if late := (*redemption.TransitionError)(nil); errors.As(err, &late) && late.State == redemption.OrderCancelled.String() {
+			err = fmt.Errorf("%w: %w", ErrOrderEnded, err) // it was cancelled or replaced meanwhile
+		}
 	case errors.Is(err, pricing.ErrInvalid):
 		s.discard(ctx, session.ID)
 		s.abandon(ctx, o)

@@ -108,7 +108,8 @@ type Params struct {
 	Submitted Amount `json:"submitted,omitzero"`
 	Computed  Amount `json:"computed,omitzero"`
 	// Total is the total of the checkout. Minimum is the smallest amount that the payment
-	// processor charges. Total and Minimum are set if the code is [BelowMinimumCharge].
+	// processor charges. Total is set if the code is [BelowMinimumCharge]. Minimum is
+	// then set, too, unless only the processor knows the minimum.
 	Total   Amount `json:"total,omitzero"`
 	Minimum Amount `json:"minimum,omitzero"`
 }

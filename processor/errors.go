@@ -13,6 +13,10 @@ var (
 	// ErrCodeTaken means that the promotion code is already active for a different coupon.
 	// ErrCodeTaken also matches ErrRejected.
 	ErrCodeTaken error = &kind{"promotion code taken at the processor", ErrRejected}
+	// ErrBelowMinimum means that the total of a session is below the smallest amount that the
+	// processor charges. ErrBelowMinimum also matches ErrRejected. The service turns ErrBelowMinimum
+	// into the rejection coupon.ErrBelowMinimumCharge.
+	ErrBelowMinimum error = &kind{"total below the minimum charge", ErrRejected}
 	// ErrNotFound means that the requested object does not exist at the processor.
 	ErrNotFound = errors.New("not found at the processor")
 	// ErrForbidden means that the adapter's credentials are wrong or lack a permission.

@@ -119,7 +119,10 @@ type MirrorRef struct {
 // Every method of Sessions may also return [ErrUnavailable] or [ErrForbidden].
 type Sessions interface {
 	// CreateSession creates a session in which the customer can pay. CreateSession returns
-	// [ErrRejected] if [SessionRequest.Validate] finds the request invalid.
+	// [ErrRejected] if [SessionRequest.Validate] finds the request invalid. If the total is too small
+	// to be charged, CreateSession returns [ErrBelowMinimum], even if [Abilities].MinimumCharge does
+	// not know the minimum. Data that only decorates the payment page is never a reason to refuse a
+	// request: an adapter leaves out an unsuitable CustomerEmail and shortens a line's Name.
 	//
 	// The caller may repeat a call with the same Key and the same parameters, including ExpiresAt.
 	// The repeated call returns the same session in its current state, even if the call comes from

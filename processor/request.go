@@ -25,6 +25,13 @@ func (r SessionRequest) Validate(a Abilities, now time.Time) error {
 	return faults.Err()
 }
 
+// BelowMinimum reports whether the total is too small to be charged. The total is then at least 0
+// and below the minimum of the currency, or 0 if the processor cannot charge 0. Adapters return
+// [ErrBelowMinimum] for such a request.
+func (r SessionRequest) BelowMinimum(a Abilities) bool {
+	return r.Total == 0 && a.NoZeroTotal || r.Total > 0 && r.Total < a.MinimumCharge[r.Currency]
+}
+
 // ValidateTerms checks the request but ignores ExpiresAt. ValidateTerms returns nil or a
 // [*pricing.ValidationError] that lists every invalid field. A request is invalid in these cases:
 //
@@ -108,9 +115,9 @@ func (r SessionRequest) amountFaults(a Abilities, faults *pricing.ValidationErro
 	switch least := a.MinimumCharge[r.Currency]; {
 	case r.Total < 0:
 		faults.Add("total", pricing.FieldTooSmall, "a total is not negative")
-	case r.Total == 0 && a.NoZeroTotal:
+	case r.Total == 0 && r.BelowMinimum(a):
 		faults.Add("total", pricing.FieldTooSmall, "a total of 0 cannot be charged")
-	case r.Total > 0 && r.Total < least:
+	case r.BelowMinimum(a):
 		faults.Add("total", pricing.FieldTooSmall, fmt.Sprintf("the least charge is %s %s", r.Currency.Format(least), r.Currency))
 	}
 	sum, ok := sumOf(r.Lines)

@@ -30,7 +30,8 @@ func (s *session) public() processor.Session {
 }
 
 // CreateSession implements [processor.Sessions]. A faulty request is
-// [processor.ErrRejected] together with a [*pricing.ValidationError]. A key that was
+// [processor.ErrRejected] together with a [*pricing.ValidationError]. A total below the minimum is
+// [processor.ErrBelowMinimum]. A key that was
 // used with other parameters is [processor.ErrRejected], too.
 func (p *Processor) CreateSession(ctx context.Context, r processor.SessionRequest) (out processor.Session, err error) {
 	r = cloneRequest(r)
@@ -38,7 +39,7 @@ func (p *Processor) CreateSession(ctx context.Context, r processor.SessionReques
 	err = p.sessionCall(ctx, call, CreateSessionStep, func(now time.Time) error {
 		s, err := p.create(r, now)
 		if err != nil {
-			return fmt.Errorf("%s: %w: %w", CreateSession, processor.ErrRejected, err)
+			return fmt.Errorf("%s: %w", CreateSession, err)
 		}
 		out = s.public()
 		return nil
@@ -99,15 +100,19 @@ func (p *Processor) create(r processor.SessionRequest, now time.Time) (*session,
 	sum, unreadable := fingerprint(r)
 	if s, known := p.byKey[r.Key]; known {
 		if unreadable != nil || s.fingerprint != sum {
-			return nil, fmt.Errorf("key %q was used with other parameters", r.Key)
+			return nil, fmt.Errorf("%w: key %q was used with other parameters", processor.ErrRejected, r.Key)
 		}
 		return s, nil
 	}
 	if err := r.Validate(p.options.Abilities, now); err != nil {
-		return nil, err
+		refusal := processor.ErrRejected
+		if r.BelowMinimum(p.options.Abilities) {
+			refusal = processor.ErrBelowMinimum
+		}
+		return nil, fmt.Errorf("%w: %w", refusal, err)
 	}
 	if unreadable != nil {
-		return nil, unreadable
+		return nil, fmt.Errorf("%w: %w", processor.ErrRejected, unreadable)
 	}
 	id := p.options.id("cs", len(p.sessions)+1)
 	s := &session{request: r, fingerprint: sum, Session: processor.Session{

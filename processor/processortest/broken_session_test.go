@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,6 +50,19 @@ func asked(change func(*processor.SessionRequest)) func(*fakeprocessor.Processor
 			r.Lines = slices.Clone(r.Lines) // the suite still reads its own
 			change(&r)
 			return f.CreateSession(ctx, r)
+		}}
+	})
+}
+
+// refusing lets the error of every request for a session go through a function.
+func refusing(change func(processor.SessionRequest, error) error) func(*fakeprocessor.Processor, *processortest.Harness) {
+	return with(func(f *fakeprocessor.Processor) wrapped {
+		return wrapped{create: func(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
+			s, err := f.CreateSession(ctx, r)
+			if err = change(r, err); err != nil {
+				return processor.Session{}, err
+			}
+			return s, nil
 		}}
 	})
 }
@@ -465,6 +479,33 @@ func brokenSessions() map[string]subject {
 				"create at total 0", "create at the minimum charge", "create off the step",
 				"create with many lines", "create with two intervals", "create with a lifetime",
 			},
+		},
+		"a total that is too small is refused as anything": {
+			bounded: true, how: refusing(func(r processor.SessionRequest, err error) error {
+				if errors.Is(err, processor.ErrBelowMinimum) {
+					return processor.ErrRejected
+				}
+				return err
+			}),
+			caught: []string{"create at the minimum charge"},
+		},
+		"an address is a reason to refuse": {
+			how: refusing(func(r processor.SessionRequest, err error) error {
+				if strings.HasSuffix(r.CustomerEmail, "@localhost") {
+					return processor.ErrRejected
+				}
+				return err
+			}),
+			caught: []string{"create with odd decoration"},
+		},
+		"a long name is a reason to refuse": {
+			how: refusing(func(r processor.SessionRequest, err error) error {
+				if len(r.Lines) > 0 && len(r.Lines[0].Name) > 250 {
+					return processor.ErrRejected
+				}
+				return err
+			}),
+			caught: []string{"create with odd decoration"},
 		},
 		"bounds are not declared": {
 			how: strict,

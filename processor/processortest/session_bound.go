@@ -1,6 +1,7 @@
 package processortest
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ func boundClauses() []clause {
 		},
 		{
 			name:  "create at the minimum charge",
-			says:  "MinimumCharge is the least total above 0 that can be charged; below it is ErrRejected",
+			says:  "MinimumCharge is the least total above 0 that can be charged; below it is ErrBelowMinimum",
 			check: createAtTheMinimumCharge,
 		},
 		{
@@ -49,6 +50,11 @@ func boundClauses() []clause {
 			name:  "create with what is required only",
 			says:  "NeedsSuccessURL tells that a session cannot be made without a SuccessURL, which is ErrRejected then; coupon, e-mail, CancelURL and metadata may be empty",
 			check: createWithWhatIsRequiredOnly,
+		},
+		{
+			name:  "create with odd decoration",
+			says:  "what only decorates the payment page never refuses a request: an unsuitable CustomerEmail is left out, and a long Name is cut",
+			check: createWithOddDecoration,
 		},
 		{
 			name:  "create refuses amounts below zero",
@@ -78,7 +84,10 @@ func createAtTheMinimumCharge(p *probe) {
 		step := max(p.Processor.Abilities().AmountStep[c], 1)
 		p.created(p.single("least-"+c.Code(), c, p.chargeable(c, least)))
 		if below := (least - 1) / step * step; below > 0 {
-			p.refused(p.single("below-"+c.Code(), c, below), "below the least charge in "+c.Code())
+			r, why := p.single("below-"+c.Code(), c, below), "below the least charge in "+c.Code()
+			p.refused(r, why)
+			_, err := p.Processor.CreateSession(p.Context(), r)
+			p.fails(err, processor.ErrBelowMinimum, "CreateSession "+why)
 		}
 	}
 	free := currencies("EUR")[0]
@@ -108,6 +117,22 @@ func createWithWhatIsRequiredOnly(p *probe) {
 	p.ok(err, "CreateSession with what is required only")
 	r.Metadata = s.Metadata // an adapter may complete it
 	p.matches(s, r)
+}
+
+func createWithOddDecoration(p *probe) {
+	for i, email := range []string{"ann@localhost", "ann@bücher.example", "ännchen@example.org", strings.Repeat("a", 600) + "@example.org"} {
+		r := p.request(fmt.Sprint("email-", i))
+		r.CustomerEmail = email
+		first := p.created(r)
+		if again := p.created(r); again.ID != first.ID {
+			p.broken("the repeated call with the address %.20q made another session", email)
+		}
+	}
+	r := p.request("name")
+	for i := range r.Lines {
+		r.Lines[i].Name = strings.Repeat("ü", 1000)
+	}
+	p.created(r)
 }
 
 func createRefusesAmountsBelowZero(p *probe) {

@@ -23,6 +23,9 @@ var (
 	// ErrInvalid means that this package or Stripe refused the parameters. It matches
 	// processor.ErrRejected.
 	ErrInvalid error = &kind{"refused parameters", processor.ErrRejected}
+	// errTooSmall means that the total is below what Stripe charges, whether the table of minimums
+	// or Stripe said so.
+	errTooSmall error = &kind{"total below the minimum charge", errors.Join(ErrInvalid, processor.ErrBelowMinimum)}
 	// ErrTotalsMismatch means that Stripe created a session with another total than the
 	// order. The session was expired. It matches processor.ErrRejected.
 	ErrTotalsMismatch error = &kind{"session charges another total", processor.ErrRejected}
@@ -165,8 +168,16 @@ func kindOf(e *stripe.Error) error {
 		return processor.ErrNotFound
 	case e.Code == stripe.ErrorCodeResourceAlreadyExists, e.Type == stripe.ErrorTypeIdempotency:
 		return ErrConflict
+	case e.Code == stripe.ErrorCodeAmountTooSmall:
+		return errTooSmall
 	}
 	return ErrInvalid
+}
+
+// emailRefused reports whether Stripe refused the customer's address and nothing else.
+func emailRefused(err error) bool {
+	var failure *Error
+	return errors.As(err, &failure) && failure.Param == "customer_email" && refusal(err)
 }
 
 // refused is an error of this package's own: no call was made, or its answer is not

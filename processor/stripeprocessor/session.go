@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -34,6 +35,9 @@ const (
 //   - metadata beyond Stripe's limits
 //   - a lifetime of 30.5 minutes or less, or of more than 23 hours 59 minutes
 //
+// A total that is too small is [processor.ErrBelowMinimum], whether the minimum is known here or
+// Stripe refuses the total. If Stripe refuses CustomerEmail, the session is made without it.
+//
 // A repetition returns the session of the first call. If that session has ended unpaid,
 // a new one replaces it a few times, as long as ExpiresAt allows. After that the last
 // session is returned.
@@ -51,8 +55,34 @@ const (
 func (p *Processor) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
 	plan, err := p.plan(r)
 	if err != nil {
+		kind := ErrInvalid
+		if r.BelowMinimum(p.terms()) {
+			kind = errTooSmall
+		}
+		return processor.Session{}, refused(opCreateSession, kind, err)
+	}
+	made, err := p.create(ctx, plan)
+	if r.CustomerEmail == "" || !emailRefused(err) && !(plan.late && refusal(err)) {
+		return made, err
+	}
+	// Customers can type their address on the payment page. A session that could not be made any
+	// more was perhaps made without the address.
+	if emailRefused(err) {
+		p.options.Logger.WarnContext(ctx, "stripe did not take the customer's address, and the session is made without it",
+			slog.String("order", r.OrderID))
+		if plan.discount > 0 {
+			p.dropSessionCoupon(ctx, p.sessionCouponID(plan, firstAttempt))
+		}
+	}
+	r.CustomerEmail = ""
+	if plan, err = p.plan(r); err != nil {
 		return processor.Session{}, refused(opCreateSession, ErrInvalid, err)
 	}
+	return p.create(ctx, plan)
+}
+
+// create makes the session of a plan, or finds the session of an earlier call.
+func (p *Processor) create(ctx context.Context, plan *plan) (processor.Session, error) {
 	if plan.late || plan.anew() {
 		found, err := p.findSession(ctx, plan, anyEnded)
 		switch {

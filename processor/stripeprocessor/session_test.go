@@ -244,7 +244,8 @@ func TestTotalBounds(t *testing.T) {
 	before := len(w.account.Calls())
 	for _, minor := range []int64{1, 49} {
 		_, err = w.processor.CreateSession(t.Context(), total(w, minor))
-		require.ErrorIs(t, err, processor.ErrRejected)
+		require.ErrorIs(t, err, processor.ErrBelowMinimum)
+		require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
 		requireField(t, err, "total")
 	}
 	require.Len(t, w.account.Calls(), before, "a total below the minimum costs no call")
@@ -267,6 +268,7 @@ func TestTotalBounds(t *testing.T) {
 	w = newWorld(t, func(o *stripeprocessor.Options, _ *stripefake.Options) { o.SettlementCurrency = currencyOf(t, "USD") })
 	_, err = w.processor.CreateSession(t.Context(), total(w, 49))
 	require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
+	require.ErrorIs(t, err, processor.ErrBelowMinimum)
 	if w.count("sessions.create") != 1 {
 		t.Error("the total was refused without asking Stripe")
 	}

@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
+
+// email is an address that Stripe takes: ASCII, with a dot in its domain.
+var email = regexp.MustCompile(`^[!-?A-~]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$`)
 
 // Session is a Checkout Session at Stripe. Amounts are in Stripe's minor units. Times
 // are Unix seconds.
@@ -148,6 +152,9 @@ func (a *Account) sessionBasics(s *Session, form url.Values, now int64) (refusal
 		if refusal := tooLong(form, name, most); refusal != nil {
 			return refusal
 		}
+	}
+	if s.CustomerEmail != "" && !email.MatchString(s.CustomerEmail) {
+		return invalid("email_invalid", "customer_email", "Invalid email address: %s", s.CustomerEmail)
 	}
 	if s.ExpiresAt, refusal = integer(form, "expires_at"); refusal != nil {
 		return refusal

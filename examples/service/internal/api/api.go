@@ -148,6 +148,7 @@ var calls = []call{
 	{"POST /payment/quote", anyone, smallBody, (*API).quote},
 	{"POST /payment/cart-checkout", buyer, smallBody, (*API).cartCheckout},
 	{"POST /payment/payment-link", signedIn, smallBody, (*API).paymentLink},
+	{"POST /payment/cancel", signedIn, smallBody, (*API).cancelOrder},
 	{"GET /payment/return", anyone, 0, (*API).comeBack},
 	{"GET /order/{id}", buyer, 0, (*API).order},
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -45,6 +46,33 @@ func (a *API) order(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	writeJSON(w, http.StatusOK, a.orderView(o))
+	return nil
+}
+
+// cancelOrder ends an order that the customer does not want to pay any more.
+func (a *API) cancelOrder(w http.ResponseWriter, r *http.Request) error {
+	var id string
+	read, err := readForm(r, map[string]any{"orderId": &id})
+	if err != nil {
+		return err
+	}
+	var faults pricing.ValidationError
+	if id == "" {
+		faults.Add("orderId", pricing.FieldRequired, "an order ID is required")
+	}
+	if err := read.besides(faults); err != nil {
+		return err
+	}
+	done, err := a.Service.CancelCheckout(r.Context(), couponkit.OrderRequest{OrderID: id, CustomerID: customerOf(r).ID})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, a.orderView(done.Order))
+	return nil
+}
+
+func (a *API) orderView(o redemption.Order) orderView {
 	view := orderView{
 		ID: o.ID, State: o.State, DiscountAmount: pricing.NewMoney(o.Quote.Discount, o.Quote.Currency), Quote: o.Quote,
 		Coupons: append([]coupon.Snapshot{}, o.Coupons...), Names: a.names(o.Quote), SessionID: o.SessionID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
@@ -55,8 +83,7 @@ func (a *API) order(w http.ResponseWriter, r *http.Request) error {
 	if o.State == redemption.OrderOpen {
 		view.PaymentURL = o.SessionURL
 	}
-	writeJSON(w, http.StatusOK, view)
-	return nil
+	return view
 }
 
 // names returns the names of the lines of a quote.

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -341,20 +342,23 @@ func (request linkRequest) price(faults *pricing.ValidationError) pricing.Money 
 // is asked for by the key of the checkout, because its address was needed before
 // there was an order. It is a browser that asks: customers whose sign-in has ended
 // while they paid sign in again and get there. The cart tells a customer who has no such
-// order that another account may have it.
+// order that another account may have it. The processor is asked now, because the webhook
+// may come later. If the processor does not answer, the order's page waits for the webhook.
 func (a *API) comeBack(w http.ResponseWriter, r *http.Request) error {
 	reader := a.readerID(r)
 	if reader == "" {
 		http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		return nil
 	}
-	found, err := a.Orders.Order(r.Context(), store.OrderKey{CustomerID: reader, Key: r.URL.Query().Get("key")})
-	if errors.Is(err, store.ErrNotFound) {
+	found, err := a.Service.Refresh(r.Context(), couponkit.OrderRequest{CustomerID: reader, Key: r.URL.Query().Get("key")})
+	switch {
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, pricing.ErrInvalid):
 		http.Redirect(w, r, "/cart?notice=other_account", http.StatusSeeOther)
 		return nil
-	}
-	if err != nil {
+	case err != nil && found.Order.IsZero():
 		return err
+	case err != nil:
+		a.Logger.WarnContext(r.Context(), "the processor was not asked about an order", slog.String("order", found.Order.ID), slog.Any("error", err))
 	}
 	http.Redirect(w, r, "/orders/"+url.PathEscape(found.Order.ID), http.StatusSeeOther)
 	return nil

@@ -144,6 +144,7 @@ func conflictOf(err error) (problem, bool) {
 		{store.ErrStaleRevision, http.StatusConflict, "stale_revision", "The coupon was changed by somebody else since it was read."},
 		{store.ErrKeyReused, http.StatusUnprocessableEntity, "idempotency_key_reused", "The Idempotency-Key was used for another request."},
 		{couponkit.ErrOrderEnded, http.StatusConflict, "order_ended", "The order has ended; start again with a new Idempotency-Key."},
+		{couponkit.ErrOrderPaid, http.StatusConflict, "order_paid", "The order is paid, or its payment is on its way."},
 		{couponkit.ErrReservationClosed, http.StatusConflict, "reservation_closed", "The reservation was given up; exchange points again."},
 		{redemption.ErrIllegal, http.StatusConflict, "conflict", "That is not possible any more."},
 		{store.ErrConflict, http.StatusConflict, "conflict", "The record was changed at the same time; try again."},
@@ -234,6 +235,9 @@ func detail(r coupon.Reason) string {
 	case coupon.NotCombinable:
 		return "This coupon cannot be combined with " + strings.Join(p.ExcludedBy, ", ") + "."
 	case coupon.BelowMinimumCharge:
+		if p.Minimum.IsZero() {
+			return "The total of " + p.Total.String() + " is below the least amount that can be charged."
+		}
 		return "The total of " + p.Total.String() + " is below the least amount that can be charged, " + p.Minimum.String() + "."
 	}
 	return r.Message()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/examples/service/internal/app"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
 )
 
 // onEveryStore runs a test on the SQLite file, in memory and on PostgreSQL.
@@ -84,6 +85,25 @@ func TestTheCustomerComesBack(t *testing.T) {
 	require.Equal(t, "/orders/"+bought.text("orderId"), ann.get(w.path(back)).is(http.StatusSeeOther).header.Get("Location"))
 	require.Equal(t, "/cart?notice=other_account", w.as(t, "ben").get(w.path(back)).is(http.StatusSeeOther).header.Get("Location"), "the key is the customer's own")
 	require.Equal(t, "/login?next="+url.QueryEscape(w.path(back)), w.browser(t).get(w.path(back)).is(http.StatusSeeOther).header.Get("Location"), "whose sign-in has ended")
+}
+
+// TestTheCustomerIsFasterThanTheWebhook: who comes back sees what the processor knows. While it
+// does not answer, they see what is stored.
+func TestTheCustomerIsFasterThanTheWebhook(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *app.Config) { c.Deliver = time.Hour })
+	fake := w.Simulator.Fake()
+	ann := w.as(t, "ann")
+	bought := ann.withKey("cart-1").checkout(object{"lines": []object{line("plan", "plus", 1)}}).is(http.StatusCreated)
+	order := "/order/" + bought.text("orderId")
+	require.NoError(t, fake.Pay(fake.Sessions()[0].ID))
+	down := fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.GetSession, Kind: fakeprocessor.LostBefore, Times: -1})
+	for _, state := range []string{"open", "paid"} {
+		require.Equal(t, "/orders/"+bought.text("orderId"), ann.get("/payment/return?key=cart-1").is(http.StatusSeeOther).header.Get("Location"))
+		require.Equal(t, state, ann.get(order).text("state"))
+		down.Remove()
+	}
+	require.Equal(t, "/cart?notice=other_account", ann.get("/payment/return").is(http.StatusSeeOther).header.Get("Location"), "no key")
 }
 
 // TestPlaceAndPointsComeBack: a session that ends unpaid, whichever way, frees the
@@ -330,4 +350,40 @@ func TestTheLastUse(t *testing.T) {
 		require.Equal(t, 3, c.number("items.0.reservedCount"))
 		require.GreaterOrEqual(t, len(opened), 3)
 	})
+}
+
+// TestAnOrderIsCancelled: contract section 5.3. The customer no longer wants to pay. Place and
+// points are free at once, and the session cannot be paid any more.
+func TestAnOrderIsCancelled(t *testing.T) {
+	t.Parallel()
+	onEveryStore(t, func(t *testing.T, w *world) {
+		t.Helper()
+		ann, ben := w.as(t, "ann"), w.as(t, "ben")
+		cart := object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "LASTONE"}
+		bought := ann.checkout(cart).is(http.StatusCreated)
+		id := object{"orderId": bought.text("orderId")}
+		ben.post("/payment/cancel", id).refused(http.StatusNotFound, "not_found")
+		w.browser(t).post("/payment/cancel", id).refused(http.StatusUnauthorized, "user_required")
+		for range 2 {
+			cancelled := ann.post("/payment/cancel", id).is(http.StatusOK)
+			require.Equal(t, "cancelled", cancelled.text("state"))
+			require.Equal(t, string(ann.get("/order/"+bought.text("orderId")).body), string(cancelled.body))
+		}
+		ann.onPaymentPage(bought.text("url"), "pay").is(http.StatusConflict)
+		late := ben.checkout(cart).is(http.StatusCreated)
+		ben.onPaymentPage(late.text("url"), "pay").is(http.StatusSeeOther)
+		ben.post("/payment/cancel", object{"orderId": late.text("orderId")}).refused(http.StatusConflict, "order_paid")
+		require.Equal(t, "paid", ben.get("/order/"+late.text("orderId")).text("state"))
+	})
+}
+
+// TestWhatNamesNoOrder: every fault of the request is told, and no text fails the service.
+func TestWhatNamesNoOrder(t *testing.T) {
+	t.Parallel()
+	ann := newWorld(t).as(t, "ann")
+	require.Equal(t, map[string]string{"orderId": "required"}, ann.post("/payment/cancel", object{}).refused(http.StatusUnprocessableEntity, "invalid_input").fields())
+	require.Equal(t, map[string]string{"orderId": "malformed"}, ann.post("/payment/cancel", object{"orderId": 7}).refused(http.StatusUnprocessableEntity, "invalid_input").fields())
+	for _, id := range []string{"ord_none", "\x00", "../admin", "ö"} {
+		ann.post("/payment/cancel", object{"orderId": id}).refused(http.StatusNotFound, "not_found")
+	}
 }

@@ -1,9 +1,9 @@
 // An order: it asks again until the payment processor has told what became of the
 // payment.
-import { get, session, signInAddress } from "../api.js";
+import { get, post, session, signInAddress } from "../api.js";
 import { byId, el, icon } from "../dom.js";
 import { isZero, money } from "../format.js";
-import { pause, refreshPoints, showState, start } from "../shell.js";
+import { pause, refreshPoints, showState, start, toast } from "../shell.js";
 import { lineItems } from "./checkout.js";
 import * as orders from "./orders.js";
 
@@ -77,5 +77,24 @@ function showOrderState(order) {
   host.dataset.state = order.state;
   host.replaceChildren(el("span", { class: `order-mark ${kind}` }, icon(sign)),
     el("div", {}, el("h2", {}, title), el("p", { class: "muted" }, text + freed),
-      order.state === "open" && order.paymentUrl && el("p", {}, el("a", { href: order.paymentUrl, id: "resume" }, "Go back to the payment page"))));
+      order.state === "open" && order.paymentUrl && el("p", {}, el("a", { href: order.paymentUrl, id: "resume" }, "Go back to the payment page")),
+      order.state === "open" && cancelButton(order)));
+}
+
+// cancelButton ends an order for good. An order that turns out to be paid is shown by the
+// next question.
+function cancelButton(order) {
+  const button = el("button", { class: "button", type: "button", id: "cancel" }, "Cancel the order");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      show(await post("/payment/cancel", { orderId: order.id }));
+    } catch (error) {
+      button.disabled = false;
+      if (error.status === 401) return turnAway();
+      toast(error.message, "danger");
+    }
+    return undefined;
+  });
+  return button;
 }
