@@ -104,14 +104,18 @@ func TestDiscountsOfEveryType(t *testing.T) {
 		{terms{Type: pricing.FixedAmount, Amount: 500, Currency: eur}, "5.00 EUR", []pricing.Currency{eur}, 0, 0},
 		{
 			terms{Type: pricing.FixedAmountPerUnit, Amount: 500, Currency: eur, Others: []pricing.CurrencyTerms{{Currency: usd, Amount: 600}}},
-			"5.00 EUR off each unit", []pricing.Currency{eur, usd}, 0, 0,
+			"5.00 EUR off each unit",
+			[]pricing.Currency{eur, usd},
+			0, 0,
 		},
 		{terms{Type: pricing.FixedUnitPrice, Amount: 999, Currency: usd}, "9.99 USD for each unit", []pricing.Currency{usd}, 0, 0},
 		{terms{Type: pricing.CheapestUnits, Percent: ten, Units: 2}, "10 % off the cheapest 2", nil, 0, 0},
 		{terms{Type: pricing.BuyXGetY, Percent: ten, BuyQuantity: 2, GetQuantity: 1}, "buy 2, get 1 at 10 % off", nil, 0, 0},
 		{
 			terms{Type: pricing.Tiered, TierBasis: pricing.ByAmount, Currency: eur, Tiers: []pricing.Tier{{From: 5000, Percent: ten}, {From: 9000, Amount: 1500}}},
-			"2 tiers", []pricing.Currency{eur}, pricing.ByAmount, 5000,
+			"2 tiers",
+			[]pricing.Currency{eur},
+			pricing.ByAmount, 5000,
 		},
 		{terms{Type: pricing.Tiered, TierBasis: pricing.ByQuantity, Tiers: []pricing.Tier{{From: 3, Percent: ten}}}, "1 tiers", nil, pricing.ByQuantity, 3},
 	} {
@@ -157,7 +161,7 @@ func TestNamesOfLanesAndBases(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(`{"Lane":"order","Basis":"QUANTITY"}`), &names))
 	text, err := json.Marshal(names)
 	require.NoError(t, err)
-	require.Equal(t, `{"Lane":"order","Basis":"QUANTITY"}`, string(text))
+	require.JSONEq(t, `{"Lane":"order","Basis":"QUANTITY"}`, string(text))
 	for _, document := range []string{`{"Lane":"first"}`, `{"Basis":"WEIGHT"}`} {
 		require.Error(t, json.Unmarshal([]byte(document), &names), document)
 	}
