@@ -77,7 +77,7 @@ func (s *Service) find(ctx context.Context, attempt *Attempt, r OrderRequest) (s
 //
 // CancelCheckout returns these errors:
 //
-//   - [ErrOrderPaid] means that the order is paid, or that its payment is on its way.
+//   - [ErrOrderPaid] means that the order is paid or refunded, or that its payment is on its way.
 //   - store.ErrNotFound means that the customer has no such order.
 //   - A [*pricing.ValidationError] names every invalid field of the request.
 //   - [ErrUnavailable] means that the processor did not answer. The order stays open until the
@@ -112,7 +112,7 @@ func (s *Service) cancel(ctx context.Context, before store.Settled) (Outcome, er
 	o := before.Order
 	stored := Outcome{Order: o, Uses: before.Uses}
 	switch {
-	case o.State == redemption.OrderPaid, o.State == redemption.OrderAwaitingPayment:
+	case o.State.Paid(), o.State == redemption.OrderAwaitingPayment:
 		return stored, ErrOrderPaid
 	case o.State == redemption.OrderCancelled && !unasked(o):
 		return stored, nil

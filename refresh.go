@@ -48,7 +48,7 @@ func (s *Service) Refresh(ctx context.Context, r OrderRequest) (o Outcome, err e
 		session = processor.Session{ID: stored.Order.SessionID, Status: processor.SessionExpired}
 	}
 	switch {
-	case stored.Order.State == redemption.OrderPaid:
+	case stored.Order.State.Paid():
 		stored.Flag = s.flagPaid(ctx, session, before)
 		attempt.Flag = stored.Flag
 		return stored, nil
@@ -76,12 +76,11 @@ func (s *Service) newOf(session processor.Session, o redemption.Order, forgotten
 		return false
 	}
 	kind := s.ending(session, o).Kind
-	switch o.State {
-	case redemption.OrderAwaitingPayment:
+	switch {
+	case o.State == redemption.OrderAwaitingPayment:
 		return !forgotten && kind != redemption.PaymentPending
-	case redemption.OrderCancelled:
+	case o.State == redemption.OrderCancelled:
 		return kind == redemption.Paid || kind == redemption.PaymentPending
-	case redemption.OrderOpen, redemption.OrderPaid:
 	}
 	return true
 }

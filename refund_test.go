@@ -1,6 +1,7 @@
 package couponkit_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -141,4 +142,21 @@ func TestARefundedOrderStaysAnOrder(t *testing.T) {
 	_, err = w.Sweep(t.Context(), 10)
 	require.NoError(t, err)
 	require.Equal(t, redemption.OrderRefunded, w.order(t, o.ID).State)
+}
+
+// A refunded order was paid: it cannot be cancelled, and a refresh changes nothing.
+func TestARefundedOrderWasPaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	o := w.bought(t)
+	for _, returned := range []pricing.Returns{onePhone, theRest} {
+		before := w.refund(t, o, fmt.Sprint("all ", returned.All), returned).Order
+		_, err := w.CancelCheckout(t.Context(), couponkit.OrderRequest{OrderID: o.ID, AnyCustomer: true})
+		require.ErrorIs(t, err, couponkit.ErrOrderPaid)
+		got, err := w.Refresh(t.Context(), couponkit.OrderRequest{OrderID: o.ID, AnyCustomer: true})
+		require.NoError(t, err)
+		require.Equal(t, []any{before.State, couponkit.FlagNone, false}, []any{got.Order.State, got.Flag, got.Changed})
+		require.Equal(t, before.State, w.order(t, o.ID).State)
+	}
 }
