@@ -215,8 +215,8 @@ func divisor(c pricing.Currency) int64 {
 	return 1
 }
 
-// perLineFault checks carts that were not merged: one or two lines for each, shipping
-// and what is not discounted at list price.
+// perLineFault checks carts that were not merged: one or two lines for each unit price of a line,
+// shipping and what is not discounted at list price.
 func perLineFault(b bought, lines []stripeprocessor.PlannedLine, factor int64) string {
 	byName := map[string][]stripeprocessor.PlannedLine{}
 	for _, l := range lines {
@@ -234,7 +234,7 @@ func perLineFault(b bought, lines []stripeprocessor.PlannedLine, factor int64) s
 		for _, l := range parts {
 			quantity, total = quantity+l.Quantity, total+l.UnitAmount*l.Quantity
 		}
-		if len(parts) < 1 || len(parts) > 2 || quantity != q.Quantity {
+		if len(parts) < 1 || len(parts) > 2*len(q.Units()) || quantity != q.Quantity { // a price off the step becomes two
 			if b.request.Mode == processor.Payment && len(lines) == 100 {
 				return "" // merged without a quantity in a name
 			}
