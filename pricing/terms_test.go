@@ -63,6 +63,10 @@ func TestFaultsOfDiscountTerms(t *testing.T) {
 			terms{Type: pricing.Percentage, Percent: ten, Currency: eur, Others: []pricing.CurrencyTerms{{Currency: usd}}},
 			map[string]pricing.FieldCode{"discountValues.USD": pricing.FieldNotAllowed},
 		},
+		"an amount of a percentage": {
+			terms{Type: pricing.Percentage, Percent: ten, Currency: eur, Others: []pricing.CurrencyTerms{{Currency: usd, Amount: 1}}},
+			map[string]pricing.FieldCode{"discountValues.USD": pricing.FieldNotAllowed},
+		},
 		"tiers of several currencies": {
 			terms{Type: pricing.Tiered, TierBasis: pricing.ByAmount, Currency: eur, Tiers: []pricing.Tier{{Amount: 1}}, Others: []pricing.CurrencyTerms{{Currency: usd}}},
 			map[string]pricing.FieldCode{"maxDiscounts.USD": pricing.FieldNotAllowed},
@@ -85,6 +89,9 @@ func TestFaultsOfDiscountTerms(t *testing.T) {
 		if diff := cmp.Diff(test.want, faultsOf(err)); diff != "" || !d.IsZero() {
 			t.Errorf("%s: %v (-want +got):\n%s", name, d, diff)
 		}
+		var faults *pricing.ValidationError
+		require.ErrorAs(t, err, &faults)
+		require.Len(t, faults.Fields, len(test.want), name)
 	}
 }
 
