@@ -80,7 +80,7 @@ func (t *DiscountTerms) otherFaults(value, maximum string, o CurrencyTerms, faul
 		faults.Add(maximum, FieldRequired, "every currency has a maximum, or none has")
 	case t.MaxDiscount == 0 && o.MaxDiscount > 0:
 		faults.Add(maximum, FieldNotAllowed, "every currency has a maximum, or none has")
-	case t.MaxDiscount == 0 && o.MaxDiscount == 0 && !t.Type.HasAmount():
+	case t.MaxDiscount == 0 && o.MaxDiscount == 0 && o.Amount == 0 && !t.Type.HasAmount():
 		faults.Add(value, FieldNotAllowed, fmt.Sprintf("a discount of type %s has no amount", t.Type))
 	}
 }

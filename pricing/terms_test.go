@@ -63,6 +63,10 @@ func TestFaultsOfDiscountTerms(t *testing.T) {
 			terms{Type: pricing.Percentage, Percent: ten, Currency: eur, Others: []pricing.CurrencyTerms{{Currency: usd}}},
 			map[string]pricing.FieldCode{"discountValues.USD": pricing.FieldNotAllowed},
 		},
+		"an amount of a percentage": {
+			terms{Type: pricing.Percentage, Percent: ten, Currency: eur, Others: []pricing.CurrencyTerms{{Currency: usd, Amount: 1}}},
+			map[string]pricing.FieldCode{"discountValues.USD": pricing.FieldNotAllowed},
+		},
 		"tiers of several currencies": {
 			terms{Type: pricing.Tiered, TierBasis: pricing.ByAmount, Currency: eur, Tiers: []pricing.Tier{{Amount: 1}}, Others: []pricing.CurrencyTerms{{Currency: usd}}},
 			map[string]pricing.FieldCode{"maxDiscounts.USD": pricing.FieldNotAllowed},
@@ -84,6 +88,13 @@ func TestFaultsOfDiscountTerms(t *testing.T) {
 		d, err := pricing.NewDiscount(test.terms)
 		if diff := cmp.Diff(test.want, faultsOf(err)); diff != "" || !d.IsZero() {
 			t.Errorf("%s: %v (-want +got):\n%s", name, d, diff)
+		}
+		var faults *pricing.ValidationError
+		require.ErrorAs(t, err, &faults)
+		told := map[string]bool{}
+		for _, f := range faults.Fields {
+			require.False(t, told[f.Field+string(f.Code)], "%s: %s is told twice", name, f.Field)
+			told[f.Field+string(f.Code)] = true
 		}
 	}
 }
