@@ -17,8 +17,8 @@ readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFin
 # Go code elsewhere, and makes these tests take twice as long.
 readonly FROM_OUTSIDE='/internal/(browsertest|integration/leaks)$'
 # Step readme has run the packages that read source files and run the toolchain, and the
-# simulation, each of whose lives is one goroutine.
-readonly ONCE='/internal/(architecture|fuzzing|simulation)$'
+# simulation, each of whose lives is one goroutine. Step simulation has it on SQLite.
+readonly ONCE='/internal/(architecture|fuzzing|simulation|integration/sqldb/simulation)$'
 # The oldest PostgreSQL that the store promises, and the newest: the race step has
 # Debian's. As @embedded-postgres packs them for npm.
 readonly POSTGRES_VERSIONS="14.23.0-beta.17 18.4.0-beta.17"

@@ -22,6 +22,7 @@ func TestTheSuiteOfProcessorsLeavesNothing(t *testing.T) {
 			Another: func() processor.Processor { return fake },
 			Customer: processortest.Customer{
 				Pay: fake.Pay, PayLater: fake.PayLater, PaymentArrives: fake.PaymentArrives, PaymentFails: fake.PaymentFails,
+				Enter: func(id, email string) error { return fake.Enter(id, processor.Payer{Email: email}) },
 			},
 			Payable:  func() ([]string, error) { return payable(fake), nil },
 			Renewal:  fake.Renewal,
