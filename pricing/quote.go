@@ -206,8 +206,7 @@ func anyCovers(terms []Terms, line int) bool {
 	return false
 }
 
-// one prices a single coupon that discounts anything. If it counts lines, that is all there is to
-// say.
+// one prices a set in which a single coupon takes something off.
 func (q *Quote) one(cart *Cart, terms []Terms) {
 	t := &terms[q.work.order[0]]
 	if len(terms) > 1 || !t.Discount.countsLines() {
