@@ -96,8 +96,9 @@ type Checkout struct {
 //   - A [*pricing.ValidationError] names every invalid field of the request. An empty cart is
 //     invalid.
 //   - A [*coupon.Rejection] lists every reason for the refusal. For example,
-//     coupon.ErrCartTotalsInvalid means that the totals differ from the expected totals. If
-//     several coupons are refused, the error is [coupon.Rejections]. Even without a coupon, the reason may be coupon.ErrBelowMinimumCharge or coupon.ErrUserRequired.
+//     coupon.ErrCartTotalsInvalid means that the totals differ from the expected totals. Even
+//     without a coupon, the reason may be coupon.ErrBelowMinimumCharge or coupon.ErrUserRequired.
+//     If several coupons are refused, the error is [coupon.Rejections].
 //   - store.ErrKeyReused means that the key was used for a different request, or that the key's
 //     open order has different totals than expected.
 //   - store.ErrConflict means that five attempts failed because of concurrent changes.

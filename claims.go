@@ -125,7 +125,8 @@ func limitReached(err error, p priced, at time.Time) error {
 	return refusals(refused...)
 }
 
-// exceeded is what the claims that did not fit say of a coupon.
+// exceeded returns the rejection of a coupon. It has a reason for each claim of the coupon that did
+// not fit.
 func exceeded(full *store.LimitError, c coupon.Coupon, identities []string, at time.Time) *coupon.Rejection {
 	known := useLimits(c, identities, at)
 	refused := &coupon.Rejection{CouponID: c.ID}

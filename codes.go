@@ -31,7 +31,8 @@ func checkCodes(codes []string) error {
 	return faults.Err()
 }
 
-// spelling is the same for all forms in which a code may be typed. Only a look-up knows more.
+// spelling returns one text for all forms in which a customer may type a code. Two texts may still
+// name the same coupon, which only a look-up finds out.
 func spelling(typed string) string {
 	id := strings.TrimSpace(typed)
 	code, err := coupon.TypedCode(typed)
@@ -41,12 +42,12 @@ func spelling(typed string) string {
 	return code.String()
 }
 
-// twice reports a code that names the coupon of an earlier one.
+// twice reports a code that names the same coupon as an earlier code.
 func twice(faults *pricing.ValidationError, i, first int) {
 	faults.Add(fmt.Sprintf("codes[%d]", i), pricing.FieldMismatch, fmt.Sprintf("names the same coupon as codes[%d]", first))
 }
 
-// A named coupon is what a code of a request names.
+// named is a code of a request together with the coupon that the code names.
 type named struct {
 	code    string      // as it was given
 	found   store.Found // zero if the code is refused

@@ -255,8 +255,7 @@ func (r *SetResult) meets(i int, other func(int) bool) bool {
 }
 
 func (r *SetResult) conflict(i, j int) bool {
-	a, b := r.set[i].Coupon.Group, r.set[j].Coupon.Group
-	return i != j && (a == "" || b == "" || a == b)
+	return i != j && !pricing.Combinable(r.set[i].Coupon.Group, r.set[j].Coupon.Group)
 }
 
 // price prices the cart with the coupons that are not refused. A coupon that turns out to take

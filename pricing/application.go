@@ -64,7 +64,7 @@ func (a *application) countAll() (units int64) {
 	return units
 }
 
-// atCost lets every counted unit give what it costs and returns the sum.
+// atCost sets what every counted unit gives to the cost of the unit, and returns the sum.
 func (a *application) atCost() (sum int64) {
 	for i, s := range a.segments {
 		t := &a.takings[i]

@@ -162,7 +162,9 @@ func (c Cart) Validate() error {
 		l := &c.Lines[i]
 		l.idFaults(i, &faults)
 		l.faults(i, &faults)
-		offStep(linePath(i, "unitPrice"), l.UnitPrice, c.Currency, c.Step, &faults)
+		if !onStep(l.UnitPrice, c.Step) {
+			offStep(linePath(i, "unitPrice"), l.UnitPrice, c.Currency, c.Step, &faults)
+		}
 		if counted && l.Quantity >= 1 {
 			if units, counted = addAmounts(units, l.Quantity); !counted {
 				faults.Add(linePath(i, "quantity"), FieldOverflow, "the cart's quantity is too large")

@@ -166,6 +166,10 @@ func TestSetsThatCannotBePriced(t *testing.T) {
 			map[string]pricing.FieldCode{"coupons[0].group": pricing.FieldNotAllowed, "coupons[1].group": pricing.FieldNotAllowed},
 		},
 		"33 coupons": {make([]pricing.Terms, 33), map[string]pricing.FieldCode{"coupons": pricing.FieldTooLong}},
+		"an ID and a group that are not UTF-8": {
+			[]pricing.Terms{{ID: "\xff", Group: "\xff", Discount: half}},
+			map[string]pricing.FieldCode{"id": pricing.FieldMalformed, "group": pricing.FieldMalformed},
+		},
 		"a long ID": {
 			[]pricing.Terms{{ID: strings.Repeat("a", 256), Discount: half}}, map[string]pricing.FieldCode{"id": pricing.FieldTooLong},
 		},

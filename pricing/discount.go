@@ -237,10 +237,13 @@ func (d Discount) String() string {
 // %)".
 func (d Discount) GoString() string { return fmt.Sprintf("pricing.Discount(%s)", d) }
 
+// free reports whether the discount is a plain percentage, which fits every currency and step.
+func (d *Discount) free() bool { return d.more == nil && !d.kind.HasAmount() }
+
 // in returns the amounts of the discount in a currency.
 func (d *Discount) in(c Currency) (terms CurrencyTerms, ok bool) {
 	if d.more == nil {
-		return CurrencyTerms{Amount: d.amount.minor}, !d.kind.HasAmount() || d.amount.currency == c
+		return CurrencyTerms{Amount: d.amount.minor}, d.free() || d.amount.currency == c
 	}
 	if !d.more.hasMoney() {
 		return CurrencyTerms{}, true
@@ -295,7 +298,7 @@ func (d Discount) FitsCart(c Cart) error {
 
 // fits is FitsCart for the hot path: no message, no allocation.
 func (d *Discount) fits(c *Cart) bool {
-	if d.more == nil && !d.kind.HasAmount() {
+	if d.free() {
 		return true
 	}
 	_, ok := d.in(c.Currency)

@@ -33,7 +33,7 @@
 //
 // There are seven types of discounts; see [DiscountType]. Section 2 of docs/contract.md has the
 // arithmetic of each. Discounts are combined in two lanes; see [Lane]. The result does not depend
-// on the order of the coupons. A coupon without a group is exclusive; see [Conflicts].
+// on the order of the coupons. A coupon without a group is exclusive; see [Combinable].
 //
 // # Rounding
 //

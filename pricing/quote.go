@@ -70,7 +70,7 @@ type Quote struct {
 //   - A discount does not fit the cart; see [Discount.FitsCart].
 //   - The length of a slice Eligible or Bought differs from the number of lines.
 //   - There are more than [MaxCoupons] coupons.
-//   - Two of several coupons have the same ID or cannot be combined; see [Conflicts].
+//   - Two of several coupons have the same ID or cannot be combined; see [Combinable].
 func Price(cart Cart, terms ...Terms) (Quote, error) {
 	q := Quote{Lines: make([]QuotedLine, 0, min(len(cart.Lines), MaxLines))}
 	if err := q.Reprice(cart, terms...); err != nil {
@@ -133,7 +133,7 @@ func (q *Quote) combines(cart *Cart, terms []Terms) bool {
 			return false
 		}
 		for j := range i {
-			if t.ID == terms[j].ID || conflict(t, &terms[j]) {
+			if t.ID == terms[j].ID || !Combinable(t.Group, terms[j].Group) {
 				return false
 			}
 		}
@@ -206,8 +206,7 @@ func anyCovers(terms []Terms, line int) bool {
 	return false
 }
 
-// one prices a single coupon that discounts anything. If it counts lines, that is all there is to
-// say.
+// one prices a set in which a single coupon takes something off.
 func (q *Quote) one(cart *Cart, terms []Terms) {
 	t := &terms[q.work.order[0]]
 	if len(terms) > 1 || !t.Discount.countsLines() {

@@ -34,35 +34,19 @@ type Terms struct {
 	Refund RefundTerms
 }
 
-// Conflicts reports for each coupon whether it cannot be combined with another coupon of the
-// list. The groups are those of [Terms].
-func Conflicts(groups ...string) []bool {
-	conflicts := make([]bool, len(groups))
-	for i, g := range groups {
-		for j, h := range groups[:i] {
-			if g == "" || h == "" || g == h {
-				conflicts[i], conflicts[j] = true, true
-			}
-		}
-	}
-	return conflicts
-}
-
-// conflict reports whether two coupons cannot be combined.
-func conflict(t, u *Terms) bool { return t.Group == "" || u.Group == "" || t.Group == u.Group }
+// Combinable reports whether a coupon of one group can be used together with a coupon of the
+// other. The groups are those of [Terms].
+func Combinable(group, other string) bool { return group != "" && other != "" && group != other }
 
 // fits reports whether the terms are valid for the cart.
 func (t *Terms) fits(c *Cart) bool {
 	lines := len(c.Lines)
-	if !t.Refund.valid() {
-		return false
-	}
-	if t.Bought == nil && t.Discount.more == nil && !t.Discount.kind.HasAmount() && t.Eligible == nil {
-		return len(t.ID) <= MaxTermsIDLength && len(t.Group) <= MaxTermsIDLength
-	}
-	return (t.Eligible == nil || len(t.Eligible) == lines) && (t.Bought == nil || len(t.Bought) == lines && t.Discount.kind == BuyXGetY) &&
-		len(t.ID) <= MaxTermsIDLength && len(t.Group) <= MaxTermsIDLength && t.Discount.fits(c)
+	return t.Refund.valid() && (t.Eligible == nil || len(t.Eligible) == lines) &&
+		(t.Bought == nil || len(t.Bought) == lines && t.Discount.kind == BuyXGetY) &&
+		validName(t.ID) && validName(t.Group) && t.Discount.fits(c)
 }
+
+func validName(text string) bool { return len(text) <= MaxTermsIDLength && utf8.ValidString(text) }
 
 // before orders coupons: by lane, then by ID.
 func (t *Terms) before(u *Terms) bool {
@@ -89,10 +73,8 @@ func setFaults(terms []Terms, faults *ValidationError) {
 		return
 	}
 	first := make(map[string]int, len(terms))
-	groups := make([]string, len(terms))
 	for i := range terms {
 		id := terms[i].ID
-		groups[i] = terms[i].Group
 		if id == "" {
 			faults.Add(couponPath(i, "id"), FieldRequired, "one of several coupons needs an ID")
 		} else if earlier, twice := first[id]; twice {
@@ -100,9 +82,8 @@ func setFaults(terms []Terms, faults *ValidationError) {
 		} else {
 			first[id] = i
 		}
-	}
-	for i, conflict := range Conflicts(groups...) {
-		if conflict {
+		excluded := func(other Terms) bool { return !Combinable(terms[i].Group, other.Group) }
+		if slices.ContainsFunc(terms[:i], excluded) || slices.ContainsFunc(terms[i+1:], excluded) {
 			faults.Add(couponPath(i, "group"), FieldNotAllowed, "the coupon cannot be combined with another coupon of the set")
 		}
 	}

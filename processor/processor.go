@@ -219,7 +219,7 @@ type SessionLine struct {
 	// the class that its kind implies.
 	LineID string
 	Kind   pricing.LineKind
-	Class  pricing.Class `json:",omitzero"` // so that requests without one are written as before
+	Class  pricing.Class
 	ItemID string
 	// Name is the text that the customer sees for the line.
 	Name string

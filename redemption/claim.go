@@ -98,7 +98,12 @@ func CustomerUses(couponID, identity string) string {
 func CustomerOrders(identity string) string { return CustomerCounter(customerOrders, identity) }
 
 func counterKey(prefix string, parts []string) string {
+	length := len(prefix) + len(parts)
+	for _, part := range parts {
+		length += len(part) // most keys have nothing to escape
+	}
 	var key strings.Builder
+	key.Grow(length)
 	key.WriteString(prefix)
 	for i, part := range parts {
 		if i > 0 {

@@ -233,7 +233,7 @@ func TestOrderedAtIsNoParameter(t *testing.T) {
 	}
 	require.Len(t, w.account.Sessions(), 1)
 	for _, c := range w.account.Calls() {
-		if c.Op == "sessions.create" && c.Key != "session:ord_1:1.0:b89e89c34736b2701113716449499c5d" {
+		if c.Op == "sessions.create" && c.Key != "session:ord_1:1.0:a9ac12dc859bf06560125d199bc83e61" {
 			t.Errorf("the key is %s", c.Key)
 		}
 	}

@@ -310,7 +310,7 @@ func invalidChanges(p *probe) {
 func lookUpClauses() []clause {
 	return []clause{
 		{"looking up", "LookUp returns a coupon and how often it was used, by each identity of the customer in the order given; an unknown coupon is coupon.ErrNotFound", lookingUp},
-		{"narrowed allow-lists", "the allow-list of LookUp is narrowed to the address, or whole if that is asked for", narrowedAllowLists},
+		{"narrowed allow-lists", "the allow-list of LookUp is narrowed to the address or else to the entry of its domain, or whole if that is asked for", narrowedAllowLists},
 		{"held reservations", "Held are the customer's reserved uses of the coupon, in a checkout or not, bought with points or not, the newest first, at most MaxHeld", heldReservations},
 	}
 }
@@ -333,12 +333,15 @@ func lookingUp(p *probe) {
 }
 
 func narrowedAllowLists(p *probe) {
-	c := p.coupon(p.forAddresses("ann@shop.example", "bob@shop.example"))
-	for _, address := range []string{"", "ann@shop.example", "cem@shop.example"} {
+	c := p.coupon(p.forAddresses("ann@shop.example", "bob@shop.example", "*@club.example", "dan@club.example"))
+	for address, want := range map[string][]string{
+		"": nil, "ann@shop.example": {"ann@shop.example"}, "cem@shop.example": nil,
+		"cem@club.example": {"*@club.example"}, "dan@club.example": {"dan@club.example"}, "cem@sub.club.example": nil,
+	} {
 		found := p.look(store.LookUp{CouponID: c.ID, Email: address})
-		got, want := found.Coupon.AllowedUserEmails, c.AllowedUserEmails.Narrow(address)
-		same(p, got.Slice(), want.Slice(), "the allow-list narrowed to %q", address)
-		same(p, []any{got.Len(), got.Narrowed()}, []any{2, true}, "the length of the narrowed allow-list")
+		got := found.Coupon.AllowedUserEmails
+		same(p, got.Slice(), want, "the allow-list narrowed to %q", address)
+		same(p, []any{got.Len(), got.Narrowed()}, []any{4, true}, "the length of the narrowed allow-list")
 	}
 	whole := p.look(store.LookUp{CouponID: c.ID, Whole: true})
 	same(p, whole.Coupon, c, "the whole coupon")

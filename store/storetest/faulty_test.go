@@ -915,6 +915,16 @@ func readFaults() map[string]fault {
 				return f.Store.LookUp(ctx, by)
 			}
 		}, []string{"narrowed allow-lists", "an allow-list stays"}},
+		"a look-up knows no domains": {func(f *faulty) {
+			f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+				found, err := f.Store.LookUp(ctx, by)
+				if list := found.Coupon.AllowedUserEmails; list.Narrowed() {
+					own := slices.DeleteFunc(list.Slice(), func(entry string) bool { return strings.HasPrefix(entry, "*@") })
+					found.Coupon.AllowedUserEmails = coupon.NarrowedEmailSet(list.Len(), strings.Join(own, ""))
+				}
+				return found, err
+			}
+		}, []string{"narrowed allow-lists"}},
 		"held reservations are the free ones": {func(f *faulty) {
 			f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
 				found, err := f.Store.LookUp(ctx, by)
