@@ -87,7 +87,7 @@ func Start(ctx context.Context) (*Browser, error) {
 	flags := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.Headless, chromedp.NoSandbox,
 		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
-		chromedp.WSURLReadTimeout(time.Minute), chromedp.WindowSize(1280, 900),
+		chromedp.WSURLReadTimeout(time.Minute), chromedp.WindowSize(width, height),
 	}
 	for _, name := range []string{
 		"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync",
@@ -119,6 +119,9 @@ func (b *Browser) Close() {
 		end()
 	}
 }
+
+// width and height are a tab's size in CSS pixels.
+const width, height = 1280, 900
 
 // Tab is one customer's or administrator's browser window.
 type Tab struct {

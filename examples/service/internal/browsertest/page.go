@@ -92,10 +92,11 @@ func (t *Tab) Empty() error {
 	if err := t.Eval(`location.protocol === "http:" && (localStorage.clear(), sessionStorage.clear())`, nil); err != nil {
 		return err
 	}
-	if err := t.do(chromedp.Navigate("about:blank"), chromedp.ResetViewport()); err != nil {
+	if err := t.do(chromedp.Navigate("about:blank")); err != nil {
 		return err
 	}
-	if err := errors.Join(t.Zone(""), t.Scripts(true)); err != nil {
+	// Under load a tab whose size was merely no longer overridden kept it.
+	if err := errors.Join(t.Resize(width, height, 1), t.Zone(""), t.Scripts(true)); err != nil {
 		return err
 	}
 	if _, err := chromedp.Call(t.ctx, page.ResetNavigationHistory, cdp.Empty{}); err != nil {
