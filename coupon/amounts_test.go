@@ -90,7 +90,7 @@ var amountFields = []string{"minPurchases", "discountValues", "maxDiscounts", "b
 func withAmounts(a coupon.Amounts) coupon.Draft {
 	d := ten()
 	d.DiscountType, d.DiscountValue = pricing.FixedAmount, decimal.NewFromInt(10)
-	d.MinPurchase, d.MaxDiscount = decimal.NewFromInt(50), decimal.NewFromInt(5)
+	d.MinPurchase, d.MaxDiscount = decimal.NewFromInt(50), decimal.New(1, -2)
 	d.MinPurchases, d.DiscountValues, d.MaxDiscounts, d.Budget = a, a, a, a
 	return d
 }

@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
@@ -85,6 +89,11 @@ func (t CustomerTags) matchAny(tags []string) bool {
 	return len(t.Any) == 0
 }
 
+// clone returns tags that share no memory with t.
+func (t CustomerTags) clone() CustomerTags {
+	return CustomerTags{Any: slices.Clone(t.Any), All: slices.Clone(t.All), None: slices.Clone(t.None)}
+}
+
 // Missing returns the tags that a customer with the given tags lacks. The customer needs one of
 // the tags in anyOf and every tag in all. Excluded reports whether the customer has a tag that the
 // condition excludes.
@@ -163,7 +172,27 @@ func tagFaults(faults *pricing.ValidationError, field string, tags []string) {
 		case slices.Contains(tags[:i], tag):
 			faults.Add(path, pricing.FieldMismatch, "the tag is given twice")
 		default:
-			textFaults(faults, path, tag, MaxTagLength, false)
+			labelFaults(faults, path, tag, MaxTagLength)
 		}
 	}
+}
+
+// labelFaults checks a name that is compared byte by byte, such as a tag. Two names that look the
+// same must be the same. The name is therefore in Unicode form NFC, without white space and invisible
+// characters at its ends.
+func labelFaults(faults *pricing.ValidationError, field, text string, most int) {
+	before := len(faults.Fields)
+	textFaults(faults, field, text, most, false)
+	switch {
+	case len(faults.Fields) > before:
+	case strings.TrimFunc(text, blank) != text:
+		faults.Add(field, pricing.FieldMalformed, "no white space or invisible characters at the ends")
+	case !norm.NFC.IsNormalString(text):
+		faults.Add(field, pricing.FieldMalformed, "must be in Unicode form NFC")
+	}
+}
+
+// blank reports whether r shows nothing at the end of a text. Marks of emoji beyond U+FFFF do.
+func blank(r rune) bool {
+	return unicode.IsSpace(r) || r == brailleBlank || r <= 0xFFFF && unicode.Is(unicode.Cf, r)
 }

@@ -119,7 +119,7 @@ type Limits struct {
 	MaxUsesPerUser int64
 	// Budget is the maximum sum of all discounts in each currency. Orders that are paid or still
 	// open count. A budget needs an amount in the coupon's Currency. A coupon with a budget cannot
-	// be used in a currency without an amount.
+	// be used in a currency without an amount. The maximum of one discount is at most the budget.
 	Budget Amounts
 	// Periods restricts the number of uses in a day, a week or a month. Periods must not be
 	// modified.
@@ -252,6 +252,19 @@ func (c Coupon) budgetFaults(faults *pricing.ValidationError) {
 	_, own := c.Limits.Budget.In(c.Currency)
 	if !own && !c.Currency.IsZero() && !c.Limits.Budget.IsZero() {
 		faults.Add("budget."+c.Currency.Code(), pricing.FieldRequired, "a budget needs an amount in the coupon's currency")
+	}
+	t := c.Discount.Terms()
+	c.capFaults(faults, "maxDiscount", t.Currency, t.MaxDiscount)
+	for _, o := range t.Others {
+		c.capFaults(faults, "maxDiscounts."+o.Currency.Code(), o.Currency, o.MaxDiscount)
+	}
+}
+
+// capFaults checks that the maximum of a discount is within the budget. Otherwise the first use
+// with the maximum would be refused.
+func (c Coupon) capFaults(faults *pricing.ValidationError, field string, in pricing.Currency, most int64) {
+	if budget, limited := c.Limits.Budget.In(in); limited && budget > 0 && most > budget {
+		faults.Add(field, pricing.FieldTooLarge, "at most the budget of "+pricing.NewMoney(budget, in).String())
 	}
 }
 

@@ -81,12 +81,28 @@ type DiscountDraft struct {
 	Tiers     []TierDraft       `json:"tiers,omitempty"`
 }
 
+// quantity is a number of units whose 0 in Go means that it is not given. In JSON, a 0 is refused.
+type quantity int64
+
+// UnmarshalJSON reads a whole number other than 0. JSON null stands for a missing quantity.
+func (q *quantity) UnmarshalJSON(data []byte) error {
+	var n Optional[int64]
+	if err := strictjson.Value(data, &n); err != nil {
+		return err
+	}
+	if n.value == 0 && !n.cleared {
+		return fieldFault(pricing.FieldTooSmall, "must be at least 1")
+	}
+	*q = quantity(n.value)
+	return nil
+}
+
 // targets returns the targets of the JSON fields.
 func (d *DiscountDraft) targets() map[string]any {
 	return map[string]any{
 		"lane": &d.Lane, "discountValues": (*amountsInPart)(&d.DiscountValues), "maxDiscount": (*exact)(&d.MaxDiscount),
-		"maxDiscounts": (*amountsInPart)(&d.MaxDiscounts), "maxUnits": &d.MaxUnits, "units": &d.Units,
-		"buyQuantity": &d.BuyQuantity, "getQuantity": &d.GetQuantity, "maxApplications": &d.MaxApplications,
+		"maxDiscounts": (*amountsInPart)(&d.MaxDiscounts), "maxUnits": (*quantity)(&d.MaxUnits), "units": (*quantity)(&d.Units),
+		"buyQuantity": (*quantity)(&d.BuyQuantity), "getQuantity": (*quantity)(&d.GetQuantity), "maxApplications": (*quantity)(&d.MaxApplications),
 		"buys": &d.Buys, "tierBasis": &d.TierBasis, "tiers": &d.Tiers,
 	}
 }
@@ -247,7 +263,7 @@ func tierDraft(tier pricing.Tier, t *pricing.DiscountTerms) TierDraft {
 
 // combiningFaults checks the group and the scope of what is bought.
 func (c Coupon) combiningFaults(faults *pricing.ValidationError) {
-	textFaults(faults, "group", c.Group, MaxGroupLength, false)
+	labelFaults(faults, "group", c.Group, MaxGroupLength)
 	if c.Buys.IsZero() {
 		return
 	}

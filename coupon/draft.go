@@ -137,7 +137,7 @@ func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, err
 		},
 		Conditions: Conditions{
 			MinQuantity:  limit(d.MinQuantity, 0, "minQuantity", &faults),
-			CustomerTags: d.CustomerTags, FirstOrder: d.FirstOrder, Schedule: d.Schedule,
+			CustomerTags: d.CustomerTags.clone(), FirstOrder: d.FirstOrder, Schedule: d.Schedule.clone(),
 		},
 	}
 	var err error

@@ -1,6 +1,7 @@
 package coupon
 
 import (
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -103,11 +104,11 @@ func (c Coupon) apply(p Patch, by Edit, emails EmailSet, noEmails error) (Coupon
 	c.MinPurchases = p.MinPurchases.orZero(c.MinPurchases)
 	c.RestoreOnRefund = p.RestoreOnRefund.orZero(c.RestoreOnRefund)
 	c.Conditions.MinQuantity = limit(p.MinQuantity, c.Conditions.MinQuantity, "minQuantity", &faults)
-	c.Conditions.CustomerTags = p.CustomerTags.orZero(c.Conditions.CustomerTags)
+	c.Conditions.CustomerTags = p.CustomerTags.orZero(c.Conditions.CustomerTags).clone()
 	c.Conditions.FirstOrder = p.FirstOrder.orZero(c.Conditions.FirstOrder)
-	c.Conditions.Schedule = p.Schedule.orZero(c.Conditions.Schedule)
+	c.Conditions.Schedule = p.Schedule.orZero(c.Conditions.Schedule).clone()
 	c.Limits.Budget = p.Budget.orZero(c.Limits.Budget)
-	c.Limits.Periods = p.PeriodLimits.orZero(c.Limits.Periods)
+	c.Limits.Periods = slices.Clone(p.PeriodLimits.orZero(c.Limits.Periods))
 	if p.StartsAt.Given() {
 		c.StartsAt = p.StartsAt.value.Start(by.Location)
 	}

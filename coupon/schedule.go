@@ -43,6 +43,9 @@ func (s Schedule) Equal(t Schedule) bool {
 	return s.Zone.Equal(t.Zone) && slices.Equal(s.Hours, t.Hours)
 }
 
+// clone returns a schedule that shares no memory with s.
+func (s Schedule) clone() Schedule { return Schedule{Zone: s.Zone, Hours: slices.Clone(s.Hours)} }
+
 // Contains reports whether the schedule allows the given instant. The zero Schedule allows every
 // instant. Contains allocates no memory.
 func (s Schedule) Contains(at time.Time) bool {

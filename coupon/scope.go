@@ -103,7 +103,14 @@ func notCovered(message string) error {
 }
 
 func categoryFaults(faults *pricing.ValidationError, field string, names []string) {
-	listFaults(faults, field, names, pricing.CheckCategory)
+	listFaults(faults, field, names, func(name string) error {
+		if err := pricing.CheckCategory(name); err != nil {
+			return err
+		}
+		var own pricing.ValidationError
+		labelFaults(&own, "", name, pricing.MaxCategoryLength)
+		return own.Err()
+	})
 }
 
 // itemFaults reports each invalid item ID by its position in the list.

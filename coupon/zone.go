@@ -2,6 +2,8 @@ package coupon
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
@@ -16,10 +18,10 @@ type Zone struct{ location *time.Location }
 
 // ParseZone returns the Zone with the given name. ParseZone reads the time zone database of the
 // system. A program on a system without a database imports the package time/tzdata. For an
-// unknown name, ParseZone returns a [*pricing.ValidationError]. ParseZone refuses the name
-// "Local".
+// unknown name, ParseZone returns a [*pricing.ValidationError]. ParseZone refuses names that mean
+// something else on another system, such as "Local", "localtime" and "right/Europe/Berlin".
 func ParseZone(name string) (Zone, error) {
-	if name == "" || name == "Local" || len(name) > MaxZoneLength {
+	if name == "" || len(name) > MaxZoneLength || ofSystem(name) {
 		return Zone{}, zoneFault()
 	}
 	location, err := time.LoadLocation(name)
@@ -27,6 +29,12 @@ func ParseZone(name string) (Zone, error) {
 		return Zone{}, zoneFault()
 	}
 	return Zone{location: location}, nil
+}
+
+// ofSystem reports whether a name in the database of the system is no IANA name.
+func ofSystem(name string) bool {
+	directory, _, _ := strings.Cut(name, "/")
+	return slices.Contains([]string{"Local", "localtime", "posixrules", "posix", "right"}, directory)
 }
 
 func zoneFault() error { return unknown(`must be an IANA time zone such as "Europe/Berlin"`) }

@@ -172,11 +172,17 @@ func drawSet(t *rapid.T) ([]eligibility.Candidate, pricing.Cart, eligibility.Que
 func candidateFor(t *rapid.T, cart pricing.Cart) eligibility.Candidate {
 	c := rapid.OneOf(coupontest.For(cart), coupontest.Coupon()).Draw(t, "coupon")
 	if rapid.Bool().Draw(t, "without conditions") {
-		c.State, c.Limits, c.Conditions, c.StartsAt, c.ExpiresAt = coupon.Active, coupon.Limits{}, coupon.Conditions{}, noon.AddDate(-200, 0, 0), noon.AddDate(5000, 0, 0)
-		c.Distribution, c.AllowedUserEmails, c.PointsRequired, c.MinPurchase = coupon.General, coupon.EmailSet{}, 0, 0
-		return eligibility.Candidate{Coupon: c}
+		return eligibility.Candidate{Coupon: unconditional(c)}
 	}
 	return eligibility.Candidate{Coupon: c, Usage: coupontest.Usage(c.Limits).Draw(t, "usage")}
+}
+
+// unconditional is the coupon without conditions and limits.
+func unconditional(c coupon.Coupon) coupon.Coupon {
+	c.State, c.Limits, c.Conditions, c.StartsAt, c.ExpiresAt = coupon.Active, coupon.Limits{}, coupon.Conditions{}, noon.AddDate(-200, 0, 0), noon.AddDate(5000, 0, 0)
+	c.Distribution, c.AllowedUserEmails, c.PointsRequired = coupon.General, coupon.EmailSet{}, 0
+	c.MinPurchase, c.MinPurchases = 0, coupon.Amounts{}
+	return c
 }
 
 // bytesOf is everything that a result says.
@@ -353,6 +359,7 @@ func TestDecidingASetAllocatesNothing(t *testing.T) {
 	for about, set := range map[string][]eligibility.Candidate{
 		"three":   {member("A", "a", nil), member("B", "b", percentInItemLane("20")), member("C", "c", amountOff(500))},
 		"refused": {member("A", "a", expired), member("B", "b", budgetOf(1)), member("C", "c", nil)},
+		"most":    manyMembers(pricing.MaxCoupons, nil),
 	} {
 		var r eligibility.SetResult
 		require.NoError(t, r.Reevaluate(set, s.cart, s.question))
@@ -366,18 +373,63 @@ func TestDecidingASetAllocatesNothing(t *testing.T) {
 	}
 }
 
+// BenchmarkEvaluateSet decides about one, three and the most coupons that apply, on carts of 10 to
+// 1,000 lines, into a reused result.
 func BenchmarkEvaluateSet(b *testing.B) {
-	s := filled(sound(), 10)
-	set := []eligibility.Candidate{member("A", "a", nil), member("B", "b", percentInItemLane("20")), member("C", "c", amountOff(500))}
-	for _, n := range []int{1, 3} {
+	for _, n := range []int{1, 3, pricing.MaxCoupons} {
+		for _, lines := range []int{10, 100, 1000} {
+			b.Run(fmt.Sprintf("coupons=%d/lines=%d", n, lines), func(b *testing.B) {
+				benchmarkSet(b, manyMembers(n, nil), lines)
+			})
+		}
+	}
+}
+
+// BenchmarkRefuseSet decides about coupons that have every reason that a coupon can have at once,
+// and reads the reasons.
+func BenchmarkRefuseSet(b *testing.B) {
+	for _, n := range []int{1, 3, pricing.MaxCoupons} {
 		b.Run(fmt.Sprintf("coupons=%d", n), func(b *testing.B) {
-			var r eligibility.SetResult
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := r.Reevaluate(set[:n], s.cart, s.question); err != nil {
-					b.Fatal(err)
+			set := manyMembers(n, func(c *eligibility.Candidate) {
+				expired(c)
+				budgetOf(1)(c)
+				c.Coupon.State, c.MirrorInvalid, c.Coupon.MinPurchase = coupon.Inactive, true, 1<<40
+				c.Usage.Completed, c.Usage.CompletedByCustomer = 10, 2
+				c.Coupon.Conditions = coupon.Conditions{
+					MinQuantity: 1 << 20, CustomerTags: coupon.CustomerTags{All: []string{"gold"}}, Schedule: mondays(),
 				}
-			}
+			})
+			benchmarkSet(b, set, 10)
 		})
+	}
+}
+
+// manyMembers are coupons of groups of their own.
+func manyMembers(n int, change func(*eligibility.Candidate)) (set []eligibility.Candidate) {
+	kinds := []func(*eligibility.Candidate){nil, percentInItemLane("20"), amountOff(500)}
+	for i := range n {
+		c := member(fmt.Sprintf("C%02d", i), fmt.Sprintf("g%d", i), kinds[i%len(kinds)])
+		if change != nil {
+			change(&c)
+		}
+		set = append(set, c)
+	}
+	return set
+}
+
+func benchmarkSet(b *testing.B, set []eligibility.Candidate, lines int) {
+	b.Helper()
+	s := filled(sound(), lines)
+	var r eligibility.SetResult
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := r.Reevaluate(set, s.cart, s.question); err != nil {
+			b.Fatal(err)
+		}
+		for i := range r.Coupons {
+			if d := &r.Coupons[i].Decision; !d.Allowed() && len(d.Reasons()) == 0 {
+				b.Fatal("refused without a reason")
+			}
+		}
 	}
 }

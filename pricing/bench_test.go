@@ -151,6 +151,33 @@ func BenchmarkCombined(b *testing.B) {
 	}
 }
 
+// manyCoupons are n coupons, of both lanes by turns.
+func manyCoupons(tb testing.TB, n int) []pricing.Terms {
+	tb.Helper()
+	terms := make([]pricing.Terms, n)
+	for i := range terms {
+		terms[i] = severalCoupons(tb)[i%3]
+		terms[i].ID, terms[i].Group = "coupon-"+strconv.Itoa(i), strconv.Itoa(i)
+	}
+	return terms
+}
+
+// BenchmarkManyCoupons prices a cart of 10 lines with more and more coupons into a reused quote.
+func BenchmarkManyCoupons(b *testing.B) {
+	for _, n := range []int{1, 2, 4, 8, 16, pricing.MaxCoupons} {
+		b.Run(fmt.Sprintf("coupons=%d", n), func(b *testing.B) {
+			cart, terms := benchmarkCart(10), manyCoupons(b, n)
+			var q pricing.Quote
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := q.Reprice(cart, terms...); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkTypes prices a cart with one coupon of each type into a reused quote.
 func BenchmarkTypes(b *testing.B) {
 	for name, d := range goldenDiscounts(b) {

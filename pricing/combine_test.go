@@ -270,50 +270,82 @@ func boundsFault(q pricing.Quote, terms []pricing.Terms) string {
 }
 
 // TestOneMoreUnit: without tiers and buy x get y, one more unit never makes the total smaller by
-// more than its own price.
+// more than its own price. Package eligibility has the property for conditions.
 func TestOneMoreUnit(t *testing.T) {
 	t.Parallel()
 	cases := 40_000
 	if testing.Short() {
 		cases = 4_000
 	}
-	dropped := make(map[pricing.DiscountType]bool)
+	dropped, kept := make(map[pricing.DiscountType]bool), make(map[pricing.DiscountType]bool)
 	for seed := range cases {
 		r := rand.New(rand.NewPCG(uint64(seed), 43))
 		cart, terms := randomCase(r)
 		if len(cart.Lines) == 0 {
 			continue
 		}
-		jumps := make(map[pricing.DiscountType]bool)
-		for _, term := range terms {
-			if kind := term.Discount.Type(); kind == pricing.Tiered || kind == pricing.BuyXGetY {
-				jumps[kind] = true
-			}
-		}
+		kinds, jumps := make(map[pricing.DiscountType]bool), make(map[pricing.DiscountType]bool)
 		q, err := pricing.Price(cart, terms...)
 		require.NoError(t, err)
-		i := r.IntN(len(cart.Lines))
-		cart.Lines[i].Quantity++
+		for _, c := range q.Coupons {
+			if kind := c.Discount.Type(); kind == pricing.Tiered || kind == pricing.BuyXGetY {
+				jumps[kind] = true
+			} else if c.Amount > 0 {
+				kinds[kind] = true
+			}
+		}
+		price := oneMore(r, &cart, terms)
 		more, err := pricing.Price(cart, terms...)
 		require.NoError(t, err)
-		if more.Total >= q.Total-cart.Lines[i].UnitPrice {
-			continue
-		}
-		if len(jumps) == 0 {
-			t.Fatalf("case %d: %d with, %d without a unit of %d\n%+v\n%+v", seed, more.Total, q.Total, cart.Lines[i].UnitPrice, cart, terms)
-		}
-		if len(jumps) == 1 {
+		switch fell := more.Total < q.Total-price; {
+		case len(jumps) == 0 && fell:
+			t.Fatalf("case %d: %d with, %d without a unit of %d\n%+v\n%+v", seed, more.Total, q.Total, price, cart, terms)
+		case len(jumps) == 0:
+			maps.Copy(kept, kinds)
+		case len(jumps) == 1 && fell:
 			maps.Copy(dropped, jumps)
 		}
+	}
+	for kind := pricing.Percentage; kind < pricing.BuyXGetY; kind++ {
+		require.True(t, kept[kind], "no case of %s took anything off", kind)
 	}
 	if !testing.Short() {
 		require.True(t, dropped[pricing.Tiered] && dropped[pricing.BuyXGetY], "a tier and a bought unit can make the total smaller: %v", dropped)
 	}
 }
 
-// Repricing allocates nothing once warm, whatever the coupons.
+// oneMore adds a unit to a line of the cart, or as a line of its own with the same price. It
+// returns the price.
+func oneMore(r *rand.Rand, cart *pricing.Cart, terms []pricing.Terms) int64 {
+	i := r.IntN(len(cart.Lines))
+	l := cart.Lines[i]
+	if r.IntN(2) == 0 {
+		cart.Lines[i].Quantity++
+		return l.UnitPrice
+	}
+	l.ID, l.Quantity = "another", 1
+	cart.Lines = append(cart.Lines, l)
+	for j := range terms {
+		if mask := &terms[j].Eligible; *mask != nil {
+			*mask = append(*mask, (*mask)[i])
+		}
+		if mask := &terms[j].Bought; *mask != nil {
+			*mask = append(*mask, (*mask)[i])
+		}
+	}
+	return l.UnitPrice
+}
+
+// Repricing allocates nothing once warm, whatever the coupons and however many.
 func TestRepricingSetsAllocatesNothing(t *testing.T) {
 	var q pricing.Quote
+	for n := range pricing.MaxCoupons + 1 {
+		cart, terms := benchmarkCart(10), manyCoupons(t, n)
+		require.NoError(t, q.Reprice(cart, terms...))
+		if n := testing.AllocsPerRun(3, func() { _ = q.Reprice(cart, terms...) }); n != 0 {
+			t.Fatalf("%d coupons allocate %g times", len(terms), n)
+		}
+	}
 	for seed := range 200 {
 		cart, terms := randomCase(rand.New(rand.NewPCG(uint64(seed), 44)))
 		require.NoError(t, q.Reprice(cart, terms...))

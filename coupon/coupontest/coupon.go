@@ -51,7 +51,7 @@ func forCart(cart pricing.Cart, discounts func(pricing.Cart) *rapid.Generator[pr
 		if rapid.IntRange(0, 3).Draw(t, "minimum quantity") == 0 {
 			d.MinQuantity = coupon.Set(rapid.IntRange(1, 3).Draw(t, "units"))
 		}
-		d.Budget = Budget(currency).Draw(t, "budget")
+		d.Budget = budgetFor(t, currency, discount)
 		c := fromDraft(t, d)
 		c.State = coupon.Active
 		switch {
@@ -148,7 +148,7 @@ func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 			}).Draw(t, "group")
 		}
 		if chosen("conditions and limits") {
-			patchTerms(t, &p, c.Currency)
+			patchTerms(t, &p, c)
 		}
 		if chosen("dates") {
 			start, end := window(t)

@@ -13,7 +13,8 @@ import (
 
 // WithDiscount returns the draft with another discount, such as one of
 // [pricingtest.SimpleDiscount]. The draft gets the currency of the discount's amounts. Minimum
-// purchases and budgets of the draft stay as they are.
+// purchases and budgets of the draft stay as they are; a budget below the maximum of the discount
+// is invalid.
 func WithDiscount(d coupon.Draft, discount pricing.Discount) coupon.Draft {
 	terms := discount.Terms()
 	d.DiscountType, d.DiscountValue, d.DiscountDraft = terms.Type, decimal.Decimal{}, coupon.DiscountDraft{

@@ -78,7 +78,7 @@ func Draft() *rapid.Generator[coupon.Draft] {
 		if rapid.Bool().Draw(t, "combinable") {
 			d.Group = Group().Draw(t, "group")
 		}
-		drawTerms(t, &d, currency)
+		drawTerms(t, &d, currency, discount)
 		d.StartsAt, d.ExpiresAt = window(t)
 		if soon := time.Date(newUntil, 1, 3, 0, 0, 0, 0, time.UTC); !d.ExpiresAt.IsZero() && d.ExpiresAt.End(nil).Before(soon) {
 			d.ExpiresAt = moment(t, soon.Add(time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "later"))*time.Second))

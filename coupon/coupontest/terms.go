@@ -114,14 +114,31 @@ func Budget(c pricing.Currency) *rapid.Generator[coupon.Amounts] {
 	})
 }
 
-// drawTerms draws the conditions and limits of a draft.
-func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency) {
+// budgetFor draws a budget that is not below the maximum of the discount.
+func budgetFor(t *rapid.T, c pricing.Currency, discount pricing.Discount) coupon.Amounts {
+	terms := discount.Terms()
+	most := map[pricing.Currency]int64{terms.Currency: terms.MaxDiscount}
+	for _, o := range terms.Others {
+		most[o.Currency] = o.MaxDiscount
+	}
+	var amounts []pricing.Money
+	for m := range Budget(c).Draw(t, "budget").All() {
+		if most[m.Currency()] > coupon.MaxBudget {
+			return coupon.Amounts{}
+		}
+		amounts = append(amounts, pricing.NewMoney(max(m.Minor(), most[m.Currency()]), m.Currency()))
+	}
+	return coupon.NewAmounts(amounts...)
+}
+
+// drawTerms draws the conditions and limits of a draft with a discount.
+func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency, discount pricing.Discount) {
 	c := Conditions().Draw(t, "conditions")
 	if c.MinQuantity > 0 {
 		d.MinQuantity = coupon.Set(int(c.MinQuantity))
 	}
 	d.CustomerTags, d.FirstOrder, d.Schedule = c.CustomerTags, c.FirstOrder, c.Schedule
-	d.Budget = Budget(currency).Draw(t, "budget")
+	d.Budget = budgetFor(t, currency, discount)
 	d.RefundPolicy = rapid.SampledFrom([]pricing.RefundPolicy{pricing.Keep, pricing.Rebill}).Draw(t, "refund policy")
 	d.RestoreOnRefund = rapid.SampledFrom([]coupon.Restore{coupon.RestoreFull, coupon.RestoreAlways, coupon.RestoreNever}).Draw(t, "restored")
 	if rapid.IntRange(0, 3).Draw(t, "has period limits") == 0 {
@@ -130,9 +147,9 @@ func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency) {
 }
 
 // patchTerms draws a change of conditions and limits.
-func patchTerms(t *rapid.T, p *coupon.Patch, currency pricing.Currency) {
+func patchTerms(t *rapid.T, p *coupon.Patch, c coupon.Coupon) {
 	var d coupon.Draft
-	drawTerms(t, &d, currency)
+	drawTerms(t, &d, c.Currency, c.Discount)
 	p.MinQuantity, p.FirstOrder, p.RestoreOnRefund = d.MinQuantity, coupon.Set(d.FirstOrder), coupon.Set(d.RestoreOnRefund)
 	p.CustomerTags, p.Schedule = coupon.Clear[coupon.CustomerTags](), coupon.Clear[coupon.Schedule]()
 	if !d.CustomerTags.IsZero() {

@@ -89,9 +89,9 @@ func (f *fields) draft() coupon.Draft {
 func (f *fields) further() coupon.DiscountDraft {
 	d := coupon.DiscountDraft{
 		Lane: parsed(f, "lane", pricing.ParseLane), MaxDiscount: f.decimal("maxDiscount"),
-		MaxUnits: f.integer("maxUnits"), Units: f.integer("units"),
-		BuyQuantity: f.integer("buyQuantity"), GetQuantity: f.integer("getQuantity"),
-		MaxApplications: f.integer("maxApplications"), TierBasis: parsed(f, "tierBasis", pricing.ParseTierBasis),
+		MaxUnits: f.units("maxUnits"), Units: f.units("units"),
+		BuyQuantity: f.units("buyQuantity"), GetQuantity: f.units("getQuantity"),
+		MaxApplications: f.units("maxApplications"), TierBasis: parsed(f, "tierBasis", pricing.ParseTierBasis),
 	}
 	f.decode("discountValues", &d.DiscountValues)
 	f.decode("maxDiscounts", &d.MaxDiscounts)
@@ -132,6 +132,15 @@ func (f *fields) limit(name string) coupon.Optional[int] {
 		return coupon.Clear[int]()
 	}
 	return coupon.Set(int(max(min(f.integer(name), math.MaxInt), -1))) // which is refused as any below 1
+}
+
+// units reads a number of units; absent is 0, which nobody can give.
+func (f *fields) units(name string) int64 {
+	n := f.integer(name)
+	if _, given := f.value(name); given && n == 0 && !f.reported(name) {
+		f.faults.Add(name, pricing.FieldTooSmall, "must be at least 1")
+	}
+	return n
 }
 
 // emails reads a list of addresses, or one text.

@@ -73,15 +73,25 @@ func (d *document) decode(raw []byte, now func() time.Time) error {
 	return f.err()
 }
 
-// checkStep reports a fixed amount that is off the cart's step, whether or not it
+// checkStep reports amounts that are off the cart's step, whether or not they
 // would be taken off: the coupon cannot be one for this cart.
 func (d *document) checkStep(f *fields, path string, c coupon.Coupon) {
 	var off *pricing.ValidationError
-	if c.Discount.Amount().Currency() != d.cart.Currency || !errors.As(c.Discount.FitsCart(d.cart), &off) {
+	if !errors.As(c.Discount.FitsCart(d.cart), &off) || off.Fields[0].Code != pricing.FieldTooManyDecimals {
 		return
 	}
-	for _, fault := range off.Fields {
-		f.faults.Add(path+"discountValue", fault.Code, fault.Message)
+	check := func(field string, in pricing.Currency, minor int64) {
+		if in == d.cart.Currency && minor%d.cart.Step != 0 {
+			f.faults.Add(path+field, off.Fields[0].Code, off.Fields[0].Message)
+		}
+	}
+	terms := c.Discount.Terms()
+	check("discountValue", terms.Currency, terms.Amount)
+	for _, o := range terms.Others {
+		check("discountValues."+o.Currency.Code(), o.Currency, o.Amount)
+	}
+	for i, tier := range terms.Tiers {
+		check(fmt.Sprintf("tiers[%d].amount", i), terms.Currency, tier.Amount)
 	}
 }
 

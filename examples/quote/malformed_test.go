@@ -1,11 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -65,11 +69,15 @@ func TestMalformed(t *testing.T) {
 		"33 coupons":               {withCoupons(33), []string{"coupons"}},
 		"the same code twice":      {`{"id":"x","currency":"EUR","lines":[` + goodLine + `],"coupons":[` + goodCoupon + `,` + goodCoupon + `]}`, []string{"coupons[1].code"}},
 		"one of several coupons":   {`{"id":"x","currency":"EUR","lines":[` + goodLine + `],"coupons":[` + goodCoupon + `,{"code":"B"}]}`, []string{"coupons[1].name", "coupons[1].discountType", "coupons[1].discountValue"}},
-		"too few usages":           {`{"id":"x","currency":"EUR","lines":[` + goodLine + `],"coupons":[` + goodCoupon + `],"usage":[]}`, []string{"usage"}},
-		"an unknown field":         {`{"id":"x","currency":"EUR","lines":[],"cupon":null}`, []string{"cupon"}},
-		"another letter case":      {`{"ID":"x","id":"x","currency":"EUR","lines":[]}`, []string{"ID"}},
-		"a field given twice":      {`{"id":"x","currency":"EUR","lines":[],"currency":"USD"}`, []string{"currency"}},
-		"an unknown currency":      {`{"id":"x","currency":"XYZ","lines":[` + goodLine + `]}`, []string{"currency"}},
+		"unknown fields of coupons": {
+			`{"id":"x","currency":"EUR","lines":[` + goodLine + `],"coupons":[` + goodCoupon + `,` + strings.Replace(goodCoupon, `"TEN",`, `"TWO","stackable":true,"rank":1,`, 1) + `,5,null]}`,
+			[]string{"coupons[1].stackable", "coupons[1].rank", "coupons[2]", "coupons[3]"},
+		},
+		"too few usages":      {`{"id":"x","currency":"EUR","lines":[` + goodLine + `],"coupons":[` + goodCoupon + `],"usage":[]}`, []string{"usage"}},
+		"an unknown field":    {`{"id":"x","currency":"EUR","lines":[],"cupon":null}`, []string{"cupon"}},
+		"another letter case": {`{"ID":"x","id":"x","currency":"EUR","lines":[]}`, []string{"ID"}},
+		"a field given twice": {`{"id":"x","currency":"EUR","lines":[],"currency":"USD"}`, []string{"currency"}},
+		"an unknown currency": {`{"id":"x","currency":"XYZ","lines":[` + goodLine + `]}`, []string{"currency"}},
 		"a price without a currency is looked at all the same": {
 			`{"id":"x","lines":[{"id":"A","kind":"device","itemId":"phone","quantity":2,"unitPrice":"ten"}]}`, []string{"currency", "lines[0].unitPrice"},
 		},
@@ -111,6 +119,14 @@ func TestMalformed(t *testing.T) {
 		"a step finer than the currency": {withStep(`"0.005"`, goodLine), []string{"step"}},
 		"prices off the step":            {withStep(`"0.05"`, goodLine+`,`+strings.Replace(goodLine, "10.00", "10.01", 1)), []string{"lines[1].unitPrice"}},
 		"an amount off the step":         {strings.Replace(withDiscount("FIXED_AMOUNT", `"0.07"`), `"lines"`, `"step":"0.05","lines"`, 1), []string{"coupon.discountValue"}},
+		"tiers off the step": {
+			strings.Replace(withStep(`"0.05"`, goodLine), `"discountType":"PERCENTAGE","discountValue":"10"`, `"discountType":"TIERED","tierBasis":"AMOUNT","tiers":[{"from":"0.01","amount":"0.05"},{"from":"0.02","amount":"0.07"}]`, 1),
+			[]string{"coupon.tiers[1].amount"},
+		},
+		"an amount of a further currency off the step": {
+			strings.Replace(withStep(`"0.05"`, goodLine), `"discountType":"PERCENTAGE","discountValue":"10"`, `"currency":"JPY","discountType":"FIXED_AMOUNT","discountValue":"7","discountValues":{"EUR":"0.07"}`, 1),
+			[]string{"coupon.discountValues.EUR"},
+		},
 		"a price of words":               {withLine(strings.Replace(goodLine, "10.00", "ten", 1)), []string{"lines[0].unitPrice"}},
 		"a price with a comma":           {withLine(strings.Replace(goodLine, "10.00", "10,00", 1)), []string{"lines[0].unitPrice"}},
 		"a price of a huge exponent":     {withLine(strings.Replace(goodLine, `"10.00"`, "1e9999999", 1)), []string{"lines[0].unitPrice"}},
@@ -177,6 +193,39 @@ func TestMalformed(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.fields, namedFields(diagnostics)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s\n%s", name, diff, diagnostics)
+		}
+	}
+}
+
+// TestInvalidTerms is the table of package coupon: every field by its path, all at once, with the
+// bound that was broken, in a coupon alone and in a list.
+func TestInvalidTerms(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../coupon/testdata/invalid_terms.json")
+	require.NoError(t, err)
+	var table []struct {
+		Name   string
+		Terms  json.RawMessage
+		Faults map[string][2]string
+	}
+	require.NoError(t, json.Unmarshal(text, &table))
+	require.NotEmpty(t, table)
+	for _, c := range table {
+		made := `{"code":"BAD","name":"Bad",` + string(c.Terms[1:])
+		for prefix, coupons := range map[string]string{"coupon.": `"coupon":` + made, "coupons[1].": `"coupons":[` + goodCoupon + `,` + made + `]`} {
+			_, diagnostics, status := runOn(`{"id":"x","currency":"EUR","lines":[` + goodLine + `],` + coupons + `}`)
+			require.Equal(t, statusMalformed, status, c.Name)
+			var want []string
+			for field, fault := range c.Faults {
+				want = append(want, prefix+field)
+				at := strings.Index(diagnostics, "\n  "+prefix+field+": ")
+				require.GreaterOrEqual(t, at, 0, "%s: %s in %s", c.Name, field, diagnostics)
+				line, _, _ := strings.Cut(diagnostics[at+1:], "\n")
+				require.Contains(t, line, fault[1], c.Name)
+			}
+			if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(namedFields(diagnostics)))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.Name, diff)
+			}
 		}
 	}
 }

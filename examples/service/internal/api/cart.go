@@ -22,6 +22,7 @@ type cartRequest struct {
 	shippingID string
 	code       string // the one coupon of the specification
 	codes      []string
+	skip       bool   // leaves out coupons that are refused; of checkouts
 	email      string // of a guest
 }
 

@@ -137,6 +137,8 @@ type checkoutView struct {
 	SessionID string        `json:"sessionId"`
 	URL       string        `json:"url"`
 	Quote     pricing.Quote `json:"quote"`
+	// Refused are the coupons that were left out of a new order.
+	Refused []refusedCoupon `json:"refused,omitempty"`
 }
 
 func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
@@ -145,7 +147,7 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 		expected json.RawMessage
 	)
 	targets := request.targets()
-	targets["expected"] = &expected
+	targets["expected"], targets["skipRefused"] = &expected, &request.skip
 	read, err := readForm(r, targets)
 	if err != nil {
 		return err
@@ -161,16 +163,28 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	checkout.Cart, checkout.Expected, checkout.Customer = cart, totals, who
+	checkout.Cart, checkout.Expected, checkout.Customer, checkout.SkipRefused = cart, totals, who, request.skip
 	done, err := a.buy(w, r, codes, func() (couponkit.Checkout, error) { return a.Service.Checkout(r.Context(), checkout) })
 	if err != nil {
 		return err
 	}
 	a.remember(w, who)
 	writeJSON(w, http.StatusCreated, checkoutView{
-		OrderID: done.Order.ID, SessionID: done.Session.ID, URL: done.Session.URL, Quote: done.Order.Quote,
+		OrderID: done.Order.ID, SessionID: done.Session.ID, URL: done.Session.URL, Quote: done.Order.Quote, Refused: leftOut(done.Refused, codes),
 	})
 	return nil
+}
+
+// leftOut are the refused coupons of a request with these codes.
+func leftOut(refused coupon.Rejections, codes []string) (coupons []refusedCoupon) {
+	for _, r := range refused {
+		code := r.Code
+		if len(codes) == 1 { // which the rejection does not repeat
+			code = codes[0]
+		}
+		coupons = append(coupons, refusedCoupon{code, r.CouponID, r.Reasons})
+	}
+	return coupons
 }
 
 // checkoutRequest is what all checkouts have in common. It also reports the faults
@@ -208,7 +222,11 @@ func (a *API) buy(
 		return couponkit.Checkout{}, err
 	}
 	done, err := open()
-	outcome(err)
+	if err == nil {
+		outcome(done.Refused)
+	} else {
+		outcome(err)
+	}
 	if done.Replayed || err != nil && problemOf(err).Status < http.StatusInternalServerError {
 		giveBack()
 	}
@@ -234,6 +252,8 @@ func replayed(w http.ResponseWriter, c couponkit.Checkout) error {
 type linkView struct {
 	SessionID string `json:"sessionId"`
 	URL       string `json:"url"`
+	// Refused are the coupons that were left out of a new order.
+	Refused []refusedCoupon `json:"refused,omitempty"`
 }
 
 // linkRequest is the request of both modes; which fields it may have depends on the
@@ -250,6 +270,7 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 	targets := request.targets()
 	delete(targets, "email") // whoever pays by a link is signed in
 	targets["mode"], targets["amount"], targets["currency"] = &request.mode, &request.amount, &request.currency
+	targets["skipRefused"] = &request.skip
 	read, err := readForm(r, targets)
 	if err != nil {
 		return err
@@ -271,12 +292,12 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	link.Cart = cart
+	link.Cart, link.SkipRefused = cart, request.skip
 	done, err := a.buy(w, r, codes, func() (couponkit.Checkout, error) { return a.Service.PaymentLink(r.Context(), link) })
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusCreated, linkView{SessionID: done.Session.ID, URL: done.Session.URL})
+	writeJSON(w, http.StatusCreated, linkView{SessionID: done.Session.ID, URL: done.Session.URL, Refused: leftOut(done.Refused, codes)})
 	return nil
 }
 

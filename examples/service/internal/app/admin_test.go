@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,38 @@ func TestEveryFaultOfACouponIsNamed(t *testing.T) {
 	require.Equal(t, map[string]string{"active": "required"}, nothing.fields())
 	other := admin.patch("/admin/coupon/"+created.text("id")+"/status", object{"on": true}).refused(http.StatusUnprocessableEntity, "invalid_input")
 	require.Equal(t, map[string]string{"on": "unknown", "active": "required"}, other.fields())
+}
+
+// TestInvalidTerms is the table of package coupon: every field by its path, all at once, with the
+// bound that was broken, where a coupon is created and where it is previewed.
+func TestInvalidTerms(t *testing.T) {
+	t.Parallel()
+	admin := newWorld(t).as(t, "admin")
+	text, err := os.ReadFile("../../../../coupon/testdata/invalid_terms.json")
+	require.NoError(t, err)
+	var table []struct {
+		Name   string
+		Terms  object
+		Faults map[string][2]string
+	}
+	require.NoError(t, json.Unmarshal(text, &table))
+	require.NotEmpty(t, table)
+	for _, c := range table {
+		want := map[string]string{}
+		for field, fault := range c.Faults {
+			want[field] = fault[0]
+		}
+		for _, path := range []string{"/admin/coupon", "/admin/coupon/preview"} {
+			a := admin.post(path, with(c.Terms, object{"code": "BAD", "name": "Bad"})).refused(http.StatusUnprocessableEntity, "invalid_input")
+			if diff := cmp.Diff(want, a.fields()); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", path, c.Name, diff)
+			}
+			for _, f := range a.list("errors") {
+				fault := f.(map[string]any)
+				require.Contains(t, fault["message"], c.Faults[fault["field"].(string)][1], "%s: %s: %s", path, c.Name, fault["field"])
+			}
+		}
+	}
 }
 
 // TestTheList: spec 4.1; contract section 8.

@@ -61,10 +61,43 @@ func TestCodesAndTheirBounds(t *testing.T) {
 	for i := range many {
 		many[i] = string(rune('A'+i%26)) + string(rune('A'+i/26))
 	}
-	for field, codes := range map[string]any{"codes": many, "codes[1]": []string{"SPRING", "spring"}} {
-		cart["codes"] = codes
-		require.Equal(t, field, ann.post("/payment/quote", cart).refused(http.StatusUnprocessableEntity, "invalid_input").text("errors.0.field"))
+	checkout := with(cart, object{"expected": object{"subtotal": "1", "discount": "0", "shipping": "0", "total": "1"}})
+	for path, body := range map[string]object{
+		"/payment/quote": cart, "/payment/cart-checkout": checkout,
+		"/payment/payment-link": {"mode": "product", "amount": "10", "currency": "EUR"},
+	} {
+		for field, codes := range map[string]any{"codes": many, "codes[1]": []string{"SPRING", "spring"}} {
+			a := ann.post(path, with(body, object{"codes": codes})).refused(http.StatusUnprocessableEntity, "invalid_input")
+			require.Contains(t, a.fields(), field, path)
+			if field == "codes" {
+				require.Equal(t, "at most 32 codes are allowed", a.text("errors.0.message"), path)
+			}
+		}
+		a := ann.post(path, with(body, object{"codes": []string{"SPRING"}, "couponCode": "HELLO"})).refused(http.StatusUnprocessableEntity, "invalid_input")
+		require.Equal(t, map[string]string{"codes": "not_allowed"}, a.fields(), path)
 	}
-	cart["codes"], cart["couponCode"] = []string{"SPRING"}, "HELLO"
-	require.Equal(t, "codes", ann.post("/payment/quote", cart).refused(http.StatusUnprocessableEntity, "invalid_input").text("errors.0.field"))
+}
+
+// TestARefusedCodeIsLeftOut: by default it refuses the checkout; the request may leave it out, and
+// is then told which.
+func TestARefusedCodeIsLeftOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.combinable(t)
+	ann := w.as(t, "ann")
+	cart := object{"lines": []object{line("accessory", "charger", 1)}, "shippingOptionId": "express", "codes": []string{"SPRING", "NOSUCH"}}
+	quoted := ann.post("/payment/quote", cart).is(http.StatusOK)
+	require.Equal(t, "5.00", quoted.text("quote.discount"))
+	require.Equal(t, "coupon_not_found", quoted.text("coupons.0.rejections.0.code"))
+	ann.checkout(cart).refused(http.StatusNotFound, "coupon_not_found")
+	bought := ann.post("/payment/cart-checkout", with(cart, object{"skipRefused": true, "expected": expected(quoted)})).is(http.StatusCreated)
+	require.Equal(t, "5.00", bought.text("quote.discount"))
+	require.Len(t, bought.list("refused"), 1)
+	require.Equal(t, "NOSUCH", bought.text("refused.0.code"))
+	require.Equal(t, "coupon_not_found", bought.text("refused.0.rejections.0.code"))
+	link := object{"mode": "product", "amount": "10", "currency": "EUR", "codes": []string{"NOSUCH"}}
+	ann.post("/payment/payment-link", link).refused(http.StatusNotFound, "coupon_not_found")
+	linked := ann.post("/payment/payment-link", with(link, object{"skipRefused": true})).is(http.StatusCreated)
+	require.Equal(t, "NOSUCH", linked.text("refused.0.code"))
+	ann.post("/payment/quote", with(cart, object{"skipRefused": true})).refused(http.StatusUnprocessableEntity, "invalid_input")
 }
