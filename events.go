@@ -27,9 +27,8 @@ type Outcome struct {
 	// Changed to decide whether to ship; see [Service.HandleEvent].
 	Changed bool
 	// Flag marks a payment that a person should check. All outcomes of the same payment have the flag.
-	// FlagAmountMismatch is returned before FlagOverLimit, and FlagOverLimit before
-	// FlagPointsRefunded, if several flags apply. The fields OverLimit and PointsState of each use
-	// show whether the other flags apply.
+	// If several flags apply, Flag is the first one in the order of the constants, except that
+	// FlagAmountMismatch comes first. The uses, refunds and disputes show whether the other flags apply.
 	Flag Flag
 }
 
@@ -42,15 +41,19 @@ type Outcome struct {
 //   - If the payment session ended unpaid, HandleEvent cancels the order, releases its uses and
 //     refunds their points. If a later order of the customer has taken over the uses, the later
 //     order keeps them (contract section 5.3).
+//   - If the event concerns refunds or disputes, HandleEvent reads them from the processor and records
+//     them in the order; see [redemption.Order].ExternalRefunds. The units of the order stay as they
+//     are.
 //   - HandleEvent ignores an event that concerns neither an order nor a coupon.
 //
 // If HandleEvent returns nil, the result is stored and the host should acknowledge the event. After
-// an error, the processor should deliver the event again. The error comes from the store or the
-// context, or is a [*pricing.ValidationError] for an invalid event. Events may arrive twice, late,
+// an error, the processor should deliver the event again. The error comes from the store, the
+// context or a processor that does not answer, or is a [*pricing.ValidationError] for an invalid event. Events may arrive twice, late,
 // and in any order.
 //
 // HandleEvent records every payment. HandleEvent flags a payment that differs from the order's
-// total, exceeds the coupon's limit, or arrives after a refund of points; see [Flag].
+// total, exceeds the coupon's limit, or arrives after a refund of points. HandleEvent also flags
+// refunds that failed or that the service did not make, and disputes; see [Flag].
 //
 // A payment may tell of identities that the service did not know at the checkout, such as the
 // address that the payer entered; see [processor.Payer]. The limits per customer count these
@@ -63,11 +66,15 @@ type Outcome struct {
 // Use [Service.Refresh] to ask the processor about a single order.
 func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome, err error) {
 	kind, concerns := eventKind(e)
-	if !concerns {
+	ofRefunds := e.Type == processor.RefundChanged || e.Type == processor.DisputeChanged
+	if !concerns && !ofRefunds {
 		return Outcome{}, nil
 	}
 	attempt := Attempt{SessionID: e.SessionID}
 	defer s.observed(ctx, OpEvent, &attempt, &err)()
+	if ofRefunds {
+		return s.handleRefunds(ctx, &attempt, e)
+	}
 	now := s.now()
 	settlement := store.Settlement{Event: redemption.Event{
 		Kind: kind, At: now, SessionID: e.SessionID,
@@ -149,8 +156,14 @@ func (s *Service) outcome(
 		return Outcome{}, err
 	}
 	o := Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed}
-	if o.Order.State == redemption.OrderPaid {
+	if settlement.Event.Kind == redemption.Reported { // which tells nothing of what was charged
+		charges = pricing.NewMoney(o.Order.Quote.Total, o.Order.Quote.Currency)
+	}
+	switch {
+	case o.Order.State == redemption.OrderPaid:
 		o.Flag = s.flag(ctx, charges, settled)
+	case o.Order.State.Paid():
+		o.Flag = repaymentFlag(o.Order)
 	}
 	attempt.OrderID, attempt.Flag, attempt.CustomerID = o.Order.ID, o.Flag, o.Order.CustomerID
 	if len(o.Uses) > 0 {
@@ -177,7 +190,7 @@ func eventKind(e processor.Event) (redemption.EventKind, bool) {
 		return redemption.PaymentFailed, true
 	case processor.Expired:
 		return redemption.SessionExpired, true
-	case processor.Ignored:
+	case processor.Ignored, processor.RefundChanged, processor.DisputeChanged:
 	}
 	return 0, false
 }
@@ -209,7 +222,7 @@ func (s *Service) flag(ctx context.Context, charged pricing.Money, settled store
 	case slices.ContainsFunc(settled.Uses, refunded):
 		return FlagPointsRefunded
 	}
-	return FlagNone
+	return repaymentFlag(order)
 }
 
 // settleSession applies what the processor's session turned out to be for its order.

@@ -127,6 +127,14 @@ const (
 	// FlagPointsRefunded marks a payment for an order whose points were refunded or used by another
 	// order.
 	FlagPointsRefunded Flag = "points_refunded"
+	// FlagRefundFailed marks a payment of which the processor could not return the money of a refund.
+	// Repeat the refund with its key, or return the money elsewhere.
+	FlagRefundFailed Flag = "refund_failed"
+	// FlagDisputed marks a payment that the customer disputes, or has disputed with success.
+	FlagDisputed Flag = "disputed"
+	// FlagExternalRefund marks a payment that was refunded at the processor without the service, such
+	// as in the processor's dashboard.
+	FlagExternalRefund Flag = "external_refund"
 )
 
 // An Observer receives every attempt, including refused and failed attempts. Use an Observer for

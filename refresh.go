@@ -22,10 +22,14 @@ import (
 //
 // If the processor does not know the payment session of an open order, Refresh cancels the order.
 //
+// Refresh also reads the refunds and disputes of a paid order, and asks again for the money of refunds
+// that was not returned yet; see [Service.Refund].
+//
 // Refresh returns these errors:
 //
 //   - [ErrUnavailable] means that the processor did not answer. Refresh then also returns the stored
-//     order, which is unchanged. The same holds for processor.ErrForbidden.
+//     order, which may be
+//     unchanged. The same holds for processor.ErrForbidden.
 //   - store.ErrNotFound means that the customer has no such order.
 //   - A [*pricing.ValidationError] names every invalid field of the request.
 func (s *Service) Refresh(ctx context.Context, r OrderRequest) (o Outcome, err error) {
@@ -49,9 +53,13 @@ func (s *Service) Refresh(ctx context.Context, r OrderRequest) (o Outcome, err e
 	}
 	switch {
 	case stored.Order.State.Paid():
-		stored.Flag = s.flagPaid(ctx, session, before)
-		attempt.Flag = stored.Flag
-		return stored, nil
+		o, err = s.refreshRefunds(ctx, &attempt, before)
+		o.Flag = s.flagPaid(ctx, session, store.Settled{Order: o.Order, Uses: o.Uses})
+		attempt.Flag = o.Flag
+		if err != nil {
+			return o, fmt.Errorf("refresh order %s: %w", o.Order.ID, err)
+		}
+		return o, nil
 	case !s.newOf(session, stored.Order, forgotten):
 		return stored, nil
 	}

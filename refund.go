@@ -18,11 +18,16 @@ type RefundRequest struct {
 	Key string
 	// Returns tells what is returned.
 	Returns pricing.Returns
+	// Elsewhere tells that the host returns the money without the service, such as in cash. If the
+	// processor makes no refunds, Elsewhere is always true. Calls with the same key may differ in
+	// Elsewhere. It only matters in the first call, and after a repayment has failed.
+	Elsewhere bool
 }
 
 // RefundResult is a recorded refund.
 type RefundResult struct {
-	// Refund is the recorded refund. Refund.Result.Amount is what the customer gets back.
+	// Refund is the recorded refund. Refund.Result.Amount is the price of what is returned, and
+	// Refund.Repayment tells whether the customer has the money back.
 	Refund redemption.Refund
 	// Order and Uses are the order and its uses after the refund. If the call was replayed, they may
 	// contain later changes.
@@ -32,12 +37,16 @@ type RefundResult struct {
 	Replayed bool
 }
 
-// Refund records a refund of an order and returns what the customer gets back. The refund is
-// computed from the quote of the order; see [pricing.Quote.Refund]. Refund gives uses, budgets and
-// points back as RestoreOnRefund of each coupon says. A use that was given back counts no longer
-// in the periods in which it was claimed. The order always counts as an order of its customer.
+// Refund records a refund of an order, and returns its money to the customer. The refund is computed
+// from the quote of the order; see [pricing.Quote.Refund]. Refund gives uses, budgets and points back
+// as RestoreOnRefund of each coupon says. A use that was given back counts no longer in the periods
+// in which it was claimed. The order always counts as an order of its customer.
 //
-// Refund does not send money. The host sends Refund.Result.Amount through its payment processor.
+// Refund first records the refund and then asks the processor for the money, if the processor is a
+// [processor.Refunder]. Refund.Repayment tells how far that went. Its Amount is less than
+// Result.Amount if the rest was returned before, such as in the processor's dashboard. If the
+// processor has refused, the state is redemption.RepaymentFailed: repeat the call with the same key
+// to try again, or with Elsewhere to return the money without the service.
 //
 // Refund returns these errors:
 //
@@ -45,17 +54,22 @@ type RefundResult struct {
 //   - store.ErrNotFound means that there is no such order.
 //   - store.ErrKeyReused means that the key was used for another refund of the order.
 //   - redemption.ErrIllegal means that the order is not paid.
+//   - [ErrUnavailable] or processor.ErrForbidden means that the refund is recorded and that its money
+//     is still due. Refund then also returns the result. [Service.Sweep] asks the processor again.
 //
-// After any other error, repeat the call with the same key.
+// After any other error, repeat the call with the same key. The money is returned once.
 func (s *Service) Refund(ctx context.Context, r RefundRequest) (result RefundResult, err error) {
 	attempt := Attempt{OrderID: r.OrderID}
 	defer s.observed(ctx, OpRefund, &attempt, &err)()
 	if err := r.validate(); err != nil {
 		return RefundResult{}, err
 	}
+	_, able := s.refunder()
+	id := s.newID(redemption.RefundIDPrefix)
 	settled, err := s.settle(ctx, store.Settlement{Event: redemption.Event{
-		Kind: redemption.Refunded, At: s.now(), OrderID: r.OrderID,
-		Refund: redemption.RefundRequest{ID: s.newID(redemption.RefundIDPrefix), Key: r.Key, Returns: r.Returns},
+		Kind: redemption.Refunded, At: s.now(), OrderID: r.OrderID, Refund: redemption.RefundRequest{
+			ID: id, Key: r.Key, Returns: r.Returns, Elsewhere: r.Elsewhere || !able,
+		},
 	}})
 	if err != nil {
 		return RefundResult{}, err
@@ -64,8 +78,12 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (result RefundRes
 	if len(settled.Uses) > 0 {
 		attempt.CouponID = settled.Uses[0].CouponID
 	}
+	settled, err = s.repay(ctx, settled, r.Key)
 	recorded, _ := settled.Order.RefundOf(r.Key)
-	return RefundResult{Refund: recorded, Order: settled.Order, Uses: settled.Uses, Replayed: !settled.Changed}, nil
+	if recorded.Repayment.State == redemption.RepaymentFailed {
+		attempt.Flag = FlagRefundFailed
+	}
+	return RefundResult{Refund: recorded, Order: settled.Order, Uses: settled.Uses, Replayed: recorded.ID != id}, err
 }
 
 func (r RefundRequest) validate() error {

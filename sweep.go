@@ -31,6 +31,9 @@ type SweepReport struct {
 	Lapsed int
 	// Refunded is the number of uses whose points were refunded.
 	Refunded int
+	// Repaid contains the outcomes of orders about whose refunds the sweep has learned something. Flag
+	// is FlagRefundFailed if the processor could not return the money.
+	Repaid []Outcome
 	// Flagged is the number of payments that a person should check; see [Flag].
 	Flagged int
 	// Failed is the number of orders and exchanges that the sweep could not finish. The next sweep
@@ -40,7 +43,7 @@ type SweepReport struct {
 
 // IsZero reports whether the sweep found nothing to report.
 func (r SweepReport) IsZero() bool {
-	return len(r.Paid)+r.Cancelled+r.Waiting+r.Lapsed+r.Refunded+r.Flagged+r.Failed == 0
+	return len(r.Paid)+len(r.Repaid)+r.Cancelled+r.Waiting+r.Lapsed+r.Refunded+r.Flagged+r.Failed == 0
 }
 
 // LogValue returns the report's counts and the IDs of the paid orders. LogValue omits the
@@ -53,12 +56,13 @@ func (r SweepReport) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.Any("paid", paid), slog.Int("cancelled", r.Cancelled), slog.Int("waiting", r.Waiting),
 		slog.Int("lapsed", r.Lapsed), slog.Int("refunded", r.Refunded),
-		slog.Int("flagged", r.Flagged), slog.Int("failed", r.Failed),
+		slog.Int("repaid", len(r.Repaid)), slog.Int("flagged", r.Flagged), slog.Int("failed", r.Failed),
 	)
 }
 
 // Sweep finishes orders and exchanges of points whose deadline has passed (contract section 5.8).
-// Sweep also makes refunds of points that are still due. Before Sweep cancels an order, it asks the
+// Sweep also makes refunds of points that are still due, and asks the processor for the money of
+// refunds that was not returned yet. Before Sweep cancels an order, it asks the
 // processor whether the customer has paid. Call Sweep every minute. Several nodes may call Sweep at
 // once.
 //
@@ -130,6 +134,9 @@ func pastFailures[T any](
 }
 
 func (s *Service) sweepOrder(ctx context.Context, due store.Settled, report *SweepReport) error {
+	if due.Order.State.Paid() {
+		return s.sweepRefunds(ctx, due, report)
+	}
 	if due.Order.SessionID == "" {
 		older, err := s.endReplaced(ctx, due.Order)
 		if err != nil {
@@ -149,6 +156,24 @@ func (s *Service) sweepOrder(ctx context.Context, due store.Settled, report *Swe
 		return err
 	}
 	report.settled(settled)
+	return nil
+}
+
+// sweepRefunds looks at the unfinished repayments of a paid order.
+func (s *Service) sweepRefunds(ctx context.Context, due store.Settled, report *SweepReport) (err error) {
+	attempt := Attempt{OrderID: due.Order.ID, SessionID: due.Order.SessionID, CustomerID: due.Order.CustomerID}
+	defer s.observed(ctx, OpRefund, &attempt, &err)()
+	o, err := s.refreshRefunds(ctx, &attempt, due)
+	if err != nil {
+		return fmt.Errorf("sweep refunds of order %s: %w", due.Order.ID, err)
+	}
+	attempt.Flag = o.Flag
+	if !redemption.SameMoney(o.Order, due.Order) {
+		report.Repaid = append(report.Repaid, o)
+		if o.Flag != FlagNone {
+			report.Flagged++
+		}
+	}
 	return nil
 }
 

@@ -289,13 +289,13 @@ func TestALogKeepsNoOrderOfAReport(t *testing.T) {
 			{Order: redemption.Order{ID: "ord_1", CustomerID: "somebody", Metadata: map[string]string{"note": "private"}}},
 			{Order: redemption.Order{ID: "ord_2"}},
 		},
-		Cancelled: 1, Waiting: 2, Lapsed: 3, Refunded: 4, Flagged: 5, Failed: 6,
+		Repaid: []couponkit.Outcome{{Order: redemption.Order{ID: "ord_3"}}}, Cancelled: 1, Waiting: 2, Lapsed: 3, Refunded: 4, Flagged: 5, Failed: 6,
 	}
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("swept", slog.Any("report", report))
 	var line struct{ Report map[string]any }
 	require.NoError(t, json.Unmarshal(log.Bytes(), &line))
 	if diff := cmp.Diff(map[string]any{
-		"paid": []any{"ord_1", "ord_2"}, "cancelled": 1.0, "waiting": 2.0, "lapsed": 3.0, "refunded": 4.0,
+		"paid": []any{"ord_1", "ord_2"}, "cancelled": 1.0, "waiting": 2.0, "lapsed": 3.0, "refunded": 4.0, "repaid": 1.0,
 		"flagged": 5.0, "failed": 6.0,
 	}, line.Report); diff != "" {
 		t.Errorf("what is logged (-want +got):\n%s", diff)

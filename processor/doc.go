@@ -7,6 +7,8 @@
 //   - [Sessions] runs the payment sessions. The amounts of a payment session already include the
 //     coupon's discount. The processor reports the outcome of a session in an [Event].
 //
+// [Refunder] is an optional third role. It returns money to customers.
+//
 // If a processor cannot store coupons, its adapter embeds [NoMirror]. If a processor can store
 // only some coupons, its adapter reports the other coupons as unsupported. The store counts the
 // uses of each coupon, so the processor does not need to.

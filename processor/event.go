@@ -7,7 +7,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// EventType tells what happened to a payment session.
+// EventType tells what happened to a payment session or to its payment.
 type EventType uint8
 
 // These constants are the types of an [Event].
@@ -24,10 +24,15 @@ const (
 	PaymentFailed
 	// Expired means that the session has ended without a payment.
 	Expired
+	// RefundChanged means that a refund of a payment was made or has changed. Staff at the processor
+	// may have made it.
+	RefundChanged
+	// DisputeChanged means that a dispute of a payment was opened or has changed.
+	DisputeChanged
 )
 
-// String returns "ignored", "completed", "payment_succeeded", "payment_failed" or "expired". For
-// an unknown type, String returns the empty string.
+// String returns "ignored", "completed", "payment_succeeded", "payment_failed", "expired",
+// "refund_changed" or "dispute_changed". For an unknown type, String returns the empty string.
 func (t EventType) String() string {
 	switch t {
 	case Ignored:
@@ -40,6 +45,10 @@ func (t EventType) String() string {
 		return "payment_failed"
 	case Expired:
 		return "expired"
+	case RefundChanged:
+		return "refund_changed"
+	case DisputeChanged:
+		return "dispute_changed"
 	}
 	return ""
 }
@@ -52,8 +61,12 @@ type Event struct {
 	ID string
 	// Type tells what happened to the session.
 	Type EventType
-	// SessionID is the ID of the session that the event is about.
+	// SessionID is the ID of the session that the event is about. It may be empty in an event about
+	// refunds or disputes.
 	SessionID string
+	// PaymentID names the payment in an event about refunds or disputes. Such an event tells no
+	// amounts, because it may be late. The service reads them with [Refunder].Refunds.
+	PaymentID string
 	// PaymentStatus tells whether the payment of the session has arrived.
 	PaymentStatus PaymentStatus
 	// Currency is the currency of Total. Total is the amount that the session charges, in minor

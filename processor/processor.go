@@ -327,3 +327,7 @@ const (
 	MetadataCustomerID     = "customerId"
 	MetadataDiscountAmount = "discountAmount" // in minor units: "1000" for 10.00 EUR
 )
+
+// MetadataRefundID is the key of the ID of the service's refund in the metadata of a refund.
+// MetadataOrderID is set, too.
+const MetadataRefundID = "refundId"

@@ -37,13 +37,15 @@ const (
 	PointsGivenBack
 	// Refunded means that a part of a paid order, or everything, is refunded.
 	Refunded
+	// Reported means that the processor has told of refunds or disputes of the payment.
+	Reported
 )
 
 var eventKinds = [...]string{
 	SessionAttached: "session_attached", Paid: "paid", PaymentPending: "payment_pending",
 	PaymentFailed: "payment_failed", SessionExpired: "session_expired", Cancelled: "cancelled", Lapsed: "lapsed",
 	PointsExchanged: "points_exchanged", PointsRefused: "points_refused", PointsGivenBack: "points_given_back",
-	Refunded: "refunded",
+	Refunded: "refunded", Reported: "reported",
 }
 
 // String returns the name of the event kind, such as "session_attached".
@@ -70,7 +72,7 @@ type Event struct {
 	// UseID must be empty.
 	UseID string
 	// SessionID is the ID of the payment session. SessionID is required for SessionAttached,
-	// Paid and PaymentPending events. If the order already has a session, the event must have
+	// Paid, PaymentPending and Reported events. If the order already has a session, the event must have
 	// the same SessionID.
 	SessionID string
 	// SessionURL is the address of the payment page. Only SessionAttached uses SessionURL.
@@ -84,6 +86,8 @@ type Event struct {
 	Learned []string
 	// Refund is the request of a Refunded event. Other events have no Refund.
 	Refund RefundRequest
+	// Report is what the processor tells in a Reported event. Other events have no Report.
+	Report Report
 }
 
 // Validate checks the fields of the event. The error is a [*pricing.ValidationError] that lists
@@ -95,7 +99,7 @@ func (e Event) Validate() error {
 	}
 	instantFault(&faults, "at", e.At, true)
 	instantFault(&faults, "deadline", e.Deadline, false)
-	paid := e.Kind == Paid || e.Kind == SessionAttached || e.Kind == PaymentPending
+	paid := e.Kind == Paid || e.Kind == SessionAttached || e.Kind == PaymentPending || e.Kind == Reported
 	textFault(&faults, "sessionId", e.SessionID, MaxIDLength, paid)
 	textFault(&faults, "sessionUrl", e.SessionURL, MaxMetadataLength, false)
 	textFault(&faults, "useId", e.UseID, MaxIDLength, e.Kind.OfUse())
@@ -107,6 +111,7 @@ func (e Event) Validate() error {
 	textFault(&faults, "orderId", e.OrderID, MaxIDLength, named && !e.Kind.OfUse())
 	e.learnedFaults(&faults)
 	e.refundFaults(&faults)
+	e.reportFaults(&faults)
 	return faults.Err()
 }
 

@@ -11,8 +11,12 @@ import "time"
 // limits, so a late payment may exceed a limit. The caller can compare the [Holdings] with the
 // limits.
 //
-// A Refunded event records a refund. A repeated key changes nothing. If the request does not fit the
-// order's quote, After returns the [*pricing.ValidationError] of [pricing.Quote.Refund].
+// A Refunded event records a refund. A repeated key changes nothing, unless the repayment has failed;
+// it then begins again. If the request does not fit the order's quote, After returns the
+// [*pricing.ValidationError] of [pricing.Quote.Refund].
+//
+// A Reported event records what the processor tells about a paid order. The states of refunds never
+// go back, so that reports may come in any order.
 //
 // A payment may add claims for the identities in Learned. These claims follow the claims that the
 // order and its uses had before. After adds them even if the order is already paid.
@@ -34,7 +38,7 @@ func (o Order) After(e Event, uses ...Use) (Order, []Use, error) {
 		}
 		grown = grown || len(changed[i].Claims) > len(u.Claims)
 	}
-	if same(o, next) && !grown && !refunded {
+	if same(o, next) && !grown && SameMoney(o, next) {
 		return o, uses, nil
 	}
 	next.UpdatedAt, next.Version = later(e.At, o.UpdatedAt), o.Version+1
@@ -74,6 +78,8 @@ func (o Order) after(e Event) (Order, error) {
 		return o.givenUp(e)
 	case Lapsed:
 		return o.lapsed(e)
+	case Reported:
+		return o.reported(e)
 	case PointsExchanged, PointsRefused, PointsGivenBack, Refunded:
 	}
 	return o, ErrIllegal
@@ -251,7 +257,7 @@ func (u Use) after(e Event) (Use, error) {
 			return u, ErrNotLapsed
 		}
 		return u.givenUp(e.At)
-	case SessionAttached, Paid, PaymentPending, PaymentFailed, SessionExpired, Refunded:
+	case SessionAttached, Paid, PaymentPending, PaymentFailed, SessionExpired, Refunded, Reported:
 	}
 	return u, ErrIllegal
 }

@@ -354,12 +354,12 @@ func TestNames(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, s, got)
 	}
-	for kind := attached; kind <= redemption.Refunded; kind++ {
+	for kind := attached; kind <= redemption.Reported; kind++ {
 		require.NotEmpty(t, kind.String())
 		require.False(t, names[kind.String()])
 		names[kind.String()] = true
 	}
-	require.Empty(t, (redemption.Refunded + 1).String())
+	require.Empty(t, (redemption.Reported + 1).String())
 	for _, text := range []string{"", "none such", "OPEN"} {
 		_, err := redemption.ParseOrderState(text)
 		require.Error(t, err)

@@ -126,10 +126,15 @@ type Order struct {
 	Quote pricing.Quote `json:"quote"`
 	// Refunds are the refunds of the order, the oldest first.
 	Refunds []Refund `json:"refunds,omitempty"`
+	// ExternalRefunds are refunds at the processor that the service did not ask for, the oldest first.
+	ExternalRefunds []ExternalRefund `json:"externalRefunds,omitempty"`
+	// Disputes are the disputes of the payment, the oldest first.
+	Disputes []Dispute `json:"disputes,omitempty"`
 	// Metadata contains the host's own data. The package redemption does not interpret it.
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// Deadline is the first instant at which a Lapsed event may cancel the order. If Deadline is
-	// zero, the order cannot lapse.
+	// zero, the order cannot lapse. The deadline of a paid order is when a sweep looks at its
+	// unfinished repayments.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// CreatedAt and UpdatedAt are in UTC, with microsecond precision.
 	CreatedAt time.Time `json:"createdAt"`
@@ -149,6 +154,7 @@ func (o Order) Clone() Order {
 	o.Claims = slices.Clone(o.Claims)
 	o.Coupons = slices.Clone(o.Coupons)
 	o.Refunds = slices.Clone(o.Refunds)
+	o.ExternalRefunds, o.Disputes = slices.Clone(o.ExternalRefunds), slices.Clone(o.Disputes)
 	for i := range o.Refunds {
 		o.Refunds[i].Result = o.Refunds[i].Result.Clone()
 	}

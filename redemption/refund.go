@@ -33,11 +33,14 @@ type RefundRequest struct {
 	Key string
 	// Returns tells what is returned.
 	Returns pricing.Returns
+	// Elsewhere tells that the host returns the money without the service. Repeated requests with the
+	// same key may have different values of Elsewhere.
+	Elsewhere bool
 }
 
 // isZero reports whether nothing is given.
 func (r RefundRequest) isZero() bool {
-	return r.ID == "" && r.Key == "" && len(r.Returns.Lines) == 0 && !r.Returns.Shipping && !r.Returns.All
+	return r.ID == "" && r.Key == "" && !r.Elsewhere && len(r.Returns.Lines) == 0 && !r.Returns.Shipping && !r.Returns.All
 }
 
 // fingerprint returns a hash of what is returned. The order of the lines does not matter.
@@ -63,6 +66,8 @@ type Refund struct {
 	Fingerprint string `json:"fingerprint"`
 	// Result is what is refunded.
 	Result pricing.Refund `json:"result"`
+	// Repayment tells how the money goes back to the customer.
+	Repayment Repayment `json:"repayment,omitzero"`
 	// At is when the refund was recorded.
 	At time.Time `json:"at"`
 }
@@ -85,13 +90,14 @@ func (o Order) RefundOf(key string) (Refund, bool) {
 	return Refund{}, false
 }
 
-// refunded records a refund. The state tells whether everything is refunded now.
+// refunded records a refund. The state tells whether everything is refunded now. The processor is
+// asked for the money later: what cannot be taken back happens last.
 func (o Order) refunded(e Event) (Order, error) {
-	if known, found := o.RefundOf(e.Refund.Key); found {
-		if known.Fingerprint != e.Refund.fingerprint() {
+	if i := slices.IndexFunc(o.Refunds, func(r Refund) bool { return r.Key == e.Refund.Key }); i >= 0 {
+		if o.Refunds[i].Fingerprint != e.Refund.fingerprint() {
 			return o, ErrOtherRefund
 		}
-		return o, nil
+		return o.repeated(i, e), nil
 	}
 	if !o.State.Paid() {
 		return o, ErrIllegal
@@ -116,8 +122,9 @@ func (o Order) refunded(e Event) (Order, error) {
 	}
 	o.Refunds = append(slices.Clip(o.Refunds), Refund{
 		ID: e.Refund.ID, Key: e.Refund.Key, Fingerprint: e.Refund.fingerprint(), Result: result, At: e.At,
+		Repayment: o.repayment(result.Amount, 1, e.Refund.Elsewhere),
 	})
-	return o, nil
+	return o.due(e.At), nil
 }
 
 // refund gives back what the last refund of the order restores.

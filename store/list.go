@@ -85,8 +85,9 @@ type OrderList struct {
 	// zero value selects all orders.
 	CustomerID string
 	State      redemption.OrderState
-	// DueAt selects orders that have not ended and whose deadline is at or before DueAt,
-	// oldest first. A sweep uses DueAt to find its work. A zero DueAt selects all orders.
+	// DueAt selects orders whose deadline is at or before DueAt, oldest first. Orders that have ended
+	// have a deadline only while a repayment is unfinished. A sweep uses DueAt to find its work. A zero
+	// DueAt selects all orders.
 	DueAt time.Time
 	// After is the value of [OrderPage].Next from the previous page. It is empty for the
 	// first page.

@@ -74,8 +74,9 @@ func (w *world) follows(b *book, e store.Entry, id string, version int64) {
 // tells are the kinds of the last entry of an order.
 var tells = map[redemption.OrderState][]store.EntryKind{
 	redemption.OrderOpen: {store.OrderOpened, store.OrderChanged}, redemption.OrderAwaitingPayment: {store.OrderChanged},
-	redemption.OrderPaid: {store.OrderPaid, store.OrderChanged}, redemption.OrderCancelled: {store.OrderCancelled},
-	redemption.OrderPartlyRefunded: {store.OrderRefunded, store.OrderChanged}, redemption.OrderRefunded: {store.OrderRefunded, store.OrderChanged},
+	redemption.OrderPaid: {store.OrderPaid, store.OrderChanged, store.OrderRepaid}, redemption.OrderCancelled: {store.OrderCancelled},
+	redemption.OrderPartlyRefunded: {store.OrderRefunded, store.OrderChanged, store.OrderRepaid},
+	redemption.OrderRefunded:       {store.OrderRefunded, store.OrderChanged, store.OrderRepaid},
 }
 
 // checkJournal compares records that have changed with what the journal has of them.

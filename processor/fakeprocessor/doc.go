@@ -23,6 +23,9 @@
 // [Processor.PaymentArrives] and [Processor.PaymentFails] end a delayed payment. Unpaid
 // sessions expire by [Options].Now.
 //
+// [Processor.RefundByStaff] refunds in the dashboard. [Processor.FailRefund] makes a refund fail.
+// [Processor.Dispute] and [Processor.CloseDispute] simulate the customer's bank.
+//
 // # The webhook
 //
 // Every change of a session queues an event. [Processor.Deliver] sends the queue: over

@@ -24,6 +24,8 @@ const (
 	CreateSession   Op = "CreateSession"
 	GetSession      Op = "Session"
 	ExpireSession   Op = "ExpireSession"
+	Refund          Op = "Refund"
+	Refunds         Op = "Refunds"
 )
 
 // Step is one request that a method sends. In a [Fault] the empty Step means the whole
@@ -46,6 +48,8 @@ const (
 	CreateSessionStep Step = "create a session"
 	ReadSession       Step = "read a session"
 	ExpireSessionStep Step = "expire a session"
+	CreateRefund      Step = "create a refund"
+	ListRefunds       Step = "list refunds"
 )
 
 // Kind is the effect of a fault on a call.
@@ -97,9 +101,9 @@ type Call struct {
 	Step Step // empty for the whole method
 	// CouponID is the ID of the couponkit coupon, for the methods of a mirror.
 	CouponID string
-	// SessionID is the ID of the session, for Session and ExpireSession.
+	// SessionID is the ID of the session, for Session, ExpireSession, Refund and Refunds.
 	SessionID string
-	// Key is the idempotency key, for CreateSession.
+	// Key is the idempotency key, for CreateSession and Refund.
 	Key string
 	// Err is the result. It is nil in [Fault].Match and after success.
 	Err error

@@ -39,10 +39,12 @@ type Options struct {
 	// PageURL is the beginning of a session's URL, before its ID; empty means
 	// [DefaultPageURL].
 	PageURL string
-	// IDPrefix is inserted into the IDs of sessions, promotion codes and events, as in
+	// IDPrefix is inserted into the IDs of sessions, refunds, disputes, promotion codes and events, as in
 	// cs_<prefix>000001. IDs of each process start at 1. Use a new prefix for each
 	// process if the store keeps its data.
 	IDPrefix string
+	// DelayRefunds keeps refunds pending until [Processor.FinishRefund].
+	DelayRefunds bool
 }
 
 // id returns the ID of the n-th object of a kind.
@@ -63,11 +65,14 @@ type Processor struct {
 	taken    []event
 	last     map[string]payload // the last fact by session
 	eventSeq int
+
+	refundSeq, disputeSeq int
 }
 
 var (
 	_ processor.Processor    = (*Processor)(nil)
 	_ processor.MirrorLister = (*Processor)(nil)
+	_ processor.Refunder     = (*Processor)(nil)
 )
 
 // New returns a processor without coupons and sessions.

@@ -19,6 +19,7 @@ type session struct {
 	processor.Session
 	request     processor.SessionRequest
 	fingerprint [sha256.Size]byte
+	payback
 }
 
 // public returns the session without sharing memory.

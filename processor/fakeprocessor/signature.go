@@ -102,11 +102,16 @@ func readEvent(body []byte) (processor.Event, error) {
 	if e.Type == processor.Ignored {
 		return e, nil
 	}
-	if e.PaymentStatus = paymentStatus(in.Session.PaymentStatus); e.PaymentStatus == 0 {
-		return processor.Event{}, fmt.Errorf("unknown payment status %.32q", in.Session.PaymentStatus)
-	}
 	if e.ID == "" || e.SessionID == "" {
 		return processor.Event{}, fmt.Errorf("an event without ID or session")
+	}
+	if e.Type == processor.RefundChanged || e.Type == processor.DisputeChanged {
+		return processor.Event{
+			ID: e.ID, Type: e.Type, SessionID: e.SessionID, PaymentID: e.SessionID, Metadata: e.Metadata, CreatedAt: e.CreatedAt,
+		}, nil
+	}
+	if e.PaymentStatus = paymentStatus(in.Session.PaymentStatus); e.PaymentStatus == 0 {
+		return processor.Event{}, fmt.Errorf("unknown payment status %.32q", in.Session.PaymentStatus)
 	}
 	return e, nil
 }
@@ -121,6 +126,10 @@ func eventType(kind string) processor.EventType {
 		return processor.PaymentFailed
 	case sessionExpired:
 		return processor.Expired
+	case refundChanged:
+		return processor.RefundChanged
+	case disputeChanged:
+		return processor.DisputeChanged
 	}
 	return processor.Ignored
 }

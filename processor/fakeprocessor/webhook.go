@@ -21,6 +21,8 @@ const (
 	paymentSucceeded = "session.payment_succeeded"
 	paymentFailed    = "session.payment_failed"
 	sessionExpired   = "session.expired"
+	refundChanged    = "refund.changed"
+	disputeChanged   = "dispute.changed"
 )
 
 // payload is the body of a delivery.

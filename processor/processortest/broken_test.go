@@ -83,7 +83,7 @@ func TestBareHarness(t *testing.T) {
 	require.NoError(t, err)
 	output, err := runSuite(t, executable, "bare", "^TestBroken$")
 	require.NoError(t, err, output)
-	for _, hook := range []string{"Another", "Advance", "Customer", "Payable", "Renewal", "Events", "Announce", "Account", "Faults", "ListsMirrors"} {
+	for _, hook := range []string{"Another", "Advance", "Customer", "Payable", "Renewal", "Events", "Announce", "Account", "Faults", "ListsMirrors", "Refunds"} {
 		if !strings.Contains(output, "the harness cannot do what this clause needs: "+hook+"\n") {
 			t.Errorf("no clause is skipped for want of %s:\n%s", hook, output)
 		}
@@ -160,7 +160,7 @@ func runSubject(t *testing.T, name string) {
 				adapter := sessionsOnly{Sessions: f, abilities: f.Abilities()}
 				h.Processor, h.NoMirror = adapter, true
 				h.Another = func() processor.Processor { return adapter }
-				h.ListsMirrors, h.Account = false, processortest.Account{}
+				h.ListsMirrors, h.Account, h.Refunds = false, processortest.Account{}, processortest.Refunds{}
 			}
 		default:
 			broken, ok := subjects()[name]
@@ -193,7 +193,7 @@ func subjects() map[string]subject {
 	all := map[string]subject{}
 	for _, group := range []map[string]subject{
 		brokenEnsures(), brokenUpdates(), brokenRemovals(), brokenVerifications(),
-		brokenLists(), brokenUnsupported(), brokenSessions(), brokenRepetitions(), brokenEvents(), brokenErrors(),
+		brokenLists(), brokenUnsupported(), brokenSessions(), brokenRepetitions(), brokenEvents(), brokenRefunds(), brokenErrors(),
 	} {
 		maps.Copy(all, group)
 	}
@@ -213,7 +213,23 @@ type wrapped struct {
 	create    func(context.Context, processor.SessionRequest) (processor.Session, error)
 	session   func(context.Context, string) (processor.Session, error)
 	expire    func(context.Context, string) (processor.Session, error)
+	refund    refundCall
+	refunds   refundsCall
 	abilities *processor.Abilities
+}
+
+func (w wrapped) Refund(ctx context.Context, r processor.RefundRequest) (processor.Refund, error) {
+	if w.refund != nil {
+		return w.refund(ctx, r)
+	}
+	return w.Processor.Refund(ctx, r)
+}
+
+func (w wrapped) Refunds(ctx context.Context, id string) (processor.PaymentRefunds, error) {
+	if w.refunds != nil {
+		return w.refunds(ctx, id)
+	}
+	return w.Processor.Refunds(ctx, id)
 }
 
 func (w wrapped) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {

@@ -257,7 +257,7 @@ func (p *probe) mirrorCalls(c coupon.Coupon) methods {
 }
 
 func (p *probe) sessionCalls(sessionID string) methods {
-	return methods{
+	all := methods{
 		"CreateSession": func(ctx context.Context) error {
 			_, err := p.Processor.CreateSession(ctx, p.request("key-new"))
 			return err
@@ -271,4 +271,15 @@ func (p *probe) sessionCalls(sessionID string) methods {
 			return err
 		},
 	}
+	if r, ok := p.Processor.(processor.Refunder); ok {
+		all["Refund"] = func(ctx context.Context) error {
+			_, err := r.Refund(ctx, processor.RefundRequest{SessionID: sessionID, Key: "refund-new", Amount: 1})
+			return err
+		}
+		all["Refunds"] = func(ctx context.Context) error {
+			_, err := r.Refunds(ctx, sessionID)
+			return err
+		}
+	}
+	return all
 }

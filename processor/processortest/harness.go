@@ -44,6 +44,8 @@ type Harness struct {
 	Announce func() error
 	// Account simulates staff at the processor.
 	Account Account
+	// Refunds declares that Processor is a processor.Refunder, and simulates what others do.
+	Refunds Refunds
 	// Faults interrupts requests.
 	Faults Faults
 }
@@ -80,6 +82,19 @@ type Account struct {
 	Kill func(m coupon.Mirror) error
 	// Delete deletes a coupon object and everything that depends on it.
 	Delete func(m coupon.Mirror) error
+}
+
+// Refunds simulates refunds by staff, and disputes. Set all fields or none. Amounts are in minor
+// units of ISO 4217.
+type Refunds struct {
+	// ByStaff refunds a part of the payment of a session in the processor's dashboard.
+	ByStaff func(sessionID string, amount int64) (refundID string, err error)
+	// Fail makes a refund fail that has succeeded.
+	Fail func(refundID string) error
+	// Dispute opens a dispute of the whole payment of a session.
+	Dispute func(sessionID string) (disputeID string, err error)
+	// CloseDispute decides a dispute. If won is true, the host keeps the money.
+	CloseDispute func(disputeID string, won bool) error
 }
 
 // Object is a coupon at the processor.
@@ -205,7 +220,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 	t.Helper()
 	for _, group := range [][]clause{
 		ofMirrors(ensureClauses(), updateClauses(), activeClauses(), removeClauses(), verifyClauses(), listClauses(), unsupportedClauses()),
-		noMirrorClauses(), createClauses(), boundClauses(), endClauses(), eventClauses(),
+		noMirrorClauses(), createClauses(), boundClauses(), endClauses(), eventClauses(), refundClauses(),
 		faultClauses(), processClauses(), contextClauses(), concurrencyClauses(),
 	} {
 		for _, c := range group {

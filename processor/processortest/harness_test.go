@@ -64,6 +64,12 @@ func newFakeOf(options fakeprocessor.Options) (*fakeprocessor.Processor, process
 			},
 			Deactivate: fake.TamperDeactivate, Kill: fake.TamperKill, Delete: fake.TamperDelete,
 		},
+		Refunds: processortest.Refunds{
+			ByStaff:      fake.RefundByStaff,
+			Fail:         func(id string) error { return fake.FailRefund(id, "lost card") },
+			Dispute:      fake.Dispute,
+			CloseDispute: fake.CloseDispute,
+		},
 		Faults: processortest.Faults{
 			Lose: func(n int, when processortest.Loss) func() bool { return lose(fake, n, when) },
 			Down: func() func() {

@@ -16,23 +16,27 @@ import (
 // The operations at Stripe that this package uses. Each is one request, repeated by
 // [Processor.do] as often as it takes.
 const (
-	opCreateCoupon   = "create coupon"
-	opReadCoupon     = "read coupon"
-	opUpdateCoupon   = "update coupon"
-	opDeleteCoupon   = "delete coupon"
-	opListCoupons    = "list coupons"
-	opCreateCode     = "create promotion code"
-	opReadCode       = "read promotion code"
-	opUpdateCode     = "update promotion code"
-	opListCodes      = "list promotion codes"
-	opCreateSession  = "create session"
-	opReadSession    = "read session"
-	opExpireSession  = "expire session"
-	opListSessions   = "list sessions"
-	opList           = "list" // any
-	expandCoupon     = "promotion.coupon"
-	expandListCoupon = "data.promotion.coupon"
-	pageSize         = 100
+	opCreateCoupon        = "create coupon"
+	opReadCoupon          = "read coupon"
+	opUpdateCoupon        = "update coupon"
+	opDeleteCoupon        = "delete coupon"
+	opListCoupons         = "list coupons"
+	opCreateCode          = "create promotion code"
+	opReadCode            = "read promotion code"
+	opUpdateCode          = "update promotion code"
+	opListCodes           = "list promotion codes"
+	opCreateSession       = "create session"
+	opReadSession         = "read session"
+	opExpireSession       = "expire session"
+	opListSessions        = "list sessions"
+	opCreateRefund        = "create refund"
+	opListRefunds         = "list refunds"
+	opListDisputes        = "list disputes"
+	opListInvoicePayments = "list invoice payments"
+	opList                = "list" // any
+	expandCoupon          = "promotion.coupon"
+	expandListCoupon      = "data.promotion.coupon"
+	pageSize              = 100
 )
 
 // withID refuses an empty ID: Stripe would read the path as that of the list.
@@ -295,13 +299,15 @@ func (l *walk[T]) back() (page []T, more bool, err error) {
 
 // sessions lists the sessions created in a range, newest first.
 func (p *Processor) sessions(ctx context.Context, created stripe.RangeQueryParams) iter.Seq2[*stripe.CheckoutSession, error] {
+	return p.sessionsBy(ctx, stripe.CheckoutSessionListParams{CreatedRange: &created})
+}
+
+// sessionsBy lists the sessions that a filter selects.
+func (p *Processor) sessionsBy(ctx context.Context, by stripe.CheckoutSessionListParams) iter.Seq2[*stripe.CheckoutSession, error] {
 	return pages(func(after *string) (data []*stripe.CheckoutSession, more bool, err error) {
-		params := stripe.CheckoutSessionListParams{
-			ListParams:   stripe.ListParams{Limit: stripe.Int64(pageSize), StartingAfter: after, Single: true},
-			CreatedRange: &created,
-		}
 		err = p.do(ctx, call{op: opListSessions}, func(ctx context.Context, _ string) (err error) {
-			page := params
+			page := by
+			page.ListParams = pageAfter(after)
 			list := p.client.V1CheckoutSessions.List(ctx, &page)
 			data, more, err = pageOf(list)
 			return err

@@ -34,6 +34,14 @@ func TestContract(t *testing.T) {
 				Kill:       func(m coupon.Mirror) error { return w.account.KillCode(m.PromotionCodeID) },
 				Delete:     func(m coupon.Mirror) error { return w.account.DeleteCoupon(m.CouponID) },
 			},
+			Refunds: processortest.Refunds{
+				ByStaff: w.account.RefundInDashboard,
+				Fail:    func(id string) error { return w.account.SetRefund(id, "failed") },
+				Dispute: w.account.Dispute,
+				CloseDispute: func(id string, won bool) error {
+					return w.account.SetDispute(id, map[bool]string{true: "won", false: "lost"}[won])
+				},
+			},
 			Faults: processortest.Faults{Lose: w.lose, Down: w.down},
 		}
 	})

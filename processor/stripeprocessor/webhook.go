@@ -33,7 +33,12 @@ const opWebhook = "webhook"
 //   - checkout.session.async_payment_succeeded is PaymentSucceeded
 //   - checkout.session.async_payment_failed is PaymentFailed
 //   - checkout.session.expired is Expired
-//   - everything else is Ignored, including sessions of another [Options].App
+//   - charge.refunded, charge.refund.updated, refund.created, refund.updated and refund.failed are
+//     RefundChanged, with the payment intent as PaymentID
+//   - charge.dispute.created, updated, closed, funds_withdrawn and funds_reinstated are
+//     DisputeChanged, with the payment intent as PaymentID
+//   - everything else is Ignored, including sessions of another [Options].App.
+//     Whose session a refund or a dispute is about is told by [Processor.Refunds]
 //
 // Payer has the e-mail address that the customer entered on the payment page. It has no
 // aliases: Stripe's sessions do not contain the fingerprint of a payment card. A host that
@@ -168,6 +173,13 @@ func (p *Processor) translate(event *stripe.Event) (processor.Event, *stripe.Che
 	if event.Data == nil {
 		return out, nil, errors.New("without data")
 	}
+	if kind == processor.RefundChanged || kind == processor.DisputeChanged {
+		payment, err := paymentEvent(event.Data.Raw)
+		if payment != "" {
+			out.Type, out.PaymentID = kind, payment
+		}
+		return out, nil, err
+	}
 	session := &stripe.CheckoutSession{}
 	if err := json.Unmarshal(event.Data.Raw, session); err != nil {
 		return out, nil, err
@@ -192,5 +204,15 @@ func eventType(name stripe.EventType) processor.EventType {
 		string(stripe.EventTypeCheckoutSessionAsyncPaymentSucceeded): processor.PaymentSucceeded,
 		string(stripe.EventTypeCheckoutSessionAsyncPaymentFailed):    processor.PaymentFailed,
 		string(stripe.EventTypeCheckoutSessionExpired):               processor.Expired,
+		string(stripe.EventTypeChargeRefunded):                       processor.RefundChanged,
+		string(stripe.EventTypeChargeRefundUpdated):                  processor.RefundChanged,
+		string(stripe.EventTypeRefundCreated):                        processor.RefundChanged,
+		string(stripe.EventTypeRefundUpdated):                        processor.RefundChanged,
+		string(stripe.EventTypeRefundFailed):                         processor.RefundChanged,
+		string(stripe.EventTypeChargeDisputeCreated):                 processor.DisputeChanged,
+		string(stripe.EventTypeChargeDisputeUpdated):                 processor.DisputeChanged,
+		string(stripe.EventTypeChargeDisputeClosed):                  processor.DisputeChanged,
+		string(stripe.EventTypeChargeDisputeFundsWithdrawn):          processor.DisputeChanged,
+		string(stripe.EventTypeChargeDisputeFundsReinstated):         processor.DisputeChanged,
 	}[string(name)]
 }

@@ -35,7 +35,9 @@ func Apply(ctx context.Context, tx Tx, row int, events ...store.Settlement) ([]A
 }
 
 // moves reports whether an event may change counters.
-func moves(s store.Settlement) bool { return s.Event.Kind != redemption.SessionAttached }
+func moves(s store.Settlement) bool {
+	return s.Event.Kind != redemption.SessionAttached && s.Event.Kind != redemption.Reported
+}
 
 func applyNeed(events []store.Settlement, coupons bool) Need {
 	n := Need{CouponsOfOrders: coupons}
@@ -87,7 +89,7 @@ func (w *work) find(e redemption.Event) (string, bool) {
 	switch e.Kind {
 	case redemption.SessionAttached, redemption.Cancelled, redemption.Lapsed, redemption.Refunded:
 		return e.OrderID, w.orders[e.OrderID] != nil
-	case redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired:
+	case redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired, redemption.Reported:
 	case redemption.PointsExchanged, redemption.PointsRefused, redemption.PointsGivenBack:
 		return "", false
 	}
@@ -110,6 +112,9 @@ func (w *work) unfound(s store.Settlement) (store.Settled, error) {
 	return store.Settled{}, nil
 }
 
+// repeatedCause is the cause in the journal of a refund that begins a new attempt at the processor.
+const repeatedCause = "refund_repeated"
+
 func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, error) {
 	learned := w.learned(o.ID, s.Event)
 	next, uses, err := o.After(s.Event, w.usesOf(o.ID)...)
@@ -130,8 +135,11 @@ func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, er
 	}
 	w.make(st)
 	cause := s.Event.Kind.String()
-	if o.State.Paid() && s.Event.Kind == redemption.Paid {
+	switch {
+	case o.State.Paid() && s.Event.Kind == redemption.Paid:
 		cause = learnedCause
+	case s.Event.Kind == redemption.Refunded && len(next.Refunds) == len(o.Refunds):
+		cause = repeatedCause
 	}
 	w.noteOrder(cause, next, s.By)
 	return store.Settled{Order: next, Uses: uses, Changed: true}, nil

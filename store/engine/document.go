@@ -16,8 +16,8 @@ import (
 // A SQL store keeps in columns what it looks for and what changes. The rest is a JSON
 // document, so that a new term changes no table.
 
-// orderDocument is what never changes in an order, except for Claims and Refunds. A payment may add
-// claims, and a refund is added.
+// orderDocument is what never changes in an order, except for Claims, Refunds, ExternalRefunds and
+// Disputes.
 type orderDocument struct {
 	Fingerprint string              `json:"fingerprint,omitempty"`
 	Replaces    string              `json:"replaces,omitempty"`
@@ -26,14 +26,16 @@ type orderDocument struct {
 	Quote       *pricing.Quote      `json:"quote,omitempty"`
 	Refunds     []redemption.Refund `json:"refunds,omitempty"`
 	Metadata    map[string]string   `json:"metadata,omitempty"`
+
+	ExternalRefunds []redemption.ExternalRefund `json:"externalRefunds,omitempty"`
+	Disputes        []redemption.Dispute        `json:"disputes,omitempty"`
 }
 
-// EncodeOrder returns the claims and refunds of an order, and the fields that never change, as JSON. It leaves
-// out the ID, key, customer and CreatedAt, which stores keep in columns.
+// EncodeOrder returns the fields of an order that stores do not keep in columns, as JSON.
 func EncodeOrder(o redemption.Order) ([]byte, error) {
 	doc := orderDocument{
 		Fingerprint: o.Fingerprint, Replaces: o.Replaces, Claims: o.Claims, Coupons: o.Coupons, Metadata: o.Metadata,
-		Refunds: o.Refunds,
+		Refunds: o.Refunds, ExternalRefunds: o.ExternalRefunds, Disputes: o.Disputes,
 	}
 	if !o.Quote.Currency.IsZero() {
 		doc.Quote = &o.Quote
@@ -48,7 +50,7 @@ func DecodeOrder(data []byte, o *redemption.Order) error {
 		return fmt.Errorf("document of order %s: %w", o.ID, corrupt(err))
 	}
 	o.Fingerprint, o.Replaces, o.Claims, o.Coupons, o.Metadata = doc.Fingerprint, doc.Replaces, doc.Claims, doc.Coupons, doc.Metadata
-	o.Refunds = doc.Refunds
+	o.Refunds, o.ExternalRefunds, o.Disputes = doc.Refunds, doc.ExternalRefunds, doc.Disputes
 	if doc.Quote != nil {
 		o.Quote = *doc.Quote
 	}

@@ -216,7 +216,7 @@ func (w *work) make(s *step) {
 			row = w.putOrder(o)
 			row.added = true
 		}
-		row.grown = row.grown || len(o.Claims) > len(row.order.Claims) || len(o.Refunds) > len(row.order.Refunds)
+		row.grown = row.grown || len(o.Claims) > len(row.order.Claims) || !redemption.SameMoney(o, row.order)
 		row.order, row.changed = o, true
 		if o.SessionID != "" {
 			w.sessions[o.SessionID] = o.ID
@@ -339,6 +339,10 @@ type orderEntry struct {
 	ReplacedBy string                `json:"replacedBy,omitempty"`
 	Uses       []useEntry            `json:"uses,omitempty"`
 	Refund     *redemption.Refund    `json:"refund,omitempty"`
+
+	Repayments      map[string]redemption.Repayment `json:"repayments,omitempty"` // by the ID of the refund
+	ExternalRefunds []redemption.ExternalRefund     `json:"externalRefunds,omitempty"`
+	Disputes        []redemption.Dispute            `json:"disputes,omitempty"`
 }
 
 // useEntry tells of a use. An entry about an order lists all of its uses, so that each
@@ -361,6 +365,8 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 		kind = store.OrderOpened
 	case cause == redemption.Refunded.String():
 		kind = store.OrderRefunded
+	case cause == redemption.Reported.String() || cause == repeatedCause:
+		kind = store.OrderRepaid
 	case o.State == redemption.OrderPaid && cause != learnedCause:
 		kind = store.OrderPaid
 	case o.State == redemption.OrderCancelled:
@@ -370,8 +376,14 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 		Cause: cause, State: o.State, CustomerID: o.CustomerID, SessionID: o.SessionID,
 		Replaces: o.Replaces, ReplacedBy: o.ReplacedBy,
 	}
-	if kind == store.OrderRefunded {
+	switch kind { //nolint:exhaustive // the others tell nothing of money
+	case store.OrderRefunded:
 		data.Refund = &o.Refunds[len(o.Refunds)-1]
+	case store.OrderRepaid:
+		data.ExternalRefunds, data.Disputes, data.Repayments = o.ExternalRefunds, o.Disputes, make(map[string]redemption.Repayment)
+		for i := range o.Refunds {
+			data.Repayments[o.Refunds[i].ID] = o.Refunds[i].Repayment
+		}
 	}
 	for _, u := range w.usesOf(o.ID) {
 		data.Uses = append(data.Uses, entryOf(u))

@@ -90,7 +90,7 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	}
 	found := s.orderLists.of(name).newest(func(id string) bool {
 		o := s.orders[id]
-		due := list.DueAt.IsZero() || !o.State.Ended() && !o.Deadline.IsZero() && !o.Deadline.After(list.DueAt)
+		due := list.DueAt.IsZero() || !o.Deadline.IsZero() && !o.Deadline.After(list.DueAt)
 		return due && (list.State == 0 || list.State == o.State)
 	})
 	found, next := pageOf(found, after, !list.DueAt.IsZero(), list.After != "", list.PageSize)

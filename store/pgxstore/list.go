@@ -211,7 +211,7 @@ func cut[T any](items []T, size int, at func(T) store.Cursor) ([]T, string) {
 
 var (
 	allOrderStates = []string{"open", "awaiting_payment", "paid", "cancelled", "partly_refunded", "refunded"}
-	dueOrderStates = allOrderStates[:2]
+	dueOrderStates = []string{"open", "awaiting_payment", "partly_refunded", "refunded"}
 	allUseStates   = []string{"reserved", "completed", "released"}
 )
 

@@ -163,7 +163,6 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	oldest := !list.DueAt.IsZero()
 	if oldest {
 		all.and("o.deadline <= ?", coupon.Instant(list.DueAt).UnixMicro())
-		all.and("(o.state = 'open' OR o.state = 'awaiting_payment')")
 	}
 	some, err := all.from(list.After, "o", oldest)
 	if err != nil {

@@ -671,6 +671,15 @@ func refundFaults() map[string]fault {
 				return settled, err
 			}
 		}, []string{agreement, "refunds that are refused", "keys of refunds"}},
+		"a sweep sees no repayments": {func(f *faulty) {
+			f.orders = func(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+				page, err := f.Store.ListOrders(ctx, list)
+				if !list.DueAt.IsZero() {
+					page.Items = slices.DeleteFunc(page.Items, func(o store.Settled) bool { return o.Order.State.Paid() })
+				}
+				return page, err
+			}
+		}, []string{"repayments"}},
 		"the journal does not tell of refunds": {func(f *faulty) {
 			f.entries(func(entries []store.Entry) []store.Entry {
 				return slices.DeleteFunc(entries, func(e store.Entry) bool { return e.Kind == store.OrderRefunded })

@@ -219,7 +219,7 @@ func workForTheSweep(p *probe) {
 	for _, due := range []time.Time{at(0), at(899), at(900), at(999), at(1000), at(1000).Add(time.Nanosecond), at(1999), at(2000), at(9999)} {
 		var orders []store.Settled
 		for _, o := range all.Orders {
-			if d := o.Order.Deadline; !o.Order.State.Ended() && !d.IsZero() && !d.After(due) {
+			if d := o.Order.Deadline; !d.IsZero() && !d.After(due) {
 				orders = append(orders, o)
 			}
 		}

@@ -16,6 +16,7 @@ func refundClauses() []clause {
 		{"points of a refunded use", "a refund that gives a use back leaves its points to be refunded, once", refundedPoints},
 		{"keys of refunds", "a repeated key of a refund changes nothing, and with another request it is ErrKeyReused", keysOfRefunds},
 		{"refunds that are refused", "a refund of an order that is unknown is ErrNotFound, that is not paid is ErrIllegal, and of what was not bought is ErrInvalid", refundsRefused},
+		{"repayments", "what the processor tells of refunds and disputes is stored with the order; unfinished repayments are due; the journal tells of them", repayments},
 		{"a use that a refund gave back", "what a refund gives back can be used again", refundedUseIsFree},
 		race("race of refunds", "of refunds at once each gives back its own part, and together they give back what was paid", raceOfRefunds),
 		race("race of one refund", "the same refund that is asked for at once is recorded once", raceOfOneRefund),
@@ -119,6 +120,43 @@ func refundsRefused(p *probe) {
 	p.apply(refund(o, "one", 0))
 	p.unchanged("a refund of nothing", func() {
 		p.applyFails(refund(o, "two", 0), pricing.ErrInvalid, "of what was refunded")
+	})
+}
+
+func repayments(p *probe) {
+	o := p.sold("ann", p.coupon(), 3, coupon.RestoreFull)
+	told := func(state redemption.RepaymentState, seconds int) redemption.Event {
+		e := redemption.Event{Kind: redemption.Reported, OrderID: o.ID, SessionID: o.SessionID, At: at(seconds)}
+		e.Report.Refunds = []redemption.ReportedRefund{
+			{Key: "rfd_one_1", ID: "re_1", Amount: 900, State: state}, {ID: "re_2", Amount: 1, State: redemption.RepaymentSucceeded},
+		}
+		e.Report.Disputes = []redemption.Dispute{{ID: "dp_1", Amount: 2700, State: redemption.DisputeOpen}}
+		return e
+	}
+	due := func() (found int) {
+		page, err := p.s.ListOrders(p.Context(), store.OrderList{DueAt: at(1200).Add(redemption.RepaymentRetry), PageSize: store.MaxPageSize})
+		p.own(err)
+		for _, listed := range page.Items {
+			if listed.Order.ID == o.ID {
+				found++
+			}
+		}
+		return found
+	}
+	same(p, []any{p.apply(refund(o, "one", 1)).Order.Refunds[0].Repayment.State, due()}, []any{redemption.RepaymentDue, 1}, "a repayment that is due")
+	got := p.apply(told(redemption.RepaymentFailed, 1201))
+	got.Changed = false
+	same(p, p.order(o.ID), got, "the order that is stored after a report")
+	same(p, []int{len(got.Order.ExternalRefunds), len(got.Order.Disputes), due()}, []int{1, 1, 0}, "what the report tells, and what is due")
+	p.unchanged("a report again", func() { p.apply(told(redemption.RepaymentSucceeded, 1202)) })
+	same(p, p.apply(refund(o, "one", 1)).Order.Refunds[0].Repayment.Attempt, 2, "the next attempt")
+	same(p, p.told(o.ID)[3:], []string{
+		"order_refunded refunded partly_refunded 4", "order_repaid reported partly_refunded 5", "order_repaid refund_repeated partly_refunded 6",
+	}, "what the journal tells of repayments")
+	p.unchanged("a report of a session of no order", func() {
+		e := told(redemption.RepaymentSucceeded, 1203)
+		e.OrderID, e.SessionID = "", "cs_none"
+		same(p, p.apply(e), store.Settled{}, "what it returns")
 	})
 }
 

@@ -29,6 +29,12 @@ func TestTheSuiteOfProcessorsLeavesNothing(t *testing.T) {
 			Events:   func() ([]processor.Event, error) { return events(fake) },
 			Announce: func() error { fake.Announce("coupon.deleted"); return nil },
 			Account:  account(fake),
+			Refunds: processortest.Refunds{
+				ByStaff:      fake.RefundByStaff,
+				Fail:         func(id string) error { return fake.FailRefund(id, "lost card") },
+				Dispute:      fake.Dispute,
+				CloseDispute: fake.CloseDispute,
+			},
 			Faults: processortest.Faults{
 				Lose: func(n int, when processortest.Loss) func() bool {
 					kind := fakeprocessor.LostBefore

@@ -42,6 +42,8 @@ type Options struct {
 	TaxPercent int64
 	// OwnWording replaces Stripe's error messages with other texts.
 	OwnWording bool
+	// DelayRefunds keeps refunds pending until [Account.SetRefund].
+	DelayRefunds bool
 }
 
 // Account is a Stripe account in memory. Create it with [New].
@@ -53,6 +55,8 @@ type Account struct {
 	coupons  map[string]*Coupon
 	codes    []*PromotionCode
 	sessions []*Session
+	refunds  []*Refund
+	disputes []*Dispute
 	answers  map[string]*savedAnswer
 	events   []Event
 	calls    []Call

@@ -373,5 +373,9 @@ func endpoints() map[string]operation {
 		"GET /v1/checkout/sessions":           {"sessions.list", false, (*Account).opListSessions},
 		"GET /v1/checkout/sessions/*":         {"sessions.retrieve", false, (*Account).opRetrieveSession},
 		"POST /v1/checkout/sessions/*/expire": {"sessions.expire", true, (*Account).opExpireSession},
+		"POST /v1/refunds":                    {"refunds.create", true, (*Account).opCreateRefund},
+		"GET /v1/refunds":                     {"refunds.list", false, (*Account).opListRefunds},
+		"GET /v1/disputes":                    {"disputes.list", false, (*Account).opListDisputes},
+		"GET /v1/invoice_payments":            {"invoice_payments.list", false, (*Account).opListInvoicePayments},
 	}
 }

@@ -329,7 +329,7 @@ func (a *Account) opRetrieveSession(ids []string, form url.Values, _ int64) (any
 }
 
 func (a *Account) opListSessions(_ []string, form url.Values, _ int64) (any, *problem) {
-	if refusal := only(form, "limit", "starting_after", "created", "status", "expand"); refusal != nil {
+	if refusal := only(form, "limit", "starting_after", "created", "status", "payment_intent", "subscription", "expand"); refusal != nil {
 		return nil, refusal
 	}
 	since, refusal := integer(form, "created[gte]")
@@ -341,7 +341,11 @@ func (a *Account) opListSessions(_ []string, form url.Values, _ int64) (any, *pr
 		return nil, refusal
 	}
 	var list []*Session
+	payment, subscription := form.Get("payment_intent"), form.Get("subscription")
 	for _, s := range slices.Backward(a.sessions) {
+		if payment != "" && s.showPayment("payment", nil) != payment || subscription != "" && s.showPayment("subscription", nil) != subscription {
+			continue
+		}
 		if s.Created >= since && (until == 0 || s.Created <= until) && (!form.Has("status") || form.Get("status") == s.Status) {
 			list = append(list, s)
 		}
@@ -384,7 +388,16 @@ func (a *Account) showSession(s *Session, form url.Values) map[string]any {
 		"customer_email": orNull(s.CustomerEmail), "customer_details": details, "success_url": s.SuccessURL, "cancel_url": orNull(s.CancelURL),
 		"expires_at": s.ExpiresAt, "created": s.Created, "livemode": a.options.Live, "url": page,
 		"discounts": discounts, "payment_intent": s.showPayment("payment", form), "subscription": s.showPayment("subscription", form),
+		"invoice": s.showInvoice(),
 	}
+}
+
+// showInvoice shows the first invoice of a subscription.
+func (s *Session) showInvoice() any {
+	if s.Mode != "subscription" || s.Status != "complete" {
+		return nil
+	}
+	return "in_" + s.ID
 }
 
 // showPayment shows payment intent or subscription: only sessions that were finished

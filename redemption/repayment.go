@@ -1,0 +1,353 @@
+package redemption
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// These constants are the inclusive upper bounds of what a processor reports about one order.
+const (
+	// MaxReported is the maximum number of refunds, and of disputes, in a Reported event.
+	MaxReported = 500
+	// MaxFailureLength is the maximum length of Repayment.Failure, in bytes.
+	MaxFailureLength = 1_000
+)
+
+// These constants tell when an order with an unfinished repayment has its deadline.
+const (
+	// RepaymentRetry is the time after which a sweep asks the processor for a due repayment.
+	RepaymentRetry = time.Minute
+	// RepaymentPoll is the time after which a sweep asks about a pending repayment.
+	RepaymentPoll = 24 * time.Hour
+)
+
+// RepaymentState tells whether the money of a refund was returned.
+type RepaymentState uint8
+
+// These constants are the states of a repayment.
+const (
+	// RepaymentNone means that there is nothing to return. The customer has paid nothing for the
+	// returned units, or has everything back.
+	RepaymentNone RepaymentState = iota
+	// RepaymentElsewhere means that the host returns the money without the service.
+	RepaymentElsewhere
+	// RepaymentDue means that the processor has not answered yet. A sweep asks the processor again.
+	RepaymentDue
+	// RepaymentPending means that the processor has accepted the repayment and has not finished it.
+	RepaymentPending
+	// RepaymentSucceeded means that the processor has returned the money.
+	RepaymentSucceeded
+	// RepaymentFailed means that the processor did not return the money. The processor may find out
+	// after it has reported a success.
+	RepaymentFailed
+)
+
+var repaymentStates = [...]string{
+	RepaymentNone: "none", RepaymentElsewhere: "elsewhere", RepaymentDue: "due", RepaymentPending: "pending",
+	RepaymentSucceeded: "succeeded", RepaymentFailed: "failed",
+}
+
+// String returns "none", "elsewhere", "due", "pending", "succeeded" or "failed".
+func (s RepaymentState) String() string { return nameOf(repaymentStates[:], s) }
+
+// MarshalText returns the same name as String.
+func (s RepaymentState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a name that String returns.
+func (s *RepaymentState) UnmarshalText(text []byte) (err error) {
+	*s, err = parseName[RepaymentState](repaymentStates[:], string(text))
+	return err
+}
+
+// Repayment tells how the money of a refund goes back to the customer.
+type Repayment struct {
+	State RepaymentState `json:"state"`
+	// Amount is the amount that is returned, in minor units. It is at most the refund's amount, and
+	// at most what was paid less what was returned before.
+	Amount int64 `json:"amount,omitempty"`
+	// Attempt counts the attempts at the processor, from 1. After a failure, a repeated request
+	// begins a new attempt.
+	Attempt int `json:"attempt,omitempty"`
+	// ID is the processor's ID of the refund. ID is empty until the processor has accepted it.
+	ID string `json:"id,omitempty"`
+	// Failure is the processor's reason for a failure. It is text for staff.
+	Failure string `json:"failure,omitempty"`
+}
+
+// IsZero reports whether there is nothing to return.
+func (r Repayment) IsZero() bool { return r == Repayment{} }
+
+// ExternalRefund is a refund at the processor that the service did not ask for, such as a refund in
+// the processor's dashboard. It names no units.
+type ExternalRefund struct {
+	// ID is the processor's ID of the refund.
+	ID string `json:"id"`
+	// Amount is the returned amount, in minor units.
+	Amount int64 `json:"amount"`
+	// State is RepaymentPending, RepaymentSucceeded or RepaymentFailed.
+	State RepaymentState `json:"state"`
+	// At is when the service learned of the refund.
+	At time.Time `json:"at"`
+}
+
+// DisputeState is the state of a [Dispute].
+type DisputeState uint8
+
+// These constants are the states of a dispute.
+const (
+	// DisputeOpen means that the customer's bank has not decided.
+	DisputeOpen DisputeState = iota + 1
+	// DisputeWon means that the host keeps the money.
+	DisputeWon
+	// DisputeLost means that the customer has the money back.
+	DisputeLost
+)
+
+var disputeStates = [...]string{DisputeOpen: "open", DisputeWon: "won", DisputeLost: "lost"}
+
+// String returns "open", "won" or "lost".
+func (s DisputeState) String() string { return nameOf(disputeStates[:], s) }
+
+// MarshalText returns the same name as String.
+func (s DisputeState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a name that String returns.
+func (s *DisputeState) UnmarshalText(text []byte) (err error) {
+	*s, err = parseName[DisputeState](disputeStates[:], string(text))
+	return err
+}
+
+// Dispute tells that the customer asks their bank for the money of a payment.
+type Dispute struct {
+	// ID is the processor's ID of the dispute.
+	ID string `json:"id"`
+	// Amount is the disputed amount, in minor units.
+	Amount int64 `json:"amount"`
+	// State tells who has the money.
+	State DisputeState `json:"state"`
+	// At is when the service learned of the dispute.
+	At time.Time `json:"at"`
+}
+
+// Report is what a processor tells about the payment of an order. A report may be incomplete, late
+// or repeated. In a Reported event, the At of refunds and disputes is ignored.
+type Report struct {
+	Refunds  []ReportedRefund
+	Disputes []Dispute
+}
+
+func (r Report) isZero() bool { return len(r.Refunds) == 0 && len(r.Disputes) == 0 }
+
+// ReportedRefund is a refund at the processor.
+type ReportedRefund struct {
+	// Key is the key of the repayment; see [Refund.RepaymentKey]. Key is empty for an external refund.
+	Key string
+	// ID is the processor's ID of the refund. A failed refund of which the processor keeps no record
+	// has no ID.
+	ID string
+	// Amount is the returned amount, in minor units. It is at least 0.
+	Amount int64
+	// State is RepaymentPending, RepaymentSucceeded or RepaymentFailed.
+	State RepaymentState
+	// Failure is the reason of a failure. After MaxFailureLength bytes, it is cut.
+	Failure string
+}
+
+// RepaymentKey returns the idempotency key of the refund's current attempt at the processor.
+func (r Refund) RepaymentKey() string {
+	const longest = 200
+	id := r.ID
+	if len(id) > longest {
+		sum := sha256.Sum256([]byte(id))
+		id = hex.EncodeToString(sum[:])
+	}
+	return fmt.Sprintf("%s_%d", id, r.Repayment.Attempt)
+}
+
+// Returned is the amount that was returned to the customer or is to be returned, in minor units. It
+// counts repayments and external refunds that have not failed, and disputes that were lost. It is
+// at most what was paid, even if a dispute follows a refund of the same money.
+func (o Order) Returned() int64 {
+	left := o.Quote.Total
+	take := func(amount int64) { left -= min(left, max(amount, 0)) }
+	for i := range o.Refunds {
+		if o.Refunds[i].Repayment.State != RepaymentFailed {
+			take(o.Refunds[i].Repayment.Amount)
+		}
+	}
+	for _, r := range o.ExternalRefunds {
+		if r.State != RepaymentFailed {
+			take(r.Amount)
+		}
+	}
+	for _, d := range o.Disputes {
+		if d.State == DisputeLost {
+			take(d.Amount)
+		}
+	}
+	return o.Quote.Total - left
+}
+
+// repayment is a new attempt to return the money of a refund.
+func (o Order) repayment(refunded int64, attempt int, elsewhere bool) Repayment {
+	r := Repayment{State: RepaymentDue, Amount: min(refunded, o.Quote.Total-o.Returned()), Attempt: attempt}
+	switch {
+	case r.Amount == 0:
+		return Repayment{}
+	case elsewhere:
+		r.State = RepaymentElsewhere
+	}
+	return r
+}
+
+// repeated begins a new attempt of a refund whose repayment has failed. Other refunds stay as they
+// are.
+func (o Order) repeated(i int, e Event) Order {
+	r := o.Refunds[i]
+	if r.Repayment.State != RepaymentFailed {
+		return o
+	}
+	o.Refunds = slices.Clone(o.Refunds)
+	o.Refunds[i].Repayment = o.repayment(r.Result.Amount, r.Repayment.Attempt+1, e.Refund.Elsewhere)
+	return o.due(e.At)
+}
+
+// reported records what the processor tells.
+func (o Order) reported(e Event) (Order, error) {
+	if !o.State.Paid() {
+		return o, ErrIllegal
+	}
+	o.Refunds, o.ExternalRefunds, o.Disputes = slices.Clone(o.Refunds), slices.Clone(o.ExternalRefunds), slices.Clone(o.Disputes)
+	for _, r := range e.Report.Refunds {
+		if i := slices.IndexFunc(o.Refunds, func(own Refund) bool { return own.reportedAs(r) }); i >= 0 {
+			o.Refunds[i].Repayment = o.Refunds[i].Repayment.after(r)
+			continue
+		}
+		o.ExternalRefunds = external(o.ExternalRefunds, r, e.At)
+	}
+	for _, d := range e.Report.Disputes {
+		switch i := slices.IndexFunc(o.Disputes, func(known Dispute) bool { return known.ID == d.ID }); {
+		case i < 0:
+			d.At = e.At
+			o.Disputes = append(o.Disputes, d)
+		case d.State != DisputeOpen || o.Disputes[i].State == DisputeOpen: // what is decided is not open again
+			o.Disputes[i].State, o.Disputes[i].Amount = d.State, d.Amount
+		}
+	}
+	if len(o.ExternalRefunds) > MaxReported || len(o.Disputes) > MaxReported {
+		var faults pricing.ValidationError
+		faults.Add("report", pricing.FieldTooLong, fmt.Sprintf("an order has at most %d external refunds and disputes", MaxReported))
+		return o, faults.Err()
+	}
+	return o.due(e.At), nil
+}
+
+// reportedAs reports whether the processor tells of the current attempt of the refund.
+func (r Refund) reportedAs(told ReportedRefund) bool {
+	return r.Repayment.State >= RepaymentDue && told.Key != "" && told.Key == r.RepaymentKey()
+}
+
+// after is the repayment after a report. A repayment never goes back to an earlier state. A failure
+// without an ID is the refusal of a call, of which the processor's own record knows better.
+func (r Repayment) after(told ReportedRefund) Repayment {
+	refused := r.State == RepaymentFailed && r.ID == "" && told.ID != ""
+	if told.State <= r.State && !refused {
+		return r
+	}
+	r.State, r.ID, r.Failure = told.State, told.ID, ""
+	if r.State == RepaymentFailed {
+		r.Failure = cut(told.Failure)
+	}
+	return r
+}
+
+// external adds a refund that the service did not ask for, or brings it up to date. A failure of
+// which nothing was known is nothing to know.
+func external(list []ExternalRefund, r ReportedRefund, at time.Time) []ExternalRefund {
+	i := slices.IndexFunc(list, func(known ExternalRefund) bool { return known.ID == r.ID })
+	switch {
+	case i >= 0:
+		list[i].State = max(list[i].State, r.State)
+	case r.State != RepaymentFailed && r.ID != "":
+		list = append(list, ExternalRefund{ID: r.ID, Amount: r.Amount, State: r.State, At: at})
+	}
+	return list
+}
+
+// cut shortens text to what is stored, between characters.
+func cut(text string) string {
+	if !isText(text) {
+		return ""
+	}
+	for i := range text {
+		if i > MaxFailureLength-4 {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// due sets the deadline at which a sweep looks at the repayments of a paid order.
+func (o Order) due(at time.Time) Order {
+	wait := time.Duration(0)
+	for i := range o.Refunds {
+		switch s := o.Refunds[i].Repayment.State; {
+		case s == RepaymentDue:
+			wait = RepaymentRetry
+		case s == RepaymentPending && wait == 0:
+			wait = RepaymentPoll
+		}
+	}
+	next := at.Add(wait)
+	switch passed := !at.Before(o.Deadline); {
+	case wait == 0:
+		o.Deadline = time.Time{}
+	case passed || next.Before(o.Deadline): // a zero deadline has passed
+		o.Deadline = next
+	}
+	return o
+}
+
+// SameMoney reports whether two states of an order have the same refunds, repayments and disputes.
+func SameMoney(o, p Order) bool {
+	return slices.EqualFunc(o.Refunds, p.Refunds, func(a, b Refund) bool { return a.ID == b.ID && a.Repayment == b.Repayment }) &&
+		slices.Equal(o.ExternalRefunds, p.ExternalRefunds) && slices.Equal(o.Disputes, p.Disputes)
+}
+
+func (e Event) reportFaults(faults *pricing.ValidationError) {
+	if e.Kind != Reported {
+		if !e.Report.isZero() {
+			faults.Add("report", pricing.FieldNotAllowed, "the event is no report")
+		}
+		return
+	}
+	if len(e.Report.Refunds) > MaxReported || len(e.Report.Disputes) > MaxReported {
+		faults.Add("report", pricing.FieldTooLong, fmt.Sprintf("at most %d refunds and disputes", MaxReported))
+		return
+	}
+	for i, r := range e.Report.Refunds {
+		field := fmt.Sprintf("report.refunds[%d].", i)
+		textFault(faults, field+"id", r.ID, MaxIDLength, r.State != RepaymentFailed)
+		if r.State < RepaymentPending || r.State > RepaymentFailed {
+			faults.Add(field+"state", pricing.FieldUnknown, "must be pending, succeeded or failed")
+		}
+		if r.Amount < 0 {
+			faults.Add(field+"amount", pricing.FieldTooSmall, "must be at least 0")
+		}
+	}
+	for i, d := range e.Report.Disputes {
+		field := fmt.Sprintf("report.disputes[%d].", i)
+		textFault(faults, field+"id", d.ID, MaxIDLength, true)
+		if d.State.String() == "" {
+			faults.Add(field+"state", pricing.FieldUnknown, "must be open, won or lost")
+		}
+		if d.Amount < 0 {
+			faults.Add(field+"amount", pricing.FieldTooSmall, "must be at least 0")
+		}
+	}
+}

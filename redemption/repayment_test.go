@@ -1,0 +1,196 @@
+package redemption_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+func reported(seconds int, refunds ...redemption.ReportedRefund) redemption.Event {
+	return redemption.Event{Kind: redemption.Reported, SessionID: "cs", At: at(seconds), Report: redemption.Report{Refunds: refunds}}
+}
+
+func disputed(seconds int, state redemption.DisputeState, amount int64) redemption.Event {
+	e := reported(seconds)
+	e.Report.Disputes = []redemption.Dispute{{ID: "dp", Amount: amount, State: state}}
+	return e
+}
+
+// after applies events that have to be allowed.
+func after(t *testing.T, o redemption.Order, events ...redemption.Event) redemption.Order {
+	t.Helper()
+	for _, e := range events {
+		require.NoError(t, e.Validate())
+		next, _, err := o.After(e)
+		require.NoError(t, err)
+		o = next
+	}
+	return o
+}
+
+// Reports about one refund may come in any order and however often: the last state wins.
+func TestReportsComeInAnyOrder(t *testing.T) {
+	t.Parallel()
+	paid, _ := paidOrder(t, 3, coupon.RestoreFull)
+	start := after(t, paid, refundOf("one", 1, 10))
+	require.Equal(t, redemption.Repayment{State: redemption.RepaymentDue, Amount: 500, Attempt: 1}, start.Refunds[0].Repayment)
+	require.Equal(t, at(10).Add(redemption.RepaymentRetry), start.Deadline)
+	key := start.Refunds[0].RepaymentKey()
+	require.Equal(t, "rfd_one_1", key)
+	states := []redemption.RepaymentState{redemption.RepaymentPending, redemption.RepaymentSucceeded, redemption.RepaymentFailed}
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 42))
+		o, last, external := start, redemption.RepaymentDue, redemption.RepaymentNone
+		for i := range 1 + r.IntN(6) {
+			own, other := states[r.IntN(3)], states[r.IntN(3)]
+			before := o
+			o = after(t, o, reported(20+i,
+				redemption.ReportedRefund{Key: key, ID: "re_1", Amount: 500, State: own},
+				redemption.ReportedRefund{ID: "re_2", Amount: 300, State: other}))
+			last = max(last, own)
+			if other != redemption.RepaymentFailed || external != redemption.RepaymentNone {
+				external = max(external, other)
+			}
+			require.Equal(t, !redemption.SameMoney(before, o) || !before.Deadline.Equal(o.Deadline), before.Version != o.Version)
+		}
+		require.Equal(t, last, o.Refunds[0].Repayment.State)
+		require.Equal(t, "re_1", o.Refunds[0].Repayment.ID)
+		want := int64(0)
+		if last != redemption.RepaymentFailed {
+			want += 500
+		}
+		if external != redemption.RepaymentNone {
+			require.Len(t, o.ExternalRefunds, 1)
+			require.Equal(t, external, o.ExternalRefunds[0].State)
+			if external != redemption.RepaymentFailed {
+				want += 300
+			}
+		}
+		require.Equal(t, want, o.Returned())
+		require.Equal(t, last != redemption.RepaymentPending, o.Deadline.IsZero(), "only what is unfinished is looked at again")
+		require.Len(t, o.Refunds, 1)
+		require.Equal(t, redemption.OrderPartlyRefunded, o.State)
+	}
+}
+
+// What a report of an earlier attempt tells is not about the current one.
+func TestAttemptsOfARepayment(t *testing.T) {
+	t.Parallel()
+	paid, _ := paidOrder(t, 3, coupon.RestoreFull)
+	o := after(t, paid, refundOf("one", 1, 10))
+	first := redemption.ReportedRefund{Key: o.Refunds[0].RepaymentKey(), State: redemption.RepaymentFailed, Failure: strings.Repeat("ä", 1000)}
+	o = after(t, o, reported(20, first))
+	require.Less(t, len(o.Refunds[0].Repayment.Failure), redemption.MaxFailureLength)
+	require.Zero(t, o.Returned())
+	require.Equal(t, o, after(t, o, reported(21, first)))
+	o = after(t, o, refundOf("one", 1, 30))
+	require.Equal(t, redemption.Repayment{State: redemption.RepaymentDue, Amount: 500, Attempt: 2}, o.Refunds[0].Repayment)
+	require.Len(t, o.Refunds, 1)
+	require.Equal(t, o.Version, after(t, o, reported(31, first), refundOf("one", 1, 32)).Version)
+	// The first attempt was made after all: its money counts, as that of others does.
+	first.State, first.ID = redemption.RepaymentSucceeded, "re_1"
+	o = after(t, o, reported(33, first))
+	require.Equal(t, []redemption.ExternalRefund{{ID: "re_1", State: redemption.RepaymentSucceeded, At: at(33)}}, o.ExternalRefunds)
+	require.Equal(t, redemption.RepaymentDue, o.Refunds[0].Repayment.State)
+
+	// A refusal that the processor's own record contradicts was none.
+	o = after(t, paid, refundOf("one", 1, 10))
+	refusal := redemption.ReportedRefund{Key: o.Refunds[0].RepaymentKey(), State: redemption.RepaymentFailed}
+	made := refusal
+	made.ID, made.State = "re_1", redemption.RepaymentSucceeded
+	o = after(t, o, reported(20, refusal), reported(21, made))
+	require.Equal(t, redemption.Repayment{State: redemption.RepaymentSucceeded, Amount: 500, Attempt: 1, ID: "re_1"}, o.Refunds[0].Repayment)
+
+	long := redemption.Refund{ID: strings.Repeat("x", redemption.MaxIDLength), Repayment: redemption.Repayment{Attempt: 7}}
+	require.LessOrEqual(t, len(long.RepaymentKey()), 255)
+}
+
+// A dispute is recorded once, is not opened again, and with refunds never counts above what was paid.
+func TestDisputesOfAnOrder(t *testing.T) {
+	t.Parallel()
+	paid, _ := paidOrder(t, 3, coupon.RestoreFull)
+	o := after(t, paid, refundOf("one", 1, 10))
+	o = after(t, o, disputed(20, redemption.DisputeOpen, 1500))
+	require.Equal(t, int64(500), o.Returned())
+	lost := after(t, o, disputed(30, redemption.DisputeLost, 1500))
+	require.Equal(t, paid.Quote.Total, lost.Returned())
+	require.Equal(t, lost, after(t, lost, disputed(31, redemption.DisputeLost, 1500), disputed(32, redemption.DisputeOpen, 1500)))
+	require.Equal(t, []redemption.Dispute{{ID: "dp", Amount: 1500, State: redemption.DisputeLost, At: at(20)}}, lost.Disputes)
+	require.True(t, after(t, lost, refundOf("two", 0, 40)).Refunds[1].Repayment.IsZero(), "nothing is left to return")
+	require.Equal(t, int64(500), after(t, lost, disputed(33, redemption.DisputeWon, 1500)).Returned())
+}
+
+func TestReportsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	o, _ := paidOrder(t, 1, coupon.RestoreFull)
+	for _, state := range []redemption.OrderState{redemption.OrderOpen, redemption.OrderAwaitingPayment, redemption.OrderCancelled} {
+		unpaid := o
+		unpaid.State = state
+		_, _, err := unpaid.After(reported(10))
+		require.ErrorIs(t, err, redemption.ErrIllegal, state)
+	}
+	foreign := reported(10)
+	foreign.SessionID = "cs_other"
+	_, _, err := o.After(foreign)
+	require.ErrorIs(t, err, redemption.ErrOtherSession)
+
+	bad := reported(10, redemption.ReportedRefund{Amount: -1, State: redemption.RepaymentDue})
+	bad.SessionID = ""
+	bad.Report.Disputes = []redemption.Dispute{{Amount: -1}}
+	require.Equal(t, map[string]pricing.FieldCode{
+		"sessionId":            pricing.FieldRequired,
+		"report.refunds[0].id": pricing.FieldRequired, "report.refunds[0].state": pricing.FieldUnknown, "report.refunds[0].amount": pricing.FieldTooSmall,
+		"report.disputes[0].id": pricing.FieldRequired, "report.disputes[0].state": pricing.FieldUnknown, "report.disputes[0].amount": pricing.FieldTooSmall,
+		"orderId": pricing.FieldRequired,
+	}, codesOf(t, bad.Validate()))
+	many := reported(10, make([]redemption.ReportedRefund, redemption.MaxReported+1)...)
+	require.Equal(t, map[string]pricing.FieldCode{"report": pricing.FieldTooLong}, codesOf(t, many.Validate()))
+	misplaced := event(lapsed, "cs", 10)
+	misplaced.Report.Disputes = bad.Report.Disputes
+	require.Equal(t, pricing.FieldNotAllowed, codesOf(t, misplaced.Validate())["report"])
+
+	for i := range redemption.MaxReported {
+		o = after(t, o, reported(10, redemption.ReportedRefund{ID: fmt.Sprint(i), State: redemption.RepaymentSucceeded}))
+	}
+	same, _, err := o.After(reported(10, redemption.ReportedRefund{ID: "more", State: redemption.RepaymentSucceeded}))
+	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.Equal(t, o.Version, same.Version)
+}
+
+func TestRepaymentsAsJSON(t *testing.T) {
+	t.Parallel()
+	for s := redemption.RepaymentNone; s <= redemption.RepaymentFailed; s++ {
+		var read redemption.RepaymentState
+		require.NoError(t, read.UnmarshalText([]byte(s.String())))
+		require.Equal(t, s, read)
+	}
+	for s := redemption.DisputeOpen; s <= redemption.DisputeLost; s++ {
+		var read redemption.DisputeState
+		require.NoError(t, read.UnmarshalText([]byte(s.String())))
+		require.Equal(t, s, read)
+	}
+	require.Error(t, new(redemption.RepaymentState).UnmarshalText([]byte("lost")))
+	require.Error(t, new(redemption.DisputeState).UnmarshalText(nil))
+	o, _ := paidOrder(t, 2, coupon.RestoreFull)
+	o = after(t, o, refundOf("one", 1, 10), disputed(20, redemption.DisputeOpen, 7), reported(21, redemption.ReportedRefund{ID: "re", State: redemption.RepaymentPending}))
+	text, err := json.Marshal(o)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"repayment":{"state":"due","amount":500,"attempt":1}`)
+	var read redemption.Order
+	require.NoError(t, json.Unmarshal(text, &read))
+	require.True(t, redemption.SameMoney(o, read))
+	clone := o.Clone()
+	clone.Disputes[0].State, clone.ExternalRefunds[0].Amount = redemption.DisputeLost, 9
+	require.Equal(t, redemption.DisputeOpen, o.Disputes[0].State)
+	require.Zero(t, o.ExternalRefunds[0].Amount)
+	require.WithinDuration(t, at(21), o.ExternalRefunds[0].At, time.Second)
+}
