@@ -48,8 +48,8 @@ type Outcome struct {
 //
 // If HandleEvent returns nil, the result is stored and the host should acknowledge the event. After
 // an error, the processor should deliver the event again. The error comes from the store, the
-// context or a processor that does not answer, or is a [*pricing.ValidationError] for an invalid event. Events may arrive twice, late,
-// and in any order.
+// context or a processor that does not answer, or is a [*pricing.ValidationError] for an invalid
+// event. Events may arrive twice, late, and in any order.
 //
 // HandleEvent records every payment. HandleEvent flags a payment that differs from the order's
 // total, exceeds the coupon's limit, or arrives after a refund of points. HandleEvent also flags

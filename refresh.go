@@ -28,8 +28,7 @@ import (
 // Refresh returns these errors:
 //
 //   - [ErrUnavailable] means that the processor did not answer. Refresh then also returns the stored
-//     order, which may be
-//     unchanged. The same holds for processor.ErrForbidden.
+//     order, which may be unchanged. The same holds for processor.ErrForbidden.
 //   - store.ErrNotFound means that the customer has no such order.
 //   - A [*pricing.ValidationError] names every invalid field of the request.
 func (s *Service) Refresh(ctx context.Context, r OrderRequest) (o Outcome, err error) {
