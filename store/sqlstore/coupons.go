@@ -187,7 +187,7 @@ func (s *session) coupon(ctx context.Context, column, name, email string) (c cou
 
 func (s *session) readEmails(ctx context.Context, c *coupon.Coupon) (err error) {
 	addresses := make([]string, 0, c.AllowedUserEmails.Len())
-	if err := s.each(ctx, selectEmails, collect(&addresses, scanText), c.ID); err != nil {
+	if err := s.each(ctx, selectEmails, collect(&addresses, one[string]), c.ID); err != nil {
 		return err
 	}
 	if c.AllowedUserEmails, err = coupon.NewEmailSet(addresses...); err != nil {

@@ -193,9 +193,10 @@ func collect[R any](into *[]R, scan func(*sql.Rows) (R, error)) func(*sql.Rows) 
 	}
 }
 
-func scanText(rows *sql.Rows) (text string, err error) {
-	err = rows.Scan(&text)
-	return text, err
+// one reads the only column.
+func one[V any](rows *sql.Rows) (value V, err error) {
+	err = rows.Scan(&value)
+	return value, err
 }
 
 // number reads one number; no row is 0.

@@ -390,13 +390,7 @@ func (s *session) counts(ctx context.Context, keys []string) ([]redemption.Count
 		}
 	}
 	found := make(map[string]redemption.Count, len(wanted))
-	err := s.eachIn(ctx, selectCounts, 1, s.storedAs(unique(wanted)), func(rows *sql.Rows) error {
-		var key string
-		var count redemption.Count
-		err := rows.Scan(&key, &count.Reserved, &count.Completed)
-		found[s.key(key)] = count
-		return err
-	})
+	err := s.eachIn(ctx, selectCounts, 1, s.storedAs(unique(wanted)), s.scanCounts(found))
 	counts := make([]redemption.Count, len(keys))
 	for i, key := range keys {
 		counts[i] = found[key]

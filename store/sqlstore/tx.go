@@ -60,10 +60,7 @@ func (s *session) loadOrders(ctx context.Context, n engine.Need, rows *engine.Ro
 }
 
 func (s *session) loadUses(ctx context.Context, n engine.Need, rows *engine.Rows) error {
-	orders := make([]any, len(rows.Orders))
-	for i := range rows.Orders {
-		orders[i] = rows.Orders[i].ID
-	}
+	orders := args(rows.Orders, func(o redemption.Order) any { return o.ID })
 	exchanged, err := s.findIDs(ctx, nil, lookUp{findUsesByExchange, 1, anys(n.Exchanges)})
 	if err != nil {
 		return err
@@ -105,21 +102,22 @@ func (s *session) loadCoupons(ctx context.Context, n engine.Need, rows *engine.R
 }
 
 func (s *session) loadCounters(ctx context.Context, n engine.Need, rows *engine.Rows) error {
-	return s.eachIn(ctx, unless(n.Peek, lockCounters), 1, s.storedAs(n.Counters), func(found *sql.Rows) error {
+	return s.eachIn(ctx, unless(n.Peek, lockCounters), 1, s.storedAs(n.Counters), s.scanCounts(rows.Counts))
+}
+
+// scanCounts returns a function for each that reads counters by their keys.
+func (s *session) scanCounts(into map[string]redemption.Count) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
 		var counter string
 		var count redemption.Count
-		err := found.Scan(&counter, &count.Reserved, &count.Completed)
-		rows.Counts[s.key(counter)] = count
+		err := rows.Scan(&counter, &count.Reserved, &count.Completed)
+		into[s.key(counter)] = count
 		return err
-	})
+	}
 }
 
 func (s *session) storedAs(counters []string) []any {
-	stored := make([]any, len(counters))
-	for i, counter := range counters {
-		stored[i] = s.stored(counter)
-	}
-	return stored
+	return args(counters, func(counter string) any { return s.stored(counter) })
 }
 
 // loadFree does not lock: what it finds is returned to a customer, and not changed.
@@ -145,7 +143,7 @@ type lookUp struct {
 func (s *session) findIDs(ctx context.Context, ids []string, by ...lookUp) ([]string, error) {
 	ids = slices.Clone(ids)
 	for _, l := range by {
-		if err := s.eachIn(ctx, l.statement+s.find, l.width, l.keys, collect(&ids, scanText)); err != nil {
+		if err := s.eachIn(ctx, l.statement+s.find, l.width, l.keys, collect(&ids, one[string])); err != nil {
 			return nil, err
 		}
 	}
@@ -157,13 +155,16 @@ func unique(ids []string) []string {
 	return slices.Compact(ids)
 }
 
-func anys(texts []string) []any {
-	args := make([]any, len(texts))
-	for i, text := range texts {
-		args[i] = text
+// args makes an argument of each value.
+func args[V any](values []V, of func(V) any) []any {
+	all := make([]any, len(values))
+	for i, value := range values {
+		all[i] = of(value)
 	}
-	return args
+	return all
 }
+
+func anys(texts []string) []any { return args(texts, func(text string) any { return text }) }
 
 func pairs(keys []engine.Key) []any {
 	args := make([]any, 0, 2*len(keys))
