@@ -93,5 +93,5 @@ func (s *session) seal(ctx context.Context) error {
 func (s *session) pending(ctx context.Context) ([]any, error) {
 	var ids []int64
 	err := s.each(ctx, findPending, collect(&ids, one[int64]), int64(store.MaxJournalLimit))
-	return args(ids, func(id int64) any { return id }), err
+	return each(ids, func(id int64) any { return id }), err
 }

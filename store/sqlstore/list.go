@@ -130,16 +130,14 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 
 // listed reads coupons with their counts.
 func (s *session) listed(ctx context.Context, statement string, args ...any) (items []coupon.Coupon, err error) {
-	var counters []string
 	if err := s.each(ctx, statement, func(rows *sql.Rows) error {
 		row, err := scanCoupon(rows)
 		items = append(items, row.Coupon)
-		counters = append(counters, redemption.CouponUses(row.Coupon.ID))
 		return err
 	}, args...); err != nil {
 		return nil, err
 	}
-	counts, err := s.counts(ctx, counters)
+	counts, err := s.counts(ctx, each(items, func(c coupon.Coupon) string { return redemption.CouponUses(c.ID) }))
 	for i := range items {
 		setCounts(&items[i], counts[i])
 	}

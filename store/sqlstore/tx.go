@@ -60,7 +60,7 @@ func (s *session) loadOrders(ctx context.Context, n engine.Need, rows *engine.Ro
 }
 
 func (s *session) loadUses(ctx context.Context, n engine.Need, rows *engine.Rows) error {
-	orders := args(rows.Orders, func(o redemption.Order) any { return o.ID })
+	orders := each(rows.Orders, func(o redemption.Order) any { return o.ID })
 	exchanged, err := s.findIDs(ctx, nil, lookUp{findUsesByExchange, 1, anys(n.Exchanges)})
 	if err != nil {
 		return err
@@ -83,11 +83,7 @@ func (s *session) loadUses(ctx context.Context, n engine.Need, rows *engine.Rows
 func (s *session) loadCoupons(ctx context.Context, n engine.Need, rows *engine.Rows) error {
 	ids := n.Coupons
 	if n.CouponsOfOrders {
-		ids = slices.Clone(ids)
-		for _, u := range rows.Uses {
-			ids = append(ids, u.CouponID)
-		}
-		ids = unique(ids)
+		ids = unique(slices.Concat(ids, each(rows.Uses, func(u redemption.Use) string { return u.CouponID })))
 	}
 	return s.eachIn(ctx, lockCoupons, 1, anys(ids), func(found *sql.Rows) error {
 		var c engine.Coupon
@@ -117,7 +113,7 @@ func (s *session) scanCounts(into map[string]redemption.Count) func(*sql.Rows) e
 }
 
 func (s *session) storedAs(counters []string) []any {
-	return args(counters, func(counter string) any { return s.stored(counter) })
+	return each(counters, func(counter string) any { return s.stored(counter) })
 }
 
 // loadFree does not lock: what it finds is returned to a customer, and not changed.
@@ -155,23 +151,19 @@ func unique(ids []string) []string {
 	return slices.Compact(ids)
 }
 
-// args makes an argument of each value.
-func args[V any](values []V, of func(V) any) []any {
-	all := make([]any, len(values))
+// each returns what the function makes of each value.
+func each[V, R any](values []V, of func(V) R) []R {
+	all := make([]R, len(values))
 	for i, value := range values {
 		all[i] = of(value)
 	}
 	return all
 }
 
-func anys(texts []string) []any { return args(texts, func(text string) any { return text }) }
+func anys(texts []string) []any { return each(texts, func(text string) any { return text }) }
 
 func pairs(keys []engine.Key) []any {
-	args := make([]any, 0, 2*len(keys))
-	for _, k := range keys {
-		args = append(args, k.CustomerID, k.Key)
-	}
-	return args
+	return slices.Concat(each(keys, func(k engine.Key) []any { return []any{k.CustomerID, k.Key} })...)
 }
 
 const (
@@ -224,11 +216,7 @@ func (s *session) saveUses(ctx context.Context, w engine.Writes, grown documents
 }
 
 func insertAll[R any](ctx context.Context, s *session, statement string, records []R, row func(documents, R) []any) error {
-	rows := make([][]any, len(records))
-	for i, r := range records {
-		rows[i] = row(s.docs, r)
-	}
-	return s.insert(ctx, statement, rows)
+	return s.insert(ctx, statement, each(records, func(r R) []any { return row(s.docs, r) }))
 }
 
 // saveCounters keeps the order of the counters, which locks them. On SQLite nobody else
@@ -262,9 +250,7 @@ func (s *session) saveCounters(ctx context.Context, writes []engine.CounterWrite
 func showsNew(w engine.CounterWrite) bool { return w.New && w.By != (redemption.Count{}) }
 
 func (s *session) counterRows(writes []engine.CounterWrite) [][]any {
-	rows := make([][]any, len(writes))
-	for i, w := range writes {
-		rows[i] = []any{s.stored(w.Counter), int64(w.Row), w.By.Reserved, w.By.Completed}
-	}
-	return rows
+	return each(writes, func(w engine.CounterWrite) []any {
+		return []any{s.stored(w.Counter), int64(w.Row), w.By.Reserved, w.By.Completed}
+	})
 }
