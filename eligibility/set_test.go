@@ -153,6 +153,21 @@ func TestWhichCouponsApplyTogether(t *testing.T) {
 	}
 }
 
+// A coupon that its budget refuses alone and beside others misses less beside the others.
+func TestWhatABudgetMissesIsOfTheSet(t *testing.T) {
+	t.Parallel()
+	s := sound()
+	small, other := member("A", "a", budgetOf(249)), member("B", "b", percentInItemLane("50"))
+	for want, set := range map[string][]eligibility.Candidate{"2.51": {small}, "0.01": {small, other}} {
+		got, err := eligibility.EvaluateSet(set, s.cart, s.question)
+		require.NoError(t, err)
+		reasons := got.Coupons[0].Decision.Reasons()
+		require.Len(t, reasons, 1)
+		require.Equal(t, coupon.BudgetExhausted, reasons[0].Code)
+		require.Equal(t, want, reasons[0].Params.Missing.Decimal().String())
+	}
+}
+
 // drawSet draws coupons for a cart, of a few groups, and what is known about their uses.
 func drawSet(t *rapid.T) ([]eligibility.Candidate, pricing.Cart, eligibility.Question) {
 	first := drawSituation(t)
@@ -281,7 +296,11 @@ func checkExclusions(t *rapid.T, set []eligibility.Candidate, cart pricing.Cart,
 		if o.Decision.Has(coupon.NotCombinable) != excluded {
 			t.Errorf("%s, but it is excluded: %t", outcome(o), excluded)
 		}
-		if rest := o.Decision.Without(coupon.NotCombinable); !alone[i].Allowed() && !rest.Equal(alone[i]) {
+		rest, same := o.Decision.Without(coupon.NotCombinable), alone[i].Allowed()
+		if alone[i].Without(coupon.BudgetExhausted).Allowed() { // what it takes off beside the others decides
+			same = same || rest.Without(coupon.BudgetExhausted).Without(coupon.NoDiscount).Allowed()
+		}
+		if !same && !rest.Equal(alone[i]) {
 			t.Errorf("together %v, alone %v", rest.Err(), alone[i].Err())
 		}
 	}

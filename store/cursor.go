@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 )
@@ -49,4 +50,23 @@ func (c Cursor) Before(createdAt time.Time, id string) bool {
 		return createdAt.Before(c.CreatedAt)
 	}
 	return id < c.ID
+}
+
+// Cut returns the first records of a list, at most size, and the cursor of the next page. The
+// cursor is empty if the list has no further record. Stores read one record more than a page
+// has, and cut it off.
+func Cut[R coupon.Coupon | Settled | redemption.Use](records []R, size int) (page []R, next string) {
+	if len(records) <= size {
+		return records, ""
+	}
+	var at Cursor
+	switch last := any(records[size-1]).(type) {
+	case coupon.Coupon:
+		at = Cursor{last.CreatedAt, last.ID}
+	case Settled:
+		at = Cursor{last.Order.CreatedAt, last.Order.ID}
+	case redemption.Use:
+		at = Cursor{last.CreatedAt, last.ID}
+	}
+	return records[:size], at.String()
 }

@@ -30,6 +30,8 @@ type book struct {
 	journal  []entry                     // in the order of positions, after a zero entry
 	versions map[string]int64            // of the subjects of the journal
 	kinds    map[string]store.EntryKind  // of the last entry of each order
+	placed   []string                    // orders of checkouts and payment links, in their sequence
+	unwanted map[string]bool             // orders that somebody asked to cancel
 	sold     []string                    // orders that were paid, in their sequence
 	asked    map[string]bool             // refunds that were asked for, by order and key
 	unread   int                         // effects since the shop was read as a whole
@@ -53,7 +55,7 @@ func newBook() book {
 		orders: map[string]redemption.Order{}, uses: map[string]redemption.Use{}, usesOf: map[string][]string{},
 		held: map[string]redemption.Count{}, holders: map[string]string{}, sessions: map[string]string{},
 		made: map[string]bool{}, keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
-		journal: []entry{{}}, versions: map[string]int64{}, kinds: map[string]store.EntryKind{}, asked: map[string]bool{},
+		journal: []entry{{}}, versions: map[string]int64{}, kinds: map[string]store.EntryKind{}, asked: map[string]bool{}, unwanted: map[string]bool{},
 	}
 }
 

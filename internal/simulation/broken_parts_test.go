@@ -127,6 +127,32 @@ func (p endsNothing) ExpireSession(ctx context.Context, id string) (processor.Se
 	return session, err
 }
 
+// endsPaid says of each session that it has ended unpaid.
+type endsPaid struct{ simulation.Processor }
+
+func (p endsPaid) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
+	session, err := p.Processor.ExpireSession(ctx, id)
+	session.Status = processor.SessionExpired
+	return session, err
+}
+
+// remembers repeats its first answer about each session.
+type remembers struct {
+	simulation.Processor
+	said map[string]processor.Session
+}
+
+func (p remembers) Session(ctx context.Context, id string) (processor.Session, error) {
+	if session, known := p.said[id]; known {
+		return session, nil
+	}
+	session, err := p.Processor.Session(ctx, id)
+	if err == nil {
+		p.said[id] = session
+	}
+	return session, err
+}
+
 // anotherSession makes a new session each time.
 type anotherSession struct {
 	simulation.Processor

@@ -95,6 +95,7 @@ func (w *world) checkNewOrder(s *shop, o redemption.Order) {
 		w.attached(s, o)
 		return
 	}
+	s.book.placed = append(s.book.placed, o.ID)
 	if check := w.config.CheckOrder; check != nil {
 		err := check(o)
 		w.must(QuotesAddUp, err == nil, "order %s: %v", o.ID, err)
@@ -142,13 +143,16 @@ func (w *world) checkReleased(s *shop, o redemption.Order) {
 			return
 		}
 	}
-	asked := slices.ContainsFunc(s.book.usesOf[o.ID], func(id string) bool {
+	asked := s.book.unwanted[o.ID] || slices.ContainsFunc(s.book.usesOf[o.ID], func(id string) bool {
 		_, givenUp := s.book.givenUp[s.book.uses[id].ExchangeID]
 		return givenUp
 	})
 	w.must(ClaimsAreKept, o.Replaces == "" || s.book.made[o.ID] || !w.now.Before(o.Deadline) || asked,
 		"order %s has the claims of %s and no session, and is cancelled before its deadline", o.ID, o.Replaces)
 	session, err := s.fake.Session(background(), o.SessionID)
+	paid := err == nil && session.Status == processor.SessionComplete && session.PaymentStatus.Settled()
+	w.must(PaymentsWin, !s.book.unwanted[o.ID] || !paid || s.contradicted[o.SessionID],
+		"order %s is cancelled, as somebody wished, and its session %s is paid", o.ID, session.ID)
 	w.must(OnlyEndedIsReleased, err != nil || s.contradicted[o.SessionID] || session.Status == processor.SessionExpired || session.PaymentFailed,
 		"order %s is cancelled, and its session %s is %s and %s", o.ID, session.ID, session.Status, session.PaymentStatus)
 }

@@ -40,6 +40,8 @@ var least = []struct {
 	{"step", "payment link", "", 100},
 	{"step", "retry", "", 100},
 	{"step", "refund", "", 100},
+	{"step", "cancel checkout", "", 100},
+	{"step", "refresh", "", 100},
 	{"step", "sweep", "", 100},
 	{"step", "reconcile", "", 100},
 	{"step", "follow", "", 100},
@@ -114,6 +116,14 @@ var least = []struct {
 	{"order", "new", "replaces another one", 100},
 	{"order", "cancelled", "resumed after its hand-over", 5},
 	{"order", "cancelled", "superseded by a payment", 20},
+	{"order", "cancelled", "as somebody wished", 100},
+	{"order", "cancelled", "refreshed to paid", 1},
+	{"order", "not cancelled", "paid", 20},
+	{"order", "not cancelled", "awaiting_payment", 20},
+	{"order", "open", "refreshed to paid", 50},
+	{"order", "open", "refreshed to awaiting_payment", 20},
+	{"order", "open", "refreshed to cancelled", 20},
+	{"order", "awaiting_payment", "refreshed to paid", 5},
 	{"coupon", "new", "pending", 100},
 	{"coupon", "pending", "active", 100},
 	{"coupon", "pending", "deleting", 50},
@@ -155,7 +165,7 @@ func checkCoverage(t *testing.T, all simulation.Coverage) {
 			t.Errorf("%s never arrived late", call)
 		}
 	}
-	for _, kind := range []string{"create", "edit", "switch", "delete", "exchange", "cancel exchange", "checkout", "payment link", "refund", "deliver", "sweep", "reconcile", "follow"} {
+	for _, kind := range []string{"create", "edit", "switch", "delete", "exchange", "cancel exchange", "checkout", "payment link", "refund", "cancel checkout", "refresh", "deliver", "sweep", "reconcile", "follow"} {
 		if n := all.Of("stopped at", kind, ""); n < 20 {
 			t.Errorf("a process stopped in the middle of a %s %d times", kind, n)
 		}

@@ -39,6 +39,9 @@
 //	a hand-over is whole              contract 5.3; design, hand-over   checkEnd                     handing over in two steps
 //	one of two orders can be paid     design, hand-over                 checkOpen                    ending sessions in words
 //	a second try keeps its claims     contract 5.3; design, hand-over   checkReleased                ending an order with the session before
+//	a cancelled checkout is over      contract 5.3                      cancelled                    cancelling in words
+//	a payment wins over a cancel      contract 5.3                      checkReleased, tooLate       taking each session for ended unpaid
+//	a refreshed order agrees          contract 5.8                      refreshed                    asking what the processor said first
 //	one order for each session        contract 5.4; design              attached, checkUse           taking each event for a payment
 //	only what is paid completes       contract 5.5                      checkPaid                    taking what is finished for paid
 //	only what has ended is released   contract 5, diagram               checkReleased                releasing before completing

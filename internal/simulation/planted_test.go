@@ -15,6 +15,7 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/internal/simulation"
+	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -64,6 +65,14 @@ var planted = []plant{
 	{"keeping the uses of a replaced order", by(simulation.UsesFollowOrders), inStore(keepsReplaced)},
 	{"handing over in two steps", by(simulation.HandOverIsWhole), inStore(handsOverInTwoSteps)},
 	{"ending sessions in words", by(simulation.OneSessionIsOpen), inProcessor(func(p simulation.Processor) simulation.Processor { return endsNothing{p} })},
+	{"cancelling in words", by(simulation.CancelledIsOver), inStore(drops(func(_ redemption.Order, e redemption.Event) bool {
+		return e.Kind == redemption.Cancelled
+	}))},
+	{"taking each session for ended unpaid", by(simulation.PaymentsWin), inProcessor(func(p simulation.Processor) simulation.Processor { return endsPaid{p} })},
+	{"asking what the processor said first", by(simulation.RefreshedAgrees), func() simulation.Parts {
+		said := make(map[string]processor.Session)
+		return simulation.Parts{Processor: func(p simulation.Processor) simulation.Processor { return remembers{p, said} }}
+	}},
 	{"forgetting which order was replaced", by(simulation.OneSessionIsOpen, simulation.ClaimsAreKept), inStore(forgetsReplaced)},
 	{"ending an order with the session before", by(simulation.ClaimsAreKept), inStore(endsSuccessor)},
 	{"taking each event for a payment", by(simulation.OneOrderForEachSession), inStore(eachIsAnother)},

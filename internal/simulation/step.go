@@ -29,6 +29,8 @@ var (
 		{"payment link", 2, (*world).paymentLink},
 		{"retry", 5, (*world).retry},
 		{"refund", 4, (*world).refund},
+		{"cancel checkout", 3, (*world).cancelCheckout},
+		{"refresh", 3, (*world).refresh},
 		{"deliver", 8, (*world).deliver},
 		{"forge", 1, (*world).forge},
 		{"sweep", 3, (*world).sweep},

@@ -192,21 +192,13 @@ func (s *Store) ListCoupons(ctx context.Context, asked store.CouponList) (store.
 		return store.CouponPage{}, wrap("list coupons", err)
 	}
 	page.Total, page.AtLeast = total(n)
-	page.Items, page.Next = cut(page.Items, l.size, func(c coupon.Coupon) store.Cursor { return store.Cursor{CreatedAt: c.CreatedAt, ID: c.ID} })
+	page.Items, page.Next = store.Cut(page.Items, l.size)
 	return page, nil
 }
 
 // likePattern finds text anywhere and means every character literally.
 func likePattern(text string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(text)) + "%"
-}
-
-// cut returns the items of the page, and the cursor of the next.
-func cut[T any](items []T, size int, at func(T) store.Cursor) ([]T, string) {
-	if len(items) <= size {
-		return items, ""
-	}
-	return items[:size], at(items[size-1]).String()
 }
 
 var (
@@ -249,9 +241,7 @@ func (s *Store) ListOrders(ctx context.Context, asked store.OrderList) (store.Or
 		return store.OrderPage{}, wrap("list orders", err)
 	}
 	var page store.OrderPage
-	page.Items, page.Next = cut(found, l.size, func(o store.Settled) store.Cursor {
-		return store.Cursor{CreatedAt: o.Order.CreatedAt, ID: o.Order.ID}
-	})
+	page.Items, page.Next = store.Cut(found, l.size)
 	return page, nil
 }
 
@@ -299,6 +289,6 @@ func (s *Store) ListUses(ctx context.Context, asked store.UseList) (store.UsePag
 		return store.UsePage{}, wrap("list uses", err)
 	}
 	page.Total, page.AtLeast = total(n)
-	page.Items, page.Next = cut(page.Items, l.size, func(u redemption.Use) store.Cursor { return store.Cursor{CreatedAt: u.CreatedAt, ID: u.ID} })
+	page.Items, page.Next = store.Cut(page.Items, l.size)
 	return page, nil
 }

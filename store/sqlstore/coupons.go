@@ -187,7 +187,7 @@ func (s *session) coupon(ctx context.Context, column, name, email string) (c cou
 
 func (s *session) readEmails(ctx context.Context, c *coupon.Coupon) (err error) {
 	addresses := make([]string, 0, c.AllowedUserEmails.Len())
-	if err := s.each(ctx, selectEmails, collect(&addresses, scanText), c.ID); err != nil {
+	if err := s.each(ctx, selectEmails, collect(&addresses, one[string]), c.ID); err != nil {
 		return err
 	}
 	if c.AllowedUserEmails, err = coupon.NewEmailSet(addresses...); err != nil {
@@ -198,11 +198,8 @@ func (s *session) readEmails(ctx context.Context, c *coupon.Coupon) (err error) 
 
 func (s *session) lookUpCounts(ctx context.Context, identities []string, found *store.Found) error {
 	id := found.Coupon.ID
-	keys := []string{redemption.CouponUses(id)}
-	for _, identity := range identities {
-		keys = append(keys, redemption.CustomerUses(id, identity))
-	}
-	counts, err := s.counts(ctx, keys)
+	customers := each(identities, func(identity string) string { return redemption.CustomerUses(id, identity) })
+	counts, err := s.counts(ctx, append([]string{redemption.CouponUses(id)}, customers...))
 	setCounts(&found.Coupon, counts[0])
 	if len(identities) > 0 {
 		found.ByCustomer = counts[1:]

@@ -90,12 +90,8 @@ func (s *session) seal(ctx context.Context) error {
 	return s.exec(ctx, moveHead, position)
 }
 
-func (s *session) pending(ctx context.Context) (ids []any, err error) {
-	err = s.each(ctx, findPending, func(rows *sql.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}, int64(store.MaxJournalLimit))
-	return ids, err
+func (s *session) pending(ctx context.Context) ([]any, error) {
+	var ids []int64
+	err := s.each(ctx, findPending, collect(&ids, one[int64]), int64(store.MaxJournalLimit))
+	return each(ids, func(id int64) any { return id }), err
 }

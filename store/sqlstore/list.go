@@ -69,23 +69,26 @@ func order(alias string, oldest bool) string {
 	return " ORDER BY " + alias + ".created_at DESC, " + alias + ".id DESC LIMIT ?"
 }
 
-// page cuts a page out of rows that are one more if there is a next page.
-func page[R any](found []R, size int, at func(R) store.Cursor) (items []R, next string) {
-	if len(found) <= size {
-		return found, ""
-	}
-	return found[:size], at(found[size-1]).String()
+// found is a page of a list.
+type found[R any] struct {
+	Items   []R
+	Total   int64
+	AtLeast bool
+	Next    string
 }
 
-func couponCursor(c coupon.Coupon) store.Cursor {
-	return store.Cursor{CreatedAt: c.CreatedAt, ID: c.ID}
+// paged reads a page. The function reads one record more than the page has, and counts.
+func paged[R coupon.Coupon | store.Settled | redemption.Use](
+	ctx context.Context, s *Store, what string, size int, read func(context.Context, *session, *found[R]) error,
+) (page found[R], err error) {
+	err = s.view(ctx, what, func(ctx context.Context, t *session) error {
+		page = found[R]{}
+		err := read(ctx, t, &page)
+		page.Items, page.Next = store.Cut(page.Items, size)
+		return err
+	})
+	return answered(page, err)
 }
-
-func orderCursor(o store.Settled) store.Cursor {
-	return store.Cursor{CreatedAt: o.Order.CreatedAt, ID: o.Order.ID}
-}
-
-func useCursor(u redemption.Use) store.Cursor { return store.Cursor{CreatedAt: u.CreatedAt, ID: u.ID} }
 
 // maxCounted is up to where rows are counted that an index has.
 const maxCounted = 10 * store.ExactTotal
@@ -110,41 +113,31 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	if err != nil {
 		return store.CouponPage{}, err
 	}
-	var found store.CouponPage
-	err = s.view(ctx, "list coupons", func(ctx context.Context, t *session) (err error) {
-		found = store.CouponPage{}
+	page, err := paged(ctx, s, "list coupons", list.PageSize, func(ctx context.Context, t *session, page *found[coupon.Coupon]) (err error) {
 		if list.Search == "" {
-			found.Total, err = t.number(ctx, "SELECT COUNT(*) FROM {coupons}")
+			page.Total, err = t.number(ctx, "SELECT COUNT(*) FROM {coupons}")
 		} else {
-			found.Total, found.AtLeast, err = t.total(ctx, "{coupons} c", all, store.ExactTotal)
+			page.Total, page.AtLeast, err = t.total(ctx, "{coupons} c", all, store.ExactTotal)
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			page.Items, err = t.listed(ctx, "SELECT "+of("c", couponColumns)+" FROM {coupons} c"+some.where()+order("c", false)+" OFFSET ?",
+				append(some.args, int64(list.PageSize+1), int64(list.Page-1)*int64(list.PageSize))...)
 		}
-		skip := int64(list.Page-1) * int64(list.PageSize)
-		items, err := t.listed(ctx, "SELECT "+of("c", couponColumns)+" FROM {coupons} c"+some.where()+order("c", false)+" OFFSET ?",
-			append(some.args, int64(list.PageSize+1), skip)...)
-		if err != nil {
-			return err
-		}
-		found.Items, found.Next = page(items, list.PageSize, couponCursor)
-		return nil
+		return err
 	})
-	return answered(found, err)
+	return store.CouponPage(page), err
 }
 
 // listed reads coupons with their counts.
 func (s *session) listed(ctx context.Context, statement string, args ...any) (items []coupon.Coupon, err error) {
-	var counters []string
 	if err := s.each(ctx, statement, func(rows *sql.Rows) error {
 		row, err := scanCoupon(rows)
 		items = append(items, row.Coupon)
-		counters = append(counters, redemption.CouponUses(row.Coupon.ID))
 		return err
 	}, args...); err != nil {
 		return nil, err
 	}
-	counts, err := s.counts(ctx, counters)
+	counts, err := s.counts(ctx, each(items, func(c coupon.Coupon) string { return redemption.CouponUses(c.ID) }))
 	for i := range items {
 		setCounts(&items[i], counts[i])
 	}
@@ -168,21 +161,14 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	if err != nil {
 		return store.OrderPage{}, err
 	}
-	var found store.OrderPage
-	err = s.view(ctx, "list orders", func(ctx context.Context, t *session) error {
-		found = store.OrderPage{}
-		if all.nothing {
-			return nil
+	page, err := paged(ctx, s, "list orders", list.PageSize, func(ctx context.Context, t *session, page *found[store.Settled]) (err error) {
+		if !all.nothing {
+			page.Items, err = t.orders(ctx, "SELECT "+of("o", orderColumns)+" FROM {orders} o"+some.where()+order("o", oldest),
+				append(some.args, int64(list.PageSize+1))...)
 		}
-		items, err := t.orders(ctx, "SELECT "+of("o", orderColumns)+" FROM {orders} o"+some.where()+order("o", oldest),
-			append(some.args, int64(list.PageSize+1))...)
-		if err != nil {
-			return err
-		}
-		found.Items, found.Next = page(items, list.PageSize, orderCursor)
-		return nil
+		return err
 	})
-	return answered(found, err)
+	return store.OrderPage{Items: page.Items, Next: page.Next}, err
 }
 
 // dueUses finds each kind by an index of its own. What is to be refunded is reserved no more.
@@ -218,22 +204,15 @@ func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage
 	if err != nil {
 		return store.UsePage{}, err
 	}
-	var found store.UsePage
-	err = s.view(ctx, "list uses", func(ctx context.Context, t *session) (err error) {
-		found = store.UsePage{}
+	page, err := paged(ctx, s, "list uses", list.PageSize, func(ctx context.Context, t *session, page *found[redemption.Use]) (err error) {
 		if all.nothing {
 			return nil
 		}
-		if found.Total, found.AtLeast, err = t.total(ctx, from, all, maxCounted); err != nil {
-			return err
+		if page.Total, page.AtLeast, err = t.total(ctx, from, all, maxCounted); err == nil {
+			page.Items, err = t.uses(ctx, "SELECT "+of("u", useColumns)+" FROM "+from+some.where()+order("u", oldest),
+				append(some.args, int64(list.PageSize+1))...)
 		}
-		items, err := t.uses(ctx, "SELECT "+of("u", useColumns)+" FROM "+from+some.where()+order("u", oldest),
-			append(some.args, int64(list.PageSize+1))...)
-		if err != nil {
-			return err
-		}
-		found.Items, found.Next = page(items, list.PageSize, useCursor)
-		return nil
+		return err
 	})
-	return answered(found, err)
+	return store.UsePage(page), err
 }

@@ -81,17 +81,15 @@ func documentsOf(orders []redemption.Order, uses []redemption.Use) (documents, e
 			continue // a points reservation
 		}
 		doc, err := engine.EncodeOrder(o)
-		if err != nil {
+		if docs.orders[o.ID] = string(doc); err != nil {
 			return docs, err
 		}
-		docs.orders[o.ID] = string(doc)
 	}
 	for _, u := range uses {
 		doc, err := engine.EncodeUse(u)
-		if err != nil {
+		if docs.uses[u.ID] = string(doc); err != nil {
 			return docs, err
 		}
-		docs.uses[u.ID] = string(doc)
 	}
 	return docs, nil
 }

@@ -193,9 +193,10 @@ func collect[R any](into *[]R, scan func(*sql.Rows) (R, error)) func(*sql.Rows) 
 	}
 }
 
-func scanText(rows *sql.Rows) (text string, err error) {
-	err = rows.Scan(&text)
-	return text, err
+// one reads the only column.
+func one[V any](rows *sql.Rows) (value V, err error) {
+	err = rows.Scan(&value)
+	return value, err
 }
 
 // number reads one number; no row is 0.
@@ -247,11 +248,7 @@ func (s *session) insert(ctx context.Context, statement string, rows [][]any) er
 	for len(rows) > 0 {
 		width := len(rows[0])
 		n := min(powerOfTwo(s.parameters/width), powerOfTwo(len(rows)))
-		args := make([]any, 0, n*width)
-		for _, row := range rows[:n] {
-			args = append(args, row...)
-		}
-		if err := s.exec(ctx, strings.Replace(statement, "{rows}", rowsOf(n, width), 1), args...); err != nil {
+		if err := s.exec(ctx, strings.Replace(statement, "{rows}", rowsOf(n, width), 1), slices.Concat(rows[:n]...)...); err != nil {
 			return err
 		}
 		rows = rows[n:]

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -383,23 +384,8 @@ func (s *Store) Counts(ctx context.Context, keys []string) ([]redemption.Count, 
 }
 
 func (s *session) counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
-	var wanted []string
-	for _, key := range keys {
-		if findable(key) {
-			wanted = append(wanted, key)
-		}
-	}
+	wanted := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !findable(key) })
 	found := make(map[string]redemption.Count, len(wanted))
-	err := s.eachIn(ctx, selectCounts, 1, s.storedAs(unique(wanted)), func(rows *sql.Rows) error {
-		var key string
-		var count redemption.Count
-		err := rows.Scan(&key, &count.Reserved, &count.Completed)
-		found[s.key(key)] = count
-		return err
-	})
-	counts := make([]redemption.Count, len(keys))
-	for i, key := range keys {
-		counts[i] = found[key]
-	}
-	return counts, err
+	err := s.eachIn(ctx, selectCounts, 1, s.storedAs(unique(wanted)), s.scanCounts(found))
+	return each(keys, func(key string) redemption.Count { return found[key] }), err
 }

@@ -60,10 +60,7 @@ func (s *session) loadOrders(ctx context.Context, n engine.Need, rows *engine.Ro
 }
 
 func (s *session) loadUses(ctx context.Context, n engine.Need, rows *engine.Rows) error {
-	orders := make([]any, len(rows.Orders))
-	for i := range rows.Orders {
-		orders[i] = rows.Orders[i].ID
-	}
+	orders := each(rows.Orders, func(o redemption.Order) any { return o.ID })
 	exchanged, err := s.findIDs(ctx, nil, lookUp{findUsesByExchange, 1, anys(n.Exchanges)})
 	if err != nil {
 		return err
@@ -86,11 +83,7 @@ func (s *session) loadUses(ctx context.Context, n engine.Need, rows *engine.Rows
 func (s *session) loadCoupons(ctx context.Context, n engine.Need, rows *engine.Rows) error {
 	ids := n.Coupons
 	if n.CouponsOfOrders {
-		ids = slices.Clone(ids)
-		for _, u := range rows.Uses {
-			ids = append(ids, u.CouponID)
-		}
-		ids = unique(ids)
+		ids = unique(slices.Concat(ids, each(rows.Uses, func(u redemption.Use) string { return u.CouponID })))
 	}
 	return s.eachIn(ctx, lockCoupons, 1, anys(ids), func(found *sql.Rows) error {
 		var c engine.Coupon
@@ -105,21 +98,22 @@ func (s *session) loadCoupons(ctx context.Context, n engine.Need, rows *engine.R
 }
 
 func (s *session) loadCounters(ctx context.Context, n engine.Need, rows *engine.Rows) error {
-	return s.eachIn(ctx, unless(n.Peek, lockCounters), 1, s.storedAs(n.Counters), func(found *sql.Rows) error {
+	return s.eachIn(ctx, unless(n.Peek, lockCounters), 1, s.storedAs(n.Counters), s.scanCounts(rows.Counts))
+}
+
+// scanCounts returns a function for each that reads counters by their keys.
+func (s *session) scanCounts(into map[string]redemption.Count) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
 		var counter string
 		var count redemption.Count
-		err := found.Scan(&counter, &count.Reserved, &count.Completed)
-		rows.Counts[s.key(counter)] = count
+		err := rows.Scan(&counter, &count.Reserved, &count.Completed)
+		into[s.key(counter)] = count
 		return err
-	})
+	}
 }
 
 func (s *session) storedAs(counters []string) []any {
-	stored := make([]any, len(counters))
-	for i, counter := range counters {
-		stored[i] = s.stored(counter)
-	}
-	return stored
+	return each(counters, func(counter string) any { return s.stored(counter) })
 }
 
 // loadFree does not lock: what it finds is returned to a customer, and not changed.
@@ -145,7 +139,7 @@ type lookUp struct {
 func (s *session) findIDs(ctx context.Context, ids []string, by ...lookUp) ([]string, error) {
 	ids = slices.Clone(ids)
 	for _, l := range by {
-		if err := s.eachIn(ctx, l.statement+s.find, l.width, l.keys, collect(&ids, scanText)); err != nil {
+		if err := s.eachIn(ctx, l.statement+s.find, l.width, l.keys, collect(&ids, one[string])); err != nil {
 			return nil, err
 		}
 	}
@@ -157,20 +151,19 @@ func unique(ids []string) []string {
 	return slices.Compact(ids)
 }
 
-func anys(texts []string) []any {
-	args := make([]any, len(texts))
-	for i, text := range texts {
-		args[i] = text
+// each returns what the function makes of each value.
+func each[V, R any](values []V, of func(V) R) []R {
+	all := make([]R, len(values))
+	for i, value := range values {
+		all[i] = of(value)
 	}
-	return args
+	return all
 }
 
+func anys(texts []string) []any { return each(texts, func(text string) any { return text }) }
+
 func pairs(keys []engine.Key) []any {
-	args := make([]any, 0, 2*len(keys))
-	for _, k := range keys {
-		args = append(args, k.CustomerID, k.Key)
-	}
-	return args
+	return slices.Concat(each(keys, func(k engine.Key) []any { return []any{k.CustomerID, k.Key} })...)
 }
 
 const (
@@ -223,11 +216,7 @@ func (s *session) saveUses(ctx context.Context, w engine.Writes, grown documents
 }
 
 func insertAll[R any](ctx context.Context, s *session, statement string, records []R, row func(documents, R) []any) error {
-	rows := make([][]any, len(records))
-	for i, r := range records {
-		rows[i] = row(s.docs, r)
-	}
-	return s.insert(ctx, statement, rows)
+	return s.insert(ctx, statement, each(records, func(r R) []any { return row(s.docs, r) }))
 }
 
 // saveCounters keeps the order of the counters, which locks them. On SQLite nobody else
@@ -261,9 +250,7 @@ func (s *session) saveCounters(ctx context.Context, writes []engine.CounterWrite
 func showsNew(w engine.CounterWrite) bool { return w.New && w.By != (redemption.Count{}) }
 
 func (s *session) counterRows(writes []engine.CounterWrite) [][]any {
-	rows := make([][]any, len(writes))
-	for i, w := range writes {
-		rows[i] = []any{s.stored(w.Counter), int64(w.Row), w.By.Reserved, w.By.Completed}
-	}
-	return rows
+	return each(writes, func(w engine.CounterWrite) []any {
+		return []any{s.stored(w.Counter), int64(w.Row), w.By.Reserved, w.By.Completed}
+	})
 }

@@ -198,39 +198,35 @@ func (w *writer) together(ctx context.Context, turns []*turn, thorough bool) err
 	s := w.session()
 	s.docs, _ = documentsOf(nil, nil)
 	var reserving, settling, others []*turn
-	var reservations []store.Reservation
-	var settlements []store.Settlement
 	for _, t := range turns {
 		t.late = false
 		switch {
 		case t.reservation != nil:
-			reserving, reservations = append(reserving, t), append(reservations, *t.reservation)
+			reserving = append(reserving, t)
 			s.docs.add(t.docs)
 		case t.settlement != nil:
-			settling, settlements = append(settling, t), append(settlements, *t.settlement)
+			settling = append(settling, t)
 		default:
 			others = append(others, t)
 		}
 	}
-	if len(reserving) > 0 {
-		answers, err := engine.Reserve(ctx, s, 0, thorough, reservations...)
-		if err != nil {
-			return err
-		}
-		for i, t := range reserving {
-			t.reserved, t.err = answers[i].Value, answers[i].Err
-		}
+	reservations := each(reserving, func(t *turn) store.Reservation { return *t.reservation })
+	reserved, err := engine.Reserve(ctx, s, 0, thorough, reservations...)
+	if err != nil {
+		return err
 	}
-	if len(settling) > 0 {
-		answers, err := engine.Apply(ctx, s, 0, settlements...)
-		if err != nil {
-			return err
-		}
-		for i, t := range settling {
-			t.settled, t.err = answers[i].Value, answers[i].Err
-			if t.alone() {
-				others = append(others, t)
-			}
+	for i, t := range reserving {
+		t.reserved, t.err = reserved[i].Value, reserved[i].Err
+	}
+	settlements := each(settling, func(t *turn) store.Settlement { return *t.settlement })
+	settled, err := engine.Apply(ctx, s, 0, settlements...)
+	if err != nil {
+		return err
+	}
+	for i, t := range settling {
+		t.settled, t.err = settled[i].Value, settled[i].Err
+		if t.alone() {
+			others = append(others, t)
 		}
 	}
 	for _, t := range others {

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,27 +93,12 @@ func kinds(err error) []string {
 		return nil
 	}
 	var all []string
-	for _, kind := range []struct {
-		name string
-		is   error
-	}{
-		{"not found", store.ErrNotFound},
-		{"conflict", store.ErrConflict},
-		{"stale", store.ErrStaleRevision},
-		{"superseded", store.ErrSuperseded},
-		{"key reused", store.ErrKeyReused},
-		{"limit", store.ErrLimit},
-		{"closed", store.ErrClosed},
-		{"coupon not found", coupon.ErrNotFound},
-		{"inactive", coupon.ErrInactive},
-		{"taken", coupon.ErrCodeTaken},
-		{"invalid", pricing.ErrInvalid},
-		{"illegal", redemption.ErrIllegal},
-		{"other session", redemption.ErrOtherSession},
-		{"not lapsed", redemption.ErrNotLapsed},
+	for _, kind := range []error{
+		store.ErrNotFound, store.ErrConflict, store.ErrStaleRevision, store.ErrSuperseded, store.ErrKeyReused, store.ErrLimit, store.ErrClosed,
+		coupon.ErrNotFound, coupon.ErrInactive, coupon.ErrCodeTaken, pricing.ErrInvalid, redemption.ErrIllegal, redemption.ErrOtherSession, redemption.ErrNotLapsed,
 	} {
-		if errors.Is(err, kind.is) {
-			all = append(all, kind.name)
+		if errors.Is(err, kind) {
+			all = append(all, kind.Error())
 		}
 	}
 	var rejection *coupon.Rejection
@@ -271,12 +255,7 @@ func (h *history) repeat(t *rapid.T) {
 			r.Uses[i].Key += "!"
 		}
 	case 2:
-		if !r.Order.IsZero() {
-			r.Order.ID = fmt.Sprintf("ord_%04d", h.next())
-		}
-		for i := range r.Uses {
-			r.Uses[i].ID, r.Uses[i].OrderID = fmt.Sprintf("use_%04d", h.next()), r.Order.ID
-		}
+		r = h.renamed(r)
 	}
 	if r.Order.IsZero() {
 		r.Uses[0].ExchangeID, r.Order.Key, r.Order.Fingerprint = r.Uses[0].ID, "", ""
@@ -424,29 +403,20 @@ func (h *history) read(t *rapid.T) {
 // several records may have other positions.
 func (h *history) compareEverything() {
 	ctx := h.Context()
-	dump := func(s store.Store) (Everything, error) { return h.dump(ctx, s) }
 	_, _ = compare(h, "everything", func(s store.Store) (Everything, error) {
-		all, err := dump(s)
+		all, err := Read(ctx, s)
 		all.Journal = nil
 		return all, err
 	})
 	_, _ = compare(h, "the journal by record", func(s store.Store) (map[string][]string, error) {
-		all, err := dump(s)
-		return bySubject(all.Journal), err
+		all, err := ReadJournal(ctx, s)
+		return bySubject(all), err
 	})
 	for name, s := range map[string]store.Store{"reference": h.s, "store": h.tested} {
 		if err := Check(ctx, s); err != nil {
 			h.rt.Fatalf("the %s: %v\nafter\n%s", name, err, h.told())
 		}
 	}
-}
-
-func (h *history) dump(ctx context.Context, s store.Store) (Everything, error) {
-	all, err := Read(ctx, s)
-	if err != nil {
-		h.rt.Fatalf("reading the whole store: %v", err)
-	}
-	return all, err
 }
 
 // bySubject returns the entries about each record. Databases may write JSON in another form.

@@ -2,10 +2,12 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -21,6 +23,9 @@ func applyClauses() []clause {
 		{"instants of events", "UpdatedAt never goes back; CompletedAt and ReleasedAt are the instants of the events", instantsOfEvents},
 	}
 }
+
+// ofProcessor are the events that the processor tells of a session.
+var ofProcessor = []redemption.EventKind{redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired}
 
 // histories lead an order into every state, with and without a session.
 var histories = [][]redemption.EventKind{
@@ -42,8 +47,7 @@ func everyEventInEveryState(p *probe) {
 	for _, history := range histories {
 		for kind := redemption.SessionAttached; kind <= redemption.PointsGivenBack; kind++ {
 			for _, variant := range []string{"as it is", "in another session", "at the deadline"} {
-				held := p.exchanged("ann", b)
-				before := p.happen(p.reserve(taking(p.checkout("ann", b, a), held)).Order, history...)
+				before := p.happen(p.reserve(taking(p.checkout("ann", b, a), p.exchanged("ann", b))).Order, history...)
 				e := event(kind, before.Order)
 				switch variant {
 				case "in another session":
@@ -61,13 +65,16 @@ func everyEventInEveryState(p *probe) {
 func (p *probe) afterwards(before store.Settled, e redemption.Event, what string) {
 	p.Helper()
 	if e.Kind.OfUse() {
-		e.UseID = before.Uses[0].ID
-		p.useAfterwards(before, e, what)
+		u := before.Uses[0]
+		if u.PointsState == redemption.NoPoints {
+			u = before.Uses[1]
+		}
+		p.useAfterwards(u, e, what)
 		return
 	}
 	o := before.Order
 	want, uses, wantErr := o.After(e, before.Uses...)
-	processors := e.Kind == redemption.Paid || e.Kind == redemption.PaymentPending || e.Kind == redemption.PaymentFailed || e.Kind == redemption.SessionExpired
+	processors := slices.Contains(ofProcessor, e.Kind)
 	found := o.SessionID == "" || o.SessionID == e.SessionID
 	if processors && !found {
 		want, uses, wantErr = o, before.Uses, nil
@@ -89,23 +96,23 @@ func (p *probe) afterwards(before store.Settled, e redemption.Event, what string
 	}
 }
 
-func (p *probe) useAfterwards(before store.Settled, e redemption.Event, what string) {
+// useAfterwards applies an event and compares the use with what the pure rule tells.
+func (p *probe) useAfterwards(u redemption.Use, e redemption.Event, what string) {
 	p.Helper()
-	u := before.Uses[0]
-	if u.PointsState == redemption.NoPoints {
-		u = before.Uses[1]
-	}
 	e.UseID = u.ID
 	want, wantErr := u.After(e)
-	_, err := p.s.Apply(p.Context(), settlement(e))
+	got, err := p.s.Apply(p.Context(), settlement(e))
 	same(p, kinds(err), kinds(wantErr), "the error of %s", what)
 	same(p, p.use(u.ID), want, "the use after %s", what)
+	if err == nil && u.OrderID == "" {
+		same(p, got, store.Settled{Uses: []redemption.Use{want}, Changed: want.Version != u.Version}, "what Apply of %s returns", what)
+	}
 }
 
 func eventsInAnyOrder(p *probe) {
 	c := p.coupon()
 	attach := redemption.SessionAttached
-	events := []redemption.EventKind{attach, redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired}
+	events := append([]redemption.EventKind{attach}, ofProcessor...)
 	var want *redemption.Order
 	permutations(events, func(order []redemption.EventKind) {
 		o := p.reserve(p.checkout("ann", c)).Order
@@ -150,7 +157,7 @@ func permutations[V any](values []V, call func([]V)) {
 
 func eventFindsItsOrder(p *probe) {
 	c := p.coupon()
-	for _, kind := range []redemption.EventKind{redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired} {
+	for _, kind := range ofProcessor {
 		mine, other := p.reserve(p.checkout("ann", c)).Order, p.reserve(p.checkout("ann", c)).Order
 		mine = p.happen(mine, redemption.SessionAttached).Order
 		named := event(kind, other)
@@ -169,7 +176,7 @@ func eventFindsNothing(p *probe) {
 	c := p.coupon()
 	o := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.SessionAttached).Order
 	p.unchanged("events that find nothing", func() {
-		for _, kind := range []redemption.EventKind{redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired} {
+		for _, kind := range ofProcessor {
 			for _, named := range []string{"", "ord_none", o.ID} {
 				e := event(kind, redemption.Order{ID: named, SessionID: "cs_unknown"})
 				same(p, p.apply(e), store.Settled{}, "what %s finds in an unknown session that names %q", kind, named)
@@ -185,15 +192,12 @@ func oneSessionOneOrder(p *probe) {
 	c := p.coupon()
 	one := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.SessionAttached).Order
 	two := p.reserve(p.checkout("ann", c)).Order
-	p.unchanged("attaching a session twice", func() {
-		e := event(redemption.SessionAttached, two)
-		e.SessionID = one.SessionID
-		p.applyFails(e, store.ErrSuperseded, "of the session of another order")
-		p.applyFails(e, store.ErrConflict, "of the session of another order")
-	})
+	e := event(redemption.SessionAttached, two)
+	e.SessionID = one.SessionID
+	p.applyFails(e, store.ErrSuperseded, "of the session of another order")
+	p.applyFails(e, store.ErrConflict, "of the session of another order")
 	for _, session := range []string{one.SessionID + " ", "CS_" + one.SessionID[3:]} { // by bytes
-		other := p.reserve(p.checkout("ann", c)).Order
-		e := event(redemption.SessionAttached, other)
+		e := event(redemption.SessionAttached, p.reserve(p.checkout("ann", c)).Order)
 		e.SessionID = session
 		same(p, p.apply(e).Order.SessionID, session, "the session")
 	}
@@ -283,12 +287,10 @@ func lateFlagsByUse(p *probe) {
 		return flagged
 	}
 	same(p, flags(p.happen(o, redemption.Paid)), map[string]bool{full.ID: true, free.ID: false}, "the flags")
-	first := p.checkout("cem", p.coupon(), p.coupon())
-	first.Order.Claims[0].Limit = 1
-	p.reserve(first)
-	p.happen(first.Order, redemption.Cancelled)
+	only := p.reserve(first(p.checkout("cem", p.coupon(), p.coupon()))).Order
+	p.happen(only, redemption.Cancelled)
 	p.reserve(p.checkout("cem"))
-	for _, flagged := range flags(p.happen(first.Order, redemption.Paid)) {
+	for _, flagged := range flags(p.happen(only, redemption.Paid)) {
 		same(p, flagged, true, "the flag of a use whose order exceeds a limit")
 	}
 }
@@ -323,26 +325,34 @@ func lateBesidePaid(p *probe) {
 }
 
 func pendingAfterHandOver(p *probe) {
-	c := p.coupon(forPoints, limits(1, 1))
-	held := p.exchanged("ann", c)
-	old := p.happen(p.reserve(taking(p.checkout("ann", c), held)).Order, redemption.SessionAttached).Order
-	successor := p.reserve(taking(p.retry(old, c), held)).Order
-	waiting := p.happen(p.order(old.ID).Order, redemption.PaymentPending)
-	same(p, []any{waiting.Order.State, waiting.Uses[0].State, waiting.Uses[0].PointsState},
-		[]any{redemption.OrderAwaitingPayment, redemption.Reserved, redemption.PointsDebited}, "the order whose payment is on its way")
-	ended := p.order(successor.ID)
-	same(p, []any{ended.Order.State, ended.Uses[0].PointsState}, []any{redemption.OrderCancelled, redemption.PointsPassedOn}, "the order that had replaced it")
+	c, waiting := p.replacedWithPoints(redemption.PaymentPending)
+	same(p, []any{waiting.Order.State, waiting.Uses[0].State}, []any{redemption.OrderAwaitingPayment, redemption.Reserved}, "the order whose payment is on its way")
 	p.uses(c, 1, 0)
 	paid := p.happen(waiting.Order, redemption.Paid)
 	same(p, []any{paid.Order.State, paid.Uses[0].OverLimit}, []any{redemption.OrderPaid, false}, "the order once its payment has arrived")
 	p.uses(c, 0, 1)
 
 	d := p.coupon(limits(1, 1))
-	old = p.happen(p.reserve(p.checkout("bob", d)).Order, redemption.SessionAttached).Order
+	old := p.happen(p.reserve(p.checkout("bob", d)).Order, redemption.SessionAttached).Order
 	p.happen(p.reserve(p.retry(old, d)).Order, redemption.SessionAttached)
 	p.unchanged("a payment on its way beside an order that has a session", func() {
 		p.apply(event(redemption.PaymentPending, p.order(old.ID).Order))
 	})
+}
+
+// replacedWithPoints replaces an order that has points, and then lets an event happen to it. The
+// order takes its points back.
+func (p *probe) replacedWithPoints(late redemption.EventKind) (coupon.Coupon, store.Settled) {
+	p.Helper()
+	c := p.coupon(forPoints, limits(1, 1))
+	held := p.exchanged("ann", c)
+	old := p.happen(p.reserve(taking(p.checkout("ann", c), held)).Order, redemption.SessionAttached).Order
+	successor := p.reserve(taking(p.retry(old, c), held)).Order
+	settled := p.happen(p.order(old.ID).Order, late)
+	same(p, settled.Uses[0].PointsState, redemption.PointsDebited, "the points of the replaced order after %s", late)
+	ended := p.order(successor.ID)
+	same(p, []any{ended.Order.State, ended.Uses[0].PointsState}, []any{redemption.OrderCancelled, redemption.PointsPassedOn}, "the order that had replaced it")
+	return c, settled
 }
 
 func lateEndChangesNothing(p *probe) {
@@ -359,14 +369,7 @@ func lateEndChangesNothing(p *probe) {
 }
 
 func lateTakesPointsBack(p *probe) {
-	c := p.coupon(forPoints, limits(1, 1))
-	held := p.exchanged("ann", c)
-	old := p.reserve(taking(p.checkout("ann", c), held)).Order
-	p.happen(old, redemption.SessionAttached)
-	successor := p.reserve(taking(p.retry(old, c), held)).Order
-	paid := p.happen(p.order(old.ID).Order, redemption.Paid)
-	same(p, paid.Uses[0].PointsState, redemption.PointsDebited, "the points of the paid order")
-	same(p, p.order(successor.ID).Uses[0].PointsState, redemption.PointsPassedOn, "the points of the order that had replaced it")
+	c, _ := p.replacedWithPoints(redemption.Paid)
 	p.uses(c, 0, 1)
 }
 
@@ -381,41 +384,31 @@ func unknownPayment(p *probe) {
 	same(p, got, want, "what is recorded of an unknown payment")
 	p.uses(c, 1, 1)
 	p.unchanged("the same payment again", func() {
-		again := p.unknown("ann", "cs_lost", c)
-		got := p.settle(again)
 		want.Changed = false
-		same(p, got, want, "what the second report of the payment returns")
+		same(p, p.settle(p.unknown("ann", "cs_lost", c)), want, "what the second report of the payment returns")
 	})
-	bare := p.settle(p.unknown("", "cs_nobody"))
-	same(p, bare.Order.State, redemption.OrderPaid, "an unknown payment without customer and coupon")
+	same(p, p.settle(p.unknown("", "cs_nobody")).Order.State, redemption.OrderPaid, "an unknown payment without customer and coupon")
 	p.unchanged("other events with an unknown order", func() {
 		other := p.unknown("ann", "cs_else", c)
 		other.Event.Kind = redemption.SessionExpired
-		got := p.settle(other)
-		same(p, got, store.Settled{}, "what an expiry of an unknown session returns")
+		same(p, p.settle(other), store.Settled{}, "what an expiry of an unknown session returns")
 	})
 	known := p.happen(p.reserve(p.checkout("dan", p.coupon())).Order, redemption.SessionAttached).Order
 	second := p.unknown("dan", "cs_second_session") // the order that it names has another session
 	second.Event.OrderID = known.ID
-	recorded := p.settle(second)
-	same(p, recorded.Order.ID, second.Unknown.Order.ID, "the order of a payment in a second session")
+	same(p, p.settle(second).Order.ID, second.Unknown.Order.ID, "the order of a payment in a second session")
 	deleted := p.coupon()
 	p.save(store.DeleteCoupon, deleted)
-	gone := p.settle(p.unknown("ann", "cs_gone", deleted))
-	same(p, gone.Uses[0].CouponID, deleted.ID, "the coupon of an unknown payment")
+	same(p, p.settle(p.unknown("ann", "cs_gone", deleted)).Uses[0].CouponID, deleted.ID, "the coupon of an unknown payment")
 }
 
 func unknownTaken(p *probe) {
 	c := p.coupon()
 	known := p.reserve(p.checkout("ann", c))
-	p.unchanged("payments whose IDs are taken", func() {
-		s := p.unknown("ann", "cs_lost", c)
-		s.Unknown.Order.ID, s.Unknown.Uses[0].OrderID = known.Order.ID, known.Order.ID
-		_, err := p.s.Apply(p.Context(), s)
-		p.fails(err, store.ErrConflict, "Apply of an unknown payment whose order ID is taken")
-		s = p.unknown("ann", "cs_lost", c)
-		s.Unknown.Uses[0].ID = known.Uses[0].ID
-		_, err = p.s.Apply(p.Context(), s)
-		p.fails(err, store.ErrConflict, "Apply of an unknown payment whose use ID is taken")
-	})
+	s := p.unknown("ann", "cs_lost", c)
+	s.Unknown.Order.ID, s.Unknown.Uses[0].OrderID = known.Order.ID, known.Order.ID
+	fails(p, store.Store.Apply, s, store.ErrConflict, "whose order ID is taken")
+	s = p.unknown("ann", "cs_lost", c)
+	s.Unknown.Uses[0].ID = known.Uses[0].ID
+	fails(p, store.Store.Apply, s, store.ErrConflict, "whose use ID is taken")
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -38,12 +37,7 @@ func NewBuyers(ctx context.Context, s store.Store, uses int64) (*Buyers, error) 
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.SaveCoupon(ctx, changeOf(store.CreateCoupon, coupon.Coupon{
-		ID: coupon.IDPrefix + "use_it_up", Code: code, Name: "Use it up", Discount: tenPercent(), Currency: pricing.EUR(),
-		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, State: coupon.Active,
-		Limits:    coupon.Limits{MaxUses: uses, MaxUsesPerUser: 1},
-		CreatedAt: at(0), UpdatedAt: at(0), Revision: 1,
-	}))
+	c, err := s.SaveCoupon(ctx, changeOf(store.CreateCoupon, draft(0, coded(code), limits(uses, 1))))
 	return &Buyers{coupon: c, store: s}, err
 }
 
@@ -123,20 +117,12 @@ func (b *Buyers) Check(ctx context.Context, s store.Store) error {
 func (b *Buyers) buy(ctx context.Context, attempt time.Duration) error {
 	for {
 		r := b.next()
-		err := b.answered(ctx, attempt, func(ctx context.Context, s store.Store) error {
-			_, err := s.Reserve(ctx, r)
-			return err
-		})
+		err := answered(ctx, b, attempt, store.Store.Reserve, r)
 		if errors.Is(err, store.ErrLimit) {
 			return nil
 		}
 		if err == nil {
-			err = b.answered(ctx, attempt, func(ctx context.Context, s store.Store) error {
-				_, err := s.Apply(ctx, settlement(redemption.Event{
-					Kind: redemption.Paid, At: at(500), OrderID: r.Order.ID, SessionID: "cs_" + r.Order.ID,
-				}))
-				return err
-			})
+			err = answered(ctx, b, attempt, store.Store.Apply, settlement(event(redemption.Paid, r.Order)))
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.Order.ID, err)
@@ -151,31 +137,19 @@ func (b *Buyers) buy(ctx context.Context, attempt time.Duration) error {
 func (b *Buyers) next() store.Reservation {
 	b.mu.Lock()
 	b.bought++
-	name := fmt.Sprintf("%06d", b.bought)
+	n := b.bought
 	b.mu.Unlock()
-	customer := "customer-" + name
-	o := redemption.Order{
-		ID: redemption.OrderIDPrefix + name, Key: "key", Fingerprint: "the same cart", CustomerID: customer,
-		State: redemption.OrderOpen, Quote: someQuote(), Coupons: []coupon.Snapshot{b.coupon.Snapshot()},
-		Claims: []redemption.Claim{claim(redemption.CustomerOrders(customer), 1, 0)}, Deadline: at(1000), CreatedAt: at(1),
-	}
-	return store.Reservation{
-		Order: o, Coupons: []store.CouponAt{{ID: b.coupon.ID, Revision: b.coupon.Revision}},
-		Uses: []redemption.Use{{
-			ID: redemption.UseIDPrefix + name, CouponID: b.coupon.ID, CustomerID: customer, OrderID: o.ID, State: redemption.Reserved,
-			Origin: redemption.FromCheckout, Discount: 100, Claims: claimsOf(b.coupon, customer), CreatedAt: at(1),
-		}},
-	}
+	return checkout(n, fmt.Sprint("customer-", n), b.coupon)
 }
 
 // answered repeats a call until the store has decided.
-func (b *Buyers) answered(ctx context.Context, attempt time.Duration, call func(context.Context, store.Store) error) error {
+func answered[R, A any](ctx context.Context, b *Buyers, attempt time.Duration, call request[R, A], with R) error {
 	for {
 		b.mu.Lock()
 		s := b.store
 		b.mu.Unlock()
 		bounded, cancel := context.WithTimeout(ctx, attempt)
-		err := call(bounded, s)
+		_, err := call(s, bounded, with)
 		cancel()
 		if err == nil || errors.Is(err, store.ErrLimit) || ctx.Err() != nil {
 			return err

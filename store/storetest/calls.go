@@ -22,8 +22,8 @@ type call struct {
 	do      func(ctx context.Context, s store.Store) (any, error)
 }
 
-func on[R, A any](name string, writes bool, request R, do func(s store.Store, ctx context.Context, request R) (A, error)) call {
-	return call{name, writes, &request, func(ctx context.Context, s store.Store) (any, error) { return do(s, ctx, request) }}
+func on[R, A any](name string, writes bool, with R, do request[R, A]) call {
+	return call{name, writes, &with, func(ctx context.Context, s store.Store) (any, error) { return do(s, ctx, with) }}
 }
 
 // calls are all methods of the contract, with requests that succeed in the order given.
@@ -176,25 +176,19 @@ func anyTextComesBack(p *probe) {
 		r.Order.Quote.Lines[0].ID, r.Order.Quote.Lines[0].ItemID = text, text
 		r.Uses[0].ID, r.Uses[0].OrderID = text, text
 		r.Order.Claims[0].Counter = text
-		_, err := p.s.Order(p.Context(), store.OrderKey{ID: text})
-		p.fails(err, store.ErrNotFound, "Order of an ID like %q, before it exists", text)
+		fails(p, store.Store.Order, store.OrderKey{ID: text}, store.ErrNotFound, "before the order exists")
 		p.reserve(r)
 		e := event(redemption.SessionAttached, r.Order)
 		e.SessionID, e.SessionURL = text, text
 		p.apply(e)
 	}
 	for _, text := range texts() {
-		found, err := p.s.Order(p.Context(), store.OrderKey{SessionID: text})
-		p.ok(err, "Order of the session %q", text)
+		found := answer(p, store.Store.Order, store.OrderKey{SessionID: text})
 		o := found.Order
 		same(p, []string{o.ID, o.Key, o.Fingerprint, o.CustomerID, o.Metadata[text], o.SessionURL, o.Quote.Lines[0].ItemID, o.Claims[0].Counter, found.Uses[0].ID},
 			[]string{text, text, text, text, text, text, text, text, text}, "the order with the text %q", text)
-		byKey, err := p.s.Order(p.Context(), store.OrderKey{CustomerID: text, Key: text})
-		p.ok(err, "Order of the key %q", text)
-		same(p, byKey, found, "the order of the key %q", text)
-		uses, err := p.s.ListUses(p.Context(), store.UseList{CustomerID: text})
-		p.ok(err, "ListUses of %q", text)
-		same(p, uses.Items, found.Uses, "the uses of the customer %q", text)
+		same(p, answer(p, store.Store.Order, store.OrderKey{CustomerID: text, Key: text}), found, "the order of the key %q", text)
+		same(p, answer(p, store.Store.ListUses, store.UseList{CustomerID: text}).Items, found.Uses, "the uses of the customer %q", text)
 		p.count(text, 1, 0)
 		same(p, p.apply(redemption.Event{Kind: redemption.Paid, SessionID: text, At: at(1100)}).Order.ID, text, "the order that a payment finds by the session %q", text)
 	}
@@ -245,16 +239,12 @@ func impossibleTextIsRefused(p *probe) {
 			for what, put := range events {
 				s := settlement(event(redemption.SessionAttached, o))
 				put(&s, text)
-				_, err := p.s.Apply(p.Context(), s)
-				p.fails(err, pricing.ErrInvalid, "Apply with the %s %.20q", what, text)
+				fails(p, store.Store.Apply, s, pricing.ErrInvalid, "with the %s %.20q", what, text)
 			}
-			unknown := p.unknown(text, "cs_lost", c)
-			_, err := p.s.Apply(p.Context(), unknown)
-			p.fails(err, pricing.ErrInvalid, "Apply of a payment by the customer %.20q", text)
+			fails(p, store.Store.Apply, p.unknown(text, "cs_lost", c), pricing.ErrInvalid, "of a payment by the customer %.20q", text)
 			change := changeOf(store.EditCoupon, c)
 			change.By = text
-			_, err = p.s.SaveCoupon(p.Context(), change)
-			p.fails(err, pricing.ErrInvalid, "SaveCoupon by %.20q", text)
+			fails(p, store.Store.SaveCoupon, change, pricing.ErrInvalid, "by %.20q", text)
 			if text != long {
 				changed := c
 				changed.Name = text
@@ -273,21 +263,15 @@ func impossibleTextIsNotFound(p *probe) {
 	p.unchanged("looking for text that cannot be kept", func() {
 		for _, text := range append(impossible(), strings.Repeat("x", 100_000)) {
 			what := fmt.Sprintf("%.20q", text)
-			_, err := p.s.LookUp(p.Context(), store.LookUp{CouponID: text})
-			p.fails(err, coupon.ErrNotFound, "LookUp of the ID %s", what)
+			fails(p, store.Store.LookUp, store.LookUp{CouponID: text}, coupon.ErrNotFound, "of text that cannot be kept")
 			found := p.look(store.LookUp{CouponID: c.ID, CustomerID: text, Identities: []string{text, "a"}, Email: text})
 			same(p, found.ByCustomer, []redemption.Count{{}, {Reserved: 1}}, "the uses of the customer %s", what)
 			for _, key := range []store.OrderKey{{ID: text}, {SessionID: text}, {CustomerID: text, Key: "k"}, {CustomerID: "a", Key: text}} {
-				_, err := p.s.Order(p.Context(), key)
-				p.fails(err, store.ErrNotFound, "Order(%.60q)", key)
+				fails(p, store.Store.Order, key, store.ErrNotFound, "of text that cannot be kept")
 			}
-			orders, err := p.s.ListOrders(p.Context(), store.OrderList{CustomerID: text})
-			p.ok(err, "ListOrders of the customer %s", what)
-			same(p, orders, store.OrderPage{}, "the orders of the customer %s", what)
+			same(p, answer(p, store.Store.ListOrders, store.OrderList{CustomerID: text}), store.OrderPage{}, "the orders of the customer %s", what)
 			for _, list := range []store.UseList{{CouponID: text}, {CustomerID: text}, {ExchangeID: text}} {
-				uses, err := p.s.ListUses(p.Context(), list)
-				p.ok(err, "ListUses(%.60q)", list)
-				same(p, uses, store.UsePage{}, "the uses of %s", what)
+				same(p, answer(p, store.Store.ListUses, list), store.UsePage{}, "the uses of %s", what)
 			}
 			p.count(text, 0, 0)
 			unknown := c
@@ -394,41 +378,81 @@ func bounds(p *probe) {
 		"uses[0].exchangeId":   exchange(func(u *redemption.Use) { u.ExchangeID = "" }),
 		"uses[0].pointsState":  exchange(func(u *redemption.Use) { u.PointsState = redemption.PointsDebited }),
 	}
+	unknown := func(change func(r *store.Reservation)) store.Settlement {
+		s := p.unknown("ann", "cs_lost", c)
+		change(&s.Unknown)
+		return s
+	}
 	none := redemption.Event{}
 	settlements := map[string]store.Settlement{
 		"event.kind": settlement(none), "event.at": settlement(none),
-		"event.sessionId": settlement(redemption.Event{Kind: redemption.Paid, OrderID: "ord", At: at(1)}),
-		"event.orderId":   settlement(redemption.Event{Kind: redemption.SessionAttached, SessionID: "cs", At: at(1)}),
-		"event.useId":     settlement(redemption.Event{Kind: redemption.Paid, SessionID: "cs", UseID: "use", At: at(1)}),
+		"event.sessionId":          settlement(redemption.Event{Kind: redemption.Paid, OrderID: "ord", At: at(1)}),
+		"event.orderId":            settlement(redemption.Event{Kind: redemption.SessionAttached, SessionID: "cs", At: at(1)}),
+		"event.useId":              settlement(redemption.Event{Kind: redemption.Paid, SessionID: "cs", UseID: "use", At: at(1)}),
+		"unknown.order.state":      unknown(func(r *store.Reservation) { r.Order.State = redemption.OrderOpen }),
+		"unknown.order.key":        unknown(func(r *store.Reservation) { r.Order.Key = "key" }),
+		"unknown.uses[0].state":    unknown(func(r *store.Reservation) { r.Uses[0].State = redemption.Reserved }),
+		"unknown.uses[0].orderId":  unknown(func(r *store.Reservation) { r.Uses[0].OrderID = "ord_other" }),
+		"unknown.uses":             unknown(func(r *store.Reservation) { r.Uses = make([]redemption.Use, redemption.MaxUses+1) }),
+		"unknown.uses[1].couponId": p.unknown("ann", "cs_lost", c, c),
 	}
-	settle := func(field string, change func(s *store.Settlement)) {
-		s := p.unknown("ann", "cs_lost", c)
-		change(&s)
-		settlements[field] = s
-	}
-	settle("unknown.order.state", func(s *store.Settlement) { s.Unknown.Order.State = redemption.OrderOpen })
-	settle("unknown.order.key", func(s *store.Settlement) { s.Unknown.Order.Key = "key" })
-	settle("unknown.uses[0].state", func(s *store.Settlement) { s.Unknown.Uses[0].State = redemption.Reserved })
-	settle("unknown.uses[0].orderId", func(s *store.Settlement) { s.Unknown.Uses[0].OrderID = "ord_other" })
-	settle("unknown.uses", func(s *store.Settlement) { s.Unknown.Uses = make([]redemption.Use, redemption.MaxUses+1) })
-	settle("unknown.uses[1].couponId", func(s *store.Settlement) { s.Unknown.Uses = p.unknown("ann", "cs_lost", c, c).Unknown.Uses })
 	p.unchanged("requests that do not validate", func() {
-		for field, r := range reservations {
-			_, err := p.s.Reserve(p.Context(), r)
-			p.names(err, field)
-		}
-		for field, s := range settlements {
-			_, err := p.s.Apply(p.Context(), s)
-			p.names(err, field)
-		}
+		allNamed(p, store.Store.Reserve, reservations)
+		allNamed(p, store.Store.Apply, settlements)
 	})
 }
 
-// names requires a validation error that names the field.
-func (p *probe) names(err error, field string) {
+// allNamed requires of requests, by their wrong field, validation errors that name the field.
+func allNamed[R, A any](p *probe, call request[R, A], requests map[string]R) {
 	p.Helper()
-	p.fails(err, pricing.ErrInvalid, "a request with a fault in %s", field)
-	if !strings.Contains(err.Error(), field) {
-		p.stop("the error of a fault in %s does not name it: %v", field, err)
+	for field, with := range requests {
+		err := failure(p, call, with, pricing.ErrInvalid, "with a fault in %s", field)
+		if !strings.Contains(err.Error(), field) {
+			p.stop("the error of a fault in %s does not name it: %v", field, err)
+		}
 	}
+}
+
+// reopenClauses are about stores on the same data, as several processes have them.
+func reopenClauses() []clause {
+	return []clause{
+		{"what was stored outlives the store", "another store on the same data has all of it, and goes on where this one has stopped", outlives},
+		{"what another process has changed", "what a call has changed, every call that begins after it has returned finds, in whichever process", changedElsewhere},
+	}
+}
+
+func outlives(p *probe) {
+	c := p.coupon(limits(2, 1))
+	paid := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.SessionAttached, redemption.Paid)
+	request := p.checkout("bob", c)
+	p.reserve(request)
+	before := p.everything()
+	p.ok(p.s.Close(), "Close")
+	p.s = p.reopen()
+	same(p, p.everything(), before, "what another store has")
+	same(p, p.order(paid.Order.ID), paid, "a paid order")
+	p.replays(request, "in another store")
+	p.refused(p.checkout("cem", c), store.ErrLimit, "when no use is left")
+	p.happen(request.Order, redemption.Cancelled)
+	p.reserve(p.checkout("cem", c))
+}
+
+// changedElsewhere lets two stores take turns with all calls, and reads both after each.
+func changedElsewhere(p *probe) {
+	first, second := p.s, p.reopen()
+	for i, c := range p.calls() {
+		s := []store.Store{first, second}[i%2]
+		_, err := c.do(p.Context(), s)
+		p.ok(err, "%s", c.name)
+		p.s = first
+		want := p.everything()
+		p.s = second
+		same(p, p.everything(), want, "what another store has after %s", c.name)
+	}
+	p.s = first
+	c := p.coupon(limits(1, 0))
+	p.s = second
+	p.edit(c, inState(coupon.Inactive))
+	p.s = first
+	p.refused(p.checkout("ann", c), coupon.ErrInactive, "of a coupon that another store has switched off")
 }

@@ -33,25 +33,11 @@ func Read(ctx context.Context, s store.Store) (all Everything, err error) {
 	if all.Coupons, err = readCoupons(ctx, s); err != nil {
 		return all, err
 	}
-	for list := (store.OrderList{PageSize: store.MaxPageSize}); ; {
-		page, err := s.ListOrders(ctx, list)
-		if err != nil {
-			return all, fmt.Errorf("list of orders: %w", err)
-		}
-		all.Orders = append(all.Orders, page.Items...)
-		if list.After = page.Next; page.Next == "" {
-			break
-		}
+	if all.Orders, err = allPages(ordersOf(ctx, s, store.OrderList{}), store.MaxPageSize); err != nil {
+		return all, fmt.Errorf("list of orders: %w", err)
 	}
-	for list := (store.UseList{PageSize: store.MaxPageSize}); ; {
-		page, err := s.ListUses(ctx, list)
-		if err != nil {
-			return all, fmt.Errorf("list of uses: %w", err)
-		}
-		all.Uses = append(all.Uses, page.Items...)
-		if list.After = page.Next; page.Next == "" {
-			break
-		}
+	if all.Uses, err = allPages(usesOf(ctx, s, store.UseList{}), store.MaxPageSize); err != nil {
+		return all, fmt.Errorf("list of uses: %w", err)
 	}
 	slices.SortFunc(all.Orders, func(a, b store.Settled) int { return cmp.Compare(a.Order.ID, b.Order.ID) })
 	slices.SortFunc(all.Uses, func(a, b redemption.Use) int { return cmp.Compare(a.ID, b.ID) })
@@ -63,22 +49,16 @@ func Read(ctx context.Context, s store.Store) (all Everything, err error) {
 }
 
 func readCoupons(ctx context.Context, s store.Store) ([]coupon.Coupon, error) {
-	var coupons []coupon.Coupon
-	for list := (store.CouponList{PageSize: store.MaxPageSize}); ; {
-		page, err := s.ListCoupons(ctx, list)
+	coupons, err := allPages(couponsOf(ctx, s, store.CouponList{}), store.MaxPageSize)
+	if err != nil {
+		return nil, fmt.Errorf("list of coupons: %w", err)
+	}
+	for i, c := range coupons {
+		found, err := s.LookUp(ctx, store.LookUp{CouponID: c.ID, Whole: true})
 		if err != nil {
-			return nil, fmt.Errorf("list of coupons: %w", err)
+			return nil, fmt.Errorf("coupon %s: %w", c.ID, err)
 		}
-		for _, c := range page.Items {
-			found, err := s.LookUp(ctx, store.LookUp{CouponID: c.ID, Whole: true})
-			if err != nil {
-				return nil, fmt.Errorf("coupon %s: %w", c.ID, err)
-			}
-			coupons = append(coupons, found.Coupon)
-		}
-		if list.After = page.Next; page.Next == "" {
-			break
-		}
+		coupons[i] = found.Coupon
 	}
 	slices.SortFunc(coupons, func(a, b coupon.Coupon) int { return cmp.Compare(a.ID, b.ID) })
 	return coupons, nil
@@ -86,21 +66,9 @@ func readCoupons(ctx context.Context, s store.Store) ([]coupon.Coupon, error) {
 
 // ReadJournal returns all entries that have positions.
 func ReadJournal(ctx context.Context, s store.Journal) ([]store.Entry, error) {
-	var all []store.Entry
-	for after := int64(0); ; {
-		entries, err := s.Journal(ctx, after, store.MaxJournalLimit)
-		if err != nil {
-			return nil, fmt.Errorf("journal after %d: %w", after, err)
-		}
-		if len(entries) == 0 {
-			return all, nil
-		}
-		last := entries[len(entries)-1].Position
-		if last <= after {
-			return nil, fmt.Errorf("%w: the journal after %d ends at %d", errContradiction, after, last)
-		}
-		all, after = append(all, entries...), last
-	}
+	done := make(chan struct{})
+	close(done)
+	return Follow(ctx, s, store.MaxJournalLimit, done)
 }
 
 func readCounters(ctx context.Context, s store.Store, all Everything) (map[string]redemption.Count, error) {
@@ -290,13 +258,13 @@ func (c *checker) limits() {
 
 // chains are records that have taken claims over from each other.
 type chains struct {
-	of        map[string]string          // orders and exchanges: the first of the chain
-	unlimited map[string]map[string]bool // counters that a chain has claimed without a limit
-	free      map[string]bool            // counters of coupons that were once unlimited
+	of        map[string]string  // orders and exchanges: the first of the chain
+	unlimited map[[2]string]bool // chains and the counters that they have claimed without a limit
+	free      map[string]bool    // counters of coupons that were once unlimited
 }
 
 func newChains(all Everything) chains {
-	ch := chains{of: map[string]string{}, unlimited: map[string]map[string]bool{}, free: everUnlimited(all.Journal)}
+	ch := chains{of: map[string]string{}, unlimited: map[[2]string]bool{}, free: everUnlimited(all.Journal)}
 	parents := map[string]string{}
 	for _, o := range all.Orders {
 		ch.of[o.Order.ID], parents[o.Order.ID] = o.Order.ID, o.Order.Replaces
@@ -321,15 +289,9 @@ func newChains(all Everything) chains {
 }
 
 func (ch chains) note(chain string, claims []redemption.Claim) {
-	if chain == "" {
-		return
-	}
 	for _, cl := range claims {
-		if cl.Limit == 0 {
-			if ch.unlimited[chain] == nil {
-				ch.unlimited[chain] = map[string]bool{}
-			}
-			ch.unlimited[chain][cl.Counter] = true
+		if cl.Limit == 0 && chain != "" {
+			ch.unlimited[[2]string{chain, cl.Counter}] = true
 		}
 	}
 }
@@ -340,7 +302,7 @@ func (ch chains) count(within, highest map[string]int64, claims []redemption.Cla
 		highest[cl.Counter] = max(highest[cl.Counter], cl.Limit)
 		unlimited := cl.Limit == 0 || ch.free[cl.Counter]
 		for _, chain := range chains {
-			unlimited = unlimited || ch.unlimited[chain][cl.Counter]
+			unlimited = unlimited || ch.unlimited[[2]string{chain, cl.Counter}]
 		}
 		if counts && !unlimited {
 			within[cl.Counter] += cl.Held()

@@ -36,9 +36,7 @@ func (p *probe) lookedUp(id string) coupon.Coupon {
 
 func (p *probe) look(by store.LookUp) store.Found {
 	p.Helper()
-	found, err := p.s.LookUp(p.Context(), by)
-	p.ok(err, "LookUp(%+v)", by)
-	return found
+	return answer(p, store.Store.LookUp, by)
 }
 
 // likeStored compares a coupon that was returned; its allow-list may tell its length only.
@@ -65,8 +63,7 @@ func couponComesBack(p *probe) {
 		p.own(c.Validate())
 		p.likeStored(p.save(store.CreateCoupon, c), c, "what SaveCoupon returns")
 		same(p, p.lookedUp(c.ID), c, "the stored coupon")
-		byCode := p.look(store.LookUp{Code: c.Code, Whole: true})
-		same(p, byCode.Coupon, c, "the coupon of the code")
+		same(p, p.look(store.LookUp{Code: c.Code, Whole: true}).Coupon, c, "the coupon of the code")
 	}
 	counted := p.draft()
 	counted.UsedCount, counted.ReservedCount = 7, 8
@@ -77,26 +74,15 @@ func couponComesBack(p *probe) {
 func takenCodes(p *probe) {
 	for _, state := range []coupon.State{coupon.Active, coupon.Pending, coupon.Inactive, coupon.Deleting} {
 		has := p.coupon(inState(state))
-		p.unchanged("a coupon whose code is taken", func() {
-			_, err := p.s.SaveCoupon(p.Context(), changeOf(store.CreateCoupon, p.draft(coded(has.Code))))
-			p.fails(err, coupon.ErrCodeTaken, "SaveCoupon with the code of a coupon that is %s", state)
-			var rejection *coupon.Rejection
-			if !errors.As(err, &rejection) || rejection.CouponID != has.ID {
-				p.stop("the rejection %v does not name %s", err, has.ID)
-			}
-		})
-	}
-	seen := map[coupon.Code]bool{}
-	codes := []string{"CAFE", "CAFÉ", "STRASSE", "STRAẞE", "A-1", "A-01", "A1", "АBC", "ABC"} // the last but one begins with a Cyrillic letter
-	for _, text := range codes {
-		c := p.draft()
-		code, err := coupon.ParseCode(text)
-		if err != nil || seen[code] {
-			continue // no code can be so, or it is one of those before
+		err := failure(p, store.Store.SaveCoupon, changeOf(store.CreateCoupon, p.draft(coded(has.Code))), coupon.ErrCodeTaken, "with the code of a coupon that is %s", state)
+		var rejection *coupon.Rejection
+		if !errors.As(err, &rejection) || rejection.CouponID != has.ID {
+			p.stop("the rejection %v does not name %s", err, has.ID)
 		}
-		c.Code, seen[code] = code, true
-		c = p.save(store.CreateCoupon, c)
-		same(p, p.lookedUp(c.ID).Code, code, "the code")
+	}
+	for _, text := range []string{"CAFE", "CAFÉ", "STRASSE", "A-1", "A-01", "A1", "АBC", "ABC"} { // the last but one begins with a Cyrillic letter
+		c := p.coupon(coded(p.code(text)))
+		same(p, p.lookedUp(c.ID).Code, p.code(text), "the code")
 	}
 }
 
@@ -105,8 +91,7 @@ func codeIsFreeAgain(p *probe) {
 	p.saveFails(store.CreateCoupon, p.draft(coded(c.Code)), coupon.ErrCodeTaken, "with a code that is taken")
 	p.reserve(p.checkout("ann", c))
 	p.save(store.DeleteCoupon, c)
-	_, err := p.s.LookUp(p.Context(), store.LookUp{Code: c.Code})
-	p.fails(err, coupon.ErrNotFound, "LookUp of the code of a deleted coupon")
+	fails(p, store.Store.LookUp, store.LookUp{Code: c.Code}, coupon.ErrNotFound, "of a deleted coupon")
 	next := p.coupon(coded(c.Code))
 	found := p.look(store.LookUp{Code: c.Code})
 	same(p, found.Coupon.ID, next.ID, "the coupon of the code")
@@ -154,8 +139,7 @@ func edits(p *probe) {
 	want.Revision, want.UsedCount, want.ReservedCount = 2, 1, 1
 	p.likeStored(p.save(store.EditCoupon, changed), want, "what SaveCoupon returns")
 	same(p, p.lookedUp(c.ID), want, "the edited coupon")
-	_, err := p.s.LookUp(p.Context(), store.LookUp{Code: changed.Code})
-	p.fails(err, coupon.ErrNotFound, "LookUp of a code that an edit cannot set")
+	fails(p, store.Store.LookUp, store.LookUp{Code: changed.Code}, coupon.ErrNotFound, "of a code that an edit cannot set")
 }
 
 func changesOfOthers(p *probe) {
@@ -163,19 +147,17 @@ func changesOfOthers(p *probe) {
 	p.edit(c, named("second"))
 	deleted := p.coupon()
 	p.save(store.DeleteCoupon, deleted)
-	p.unchanged("changes of other revisions", func() {
-		for _, kind := range []store.ChangeKind{store.EditCoupon, store.ConfirmMirror, store.DeleteCoupon} {
-			for what, unknown := range map[string]coupon.Coupon{"unknown": p.draft(), "deleted": deleted} {
-				p.saveFails(kind, unknown, coupon.ErrNotFound, fmt.Sprintf("(change %d) of a coupon that is %s", kind, what))
-			}
-			for _, revision := range []int64{0, 1, 3} {
-				stale := c
-				stale.Revision, stale.Mirror = revision, coupon.Mirror{CouponID: "co", PromotionCodeID: "promo", Revision: revision}
-				p.saveFails(kind, stale, store.ErrStaleRevision, fmt.Sprintf("(change %d) at revision %d of 2", kind, revision))
-				p.saveFails(kind, stale, store.ErrConflict, "of another revision")
-			}
+	for _, kind := range []store.ChangeKind{store.EditCoupon, store.ConfirmMirror, store.DeleteCoupon} {
+		for what, unknown := range map[string]coupon.Coupon{"unknown": p.draft(), "deleted": deleted} {
+			p.saveFails(kind, unknown, coupon.ErrNotFound, fmt.Sprintf("(change %d) of a coupon that is %s", kind, what))
 		}
-	})
+		for _, revision := range []int64{0, 1, 3} {
+			stale := c
+			stale.Revision, stale.Mirror = revision, coupon.Mirror{CouponID: "co", PromotionCodeID: "promo", Revision: revision}
+			p.saveFails(kind, stale, store.ErrStaleRevision, fmt.Sprintf("(change %d) at revision %d of 2", kind, revision))
+			p.saveFails(kind, stale, store.ErrConflict, "of another revision")
+		}
+	}
 }
 
 func allowListStays(p *probe) {
@@ -284,27 +266,24 @@ func limitTakenAway(p *probe) {
 
 func invalidChanges(p *probe) {
 	c := p.coupon()
-	p.unchanged("invalid changes", func() {
-		for what, spoil := range map[string]terms{
-			"no name": named(""), "no distribution": func(c *coupon.Coupon) { c.Distribution = 0 },
-			"a negative limit":         limits(-1, 0),
-			"a window that ends first": func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(2), at(1) },
-		} {
-			p.saveFails(store.CreateCoupon, p.draft(spoil), pricing.ErrInvalid, "of a new coupon with "+what)
-			changed := c
-			spoil(&changed)
-			p.saveFails(store.EditCoupon, changed, pricing.ErrInvalid, "of an edit to "+what)
-		}
-		p.saveFails(store.CreateCoupon, p.draft(func(c *coupon.Coupon) { c.ID = "none" }), pricing.ErrInvalid, "of a new coupon whose ID is none")
-		p.saveFails(store.CreateCoupon, p.draft(func(c *coupon.Coupon) { c.Revision = 2 }), pricing.ErrInvalid, "of a new coupon at revision 2")
-		for _, kind := range []store.ChangeKind{0, 5} {
-			p.saveFails(kind, c, pricing.ErrInvalid, "of no kind")
-		}
-		timeless := changeOf(store.EditCoupon, c)
-		timeless.At = at(0).Add(-1<<62).AddDate(-20_000, 0, 0)
-		_, err := p.s.SaveCoupon(p.Context(), timeless)
-		p.fails(err, pricing.ErrInvalid, "SaveCoupon at an instant that no text can tell")
-	})
+	for what, spoil := range map[string]terms{
+		"no name": named(""), "no distribution": func(c *coupon.Coupon) { c.Distribution = 0 },
+		"a negative limit":         limits(-1, 0),
+		"a window that ends first": func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(2), at(1) },
+	} {
+		p.saveFails(store.CreateCoupon, p.draft(spoil), pricing.ErrInvalid, "of a new coupon with "+what)
+		changed := c
+		spoil(&changed)
+		p.saveFails(store.EditCoupon, changed, pricing.ErrInvalid, "of an edit to "+what)
+	}
+	p.saveFails(store.CreateCoupon, p.draft(func(c *coupon.Coupon) { c.ID = "none" }), pricing.ErrInvalid, "of a new coupon whose ID is none")
+	p.saveFails(store.CreateCoupon, p.draft(func(c *coupon.Coupon) { c.Revision = 2 }), pricing.ErrInvalid, "of a new coupon at revision 2")
+	for _, kind := range []store.ChangeKind{0, 5} {
+		p.saveFails(kind, c, pricing.ErrInvalid, "of no kind")
+	}
+	timeless := changeOf(store.EditCoupon, c)
+	timeless.At = at(0).Add(-1<<62).AddDate(-20_000, 0, 0)
+	fails(p, store.Store.SaveCoupon, timeless, pricing.ErrInvalid, "at an instant that no text can tell")
 }
 
 func lookUpClauses() []clause {
@@ -317,18 +296,15 @@ func lookUpClauses() []clause {
 
 func lookingUp(p *probe) {
 	c := p.coupon(limits(9, 9))
-	request := p.checkout("ann", c)
-	request.Uses[0].Claims = append(request.Uses[0].Claims, claim(redemption.CustomerUses(c.ID, "ann@shop.example"), 1, 9))
+	request := claiming(p.checkout("ann", c), claim(redemption.CustomerUses(c.ID, "ann@shop.example"), 1, 9))
 	p.happen(p.reserve(request).Order, redemption.Paid)
 	p.reserve(p.checkout("ann", c))
 	found := p.look(store.LookUp{CouponID: c.ID, Identities: []string{"bob", "ann@shop.example", "ann", "bob", "Ann"}})
 	same(p, found.ByCustomer, []redemption.Count{{}, {Completed: 1}, {Reserved: 1, Completed: 1}, {}, {}}, "the uses by identity")
 	same(p, [2]int64{found.Coupon.UsedCount, found.Coupon.ReservedCount}, [2]int64{1, 1}, "the counts of the coupon")
-	byCode := p.look(store.LookUp{Code: c.Code})
-	same(p, byCode.Coupon, found.Coupon, "the coupon of the code")
+	same(p, p.look(store.LookUp{Code: c.Code}).Coupon, found.Coupon, "the coupon of the code")
 	for _, by := range []store.LookUp{{}, {CouponID: "cpn_none"}, {Code: p.code("NONE")}, {CouponID: "cpn_none", Code: c.Code}} {
-		_, err := p.s.LookUp(p.Context(), by)
-		p.fails(err, coupon.ErrNotFound, "LookUp(%+v)", by)
+		fails(p, store.Store.LookUp, by, coupon.ErrNotFound, "of an unknown coupon")
 	}
 }
 
@@ -338,13 +314,11 @@ func narrowedAllowLists(p *probe) {
 		"": nil, "ann@shop.example": {"ann@shop.example"}, "cem@shop.example": nil,
 		"cem@club.example": {"*@club.example"}, "dan@club.example": {"dan@club.example"}, "cem@sub.club.example": nil,
 	} {
-		found := p.look(store.LookUp{CouponID: c.ID, Email: address})
-		got := found.Coupon.AllowedUserEmails
+		got := p.look(store.LookUp{CouponID: c.ID, Email: address}).Coupon.AllowedUserEmails
 		same(p, got.Slice(), want, "the allow-list narrowed to %q", address)
 		same(p, []any{got.Len(), got.Narrowed()}, []any{4, true}, "the length of the narrowed allow-list")
 	}
-	whole := p.look(store.LookUp{CouponID: c.ID, Whole: true})
-	same(p, whole.Coupon, c, "the whole coupon")
+	same(p, p.lookedUp(c.ID), c, "the whole coupon")
 }
 
 func heldReservations(p *probe) {
@@ -361,14 +335,10 @@ func heldReservations(p *probe) {
 	want := all[:store.MaxHeld]
 	p.exchanged("ann", other)
 	p.exchanged("bob", c)
-	held := func() []redemption.Use {
-		found := p.look(store.LookUp{CouponID: c.ID, CustomerID: "ann"})
-		return found.Held
-	}
+	held := func() []redemption.Use { return p.look(store.LookUp{CouponID: c.ID, CustomerID: "ann"}).Held }
 	same(p, held(), want, "the uses of a customer who holds more than are listed")
 	p.happen(p.order(want[0].OrderID).Order, redemption.Paid)
 	p.happen(p.order(want[1].OrderID).Order, redemption.Cancelled)
 	same(p, held(), all[2:], "the uses that are still reserved")
-	none := p.look(store.LookUp{CouponID: c.ID})
-	same(p, none.Held, nil, "the reservations of nobody")
+	same(p, p.look(store.LookUp{CouponID: c.ID}).Held, nil, "the reservations of nobody")
 }

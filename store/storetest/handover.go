@@ -43,8 +43,7 @@ func keptBelowALoweredLimit(p *probe) {
 	c := p.coupon(limits(3, 0))
 	budget := redemption.SharedCounter("budget")
 	with := func(r store.Reservation, amount, limit int64) store.Reservation {
-		r.Uses[0].Claims = append(r.Uses[0].Claims, claim(budget, amount, limit))
-		return r
+		return claiming(r, claim(budget, amount, limit))
 	}
 	old := p.reserve(with(p.checkout("ann", c), 50, 100))
 	p.reserve(with(p.checkout("bob", c), 50, 100))
@@ -58,22 +57,10 @@ func keptBelowALoweredLimit(p *probe) {
 }
 
 func newClaimsAreChecked(p *probe) {
-	full, mine := p.coupon(limits(1, 0)), p.coupon(limits(1, 0))
-	p.reserve(p.checkout("bob", full))
+	mine := p.coupon(limits(1, 0))
 	old := p.reserve(p.checkout("ann", mine))
-	stale := p.edit(p.coupon(), described("newer"))
-	stale.Revision--
-	inactive := p.coupon(inState(coupon.Inactive))
-	for what, refusal := range map[string]struct {
-		c    coupon.Coupon
-		want error
-	}{
-		"full": {full, store.ErrLimit}, "stale": {stale, store.ErrStaleRevision},
-		"inactive": {inactive, coupon.ErrInactive}, "unknown": {p.draft(), coupon.ErrNotFound},
-	} {
-		p.unchanged("a hand-over that was refused", func() {
-			p.refused(p.retry(old.Order, mine, refusal.c), refusal.want, "of a hand-over to a coupon that is "+what)
-		})
+	for what, refusal := range p.unusable() {
+		p.refused(p.retry(old.Order, mine, refusal.c), refusal.want, "of a hand-over to a coupon that is %s", what)
 	}
 	p.reserve(p.retry(old.Order, mine))
 }
@@ -87,20 +74,16 @@ func whatCannotBeReplaced(p *probe) {
 	for what, history := range states {
 		old := p.reserve(p.checkout("ann", c)).Order
 		p.happen(old, history...)
-		p.unchanged("a hand-over that was refused", func() {
-			p.refused(p.retry(old, c), store.ErrSuperseded, "in place of an order that is "+what)
-		})
+		p.refused(p.retry(old, c), store.ErrSuperseded, "in place of an order that is %s", what)
 	}
 	replaced := p.reserve(p.checkout("ann", c)).Order
 	p.reserve(p.retry(replaced, c))
-	p.unchanged("hand-overs that were refused", func() {
-		p.refused(p.retry(replaced, c), store.ErrSuperseded, "in place of an order that was replaced")
-		p.refused(p.retry(redemption.Order{ID: foreign.Order.ID, CustomerID: "ann"}, c), store.ErrNotFound, "in place of an order of another customer")
-		p.refused(p.retry(redemption.Order{ID: "ord_none", CustomerID: "ann"}, c), store.ErrNotFound, "in place of an unknown order")
-		itself := p.checkout("ann", c)
-		itself.Order.Replaces = itself.Order.ID
-		p.refused(itself, store.ErrNotFound, "in place of itself")
-	})
+	p.refused(p.retry(replaced, c), store.ErrSuperseded, "in place of an order that was replaced")
+	p.refused(p.retry(redemption.Order{ID: foreign.Order.ID, CustomerID: "ann"}, c), store.ErrNotFound, "in place of an order of another customer")
+	p.refused(p.retry(redemption.Order{ID: "ord_none", CustomerID: "ann"}, c), store.ErrNotFound, "in place of an unknown order")
+	itself := p.checkout("ann", c)
+	itself.Order.Replaces = itself.Order.ID
+	p.refused(itself, store.ErrNotFound, "in place of itself")
 }
 
 func chainOfHandOvers(p *probe) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/couponkit/couponkit/redemption"
@@ -25,7 +26,7 @@ func Follow(ctx context.Context, s store.Journal, page int, done <-chan struct{}
 		}
 		entries, err := s.Journal(ctx, after, page)
 		if err != nil {
-			return all, err
+			return all, fmt.Errorf("journal after %d: %w", after, err)
 		}
 		for _, e := range entries {
 			if e.Position <= after {
@@ -52,11 +53,8 @@ func journalClauses() []clause {
 
 // entryOf is what the suite reads of an entry's data.
 type entryOf struct {
-	Cause  string
-	State  string
-	Before *struct{ Name string }
-	After  *struct{ Name string }
-	Uses   []struct{ ID, State string }
+	Cause, State  string
+	Before, After struct{ Name string } // empty if the coupon was not there
 }
 
 // told returns the entries about a subject as "kind cause state version".
@@ -105,21 +103,11 @@ func couponsInTheJournal(p *probe) {
 	p.save(store.ConfirmMirror, mirrored)
 	p.save(store.DeleteCoupon, c)
 	same(p, p.told(c.ID), []string{"coupon_created   1", "coupon_changed   2", "coupon_mirrored   3", "coupon_deleted   4"}, "what the journal tells of a coupon")
-	names := func(e store.Entry) (before, after string) {
-		var data entryOf
-		p.own(json.Unmarshal(e.Data, &data))
-		if data.Before != nil {
-			before = data.Before.Name
-		}
-		if data.After != nil {
-			after = data.After.Name
-		}
-		return before, after
-	}
 	want := [][2]string{{"", "first"}, {"first", "second"}, {"second", "second"}, {"second", ""}}
 	for i, e := range p.everything().Journal {
-		before, after := names(e)
-		same(p, [2]string{before, after}, want[i], "the names before and after in entry %d", i)
+		var data entryOf
+		p.own(json.Unmarshal(e.Data, &data))
+		same(p, [2]string{data.Before.Name, data.After.Name}, want[i], "the names before and after in entry %d", i)
 		same(p, e.At, at(400), "the instant of entry %d", i)
 	}
 }
@@ -169,17 +157,12 @@ func pagesOfTheJournal(p *probe) {
 func readerMissesNothing(p *probe) {
 	c, full := p.coupon(limits(0, 0)), p.coupon(limits(1, 0))
 	p.reserve(p.checkout("zoe", full))
-	const readers, pages = 3, 3
-	type reading struct {
-		entries []store.Entry
-		err     error
-	}
-	done, read := make(chan struct{}), make(chan reading, readers)
-	for i := range readers {
-		go func() {
-			entries, err := Follow(p.Context(), p.s, 1+i*pages, done)
-			read <- reading{entries, err}
-		}()
+	var read [3][]store.Entry
+	var failed [3]error
+	var reading sync.WaitGroup
+	done := make(chan struct{})
+	for i := range read {
+		reading.Go(func() { read[i], failed[i] = Follow(p.Context(), p.s, 1+3*i, done) })
 	}
 	var written atomic.Int64
 	errs := p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, i int) error {
@@ -204,12 +187,12 @@ func readerMissesNothing(p *probe) {
 		return nil
 	})
 	close(done)
+	reading.Wait()
 	p.succeeded(errs)
 	all, before := p.everything().Journal, 3
 	same(p, int64(len(all)-before), written.Load(), "the number of entries")
-	for range readers {
-		r := <-read
-		p.ok(r.err, "following the journal")
-		same(p, r.entries, all, "what a reader has seen while others wrote")
+	for i := range read {
+		p.ok(failed[i], "following the journal")
+		same(p, read[i], all, "what a reader has seen while others wrote")
 	}
 }

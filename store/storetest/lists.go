@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,24 +26,60 @@ func listClauses() []clause {
 	}
 }
 
-// pages reads a list page by page, by cursor, with every page size given.
-func pages[V any](p *probe, want []V, sizes []int, read func(after string, size int) (items []V, next string, err error)) {
+// lister reads the page of a list that follows a cursor.
+type lister[V any] func(after string, size int) (items []V, next string, err error)
+
+func couponsOf(ctx context.Context, s store.Store, list store.CouponList) lister[coupon.Coupon] {
+	return func(after string, size int) ([]coupon.Coupon, string, error) {
+		list.After, list.PageSize = after, size
+		page, err := s.ListCoupons(ctx, list)
+		return page.Items, page.Next, err
+	}
+}
+
+func ordersOf(ctx context.Context, s store.Store, list store.OrderList) lister[store.Settled] {
+	return func(after string, size int) ([]store.Settled, string, error) {
+		list.After, list.PageSize = after, size
+		page, err := s.ListOrders(ctx, list)
+		return page.Items, page.Next, err
+	}
+}
+
+func usesOf(ctx context.Context, s store.Store, list store.UseList) lister[redemption.Use] {
+	return func(after string, size int) ([]redemption.Use, string, error) {
+		list.After, list.PageSize = after, size
+		page, err := s.ListUses(ctx, list)
+		return page.Items, page.Next, err
+	}
+}
+
+// allPages reads a list page by page.
+func allPages[V any](read lister[V], size int) (all []V, err error) {
+	for after := ""; ; {
+		items, next, err := read(after, size)
+		if err == nil && (len(items) > size || next != "" && len(items) < size) {
+			err = fmt.Errorf("%w: a page of %d has %d entries and the next page %q", errContradiction, size, len(items), next)
+		}
+		all = append(all, items...)
+		if after = next; err != nil || next == "" {
+			return all, err
+		}
+	}
+}
+
+// pages reads a list in pages of each size.
+func pages[V any](p *probe, want []V, sizes []int, read lister[V]) {
 	p.Helper()
 	for _, size := range sizes {
-		var got []V
-		for after, n := "", 0; ; n++ {
-			items, next, err := read(after, size)
-			p.ok(err, "reading a page")
-			if len(items) > size || next != "" && len(items) < size || n > len(want) {
-				p.stop("a page of %d has %d entries and the next page %q", size, len(items), next)
-			}
-			got = append(got, items...)
-			if after = next; next == "" {
-				break
-			}
-		}
+		got, err := allPages(read, size)
+		p.ok(err, "reading a list in pages of %d", size)
 		same(p, got, want, "the list in pages of %d", size)
 	}
+}
+
+// only returns the values that a filter keeps.
+func only[V any](all []V, keep func(V) bool) []V {
+	return slices.DeleteFunc(slices.Clone(all), func(v V) bool { return !keep(v) })
 }
 
 func couponsAreListed(p *probe) {
@@ -55,26 +92,18 @@ func couponsAreListed(p *probe) {
 	limited.AllowedUserEmails, limited.ReservedCount = coupon.NarrowedEmailSet(2, ""), 1
 	all = append(all, limited)
 	slices.Reverse(all)
-	pages(p, all, []int{1, 2, 3, 8, 100}, func(after string, size int) ([]coupon.Coupon, string, error) {
-		page, err := p.s.ListCoupons(p.Context(), store.CouponList{After: after, PageSize: size})
-		same(p, page.Total, int64(len(all)), "the total")
-		return page.Items, page.Next, err
-	})
+	pages(p, all, []int{1, 2, 3, 8, 100}, couponsOf(p.Context(), p.s, store.CouponList{}))
 	for number := range 5 {
-		page, err := p.s.ListCoupons(p.Context(), store.CouponList{Page: number, PageSize: 3})
-		p.ok(err, "ListCoupons")
+		page := answer(p, store.Store.ListCoupons, store.CouponList{Page: number, PageSize: 3})
 		from := min((max(number, 1)-1)*3, len(all))
 		same(p, page.Items, all[from:min(from+3, len(all))], "the page %d", number)
+		same(p, page.Total, int64(len(all)), "the total on the page %d", number)
 	}
-	far, err := p.s.ListCoupons(p.Context(), store.CouponList{Page: store.MaxPage, PageSize: store.MaxPageSize})
-	p.ok(err, "ListCoupons")
-	same(p, far, store.CouponPage{Total: int64(len(all))}, "a page behind the end")
+	same(p, answer(p, store.Store.ListCoupons, store.CouponList{Page: store.MaxPage, PageSize: store.MaxPageSize}), store.CouponPage{Total: int64(len(all))}, "a page behind the end")
 	for range store.DefaultPageSize {
 		p.coupon()
 	}
-	page, err := p.s.ListCoupons(p.Context(), store.CouponList{})
-	p.ok(err, "ListCoupons")
-	same(p, len(page.Items), store.DefaultPageSize, "the default size of a page")
+	same(p, len(answer(p, store.Store.ListCoupons, store.CouponList{}).Items), store.DefaultPageSize, "the default size of a page")
 }
 
 func couponsAreFound(p *probe) {
@@ -91,20 +120,14 @@ func couponsAreFound(p *probe) {
 	slices.Reverse(all)
 	searches := append([]string{"xyzzy", "äö", "50%", "%", "_", "A_B", "ärger", "STRASSE", "STRASSE", "σίσυφος", "ς", "👍", `\`, "'", "[", "SOMMER", " ", "istanbul", "ǆ", "ǅ", "nothing", strings.Repeat("x", store.MaxSearchLength)}, texts...)
 	for _, search := range searches {
-		var want []coupon.Coupon
-		for _, c := range all {
-			for _, text := range []string{c.Name, c.Code.String(), c.Description} {
-				if strings.Contains(store.Fold(text), store.Fold(search)) {
-					want = append(want, c)
-					break
-				}
-			}
-		}
-		pages(p, want, []int{1, 100}, func(after string, size int) ([]coupon.Coupon, string, error) {
-			page, err := p.s.ListCoupons(p.Context(), store.CouponList{Search: search, After: after, PageSize: size})
-			same(p, page.Total, int64(len(want)), "how many coupons %q finds", search)
-			return page.Items, page.Next, err
+		want := only(all, func(c coupon.Coupon) bool {
+			return slices.ContainsFunc([]string{c.Name, c.Code.String(), c.Description}, func(text string) bool {
+				return strings.Contains(store.Fold(text), store.Fold(search))
+			})
 		})
+		list := store.CouponList{Search: search}
+		pages(p, want, []int{1, 100}, couponsOf(p.Context(), p.s, list))
+		same(p, answer(p, store.Store.ListCoupons, list).Total, int64(len(want)), "how many coupons %q finds", search)
 	}
 }
 
@@ -114,15 +137,13 @@ func cursorsSkipNothing(p *probe) {
 		all = append(all, p.coupon(createdAt(at(i))))
 	}
 	slices.Reverse(all)
-	first, err := p.s.ListCoupons(p.Context(), store.CouponList{PageSize: 4})
-	p.ok(err, "ListCoupons")
+	first := answer(p, store.Store.ListCoupons, store.CouponList{PageSize: 4})
 	p.coupon(createdAt(at(100)))        // before the cursor
 	p.save(store.DeleteCoupon, all[3])  // the last of the page
 	p.save(store.DeleteCoupon, all[1])  // one of the page
 	p.save(store.DeleteCoupon, all[11]) // one behind the page
 	changed := p.edit(all[5], named("changed"))
-	rest, err := p.s.ListCoupons(p.Context(), store.CouponList{After: first.Next, Page: 7, PageSize: 100})
-	p.ok(err, "ListCoupons")
+	rest := answer(p, store.Store.ListCoupons, store.CouponList{After: first.Next, Page: 7, PageSize: 100})
 	want := slices.Clone(all[4:11])
 	want[1] = changed
 	same(p, rest.Items, want, "the coupons behind the cursor")
@@ -142,17 +163,10 @@ func ordersAreListed(p *probe) {
 	for _, list := range []store.OrderList{
 		{}, {CustomerID: "ann"}, {State: redemption.OrderPaid}, {CustomerID: "bob", State: redemption.OrderOpen}, {CustomerID: "nobody"}, {State: redemption.OrderCancelled},
 	} {
-		var want []store.Settled
-		for _, o := range orders {
-			if (list.CustomerID == "" || list.CustomerID == o.Order.CustomerID) && (list.State == 0 || list.State == o.Order.State) {
-				want = append(want, o)
-			}
-		}
-		pages(p, want, []int{1, 5, 100}, func(after string, size int) ([]store.Settled, string, error) {
-			list.After, list.PageSize = after, size
-			page, err := p.s.ListOrders(p.Context(), list)
-			return page.Items, page.Next, err
+		want := only(orders, func(o store.Settled) bool {
+			return (list.CustomerID == "" || list.CustomerID == o.Order.CustomerID) && (list.State == 0 || list.State == o.Order.State)
 		})
+		pages(p, want, []int{1, 5, 100}, ordersOf(p.Context(), p.s, list))
 	}
 }
 
@@ -180,19 +194,14 @@ func usesAreListed(p *probe) {
 		{CustomerID: "ANN"},
 		{ExchangeID: held.ID, State: redemption.Reserved},
 	} {
-		var want []redemption.Use
-		for _, u := range uses {
-			if (list.CouponID == "" || list.CouponID == u.CouponID) && (list.CustomerID == "" || list.CustomerID == u.CustomerID) &&
-				(list.ExchangeID == "" || list.ExchangeID == u.ExchangeID) && (list.State == 0 || list.State == u.State) {
-				want = append(want, u)
-			}
-		}
-		pages(p, want, []int{1, 4, 100}, func(after string, size int) ([]redemption.Use, string, error) {
-			list.After, list.PageSize = after, size
-			page, err := p.s.ListUses(p.Context(), list)
-			same(p, []any{page.Total, page.AtLeast}, []any{int64(len(want)), false}, "the total of %+v", list)
-			return page.Items, page.Next, err
+		want := only(uses, func(u redemption.Use) bool {
+			return (list.CouponID == "" || list.CouponID == u.CouponID) && (list.CustomerID == "" || list.CustomerID == u.CustomerID) &&
+				(list.ExchangeID == "" || list.ExchangeID == u.ExchangeID) && (list.State == 0 || list.State == u.State)
 		})
+		pages(p, want, []int{1, 4, 100}, usesOf(p.Context(), p.s, list))
+		list.PageSize = 1
+		page := answer(p, store.Store.ListUses, list)
+		same(p, []any{page.Total, page.AtLeast}, []any{int64(len(want)), false}, "the total of %+v", list)
 	}
 }
 
@@ -217,22 +226,12 @@ func workForTheSweep(p *probe) {
 	slices.SortFunc(all.Orders, func(a, b store.Settled) int { return a.Order.CreatedAt.Compare(b.Order.CreatedAt) })
 	slices.SortFunc(all.Uses, func(a, b redemption.Use) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	for _, due := range []time.Time{at(0), at(899), at(900), at(999), at(1000), at(1000).Add(time.Nanosecond), at(1999), at(2000), at(9999)} {
-		var orders []store.Settled
-		for _, o := range all.Orders {
-			if d := o.Order.Deadline; !d.IsZero() && !d.After(due) {
-				orders = append(orders, o)
-			}
-		}
-		pages(p, orders, []int{1, 7, 100}, func(after string, size int) ([]store.Settled, string, error) {
-			page, err := p.s.ListOrders(p.Context(), store.OrderList{DueAt: due, After: after, PageSize: size})
-			return page.Items, page.Next, err
+		orders := only(all.Orders, func(o store.Settled) bool {
+			return !o.Order.Deadline.IsZero() && !o.Order.Deadline.After(due)
 		})
-		uses := slices.Clone(all.Uses)
-		uses = slices.DeleteFunc(uses, func(u redemption.Use) bool { return !u.Due(due) })
-		pages(p, uses, []int{1, 7, 100}, func(after string, size int) ([]redemption.Use, string, error) {
-			page, err := p.s.ListUses(p.Context(), store.UseList{DueAt: due, After: after, PageSize: size})
-			return page.Items, page.Next, err
-		})
+		pages(p, orders, []int{1, 7, 100}, ordersOf(p.Context(), p.s, store.OrderList{DueAt: due}))
+		uses := only(all.Uses, func(u redemption.Use) bool { return u.Due(due) })
+		pages(p, uses, []int{1, 7, 100}, usesOf(p.Context(), p.s, store.UseList{DueAt: due}))
 	}
 }
 
@@ -249,15 +248,12 @@ func listsOutOfBounds(p *probe) {
 		{Search: "a\x00"},
 		{Search: "\xff"},
 	} {
-		_, err := p.s.ListCoupons(p.Context(), list)
-		p.fails(err, pricing.ErrInvalid, "ListCoupons(%+q)", list)
+		fails(p, store.Store.ListCoupons, list, pricing.ErrInvalid, "out of bounds")
 	}
 	for _, list := range []store.OrderList{{PageSize: -1}, {PageSize: store.MaxPageSize + 1}, {State: 99}, {After: "none"}} {
-		_, err := p.s.ListOrders(p.Context(), list)
-		p.fails(err, pricing.ErrInvalid, "ListOrders(%+v)", list)
+		fails(p, store.Store.ListOrders, list, pricing.ErrInvalid, "out of bounds")
 	}
 	for _, list := range []store.UseList{{PageSize: -1}, {PageSize: store.MaxPageSize + 1}, {State: 99}, {After: "none"}} {
-		_, err := p.s.ListUses(p.Context(), list)
-		p.fails(err, pricing.ErrInvalid, "ListUses(%+v)", list)
+		fails(p, store.Store.ListUses, list, pricing.ErrInvalid, "out of bounds")
 	}
 }

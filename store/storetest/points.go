@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -42,9 +44,7 @@ func heldIsReplayed(p *probe) {
 	held := p.reserve(first).Uses[0]
 	replay := func(r store.Reservation, when string) {
 		p.Helper()
-		got, err := p.s.Reserve(p.Context(), r)
-		p.ok(err, "Reserve of points %s", when)
-		same(p, got, store.Reserved{Uses: []redemption.Use{held}, Replayed: true}, "what is returned %s", when)
+		same(p, answer(p, store.Store.Reserve, r), store.Reserved{Uses: []redemption.Use{held}, Replayed: true}, "what is returned %s", when)
 	}
 	replay(p.exchange("ann", c), "while another is held")
 	replay(first, "with the same key")
@@ -65,13 +65,8 @@ func checkoutTakesPoints(p *probe) {
 	budget := redemption.SharedCounter("budget")
 	held := p.exchanged("ann", c)
 	lowered := p.edit(c, limits(1, 1), described("changed"))
-	tooMuch := taking(p.checkout("ann", lowered), held)
-	tooMuch.Uses[0].Claims = append(tooMuch.Uses[0].Claims, claim(budget, 9, 8))
-	p.unchanged("a checkout whose further claim does not fit", func() {
-		p.refused(tooMuch, store.ErrLimit, "that takes points and does not fit a budget")
-	})
-	r := taking(p.checkout("ann", lowered), held)
-	r.Uses[0].Claims = append(r.Uses[0].Claims, claim(budget, 8, 8))
+	p.refused(claiming(taking(p.checkout("ann", lowered), held), claim(budget, 9, 8)), store.ErrLimit, "that takes points and does not fit a budget")
+	r := claiming(taking(p.checkout("ann", lowered), held), claim(budget, 8, 8))
 	stored := p.reserve(r)
 	passed := p.use(held.ID)
 	same(p, passed.State, redemption.Released, "the state of the reservation that was taken")
@@ -108,8 +103,7 @@ func pointsThatCannotBeHad(p *probe) {
 }
 
 func pointsAreHandedOver(p *probe) {
-	c := p.coupon(forPoints, limits(1, 1))
-	plain := p.coupon()
+	c, plain := p.coupon(forPoints, limits(1, 1)), p.coupon()
 	held := p.exchanged("ann", c)
 	first := p.reserve(taking(p.checkout("ann", c), held))
 	second := p.reserve(taking(p.retry(first.Order, c, plain), held))
@@ -160,24 +154,11 @@ func everyEventOfAUse(p *probe) {
 				for _, before := range history {
 					u = p.ofUse(before, u.ID)
 				}
-				e := redemption.Event{Kind: kind, UseID: u.ID, At: at(seconds)}
-				want, wantErr := u.After(e)
-				got, err := p.s.Apply(p.Context(), settlement(e))
-				same(p, kinds(err), kinds(wantErr), "the error of %s after %v", kind, history)
-				same(p, p.use(u.ID), want, "the use after %v and %s", history, kind)
-				if err == nil {
-					same(p, got, store.Settled{Uses: []redemption.Use{want}, Changed: want.Version != u.Version}, "what %s returns after %v", kind, history)
+				p.useAfterwards(u, redemption.Event{Kind: kind, At: at(seconds)}, fmt.Sprintf("%s after %v", kind, history))
+				if p.use(u.ID).State == redemption.Reserved { // so that the customer may exchange again
+					p.ofUse(redemption.Cancelled, u.ID)
 				}
-				p.ended(u.ID)
 			}
 		}
-	}
-}
-
-// ended gives a points reservation up, so that the customer may exchange again.
-func (p *probe) ended(id string) {
-	p.Helper()
-	if p.use(id).State == redemption.Reserved {
-		p.ofUse(redemption.Cancelled, id)
 	}
 }

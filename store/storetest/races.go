@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
@@ -41,80 +42,73 @@ func race(name, says string, check func(*probe)) clause {
 	}}
 }
 
-// allReserve makes reservations at once. The goroutine i makes the request i.
-func (p *probe) allReserve(n int, request func(i int) store.Reservation) []error {
-	return p.together(n, func(ctx context.Context, s store.Store, i int) error {
-		_, err := s.Reserve(ctx, request(i))
-		return err
-	})
+// stored makes reservations at once, and returns how many are stored. The others fail with the error.
+func (p *probe) stored(others error, request func(i int) store.Reservation) int {
+	p.Helper()
+	_, errs := atOnce(p, p.can.Goroutines, store.Store.Reserve, request)
+	return p.succeeded(errs, others)
+}
+
+// changes counts the answers that changed the order.
+func changes(answers []store.Settled, o redemption.Order) int {
+	return len(slices.DeleteFunc(slices.Clone(answers), func(a store.Settled) bool { return !a.Changed || a.Order.ID != o.ID }))
 }
 
 func raceForCoupon(p *probe) {
 	c := p.coupon(limits(7, 0))
-	errs := p.allReserve(p.can.Goroutines, func(i int) store.Reservation { return p.checkout(fmt.Sprint("c", i), c) })
-	same(p, p.succeeded(errs, store.ErrLimit), 7, "how many got one of 7 uses")
+	stored := p.stored(store.ErrLimit, func(i int) store.Reservation { return p.checkout(fmt.Sprint("c", i), c) })
+	same(p, stored, 7, "how many got one of 7 uses")
 	p.uses(c, 7, 0)
 }
 
 func raceForCustomer(p *probe) {
 	c := p.coupon(limits(0, 2))
-	errs := p.allReserve(p.can.Goroutines, func(i int) store.Reservation { return p.checkout(fmt.Sprint("c", i%3), c) })
-	same(p, p.succeeded(errs, store.ErrLimit), 6, "how many uses 3 customers got, 2 each")
+	stored := p.stored(store.ErrLimit, func(i int) store.Reservation { return p.checkout(fmt.Sprint("c", i%3), c) })
+	same(p, stored, 6, "how many uses 3 customers got, 2 each")
 }
 
 func raceForTwo(p *probe) {
 	a, b := p.coupon(limits(9, 0)), p.coupon(limits(5, 0))
-	errs := p.allReserve(p.can.Goroutines, func(i int) store.Reservation {
-		coupons := [][]coupon.Coupon{{a, b}, {b, a}}[i%2]
-		return p.checkout(fmt.Sprint("c", i), coupons...)
+	stored := p.stored(store.ErrLimit, func(i int) store.Reservation {
+		return p.checkout(fmt.Sprint("c", i), [][]coupon.Coupon{{a, b}, {b, a}}[i%2]...)
 	})
-	same(p, p.succeeded(errs, store.ErrLimit), 5, "how many got both coupons")
+	same(p, stored, 5, "how many got both coupons")
 	p.uses(a, 5, 0)
 	p.uses(b, 5, 0)
 }
 
 func raceForBudget(p *probe) {
 	c, budget := p.coupon(), redemption.SharedCounter("budget", fmt.Sprint(p.next()))
-	errs := p.allReserve(p.can.Goroutines, func(i int) store.Reservation {
-		r := p.checkout(fmt.Sprint("c", i), c)
-		r.Uses[0].Claims = append(r.Uses[0].Claims, claim(budget, 333, 1000))
-		return r
+	stored := p.stored(store.ErrLimit, func(i int) store.Reservation {
+		return claiming(p.checkout(fmt.Sprint("c", i), c), claim(budget, 333, 1000))
 	})
-	same(p, p.succeeded(errs, store.ErrLimit), 3, "how many got 333 of a budget of 1000")
+	same(p, stored, 3, "how many got 333 of a budget of 1000")
 	p.count(budget, 999, 0)
 }
 
 func raceOfOneKey(p *probe) {
 	c := p.coupon(limits(9, 0))
 	key := p.checkout("ann", c).Order.Key
-	ids := make([]string, p.can.Goroutines)
-	errs := p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, i int) error {
+	p.reserveOne(c, func(int) store.Reservation {
 		r := p.checkout("ann", c)
 		r.Order.Key = key
-		reserved, err := s.Reserve(ctx, r)
-		ids[i] = reserved.Order.ID
-		return err
+		return r
 	})
-	p.succeeded(errs)
-	for _, id := range ids {
-		same(p, id, ids[0], "the order of one key")
-	}
-	p.uses(c, 1, 0)
 }
 
 func raceOfExchanges(p *probe) {
 	c := p.coupon(forPoints, limits(0, 0))
-	ids := make([]string, p.can.Goroutines)
-	errs := p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, i int) error {
-		reserved, err := s.Reserve(ctx, p.exchange("ann", c))
-		if err == nil {
-			ids[i] = reserved.Uses[0].ID
-		}
-		return err
-	})
+	p.reserveOne(c, func(int) store.Reservation { return p.exchange("ann", c) })
+}
+
+// reserveOne makes requests at once that all get the same reservation, of one use of the coupon.
+func (p *probe) reserveOne(c coupon.Coupon, request func(i int) store.Reservation) {
+	p.Helper()
+	answers, errs := atOnce(p, p.can.Goroutines, store.Store.Reserve, request)
 	p.succeeded(errs)
-	for _, id := range ids {
-		same(p, id, ids[0], "the reservation that is held")
+	for _, a := range answers {
+		a.Replayed = answers[0].Replayed
+		same(p, a, answers[0], "the reservation that a call at once got")
 	}
 	p.uses(c, 1, 0)
 }
@@ -122,16 +116,16 @@ func raceOfExchanges(p *probe) {
 func raceForPoints(p *probe) {
 	c := p.coupon(forPoints, limits(1, 1))
 	held := p.exchanged("ann", c)
-	errs := p.allReserve(p.can.Goroutines, func(int) store.Reservation { return taking(p.checkout("ann", c), held) })
-	same(p, p.succeeded(errs, store.ErrSuperseded), 1, "how many checkouts took one reservation")
+	stored := p.stored(store.ErrSuperseded, func(int) store.Reservation { return taking(p.checkout("ann", c), held) })
+	same(p, stored, 1, "how many checkouts took one reservation")
 	p.uses(c, 1, 0)
 }
 
 func raceOfHandOvers(p *probe) {
 	c := p.coupon(limits(1, 1))
 	old := p.reserve(p.checkout("ann", c)).Order
-	errs := p.allReserve(p.can.Goroutines, func(int) store.Reservation { return p.retry(old, c) })
-	same(p, p.succeeded(errs, store.ErrSuperseded), 1, "how many orders replaced one")
+	stored := p.stored(store.ErrSuperseded, func(int) store.Reservation { return p.retry(old, c) })
+	same(p, stored, 1, "how many orders replaced one")
 	p.uses(c, 1, 0)
 }
 
@@ -170,39 +164,20 @@ func paymentsAtOnce(p *probe) {
 	o := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.SessionAttached).Order
 	late := p.reserve(p.checkout("bob", p.coupon(limits(1, 0)))).Order
 	p.happen(late, redemption.Cancelled)
-	var changed [2][]bool
-	for i := range changed {
-		changed[i] = make([]bool, p.can.Goroutines)
-	}
-	errs := p.together(2*p.can.Goroutines, func(ctx context.Context, s store.Store, i int) error {
-		settled, err := s.Apply(ctx, settlement(event(redemption.Paid, []redemption.Order{o, late}[i%2])))
-		changed[i%2][i/2] = settled.Changed
-		return err
+	answers, errs := atOnce(p, 2*p.can.Goroutines, store.Store.Apply, func(i int) store.Settlement {
+		return settlement(event(redemption.Paid, []redemption.Order{o, late}[i%2]))
 	})
 	p.succeeded(errs)
-	for _, answers := range changed {
-		count := 0
-		for _, is := range answers {
-			if is {
-				count++
-			}
-		}
-		same(p, count, 1, "how many reports of one payment changed something")
-	}
+	same(p, []int{changes(answers, o), changes(answers, late)}, []int{1, 1}, "how many reports of each payment changed something")
 	p.uses(c, 0, 1)
 }
 
 func unknownAtOnce(p *probe) {
 	c, session := p.coupon(limits(1, 0)), fmt.Sprint("cs_lost_", p.next())
-	ids := make([]string, p.can.Goroutines)
-	errs := p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, i int) error {
-		settled, err := s.Apply(ctx, p.unknown("ann", session, c))
-		ids[i] = settled.Order.ID
-		return err
-	})
+	answers, errs := atOnce(p, p.can.Goroutines, store.Store.Apply, func(int) store.Settlement { return p.unknown("ann", session, c) })
 	p.succeeded(errs)
-	for _, id := range ids {
-		same(p, id, ids[0], "the order of one unknown payment")
+	for _, a := range answers {
+		same(p, a.Order.ID, answers[0].Order.ID, "the order of one unknown payment")
 	}
 	p.uses(c, 0, 1)
 }
@@ -213,11 +188,10 @@ func sessionsAtOnce(p *probe) {
 	for i := range orders {
 		orders[i] = p.reserve(p.checkout("ann", c)).Order
 	}
-	errs := p.together(len(orders), func(ctx context.Context, s store.Store, i int) error {
+	_, errs := atOnce(p, len(orders), store.Store.Apply, func(i int) store.Settlement {
 		e := event(redemption.SessionAttached, orders[i])
 		e.SessionID = session
-		_, err := s.Apply(ctx, settlement(e))
-		return err
+		return settlement(e)
 	})
 	same(p, p.succeeded(errs, store.ErrSuperseded), 1, "how many orders got one session")
 }
@@ -226,10 +200,7 @@ func eventsAtOnce(p *probe) {
 	c := p.coupon(limits(2, 0))
 	o := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.SessionAttached).Order
 	all := []redemption.EventKind{redemption.Paid, redemption.SessionExpired, redemption.PaymentFailed, redemption.Cancelled, redemption.PaymentPending}
-	errs := p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, i int) error {
-		_, err := s.Apply(ctx, settlement(event(all[i%len(all)], o)))
-		return err
-	})
+	_, errs := atOnce(p, p.can.Goroutines, store.Store.Apply, func(i int) store.Settlement { return settlement(event(all[i%len(all)], o)) })
 	p.succeeded(errs, redemption.ErrIllegal)
 	same(p, p.order(o.ID).Order.State, redemption.OrderPaid, "the state after all events at once")
 	p.uses(c, 0, 1)
@@ -239,62 +210,54 @@ func eventsAtOnce(p *probe) {
 // of the counter misses none of them.
 func editsAgainstReservations(p *probe) {
 	c := p.coupon()
-	limited := make(chan coupon.Coupon, 1)
-	errs := p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, i int) error {
-		if i == p.can.Goroutines/2 {
-			changed := c
-			changed.Limits.MaxUses = 3
-			saved, err := s.SaveCoupon(ctx, changeOf(store.EditCoupon, changed))
-			limited <- saved
-			return err
-		}
-		_, err := s.Reserve(ctx, p.checkout(fmt.Sprint("c", i), c))
-		return err
-	})
-	before := p.succeeded(errs, store.ErrStaleRevision) - 1 // the edit
-	p.uses(c, int64(before), 0)
-	edited := <-limited
+	limited := c
+	limited.Limits.MaxUses = 3
+	before := p.amongReservations(changeOf(store.EditCoupon, limited), store.ErrStaleRevision)
+	edited := p.lookedUp(c.ID)
 	p.refused(p.checkout("late", c), store.ErrStaleRevision, "at the revision before the limit was set")
-	errs = p.allReserve(p.can.Goroutines, func(i int) store.Reservation { return p.checkout(fmt.Sprint("d", i), edited) })
-	same(p, p.succeeded(errs, store.ErrLimit), max(0, 3-before), "how many got a use after a limit of 3 was set beside %d uses", before)
+	stored := p.stored(store.ErrLimit, func(i int) store.Reservation { return p.checkout(fmt.Sprint("d", i), edited) })
+	same(p, stored, max(0, 3-before), "how many got a use after a limit of 3 was set beside %d uses", before)
 	p.uses(c, int64(max(3, before)), 0)
 }
 
 func deletesAgainstReservations(p *probe) {
 	c := p.coupon(limits(0, 0))
-	errs := p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, i int) error {
+	p.amongReservations(changeOf(store.DeleteCoupon, c), coupon.ErrNotFound)
+	p.refused(p.checkout("ann", c), coupon.ErrNotFound, "of a deleted coupon")
+}
+
+// amongReservations changes a coupon while it is reserved, and returns how many reservations
+// were stored. The others fail with the error.
+func (p *probe) amongReservations(change store.CouponChange, others error) int {
+	p.Helper()
+	c := change.Coupon
+	c.Limits = coupon.Limits{}
+	stored := p.succeeded(p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, i int) (err error) {
 		if i == p.can.Goroutines/2 {
-			_, err := s.SaveCoupon(ctx, changeOf(store.DeleteCoupon, c))
+			_, err = s.SaveCoupon(ctx, change)
 			return err
 		}
-		_, err := s.Reserve(ctx, p.checkout(fmt.Sprint("c", i), c))
+		_, err = s.Reserve(ctx, p.checkout(fmt.Sprint("c", i), c))
 		return err
-	})
-	stored := p.succeeded(errs, coupon.ErrNotFound) - 1
+	}), others) - 1 // the change
 	p.uses(c, int64(stored), 0)
-	p.refused(p.checkout("ann", c), coupon.ErrNotFound, "of a deleted coupon")
+	return stored
 }
 
 func editsAtOnce(p *probe) {
 	c := p.coupon()
-	errs := p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, i int) error {
+	_, errs := atOnce(p, p.can.Goroutines, store.Store.SaveCoupon, func(i int) store.CouponChange {
 		changed := c
 		changed.Name = fmt.Sprint("name ", i)
-		_, err := s.SaveCoupon(ctx, changeOf(store.EditCoupon, changed))
-		return err
+		return changeOf(store.EditCoupon, changed)
 	})
 	same(p, p.succeeded(errs, store.ErrStaleRevision), 1, "how many edits of one revision were made")
 }
 
 func codesAtOnce(p *probe) {
 	code := p.draft().Code
-	drafts := make([]coupon.Coupon, p.can.Goroutines)
-	for i := range drafts {
-		drafts[i] = p.draft(coded(code))
-	}
-	errs := p.together(len(drafts), func(ctx context.Context, s store.Store, i int) error {
-		_, err := s.SaveCoupon(ctx, changeOf(store.CreateCoupon, drafts[i]))
-		return err
+	_, errs := atOnce(p, p.can.Goroutines, store.Store.SaveCoupon, func(int) store.CouponChange {
+		return changeOf(store.CreateCoupon, p.draft(coded(code)))
 	})
 	same(p, p.succeeded(errs, coupon.ErrCodeTaken), 1, "how many coupons got one code")
 }

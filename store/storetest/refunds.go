@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -34,8 +33,7 @@ func (p *probe) sold(customer string, c coupon.Coupon, units int64, restore coup
 	p.own(err)
 	r.Order.Quote = quote
 	r.Uses[0].Restore, r.Uses[0].Discount = restore, quote.Discount
-	r.Uses[0].Claims = append(r.Uses[0].Claims, claim(redemption.Budget(c.ID, "EUR"), quote.Discount, 0))
-	return p.happen(p.reserve(r).Order, redemption.SessionAttached, redemption.Paid).Order
+	return p.happen(p.reserve(claiming(r, claim(redemption.Budget(c.ID, "EUR"), quote.Discount, 0))).Order, redemption.SessionAttached, redemption.Paid).Order
 }
 
 // refund is an event that refunds units, or everything if units is 0.
@@ -110,17 +108,13 @@ func refundsRefused(p *probe) {
 	open := p.reserve(p.checkout("ann", c)).Order
 	cancelled := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.Cancelled).Order
 	o := p.sold("ann", c, 1, coupon.RestoreFull)
-	p.unchanged("refunds that are refused", func() {
-		p.applyFails(refund(redemption.Order{ID: "ord_none"}, "one", 1), store.ErrNotFound, "of an unknown order")
-		p.applyFails(refund(open, "one", 1), redemption.ErrIllegal, "of an open order")
-		p.applyFails(refund(cancelled, "one", 1), redemption.ErrIllegal, "of a cancelled order")
-		p.applyFails(refund(o, "one", 2), pricing.ErrInvalid, "of more than was bought")
-		p.applyFails(refund(o, "", 1), pricing.ErrInvalid, "without a key")
-	})
+	p.applyFails(refund(redemption.Order{ID: "ord_none"}, "one", 1), store.ErrNotFound, "of an unknown order")
+	p.applyFails(refund(open, "one", 1), redemption.ErrIllegal, "of an open order")
+	p.applyFails(refund(cancelled, "one", 1), redemption.ErrIllegal, "of a cancelled order")
+	p.applyFails(refund(o, "one", 2), pricing.ErrInvalid, "of more than was bought")
+	p.applyFails(refund(o, "", 1), pricing.ErrInvalid, "without a key")
 	p.apply(refund(o, "one", 0))
-	p.unchanged("a refund of nothing", func() {
-		p.applyFails(refund(o, "two", 0), pricing.ErrInvalid, "of what was refunded")
-	})
+	p.applyFails(refund(o, "two", 0), pricing.ErrInvalid, "of what was refunded")
 }
 
 func repayments(p *probe) {
@@ -163,9 +157,7 @@ func repayments(p *probe) {
 func refundedUseIsFree(p *probe) {
 	c := p.coupon(limits(1, 1))
 	day := redemption.CustomerPeriodUses(c.ID, "ann", "DAY", "2026-11-20")
-	r := p.checkout("ann", c)
-	r.Uses[0].Claims = append(r.Uses[0].Claims, claim(day, 1, 1))
-	o := p.happen(p.reserve(r).Order, redemption.SessionAttached, redemption.Paid).Order
+	o := p.happen(p.reserve(claiming(p.checkout("ann", c), claim(day, 1, 1))).Order, redemption.SessionAttached, redemption.Paid).Order
 	p.refused(p.checkout("bob", c), store.ErrLimit, "of a use that another customer has")
 	p.apply(refund(o, "one", 0))
 	p.count(day, 0, 0)
@@ -180,10 +172,8 @@ func raceOfRefunds(p *probe) {
 	n := min(p.can.Goroutines, redemption.MaxRefunds)
 	c := p.coupon()
 	o := p.sold("ann", c, int64(n), coupon.RestoreAlways)
-	p.succeeded(p.together(n, func(ctx context.Context, s store.Store, i int) error {
-		_, err := s.Apply(ctx, settlement(refund(o, fmt.Sprint(i), 1)))
-		return err
-	}))
+	_, errs := atOnce(p, n, store.Store.Apply, func(i int) store.Settlement { return settlement(refund(o, fmt.Sprint(i), 1)) })
+	p.succeeded(errs)
 	got := p.order(o.ID).Order
 	same(p, []any{got.State, len(got.Refunds), got.Refunded().Amount}, []any{redemption.OrderRefunded, n, o.Quote.Total}, "the refunds at once")
 	p.uses(c, 0, 0)
@@ -193,19 +183,8 @@ func raceOfRefunds(p *probe) {
 func raceOfOneRefund(p *probe) {
 	c := p.coupon()
 	o := p.sold("ann", c, 2, coupon.RestoreAlways)
-	changed := make(chan bool, p.can.Goroutines)
-	p.succeeded(p.together(p.can.Goroutines, func(ctx context.Context, s store.Store, _ int) error {
-		settled, err := s.Apply(ctx, settlement(refund(o, "one", 1)))
-		changed <- settled.Changed
-		return err
-	}))
-	close(changed)
-	count := 0
-	for once := range changed {
-		if once {
-			count++
-		}
-	}
-	same(p, []int{count, len(p.order(o.ID).Order.Refunds)}, []int{1, 1}, "how often a refund was recorded")
+	answers, errs := atOnce(p, p.can.Goroutines, store.Store.Apply, func(int) store.Settlement { return settlement(refund(o, "one", 1)) })
+	p.succeeded(errs)
+	same(p, []int{changes(answers, o), len(p.order(o.ID).Order.Refunds)}, []int{1, 1}, "how often a refund was recorded")
 	p.count(redemption.Budget(c.ID, "EUR"), 0, 100)
 }

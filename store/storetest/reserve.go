@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -35,33 +36,22 @@ func orderComesBack(p *probe) {
 	for what, key := range map[string]store.OrderKey{
 		"by ID": {ID: r.Order.ID}, "by key": {CustomerID: "ann", Key: r.Order.Key},
 	} {
-		found, err := p.s.Order(p.Context(), key)
-		p.ok(err, "Order %s", what)
-		same(p, found, stored, "the order %s", what)
+		same(p, answer(p, store.Store.Order, key), stored, "the order %s", what)
 	}
 	attached := p.happen(r.Order, redemption.SessionAttached)
-	found, err := p.s.Order(p.Context(), store.OrderKey{SessionID: attached.Order.SessionID})
-	p.ok(err, "Order by session")
-	same(p, found, attached, "the order by session")
+	same(p, answer(p, store.Store.Order, store.OrderKey{SessionID: attached.Order.SessionID}), attached, "the order by session")
 	for _, key := range []store.OrderKey{{}, {ID: "ord_none"}, {SessionID: "cs_none"}, {CustomerID: "bob", Key: r.Order.Key}, {CustomerID: "ann", Key: "none"}, {CustomerID: "ann"}} {
-		_, err := p.s.Order(p.Context(), key)
-		p.fails(err, store.ErrNotFound, "Order(%+v)", key)
+		fails(p, store.Store.Order, key, store.ErrNotFound, "of an unknown order")
 	}
 }
 
 func orderWithoutCoupons(p *probe) {
 	r := p.reserve(p.checkout("ann"))
 	p.count(redemption.CustomerOrders("ann"), 1, 0)
-	first := p.checkout("bob")
-	first.Order.Claims[0].Limit = 1
-	p.reserve(first)
-	p.happen(first.Order, redemption.SessionAttached, redemption.Paid)
-	second := p.checkout("bob")
-	second.Order.Claims[0].Limit = 1
-	p.refused(second, store.ErrLimit, "of a second order whose customer may have one")
+	p.reserve(first(p.checkout("bob")))
+	p.refused(first(p.checkout("bob")), store.ErrLimit, "of a second order whose customer may have one")
 	p.happen(r.Order, redemption.Cancelled)
 	p.count(redemption.CustomerOrders("ann"), 0, 0)
-	p.count(redemption.CustomerOrders("bob"), 0, 1)
 }
 
 // allOrNothing makes one claim of a large order the one that does not fit, each in turn.
@@ -78,96 +68,94 @@ func allOrNothing(p *probe) {
 		}
 		return r
 	}
-	p.unchanged("refused reservations", func() {
-		for i := range 4 {
-			r, extra := request(), claim(full, 1, 5)
-			if i < 3 {
-				r.Uses[i].Claims = append(r.Uses[i].Claims, extra)
-			} else {
-				r.Order.Claims = append(r.Order.Claims, extra)
-			}
-			_, err := p.s.Reserve(p.Context(), r)
-			p.fails(err, store.ErrLimit, "Reserve with the claim %d that does not fit", i)
-			var limit *store.LimitError
-			if !errors.As(err, &limit) {
-				p.stop("the error is no *LimitError: %v", err)
-			}
-			same(p, limit.Exceeded, []redemption.Claim{extra}, "the claims that did not fit")
-		}
-		r := request()
-		r.Order.Claims = append(r.Order.Claims, claim(full, 1, 5))
-		r.Uses[0].Claims = append(r.Uses[0].Claims, claim(full, 2, 6))
-		r.Uses[2].Claims = append(r.Uses[2].Claims, claim(full, 1, 0))
-		_, err := p.s.Reserve(p.Context(), r)
+	exceeds := func(r store.Reservation, want ...redemption.Claim) {
+		p.Helper()
+		err := failure(p, store.Store.Reserve, r, store.ErrLimit, "of claims that do not fit")
 		var limit *store.LimitError
 		if !errors.As(err, &limit) {
-			p.stop("three claims on a full counter returned %v", err)
+			p.stop("the error is no *LimitError: %v", err)
 		}
-		same(p, limit.Exceeded, []redemption.Claim{claim(full, 1, 5), claim(full, 2, 6)}, "the claims that did not fit: the order's, then those of uses")
-	})
+		same(p, limit.Exceeded, want, "the claims that did not fit: the order's, then those of uses")
+	}
+	extra := claim(full, 1, 5)
+	ofOrder := request()
+	ofOrder.Order.Claims = append(ofOrder.Order.Claims, extra)
+	exceeds(ofOrder, extra)
+	for i := range coupons {
+		r := request()
+		r.Uses[i].Claims = append(r.Uses[i].Claims, extra)
+		exceeds(r, extra)
+	}
+	ofOrder = claiming(ofOrder, claim(full, 2, 6))
+	ofOrder.Uses[2].Claims = append(ofOrder.Uses[2].Claims, claim(full, 1, 0))
+	exceeds(ofOrder, extra, claim(full, 2, 6))
 	p.reserve(request())
 	p.count(redemption.SharedCounter("campaign"), 3, 0)
 	p.count(redemption.SharedCounter("counted"), 3, 0)
 }
 
 func couponsAsPriced(p *probe) {
-	good, changed := p.coupon(), p.coupon()
-	newer := p.edit(changed, described("new terms"))
-	deleted := p.coupon()
-	p.save(store.DeleteCoupon, deleted)
-	type refusal struct {
-		c    coupon.Coupon
-		want error
-	}
-	refusals := map[string]refusal{
-		"stale":   {changed, store.ErrStaleRevision},
-		"unknown": {p.draft(), coupon.ErrNotFound},
-		"deleted": {deleted, coupon.ErrNotFound},
-	}
-	for _, state := range []coupon.State{coupon.Pending, coupon.Inactive, coupon.Deleting} {
-		refusals[state.String()] = refusal{p.coupon(inState(state)), coupon.ErrInactive}
-	}
-	p.unchanged("refused reservations", func() {
-		for what, refusal := range refusals {
-			r := p.checkout("ann", good, refusal.c)
-			p.refused(r, refusal.want, "of a coupon that is "+what)
-			var rejection *coupon.Rejection
-			if _, err := p.s.Reserve(p.Context(), r); errors.As(err, &rejection) && rejection.CouponID != refusal.c.ID {
-				p.stop("the rejection names %q instead of %q", rejection.CouponID, refusal.c.ID)
-			}
+	good := p.coupon()
+	bad := p.unusable()
+	changed := bad["stale"].c
+	for what, refusal := range bad {
+		err := failure(p, store.Store.Reserve, p.checkout("ann", good, refusal.c), refusal.want, "of a coupon that is %s", what)
+		var rejection *coupon.Rejection
+		if errors.As(err, &rejection) && rejection.CouponID != refusal.c.ID {
+			p.stop("the rejection names %q instead of %q", rejection.CouponID, refusal.c.ID)
 		}
-		p.refused(p.exchange("ann", changed), store.ErrStaleRevision, "of points for a stale coupon")
-		limited := p.checkout("ann", good)
-		limited.Uses[0].Claims[1].Limit = 10
-		limited.Coupons[0].Revision = 0
-		p.refused(limited, store.ErrStaleRevision, "with a limit that the stored terms do not have")
-	})
+	}
+	p.refused(p.exchange("ann", changed), store.ErrStaleRevision, "of points for a stale coupon")
+	limited := p.checkout("ann", good)
+	limited.Uses[0].Claims[1].Limit = 10
+	limited.Coupons[0].Revision = 0
+	p.refused(limited, store.ErrStaleRevision, "with a limit that the stored terms do not have")
 	anyRevision := p.checkout("ann", changed)
 	anyRevision.Coupons[0].Revision = 0
 	p.reserve(anyRevision)
-	p.reserve(p.checkout("bob", good, newer))
+	p.reserve(p.checkout("bob", good, p.lookedUp(changed.ID)))
+}
+
+// refusal is a coupon that cannot be used, and the error that tells why.
+type refusal struct {
+	c    coupon.Coupon
+	want error
+}
+
+// unusable returns coupons by what is wrong with them.
+func (p *probe) unusable() map[string]refusal {
+	p.Helper()
+	full, stale, deleted := p.coupon(limits(1, 0)), p.coupon(), p.coupon()
+	p.reserve(p.checkout("somebody", full))
+	p.edit(stale, described("new terms"))
+	p.save(store.DeleteCoupon, deleted)
+	all := map[string]refusal{
+		"full": {full, store.ErrLimit}, "stale": {stale, store.ErrStaleRevision}, "unknown": {p.draft(), coupon.ErrNotFound}, "deleted": {deleted, coupon.ErrNotFound},
+	}
+	for _, state := range []coupon.State{coupon.Pending, coupon.Inactive, coupon.Deleting} {
+		all[state.String()] = refusal{p.coupon(inState(state)), coupon.ErrInactive}
+	}
+	return all
 }
 
 func takenIDs(p *probe) {
 	c, points := p.coupon(), p.coupon(forPoints)
 	first := p.reserve(p.checkout("ann", c))
 	held := p.exchanged("ann", points)
-	p.unchanged("reservations whose ID is taken", func() {
-		sameOrder := p.checkout("bob", c)
-		sameOrder.Order.ID, sameOrder.Uses[0].OrderID = first.Order.ID, first.Order.ID
-		p.refused(sameOrder, store.ErrConflict, "with an order ID that is taken")
-		for _, id := range []string{first.Uses[0].ID, held.ID} {
-			sameUse := p.checkout("bob", c)
-			sameUse.Uses[0].ID = id
-			p.refused(sameUse, store.ErrConflict, "with a use ID that is taken")
-			again := p.exchange("bob", points)
-			again.Uses[0].ID, again.Uses[0].ExchangeID = id, id
-			p.refused(again, store.ErrConflict, "of points with a use ID that is taken")
-		}
-		twice := p.checkout("bob", c, points)
-		twice.Uses[1].ID = twice.Uses[0].ID
-		p.refused(twice, pricing.ErrInvalid, "of two uses with one ID")
-	})
+	sameOrder := p.checkout("bob", c)
+	sameOrder.Order.ID, sameOrder.Uses[0].OrderID = first.Order.ID, first.Order.ID
+	p.refused(sameOrder, store.ErrConflict, "with an order ID that is taken")
+	for _, id := range []string{first.Uses[0].ID, held.ID} {
+		sameUse := p.checkout("bob", c)
+		sameUse.Uses[0].ID = id
+		p.refused(sameUse, store.ErrConflict, "with a use ID that is taken")
+		again := p.exchange("bob", points)
+		again.Uses[0].ID, again.Uses[0].ExchangeID = id, id
+		p.refused(again, store.ErrConflict, "of points with a use ID that is taken")
+	}
+	twice := p.checkout("bob", c, points)
+	twice.Uses[1].ID = twice.Uses[0].ID
+	p.refused(twice, pricing.ErrInvalid, "of two uses with one ID")
 }
 
 func limitClauses() []clause {
@@ -203,11 +191,10 @@ func limitClauses() []clause {
 // limitHolds fills a counter, gives back, and fills it again.
 func (p *probe) limitHolds(limit, amount int64, key func(customer string) string) {
 	c := p.coupon()
-	request := func() store.Reservation {
-		r := p.checkout("ann", c)
-		r.Uses[0].Claims = append(r.Uses[0].Claims, claim(key("ann"), amount, limit))
-		return r
+	of := func(customer string) store.Reservation {
+		return claiming(p.checkout(customer, c), claim(key(customer), amount, limit))
 	}
+	request := func() store.Reservation { return of("ann") }
 	fits := limit / amount
 	var orders []redemption.Order
 	for range fits {
@@ -224,23 +211,18 @@ func (p *probe) limitHolds(limit, amount int64, key func(customer string) string
 		p.reserve(request())
 		p.refused(request(), store.ErrLimit, "beyond the limit, after one was given back")
 	}
-	other := request()
-	other.Order.CustomerID, other.Order.Claims = "bob", []redemption.Claim{claim(redemption.CustomerOrders("bob"), 1, 0)}
-	other.Uses[0].CustomerID = "bob"
-	other.Uses[0].Claims[2].Counter = key("bob")
 	if key("ann") != key("bob") {
-		p.reserve(other)
+		p.reserve(of("bob"))
 		return
 	}
-	p.refused(other, store.ErrLimit, "beyond the limit, by another customer")
+	p.refused(of("bob"), store.ErrLimit, "beyond the limit, by another customer")
 }
 
 func addedUp(p *probe) {
 	a, b := p.coupon(), p.coupon()
 	budget := redemption.SharedCounter("budget")
 	request := func(first, second, order int64) store.Reservation {
-		r := p.checkout("ann", a, b)
-		r.Uses[0].Claims = append(r.Uses[0].Claims, claim(budget, first, 100))
+		r := claiming(p.checkout("ann", a, b), claim(budget, first, 100))
 		r.Uses[1].Claims = append(r.Uses[1].Claims, claim(budget, second, 100))
 		r.Order.Claims = append(r.Order.Claims, claim(budget, order, 100))
 		return r
@@ -250,12 +232,12 @@ func addedUp(p *probe) {
 	p.count(budget, 100, 0)
 	p.happen(r.Order, redemption.Paid)
 	p.count(budget, 0, 100)
-	twice := p.checkout("ann", a)
-	twice.Uses[0].Claims = append(twice.Uses[0].Claims, claim(redemption.SharedCounter("x"), 2, 3), claim(redemption.SharedCounter("x"), 2, 3))
+	x := redemption.SharedCounter("x")
+	twice := claiming(p.checkout("ann", a), claim(x, 2, 3), claim(x, 2, 3))
 	p.refused(twice, store.ErrLimit, "of two claims of one use whose sum is beyond the limit")
 	twice.Uses[0].Claims[3].Amount = 1
 	p.reserve(twice)
-	p.count(redemption.SharedCounter("x"), 3, 0)
+	p.count(x, 3, 0)
 }
 
 func inclusive(p *probe) {
@@ -301,17 +283,9 @@ func countersByBytes(p *probe) {
 		r.Order.Claims = []redemption.Claim{claim(key, 1, 1)}
 		p.reserve(r)
 	}
-	counts, err := p.s.Counts(p.Context(), append(keys, "nobody's", keys[0]))
-	p.ok(err, "Counts")
-	for i, count := range counts {
-		if want := (redemption.Count{Reserved: 1}); i != len(keys) && count != want || i == len(keys) && count != (redemption.Count{}) {
-			p.stop("the counter %d holds %+v", i, count)
-		}
-	}
-	same(p, len(counts), len(keys)+2, "the number of counts")
-	none, err := p.s.Counts(p.Context(), nil)
-	p.ok(err, "Counts of nothing")
-	same(p, len(none), 0, "the number of counts of nothing")
+	one := redemption.Count{Reserved: 1}
+	same(p, answer(p, store.Store.Counts, append(keys, "nobody's", keys[0])), append(slices.Repeat([]redemption.Count{one}, len(keys)), redemption.Count{}, one), "the counts")
+	same(p, answer(p, store.Store.Counts, nil), nil, "the counts of nothing")
 }
 
 func replayClauses() []clause {
@@ -324,15 +298,8 @@ func replayClauses() []clause {
 }
 
 func repeatedKey(p *probe) {
-	c := p.coupon(limits(9, 9))
-	for _, kinds := range [][]redemption.EventKind{
-		{},
-		{redemption.SessionAttached},
-		{redemption.Cancelled},
-		{redemption.Paid},
-		{redemption.SessionAttached, redemption.PaymentPending},
-		{redemption.SessionAttached, redemption.SessionExpired},
-	} {
+	c := p.coupon()
+	for _, kinds := range histories {
 		r := p.checkout("ann", c)
 		p.reserve(r)
 		p.happen(r.Order, kinds...)
@@ -351,17 +318,22 @@ func (p *probe) replays(r store.Reservation, when string) {
 	p.Helper()
 	p.unchanged("a replay "+when, func() {
 		want := p.order(r.Order.ID)
-		again := r.Normalize()
-		again.Order.ID = fmt.Sprintf("ord_%04d", p.next())
-		for i := range again.Uses {
-			again.Uses[i].ID, again.Uses[i].OrderID = fmt.Sprintf("use_%04d", p.next()), again.Order.ID
-		}
-		for _, request := range []store.Reservation{again, r} {
-			got, err := p.s.Reserve(p.Context(), request)
-			p.ok(err, "Reserve of a repeated key %s", when)
-			same(p, got, store.Reserved{Order: want.Order, Uses: want.Uses, Replayed: true}, "the replay %s", when)
+		for _, request := range []store.Reservation{p.renamed(r), r} {
+			same(p, answer(p, store.Store.Reserve, request), store.Reserved{Order: want.Order, Uses: want.Uses, Replayed: true}, "the replay %s", when)
 		}
 	})
+}
+
+// renamed returns the request with new IDs.
+func (p *probe) renamed(r store.Reservation) store.Reservation {
+	r = r.Normalize()
+	if !r.Order.IsZero() {
+		r.Order.ID = fmt.Sprintf("ord_%06d", p.next())
+	}
+	for i := range r.Uses {
+		r.Uses[i].ID, r.Uses[i].OrderID = fmt.Sprintf("use_%06d", p.next()), r.Order.ID
+	}
+	return r
 }
 
 func keyOfAnotherRequest(p *probe) {
@@ -372,10 +344,8 @@ func keyOfAnotherRequest(p *probe) {
 		p.happen(r.Order, kinds...)
 		changed := p.checkout("ann", c)
 		changed.Order.Key, changed.Order.Fingerprint = r.Order.Key, "another cart"
-		p.unchanged("a reused key", func() {
-			p.refused(changed, store.ErrKeyReused, "with a key of another fingerprint, after %v", kinds)
-			p.refused(changed, store.ErrConflict, "with a key of another fingerprint, after %v", kinds)
-		})
+		p.refused(changed, store.ErrKeyReused, "with a key of another fingerprint, after %v", kinds)
+		p.refused(changed, store.ErrConflict, "with a key of another fingerprint, after %v", kinds)
 	}
 	first := p.exchange("ann", points)
 	p.reserve(first)

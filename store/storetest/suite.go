@@ -84,11 +84,12 @@ func clauses(can Capabilities) []clause {
 // probe checks one clause on one store.
 type probe struct {
 	*testing.T
-	s      store.Store
-	can    Capabilities
-	says   string
-	closed bool // the clause has closed the store
-	made   atomic.Int64
+	s       store.Store
+	can     Capabilities
+	says    string
+	closed  bool // the clause has closed the store
+	watched bool // calls are made that must leave no trace
+	made    atomic.Int64
 }
 
 // next returns a number that was not used yet.
@@ -114,6 +115,41 @@ func (p *probe) fails(err, want error, call string, args ...any) {
 	}
 }
 
+// request is a method of the contract that takes one value.
+type request[R, A any] func(s store.Store, ctx context.Context, with R) (A, error)
+
+// answer makes a call that must succeed.
+func answer[R, A any](p *probe, call request[R, A], with R) A {
+	p.Helper()
+	got, err := call(p.s, p.Context(), with)
+	p.ok(err, "a call with %.300s", fmt.Sprintf("%#v", with))
+	return got
+}
+
+// fails makes a call that must fail with the error, and must leave no trace in the store.
+func fails[R, A any](p *probe, call request[R, A], with R, want error, what string, args ...any) {
+	p.Helper()
+	_ = failure(p, call, with, want, what, args...)
+}
+
+// failure is the error of a call that fails.
+func failure[R, A any](p *probe, call request[R, A], with R, want error, what string, args ...any) (err error) {
+	p.Helper()
+	p.unchanged("a call that fails", func() { _, err = call(p.s, p.Context(), with) })
+	p.fails(err, want, "a call %s with %.300s", fmt.Sprintf(what, args...), fmt.Sprintf("%#v", with))
+	return err
+}
+
+// atOnce makes n calls at once, and returns their answers and errors by number.
+func atOnce[R, A any](p *probe, n int, call request[R, A], with func(i int) R) ([]A, []error) {
+	p.Helper()
+	answers := make([]A, n)
+	return answers, p.together(n, func(ctx context.Context, s store.Store, i int) (err error) {
+		answers[i], err = call(s, ctx, with(i))
+		return err
+	})
+}
+
 // own stops when the suite itself makes a mistake.
 func (p *probe) own(err error) {
 	p.Helper()
@@ -130,12 +166,18 @@ func same[V any](p *probe, got, want V, what string, args ...any) {
 	}
 }
 
-// unchanged runs calls that must leave no trace in the store.
+// unchanged runs calls that must leave no trace in the store, unless it runs already.
 func (p *probe) unchanged(what string, calls func()) {
 	p.Helper()
+	if p.watched {
+		calls()
+		return
+	}
+	p.watched = true
 	before := p.everything()
 	calls()
 	same(p, p.everything(), before, "what is stored after %s", what)
+	p.watched = false
 }
 
 func (p *probe) everything() Everything {

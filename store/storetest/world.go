@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -67,8 +68,13 @@ func (p *probe) code(text string) coupon.Code {
 func (p *probe) draft(changes ...terms) coupon.Coupon {
 	p.Helper()
 	n := p.next()
+	return draft(n, append([]terms{coded(p.code(fmt.Sprintf("CODE-%d", n)))}, changes...)...)
+}
+
+// draft is the coupon number n, without a code.
+func draft(n int, changes ...terms) coupon.Coupon {
 	c := coupon.Coupon{
-		ID: fmt.Sprintf("cpn_%04d", n), Code: p.code(fmt.Sprintf("CODE-%d", n)), Name: fmt.Sprintf("coupon %d", n),
+		ID: fmt.Sprintf("cpn_%04d", n), Name: fmt.Sprintf("coupon %d", n),
 		Discount: tenPercent(), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
 		Distribution: coupon.General, State: coupon.Active, CreatedAt: at(n), UpdatedAt: at(n), Revision: 1,
 	}
@@ -91,9 +97,7 @@ func (p *probe) coupon(changes ...terms) coupon.Coupon {
 
 func (p *probe) save(kind store.ChangeKind, c coupon.Coupon) coupon.Coupon {
 	p.Helper()
-	saved, err := p.s.SaveCoupon(p.Context(), changeOf(kind, c))
-	p.ok(err, "SaveCoupon")
-	return saved
+	return answer(p, store.Store.SaveCoupon, changeOf(kind, c))
 }
 
 // edit changes the stored coupon.
@@ -107,8 +111,7 @@ func (p *probe) edit(c coupon.Coupon, changes ...terms) coupon.Coupon {
 
 func (p *probe) saveFails(kind store.ChangeKind, c coupon.Coupon, want error, what string) {
 	p.Helper()
-	_, err := p.s.SaveCoupon(p.Context(), changeOf(kind, c))
-	p.fails(err, want, "SaveCoupon %s", what)
+	fails(p, store.Store.SaveCoupon, changeOf(kind, c), want, "%s", what)
 }
 
 // someQuote returns a quote; an exact amount, larger than a float64 holds, is among its
@@ -140,9 +143,13 @@ func claimsOf(c coupon.Coupon, customer string) []redemption.Claim {
 // checkout returns a request for an order with one use of each coupon. Every call has new
 // IDs and a new key.
 func (p *probe) checkout(customer string, coupons ...coupon.Coupon) store.Reservation {
-	n := p.next()
+	return checkout(p.next(), customer, coupons...)
+}
+
+// checkout is the request number n.
+func checkout(n int, customer string, coupons ...coupon.Coupon) store.Reservation {
 	r := store.Reservation{By: "customer " + customer, Order: redemption.Order{
-		ID: fmt.Sprintf("ord_%04d", n), Key: fmt.Sprintf("key-%d", n), Fingerprint: "the same cart", CustomerID: customer,
+		ID: fmt.Sprintf("ord_%06d", n), Key: fmt.Sprintf("key-%d", n), Fingerprint: "the same cart", CustomerID: customer,
 		State: redemption.OrderOpen, Quote: someQuote(), Metadata: map[string]string{"channel": "web", "empty": ""},
 		Claims:   []redemption.Claim{claim(redemption.CustomerOrders(customer), 1, 0)},
 		Deadline: at(1000), CreatedAt: at(n),
@@ -151,11 +158,17 @@ func (p *probe) checkout(customer string, coupons ...coupon.Coupon) store.Reserv
 		r.Order.Coupons = append(r.Order.Coupons, c.Snapshot())
 		r.Coupons = append(r.Coupons, store.CouponAt{ID: c.ID, Revision: c.Revision})
 		r.Uses = append(r.Uses, redemption.Use{
-			ID: fmt.Sprintf("use_%04d_%d", n, i), CouponID: c.ID, CustomerID: customer, OrderID: r.Order.ID,
+			ID: fmt.Sprintf("use_%06d_%d", n, i), CouponID: c.ID, CustomerID: customer, OrderID: r.Order.ID,
 			State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: int64(100 + i),
 			Claims: claimsOf(c, customer), CreatedAt: at(n),
 		})
 	}
+	return r
+}
+
+// claiming adds claims to the first use of a request.
+func claiming(r store.Reservation, claims ...redemption.Claim) store.Reservation {
+	r.Uses[0].Claims = append(r.Uses[0].Claims, claims...)
 	return r
 }
 
@@ -169,7 +182,7 @@ func (p *probe) retry(old redemption.Order, coupons ...coupon.Coupon) store.Rese
 // exchange returns a request for a points reservation.
 func (p *probe) exchange(customer string, c coupon.Coupon) store.Reservation {
 	n := p.next()
-	id := fmt.Sprintf("use_%04d_p", n)
+	id := fmt.Sprintf("use_%06d_p", n)
 	return store.Reservation{By: "customer " + customer, Coupons: []store.CouponAt{{ID: c.ID, Revision: c.Revision}}, Uses: []redemption.Use{{
 		ID: id, Key: fmt.Sprintf("key-%d", n), ExchangeID: id, CouponID: c.ID, CustomerID: customer, State: redemption.Reserved,
 		Origin: redemption.FromPoints, Points: 250, PointsState: redemption.PointsPending,
@@ -190,8 +203,7 @@ func taking(r store.Reservation, held redemption.Use) store.Reservation {
 // reserve stores a reservation that must fit.
 func (p *probe) reserve(r store.Reservation) store.Reserved {
 	p.Helper()
-	reserved, err := p.s.Reserve(p.Context(), r)
-	p.ok(err, "Reserve")
+	reserved := answer(p, store.Store.Reserve, r)
 	if reserved.Replayed {
 		p.stop("Reserve with a new key says that it was replayed")
 	}
@@ -200,8 +212,7 @@ func (p *probe) reserve(r store.Reservation) store.Reserved {
 
 func (p *probe) refused(r store.Reservation, want error, what string, args ...any) {
 	p.Helper()
-	_, err := p.s.Reserve(p.Context(), r)
-	p.fails(err, want, "Reserve "+what, args...)
+	fails(p, store.Store.Reserve, r, want, what, args...)
 }
 
 // exchanged stores a points reservation whose points are debited.
@@ -241,15 +252,12 @@ func (p *probe) apply(e redemption.Event) store.Settled {
 
 func (p *probe) settle(s store.Settlement) store.Settled {
 	p.Helper()
-	settled, err := p.s.Apply(p.Context(), s)
-	p.ok(err, "Apply (%s)", s.Event.Kind)
-	return settled
+	return answer(p, store.Store.Apply, s)
 }
 
 func (p *probe) applyFails(e redemption.Event, want error, what string) {
 	p.Helper()
-	_, err := p.s.Apply(p.Context(), settlement(e))
-	p.fails(err, want, "Apply (%s) %s", e.Kind, what)
+	fails(p, store.Store.Apply, settlement(e), want, "of %s %s", e.Kind, what)
 }
 
 // happen applies events to an order, one after the other, and returns it.
@@ -264,28 +272,23 @@ func (p *probe) happen(o redemption.Order, kinds ...redemption.EventKind) store.
 
 func (p *probe) order(id string) store.Settled {
 	p.Helper()
-	found, err := p.s.Order(p.Context(), store.OrderKey{ID: id})
-	p.ok(err, "Order(%s)", id)
-	return found
+	return answer(p, store.Store.Order, store.OrderKey{ID: id})
 }
 
 // use returns a stored use.
 func (p *probe) use(id string) redemption.Use {
 	p.Helper()
-	for _, u := range p.everything().Uses {
-		if u.ID == id {
-			return u
-		}
+	uses := p.everything().Uses
+	i := slices.IndexFunc(uses, func(u redemption.Use) bool { return u.ID == id })
+	if i < 0 {
+		p.stop("the use %s is in no list", id)
 	}
-	p.stop("the use %s is in no list", id)
-	return redemption.Use{}
+	return uses[i]
 }
 
 func (p *probe) count(counter string, reserved, completed int64) {
 	p.Helper()
-	counts, err := p.s.Counts(p.Context(), []string{counter})
-	p.ok(err, "Counts")
-	same(p, counts, []redemption.Count{{Reserved: reserved, Completed: completed}}, "what %s holds", counter)
+	same(p, answer(p, store.Store.Counts, []string{counter}), []redemption.Count{{Reserved: reserved, Completed: completed}}, "what %s holds", counter)
 }
 
 // uses checks the counter of a coupon's uses.
