@@ -31,7 +31,7 @@ const (
 )
 
 var (
-	kills  = flag.Int("kills", 250, "how often the program is killed")
+	kills  = flag.Int("kills", 200, "how often the program is killed")
 	shared postgrestest.Shared
 )
 
@@ -132,7 +132,8 @@ func TestKillingNotices(t *testing.T) {
 }
 
 // life starts the program and kills it: now and then while it starts, else after some calls of
-// customers and of Stripe's API, so that a slow machine lets it do as much.
+// customers and of Stripe's API, so that a slow machine lets it do as much. One program in three
+// lives on beside the next one.
 func (w *world) life() {
 	w.t.Helper()
 	until := w.calls.Load() + rand.Int64N(25)
@@ -144,6 +145,13 @@ func (w *world) life() {
 		}
 	}
 	time.Sleep(rand.N(20 * time.Millisecond))
+	if w.beside != nil {
+		w.beside.kill()
+	}
+	if w.beside = nil; rand.IntN(3) == 0 {
+		w.beside = p
+		return
+	}
 	p.kill()
 }
 

@@ -105,6 +105,9 @@ func run(ctx context.Context, args []string, out io.Writer, now func() time.Time
 	if err != nil {
 		return err
 	}
+	if _, err = fmt.Fprintf(out, "listening on http://%s\n", listener.Addr()); err != nil {
+		return err
+	}
 	routes := http.NewServeMux()
 	routes.HandleFunc("POST /orders", h.order)
 	routes.Handle("POST /webhook", payments.Handler(h.settle))
@@ -121,7 +124,6 @@ func run(ctx context.Context, args []string, out io.Writer, now func() time.Time
 		<-ctx.Done()
 		return server.Shutdown(context.WithoutCancel(ctx)) // when the requests under way have ended
 	})
-	fmt.Fprintf(out, "listening on http://%s\n", listener.Addr())
 	if err = running.Wait(); errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -185,7 +187,7 @@ func (h *host) order(w http.ResponseWriter, r *http.Request) {
 		status, text = http.StatusServiceUnavailable, "repeat the request"
 	}
 	w.WriteHeader(status)
-	fmt.Fprintln(w, text)
+	_, _ = fmt.Fprintln(w, text) // the customer may have gone
 }
 
 // buy inserts the order and opens its payment page. A repeated call finishes what a crash has

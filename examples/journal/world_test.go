@@ -54,6 +54,7 @@ type world struct {
 	given   atomic.Bool            // the customers give up
 	leave   func()
 	kills   int
+	beside  *program // still alive, or nil
 }
 
 const lastUses = 40
@@ -131,6 +132,12 @@ func (w *world) start() *program {
 	require.NoError(w.t, err)
 	p.out = bufio.NewReader(out)
 	require.NoError(w.t, p.command.Start())
+	w.t.Cleanup(func() { // of a test that has failed
+		if p.command.ProcessState == nil {
+			_ = p.command.Process.Kill()
+			_ = p.command.Wait()
+		}
+	})
 	return p
 }
 
@@ -236,6 +243,9 @@ func (w *world) settle() {
 	ctx, cancel := patience.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { w.given.Store(true) })()
+	if w.beside != nil {
+		w.beside.kill()
+	}
 	p := w.start()
 	p.listens()
 	w.leave()

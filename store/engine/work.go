@@ -361,7 +361,7 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 		kind = store.OrderOpened
 	case cause == redemption.Refunded.String():
 		kind = store.OrderRefunded
-	case o.State == redemption.OrderPaid && cause != learnedCause:
+	case o.State == redemption.OrderPaid && cause != learnedCause && cause != redemption.SessionAttached.String():
 		kind = store.OrderPaid
 	case o.State == redemption.OrderCancelled:
 		kind = store.OrderCancelled
