@@ -11,8 +11,8 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # has whole lives of its own, which share nothing but the table of what was found, under a
 # mutex: the detector has nothing to find and takes ten times as long. Step readme has run them;
 # step versions runs the suite in transactions of the host and without prepared statements, the histories that are compared and the
-# failover, whose Go code is that of TestContract. What is broken on purpose is noticed there as well.
-readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestAgreesWithMemory|TestFailover)$'
+# failover, whose Go code is that of TestContract. Step examples kills a program. What is broken on purpose is noticed there as well.
+readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint)$'
 # Browsers, and the suites once more, to see what they leave behind: the detector looks at the same
 # Go code elsewhere, and makes these tests take twice as long.
 readonly FROM_OUTSIDE='/internal/(browsertest|integration/leaks)$'
@@ -35,7 +35,7 @@ step_prepare() {
   for module in $MODULES; do
     printf 'module %s\n' "$module"
     case $module in
-      store/pgxstore) need_debian postgresql:initdb ;;
+      store/pgxstore | examples/journal) need_debian postgresql:initdb ;;
       examples/service) need_debian postgresql:initdb chromium-headless-shell:chromium-headless-shell ;;
       internal/integration) need_debian postgresql:initdb pgbouncer:pgbouncer ;;
       internal/integration/sqldb) need_debian mariadb-server:mariadbd ;;

@@ -15,7 +15,7 @@ const (
 	CouponMirrored  EntryKind = "coupon_mirrored"
 	CouponDeleted   EntryKind = "coupon_deleted"
 	OrderOpened     EntryKind = "order_opened"
-	OrderChanged    EntryKind = "order_changed" // a session, a payment that is on its way, or an identity that was learned late
+	OrderChanged    EntryKind = "order_changed" // a session, also of a paid order, a payment that is on its way, or an identity that was learned late
 	OrderPaid       EntryKind = "order_paid"
 	OrderCancelled  EntryKind = "order_cancelled"
 	OrderRefunded   EntryKind = "order_refunded"

@@ -90,6 +90,8 @@ func whatTheJournalTells(p *probe) {
 	same(p, p.told(held.ID), []string{"points_reserved reserved reserved 1", "points_changed points_exchanged reserved 2", "points_changed checked_out released 3"}, "what the journal tells of a points reservation")
 	same(p, p.told(taker.Order.ID), []string{"order_opened opened open 1", "order_changed payment_pending awaiting_payment 2", "order_cancelled payment_failed cancelled 3"}, "what the journal tells of an order with points")
 	same(p, p.told(taker.Uses[0].ID), []string{"points_given_back points_given_back released 3"}, "what the journal tells of points that were given back")
+	early := p.happen(p.reserve(p.checkout("cleo", c)).Order, redemption.Paid, redemption.SessionAttached)
+	same(p, p.told(early.Order.ID), []string{"order_opened opened open 1", "order_paid paid paid 2", "order_changed session_attached paid 3"}, "what the journal tells of a payment before its session: it is told once")
 	s := p.unknown("bob", "cs_lost", c)
 	p.settle(s)
 	same(p, p.told(s.Unknown.Order.ID), []string{"order_paid unknown_payment paid 1"}, "what the journal tells of an unknown payment")
