@@ -2,6 +2,7 @@ package couponkit_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -294,9 +295,8 @@ func TestARefundThatIsToldBeforeThePayment(t *testing.T) {
 	require.NoError(t, w.fake.Pay(c.Session.ID))
 	_, err := w.fake.RefundByStaff(c.Session.ID, 5_00)
 	require.NoError(t, err)
-	deliveries := w.fake.Deliveries()
-	for i := len(deliveries) - 1; i >= 0; i-- {
-		e, err := w.fake.ParseEvent(deliveries[i].Payload, deliveries[i].Signature)
+	for _, d := range slices.Backward(w.fake.Deliveries()) {
+		e, err := w.fake.ParseEvent(d.Payload, d.Signature)
 		require.NoError(t, err)
 		o, err := w.HandleEvent(t.Context(), e)
 		require.NoError(t, err)

@@ -279,7 +279,7 @@ func told(rt *rapid.T, p *fakeprocessor.Processor, r processor.SessionRequest) p
 			s.PaymentFailed = true
 		case processor.Expired:
 			s.Status = processor.SessionExpired
-		case processor.Ignored:
+		case processor.Ignored, processor.RefundChanged, processor.DisputeChanged:
 		}
 	}
 	return s

@@ -1,6 +1,7 @@
 package payments
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"iter"
@@ -36,6 +37,7 @@ type Simulator struct {
 var (
 	_ processor.Processor    = (*Simulator)(nil)
 	_ processor.MirrorLister = (*Simulator)(nil)
+	_ processor.Refunder     = (*Simulator)(nil)
 )
 
 // NewSimulator returns a simulator on a clock (nil is time.Now) whose payment pages
@@ -108,10 +110,30 @@ func (s *Simulator) ExpireSession(ctx context.Context, id string) (processor.Ses
 	return s.outward(session), err
 }
 
+// Refund is part of processor.Refunder.
+func (s *Simulator) Refund(ctx context.Context, r processor.RefundRequest) (processor.Refund, error) {
+	r.SessionID = cmp.Or(s.inwardID(r.SessionID), r.SessionID)
+	made, err := s.fake.Refund(ctx, r)
+	s.nudge()
+	return made, err
+}
+
+// Refunds is part of processor.Refunder.
+func (s *Simulator) Refunds(ctx context.Context, id string) (processor.PaymentRefunds, error) {
+	told, err := s.fake.Refunds(ctx, s.inwardID(id))
+	if err == nil {
+		told.SessionID = id
+	}
+	return told, err
+}
+
 // Webhook authenticates deliveries and hands their events on.
 func (s *Simulator) Webhook(handle func(context.Context, processor.Event) error) http.Handler {
 	return s.fake.Handler(func(ctx context.Context, e processor.Event) error {
 		e.SessionID = s.outwardID(e.SessionID)
+		if e.PaymentID != "" {
+			e.PaymentID = e.SessionID
+		}
 		return handle(ctx, e)
 	})
 }
