@@ -11,6 +11,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
 // Order implements [store.Orders] in one round trip.
@@ -87,6 +88,15 @@ func (l *list) where(condition string, arguments ...any) {
 	}
 	l.conditions = append(l.conditions, condition)
 }
+
+func (l *list) narrow(conditions []engine.Condition) {
+	for _, c := range conditions {
+		l.where(c.SQL, c.Args...)
+	}
+}
+
+// usesOfCoupon is the number of completed and reserved uses of a coupon c.
+const usesOfCoupon = `(SELECT coalesce(sum(k.reserved + k.completed), 0) FROM {counters} k WHERE k.counter = c.uses_counter)`
 
 func (l *list) whereText(column, text string) {
 	if text == "" {
@@ -167,6 +177,7 @@ func (s *Store) ListCoupons(ctx context.Context, asked store.CouponList) (store.
 	if asked.Search != "" {
 		l.where(`c.search LIKE ?`, likePattern(asked.Search))
 	}
+	l.narrow(engine.CouponConditions(asked, usesOfCoupon))
 	counted := l // the total does not depend on the page
 	if err := l.after(asked.After); err != nil {
 		return store.CouponPage{}, err
@@ -192,21 +203,13 @@ func (s *Store) ListCoupons(ctx context.Context, asked store.CouponList) (store.
 		return store.CouponPage{}, wrap("list coupons", err)
 	}
 	page.Total, page.AtLeast = total(n)
-	page.Items, page.Next = cut(page.Items, l.size, func(c coupon.Coupon) store.Cursor { return store.Cursor{CreatedAt: c.CreatedAt, ID: c.ID} })
+	page.Items, page.Next = engine.Cut(page.Items, l.size, engine.CouponCursor)
 	return page, nil
 }
 
 // likePattern finds text anywhere and means every character literally.
 func likePattern(text string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(text)) + "%"
-}
-
-// cut returns the items of the page, and the cursor of the next.
-func cut[T any](items []T, size int, at func(T) store.Cursor) ([]T, string) {
-	if len(items) <= size {
-		return items, ""
-	}
-	return items[:size], at(items[size-1]).String()
 }
 
 var (
@@ -235,6 +238,7 @@ func (s *Store) ListOrders(ctx context.Context, asked store.OrderList) (store.Or
 		l.states = nil // the orders of a customer are few
 	}
 	l.whereText("customer_id", asked.CustomerID)
+	l.narrow(engine.OrderConditions(asked))
 	if err := l.after(asked.After); err != nil {
 		return store.OrderPage{}, err
 	}
@@ -249,9 +253,7 @@ func (s *Store) ListOrders(ctx context.Context, asked store.OrderList) (store.Or
 		return store.OrderPage{}, wrap("list orders", err)
 	}
 	var page store.OrderPage
-	page.Items, page.Next = cut(found, l.size, func(o store.Settled) store.Cursor {
-		return store.Cursor{CreatedAt: o.Order.CreatedAt, ID: o.Order.ID}
-	})
+	page.Items, page.Next = engine.Cut(found, l.size, engine.OrderCursor)
 	return page, nil
 }
 
@@ -299,6 +301,6 @@ func (s *Store) ListUses(ctx context.Context, asked store.UseList) (store.UsePag
 		return store.UsePage{}, wrap("list uses", err)
 	}
 	page.Total, page.AtLeast = total(n)
-	page.Items, page.Next = cut(page.Items, l.size, func(u redemption.Use) store.Cursor { return store.Cursor{CreatedAt: u.CreatedAt, ID: u.ID} })
+	page.Items, page.Next = engine.Cut(page.Items, l.size, engine.UseCursor)
 	return page, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
 // condition is the WHERE of a list, built of fixed texts.
@@ -29,6 +30,12 @@ func (c *condition) equal(column, text string) {
 	if text != "" {
 		c.nothing = c.nothing || !findable(text)
 		c.and(column+" = ?", text)
+	}
+}
+
+func (c *condition) narrow(conditions []engine.Condition) {
+	for _, more := range conditions {
+		c.and(more.SQL, more.Args...)
 	}
 }
 
@@ -69,24 +76,6 @@ func order(alias string, oldest bool) string {
 	return " ORDER BY " + alias + ".created_at DESC, " + alias + ".id DESC LIMIT ?"
 }
 
-// page cuts a page out of rows that are one more if there is a next page.
-func page[R any](found []R, size int, at func(R) store.Cursor) (items []R, next string) {
-	if len(found) <= size {
-		return found, ""
-	}
-	return found[:size], at(found[size-1]).String()
-}
-
-func couponCursor(c coupon.Coupon) store.Cursor {
-	return store.Cursor{CreatedAt: c.CreatedAt, ID: c.ID}
-}
-
-func orderCursor(o store.Settled) store.Cursor {
-	return store.Cursor{CreatedAt: o.Order.CreatedAt, ID: o.Order.ID}
-}
-
-func useCursor(u redemption.Use) store.Cursor { return store.Cursor{CreatedAt: u.CreatedAt, ID: u.ID} }
-
 // maxCounted is up to where rows are counted that an index has.
 const maxCounted = 10 * store.ExactTotal
 
@@ -106,6 +95,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	if list.Search != "" {
 		all.and("INSTR(c.search, ?) > 0", store.Fold(list.Search))
 	}
+	all.narrow(engine.CouponConditions(list, usesOfCoupon))
 	some, err := all.from(list.After, "c", false)
 	if err != nil {
 		return store.CouponPage{}, err
@@ -113,7 +103,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	var found store.CouponPage
 	err = s.view(ctx, "list coupons", func(ctx context.Context, t *session) (err error) {
 		found = store.CouponPage{}
-		if list.Search == "" {
+		if len(all.terms) == 0 {
 			found.Total, err = t.number(ctx, "SELECT COUNT(*) FROM {coupons}")
 		} else {
 			found.Total, found.AtLeast, err = t.total(ctx, "{coupons} c", all, store.ExactTotal)
@@ -127,11 +117,14 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 		if err != nil {
 			return err
 		}
-		found.Items, found.Next = page(items, list.PageSize, couponCursor)
+		found.Items, found.Next = engine.Cut(items, list.PageSize, engine.CouponCursor)
 		return nil
 	})
 	return answered(found, err)
 }
+
+// usesOfCoupon is the number of completed and reserved uses of a coupon c.
+const usesOfCoupon = `(SELECT COALESCE(SUM(k.reserved + k.completed), 0) FROM {counters} k WHERE k.counter = c.uses_counter)`
 
 // listed reads coupons with their counts.
 func (s *session) listed(ctx context.Context, statement string, args ...any) (items []coupon.Coupon, err error) {
@@ -160,6 +153,7 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	var all condition
 	all.equal("o.customer_id", list.CustomerID)
 	all.equal("o.state", list.State.String())
+	all.narrow(engine.OrderConditions(list))
 	oldest := !list.DueAt.IsZero()
 	if oldest {
 		all.and("o.deadline <= ?", coupon.Instant(list.DueAt).UnixMicro())
@@ -180,7 +174,7 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 		if err != nil {
 			return err
 		}
-		found.Items, found.Next = page(items, list.PageSize, orderCursor)
+		found.Items, found.Next = engine.Cut(items, list.PageSize, engine.OrderCursor)
 		return nil
 	})
 	return answered(found, err)
@@ -233,7 +227,7 @@ func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage
 		if err != nil {
 			return err
 		}
-		found.Items, found.Next = page(items, list.PageSize, useCursor)
+		found.Items, found.Next = engine.Cut(items, list.PageSize, engine.UseCursor)
 		return nil
 	})
 	return answered(found, err)

@@ -152,7 +152,7 @@ func (p *probe) checkout(customer string, coupons ...coupon.Coupon) store.Reserv
 		r.Coupons = append(r.Coupons, store.CouponAt{ID: c.ID, Revision: c.Revision})
 		r.Uses = append(r.Uses, redemption.Use{
 			ID: fmt.Sprintf("use_%04d_%d", n, i), CouponID: c.ID, CustomerID: customer, OrderID: r.Order.ID,
-			State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: int64(100 + i),
+			State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: int64(100 + i), Currency: pricing.EUR(),
 			Claims: claimsOf(c, customer), CreatedAt: at(n),
 		})
 	}
