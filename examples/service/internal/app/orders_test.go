@@ -30,6 +30,7 @@ func TestOrdersAreListedForAdministrators(t *testing.T) {
 	first := w.sold(t)
 	w.clock.advance(24 * time.Hour)
 	second := w.sold(t)
+	w.clock.advance(time.Second)
 	open := w.as(t, "ben").checkout(object{"lines": []object{line("plan", "basic", 1)}}).is(http.StatusCreated).text("orderId")
 	admin := w.as(t, "admin")
 	customer := admin.get("/admin/order/" + first).is(http.StatusOK).text("customerId")
@@ -215,7 +216,7 @@ func TestCouponsAreNarrowed(t *testing.T) {
 	admin.creates(object{"code": "NARROW-OFF", "startsAt": "2027-01-01", "expiresAt": "2027-02-01"})
 	admin.creates(object{"code": "NARROW-SOON", "expiresAt": "2026-11-21T00:00:00Z", "maxUses": 1})
 	ann := w.as(t, "ann")
-	ann.checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "NARROW-SOON"}).is(http.StatusCreated)
+	ann.pays(ann.checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "NARROW-SOON"}).is(http.StatusCreated))
 	admin.patch("/admin/coupon/"+admin.get("/admin/coupon/NARROW-OFF").text("id")+"/status", object{"active": false}).is(http.StatusOK)
 	w.clock.advance(24 * time.Hour)
 	admin = w.as(t, "admin") // the session has ended

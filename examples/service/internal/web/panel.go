@@ -29,7 +29,7 @@ type Shown struct {
 	Redirect string
 }
 
-// panel serves a page of administrators that depends on the request.
+// panelPage serves a page of administrators that depends on the request.
 func (s *Site) panelPage(p page) (http.Handler, error) {
 	t, err := s.parse(p)
 	if err != nil {
@@ -37,7 +37,11 @@ func (s *Site) panelPage(p page) (http.Handler, error) {
 	}
 	return s.administered(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		shown, err := s.panel.Show(p.template, r)
+		var shown Shown
+		var err error
+		if s.panel != nil {
+			shown, err = s.panel.Show(p.template, r)
+		}
 		if err != nil {
 			status, text := s.panel.Failure(err)
 			s.Error(w, r, status, p.title, text)

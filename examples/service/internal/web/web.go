@@ -98,7 +98,7 @@ type Options struct {
 	Who func(r *http.Request) (signedIn, administrator bool)
 	// Coupons creates the coupons of the form that works without scripts; nil creates none.
 	Coupons Coupons
-	// Panel answers what pages of administrators show. It is required for these pages.
+	// Panel answers what pages of administrators show; nil shows nothing.
 	Panel Panel
 }
 
