@@ -332,7 +332,7 @@ func (s *Service) newUse(o redemption.Order, c coupon.Coupon, p priced) redempti
 	claims = append(claims, budgetClaims(c, pricing.NewMoney(discount, p.quote.Currency))...)
 	return redemption.Use{
 		ID: s.newID(redemption.UseIDPrefix), CouponID: c.ID, CustomerID: o.CustomerID, OrderID: o.ID,
-		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: discount,
+		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: discount, Currency: p.quote.Currency,
 		Claims: claims, Restore: c.RestoreOnRefund, CreatedAt: o.CreatedAt,
 	}
 }

@@ -72,3 +72,17 @@ func (s *Service) Order(ctx context.Context, customerID, orderID string) (store.
 func (s *Service) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
 	return s.store.Journal(ctx, after, limit)
 }
+
+// History returns the journal entries about one coupon, the newest change first; see
+// [store.Journal]. Data of an entry has the coupon before and after the change, and By tells who
+// made it. Any error comes from the store or the context.
+func (s *Service) History(ctx context.Context, couponID string, before int64, limit int) ([]store.Entry, error) {
+	return s.store.History(ctx, couponID, before, limit)
+}
+
+// Sums returns how often a coupon was used on each day, what it took off and what refunds took back;
+// see [store.SumList]. Sums returns a [*pricing.ValidationError] if a field of the list is out of
+// bounds.
+func (s *Service) Sums(ctx context.Context, list store.SumList) ([]store.DaySum, error) {
+	return s.store.Sums(ctx, list)
+}

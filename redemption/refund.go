@@ -130,7 +130,7 @@ func (o Order) refunded(e Event) (Order, error) {
 // refund gives back what the last refund of the order restores.
 func (u Use) refund(o Order, at time.Time) Use {
 	last, whole := &o.Refunds[len(o.Refunds)-1], o.State == OrderRefunded
-	if u.State != Completed || u.Restore == coupon.RestoreNever || u.Restore == coupon.RestoreFull && !whole {
+	if u.State != Completed {
 		return u
 	}
 	discount := int64(0)
@@ -139,7 +139,14 @@ func (u Use) refund(o Order, at time.Time) Use {
 			discount = c.Discount
 		}
 	}
-	claims, changed := slices.Clone(u.Claims), u.RestoredAt.IsZero()
+	u.Returned += discount
+	if u.Restore == coupon.RestoreNever || u.Restore == coupon.RestoreFull && !whole {
+		if discount == 0 {
+			return u
+		}
+		return u.changed(at)
+	}
+	claims, changed := slices.Clone(u.Claims), discount != 0 || u.RestoredAt.IsZero()
 	for i := range claims {
 		back := claims[i].Held()
 		if IsBudget(claims[i].Counter) && !whole {

@@ -141,8 +141,11 @@ type Use struct {
 	State State `json:"state"`
 	// Origin is how the use was created.
 	Origin Origin `json:"origin"`
-	// Discount is the amount that the coupon takes off the order, in minor units.
-	Discount int64 `json:"discount"`
+	// Discount is the amount that the coupon takes off the order, in minor units of Currency. Returned
+	// is the part of it that refunds took back. Currency is zero if there is no quote.
+	Discount int64            `json:"discount"`
+	Returned int64            `json:"returned,omitempty"`
+	Currency pricing.Currency `json:"currency,omitzero"`
 	// Points is the price of the use, in points. PointsState shows whether the ledger has
 	// debited or refunded the points.
 	Points      int64       `json:"points,omitempty"`
@@ -206,6 +209,9 @@ func (u Use) Validate() error {
 	}
 	if u.Discount < 0 {
 		faults.Add("discount", pricing.FieldTooSmall, "must be at least 0")
+	}
+	if u.Returned < 0 || u.Returned > max(u.Discount, 0) {
+		faults.Add("returned", pricing.FieldMismatch, "must be at least 0 and at most the discount")
 	}
 	instantFault(&faults, "createdAt", u.CreatedAt, true)
 	instantFault(&faults, "deadline", u.Deadline, false)

@@ -32,6 +32,16 @@ type CouponList struct {
 	// letter case. The characters % and _ have no special meaning. An empty Search selects
 	// all coupons.
 	Search string
+	// State and DiscountType select the coupons with these values. A zero value selects all
+	// coupons.
+	State        coupon.State
+	DiscountType pricing.DiscountType
+	// Starts and Expires select the coupons whose StartsAt or ExpiresAt is in the period.
+	Starts, Expires Period
+	// ExpiredAt selects the coupons that have expired at this instant.
+	ExpiredAt time.Time
+	// UsedUp selects the coupons whose completed and reserved uses together reach MaxUses.
+	UsedUp bool
 	// Page is the number of the page, from 1 to [MaxPage]. A Page of 0 means page 1. If After
 	// is set, Page is ignored.
 	Page int
@@ -66,6 +76,17 @@ func (l CouponList) Normalize() (CouponList, error) {
 	if utf8.RuneCountInString(l.Search) > MaxSearchLength {
 		faults.Add("search", pricing.FieldTooLong, fmt.Sprintf("at most %d characters", MaxSearchLength))
 	}
+	if l.State != 0 && l.State.String() == "" {
+		faults.Add("state", pricing.FieldUnknown, "must be pending, active, inactive or deleting")
+	}
+	if l.DiscountType != 0 && l.DiscountType.String() == "" {
+		faults.Add("discountType", pricing.FieldUnknown, "is no discount type")
+	}
+	l.Starts = l.Starts.normalize("starts", &faults)
+	l.Expires = l.Expires.normalize("expires", &faults)
+	if !l.ExpiredAt.IsZero() {
+		l = l.expired(&faults)
+	}
 	switch {
 	case l.After != "":
 		l.Page = 1
@@ -79,12 +100,55 @@ func (l CouponList) Normalize() (CouponList, error) {
 	return l, faults.Err()
 }
 
+// expired expresses ExpiredAt by Expires.
+func (l CouponList) expired(faults *pricing.ValidationError) CouponList {
+	by := Period{Until: l.ExpiredAt.Truncate(time.Microsecond).Add(time.Microsecond)}.normalize("expiredAt", faults)
+	if l.Expires.Until.IsZero() || by.Until.Before(l.Expires.Until) {
+		l.Expires.Until = by.Until
+	}
+	l.ExpiredAt = time.Time{}
+	return l
+}
+
+// Period is a range of instants. From is inclusive, Until is exclusive, and a zero bound is no
+// bound. A period with a bound does not contain the zero instant.
+type Period struct{ From, Until time.Time }
+
+// IsZero reports whether the period has no bound.
+func (p Period) IsZero() bool { return p.From.IsZero() && p.Until.IsZero() }
+
+// Contains reports whether the instant is in the period.
+func (p Period) Contains(at time.Time) bool {
+	return p.IsZero() || !at.IsZero() && !at.Before(p.From) && (p.Until.IsZero() || at.Before(p.Until))
+}
+
+// normalize rounds the bounds up to microseconds, which contain the same stored instants.
+func (p Period) normalize(field string, faults *pricing.ValidationError) Period {
+	for name, bound := range map[string]*time.Time{"from": &p.From, "until": &p.Until} {
+		if bound.IsZero() {
+			continue
+		}
+		if year := bound.UTC().Year(); year < 1 || year > maxYear {
+			faults.Add(field+"."+name, pricing.FieldMalformed, "the year is within 1 to 9999")
+		}
+		*bound = coupon.Instant(bound.Add(time.Microsecond - time.Nanosecond))
+	}
+	if !p.From.IsZero() && !p.Until.IsZero() && !p.From.Before(p.Until) {
+		faults.Add(field+".until", pricing.FieldMismatch, "must be after from")
+	}
+	return p
+}
+
+const maxYear = 9_999
+
 // OrderList selects a page of orders.
 type OrderList struct {
 	// CustomerID selects the orders of one customer. State selects the orders in one state. A
 	// zero value selects all orders.
 	CustomerID string
 	State      redemption.OrderState
+	// Created selects the orders whose CreatedAt is in the period.
+	Created Period
 	// DueAt selects orders whose deadline is at or before DueAt, oldest first. Orders that have ended
 	// have a deadline only while a repayment is unfinished. A sweep uses DueAt to find its work. A zero
 	// DueAt selects all orders.
@@ -111,6 +175,7 @@ func (l OrderList) Normalize() (OrderList, error) {
 	if l.State != 0 && l.State.String() == "" {
 		faults.Add("state", pricing.FieldUnknown, "must be open, awaiting_payment, paid, cancelled, partly_refunded or refunded")
 	}
+	l.Created = l.Created.normalize("created", &faults)
 	l.PageSize = pageSize(l.PageSize, &faults)
 	return l, faults.Err()
 }

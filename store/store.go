@@ -177,6 +177,11 @@ type Orders interface {
 
 	// ListUses returns a page of uses, newest first.
 	ListUses(ctx context.Context, list UseList) (UsePage, error)
+
+	// Sums returns the sums of each day of the list, in order. A use counts on the day of its
+	// CreatedAt. Days without uses have zeros. If the list is out of bounds, Sums returns
+	// pricing.ErrInvalid.
+	Sums(ctx context.Context, list SumList) ([]DaySum, error)
 }
 
 // CouponAt is a coupon at the revision for which the cart was priced. The Revision 0 accepts
@@ -258,6 +263,12 @@ type Journal interface {
 	// after the last position misses no entry and reads no entry twice. Entries about the
 	// same order, use or coupon are in the sequence of the changes.
 	Journal(ctx context.Context, after int64, limit int) ([]Entry, error)
+
+	// History returns the entries about one coupon, the highest Version first. It also returns
+	// entries that have no position yet. If before is not 0, History returns only the entries
+	// with a lower Version. History returns at most limit entries, and never more than
+	// [MaxJournalLimit]. The entries of a deleted coupon stay.
+	History(ctx context.Context, couponID string, before int64, limit int) ([]Entry, error)
 }
 
 // As returns the optional interface T of a store, and whether the store has it. As also

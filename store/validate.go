@@ -78,7 +78,7 @@ func refundFaults(faults *pricing.ValidationError, field string, refunds []redem
 
 func (r Reservation) useFaults(faults *pricing.ValidationError, field string, u redemption.Use) {
 	faults.Merge(field, u.Validate())
-	if u.State != redemption.Reserved || u.OverLimit || !u.CompletedAt.IsZero() || !u.ReleasedAt.IsZero() || !u.RestoredAt.IsZero() {
+	if u.State != redemption.Reserved || u.OverLimit || !u.CompletedAt.IsZero() || !u.ReleasedAt.IsZero() || !u.RestoredAt.IsZero() || u.Returned != 0 {
 		faults.Add(field+".state", pricing.FieldMismatch, "a use begins reserved")
 	}
 	refundFaults(faults, field, nil, u.Claims)

@@ -136,6 +136,14 @@ func (v wiredStore) ListUses(ctx context.Context, l store.UseList) (store.UsePag
 	return over(ctx, v.wire, "ListUses", func(ctx context.Context) (store.UsePage, error) { return v.inner().ListUses(ctx, l) })
 }
 
+func (v wiredStore) Sums(ctx context.Context, l store.SumList) ([]store.DaySum, error) {
+	return over(ctx, v.wire, "Sums", func(ctx context.Context) ([]store.DaySum, error) { return v.inner().Sums(ctx, l) })
+}
+
+func (v wiredStore) History(ctx context.Context, id string, before int64, limit int) ([]store.Entry, error) {
+	return over(ctx, v.wire, "History", func(ctx context.Context) ([]store.Entry, error) { return v.inner().History(ctx, id, before, limit) })
+}
+
 func (v wiredStore) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
 	return over(ctx, v.wire, "Counts", func(ctx context.Context) ([]redemption.Count, error) { return v.inner().Counts(ctx, keys) })
 }

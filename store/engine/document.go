@@ -65,11 +65,14 @@ func ReadOrder(o *redemption.Order, state string, document []byte) (err error) {
 	return DecodeOrder(document, o)
 }
 
-// useDocument is what never changes in a use, except for Claims and RestoredAt. A payment may add
-// claims, and a refund gives them back.
+// useDocument is what never changes in a use, except for Claims, Returned and RestoredAt. A payment
+// may add claims, and a refund gives them back. Stores read Discount, Returned, Currency and
+// RestoredAt in SQL, by their JSON names, for [store.Orders].Sums.
 type useDocument struct {
 	Origin     redemption.Origin  `json:"origin"`
 	Discount   int64              `json:"discount,omitempty"`
+	Returned   int64              `json:"returned,omitempty"`
+	Currency   pricing.Currency   `json:"currency,omitzero"`
 	Points     int64              `json:"points,omitempty"`
 	Claims     []redemption.Claim `json:"claims,omitempty"`
 	Restore    coupon.Restore     `json:"restoreOnRefund,omitzero"`
@@ -79,7 +82,7 @@ type useDocument struct {
 // EncodeUse returns as JSON the fields of a use that stores do not keep in columns.
 func EncodeUse(u redemption.Use) ([]byte, error) {
 	return json.Marshal(useDocument{
-		Origin: u.Origin, Discount: u.Discount, Points: u.Points, Claims: u.Claims, Restore: u.Restore, RestoredAt: u.RestoredAt,
+		Origin: u.Origin, Discount: u.Discount, Returned: u.Returned, Currency: u.Currency, Points: u.Points, Claims: u.Claims, Restore: u.Restore, RestoredAt: u.RestoredAt,
 	})
 }
 
@@ -93,7 +96,7 @@ func DecodeUse(data []byte, u *redemption.Use) error {
 		return fmt.Errorf("document of use %s: %w", u.ID, errIncomplete)
 	}
 	u.Origin, u.Discount, u.Points, u.Claims = doc.Origin, doc.Discount, doc.Points, doc.Claims
-	u.Restore, u.RestoredAt = doc.Restore, doc.RestoredAt
+	u.Returned, u.Currency, u.Restore, u.RestoredAt = doc.Returned, doc.Currency, doc.Restore, doc.RestoredAt
 	return nil
 }
 

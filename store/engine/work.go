@@ -229,7 +229,7 @@ func (w *work) make(s *step) {
 			row.added = true
 		}
 		row.changed = row.changed || u.Version != row.use.Version
-		row.grown = row.grown || !slices.Equal(u.Claims, row.use.Claims) || !u.RestoredAt.Equal(row.use.RestoredAt)
+		row.grown = row.grown || !slices.Equal(u.Claims, row.use.Claims) || !u.RestoredAt.Equal(row.use.RestoredAt) || u.Returned != row.use.Returned
 		row.use = u
 	}
 	for _, m := range redemption.Moves(s.before, s.after) {

@@ -43,6 +43,7 @@ func (tx couponTx) SaveCoupon(_ context.Context, w engine.CouponWrite) error {
 		row.coupon, row.unlimited, row.version = c, w.Unlimited, w.Version
 	}
 	tx.write(w.Entry)
+	tx.histories[c.ID] = append(tx.histories[c.ID], tx.journal[len(tx.journal)-1])
 	return nil
 }
 
@@ -97,7 +98,10 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	}
 	defer s.mu.Unlock()
 	search := store.Fold(list.Search)
-	found := s.couponLists.newest(func(id string) bool { return matches(s.coupons[id].coupon, search) })
+	found := s.couponLists.newest(func(id string) bool {
+		c := s.counted(s.coupons[id].coupon)
+		return wanted(c, list) && matches(c, search)
+	})
 	page := store.CouponPage{Total: int64(len(found))}
 	rest := found
 	if list.After != "" {
@@ -112,6 +116,13 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 		page.Items = append(page.Items, c)
 	}
 	return page, nil
+}
+
+func wanted(c coupon.Coupon, list store.CouponList) bool {
+	return (list.State == 0 || list.State == c.State) &&
+		(list.DiscountType == 0 || list.DiscountType == c.Discount.Type()) &&
+		list.Starts.Contains(c.StartsAt) && list.Expires.Contains(c.ExpiresAt) &&
+		(!list.UsedUp || c.Limits.MaxUses > 0 && c.Limits.MaxUses <= c.UsedCount+c.ReservedCount)
 }
 
 func matches(c coupon.Coupon, search string) bool {

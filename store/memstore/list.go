@@ -91,7 +91,7 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	found := s.orderLists.of(name).newest(func(id string) bool {
 		o := s.orders[id]
 		due := list.DueAt.IsZero() || !o.Deadline.IsZero() && !o.Deadline.After(list.DueAt)
-		return due && (list.State == 0 || list.State == o.State)
+		return due && (list.State == 0 || list.State == o.State) && list.Created.Contains(o.CreatedAt)
 	})
 	found, next := pageOf(found, after, !list.DueAt.IsZero(), list.After != "", list.PageSize)
 	page := store.OrderPage{Next: next}

@@ -39,6 +39,8 @@ type Store struct {
 
 	counters map[string]redemption.Count
 	journal  []store.Entry
+	// histories are the entries about each coupon, the first ones first.
+	histories map[string][]store.Entry
 }
 
 var _ store.Store = (*Store)(nil)
@@ -56,7 +58,7 @@ func New() *Store {
 		orders: map[string]redemption.Order{}, orderKeys: map[engine.Key]string{}, sessions: map[string]string{},
 		orderLists: timelines{}, uses: map[string]redemption.Use{}, useKeys: map[engine.Key]string{},
 		usesOf: map[string][]string{}, reserved: map[string]string{}, useLists: timelines{},
-		counters: map[string]redemption.Count{},
+		counters: map[string]redemption.Count{}, histories: map[string][]store.Entry{},
 	}
 }
 

@@ -27,10 +27,11 @@ func (s *statements) catalog() {
 	s.codeOwner = s.name("find a code", `SELECT id FROM {coupons} WHERE code = $1`)
 	s.counted = s.name("look for uses", `SELECT EXISTS (SELECT FROM {counters} WHERE counter = $1)`)
 	s.insertCoupon = s.name("insert a coupon", guarded(`INSERT INTO {coupons} (id, code, state, revision, version, unlimited,
-		uses_counter, customer_counter, emails, starts_at, expires_at, created_at, updated_at, search, doc)
-		SELECT unnest($1::text[]), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15`))
+		uses_counter, customer_counter, emails, starts_at, expires_at, created_at, updated_at, search, doc,
+		discount_type, max_uses)
+		SELECT unnest($1::text[]), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17`))
 	s.updateCoupon = s.name("update a coupon", `UPDATE {coupons} SET state = $3, revision = $4, version = $5, unlimited = $6,
-		emails = $7, starts_at = $8, expires_at = $9, created_at = $10, updated_at = $11, search = $12, doc = $13
+		emails = $7, starts_at = $8, expires_at = $9, created_at = $10, updated_at = $11, search = $12, doc = $13, max_uses = $14
 		WHERE id = $1 AND code = $2`)
 	s.deleteCoupon = s.name("delete a coupon", `DELETE FROM {coupons} WHERE id = $1`)
 	s.deleteEmails = s.name("delete an allow-list", `DELETE FROM {coupon_emails} WHERE coupon_id = $1`)
@@ -119,10 +120,10 @@ func (t *tx) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
 	case store.CreateCoupon:
 		b.Queue(t.sql.insertCoupon, []string{c.ID}, c.Code.String(), c.State.String(), c.Revision, w.Version, w.Unlimited,
 			redemption.CouponUses(c.ID), redemption.CustomerUses(c.ID, ""), c.AllowedUserEmails.Len(),
-			starts, expires, created, updated, engine.SearchText(c), string(document))
+			starts, expires, created, updated, engine.SearchText(c), string(document), c.Discount.Type().String(), c.Limits.MaxUses)
 	case store.EditCoupon, store.ConfirmMirror:
 		b.Queue(t.sql.updateCoupon, c.ID, c.Code.String(), c.State.String(), c.Revision, w.Version, w.Unlimited,
-			c.AllowedUserEmails.Len(), starts, expires, created, updated, engine.SearchText(c), string(document))
+			c.AllowedUserEmails.Len(), starts, expires, created, updated, engine.SearchText(c), string(document), c.Limits.MaxUses)
 	case store.DeleteCoupon:
 		b.Queue(t.sql.deleteCoupon, c.ID)
 	}

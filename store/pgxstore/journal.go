@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
 // sealLimit is how many entries get their positions in one read.
@@ -26,13 +27,56 @@ func (s *Store) Journal(ctx context.Context, after int64, limit int) ([]store.En
 		b.Queue(t.sql.lockJournal)
 		b.Queue(t.sql.sealJournal)
 		b.Queue(t.sql.moveHead)
-		queue(b, collect(&entries, func(row pgx.Rows) (e store.Entry, err error) {
-			var at int64
-			err = row.Scan(&e.Position, &e.Kind, &e.Subject, &e.Version, &at, &e.By, (*[]byte)(&e.Data))
-			e.At = instant(at)
-			return e, err
-		}), t.sql.readJournal, max(after, 0), limit)
+		queue(b, collect(&entries, scanEntry), t.sql.readJournal, max(after, 0), limit)
 		return t.send(ctx, b, true)
 	})
 	return entries, wrap("read the journal", err)
+}
+
+func scanEntry(row pgx.Rows) (e store.Entry, err error) {
+	var at int64
+	err = row.Scan(&e.Position, &e.Kind, &e.Subject, &e.Version, &at, &e.By, (*[]byte)(&e.Data))
+	e.At = instant(at)
+	return e, err
+}
+
+// History implements [store.Journal] in one round trip.
+func (s *Store) History(ctx context.Context, couponID string, before int64, limit int) (entries []store.Entry, err error) {
+	before, limit = engine.HistoryBounds(before, limit)
+	if !store.IsText(couponID) {
+		return nil, s.ready(ctx)
+	}
+	err = s.read(ctx, func() *pgx.Batch {
+		entries = nil
+		b := new(pgx.Batch)
+		queue(b, collect(&entries, scanEntry), s.sql.readHistory, couponID, before, limit)
+		return b
+	})
+	return entries, wrap("read the history of a coupon", err)
+}
+
+// Sums implements [store.Orders] in one round trip.
+func (s *Store) Sums(ctx context.Context, list store.SumList) ([]store.DaySum, error) {
+	var sums *engine.Sums
+	if err := list.Validate(); err != nil {
+		return nil, err
+	}
+	err := s.read(ctx, func() *pgx.Batch {
+		b := new(pgx.Batch)
+		sums, _ = engine.NewSums(list) // the list is valid
+		for _, run := range sums.Runs {
+			queue(b, func(row pgx.Rows) error {
+				var sum engine.SumRow
+				if err := row.Scan(sum.Columns()...); err != nil {
+					return err
+				}
+				return sums.Add(run, sum)
+			}, s.sql.sums, list.CouponID, run.From, run.Until, run.Length)
+		}
+		return b
+	})
+	if err != nil {
+		return nil, wrap("sum up uses", err)
+	}
+	return sums.Days, nil
 }

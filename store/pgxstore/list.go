@@ -11,6 +11,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
 // Order implements [store.Orders] in one round trip.
@@ -87,6 +88,15 @@ func (l *list) where(condition string, arguments ...any) {
 	}
 	l.conditions = append(l.conditions, condition)
 }
+
+func (l *list) narrow(conditions []engine.Condition) {
+	for _, c := range conditions {
+		l.where(c.SQL, c.Args...)
+	}
+}
+
+// usesOfCoupon is the number of completed and reserved uses of a coupon c.
+const usesOfCoupon = `(SELECT coalesce(sum(k.reserved + k.completed), 0) FROM {counters} k WHERE k.counter = c.uses_counter)`
 
 func (l *list) whereText(column, text string) {
 	if text == "" {
@@ -167,6 +177,7 @@ func (s *Store) ListCoupons(ctx context.Context, asked store.CouponList) (store.
 	if asked.Search != "" {
 		l.where(`c.search LIKE ?`, likePattern(asked.Search))
 	}
+	l.narrow(engine.CouponConditions(asked, usesOfCoupon))
 	counted := l // the total does not depend on the page
 	if err := l.after(asked.After); err != nil {
 		return store.CouponPage{}, err
@@ -227,6 +238,7 @@ func (s *Store) ListOrders(ctx context.Context, asked store.OrderList) (store.Or
 		l.states = nil // the orders of a customer are few
 	}
 	l.whereText("customer_id", asked.CustomerID)
+	l.narrow(engine.OrderConditions(asked))
 	if err := l.after(asked.After); err != nil {
 		return store.OrderPage{}, err
 	}

@@ -19,6 +19,8 @@ CREATE TABLE {coupons} (
     uses_counter     text COLLATE "C" NOT NULL, -- the counter of its uses
     customer_counter text COLLATE "C" NOT NULL, -- how the counters of its customers' uses begin
     emails     integer NOT NULL, -- rows in coupon_emails
+    discount_type    text COLLATE "C" NOT NULL,
+    max_uses   bigint NOT NULL,  -- 0 is no limit
     starts_at  bigint NOT NULL,
     expires_at bigint NOT NULL,
     created_at bigint NOT NULL,
@@ -27,6 +29,11 @@ CREATE TABLE {coupons} (
     doc        text NOT NULL
 );
 CREATE INDEX coupons_list ON {coupons} (created_at, id);
+CREATE INDEX coupons_state ON {coupons} (state, created_at, id);
+CREATE INDEX coupons_type ON {coupons} (discount_type, created_at, id);
+CREATE INDEX coupons_starts ON {coupons} (starts_at);
+CREATE INDEX coupons_expires ON {coupons} (expires_at);
+CREATE INDEX coupons_limited ON {coupons} (created_at, id) WHERE max_uses > 0;
 
 CREATE TABLE {coupon_emails} (
     coupon_id text COLLATE "C" NOT NULL,
@@ -104,6 +111,8 @@ CREATE TABLE {journal_pending} (
     actor   text NOT NULL,
     data    text NOT NULL
 );
+CREATE INDEX journal_pending_coupon ON {journal_pending} (subject, version)
+    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted');
 
 CREATE TABLE {journal} (
     position bigint PRIMARY KEY,
@@ -114,6 +123,8 @@ CREATE TABLE {journal} (
     actor    text NOT NULL,
     data     text NOT NULL
 );
+CREATE INDEX journal_coupon ON {journal} (subject, version)
+    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted');
 
 -- The lock under which entries get their positions, and the last position.
 CREATE TABLE {journal_head} (

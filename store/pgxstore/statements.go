@@ -21,6 +21,7 @@ type statements struct {
 	insertOrders, updateOrders, growOrders                         string
 	insertUses, updateUses, growUses                               string
 	insertEntries, lockJournal, sealJournal, moveHead, readJournal string
+	readHistory, sums                                              string
 	lockCoupon, codeOwner, counted, counts                         string
 	insertCoupon, updateCoupon, deleteCoupon                       string
 	deleteEmails, insertEmails, foldCounter                        string
@@ -163,6 +164,13 @@ func (s *statements) writing() {
 		FROM {counters} c WHERE c.counter = k.counter) c`)
 	s.readJournal = s.name("read the journal", `SELECT position, kind, subject, version, at, actor, data FROM {journal}
 		WHERE position > $1 ORDER BY position LIMIT $2`)
+	const history = `kind, subject, version, at, actor, data FROM {journal%s} WHERE subject = $1 AND version < $2 AND kind IN (` + engine.Historical + `)`
+	s.readHistory = s.name("read the history of a coupon", fmt.Sprintf(`SELECT position, `+history+` UNION ALL SELECT 0, `+history+`
+		ORDER BY version DESC LIMIT $3`, "", "_pending"))
+	s.sums = s.name("sum up uses", `SELECT (u.created_at - $2) - (u.created_at - $2) % $4, u.state, coalesce(u.d ->> 'currency', ''),
+		count(*), count(u.d ->> 'restoredAt'), sum(coalesce((u.d ->> 'discount')::bigint, 0)), sum(coalesce((u.d ->> 'returned')::bigint, 0))
+		FROM (SELECT u.created_at, u.state, u.doc::jsonb AS d FROM {uses} u WHERE u.coupon_id = $1
+			AND u.state IN ('reserved', 'completed') AND u.created_at >= $2 AND u.created_at < $3 OFFSET 0) u GROUP BY 1, 2, 3`)
 }
 
 // keys are SELECTs of keys in which each ? stands for the next argument.

@@ -16,7 +16,7 @@ const (
 	findCounter  = `SELECT COUNT(*) FROM {counters} WHERE counter = ?`
 	insertCoupon = `{insert} {coupons} (` + couponColumns + `) VALUES {rows}`
 	updateCoupon = `UPDATE {coupons} SET state = ?, revision = ?, version = ?, unlimited = ?, updated_at = ?,
-	starts_at = ?, expires_at = ?, emails = ?, search = ?, doc = ? WHERE id = ?`
+	starts_at = ?, expires_at = ?, emails = ?, max_uses = ?, search = ?, doc = ? WHERE id = ?`
 	deleteCoupon = `DELETE FROM {coupons} WHERE id = ?`
 	deleteEmails = `DELETE FROM {coupon_emails} WHERE coupon_id = ?`
 	insertEmails = `{insert} {coupon_emails} (coupon_id, email, position) VALUES {rows}`
@@ -75,7 +75,7 @@ func (s *session) saveCoupon(ctx context.Context, w engine.CouponWrite) error {
 		}
 		return s.exec(ctx, deleteEmails, c.ID)
 	}
-	row, err := couponRow(w)
+	row, err := s.couponRow(w)
 	if err != nil {
 		return &failure{err}
 	}
@@ -85,8 +85,8 @@ func (s *session) saveCoupon(ctx context.Context, w engine.CouponWrite) error {
 		}
 		return s.insertEmails(ctx, c)
 	}
-	// Neither ID, code nor createdAt change.
-	args := append(append(append([]any{}, row[2:6]...), row[7:]...), c.ID)
+	// Neither ID, code, type nor createdAt change.
+	args := append(append(append([]any{}, row[4:8]...), row[9:]...), c.ID)
 	if err := s.exec(ctx, updateCoupon, args...); err != nil || w.KeepEmails {
 		return err
 	}

@@ -19,7 +19,7 @@ type Dialect uint8
 
 // The dialects.
 const (
-	// SQLite is SQLite 3.37 or later, by any driver.
+	// SQLite is SQLite 3.38 or later, by any driver.
 	SQLite Dialect = iota + 1
 	// MySQL is MySQL 8.0.16 or later and MariaDB 10.5 or later, with InnoDB.
 	MySQL
@@ -93,6 +93,7 @@ func sqliteGrammar(o Options) *grammar {
 			"or_add":      " ON CONFLICT (counter, slot) DO UPDATE SET reserved = reserved + excluded.reserved, completed = completed + excluded.completed",
 			"new_entries": o.prefix() + "journal",
 			"holder":      "exchange_id IS NOT NULL AND customer_id",
+			"coupon":      "kind IN (" + engine.Historical + ") AND subject",
 		},
 		stored: lastFirst, key: firstLast,
 		pairs: "VALUES ", slots: 1, parameters: min(cmp.Or(o.MaxParameters, sqliteParameters), sqliteParameters),
@@ -113,6 +114,7 @@ func mysqlGrammar(o Options) *grammar {
 			"or_add":      " ON DUPLICATE KEY UPDATE reserved = reserved + VALUES(reserved), completed = completed + VALUES(completed)",
 			"new_entries": o.prefix() + "journal_pending",
 			"holder":      "holder",
+			"coupon":      "coupon",
 		},
 		stored: asItIs, key: asItIs,
 		slots: engine.SpreadRows, parameters: min(cmp.Or(o.MaxParameters, mysqlParameters), mysqlParameters),

@@ -90,16 +90,17 @@ func FuzzCouponRow(f *testing.F) {
 	read := func(rows *sql.Rows) (engine.StoredCoupon, error) { return scanCoupon(rows) }
 	f.Fuzz(func(t *testing.T, code, state, doc string, revision, version, created, starts, emails int64) {
 		stored, readable := scanned(t, []any{
-			"cpn_1", code, state, revision, version, int64(1), created, created, starts, nil, emails, "", doc,
+			"cpn_1", code, "", "", state, revision, version, int64(1), created, created, starts, nil, emails, int64(0), "", doc,
 		}, read)
 		if !readable {
 			return
 		}
-		row, err := couponRow(engine.CouponWrite{Coupon: stored.Coupon, Version: stored.Version, Unlimited: stored.Unlimited})
+		s := &session{grammar: sqliteGrammar(Options{})}
+		row, err := s.couponRow(engine.CouponWrite{Coupon: stored.Coupon, Version: stored.Version, Unlimited: stored.Unlimited})
 		if err != nil {
 			return // a coupon that nobody has written
 		}
-		if state != row[2] || revision != row[3] || version != row[4] || created != row[6] {
+		if state != row[4] || revision != row[5] || version != row[6] || created != row[8] {
 			t.Errorf("%q is written as %v", []any{state, revision, version, created}, row)
 		}
 		again, readable := scanned(t, row, read)

@@ -3,8 +3,11 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
 
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
 // On SQLite one transaction writes at a time, so that entries have their positions when
@@ -23,6 +26,7 @@ const (
 	lockPending = `SELECT id, ` + entryColumns + ` FROM {journal_pending}{by_id} WHERE id IN ({in}) ORDER BY id FOR UPDATE`
 	// Of a small table, DELETE … WHERE id IN reads all rows, and waits for those of others.
 	deletePending = `DELETE t FROM ({each}) f STRAIGHT_JOIN {journal_pending} t{by_id} ON t.id = f.id`
+	entriesOf     = `SELECT %s, ` + entryColumns + ` FROM {%s} WHERE {coupon} = ? AND version < ?`
 	insertSealed  = `INSERT INTO {journal} (position, ` + entryColumns + `) VALUES {rows}`
 )
 
@@ -54,6 +58,53 @@ func (s *Store) entries(ctx context.Context, after int64, limit int) (entries []
 		return t.each(ctx, selectEntries, collect(&entries, scanEntry), max(after, 0), int64(limit))
 	})
 	return entries, err
+}
+
+// History implements [store.Journal].
+func (s *Store) History(ctx context.Context, couponID string, before int64, limit int) (entries []store.Entry, err error) {
+	before, limit = engine.HistoryBounds(before, limit)
+	statement, args := fmt.Sprintf(entriesOf, "position", "journal"), []any{couponID, before}
+	if s.grammar.dialect == MySQL {
+		statement += " UNION ALL " + fmt.Sprintf(entriesOf, "0", "journal_pending")
+		args = append(args, args...)
+	}
+	err = s.view(ctx, "read history", func(ctx context.Context, t *session) error {
+		if entries = nil; !findable(couponID) {
+			return nil
+		}
+		return t.each(ctx, statement+" ORDER BY version DESC LIMIT ?", collect(&entries, scanEntry), append(args, int64(limit))...)
+	})
+	return answered(entries, err)
+}
+
+const sumUses = `SELECT (u.created_at - ?) - (u.created_at - ?) % ? AS day, u.state, COALESCE(JSON_EXTRACT(u.doc, '$.currency'), '') AS currency,
+	COUNT(*), COUNT(JSON_EXTRACT(u.doc, '$.restoredAt')), SUM(COALESCE(CAST(JSON_EXTRACT(u.doc, '$.discount') AS SIGNED), 0)),
+	SUM(COALESCE(CAST(JSON_EXTRACT(u.doc, '$.returned') AS SIGNED), 0))
+	FROM {uses} u WHERE u.coupon_id = ? AND u.created_at >= ? AND u.created_at < ? AND u.state <> 'released' GROUP BY day, u.state, currency`
+
+// Sums implements [store.Orders].
+func (s *Store) Sums(ctx context.Context, list store.SumList) (days []store.DaySum, err error) {
+	if err := list.Validate(); err != nil {
+		return nil, err
+	}
+	err = s.view(ctx, "sum up uses", func(ctx context.Context, t *session) error {
+		sums, err := engine.NewSums(list)
+		for _, run := range sums.Runs {
+			if !findable(list.CouponID) {
+				break
+			}
+			err = errors.Join(err, t.each(ctx, sumUses, func(rows *sql.Rows) error {
+				var sum engine.SumRow
+				if err := rows.Scan(sum.Columns()...); err != nil {
+					return err
+				}
+				return sums.Add(run, sum)
+			}, run.From, run.From, run.Length, list.CouponID, run.From, run.Until))
+		}
+		days = sums.Days
+		return err
+	})
+	return answered(days, err)
 }
 
 // seal gives positions to the entries that were committed, at most as many as one read of

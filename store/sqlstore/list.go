@@ -9,6 +9,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
 // condition is the WHERE of a list, built of fixed texts.
@@ -29,6 +30,12 @@ func (c *condition) equal(column, text string) {
 	if text != "" {
 		c.nothing = c.nothing || !findable(text)
 		c.and(column+" = ?", text)
+	}
+}
+
+func (c *condition) narrow(conditions []engine.Condition) {
+	for _, more := range conditions {
+		c.and(more.SQL, more.Args...)
 	}
 }
 
@@ -109,12 +116,13 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	if list.Search != "" {
 		all.and("INSTR(c.search, ?) > 0", store.Fold(list.Search))
 	}
+	all.narrow(engine.CouponConditions(list, usesOfCoupon))
 	some, err := all.from(list.After, "c", false)
 	if err != nil {
 		return store.CouponPage{}, err
 	}
 	page, err := paged(ctx, s, "list coupons", list.PageSize, func(ctx context.Context, t *session, page *found[coupon.Coupon]) (err error) {
-		if list.Search == "" {
+		if len(all.terms) == 0 {
 			page.Total, err = t.number(ctx, "SELECT COUNT(*) FROM {coupons}")
 		} else {
 			page.Total, page.AtLeast, err = t.total(ctx, "{coupons} c", all, store.ExactTotal)
@@ -127,6 +135,9 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	})
 	return store.CouponPage(page), err
 }
+
+// usesOfCoupon is the number of completed and reserved uses of a coupon c.
+const usesOfCoupon = `(SELECT COALESCE(SUM(k.reserved + k.completed), 0) FROM {counters} k WHERE k.counter = c.uses_counter)`
 
 // listed reads coupons with their counts.
 func (s *session) listed(ctx context.Context, statement string, args ...any) (items []coupon.Coupon, err error) {
@@ -153,6 +164,7 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	var all condition
 	all.equal("o.customer_id", list.CustomerID)
 	all.equal("o.state", list.State.String())
+	all.narrow(engine.OrderConditions(list))
 	oldest := !list.DueAt.IsZero()
 	if oldest {
 		all.and("o.deadline <= ?", coupon.Instant(list.DueAt).UnixMicro())

@@ -17,8 +17,9 @@ const (
 		"created_at, updated_at, version, doc"
 	useColumns = "id, order_id, coupon_id, customer_id, idempotency_key, exchange_id, state, points_state, over_limit, " +
 		"deadline, created_at, updated_at, completed_at, released_at, version, doc"
-	couponColumns = "id, code, state, revision, version, unlimited, created_at, updated_at, starts_at, expires_at, emails, search, doc"
-	entryColumns  = "kind, subject, version, at, made_by, data"
+	couponColumns = "id, code, discount_type, uses_counter, state, revision, version, unlimited, created_at, updated_at, " +
+		"starts_at, expires_at, emails, max_uses, search, doc"
+	entryColumns = "kind, subject, version, at, made_by, data"
 )
 
 // of puts the alias of a table before each column.
@@ -138,12 +139,13 @@ func scanUse(rows *sql.Rows) (u redemption.Use, err error) {
 	return u, engine.ReadUse(&u, state, points, doc)
 }
 
-func couponRow(w engine.CouponWrite) ([]any, error) {
+func (s *session) couponRow(w engine.CouponWrite) ([]any, error) {
 	c := w.Coupon
 	doc, err := engine.EncodeCoupon(c)
 	return []any{
-		c.ID, c.Code.String(), c.State.String(), c.Revision, w.Version, flag(w.Unlimited), c.CreatedAt.UnixMicro(), c.UpdatedAt.UnixMicro(),
-		micros(c.StartsAt), micros(c.ExpiresAt), int64(c.AllowedUserEmails.Len()), engine.SearchText(c), string(doc),
+		c.ID, c.Code.String(), c.Discount.Type().String(), s.stored(redemption.CouponUses(c.ID)),
+		c.State.String(), c.Revision, w.Version, flag(w.Unlimited), c.CreatedAt.UnixMicro(), c.UpdatedAt.UnixMicro(),
+		micros(c.StartsAt), micros(c.ExpiresAt), int64(c.AllowedUserEmails.Len()), c.Limits.MaxUses, engine.SearchText(c), string(doc),
 	}, err
 }
 
@@ -154,10 +156,10 @@ func scanCoupon(rows *sql.Rows, more ...any) (stored engine.StoredCoupon, err er
 	var code, state string
 	var created, updated, starts, expires instant
 	var emails int
-	var search, doc sql.RawBytes
+	var unread, doc sql.RawBytes // of the columns that lists are narrowed by
 	if err := rows.Scan(append([]any{
-		&c.ID, &code, &state, &c.Revision, &stored.Version, &stored.Unlimited, &created, &updated, &starts, &expires,
-		&emails, &search, &doc,
+		&c.ID, &code, &unread, &unread, &state, &c.Revision, &stored.Version, &stored.Unlimited, &created, &updated, &starts, &expires,
+		&emails, &unread, &unread, &doc,
 	}, more...)...); err != nil {
 		return stored, err
 	}

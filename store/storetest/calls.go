@@ -56,6 +56,10 @@ func (p *probe) calls() []call {
 		on("Journal", false, int64(0), func(s store.Store, ctx context.Context, after int64) ([]store.Entry, error) {
 			return s.Journal(ctx, after, 100)
 		}),
+		on("History", false, c.ID, func(s store.Store, ctx context.Context, id string) ([]store.Entry, error) {
+			return s.History(ctx, id, 0, 100)
+		}),
+		on("Sums", false, store.SumList{CouponID: c.ID, From: at(0), Days: 3}, store.Store.Sums),
 	}
 }
 

@@ -34,12 +34,14 @@ type faulty struct {
 	uses    func(ctx context.Context, list store.UseList) (store.UsePage, error)
 	counts  func(ctx context.Context, keys []string) ([]redemption.Count, error)
 	journal func(ctx context.Context, after int64, limit int) ([]store.Entry, error)
+	sums    func(ctx context.Context, list store.SumList) ([]store.DaySum, error)
+	history func(ctx context.Context, couponID string, before int64, limit int) ([]store.Entry, error)
 	close   func() error
 }
 
 func newFaulty() *faulty {
 	s := memstore.New()
-	return &faulty{s, s.Reserve, s.Apply, s.SaveCoupon, s.Order, s.LookUp, s.ListCoupons, s.ListOrders, s.ListUses, s.Counts, s.Journal, s.Close}
+	return &faulty{s, s.Reserve, s.Apply, s.SaveCoupon, s.Order, s.LookUp, s.ListCoupons, s.ListOrders, s.ListUses, s.Counts, s.Journal, s.Sums, s.History, s.Close}
 }
 
 func (f *faulty) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
@@ -80,6 +82,14 @@ func (f *faulty) Counts(ctx context.Context, keys []string) ([]redemption.Count,
 
 func (f *faulty) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
 	return f.journal(ctx, after, limit)
+}
+
+func (f *faulty) Sums(ctx context.Context, list store.SumList) ([]store.DaySum, error) {
+	return f.sums(ctx, list)
+}
+
+func (f *faulty) History(ctx context.Context, couponID string, before int64, limit int) ([]store.Entry, error) {
+	return f.history(ctx, couponID, before, limit)
 }
 
 func (f *faulty) Close() error { return f.close() }
@@ -962,6 +972,44 @@ func readFaults() map[string]fault {
 				return f.Store.ListCoupons(ctx, list)
 			}
 		}, []string{"lists out of bounds"}},
+		"what has just expired is left out": {func(f *faulty) {
+			f.coupons = func(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+				if !list.ExpiredAt.IsZero() {
+					list.ExpiredAt = list.ExpiredAt.Add(-time.Microsecond)
+				}
+				return f.Store.ListCoupons(ctx, list)
+			}
+		}, []string{"coupons are narrowed"}},
+		"the end of a period is in it": {func(f *faulty) {
+			f.orders = func(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+				if !list.Created.Until.IsZero() {
+					list.Created.Until = list.Created.Until.Add(time.Microsecond)
+				}
+				return f.Store.ListOrders(ctx, list)
+			}
+		}, []string{"orders are narrowed"}},
+		"every day has 24 hours": {func(f *faulty) {
+			f.sums = func(ctx context.Context, list store.SumList) ([]store.DaySum, error) {
+				_, offset := list.From.Zone()
+				list.From = list.From.In(time.FixedZone("", offset))
+				return f.Store.Sums(ctx, list)
+			}
+		}, []string{"sums"}},
+		"the history has only what has a position": {func(f *faulty) {
+			read := false
+			f.journal = func(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
+				read = true
+				return f.Store.Journal(ctx, after, limit)
+			}
+			f.history = func(ctx context.Context, couponID string, before int64, limit int) ([]store.Entry, error) {
+				entries, err := f.Store.History(ctx, couponID, before, limit)
+				if !read && len(entries) > 0 {
+					entries = entries[1:]
+				}
+				read = false
+				return entries, err
+			}
+		}, []string{"history of a coupon"}},
 		"orders are listed by one state only": {func(f *faulty) {
 			f.orders = func(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
 				if list.CustomerID != "" {

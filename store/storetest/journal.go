@@ -45,6 +45,7 @@ func journalClauses() []clause {
 	return []clause{
 		{"what the journal tells", "every change is written with its cause, in order, with the versions 1 to n of the record", whatTheJournalTells},
 		{"coupons in the journal", "an entry about a coupon tells it before and after the change, without addresses", couponsInTheJournal},
+		{"history of a coupon", "History returns the entries about one coupon, the highest version first, also those without a position", historyOfACoupon},
 		{"actors in the journal", "By tells the journal who made the change", actorsInTheJournal},
 		{"pages of the journal", "Journal returns entries after a position, at most limit; 0 begins at the first", pagesOfTheJournal},
 		{"a reader misses nothing", "a reader that goes on from the last position it has seen misses no entry and sees none twice; entries of one order, use or coupon keep their order", readerMissesNothing},
@@ -112,6 +113,48 @@ func couponsInTheJournal(p *probe) {
 		same(p, [2]string{data.Before.Name, data.After.Name}, want[i], "the names before and after in entry %d", i)
 		same(p, e.At, at(400), "the instant of entry %d", i)
 	}
+}
+
+func historyOfACoupon(p *probe) {
+	c, other := p.coupon(), p.coupon()
+	p.reserve(p.checkout("ann", c))
+	for i := range 5 {
+		c = p.edit(c, named(fmt.Sprint("name ", i)))
+		other = p.edit(other, named("other"))
+		if i == 2 {
+			p.everything() // entries get positions
+		}
+	}
+	p.save(store.DeleteCoupon, c)
+	history := func(id string, before int64, limit int) []store.Entry {
+		entries, err := p.s.History(p.Context(), id, before, limit)
+		p.ok(err, "History(%s, %d, %d)", id, before, limit)
+		for i := range entries {
+			entries[i].Position = 0
+		}
+		return entries
+	}
+	fresh := history(c.ID, 0, 1<<30)
+	var want []store.Entry
+	for _, e := range p.everything().Journal {
+		if e.Subject == c.ID {
+			e.Position = 0
+			want = append([]store.Entry{e}, want...)
+		}
+	}
+	same(p, len(want), 7, "the number of entries")
+	same(p, fresh, want, "the history before its last entries have a position")
+	for limit := range 9 {
+		for before := range 9 {
+			from := 0
+			if before > 0 {
+				from = max(0, len(want)+1-before)
+			}
+			same(p, history(c.ID, int64(before), limit), want[from:min(from+limit, len(want))], "the history before version %d, at most %d", before, limit)
+		}
+	}
+	same(p, history("cpn_none", 0, 10), nil, "the history of an unknown coupon")
+	same(p, history("a\x00", 0, 10), nil, "the history of what is no ID")
 }
 
 func actorsInTheJournal(p *probe) {

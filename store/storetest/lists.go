@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,9 @@ func listClauses() []clause {
 		{"coupons are listed", "ListCoupons returns a page of coupons, newest first, then by ID; their allow-lists tell how many addresses they have, and hold none", couponsAreListed},
 		{"coupons are found", "Search finds coupons whose name, code or description holds the text, whatever the letter case; % and _ mean themselves", couponsAreFound},
 		{"cursors skip nothing", "a cursor neither repeats nor skips coupons that exist all the while", cursorsSkipNothing},
+		{"coupons are narrowed", "a list of coupons is narrowed to a state, a type, periods of StartsAt and ExpiresAt, what has expired at an instant and what is used up", couponsAreNarrowed},
+		{"orders are narrowed", "a list of orders is narrowed to a customer, a state and a period of CreatedAt", ordersAreNarrowed},
+		{"sums", "Sums counts the uses of a coupon, their discounts and what refunds took back, by the days of a zone on which they were made", sumsOfUses},
 		{"orders are listed", "ListOrders returns a page of orders, newest first, narrowed to customer and state", ordersAreListed},
 		{"uses are listed", "ListUses returns a page of uses, newest first, narrowed to coupon, customer, exchange and state", usesAreListed},
 		{"work for the sweep", "DueAt narrows a list to what a sweep has to look at, the oldest first", workForTheSweep},
@@ -247,13 +251,194 @@ func listsOutOfBounds(p *probe) {
 		{Search: strings.Repeat("é", store.MaxSearchLength+1)},
 		{Search: "a\x00"},
 		{Search: "\xff"},
+		{State: 99},
+		{DiscountType: 99},
+		{Starts: store.Period{From: at(1), Until: at(1)}},
+		{Expires: store.Period{Until: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		{ExpiredAt: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {
 		fails(p, store.Store.ListCoupons, list, pricing.ErrInvalid, "out of bounds")
 	}
-	for _, list := range []store.OrderList{{PageSize: -1}, {PageSize: store.MaxPageSize + 1}, {State: 99}, {After: "none"}} {
+	for _, list := range []store.OrderList{{PageSize: -1}, {PageSize: store.MaxPageSize + 1}, {State: 99}, {After: "none"}, {Created: store.Period{From: at(2), Until: at(1)}}} {
 		fails(p, store.Store.ListOrders, list, pricing.ErrInvalid, "out of bounds")
 	}
 	for _, list := range []store.UseList{{PageSize: -1}, {PageSize: store.MaxPageSize + 1}, {State: 99}, {After: "none"}} {
 		fails(p, store.Store.ListUses, list, pricing.ErrInvalid, "out of bounds")
 	}
+}
+
+// periods returns periods whose bounds are around some instants, to the nanosecond.
+func periods(instants ...time.Time) []store.Period {
+	bounds := []time.Time{{}}
+	for _, t := range instants {
+		bounds = append(bounds, t.Add(-time.Nanosecond), t, t.Add(time.Nanosecond))
+	}
+	var all []store.Period
+	for _, from := range bounds {
+		for _, until := range bounds {
+			if from.IsZero() || until.IsZero() || from.Add(time.Microsecond).Before(until) {
+				all = append(all, store.Period{From: from, Until: until})
+			}
+		}
+	}
+	return all
+}
+
+// inside is what a period says, in other words than the contract's own.
+func inside(period store.Period, at time.Time) bool {
+	return period == (store.Period{}) || !at.IsZero() && at.Compare(period.From) >= 0 && (period.Until.IsZero() || at.Compare(period.Until) < 0)
+}
+
+func couponsAreNarrowed(p *probe) {
+	fixed, err := pricing.AmountOff(pricing.NewMoney(500, pricing.EUR()))
+	p.own(err)
+	var all []coupon.Coupon
+	for i := range 12 {
+		c := p.coupon(createdAt(at(i)), limits([]int64{0, 1, 2}[i%3], 0), inState([]coupon.State{coupon.Active, coupon.Active, coupon.Inactive}[i/4]), func(c *coupon.Coupon) {
+			if i%2 == 0 {
+				c.Discount = fixed
+			}
+			if i%4 > 0 {
+				c.StartsAt, c.ExpiresAt = at(100+i%4), at(200+i%4)
+			}
+		})
+		if c.State == coupon.Active {
+			p.reserve(p.checkout("ann", c))
+			c.ReservedCount++
+		}
+		if i%4 == 2 && c.State == coupon.Active && c.Limits.MaxUses != 1 {
+			p.happen(p.reserve(p.checkout("bob", c)).Order, redemption.Paid)
+			c.UsedCount++
+		}
+		all = append(all, c)
+	}
+	all[1] = p.edit(all[1], limits(5, 0)) // was used up
+	all[0] = p.edit(all[0], limits(1, 0)) // is used up from now on
+	slices.Reverse(all)
+	lists := []store.CouponList{{UsedUp: true}, {State: coupon.Pending}, {Search: "code", UsedUp: true, DiscountType: pricing.Percentage}}
+	for _, state := range []coupon.State{0, coupon.Active, coupon.Inactive} {
+		for _, of := range []pricing.DiscountType{0, pricing.Percentage, pricing.FixedAmount, pricing.Tiered} {
+			lists = append(lists, store.CouponList{State: state, DiscountType: of}, store.CouponList{State: state, DiscountType: of, UsedUp: true, ExpiredAt: at(202)})
+		}
+	}
+	for _, period := range periods(at(102), at(103)) {
+		lists = append(lists, store.CouponList{Starts: period}, store.CouponList{Expires: store.Period{From: at(202)}, Starts: period})
+	}
+	for _, expired := range []time.Time{at(201), at(201).Add(-time.Nanosecond), at(203), at(203).Add(time.Nanosecond), at(0)} {
+		lists = append(lists, store.CouponList{ExpiredAt: expired}, store.CouponList{ExpiredAt: expired, Expires: store.Period{From: at(201), Until: at(203)}})
+	}
+	for _, list := range lists {
+		want := slices.DeleteFunc(slices.Clone(all), func(c coupon.Coupon) bool {
+			return list.State != 0 && c.State != list.State || list.DiscountType != 0 && c.Discount.Type() != list.DiscountType ||
+				!inside(list.Starts, c.StartsAt) || !inside(list.Expires, c.ExpiresAt) ||
+				!list.ExpiredAt.IsZero() && (c.ExpiresAt.IsZero() || c.ExpiresAt.After(list.ExpiredAt)) ||
+				list.UsedUp && (c.Limits.MaxUses == 0 || c.UsedCount+c.ReservedCount < c.Limits.MaxUses)
+		})
+		pages(p, want, []int{2, 100}, func(after string, size int) ([]coupon.Coupon, string, error) {
+			list.After, list.PageSize = after, size
+			page, err := p.s.ListCoupons(p.Context(), list)
+			same(p, page.Total, int64(len(want)), "the total of %+v", list)
+			return page.Items, page.Next, err
+		})
+	}
+}
+
+func ordersAreNarrowed(p *probe) {
+	c := p.coupon()
+	for i := range 12 {
+		r := p.checkout([]string{"ann", "bob"}[i%2], c)
+		r.Order.CreatedAt = at(i / 4)
+		p.happen(p.reserve(r).Order, histories[i%6]...)
+	}
+	all := p.everything().Orders
+	slices.SortFunc(all, func(a, b store.Settled) int {
+		return cmp.Or(b.Order.CreatedAt.Compare(a.Order.CreatedAt), strings.Compare(b.Order.ID, a.Order.ID))
+	})
+	for _, period := range periods(at(1), at(2)) {
+		for _, list := range []store.OrderList{{}, {CustomerID: "ann"}, {State: redemption.OrderPaid}, {CustomerID: "bob", State: redemption.OrderCancelled}} {
+			list.Created = period
+			want := slices.DeleteFunc(slices.Clone(all), func(o store.Settled) bool {
+				return list.CustomerID != "" && o.Order.CustomerID != list.CustomerID || list.State != 0 && o.Order.State != list.State || !inside(period, o.Order.CreatedAt)
+			})
+			pages(p, want, []int{3, 100}, func(after string, size int) ([]store.Settled, string, error) {
+				list.After, list.PageSize = after, size
+				page, err := p.s.ListOrders(p.Context(), list)
+				return page.Items, page.Next, err
+			})
+		}
+	}
+}
+
+// sumsOfUses makes uses around the midnights of zones in which days have 23, 24 and 25 hours.
+func sumsOfUses(p *probe) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	p.own(err)
+	usd, err := pricing.ParseCurrency("USD")
+	p.own(err)
+	c, other := p.coupon(), p.coupon()
+	first := time.Date(2026, 10, 24, 0, 0, 0, 0, berlin) // the 25th has 25 hours
+	for i := range 40 {
+		r := p.checkout("ann", []coupon.Coupon{c, c, c, c, other}[i%5])
+		r.Order.CreatedAt = first.Add(time.Duration(i/8)*24*time.Hour + time.Duration(i%2)*time.Hour - time.Duration(i/4%2)*time.Microsecond).UTC()
+		r.Uses[0].CreatedAt, r.Uses[0].Discount = r.Order.CreatedAt, r.Order.Quote.Discount
+		r.Uses[0].Currency = []pricing.Currency{pricing.EUR(), usd, {}}[i%3]
+		r.Uses[0].Restore = coupon.RestoreAlways
+		r.Order.Quote.Coupons[0].ID = r.Uses[0].CouponID
+		o := p.happen(p.reserve(r).Order, histories[i%6]...).Order
+		if o.State == redemption.OrderPaid && i%4 > 0 {
+			p.apply(refund(o, "one", int64(i%4)-1)) // everything, a unit or two
+		}
+	}
+	uses := p.everything().Uses
+	for _, zone := range []*time.Location{berlin, time.UTC, time.FixedZone("", 20_700)} {
+		for _, days := range []int{1, 3, 9} {
+			list := store.SumList{CouponID: c.ID, From: first.Add(11 * time.Hour).In(zone), Days: days}
+			got, err := p.s.Sums(p.Context(), list)
+			p.ok(err, "Sums(%+v)", list)
+			year, month, day := list.From.Date()
+			same(p, len(got), days, "the number of days")
+			for i := range got {
+				from, until := time.Date(year, month, day+i, 0, 0, 0, 0, zone), time.Date(year, month, day+i+1, 0, 0, 0, 0, zone)
+				want := sumOf(uses, c.ID, from, until)
+				want.Start = got[i].Start
+				same(p, []any{got[i].Start.Equal(from), got[i].Start.Location().String()}, []any{true, zone.String()}, "whether the day %d begins at %s", i, from)
+				same(p, got[i], want, "the sums of the day %d in %s", i, zone)
+			}
+		}
+	}
+	none, err := p.s.Sums(p.Context(), store.SumList{CouponID: "cpn_none", From: first, Days: store.MaxSumDays})
+	p.ok(err, "Sums of an unknown coupon")
+	same(p, none[store.MaxSumDays-1].Completed, 0, "the uses of an unknown coupon")
+	for _, list := range []store.SumList{{From: first, Days: 1}, {CouponID: c.ID, Days: 1}, {CouponID: c.ID, From: first}, {CouponID: c.ID, From: first, Days: store.MaxSumDays + 1}} {
+		_, err := p.s.Sums(p.Context(), list)
+		p.fails(err, pricing.ErrInvalid, "Sums(%+v)", list)
+	}
+}
+
+func sumOf(uses []redemption.Use, couponID string, from, until time.Time) (sum store.DaySum) {
+	amounts := map[string]*store.AmountSum{}
+	for _, u := range uses {
+		switch {
+		case u.CouponID != couponID || u.CreatedAt.Before(from) || !u.CreatedAt.Before(until):
+		case u.State == redemption.Reserved:
+			sum.Reserved++
+		case u.State == redemption.Completed:
+			sum.Completed++
+			if !u.RestoredAt.IsZero() {
+				sum.Restored++
+			}
+			if u.Currency.IsZero() {
+				continue
+			}
+			if amounts[u.Currency.Code()] == nil {
+				amounts[u.Currency.Code()] = &store.AmountSum{Currency: u.Currency}
+			}
+			amounts[u.Currency.Code()].Discount += u.Discount
+			amounts[u.Currency.Code()].Returned += u.Returned
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(amounts)) {
+		sum.Amounts = append(sum.Amounts, *amounts[code])
+	}
+	return sum
 }

@@ -61,6 +61,7 @@ func refundsGiveBack(p *probe) {
 				same(p, got.Order.State, [...]redemption.OrderState{redemption.OrderPartlyRefunded, redemption.OrderRefunded}[i], "the state")
 				same(p, got.Order.Refunded().Amount, int64(900*(i+1)), "what is refunded")
 				same(p, got.Changed, true, "whether the refund changed the order")
+				same(p, got.Uses[0].Returned, int64(100*(i+1)), "the discount that refunds took back")
 				got.Changed = false
 				same(p, p.order(o.ID), got, "the order that is stored after a refund")
 				same(p, p.use(got.Uses[0].ID), got.Uses[0], "the use that is listed after a refund")

@@ -159,7 +159,7 @@ func checkout(n int, customer string, coupons ...coupon.Coupon) store.Reservatio
 		r.Coupons = append(r.Coupons, store.CouponAt{ID: c.ID, Revision: c.Revision})
 		r.Uses = append(r.Uses, redemption.Use{
 			ID: fmt.Sprintf("use_%06d_%d", n, i), CouponID: c.ID, CustomerID: customer, OrderID: r.Order.ID,
-			State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: int64(100 + i),
+			State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: int64(100 + i), Currency: pricing.EUR(),
 			Claims: claimsOf(c, customer), CreatedAt: at(n),
 		})
 	}

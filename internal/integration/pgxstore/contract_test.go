@@ -146,3 +146,11 @@ func (s *transactions) Counts(ctx context.Context, keys []string) ([]redemption.
 func (s *transactions) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
 	return within(ctx, s, func(s *pgxstore.Store) ([]store.Entry, error) { return s.Journal(ctx, after, limit) })
 }
+
+func (s *transactions) Sums(ctx context.Context, list store.SumList) ([]store.DaySum, error) {
+	return within(ctx, s, func(s *pgxstore.Store) ([]store.DaySum, error) { return s.Sums(ctx, list) })
+}
+
+func (s *transactions) History(ctx context.Context, couponID string, before int64, limit int) ([]store.Entry, error) {
+	return within(ctx, s, func(s *pgxstore.Store) ([]store.Entry, error) { return s.History(ctx, couponID, before, limit) })
+}

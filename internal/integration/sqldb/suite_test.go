@@ -176,3 +176,11 @@ func (h *hosted) Counts(ctx context.Context, keys []string) ([]redemption.Count,
 func (h *hosted) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
 	return in(ctx, h, func(s *sqlstore.Store) ([]store.Entry, error) { return s.Journal(ctx, after, limit) })
 }
+
+func (h *hosted) Sums(ctx context.Context, list store.SumList) ([]store.DaySum, error) {
+	return in(ctx, h, func(s *sqlstore.Store) ([]store.DaySum, error) { return s.Sums(ctx, list) })
+}
+
+func (h *hosted) History(ctx context.Context, couponID string, before int64, limit int) ([]store.Entry, error) {
+	return in(ctx, h, func(s *sqlstore.Store) ([]store.Entry, error) { return s.History(ctx, couponID, before, limit) })
+}

@@ -4,6 +4,8 @@
 CREATE TABLE IF NOT EXISTS {coupons} (
     id         VARBINARY(64) NOT NULL,
     code       VARBINARY(1020) NOT NULL,
+    discount_type VARBINARY(32) NOT NULL,
+    uses_counter  VARBINARY(1024) NOT NULL, -- the counter of its uses
     state      VARBINARY(16) NOT NULL,
     revision   BIGINT NOT NULL,
     version    BIGINT NOT NULL, -- changes, for the journal
@@ -11,11 +13,16 @@ CREATE TABLE IF NOT EXISTS {coupons} (
     created_at BIGINT NOT NULL, updated_at BIGINT NOT NULL,
     starts_at  BIGINT, expires_at BIGINT,
     emails     BIGINT NOT NULL, -- rows in coupon_emails
+    max_uses   BIGINT NOT NULL, -- 0 is no limit
     search     LONGTEXT NOT NULL, -- name, code and description without letter case
     doc        LONGTEXT NOT NULL, -- JSON
     PRIMARY KEY (id),
     UNIQUE KEY {coupons_code} (code),
-    KEY {coupons_list} (created_at, id)
+    KEY {coupons_list} (created_at, id),
+    KEY {coupons_state} (state, created_at, id),
+    KEY {coupons_type} (discount_type, created_at, id),
+    KEY {coupons_starts} (starts_at),
+    KEY {coupons_expires} (expires_at)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS {coupon_emails} (
@@ -87,7 +94,10 @@ CREATE TABLE IF NOT EXISTS {journal_pending} (
     kind VARBINARY(64) NOT NULL, subject VARBINARY(255) NOT NULL, version BIGINT NOT NULL, at BIGINT NOT NULL,
     made_by VARBINARY(255) NOT NULL,
     data    LONGTEXT NOT NULL, -- JSON
-    PRIMARY KEY (id)
+    -- NULL but for entries about coupons.
+    coupon  VARBINARY(255) GENERATED ALWAYS AS (CASE WHEN kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted') THEN subject END) STORED,
+    PRIMARY KEY (id),
+    KEY {journal_pending_coupon} (coupon)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS {journal} (
@@ -95,7 +105,10 @@ CREATE TABLE IF NOT EXISTS {journal} (
     kind VARBINARY(64) NOT NULL, subject VARBINARY(255) NOT NULL, version BIGINT NOT NULL, at BIGINT NOT NULL,
     made_by  VARBINARY(255) NOT NULL,
     data     LONGTEXT NOT NULL, -- JSON
-    PRIMARY KEY (position)
+    -- NULL but for entries about coupons.
+    coupon  VARBINARY(255) GENERATED ALWAYS AS (CASE WHEN kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted') THEN subject END) STORED,
+    PRIMARY KEY (position),
+    KEY {journal_coupon} (coupon)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- One row, which the sealer locks: the last position.

@@ -4,6 +4,8 @@
 CREATE TABLE {coupons} (
     id         TEXT NOT NULL PRIMARY KEY,
     code       TEXT NOT NULL UNIQUE,
+    discount_type TEXT NOT NULL,
+    uses_counter  TEXT NOT NULL, -- the counter of its uses
     state      TEXT NOT NULL,
     revision   INTEGER NOT NULL,
     version    INTEGER NOT NULL, -- changes, for the journal
@@ -11,11 +13,17 @@ CREATE TABLE {coupons} (
     created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
     starts_at  INTEGER, expires_at INTEGER,
     emails     INTEGER NOT NULL, -- rows in coupon_emails
+    max_uses   INTEGER NOT NULL, -- 0 is no limit
     search     TEXT NOT NULL,    -- name, code and description without letter case
     doc        TEXT NOT NULL     -- JSON
 ) STRICT;
 
 CREATE INDEX {coupons_list} ON {coupons} (created_at, id);
+CREATE INDEX {coupons_state} ON {coupons} (state, created_at, id);
+CREATE INDEX {coupons_type} ON {coupons} (discount_type, created_at, id);
+CREATE INDEX {coupons_starts} ON {coupons} (starts_at);
+CREATE INDEX {coupons_expires} ON {coupons} (expires_at);
+CREATE INDEX {coupons_limited} ON {coupons} (created_at, id) WHERE max_uses > 0;
 
 CREATE TABLE {coupon_emails} (
     coupon_id TEXT NOT NULL,
@@ -88,3 +96,6 @@ CREATE TABLE {journal} (
     made_by  TEXT NOT NULL,
     data     TEXT NOT NULL -- JSON
 ) STRICT;
+
+CREATE INDEX {journal_coupon} ON {journal} (subject, version)
+    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted');

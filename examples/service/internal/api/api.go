@@ -142,6 +142,11 @@ var calls = []call{
 	{"DELETE /admin/coupon/{id}", administrator, 0, (*API).deleteCoupon},
 	{"GET /admin/coupon/{id}/redemptions", administrator, 0, (*API).redemptions},
 	{"GET /admin/coupon/{id}/usage", administrator, 0, (*API).usage},
+	{"GET /admin/coupon/{id}/history", administrator, 0, (*API).history},
+	{"GET /admin/order/all", administrator, 0, (*API).listOrders},
+	{"GET /admin/order/{id}", administrator, 0, (*API).soldOrder},
+	{"POST /admin/order/{id}/refund", administrator, smallBody, (*API).makeRefund},
+	{"POST /admin/order/{id}/refund/preview", administrator, smallBody, (*API).showRefund},
 	{"GET /admin/catalog/search", administrator, 0, (*API).searchCatalog},
 
 	{"GET /payment/apply-coupon/{codeOrId}", buyer, 0, (*API).applyCoupon},

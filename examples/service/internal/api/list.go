@@ -10,6 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -51,13 +52,18 @@ func (l listedCoupon) MarshalJSON() ([]byte, error) {
 func (a *API) listCoupons(w http.ResponseWriter, r *http.Request) error {
 	const maxPage = 1_000_000
 	q := query{r: r}
-	q.only("page", "pageSize", "search", "sort", "order")
+	q.only("page", "pageSize", "search", "sort", "order", "state", "type", "startsFrom", "startsUntil", "expiresFrom", "expiresUntil", "expired", "usedUp")
 	list := store.CouponList{
+		State: q.state(), DiscountType: q.discountType(), Starts: q.period("starts"), Expires: q.period("expires"),
+		UsedUp: q.choice("usedUp", "", "true") != "",
 		Search: q.text("search"), Page: q.number("page", 1, maxPage),
 		PageSize: q.number("pageSize", store.DefaultPageSize, store.MaxPageSize),
 	}
 	by := q.choice("sort", byCreation, "code", "name", "discount", "scope", "used", "points", "expires", "status")
 	order := q.choice("order", "", "asc", "desc")
+	if q.choice("expired", "", "true") != "" {
+		list.ExpiredAt = a.Now()
+	}
 	_, err := list.Normalize()
 	q.faults.Merge("", err)
 	if err := q.faults.Err(); err != nil {
@@ -77,6 +83,21 @@ func (a *API) listCoupons(w http.ResponseWriter, r *http.Request) error {
 	}
 	writeJSON(w, http.StatusOK, view)
 	return nil
+}
+
+// state reads the state of coupons that administrators know.
+func (q *query) state() (s coupon.State) {
+	if name := q.choice("state", "", coupon.Active.String(), coupon.Inactive.String()); name != "" {
+		s, _ = coupon.ParseState(name) // it is one of these
+	}
+	return s
+}
+
+func (q *query) discountType() (t pricing.DiscountType) {
+	if name := q.text("type"); name != "" && t.UnmarshalText([]byte(name)) != nil {
+		q.faults.Add("type", pricing.FieldUnknown, "is no discount type")
+	}
+	return t
 }
 
 // countedUpTo says of a total that the store has not counted to the end what this
@@ -111,7 +132,7 @@ func (a *API) sorted(ctx context.Context, list store.CouponList, by, order strin
 		sortCoupons(page.Items, by, order)
 		return page, "page", nil
 	}
-	all, err := a.everyCoupon(ctx, list.Search)
+	all, err := a.everyCoupon(ctx, list)
 	if err != nil {
 		return page, "all", err
 	}
@@ -122,9 +143,9 @@ func (a *API) sorted(ctx context.Context, list store.CouponList, by, order strin
 	return page, "all", nil
 }
 
-func (a *API) everyCoupon(ctx context.Context, search string) ([]coupon.Coupon, error) {
+func (a *API) everyCoupon(ctx context.Context, list store.CouponList) ([]coupon.Coupon, error) {
 	var all []coupon.Coupon
-	list := store.CouponList{Search: search, PageSize: store.MaxPageSize}
+	list.Page, list.PageSize = 0, store.MaxPageSize
 	for {
 		page, err := a.Service.List(ctx, list)
 		if err != nil {

@@ -1,11 +1,17 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
+	"maps"
+	"math"
 	"net/http"
+	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -87,65 +93,193 @@ func (a *API) redemptionsOf(ctx context.Context, list store.UseList) (store.UseP
 	return page, err
 }
 
-type usageView struct {
-	Days []usageDay `json:"days"`
-	// Complete is false when there were too many redemptions to count them all; the
-	// oldest are missing then.
-	Complete bool `json:"complete"`
+// Usage is how a coupon was used on the last days, the oldest first.
+type Usage struct {
+	TimeZone string     `json:"timeZone"`
+	Days     []UsageDay `json:"days"`
 }
 
-// usageDay counts one day in UTC: redemptions completed on it, and reservations
-// made on it that are still live.
-type usageDay struct {
-	Date      string `json:"date"`
-	Completed int    `json:"completed"`
-	Reserved  int    `json:"reserved"`
+// UsageDay counts the uses that were made on one day, by what they are now.
+type UsageDay struct {
+	Date      string        `json:"date"`
+	Completed int64         `json:"completed"`
+	Reserved  int64         `json:"reserved"`
+	Restored  int64         `json:"restored"`
+	Amounts   []UsageAmount `json:"amounts"`
 }
+
+// UsageAmount is what a coupon took off in one currency, and what refunds took back of it.
+type UsageAmount struct {
+	Currency string `json:"currency"`
+	Discount string `json:"discount"`
+	Returned string `json:"returned"`
+
+	discount, returned pricing.Money
+}
+
+// Money returns the discount and what refunds took back of it.
+func (u UsageAmount) Money() (discount, returned pricing.Money) { return u.discount, u.returned }
 
 const (
-	usageDays = 30
-	// maxUsagePages bounds how many pages of redemptions one chart reads.
-	maxUsagePages = 100
+	usageDays     = 30
+	maxZoneLength = 64
 )
 
-// usage counts the last days, also those on which nothing happened.
-func (a *API) usage(w http.ResponseWriter, r *http.Request) error {
+// Usage returns the sums of the coupon that the path of a request names, also of days on which it was
+// not used.
+func (a *API) Usage(r *http.Request) (Usage, error) {
 	q := query{r: r}
-	q.only("days")
-	days := q.number("days", usageDays, 366)
+	q.only("days", "timeZone")
+	days := q.number("days", usageDays, store.MaxSumDays)
+	zone, err := zoneOf(q.text("timeZone"))
+	q.faults.Merge("timeZone", err)
 	if err := q.faults.Err(); err != nil {
+		return Usage{}, err
+	}
+	id := r.PathValue("id")
+	if _, err := a.redemptionsOf(r.Context(), store.UseList{CouponID: id, PageSize: 1}); err != nil {
+		return Usage{}, err
+	}
+	sums, err := a.Service.Sums(r.Context(), store.SumList{CouponID: id, From: a.Now().In(zone).AddDate(0, 0, 1-days), Days: days})
+	view := Usage{TimeZone: zone.String(), Days: make([]UsageDay, len(sums))}
+	for i, sum := range sums {
+		view.Days[i] = UsageDay{
+			Date: sum.Start.Format(time.DateOnly), Completed: sum.Completed, Reserved: sum.Reserved, Restored: sum.Restored,
+			Amounts: make([]UsageAmount, len(sum.Amounts)),
+		}
+		for j, amount := range sum.Amounts {
+			discount, returned := pricing.NewMoney(amount.Discount, amount.Currency), pricing.NewMoney(amount.Returned, amount.Currency)
+			view.Days[i].Amounts[j] = UsageAmount{amount.Currency.Code(), discount.Amount(), returned.Amount(), discount, returned}
+		}
+	}
+	return view, err
+}
+
+// zoneOf returns a zone by its IANA name; empty is UTC.
+func zoneOf(name string) (*time.Location, error) {
+	zone, err := time.LoadLocation(name)
+	if err != nil || len(name) > maxZoneLength || name == "Local" {
+		return time.UTC, &pricing.ValidationError{Fields: []pricing.FieldError{{Code: pricing.FieldUnknown, Message: "must be an IANA time zone, such as Europe/Berlin"}}}
+	}
+	return zone, nil
+}
+
+func (a *API) usage(w http.ResponseWriter, r *http.Request) error {
+	view, err := a.Usage(r)
+	if err != nil {
 		return err
 	}
-	today := a.Now().UTC().Truncate(24 * time.Hour)
-	view := usageView{Days: make([]usageDay, days)}
-	shown := map[string]*usageDay{}
-	for i := range view.Days {
-		view.Days[i].Date = today.AddDate(0, 0, i+1-days).Format(time.DateOnly)
-		shown[view.Days[i].Date] = &view.Days[i]
+	writeJSON(w, http.StatusOK, view)
+	return nil
+}
+
+// History is what changed of a coupon, the newest change first.
+type History struct {
+	Items []Change `json:"items"`
+	// Before asks for the next page; 0 is none.
+	Before int64 `json:"before"`
+}
+
+// Change is one change of a coupon.
+type Change struct {
+	Kind    store.EntryKind `json:"kind"`
+	Version int64           `json:"version"`
+	At      time.Time       `json:"at"`
+	// By is the e-mail address of the administrator, or else their ID. It is empty for the system.
+	By     string        `json:"by"`
+	Fields []FieldChange `json:"fields"`
+}
+
+// FieldChange is a field whose value changed. A value is JSON, and absent if the field was not given.
+type FieldChange struct {
+	Field  string          `json:"field"`
+	Before json.RawMessage `json:"before,omitempty"`
+	After  json.RawMessage `json:"after,omitempty"`
+}
+
+// History returns the changes of the coupon that the path of a request names.
+func (a *API) History(r *http.Request) (History, error) {
+	q := query{r: r}
+	q.only("before", "pageSize")
+	before := q.number("before", 0, math.MaxInt32)
+	size := q.number("pageSize", store.DefaultPageSize, store.MaxPageSize)
+	if err := q.faults.Err(); err != nil {
+		return History{}, err
 	}
-	count := func(at time.Time) *usageDay {
-		return cmp.Or(shown[at.UTC().Format(time.DateOnly)], new(usageDay))
+	entries, err := a.Service.History(r.Context(), r.PathValue("id"), int64(before), size+1)
+	if err == nil && len(entries) == 0 {
+		_, err = a.Service.Get(r.Context(), r.PathValue("id"))
 	}
-	list := store.UseList{CouponID: r.PathValue("id"), PageSize: store.MaxPageSize}
-	for range maxUsagePages {
-		page, err := a.redemptionsOf(r.Context(), list)
-		if err != nil {
-			return err
+	if err != nil {
+		return History{}, err
+	}
+	view := History{Items: []Change{}}
+	if len(entries) > size {
+		entries = entries[:size]
+		view.Before = entries[size-1].Version
+	}
+	actors := make([]string, len(entries))
+	for i, e := range entries {
+		actors[i] = e.By
+	}
+	emails, err := a.Shop.Emails(r.Context(), actors)
+	for _, e := range entries {
+		change := Change{Kind: e.Kind, Version: e.Version, At: e.At, By: cmp.Or(emails[e.By], e.By)}
+		if change.Fields, err = changedFields(e.Data); err != nil {
+			return History{}, err
 		}
-		for _, item := range page.Items {
-			switch item.State {
-			case redemption.Completed:
-				count(item.CompletedAt).Completed++
-			case redemption.Reserved:
-				count(item.CreatedAt).Reserved++
-			case redemption.Released:
-			}
-		}
-		if list.After = page.Next; list.After == "" {
-			break
+		view.Items = append(view.Items, change)
+	}
+	return view, err
+}
+
+// untold are the fields that change with every change, or that are told apart.
+var untold = fieldSet("id revision updatedAt createdAt usedCount reservedCount allowedUserEmails")
+
+// changedFields compares the coupon before and after a change.
+func changedFields(data json.RawMessage) ([]FieldChange, error) {
+	var entry struct {
+		Before, After             map[string]json.RawMessage
+		EmailsBefore, EmailsAfter json.RawMessage
+	}
+	if err := json.Unmarshal(data, &entry); err != nil {
+		return nil, err
+	}
+	fields := []FieldChange{}
+	names := maps.Clone(entry.Before)
+	if names == nil {
+		names = map[string]json.RawMessage{}
+	}
+	maps.Copy(names, entry.After)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if before, after := given(entry.Before[name]), given(entry.After[name]); !untold[name] && !bytes.Equal(before, after) {
+			fields = append(fields, FieldChange{name, before, after})
 		}
 	}
-	view.Complete = list.After == ""
+	if !bytes.Equal(entry.EmailsBefore, entry.EmailsAfter) {
+		fields = append(fields, FieldChange{"allowedUserCount", entry.EmailsBefore, entry.EmailsAfter})
+	}
+	return fields, nil
+}
+
+// given returns a value without blanks, and nothing for null and what is empty.
+func given(value json.RawMessage) json.RawMessage {
+	var text bytes.Buffer
+	if len(value) == 0 || json.Compact(&text, value) != nil {
+		return nil
+	}
+	switch text.String() {
+	case "null", `""`, "[]", "{}":
+		return nil
+	}
+	return text.Bytes()
+}
+
+func (a *API) history(w http.ResponseWriter, r *http.Request) error {
+	view, err := a.History(r)
+	if err != nil {
+		return err
+	}
 	writeJSON(w, http.StatusOK, view)
 	return nil
 }

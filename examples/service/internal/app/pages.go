@@ -10,7 +10,7 @@ import (
 
 // newSite returns the pages that people use. They ask whose a request is.
 func newSite(calls func() *api.API) (*web.Site, error) {
-	return web.New(web.Options{Coupons: coupons{calls}, Who: func(r *http.Request) (signedIn, administrator bool) {
+	return web.New(web.Options{Coupons: coupons{calls}, Panel: panel{calls}, Who: func(r *http.Request) (signedIn, administrator bool) {
 		s, known, err := calls().Session(r)
 		if err != nil {
 			return true, true // the page that is shown then asks the API, which reports the failure

@@ -50,6 +50,8 @@ func pages() []page {
 	return []page{
 		{"/admin/coupons", "admin_coupons", "Coupons", "js/admin/list.js", "css/admin.css", "coupons"},
 		{newCoupon, "admin_coupon_new", "New coupon", "js/admin/new.js", "css/admin.css", "coupons"},
+		{"/admin/orders", "admin_orders", "Orders", "js/admin/page.js", "css/admin.css", "orders"},
+		{oneOrder, "admin_order", "Order", "js/admin/page.js", "css/admin.css", "orders"},
 		{"/admin/coupons/{id}", "admin_coupon", "Redemptions", "js/admin/detail.js", "css/admin.css", "coupons"},
 		{"/plans", "plans", "Plans", "js/shop/plans.js", "css/shop.css", "plans"},
 		{"/accessories", "accessories", "Devices and accessories", "js/shop/products.js", "css/shop.css", "accessories"},
@@ -67,6 +69,8 @@ type view struct {
 	Section string
 	Notice  string
 	Form    couponForm
+	Problem string
+	Data    any
 }
 
 const (
@@ -74,6 +78,8 @@ const (
 	cart = "/cart"
 	// newCoupon is the page that depends on the request.
 	newCoupon = "/admin/coupons/new"
+	// oneOrder is the page whose form refunds.
+	oneOrder = "/admin/orders/{id}"
 )
 
 // notices are what the cart says to who is sent there, by the parameter "notice" of its
@@ -92,12 +98,15 @@ type Options struct {
 	Who func(r *http.Request) (signedIn, administrator bool)
 	// Coupons creates the coupons of the form that works without scripts; nil creates none.
 	Coupons Coupons
+	// Panel answers what pages of administrators show; nil shows nothing.
+	Panel Panel
 }
 
 // Site is the set of pages. Make it with [New]. It is safe for concurrent use.
 type Site struct {
 	who     func(r *http.Request) (signedIn, administrator bool)
 	coupons Coupons
+	panel   Panel
 	digest  string
 	pages   map[string]http.Handler // by pattern
 	static  http.Handler
@@ -121,6 +130,7 @@ func New(options Options) (*Site, error) {
 	site := &Site{
 		who:     options.Who,
 		coupons: options.Coupons,
+		panel:   options.Panel,
 		digest:  digest,
 		pages:   map[string]http.Handler{},
 		static:  http.StripPrefix("/static/"+digest+"/", http.FileServerFS(static)),
@@ -138,6 +148,10 @@ func New(options Options) (*Site, error) {
 func (s *Site) handler(p page) (http.Handler, error) {
 	if p.pattern == newCoupon {
 		return s.newCoupon(p)
+	}
+	switch p.template {
+	case "admin_orders", "admin_order", "admin_coupon":
+		return s.panelPage(p)
 	}
 	body, err := s.render(p, "")
 	switch {
@@ -159,6 +173,7 @@ func (s *Site) Register(mux *http.ServeMux) {
 		mux.Handle("GET "+pattern, handler)
 	}
 	mux.Handle("POST "+newCoupon, s.pages[newCoupon])
+	mux.Handle("POST "+oneOrder, s.pages[oneOrder])
 	mux.Handle("GET /static/", http.HandlerFunc(s.serveStatic))
 	mux.Handle("GET /{$}", http.RedirectHandler("/plans", http.StatusFound))
 }
@@ -174,7 +189,16 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // that other packages render in the same clothes.
 func (s *Site) Asset(name string) string { return path.Join("/static", s.digest, name) }
 
-func (s *Site) functions() template.FuncMap { return template.FuncMap{"asset": s.Asset} }
+func (s *Site) functions() template.FuncMap {
+	return template.FuncMap{
+		"asset": s.Asset, "moment": momentText, "date": dateText,
+		"kind": func(kind any) string {
+			return strings.ReplaceAll(strings.TrimPrefix(fmt.Sprint(kind), "coupon_"), "mirrored", "copied to the payment processor")
+		},
+		"value": valueText,
+		"words": func(name string) string { return strings.ReplaceAll(name, "_", " ") },
+	}
+}
 
 func (s *Site) parse(p page) (*template.Template, error) {
 	return template.New("layout.html").
@@ -210,7 +234,11 @@ func (s *Site) administered(h http.Handler) http.Handler {
 		case signedIn:
 			s.Error(w, r, http.StatusForbidden, "Administrators only", "Your account cannot manage coupons.")
 		default:
-			http.Redirect(w, r, "/login?next="+url.QueryEscape(newCoupon), http.StatusSeeOther)
+			next := r.URL.RequestURI()
+			if r.Method == http.MethodPost { // a form is filled in anew
+				next = r.URL.Path
+			}
+			http.Redirect(w, r, "/login?next="+url.QueryEscape(next), http.StatusSeeOther)
 		}
 	})
 }

@@ -51,7 +51,7 @@ function showUser(user) {
   if (user === null) return;
   byId("account-name").textContent = user.name || user.email;
   byId("account-name").hidden = false;
-  byId("nav-admin").hidden = !isAdministrator(user);
+  for (const id of ["nav-admin", "nav-orders"]) byId(id).hidden = !isAdministrator(user);
   if (!isAdministrator(user)) refreshPoints();
 }
 

@@ -1,9 +1,8 @@
-// One coupon: its figures, how its use went over time, and every redemption.
+// One coupon: its figures and every redemption. The page itself has the rest.
 import { get, signInAddress } from "../api.js";
 import { byId, el, foreign } from "../dom.js";
 import { day, discount, lastDay, midnight, moment, money, number, plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
-import { chart } from "./chart.js";
 import { scopes } from "./columns.js";
 
 const id = location.pathname.split("/").at(-1);
@@ -25,12 +24,10 @@ function turnAway() {
 async function show() {
   byId("state").hidden = true;
   try {
-    const [coupon, usage] = await Promise.all([existing(), get(`/admin/coupon/${id}/usage`)]);
+    const [coupon] = await Promise.all([existing(), get(`/admin/coupon/${id}/usage?days=1`)]);
     if (coupon) showCoupon(coupon);
     else showDeleted();
     byId("content").hidden = false;
-    showChart(usage.days);
-    byId("usage-partial").hidden = usage.complete;
     await showRedemptions();
     byId("more").addEventListener("click", showRedemptions);
   } catch (error) {
@@ -56,18 +53,6 @@ function showDeleted() {
   byId("title").textContent = "Deleted coupon";
   byId("subtitle").textContent = "What it was used for is kept.";
   byId("facts").hidden = true;
-}
-
-// showChart draws the chart in the width that there is, again when that changes.
-function showChart(days) {
-  const host = byId("chart");
-  let width = 0;
-  new ResizeObserver(([entry]) => {
-    const now = Math.round(entry.contentRect.width);
-    if (now === width || now === 0) return;
-    width = now;
-    host.replaceChildren(...chart(days, width));
-  }).observe(host);
 }
 
 function showCoupon(coupon) {

@@ -38,6 +38,9 @@ function listen() {
   byId("new-coupon").addEventListener("click", () => openForm(null, saved));
   const search = debounce((text) => change({ search: text.trim(), page: 1 }, { replace: true }), 200);
   byId("search").addEventListener("input", (event) => search(event.target.value));
+  for (const name of address.filters) {
+    byId(`filter-${name}`).addEventListener("change", ({ target }) => change({ [name]: target.type === "checkbox" ? (target.checked ? "true" : "") : target.value, page: 1 }));
+  }
   byId("page-size").addEventListener("change", (event) => change({ pageSize: Number(event.target.value), page: 1 }));
   byId("previous").addEventListener("click", () => change({ page: query.page - 1 }));
   byId("next").addEventListener("click", () => change({ page: query.page + 1 }));
@@ -91,6 +94,11 @@ async function refresh() {
 
 function showControls() {
   if (document.activeElement !== byId("search")) byId("search").value = query.search;
+  for (const name of address.filters) {
+    const field = byId(`filter-${name}`);
+    if (field.type === "checkbox") field.checked = query[name] === "true";
+    else if (document.activeElement !== field) field.value = query[name];
+  }
   byId("page-size").value = String(query.pageSize);
   for (const heading of document.querySelectorAll("th[data-sort]")) {
     if (heading.dataset.sort === query.sort) heading.setAttribute("aria-sort", query.order === "asc" ? "ascending" : "descending");
@@ -105,13 +113,22 @@ function show(onlyPage) {
   showPager();
   if (items.length > 0) return;
   byId("coupons").hidden = true;
-  if (query.search) {
+  if (address.filters.some((name) => query[name])) {
+    const all = el("button", { class: "button", type: "button", onclick: showAll }, "Show all coupons");
+    showState(byId("state"), "Nothing found", "No coupon is as you asked.", all);
+  } else if (query.search) {
     const clear = el("button", { class: "button", type: "button", onclick: clearSearch }, "Clear the search");
     showState(byId("state"), "Nothing found", ["No name, code or description contains “", foreign(query.search), "”."], clear);
   } else {
     const create = el("button", { class: "button button-primary", type: "button", onclick: () => openForm(null, saved) }, "New coupon");
     showState(byId("state"), "No coupons yet", "Create the first one, and customers can use it at once.", create);
   }
+}
+
+function showAll() {
+  byId("search").value = "";
+  change({ ...Object.fromEntries(address.filters.map((name) => [name, ""])), search: "", page: 1 });
+  byId("search").focus();
 }
 
 function clearSearch() {

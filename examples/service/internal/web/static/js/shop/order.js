@@ -14,6 +14,8 @@ const states = {
   open: ["clock", "", "Waiting for the payment", "This page shows the result as soon as the payment processor has reported it."],
   awaiting_payment: ["clock", "", "The payment is on its way", "Your bank transfer was started. The order is complete when it arrives."],
   paid: ["check", "is-good", "Paid", "Thank you. Your payment has arrived."],
+  partly_refunded: ["check", "is-good", "Partly refunded", "A part of your payment was refunded."],
+  refunded: ["check", "is-good", "Refunded", "Your payment was refunded."],
   cancelled: ["close", "is-bad", "Not paid", "The payment was not made and nothing was charged."],
 };
 
@@ -42,7 +44,7 @@ async function follow(round) {
     if (error.status === 404) return hide("There is no such order", "It may belong to another account.");
     if (!shown) showState(byId("state"), "The order could not be loaded", error.message);
   }
-  if (order?.state === "paid" || order?.state === "cancelled") return undefined;
+  if (order && order.state !== "open" && order.state !== "awaiting_payment") return undefined;
   pause(pace, round).then(() => follow(round + 1));
   return undefined;
 }
