@@ -367,34 +367,6 @@ func TestEnterChoosesNothingThatWasNotTyped(t *testing.T) {
 	})
 }
 
-// A chart that could not count everything says so: its empty days may be none.
-func TestAChartThatMissesUsesSaysSo(t *testing.T) {
-	onOneStore(t, func(w *world) {
-		p, detail := w.as(ada), "/admin/coupons/"+w.coupon("SUMMER10").ID
-		p.visit(detail)
-		p.visible("#chart svg")
-		p.gone("#usage-partial")
-		p.must(p.Answer("/admin/coupon/"+w.coupon("SUMMER10").ID+"/usage", `{"days":[{"date":"2026-11-20","completed":10000,"reserved":0}],"complete":false}`))
-		p.visit(detail)
-		p.visible("#chart svg")
-		p.see("#usage-partial", "the oldest are missing")
-	})
-}
-
-// The figures of the axis have room, however many uses a day has.
-func TestTheFiguresOfAChartAreWhole(t *testing.T) {
-	onOneStore(t, func(w *world) {
-		p, detail := w.as(ada), "/admin/coupons/"+w.coupon("SUMMER10").ID
-		for most, label := range map[int]string{9: "10", 4_000: "4,000", 12_345: "15,000", 1_000_000: "1,000,000"} {
-			p.must(p.Answer("/admin/coupon/"+w.coupon("SUMMER10").ID+"/usage", fmt.Sprintf(`{"days":[{"date":"2026-11-20","completed":%d,"reserved":0}],"complete":true}`, most)))
-			p.visit(detail)
-			p.hold(fmt.Sprintf(`[...document.querySelectorAll("#chart .axis-text")].some((each) => each.textContent === %q)`, label))
-			p.hold(`[...document.querySelectorAll("#chart .axis-text")].every((each) => each.getBBox().x >= 0)`)
-			p.must(p.Release())
-		}
-	})
-}
-
 // manyCoupons makes coupons BULK01, BULK02 and so on.
 func (w *world) manyCoupons(count int) {
 	w.t.Helper()

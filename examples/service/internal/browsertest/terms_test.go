@@ -292,6 +292,7 @@ func TestACouponIsCreatedWithoutScripts(t *testing.T) {
 		set(map[string]string{"#f-code": "SCRIPTLESS", "#f-name": "Without scripts", "#f-value": "50", "#f-units": "many"})
 		p.eval(`document.querySelector("#save").click()`, nil)
 		p.fault("units", "whole number")
+		p.visible("#save") // the end of the page may come later
 		set(map[string]string{"#f-units": "2"})
 		p.eval(`document.querySelector("#save").click()`, nil)
 		p.hold(`location.search === "?search=SCRIPTLESS"`)
