@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -106,6 +107,25 @@ var calls = []struct {
 		_, err := m.store.ListCoupons(ctx, store.CouponList{})
 		return err
 	}},
+	{"list coupons of a type", func(ctx context.Context, m *meter) error {
+		_, err := m.store.ListCoupons(ctx, store.CouponList{DiscountType: pricing.Tiered})
+		return err
+	}},
+	{"list coupons that expire in a period", func(ctx context.Context, m *meter) error {
+		_, err := m.store.ListCoupons(ctx, store.CouponList{Expires: store.Period{From: now(), Until: now().Add(time.Hour)}})
+		return err
+	}},
+	{"history of a coupon", func(ctx context.Context, m *meter) error {
+		_, err := m.store.History(ctx, fmt.Sprint("cpn_", m.coupon()), 0, 100)
+		return err
+	}},
+	{"sums of a coupon by day", func(ctx context.Context, m *meter) error {
+		_, err := m.store.Sums(ctx, store.SumList{CouponID: fmt.Sprint("cpn_", m.coupon()), From: now().AddDate(0, -1, 0), Days: 31})
+		return err
+	}},
+	{"list orders of a period", listOrders(func(*meter) store.OrderList {
+		return store.OrderList{Created: store.Period{From: now().Add(-time.Second), Until: now().Add(-time.Second / 2)}}
+	})},
 	{"list orders", listOrders(func(*meter) store.OrderList { return store.OrderList{} })},
 	{"list a customer's orders", listOrders(func(m *meter) store.OrderList { return store.OrderList{CustomerID: m.customer()} })},
 	{"list orders in a state", listOrders(func(*meter) store.OrderList { return store.OrderList{State: redemption.OrderOpen} })},

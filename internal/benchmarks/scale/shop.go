@@ -85,8 +85,8 @@ func (s shop) fill(ctx context.Context, pool *pgxpool.Pool) error {
 	}{
 		{
 			`INSERT INTO couponkit.coupons SELECT 'cpn_' || n, 'CODE-' || n, 'active', 1, 1, false, $2 || 'cpn_' || n, $3 || 'cpn_' || n || '/',
-			0, $4, $4, $5::bigint - n, $5::bigint - n, 'code-' || n || ' ten', $6 FROM generate_series(0, $1::bigint - 1) n`,
-			[]any{s.coupons, redemption.CouponUses(""), strings.TrimSuffix(redemption.CustomerUses("", ""), "/"), int64(none), end, documents[0]},
+			0, 'PERCENTAGE', $7::bigint, $4, $4, $5::bigint - n, $5::bigint - n, 'code-' || n || ' ten', $6 FROM generate_series(0, $1::bigint - 1) n`,
+			[]any{s.coupons, redemption.CouponUses(""), strings.TrimSuffix(redemption.CustomerUses("", ""), "/"), int64(none), end, documents[0], c.Limits.MaxUses},
 		},
 		{
 			`INSERT INTO couponkit.orders SELECT 'ord_' || n, 'customer_' || n / $2::bigint, 'key_' || n, 'paid', 'cs_' || n, 'https://pay.example/' || n,

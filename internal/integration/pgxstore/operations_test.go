@@ -56,11 +56,11 @@ func TestReadiness(t *testing.T) {
 // none up.
 func TestMigrateBesideCalls(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := patience.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Second)
-	defer cancel()
 	pool := postgrestest.NewPool(t, shared.NewCopy(t))
 	s := newStore(t, pool, pgxstore.Options{})
 	c := create(t, s, newCoupon(t, "TEN", coupon.Limits{MaxUses: 2}))
+	ctx, cancel := patience.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second) // who waits, waits for ever
+	defer cancel()
 	require.NoError(t, pgx.BeginFunc(ctx, pool, func(call pgx.Tx) error {
 		_, err := s.WithTx(call).Reserve(ctx, checkout(c, quote(t), "ann", "k"))
 		require.NoError(t, err)

@@ -36,7 +36,7 @@ func TestPlansThatWereMadeForEmptyTables(t *testing.T) {
 		}
 	}
 	run(`INSERT INTO couponkit.coupons SELECT 'cpn_other' || n, 'OTHER-' || n, state, revision, version, unlimited, 'shared/uses/cpn_other' || n,
-		'customer/uses/cpn_other' || n || '/', emails, starts_at, expires_at, created_at, updated_at, search, doc
+		'customer/uses/cpn_other' || n || '/', emails, discount_type, max_uses, starts_at, expires_at, created_at, updated_at, search, doc
 		FROM couponkit.coupons CROSS JOIN generate_series(1, $1::integer) n WHERE id = $2`, others, c.ID)
 	run(`INSERT INTO couponkit.coupon_emails SELECT $2, 'other' || n || '@example.org', n FROM generate_series(1, $1::integer) n`, others, c.ID)
 	run(`INSERT INTO couponkit.orders SELECT 'ord_other' || n, 'other' || n, 'k', 'paid', 'cs_other' || n, '', '', deadline, created_at - n, updated_at, 2, doc
