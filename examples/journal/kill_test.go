@@ -136,7 +136,7 @@ func TestKillingNotices(t *testing.T) {
 // lives on beside the next one.
 func (w *world) life() {
 	w.t.Helper()
-	until := w.calls.Load() + rand.Int64N(25)
+	until := w.calls.Load() + rand.Int64N(15)
 	p := w.start()
 	if rand.IntN(8) > 0 {
 		p.listens()
