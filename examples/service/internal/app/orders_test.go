@@ -137,7 +137,7 @@ func TestUnitsAreRefundedWithoutScripts(t *testing.T) {
 	after := sold()
 	require.Len(t, after.list("refunds"), 1)
 	require.Equal(t, form.Get("amount"), after.text("refunded"))
-	require.Contains(t, string(admin.get(path).body), form.Get("amount")+" EUR</strong> on 20 Nov 2026")
+	require.Contains(t, string(admin.get(path).body), form.Get("amount")+" EUR</strong> by admin@example.org on 20 Nov 2026")
 	require.Contains(t, string(admin.get(path+"?show=units&units0=two").is(http.StatusUnprocessableEntity).body), "must be a whole number")
 	require.Contains(t, string(admin.get(path+"?show=units").is(http.StatusUnprocessableEntity).body), "returns")
 	admin.get("/admin/orders/ord_none").page(http.StatusNotFound, "Order")
