@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -163,7 +162,7 @@ func (s *Service) outcome(
 	case o.Order.State == redemption.OrderPaid:
 		o.Flag = s.flag(ctx, charges, settled)
 	case o.Order.State.Paid():
-		o.Flag = repaymentFlag(o.Order)
+		o.Flag = FlagOf(settled)
 	}
 	attempt.OrderID, attempt.Flag, attempt.CustomerID = o.Order.ID, o.Flag, o.Order.CustomerID
 	if len(o.Uses) > 0 {
@@ -207,22 +206,13 @@ func told(e processor.Event, now time.Time) time.Time {
 func (s *Service) flag(ctx context.Context, charged pricing.Money, settled store.Settled) Flag {
 	order := settled.Order
 	ordered := pricing.NewMoney(order.Quote.Total, order.Quote.Currency)
-	refunded := func(u redemption.Use) bool { // or they have paid for another order
-		return u.PointsState == redemption.PointsRefundDue || u.PointsState == redemption.PointsRefunded ||
-			u.State == redemption.Completed && u.PointsState == redemption.PointsPassedOn
-	}
-	switch {
-	case order.Key != "" && charged != ordered: // of an unknown order nothing is known but the payment
+	if order.Key != "" && charged != ordered { // of an unknown order nothing is known but the payment
 		s.logger.ErrorContext(ctx, "a session charged another amount than its order",
 			slog.String("order", order.ID), slog.String("session", order.SessionID),
 			slog.String("charged", charged.String()), slog.String("ordered", ordered.String()))
 		return FlagAmountMismatch
-	case slices.ContainsFunc(settled.Uses, func(u redemption.Use) bool { return u.OverLimit }):
-		return FlagOverLimit
-	case slices.ContainsFunc(settled.Uses, refunded):
-		return FlagPointsRefunded
 	}
-	return repaymentFlag(order)
+	return FlagOf(settled)
 }
 
 // settleSession applies what the processor's session turned out to be for its order.

@@ -46,7 +46,8 @@ type RefundResult struct {
 // [processor.Refunder]. Refund.Repayment tells how far that went. Its Amount is less than
 // Result.Amount if the rest was returned before, such as in the processor's dashboard. If the
 // processor has refused, the state is redemption.RepaymentFailed: repeat the call with the same key
-// to try again, or with Elsewhere to return the money without the service.
+// to try again, or with Elsewhere to return the money without the service. Refund.Key and
+// Refund.Returns are what the call repeats.
 //
 // Refund returns these errors:
 //
@@ -68,7 +69,7 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (result RefundRes
 	id := s.newID(redemption.RefundIDPrefix)
 	settled, err := s.settle(ctx, store.Settlement{Event: redemption.Event{
 		Kind: redemption.Refunded, At: s.now(), OrderID: r.OrderID, Refund: redemption.RefundRequest{
-			ID: id, Key: r.Key, Returns: r.Returns, Elsewhere: r.Elsewhere || !able,
+			ID: id, Key: r.Key, Returns: r.Returns, Elsewhere: r.Elsewhere || !able, By: actorOf(ctx),
 		},
 	}})
 	if err != nil {

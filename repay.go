@@ -103,7 +103,7 @@ func (s *Service) syncRefunds(ctx context.Context, attempt *Attempt, id string) 
 // of the order as it is now.
 func (s *Service) refreshRefunds(ctx context.Context, attempt *Attempt, before store.Settled) (Outcome, error) {
 	settled, err := s.repay(ctx, before, "")
-	o := Outcome{Order: settled.Order, Uses: settled.Uses, Flag: repaymentFlag(settled.Order)}
+	o := Outcome{Order: settled.Order, Uses: settled.Uses, Flag: FlagOf(settled)}
 	if err == nil && o.Order.Quote.Total > 0 {
 		var synced Outcome
 		if synced, err = s.syncRefunds(ctx, attempt, o.Order.SessionID); !synced.Order.IsZero() {
@@ -154,11 +154,23 @@ func disputeState(s processor.DisputeStatus) redemption.DisputeState {
 	}[s]
 }
 
-// repaymentFlag says whether somebody should look at the money that went back.
-func repaymentFlag(o redemption.Order) Flag {
+// FlagOf returns the flag of a stored payment. A stored order does not tell FlagAmountMismatch, which
+// is only told when the payment is recorded. An order that is not paid has no flag.
+func FlagOf(settled store.Settled) Flag {
+	o := settled.Order
 	failed := func(r redemption.Refund) bool { return r.Repayment.State == redemption.RepaymentFailed }
 	returned := func(r redemption.ExternalRefund) bool { return r.State != redemption.RepaymentFailed }
+	lost := func(u redemption.Use) bool { // or the customer has paid for another order with the points
+		return u.PointsState == redemption.PointsRefundDue || u.PointsState == redemption.PointsRefunded ||
+			u.State == redemption.Completed && u.PointsState == redemption.PointsPassedOn
+	}
 	switch {
+	case !o.State.Paid():
+		return FlagNone
+	case slices.ContainsFunc(settled.Uses, func(u redemption.Use) bool { return u.OverLimit }):
+		return FlagOverLimit
+	case o.State == redemption.OrderPaid && slices.ContainsFunc(settled.Uses, lost): // a refund gives points back, too
+		return FlagPointsRefunded
 	case slices.ContainsFunc(o.Refunds, failed):
 		return FlagRefundFailed
 	case slices.ContainsFunc(o.Disputes, func(d redemption.Dispute) bool { return d.State != redemption.DisputeWon }):

@@ -425,3 +425,61 @@ func TestNeverMoreThanWasPaidGoesBack(t *testing.T) {
 		}
 	})
 }
+
+// A recorded refund has all that a repeated call needs, and names who asked for it first.
+func TestARefundIsRepeatedFromItsRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	o := w.sold(t)
+	returns := pricing.Returns{Lines: []pricing.LineReturn{{Line: 1, Whole: true}, {Line: 0, Quantity: 2}}}
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.Refund, Kind: fakeprocessor.Refuse})
+	_, err := w.Refund(couponkit.WithActor(t.Context(), "clerk"), couponkit.RefundRequest{OrderID: o.ID, Key: "one", Returns: returns})
+	require.NoError(t, err)
+	made := w.order(t, o.ID).Refunds[0]
+	require.Equal(t, "clerk", made.By)
+	require.Equal(t, pricing.Returns{Lines: []pricing.LineReturn{{Line: 0, Quantity: 2}, {Line: 1, Whole: true}}}, made.Returns)
+	again, err := w.Refund(couponkit.WithActor(t.Context(), "other"), couponkit.RefundRequest{OrderID: o.ID, Key: made.Key, Returns: made.Returns})
+	require.NoError(t, err)
+	require.Equal(t, redemption.RepaymentSucceeded, again.Refund.Repayment.State)
+	require.Equal(t, []any{"clerk", true}, []any{again.Refund.By, again.Replayed})
+	for _, other := range []pricing.Returns{{}, theRest, onePhone, {Lines: returns.Lines[:1]}, {Lines: returns.Lines, Shipping: true}} {
+		_, err = w.Refund(t.Context(), couponkit.RefundRequest{OrderID: o.ID, Key: "one", Returns: other})
+		require.ErrorIs(t, err, store.ErrKeyReused, "%+v", other)
+	}
+}
+
+// The flag of a stored payment is the first one that applies.
+func TestFlagOf(t *testing.T) {
+	t.Parallel()
+	paid := redemption.Order{State: redemption.OrderPaid}
+	failed := paid
+	failed.Refunds = []redemption.Refund{{Repayment: redemption.Repayment{State: redemption.RepaymentFailed}}}
+	failed.Disputes = []redemption.Dispute{{State: redemption.DisputeLost}}
+	disputed := paid
+	disputed.Disputes = failed.Disputes
+	disputed.ExternalRefunds = []redemption.ExternalRefund{{State: redemption.RepaymentPending}}
+	won := disputed
+	won.Disputes = []redemption.Dispute{{State: redemption.DisputeWon}}
+	nothing := won
+	nothing.ExternalRefunds = []redemption.ExternalRefund{{State: redemption.RepaymentFailed}}
+	over, points := redemption.Use{State: redemption.Completed, OverLimit: true}, redemption.Use{State: redemption.Completed, PointsState: redemption.PointsRefunded}
+	in := func(o redemption.Order, state redemption.OrderState) redemption.Order { o.State = state; return o }
+	for name, test := range map[string]struct {
+		order redemption.Order
+		uses  []redemption.Use
+		want  couponkit.Flag
+	}{
+		"paid":                      {paid, []redemption.Use{{State: redemption.Completed}}, couponkit.FlagNone},
+		"over limit":                {failed, []redemption.Use{points, over}, couponkit.FlagOverLimit},
+		"over limit, refunded":      {in(paid, redemption.OrderRefunded), []redemption.Use{over}, couponkit.FlagOverLimit},
+		"points":                    {failed, []redemption.Use{points}, couponkit.FlagPointsRefunded},
+		"points back with a refund": {in(paid, redemption.OrderPartlyRefunded), []redemption.Use{points}, couponkit.FlagNone},
+		"failed":                    {failed, nil, couponkit.FlagRefundFailed},
+		"disputed":                  {disputed, nil, couponkit.FlagDisputed},
+		"dispute won":               {won, nil, couponkit.FlagExternalRefund},
+		"external refund failed":    {nothing, nil, couponkit.FlagNone},
+		"not paid":                  {in(failed, redemption.OrderCancelled), []redemption.Use{over}, couponkit.FlagNone},
+	} {
+		require.Equal(t, test.want, couponkit.FlagOf(store.Settled{Order: test.order, Uses: test.uses}), name)
+	}
+}

@@ -1,9 +1,6 @@
 package redemption
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,36 +31,38 @@ type RefundRequest struct {
 	// Returns tells what is returned.
 	Returns pricing.Returns
 	// Elsewhere tells that the host returns the money without the service. Repeated requests with the
-	// same key may have different values of Elsewhere.
+	// same key may have different values of Elsewhere and By.
 	Elsewhere bool
+	// By names who asks for the refund. It is empty for the system.
+	By string
 }
 
 // isZero reports whether nothing is given.
 func (r RefundRequest) isZero() bool {
-	return r.ID == "" && r.Key == "" && !r.Elsewhere && len(r.Returns.Lines) == 0 && !r.Returns.Shipping && !r.Returns.All
+	return r.ID == "" && r.Key == "" && !r.Elsewhere && r.By == "" && sameReturns(r.Returns, pricing.Returns{})
 }
 
-// fingerprint returns a hash of what is returned. The order of the lines does not matter.
-func (r RefundRequest) fingerprint() string {
-	returns := r.Returns
-	returns.Lines = slices.Clone(returns.Lines)
-	slices.SortFunc(returns.Lines, func(a, b pricing.LineReturn) int { return a.Line - b.Line })
-	text, err := json.Marshal(returns)
-	if err != nil {
-		return "" // numbers and booleans are always written
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+// sorted returns a copy of what is returned, with its lines in order.
+func sorted(r pricing.Returns) pricing.Returns {
+	r.Lines = append([]pricing.LineReturn(nil), r.Lines...)
+	slices.SortStableFunc(r.Lines, func(a, b pricing.LineReturn) int { return a.Line - b.Line })
+	return r
+}
+
+func sameReturns(a, b pricing.Returns) bool {
+	return a.Shipping == b.Shipping && a.All == b.All && slices.Equal(a.Lines, b.Lines)
 }
 
 // Refund is a recorded refund of an order.
 type Refund struct {
 	// ID is the ID of the refund.
 	ID string `json:"id"`
-	// Key is the idempotency key. A repeated request with the same key must have the same
-	// Fingerprint, a hash of what is returned.
-	Key         string `json:"key"`
-	Fingerprint string `json:"fingerprint"`
+	// Key is the idempotency key. A repeated request with the same key must have the same Returns.
+	Key string `json:"key"`
+	// Returns is what the request returned, sorted by line.
+	Returns pricing.Returns `json:"returns"`
+	// By names who made the first request. It is empty for the system.
+	By string `json:"by,omitempty"`
 	// Result is what is refunded.
 	Result pricing.Refund `json:"result"`
 	// Repayment tells how the money goes back to the customer.
@@ -94,7 +93,7 @@ func (o Order) RefundOf(key string) (Refund, bool) {
 // asked for the money later: what cannot be taken back happens last.
 func (o Order) refunded(e Event) (Order, error) {
 	if i := slices.IndexFunc(o.Refunds, func(r Refund) bool { return r.Key == e.Refund.Key }); i >= 0 {
-		if o.Refunds[i].Fingerprint != e.Refund.fingerprint() {
+		if !sameReturns(o.Refunds[i].Returns, sorted(e.Refund.Returns)) {
 			return o, ErrOtherRefund
 		}
 		return o.repeated(i, e), nil
@@ -121,7 +120,7 @@ func (o Order) refunded(e Event) (Order, error) {
 		return o, faults.Err()
 	}
 	o.Refunds = append(slices.Clip(o.Refunds), Refund{
-		ID: e.Refund.ID, Key: e.Refund.Key, Fingerprint: e.Refund.fingerprint(), Result: result, At: e.At,
+		ID: e.Refund.ID, Key: e.Refund.Key, Returns: sorted(e.Refund.Returns), By: e.Refund.By, Result: result, At: e.At,
 		Repayment: o.repayment(result.Amount, 1, e.Refund.Elsewhere),
 	})
 	return o.due(e.At), nil
@@ -182,6 +181,7 @@ func (e Event) refundFaults(faults *pricing.ValidationError) {
 	}
 	textFault(faults, "refund.id", e.Refund.ID, MaxIDLength, true)
 	textFault(faults, "refund.key", e.Refund.Key, MaxIDLength, true)
+	textFault(faults, "refund.by", e.Refund.By, MaxIDLength, false)
 }
 
 // CheckRefundKey checks whether the idempotency key of a refund can be stored. The error is a

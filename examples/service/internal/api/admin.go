@@ -24,9 +24,7 @@ func (a *API) createCoupon(w http.ResponseWriter, r *http.Request) error {
 // create creates the coupon that the body of a request describes.
 func (a *API) create(r *http.Request) (coupon.Coupon, error) {
 	var draft coupon.Draft
-	strays, err := a.readCoupon(r, &draft, func() selections {
-		return selections{draft.PlanIDs, draft.DeviceIDs, draft.AccessoryIDs}
-	})
+	strays, err := a.readCoupon(r, &draft, func() selections { return selectionsOf(&draft) })
 	if err != nil {
 		return coupon.Coupon{}, err
 	}
@@ -59,6 +57,7 @@ func (a *API) updateCoupon(w http.ResponseWriter, r *http.Request) error {
 		given[0], _ = patch.PlanIDs.Value()
 		given[1], _ = patch.DeviceIDs.Value()
 		given[2], _ = patch.AccessoryIDs.Value()
+		given[3], _ = patch.ExcludedItemIDs.Value()
 		return given
 	})
 	if err != nil {

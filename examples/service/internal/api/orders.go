@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit"
@@ -20,11 +21,22 @@ type orderView struct {
 	DiscountAmount pricing.Money         `json:"discountAmount"`
 	Quote          pricing.Quote         `json:"quote"`
 	Names          []lineName            `json:"names"`
-	SessionID      string                `json:"sessionId,omitempty"`
+	// Refunded is what went back to the customer or is to go back, by the Refunds and else.
+	Refunded  pricing.Money    `json:"refunded"`
+	Refunds   []customerRefund `json:"refunds"`
+	SessionID string           `json:"sessionId,omitempty"`
 	// PaymentURL is where an open order can still be paid.
 	PaymentURL string    `json:"paymentUrl,omitempty"`
 	CreatedAt  time.Time `json:"createdAt"`
 	UpdatedAt  time.Time `json:"updatedAt"`
+}
+
+// customerRefund is a refund as its customer sees it. A refund at the processor has no lines.
+type customerRefund struct {
+	At     time.Time                 `json:"at"`
+	Amount pricing.Money             `json:"amount"`
+	State  redemption.RepaymentState `json:"state"`
+	Lines  []RefundedLine            `json:"lines"`
 }
 
 // lineName names a line of the quote for people.
@@ -76,6 +88,7 @@ func (a *API) orderView(o redemption.Order) orderView {
 	view := orderView{
 		ID: o.ID, State: o.State, DiscountAmount: pricing.NewMoney(o.Quote.Discount, o.Quote.Currency), Quote: o.Quote,
 		Coupons: append([]coupon.Snapshot{}, o.Coupons...), Names: a.names(o.Quote), SessionID: o.SessionID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
+		Refunded: pricing.NewMoney(o.Returned(), o.Quote.Currency), Refunds: a.customerRefunds(o),
 	}
 	if len(o.Coupons) > 0 {
 		view.CouponID, view.Coupon = o.Coupons[0].ID, &o.Coupons[0]
@@ -84,6 +97,25 @@ func (a *API) orderView(o redemption.Order) orderView {
 		view.PaymentURL = o.SessionURL
 	}
 	return view
+}
+
+// customerRefunds returns the refunds of an order, the oldest first. A refund at the processor that has
+// failed is left out.
+func (a *API) customerRefunds(o redemption.Order) []customerRefund {
+	refunds := []customerRefund{}
+	for i := range o.Refunds {
+		made := &o.Refunds[i]
+		refunds = append(refunds, customerRefund{
+			made.At, pricing.NewMoney(made.Repayment.Amount, o.Quote.Currency), made.Repayment.State, a.refundedLines(o, made.Result),
+		})
+	}
+	for _, e := range o.ExternalRefunds {
+		if e.State != redemption.RepaymentFailed {
+			refunds = append(refunds, customerRefund{e.At, pricing.NewMoney(e.Amount, o.Quote.Currency), e.State, []RefundedLine{}})
+		}
+	}
+	slices.SortStableFunc(refunds, func(x, y customerRefund) int { return x.At.Compare(y.At) })
+	return refunds
 }
 
 // names returns the names of the lines of a quote.

@@ -1,6 +1,9 @@
 package api
 
 import (
+	"cmp"
+	"encoding/json"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -37,8 +40,31 @@ type OrderPage struct {
 // SoldOrder is an order with what was bought and what was refunded.
 type SoldOrder struct {
 	ListedOrder
-	Lines   []SoldLine `json:"lines"`
-	Refunds []Refund   `json:"refunds"`
+
+	// Flag tells that somebody should look at the payment.
+	Flag couponkit.Flag `json:"flag,omitempty"`
+	// Returned is the money that went back to the customer or is to go back.
+	Returned        string           `json:"returned,omitempty"`
+	Lines           []SoldLine       `json:"lines"`
+	Refunds         []Refund         `json:"refunds"`
+	ExternalRefunds []ExternalRefund `json:"externalRefunds"`
+	Disputes        []Dispute        `json:"disputes"`
+}
+
+// ExternalRefund is a refund that somebody made at the processor.
+type ExternalRefund struct {
+	ID     string                    `json:"id"`
+	At     time.Time                 `json:"at"`
+	Amount string                    `json:"amount"`
+	State  redemption.RepaymentState `json:"state"`
+}
+
+// Dispute tells that the customer asks their bank for the money.
+type Dispute struct {
+	ID     string                  `json:"id"`
+	At     time.Time               `json:"at"`
+	Amount string                  `json:"amount"`
+	State  redemption.DisputeState `json:"state"`
 }
 
 // SoldLine is a line of an order. Left is how many units were not refunded yet.
@@ -52,14 +78,31 @@ type SoldLine struct {
 	Total    string `json:"total"`
 }
 
-// Refund is a refund. ID and At are empty for a refund that is not recorded.
+// Refund is a refund. ID, Key, Returns, At and By are empty for a refund that is not recorded.
 type Refund struct {
-	ID       string           `json:"id,omitempty"`
-	At       time.Time        `json:"at,omitzero"`
+	ID string `json:"id,omitempty"`
+	// Key and Returns are what a call repeats, such as after a failed repayment.
+	Key     string           `json:"key,omitempty"`
+	Returns *pricing.Returns `json:"returns,omitempty"`
+	At      time.Time        `json:"at,omitzero"`
+	// By is the e-mail address of the administrator, or else their ID.
+	By       string           `json:"by,omitempty"`
 	Currency string           `json:"currency"`
 	Amount   string           `json:"amount"`
 	Lines    []RefundedLine   `json:"lines"`
 	Coupons  []RefundedCoupon `json:"coupons"`
+	// Repayment is nil if there is nothing to return.
+	Repayment *Repayment `json:"repayment,omitempty"`
+}
+
+// Repayment tells how the money of a refund goes back.
+type Repayment struct {
+	State   redemption.RepaymentState `json:"state"`
+	Amount  string                    `json:"amount"`
+	Attempt int                       `json:"attempt"`
+	// ID is the processor's ID of the refund, and Failure is why the money did not go back.
+	ID      string `json:"id,omitempty"`
+	Failure string `json:"failure,omitempty"`
 }
 
 // RefundedLine tells how many units of a line were returned.
@@ -153,21 +196,27 @@ func amountOf(q pricing.Quote, minor int64) string {
 
 // SoldOrder returns the order that the path of a request names.
 func (a *API) SoldOrder(r *http.Request) (SoldOrder, error) {
-	o, err := a.anyOrder(r)
+	found, err := a.anyOrder(r)
 	if err != nil {
 		return SoldOrder{}, err
 	}
-	return a.sold(r, o)
+	return a.sold(r, found)
 }
 
-func (a *API) anyOrder(r *http.Request) (redemption.Order, error) {
-	found, err := a.Orders.Order(r.Context(), store.OrderKey{ID: r.PathValue("id")})
-	return found.Order, err
+func (a *API) anyOrder(r *http.Request) (store.Settled, error) {
+	return a.Orders.Order(r.Context(), store.OrderKey{ID: r.PathValue("id")})
 }
 
-func (a *API) sold(r *http.Request, o redemption.Order) (SoldOrder, error) {
-	emails, err := a.Shop.Emails(r.Context(), []string{o.CustomerID})
-	sold := SoldOrder{ListedOrder: listedOrder(o, emails), Lines: []SoldLine{}, Refunds: []Refund{}}
+func (a *API) sold(r *http.Request, found store.Settled) (SoldOrder, error) {
+	o := found.Order
+	emails, err := a.emailsOf(r, o)
+	sold := SoldOrder{
+		ListedOrder: listedOrder(o, emails), Flag: couponkit.FlagOf(found), Lines: []SoldLine{}, Refunds: []Refund{},
+		ExternalRefunds: []ExternalRefund{}, Disputes: []Dispute{},
+	}
+	if !o.Quote.Currency.IsZero() {
+		sold.Returned = amountOf(o.Quote, o.Returned())
+	}
 	before := o.Refunded()
 	for i := range o.Quote.Lines {
 		l := &o.Quote.Lines[i]
@@ -181,18 +230,40 @@ func (a *API) sold(r *http.Request, o redemption.Order) (SoldOrder, error) {
 		})
 	}
 	for i := range o.Refunds {
-		sold.Refunds = append(sold.Refunds, a.refundView(o, o.Refunds[i].ID, o.Refunds[i].At, o.Refunds[i].Result))
+		sold.Refunds = append(sold.Refunds, a.recorded(o, o.Refunds[i], emails))
+	}
+	for _, e := range o.ExternalRefunds {
+		sold.ExternalRefunds = append(sold.ExternalRefunds, ExternalRefund{e.ID, e.At, amountOf(o.Quote, e.Amount), e.State})
+	}
+	for _, d := range o.Disputes {
+		sold.Disputes = append(sold.Disputes, Dispute{d.ID, d.At, amountOf(o.Quote, d.Amount), d.State})
 	}
 	return sold, err
 }
 
-func (a *API) refundView(o redemption.Order, id string, at time.Time, result pricing.Refund) Refund {
-	view := Refund{
-		ID: id, At: at, Currency: o.Quote.Currency.Code(), Amount: amountOf(o.Quote, result.Amount),
-		Lines: []RefundedLine{}, Coupons: []RefundedCoupon{},
+// emailsOf returns the addresses of the customer and of who has made the refunds, by their IDs.
+func (a *API) emailsOf(r *http.Request, o redemption.Order) (map[string]string, error) {
+	people := []string{o.CustomerID}
+	for i := range o.Refunds {
+		people = append(people, o.Refunds[i].By)
 	}
-	for _, l := range result.Lines {
-		view.Lines = append(view.Lines, RefundedLine{l.Line, a.describe(o.Quote.Lines[l.Line].Line), l.Quantity})
+	return a.Shop.Emails(r.Context(), people)
+}
+
+// recorded returns a refund of an order with how its money goes back.
+func (a *API) recorded(o redemption.Order, made redemption.Refund, emails map[string]string) Refund {
+	view := a.refundView(o, made.Result)
+	view.ID, view.Key, view.Returns, view.At, view.By = made.ID, made.Key, &made.Returns, made.At, cmp.Or(emails[made.By], made.By)
+	if p := made.Repayment; !p.IsZero() {
+		view.Repayment = &Repayment{p.State, amountOf(o.Quote, p.Amount), p.Attempt, p.ID, p.Failure}
+	}
+	return view
+}
+
+func (a *API) refundView(o redemption.Order, result pricing.Refund) Refund {
+	view := Refund{
+		Currency: o.Quote.Currency.Code(), Amount: amountOf(o.Quote, result.Amount),
+		Lines: a.refundedLines(o, result), Coupons: []RefundedCoupon{},
 	}
 	for _, c := range result.Coupons {
 		for i := range o.Coupons {
@@ -204,25 +275,45 @@ func (a *API) refundView(o redemption.Order, id string, at time.Time, result pri
 	return view
 }
 
+func (a *API) refundedLines(o redemption.Order, result pricing.Refund) []RefundedLine {
+	lines := []RefundedLine{}
+	for _, l := range result.Lines {
+		lines = append(lines, RefundedLine{l.Line, a.describe(o.Quote.Lines[l.Line].Line), l.Quantity})
+	}
+	return lines
+}
+
 // previewRefund returns what a refund would give back, and changes nothing.
-func (a *API) previewRefund(o redemption.Order, returns pricing.Returns) (Refund, error) {
+func (a *API) previewRefund(o redemption.Order, request couponkit.RefundRequest) (Refund, error) {
 	if !o.State.Paid() {
 		return Refund{}, redemption.ErrIllegal
 	}
-	result, err := o.Quote.Refund(o.Refunded(), returns)
+	result, err := o.Quote.Refund(o.Refunded(), request.Returns)
 	if err != nil {
 		return Refund{}, err
 	}
-	return a.refundView(o, "", time.Time{}, result), nil
+	view := a.refundView(o, result)
+	if amount := min(result.Amount, o.Quote.Total-o.Returned()); amount > 0 {
+		view.Repayment = &Repayment{State: redemption.RepaymentDue, Amount: amountOf(o.Quote, amount), Attempt: 1}
+		if request.Elsewhere {
+			view.Repayment.State = redemption.RepaymentElsewhere
+		}
+	}
+	return view, nil
 }
 
-// refund refunds a part of an order, or all of it.
-func (a *API) refund(r *http.Request, orderID, key string, returns pricing.Returns) (Refund, error) {
-	done, err := a.Service.Refund(r.Context(), couponkit.RefundRequest{OrderID: orderID, Key: key, Returns: returns})
-	if err != nil {
+// refund refunds a part of an order, or all of it. A refund is made once it is recorded: if the
+// processor does not answer, the repayment is due, and the sweep asks again.
+func (a *API) refund(r *http.Request, request couponkit.RefundRequest) (Refund, error) {
+	done, err := a.Service.Refund(r.Context(), request)
+	if done.Refund.ID == "" {
 		return Refund{}, err
 	}
-	return a.refundView(done.Order, done.Refund.ID, done.Refund.At, done.Refund.Result), nil
+	if err != nil {
+		a.Logger.WarnContext(r.Context(), "the money of a refund is still due", slog.String("refund", done.Refund.ID), slog.Any("error", err))
+	}
+	emails, err := a.emailsOf(r, done.Order)
+	return a.recorded(done.Order, done.Refund, emails), err
 }
 
 func (a *API) listOrders(w http.ResponseWriter, r *http.Request) error {
@@ -243,24 +334,32 @@ func (a *API) soldOrder(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func readReturns(r *http.Request) (returns pricing.Returns, err error) {
-	body, err := readBody(r)
-	if err == nil {
-		err = returns.UnmarshalJSON(body)
+// readRefund reads what is returned, and whether the money goes back without the processor.
+func readRefund(r *http.Request) (request couponkit.RefundRequest, err error) {
+	var lines, shipping, all json.RawMessage
+	read, err := readForm(r, map[string]any{"returns": &lines, "shipping": &shipping, "all": &all, "elsewhere": &request.Elsewhere})
+	if err != nil {
+		return request, err
 	}
-	return returns, err
+	returns, err := json.Marshal(map[string]json.RawMessage{"returns": lines, "shipping": shipping, "all": all})
+	if err != nil {
+		return request, err
+	}
+	var faults pricing.ValidationError
+	faults.Merge("", request.Returns.UnmarshalJSON(returns))
+	return request, read.besides(faults)
 }
 
 func (a *API) showRefund(w http.ResponseWriter, r *http.Request) error {
-	returns, err := readReturns(r)
+	request, err := readRefund(r)
 	if err != nil {
 		return err
 	}
-	o, err := a.anyOrder(r)
+	found, err := a.anyOrder(r)
 	if err != nil {
 		return err
 	}
-	view, err := a.previewRefund(o, returns)
+	view, err := a.previewRefund(found.Order, request)
 	if err != nil {
 		return err
 	}
@@ -273,11 +372,12 @@ func (a *API) makeRefund(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	returns, err := readReturns(r)
+	request, err := readRefund(r)
 	if err != nil {
 		return err
 	}
-	view, err := a.refund(r, r.PathValue("id"), key, returns)
+	request.OrderID, request.Key = r.PathValue("id"), key
+	view, err := a.refund(r, request)
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,14 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
 )
 
 // Admitted returns the request of an administrator as the library sees it. A form repeats the token
@@ -28,9 +31,10 @@ type RefundForm struct {
 	Order SoldOrder
 	// Refundable is whether anything can be refunded.
 	Refundable bool
-	// Units and Shipping are what was entered, line by line.
-	Units    []int64
-	Shipping bool
+	// Units, Shipping and Elsewhere are what was entered, the units line by line.
+	Units     []int64
+	Shipping  bool
+	Elsewhere bool
 	// Preview is the refund that was asked for; nil is none.
 	Preview *RefundPreview
 }
@@ -46,14 +50,16 @@ type RefundPreview struct {
 type FormField struct{ Name, Value string }
 
 // RefundForm reads the form of an order. A request that shows a refund changes nothing. A request that
-// was sent by POST makes the refund if it still gives back the amount that was shown; then done is
-// true. The form is returned beside an error, unless there is no such order.
+// was sent by POST makes the refund if it still gives back the amount that was shown, or repeats the
+// refund that the field "again" names; then done is true. The form is returned beside an error, unless
+// there is no such order.
 func (a *API) RefundForm(r *http.Request) (form RefundForm, done bool, err error) {
-	o, err := a.anyOrder(r)
+	found, err := a.anyOrder(r)
 	if err != nil {
 		return form, false, err
 	}
-	if form.Order, err = a.sold(r, o); err != nil {
+	o := found.Order
+	if form.Order, err = a.sold(r, found); err != nil {
 		return form, false, err
 	}
 	form.Refundable = o.State.Paid() && o.State != redemption.OrderRefunded && len(form.Order.Lines) > 0
@@ -61,19 +67,28 @@ func (a *API) RefundForm(r *http.Request) (form RefundForm, done bool, err error
 	if err := r.ParseForm(); err != nil {
 		return form, false, problem{Status: http.StatusBadRequest, Code: "bad_request", Title: "The form could not be read."}
 	}
+	request := couponkit.RefundRequest{OrderID: o.ID, Key: r.PostForm.Get("key"), Elsewhere: r.Form.Get("elsewhere") != ""}
+	if again := r.PostForm.Get("again"); again != "" {
+		i := slices.IndexFunc(o.Refunds, func(made redemption.Refund) bool { return made.ID == again })
+		if i < 0 {
+			return form, false, store.ErrNotFound
+		}
+		request.Key, request.Returns = o.Refunds[i].Key, o.Refunds[i].Returns
+		_, err = a.refund(r, request)
+		return form, err == nil, err
+	}
 	if r.Form.Get("show") == "" {
 		return form, false, nil
 	}
-	returns, err := form.returns(r.Form)
-	if err != nil {
+	form.Elsewhere = request.Elsewhere
+	if request.Returns, err = form.returns(r.Form); err != nil {
 		return form, false, err
 	}
-	key := r.PostForm.Get("key")
-	if _, recorded := o.RefundOf(key); r.Method == http.MethodPost && recorded {
-		_, err = a.refund(r, o.ID, key, returns) // sent again
+	if _, recorded := o.RefundOf(request.Key); r.Method == http.MethodPost && recorded {
+		_, err = a.refund(r, request) // sent again
 		return form, err == nil, err
 	}
-	shown, err := a.previewRefund(o, returns)
+	shown, err := a.previewRefund(o, request)
 	if err != nil {
 		return form, false, err
 	}
@@ -86,7 +101,7 @@ func (a *API) RefundForm(r *http.Request) (form RefundForm, done bool, err error
 			Status: http.StatusConflict, Code: "conflict", Title: "The order was changed meanwhile. Look at the refund again.",
 		}
 	}
-	_, err = a.refund(r, o.ID, key, returns)
+	_, err = a.refund(r, request)
 	return form, err == nil, err
 }
 
@@ -118,6 +133,9 @@ func (f *RefundForm) fields(show string) []FormField {
 	fields := []FormField{{"show", show}}
 	if f.Shipping {
 		fields = append(fields, FormField{"shipping", "true"})
+	}
+	if f.Elsewhere {
+		fields = append(fields, FormField{"elsewhere", "true"})
 	}
 	for i, units := range f.Units {
 		if units != 0 {

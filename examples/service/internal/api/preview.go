@@ -39,9 +39,7 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var draft coupon.Draft
-	strays, err := a.readCoupon(r, &draft, func() selections {
-		return selections{draft.PlanIDs, draft.DeviceIDs, draft.AccessoryIDs}
-	})
+	strays, err := a.readCoupon(r, &draft, func() selections { return selectionsOf(&draft) })
 	if err != nil {
 		return unnamed(err)
 	}

@@ -6,22 +6,37 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// selectionFields are the lists of items that a coupon has.
+// selectionFields are the lists of items that a coupon has, and the kinds of items in them.
 var selectionFields = [...]struct {
 	field string
-	kind  pricing.LineKind
-}{{"planIds", pricing.Plan}, {"deviceIds", pricing.Device}, {"accessoryIds", pricing.Accessory}}
+	kinds []pricing.LineKind
+}{
+	{"planIds", goods[:1]}, {"deviceIds", goods[1:2]}, {"accessoryIds", goods[2:]}, {"excludedItemIds", goods[:]},
+	{"buys.planIds", goods[:1]}, {"buys.deviceIds", goods[1:2]}, {"buys.accessoryIds", goods[2:]}, {"buys.excludedItemIds", goods[:]},
+}
+
+// goods are the kinds of items that coupons cover.
+var goods = [...]pricing.LineKind{pricing.Plan, pricing.Device, pricing.Accessory}
 
 // selections are the IDs in these lists.
 type selections [len(selectionFields)][]string
 
-// strays are the entries of selections that name nothing of their kind in the catalogue.
+func selectionsOf(d *coupon.Draft) selections {
+	lists := selections{d.PlanIDs, d.DeviceIDs, d.AccessoryIDs, d.ExcludedItemIDs}
+	if d.Buys != nil {
+		copy(lists[4:], [][]string{d.Buys.PlanIDs, d.Buys.DeviceIDs, d.Buys.AccessoryIDs, d.Buys.ExcludedItemIDs})
+	}
+	return lists
+}
+
+// strays are the entries of selections that name nothing of their kinds in the catalogue.
 type strays struct{ faults pricing.ValidationError }
 
 // readCoupon reads a body into a draft or patch, and finds the strays in what was read.
@@ -49,25 +64,37 @@ func (a *API) straysIn(lists selections) (found strays, first *string) {
 	for list, selection := range selectionFields {
 		ids := lists[list]
 		for i, id := range ids[:min(len(ids), coupon.MaxSelectedItems)] {
-			if _, known := a.Catalog.Find(selection.kind, id); known || id == "" { // which the library refuses
+			if _, known := a.kindOf(id, selection.kinds); known || id == "" { // which the library refuses
 				continue
 			}
 			if first == nil {
 				first = &ids[i]
 			}
-			found.faults.Add(fmt.Sprintf("%s[%d]", selection.field, i), pricing.FieldUnknown, a.whyStray(selection.kind, id))
+			found.faults.Add(fmt.Sprintf("%s[%d]", selection.field, i), pricing.FieldUnknown, a.whyStray(selection.kinds, id))
 		}
 	}
 	return found, first
 }
 
-func (a *API) whyStray(kind pricing.LineKind, id string) string {
-	for _, other := range selectionFields {
-		if _, known := a.Catalog.Find(other.kind, id); known {
-			return fmt.Sprintf("the catalogue has no %s of this ID; its kind is %s", kind, other.kind)
+// kindOf returns the first of the kinds of which the catalogue has an item with the ID.
+func (a *API) kindOf(id string, kinds []pricing.LineKind) (kind pricing.LineKind, known bool) {
+	for _, kind := range kinds {
+		if _, known := a.Catalog.Find(kind, id); known {
+			return kind, true
 		}
 	}
-	return fmt.Sprintf("the catalogue has no %s of this ID", kind)
+	return "", false
+}
+
+func (a *API) whyStray(kinds []pricing.LineKind, id string) string {
+	noun := "item"
+	if len(kinds) == 1 {
+		noun = kinds[0].String()
+	}
+	if other, known := a.kindOf(id, goods[:]); known {
+		return fmt.Sprintf("the catalogue has no %s of this ID; its kind is %s", noun, other)
+	}
+	return fmt.Sprintf("the catalogue has no %s of this ID", noun)
 }
 
 // beside is what the library refuses together with the strays. Of an entry that both
@@ -95,12 +122,17 @@ func (s strays) beside(err error) error {
 
 // legible is what can be read of the lists in a text that cannot be read as a whole.
 func legible(body []byte) (lists selections) {
-	var members map[string]json.RawMessage
+	var members, buys map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
 		return lists
 	}
+	_ = json.Unmarshal(members["buys"], &buys) // its faults are told already
 	for i, selection := range selectionFields {
-		_ = strictjson.Value(members[selection.field], &lists[i]) // its faults are told already
+		of, name := members, selection.field
+		if within, bought := strings.CutPrefix(name, "buys."); bought {
+			of, name = buys, within
+		}
+		_ = strictjson.Value(of[name], &lists[i]) // its faults are told already
 	}
 	return lists
 }

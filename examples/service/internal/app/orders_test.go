@@ -6,10 +6,14 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
 )
 
 // sold is an order of ann: two plans with a coupon of 10 %, and shipping.
@@ -121,12 +125,7 @@ func TestUnitsAreRefundedWithoutScripts(t *testing.T) {
 	require.Empty(t, sold().list("refunds"))
 
 	for name, wrong := range map[string]string{"csrf": "another", "amount": "0.01", "units0": "9"} {
-		changed := url.Values{}
-		for field := range form {
-			changed.Set(field, form.Get(field))
-		}
-		changed.Set(name, wrong)
-		require.GreaterOrEqual(t, admin.sends(path, changed).status, http.StatusBadRequest, name)
+		require.GreaterOrEqual(t, admin.sends(path, changedForm(form, name, wrong)).status, http.StatusBadRequest, name)
 	}
 	w.as(t, "ann").sends(path, form).page(http.StatusForbidden, "Administrators only")
 	require.Equal(t, "/login?next="+url.QueryEscape(path), w.browser(t).sends(path, form).is(http.StatusSeeOther).header.Get("Location"))
@@ -138,12 +137,113 @@ func TestUnitsAreRefundedWithoutScripts(t *testing.T) {
 	after := sold()
 	require.Len(t, after.list("refunds"), 1)
 	require.Equal(t, form.Get("amount"), after.text("refunded"))
-	require.Contains(t, string(admin.get(path).body), form.Get("amount")+" EUR</strong> on 20 Nov 2026")
+	require.Contains(t, string(admin.get(path).body), form.Get("amount")+" EUR</strong> by admin@example.org on 20 Nov 2026")
 	require.Contains(t, string(admin.get(path+"?show=units&units0=two").is(http.StatusUnprocessableEntity).body), "must be a whole number")
 	require.Contains(t, string(admin.get(path+"?show=units").is(http.StatusUnprocessableEntity).body), "returns")
 	admin.get("/admin/orders/ord_none").page(http.StatusNotFound, "Order")
 	require.Contains(t, string(admin.get("/admin/orders?customer=&state=partly_refunded").is(http.StatusOK).body), path)
 	require.Contains(t, string(admin.get("/admin/orders?state=none").is(http.StatusUnprocessableEntity).body), "state: must be")
+}
+
+// TestHowTheMoneyGoesBack: the order tells of each refund how far its money went, of refunds and
+// disputes at the processor, and what somebody should look at. A failed repayment is tried again, or
+// marked as returned elsewhere, without scripts.
+func TestHowTheMoneyGoesBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.sold(t)
+	order, path := "/admin/order/"+id, "/admin/orders/"+id
+	admin, ann, page := w.as(t, "admin"), w.as(t, "ann"), w.as(t, "admin")
+	page.loose = true
+	shows := func(texts ...string) string {
+		t.Helper()
+		shown := string(page.get(path).is(http.StatusOK).body)
+		for _, text := range texts {
+			require.Contains(t, shown, text)
+		}
+		return shown
+	}
+	fake := w.Simulator.Fake()
+	session := fake.Sessions()[0].ID
+	one := object{"returns": []object{{"line": 0, "quantity": 1}}}
+	require.Nil(t, admin.get(order).value("flag"))
+
+	fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.Refund, Kind: fakeprocessor.Refuse, Err: fmt.Errorf("<b>closed</b>: %w", processor.ErrRejected)})
+	failed := admin.withKey("one").post(order+"/refund", one).is(http.StatusCreated)
+	require.Equal(t, []any{"failed", 1, "admin@example.org", "one"}, []any{failed.text("repayment.state"), failed.number("repayment.attempt"), failed.text("by"), failed.text("key")})
+	require.Contains(t, failed.text("repayment.failure"), "closed")
+	sold := admin.get(order)
+	require.Equal(t, []string{"refund_failed", "22.41", "0.00"}, []string{sold.text("flag"), sold.text("refunded"), sold.text("returned")})
+	require.Equal(t, []any{map[string]any{"line": 0.0, "quantity": 1.0}}, sold.list("refunds.0.returns.returns"))
+	shown := shows("The money of a refund did not go back", "by admin@example.org", "&lt;b&gt;closed&lt;/b&gt;", "Try again", "Mark as returned elsewhere")
+	require.NotContains(t, shown, "<b>closed")
+	require.Equal(t, []any{"failed", "0.00"}, []any{ann.get("/order/" + id).text("refunds.0.state"), ann.get("/order/" + id).text("refunded")})
+	require.NotContains(t, string(ann.get("/order/"+id).body), "closed", "the reason is for staff")
+
+	again := url.Values{"csrf": {html.UnescapeString(csrfField.FindStringSubmatch(shown)[1])}, "again": {failed.text("id")}}
+	for field, wrong := range map[string]string{"csrf": "another", "again": "rfd_none"} {
+		require.GreaterOrEqual(t, page.sends(path, changedForm(again, field, wrong)).status, http.StatusBadRequest, field)
+	}
+	ann.sends(path, again).page(http.StatusForbidden, "Administrators only")
+	require.Equal(t, "failed", admin.get(order).text("refunds.0.repayment.state"))
+	for range 2 {
+		require.Equal(t, path, page.sends(path, again).is(http.StatusSeeOther).header.Get("Location"))
+	}
+	sold = admin.get(order)
+	require.Equal(t, []any{"succeeded", 2, nil}, []any{sold.text("refunds.0.repayment.state"), sold.number("refunds.0.repayment.attempt"), sold.value("flag")})
+	require.NotContains(t, shows("The payment processor has returned the money."), "Try again")
+
+	require.NoError(t, fake.FailRefund(sold.text("refunds.0.repayment.id"), "account closed"))
+	eventually(t, "the failure is known", func() bool { return admin.get(order).value("flag") == "refund_failed" })
+	shows("account closed")
+	page.sends(path, changedForm(again, "elsewhere", "true")).is(http.StatusSeeOther)
+	require.Equal(t, "elsewhere", admin.get(order).text("refunds.0.repayment.state"))
+
+	fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.Refund, Kind: fakeprocessor.LostBefore})
+	require.Equal(t, "due", admin.withKey("two").post(order+"/refund", one).is(http.StatusCreated).text("repayment.state"))
+	shows("The payment processor has not answered yet.")
+	require.Equal(t, "succeeded", admin.withKey("two").post(order+"/refund", one).is(http.StatusCreated).text("repayment.state"))
+
+	_, err := fake.RefundByStaff(session, 5_00)
+	require.NoError(t, err)
+	eventually(t, "the refund of staff is known", func() bool { return admin.get(order).value("flag") == "external_refund" })
+	require.Equal(t, "5.00", admin.get(order).text("externalRefunds.0.amount"))
+	shows("Refunds at the payment processor", "<strong>5.00 EUR</strong>")
+
+	preview := admin.post(order+"/refund/preview", object{"all": true, "elsewhere": true}).is(http.StatusOK)
+	require.Equal(t, []string{"27.31", "22.31", "elsewhere"}, []string{preview.text("amount"), preview.text("repayment.amount"), preview.text("repayment.state")})
+	require.Contains(t, string(page.get(path+"?show=all").body), "The payment processor returns 22.31 EUR.")
+	shown = string(page.get(path + "?show=all&elsewhere=true").is(http.StatusOK).body)
+	require.Contains(t, shown, "You return 22.31 EUR without the payment processor.")
+	form := url.Values{}
+	for _, field := range hidden.FindAllStringSubmatch(shown[:strings.Index(shown, `id="units-form"`)], -1) {
+		form.Set(field[1], html.UnescapeString(field[2]))
+	}
+	page.sends(path, form).is(http.StatusSeeOther)
+	sold = admin.get(order)
+	require.Equal(t, []string{"refunded", "elsewhere", "72.13"}, []string{sold.text("state"), sold.text("refunds.2.repayment.state"), sold.text("returned")})
+	shows("The amount is 22.31 EUR; the rest was returned before.")
+
+	dispute, err := fake.Dispute(session)
+	require.NoError(t, err)
+	eventually(t, "the dispute is known", func() bool { return admin.get(order).value("flag") == "disputed" })
+	shows("The customer disputes the payment.", "The customer&#39;s bank has not decided.")
+	require.NoError(t, fake.CloseDispute(dispute, true))
+	eventually(t, "the dispute is won", func() bool { return admin.get(order).text("disputes.0.state") == "won" })
+	shows("The shop keeps the money.")
+	mine := ann.get("/order/" + id).is(http.StatusOK)
+	require.Equal(t, "72.13", mine.text("refunded"))
+	require.Len(t, mine.list("refunds"), 4)
+}
+
+// changedForm is a form with another value of one field.
+func changedForm(form url.Values, field, value string) url.Values {
+	changed := url.Values{}
+	for name := range form {
+		changed.Set(name, form.Get(name))
+	}
+	changed.Set(field, value)
+	return changed
 }
 
 // TestWhatACouponWasUsedFor: by day in a zone, with discounts and what refunds took back.

@@ -30,6 +30,7 @@ func TestTheCatalogueIsAsked(t *testing.T) {
 		"again":            {object{"planIds": []string{"gone", "plus", "gone"}}, map[string]string{"planIds[0]": "unknown", "planIds[2]": "unknown"}},
 		"beside rules":     {object{"planIds": []string{"gone", "", strings.Repeat("x", 256)}, "name": "", "maxUses": 0}, map[string]string{"planIds[0]": "unknown", "planIds[1]": "required", "planIds[2]": "too_long", "name": "required", "maxUses": "too_small"}},
 		"beside illegible": {object{"planIds": []any{"gone", 5, "plus"}, "maxUses": "x", "name": ""}, map[string]string{"planIds[0]": "unknown", "planIds[1]": "malformed", "maxUses": "malformed", "name": "required"}},
+		"excluded":         {object{"planIds": []string{"plus"}, "excludedItemIds": []string{"cable", "gone", "watch", "express"}}, map[string]string{"excludedItemIds[1]": "unknown", "excludedItemIds[3]": "unknown"}},
 		"of no use":        {object{"appliesTo": "PRODUCT", "planIds": []string{"gone"}}, map[string]string{"planIds": "not_allowed", "planIds[0]": "unknown"}},
 	} {
 		draft := with(object{"code": "NEW", "name": "New", "discountType": "PERCENTAGE", "discountValue": "10", "appliesTo": "SPECIFIC"}, test.lists)
@@ -50,6 +51,33 @@ func TestTheCatalogueIsAsked(t *testing.T) {
 	require.Contains(t, kind, "device")
 	admin.patch(at, object{"name": "Renamed"}).is(http.StatusOK)
 	admin.patch(at, object{"planIds": []string{"family"}}).is(http.StatusOK)
+}
+
+// TestTheCatalogueIsAskedForWhatIsBought: the items of the scope of what is bought are checked as those
+// of the coupon are.
+func TestTheCatalogueIsAskedForWhatIsBought(t *testing.T) {
+	t.Parallel()
+	admin := newWorld(t).as(t, "admin")
+	draft := object{"code": "NEW", "name": "New", "discountType": "BUY_X_GET_Y", "discountValue": "100", "buyQuantity": 1, "getQuantity": 1}
+	for name, test := range map[string]struct {
+		buys object
+		want map[string]string
+	}{
+		"unknown": {object{"appliesTo": "SPECIFIC", "planIds": []string{"plus", "gone"}, "deviceIds": []string{"case", "watch"}, "accessoryIds": []string{"none"}, "excludedItemIds": []string{"cable", "none"}}, map[string]string{
+			"buys.planIds[1]": "unknown", "buys.deviceIds[0]": "unknown", "buys.accessoryIds[0]": "unknown", "buys.excludedItemIds[1]": "unknown",
+		}},
+		"beside rules":     {object{"appliesTo": "SUBSCRIPTION", "planIds": []string{"", "gone"}, "categories": []string{""}}, map[string]string{"buys.planIds[0]": "required", "buys.planIds[1]": "unknown", "buys.categories[0]": "required"}},
+		"beside illegible": {object{"planIds": []any{"gone", 5}}, map[string]string{"buys.planIds[0]": "unknown", "buys.planIds[1]": "malformed"}},
+	} {
+		bought := with(draft, object{"buys": test.buys})
+		for _, a := range []answer{admin.post("/admin/coupon", bought), admin.post("/admin/coupon/preview", bought)} {
+			a.refused(http.StatusUnprocessableEntity, "invalid_input")
+			if diff := cmp.Diff(test.want, a.fields()); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", name, a.of, diff)
+			}
+		}
+	}
+	admin.post("/admin/coupon", with(draft, object{"buys": object{"appliesTo": "SPECIFIC", "planIds": []string{"plus"}, "excludedItemIds": []string{"watch"}}})).is(http.StatusCreated)
 }
 
 // TestLongListsOfFaultsAreShort: whatever is wrong with thousands of entries, in whatever

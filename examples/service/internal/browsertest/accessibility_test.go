@@ -148,6 +148,16 @@ func situations() []situation {
 			p.visible("[data-rows=tiers] .row")
 			p.see("#preview-notes", "Tiers")
 		}},
+		{"orders", ada, func(p page) { p.visit("/admin/orders"); p.visible("#orders a[href^='/admin/orders/']") }},
+		{"order with a refund to be made", ada, func(p page) {
+			p.click("#orders a[href^='/admin/orders/']")
+			p.click("#show-all")
+			p.visible("#refund-preview")
+		}},
+		{"order with refunds", ada, func(p page) {
+			p.click("#refund")
+			p.see("#refunds", "The payment processor has returned the money.")
+		}},
 		{"types of discounts", ada, func(p page) { p.visit("/admin/coupons/new") }},
 		{"coupon form without scripts", ada, func(p page) { p.visit("/admin/coupons/new?type=TIERED"); p.visible("#f-code") }},
 		{"loading", ada, func(p page) {

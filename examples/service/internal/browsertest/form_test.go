@@ -425,6 +425,7 @@ func TestAnExpiryWithinADayIsShownAndReplaced(t *testing.T) {
 			p.finish("NOON")
 			p.gone("#coupon-dialog")
 			require.Equal(w.t, want, w.coupon("NOON").ExpiresAt.Format(time.RFC3339))
+			require.Equal(w.t, "2031-02-01T06:30:00Z", w.coupon("NOON").StartsAt.Format(time.RFC3339), "the start stays")
 		}
 		p.see(rowOf("NOON"), "06:30 UTC")
 		edit(instant)

@@ -3,12 +3,14 @@ package browsertest_test
 import (
 	"testing"
 
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
 // An administrator finds an order, sees what a refund of one unit gives back, and makes it. The
-// customer's page says so.
+// processor refuses to return the money, and returns it when it is asked again. The customer's page
+// says so.
 func TestAUnitIsRefunded(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		w.buy(ann, "SUMMER10")
@@ -29,12 +31,23 @@ func TestAUnitIsRefunded(t *testing.T) {
 		p.see("#order-state", "paid")
 		p.fits("the refund")
 		p.accessible("the refund", allRules)
+		w.Simulator.Fake().Inject(fakeprocessor.Fault{Op: fakeprocessor.Refund, Kind: fakeprocessor.Refuse})
 		p.click("#refund")
 		p.see("#refunds", "1 ×")
 		p.see("#order-state", "refunded")
+		p.see("#refunds", "The money did not go back.")
+		p.fits("the failed repayment")
+		p.accessible("the failed repayment", allRules)
+		p.click("[data-action=again]")
+		p.see("#refunds", "The payment processor has returned the money.")
+		p.gone("[data-action=again]")
 		p = w.as(ann)
 		p.visit("/orders/" + id)
 		p.see("#order-state", "efunded")
+		p.see("#refund-list", "It was returned to you.")
+		p.visible("[data-total=refunded]")
+		p.fits("the customer's order")
+		p.accessible("the customer's order", allRules)
 	})
 }
 

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
 )
 
 // Panel answers what the pages of administrators show. Its method is called for administrators only,
@@ -216,6 +218,37 @@ func formatDate(date, layout string) string {
 }
 
 func momentText(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
+
+// flagText says what somebody should look at in a payment.
+func flagText(flag couponkit.Flag) string {
+	return map[couponkit.Flag]string{
+		couponkit.FlagOverLimit:      "A coupon of this order was used more often than it allows.",
+		couponkit.FlagPointsRefunded: "The points for this order were given back, or used by another order.",
+		couponkit.FlagRefundFailed:   "The money of a refund did not go back to the customer.",
+		couponkit.FlagDisputed:       "The customer disputes the payment.",
+		couponkit.FlagExternalRefund: "Somebody made a refund at the payment processor. It names no items, and these still count as sold.",
+	}[flag]
+}
+
+// repaymentText says how far the money of a refund went.
+func repaymentText(state redemption.RepaymentState) string {
+	return map[redemption.RepaymentState]string{
+		redemption.RepaymentElsewhere: "The money is returned elsewhere, without the payment processor.",
+		redemption.RepaymentDue:       "The payment processor has not answered yet. It is asked again.",
+		redemption.RepaymentPending:   "The payment processor is returning the money.",
+		redemption.RepaymentSucceeded: "The payment processor has returned the money.",
+		redemption.RepaymentFailed:    "The money did not go back.",
+	}[state]
+}
+
+// disputeText says who has the money of a dispute.
+func disputeText(state redemption.DisputeState) string {
+	return map[redemption.DisputeState]string{
+		redemption.DisputeOpen: "The customer's bank has not decided.",
+		redemption.DisputeWon:  "The shop keeps the money.",
+		redemption.DisputeLost: "The customer has the money back.",
+	}[state]
+}
 
 const maxValue = 200 // code points of a value in a history
 

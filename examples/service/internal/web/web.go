@@ -196,6 +196,7 @@ func (s *Site) functions() template.FuncMap {
 			return strings.ReplaceAll(strings.TrimPrefix(fmt.Sprint(kind), "coupon_"), "mirrored", "copied to the payment processor")
 		},
 		"value": valueText,
+		"flag":  flagText, "repayment": repaymentText, "dispute": disputeText,
 		"words": func(name string) string { return strings.ReplaceAll(name, "_", " ") },
 	}
 }

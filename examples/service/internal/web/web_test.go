@@ -12,7 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/examples/service/internal/api"
 	"github.com/couponkit/couponkit/examples/service/internal/web"
+	"github.com/couponkit/couponkit/redemption"
 )
 
 type role int
@@ -197,4 +200,61 @@ func TestThePageOfAnError(t *testing.T) {
 	if answer, body = show(http.MethodHead, http.StatusNotFound, "There is no such page.", ""); answer.Code != http.StatusNotFound || body != "" {
 		t.Errorf("HEAD: status %d, %q", answer.Code, body)
 	}
+}
+
+// shownOrder is a panel that shows one order.
+type shownOrder struct{ order api.SoldOrder }
+
+func (p shownOrder) Show(string, *http.Request) (web.Shown, error) {
+	return web.Shown{Data: struct {
+		api.RefundForm
+
+		Token string
+	}{api.RefundForm{Order: p.order}, "token"}}, nil
+}
+
+func (shownOrder) Failure(error) (status int, text string) { return http.StatusInternalServerError, "" }
+
+// Every state of a repayment and of a dispute, and every flag, is told in words of its own. Only a
+// failed repayment can be repeated.
+func TestTheMoneyOfAnOrderIsToldInWords(t *testing.T) {
+	t.Parallel()
+	shown := func(order api.SoldOrder) string {
+		t.Helper()
+		order.ID = "ord_1"
+		site, err := web.New(web.Options{
+			Who: func(*http.Request) (bool, bool) { return true, true }, Panel: shownOrder{order},
+		})
+		require.NoError(t, err)
+		answer, body := get(t, site, "/admin/orders/ord_1")
+		require.Equal(t, http.StatusOK, answer.Code)
+		require.NotRegexp(t, inline, body)
+		return body
+	}
+	seen := map[string]string{}
+	told := func(name, element, body string) {
+		t.Helper()
+		found := regexp.MustCompile(`(?s)` + element + `[^>]*>(.*?)</`).FindStringSubmatch(body)
+		require.NotEmpty(t, found, name)
+		text := strings.TrimSpace(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(found[1], ""))
+		require.True(t, strings.HasSuffix(text, "."), "%s: %q", name, text)
+		require.Empty(t, seen[text], "%s has the words of %s", name, seen[text])
+		seen[text] = name
+	}
+	told("no repayment", "data-repayment", shown(api.SoldOrder{Refunds: []api.Refund{{ID: "rfd_1"}}}))
+	for state := redemption.RepaymentElsewhere; state <= redemption.RepaymentFailed; state++ {
+		body := shown(api.SoldOrder{Refunds: []api.Refund{{ID: "rfd_1", Repayment: &api.Repayment{State: state}}}})
+		told(state.String(), "data-repayment", body)
+		require.Equal(t, state == redemption.RepaymentFailed, strings.Contains(body, `name="again" value="rfd_1"`), state)
+	}
+	clear(seen)
+	for state := redemption.DisputeOpen; state <= redemption.DisputeLost; state++ {
+		told(state.String(), `id="disputes"[^>]*>\s*<li><strong>.*?</strong`, shown(api.SoldOrder{Disputes: []api.Dispute{{ID: "dp_1", State: state}}}))
+	}
+	for _, flag := range []couponkit.Flag{
+		couponkit.FlagOverLimit, couponkit.FlagPointsRefunded, couponkit.FlagRefundFailed, couponkit.FlagDisputed, couponkit.FlagExternalRefund,
+	} {
+		told(string(flag), `id="order-flag"`, shown(api.SoldOrder{Flag: flag}))
+	}
+	require.NotContains(t, shown(api.SoldOrder{}), "order-flag")
 }

@@ -2,7 +2,7 @@
 // payment.
 import { get, post, session, signInAddress } from "../api.js";
 import { byId, el, icon } from "../dom.js";
-import { isZero, money } from "../format.js";
+import { day, isZero, money } from "../format.js";
 import { pause, refreshPoints, showState, start, toast } from "../shell.js";
 import { lineItems } from "./checkout.js";
 import * as orders from "./orders.js";
@@ -17,6 +17,15 @@ const states = {
   partly_refunded: ["check", "is-good", "Partly refunded", "A part of your payment was refunded."],
   refunded: ["check", "is-good", "Refunded", "Your payment was refunded."],
   cancelled: ["close", "is-bad", "Not paid", "The payment was not made and nothing was charged."],
+};
+
+// repayments say how far the money of a refund went.
+const repayments = {
+  elsewhere: "The shop returns it to you.",
+  due: "It is on its way to you.",
+  pending: "It is on its way to you.",
+  succeeded: "It was returned to you.",
+  failed: "It could not be returned yet. The shop takes care of it.",
 };
 
 const user = await start();
@@ -65,11 +74,21 @@ function show(order) {
     ...(isZero(quote.discount) ? [] : entry("Discount", `−${amount(quote.discount)}`, "discount")),
     ...(order.coupon ? entry("Coupon", order.coupons.map((each) => each.code).join(", "), "discount") : []),
     ...(isZero(quote.shipping) ? [] : entry("Shipping", amount(quote.shipping))),
-    ...entry("Total", amount(quote.total), "total"));
+    ...entry("Total", amount(quote.total), "total"),
+    ...(isZero(order.refunded) ? [] : entry("Refunded", amount(order.refunded))));
+  showRefunds(order, name, amount);
   orders.settle(order);
   if (order.state === "paid" && user) refreshPoints();
   // The points of a cancelled order come back after its place, and may take a moment.
   if (order.state === "cancelled" && user) [0, 1000, 5000].forEach((wait) => setTimeout(refreshPoints, wait));
+}
+
+function showRefunds({ quote, refunds }, name, amount) {
+  byId("refunds").hidden = refunds.length === 0;
+  byId("refund-list").replaceChildren(...refunds.map(({ at, amount: returned, state, lines }) => {
+    const items = lines.map(({ line, quantity }) => `${quantity} × ${name(quote.lines[line])}`).join(", ");
+    return el("li", {}, el("strong", {}, amount(returned)), ` on ${day(at)}${items ? `: ${items}` : ""}. ${repayments[state] ?? ""}`);
+  }));
 }
 
 function showOrderState(order) {
