@@ -69,7 +69,7 @@ func TestRefundRequestsThatAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.create(t, tenOff())
 	o := w.bought(t)
-	w.refund(t, o, "one", onePhone)
+	before := w.refund(t, o, "one", onePhone).Order
 	for name, c := range map[string]struct {
 		request couponkit.RefundRequest
 		want    error
@@ -83,10 +83,15 @@ func TestRefundRequestsThatAreRefused(t *testing.T) {
 		"more than is left": {couponkit.RefundRequest{OrderID: o.ID, Key: "a", Returns: pricing.Returns{
 			Lines: []pricing.LineReturn{{Line: 1, Quantity: 1}, {Line: 0, Quantity: 3}},
 		}}, pricing.ErrInvalid, "returns[1].quantity"},
+		"a line that does not exist": {couponkit.RefundRequest{OrderID: o.ID, Key: "a", Returns: pricing.Returns{
+			Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}, {Line: 2, Quantity: 1}},
+		}}, pricing.ErrInvalid, "returns[1].line"},
 	} {
 		_, err := w.Refund(t.Context(), c.request)
 		require.ErrorIs(t, err, c.want, name)
 		require.ErrorContains(t, err, c.field, name)
+		require.Equal(t, before, w.order(t, o.ID), name)
+		require.Equal(t, int64(6_67), w.backAt(t, o), name)
 	}
 	open := w.checkout(t, func() couponkit.CheckoutRequest { r := w.request(""); r.Customer = bob; return r }())
 	_, err := w.Refund(t.Context(), couponkit.RefundRequest{OrderID: open.Order.ID, Key: "a", Returns: theRest})

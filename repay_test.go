@@ -1,6 +1,7 @@
 package couponkit_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
@@ -304,6 +306,63 @@ func TestARefundThatIsToldBeforeThePayment(t *testing.T) {
 		require.Equal(t, couponkit.FlagExternalRefund, o.Flag)
 	}
 	require.Equal(t, int64(5_00), w.order(t, c.Order.ID).Returned())
+}
+
+// gatedRefunder is a processor that makes refunds behind a gate.
+type gatedRefunder struct {
+	gatedProcessor
+	refunder processor.Refunder
+}
+
+func (p gatedRefunder) Refund(ctx context.Context, r processor.RefundRequest) (processor.Refund, error) {
+	return through(p.gate, "Refund", func() (processor.Refund, error) { return p.refunder.Refund(ctx, r) })
+}
+
+func (p gatedRefunder) Refunds(ctx context.Context, id string) (processor.PaymentRefunds, error) {
+	return through(p.gate, "Refunds", func() (processor.PaymentRefunds, error) { return p.refunder.Refunds(ctx, id) })
+}
+
+// Whichever call fails, before or after its effect, a recorded refund returns the money, the use and
+// the points once in the end.
+func TestARefundGoesOnAfterAnyFailure(t *testing.T) {
+	t.Parallel()
+	for calls := range 6 {
+		for i := range 4 {
+			after, repeated := i%2 == 0, i < 2
+			t.Run(fmt.Sprintf("%d calls, after %t, repeated %t", calls, after, repeated), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				d := forPoints()
+				d.RestoreOnRefund = coupon.RestoreAlways
+				c := w.create(t, d)
+				balance := w.ledger.Balance(ann.ID)
+				w.exchange(t, c)
+				o := w.bought(t)
+				blow := &fuse{}
+				blow.arm(calls, after)
+				s, err := couponkit.New(crashingStore(w.store, blow), gatedRefunder{gatedProcessor{w.fake, blow.gate}, w.fake},
+					couponkit.WithClock(clockOf(w)), couponkit.WithPoints(crashingPoints(w.ledger, blow)))
+				require.NoError(t, err)
+				if _, err := s.Refund(t.Context(), couponkit.RefundRequest{OrderID: o.ID, Key: "one", Returns: onePhone}); err != nil {
+					require.ErrorIs(t, err, errCrash)
+				}
+				if repeated || len(w.order(t, o.ID).Refunds) == 0 {
+					w.refund(t, o, "one", onePhone)
+				}
+				w.pass(redemption.RepaymentRetry)
+				_, err = w.Sweep(t.Context(), 10)
+				require.NoError(t, err)
+				w.deliver(t)
+				final := w.order(t, o.ID)
+				require.Len(t, final.Refunds, 1)
+				require.Equal(t, redemption.RepaymentSucceeded, final.Refunds[0].Repayment.State)
+				require.Empty(t, final.ExternalRefunds)
+				require.Equal(t, int64(6_67), w.backAt(t, o))
+				w.held(t, c.ID, 0, 0)
+				w.wantBalance(t, balance)
+			})
+		}
+	}
 }
 
 // A refund event that cannot be read now comes again; one of a payment of others is acknowledged.

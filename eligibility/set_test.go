@@ -404,22 +404,37 @@ func BenchmarkEvaluateSet(b *testing.B) {
 	}
 }
 
-// BenchmarkRefuseSet decides about coupons that have every reason that a coupon can have at once,
-// and reads the reasons.
+// BenchmarkRefuseSet decides about coupons that are hopeless, and reads the reasons.
 func BenchmarkRefuseSet(b *testing.B) {
 	for _, n := range []int{1, 3, pricing.MaxCoupons} {
-		b.Run(fmt.Sprintf("coupons=%d", n), func(b *testing.B) {
-			set := manyMembers(n, func(c *eligibility.Candidate) {
-				expired(c)
-				budgetOf(1)(c)
-				c.Coupon.State, c.MirrorInvalid, c.Coupon.MinPurchase = coupon.Inactive, true, 1<<40
-				c.Usage.Completed, c.Usage.CompletedByCustomer = 10, 2
-				c.Coupon.Conditions = coupon.Conditions{
-					MinQuantity: 1 << 20, CustomerTags: coupon.CustomerTags{All: []string{"gold"}}, Schedule: mondays(),
-				}
-			})
-			benchmarkSet(b, set, 10)
-		})
+		b.Run(fmt.Sprintf("coupons=%d", n), func(b *testing.B) { benchmarkSet(b, manyMembers(n, hopeless), 10) })
+	}
+}
+
+// hopeless gives a coupon every reason that a coupon can have at once.
+func hopeless(c *eligibility.Candidate) {
+	expired(c)
+	budgetOf(1)(c)
+	c.Coupon.State, c.MirrorInvalid, c.Coupon.MinPurchase = coupon.Inactive, true, 1<<40
+	c.Coupon.AllowedUserEmails = coupon.EmailSet{}
+	c.Coupon.Conditions = coupon.Conditions{
+		MinQuantity: 1 << 20, CustomerTags: coupon.CustomerTags{All: []string{"gold"}}, FirstOrder: true, Schedule: mondays(),
+	}
+	c.Coupon.Limits.Periods = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: coupon.Day, Zone: mondays().Zone, MaxUses: 1}}
+	c.Usage.Completed, c.Usage.CompletedByCustomer, c.Usage.Orders, c.Usage.Periods = 10, 2, 1, []int64{1}
+}
+
+func TestEveryReasonOfASet(t *testing.T) {
+	t.Parallel()
+	s := filled(sound(), 10)
+	got, err := eligibility.EvaluateSet(manyMembers(3, hopeless), s.cart, s.question)
+	require.NoError(t, err)
+	for _, o := range got.Coupons {
+		require.Equal(t, []string{
+			"coupon_inactive", "coupon_expired", "outside_schedule", "processor_out_of_sync", "usage_limit_reached",
+			"user_usage_limit_reached", "period_limit_reached", "budget_exhausted", "minimum_purchase_not_met", "minimum_quantity_not_met",
+			"user_not_allowed", "customer_tags_not_met", "not_first_order",
+		}, names(o.Decision.Reasons()))
 	}
 }
 

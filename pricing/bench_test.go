@@ -194,31 +194,52 @@ func BenchmarkTypes(b *testing.B) {
 	}
 }
 
-// BenchmarkRefund refunds one unit of an order of 100 lines with three coupons, into a reused
+// refundedOrder is an order of 100 lines with three coupons, of which a refund returns one unit.
+func refundedOrder(tb testing.TB, policy pricing.RefundPolicy) (pricing.Quote, pricing.Refunded, pricing.Returns) {
+	tb.Helper()
+	terms := severalCoupons(tb)
+	for i := range terms {
+		terms[i].Refund = pricing.RefundTerms{Policy: policy, MinPurchase: 1000}
+	}
+	q, err := pricing.Price(benchmarkCart(100), terms...)
+	require.NoError(tb, err)
+	now := pricing.Returns{Lines: []pricing.LineReturn{{Line: 50, Quantity: 1}}}
+	first, err := q.Refund(pricing.Refunded{}, now)
+	require.NoError(tb, err)
+	var before pricing.Refunded
+	before.Add(first)
+	return q, before, now
+}
+
+// BenchmarkRefund refunds one more unit of an order of 100 lines with three coupons, into a reused
 // refund. BenchmarkCombined prices the same cart.
 func BenchmarkRefund(b *testing.B) {
 	for _, policy := range []pricing.RefundPolicy{pricing.Keep, pricing.Rebill} {
-		cart, terms := benchmarkCart(100), severalCoupons(b)
-		for i := range terms {
-			terms[i].Refund = pricing.RefundTerms{Policy: policy, MinPurchase: 1000}
-		}
-		priced, err := pricing.Price(cart, terms...)
-		require.NoError(b, err)
+		priced, before, now := refundedOrder(b, policy)
 		for name, q := range map[string]pricing.Quote{"priced": priced, "read": stored(b, priced)} {
 			b.Run(fmt.Sprintf("%s/%s", policy, name), func(b *testing.B) {
-				now := pricing.Returns{Lines: []pricing.LineReturn{{Line: 50, Quantity: 1}}}
-				before, err := q.Refund(pricing.Refunded{}, now)
-				require.NoError(b, err)
-				var sum pricing.Refunded
-				sum.Add(before)
 				var refund pricing.Refund
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := refund.Recompute(&q, sum, now); err != nil {
+					if err := refund.Recompute(&q, before, now); err != nil {
 						b.Fatal(err)
 					}
 				}
 			})
+		}
+	}
+}
+
+// A refund of the benchmark allocates nothing into a reused result.
+func TestRefundingAnOrderAllocatesNothing(t *testing.T) {
+	for _, policy := range []pricing.RefundPolicy{pricing.Keep, pricing.Rebill} {
+		priced, before, now := refundedOrder(t, policy)
+		for name, q := range map[string]pricing.Quote{"priced": priced, "read": stored(t, priced)} {
+			var refund pricing.Refund
+			require.NoError(t, refund.Recompute(&q, before, now))
+			require.Positive(t, refund.Amount)
+			n := testing.AllocsPerRun(100, func() { _ = refund.Recompute(&q, before, now) })
+			require.Zero(t, n, "%s/%s", policy, name)
 		}
 	}
 }

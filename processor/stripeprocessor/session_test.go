@@ -569,6 +569,20 @@ func TestAutomaticTax(t *testing.T) {
 	require.ErrorIs(t, err, stripeprocessor.ErrTotalsMismatch)
 }
 
+// TestTaxIsOfWhatTheDiscountLeaves: 20 % of 90.00, where a discount of 10.00 leaves 90.00 of 100.00.
+func TestTaxIsOfWhatTheDiscountLeaves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *stripeprocessor.Options, f *stripefake.Options) {
+		o.AutomaticTax, o.TaxBehavior, f.TaxPercent = true, "exclusive", 20
+	})
+	r := w.subscription("key")
+	r.Lines[0].UnitAmount, r.Lines[1].UnitAmount, r.FirstPeriodDiscount, r.Total = 40_00, 60_00, 10_00, 90_00
+	_, err := w.processor.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	made := w.account.Sessions()[0]
+	require.Equal(t, []int64{100_00, 10_00, 18_00, 108_00}, []int64{made.AmountSubtotal, made.AmountDiscount, made.AmountTax, made.AmountTotal})
+}
+
 // TestDelayedPaymentOfASubscription is read from the subscription.
 func TestDelayedPaymentOfASubscription(t *testing.T) {
 	t.Parallel()

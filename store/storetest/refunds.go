@@ -17,7 +17,7 @@ func refundClauses() []clause {
 		{"refunds that are refused", "a refund of an order that is unknown is ErrNotFound, that is not paid is ErrIllegal, and of what was not bought is ErrInvalid", refundsRefused},
 		{"repayments", "what the processor tells of refunds and disputes is stored with the order; unfinished repayments are due; the journal tells of them", repayments},
 		{"a use that a refund gave back", "what a refund gives back can be used again", refundedUseIsFree},
-		race("race of refunds", "of refunds at once each gives back its own part, and together they give back what was paid", raceOfRefunds),
+		race("race of refunds", "of refunds at once each gives back its own part, together they give back what was paid, and one of more than is left is ErrInvalid", raceOfRefunds),
 		race("race of one refund", "the same refund that is asked for at once is recorded once", raceOfOneRefund),
 	}
 }
@@ -112,6 +112,9 @@ func refundsRefused(p *probe) {
 	p.applyFails(refund(redemption.Order{ID: "ord_none"}, "one", 1), store.ErrNotFound, "of an unknown order")
 	p.applyFails(refund(open, "one", 1), redemption.ErrIllegal, "of an open order")
 	p.applyFails(refund(cancelled, "one", 1), redemption.ErrIllegal, "of a cancelled order")
+	unknown := refund(o, "one", 1)
+	unknown.Refund.Returns.Lines[0].Line = 1
+	p.applyFails(unknown, pricing.ErrInvalid, "of an unknown line")
 	p.applyFails(refund(o, "one", 2), pricing.ErrInvalid, "of more than was bought")
 	p.applyFails(refund(o, "", 1), pricing.ErrInvalid, "without a key")
 	p.apply(refund(o, "one", 0))
@@ -173,8 +176,8 @@ func raceOfRefunds(p *probe) {
 	n := min(p.can.Goroutines, redemption.MaxRefunds)
 	c := p.coupon()
 	o := p.sold("ann", c, int64(n), coupon.RestoreAlways)
-	_, errs := atOnce(p, n, store.Store.Apply, func(i int) store.Settlement { return settlement(refund(o, fmt.Sprint(i), 1)) })
-	p.succeeded(errs)
+	_, errs := atOnce(p, n+n/2, store.Store.Apply, func(i int) store.Settlement { return settlement(refund(o, fmt.Sprint(i), 1)) })
+	same(p, p.succeeded(errs, pricing.ErrInvalid), n, "how many refunds of one unit succeed")
 	got := p.order(o.ID).Order
 	same(p, []any{got.State, len(got.Refunds), got.Refunded().Amount}, []any{redemption.OrderRefunded, n, o.Quote.Total}, "the refunds at once")
 	p.uses(c, 0, 0)

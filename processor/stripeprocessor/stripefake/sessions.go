@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math/big"
 	"net/url"
 	"regexp"
 	"slices"
@@ -282,6 +283,15 @@ func stepOf(currency string) int64 {
 	return 1
 }
 
+// discounted returns what the discount leaves of a part of the subtotal.
+func (s *Session) discounted(part int64) int64 {
+	if s.AmountSubtotal == 0 {
+		return 0
+	}
+	left := big.NewInt(s.AmountSubtotal - s.AmountDiscount)
+	return left.Div(left.Mul(left, big.NewInt(part)), big.NewInt(s.AmountSubtotal)).Int64()
+}
+
 func (a *Account) sessionTotal(s *Session, form url.Values, _ int64) *problem {
 	taxed := int64(0)
 	for _, l := range s.Lines {
@@ -297,7 +307,7 @@ func (a *Account) sessionTotal(s *Session, form url.Values, _ int64) *problem {
 	}
 	s.AmountDiscount = discountOf(s.coupon, s.AmountSubtotal)
 	if form.Get("automatic_tax[enabled]") == "true" {
-		s.AmountTax = taxed * a.options.TaxPercent / 100
+		s.AmountTax = s.discounted(taxed) * a.options.TaxPercent / 100
 	}
 	s.AmountTotal = s.AmountSubtotal - s.AmountDiscount + s.AmountTax
 	if least := a.options.MinimumCharge[s.Currency]; s.AmountTotal > 0 && s.AmountTotal < least {
