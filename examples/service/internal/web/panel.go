@@ -222,6 +222,8 @@ func momentText(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 U
 // flagText says what somebody should look at in a payment.
 func flagText(flag couponkit.Flag) string {
 	return map[couponkit.Flag]string{
+		couponkit.FlagNone:           "",
+		couponkit.FlagAmountMismatch: "The customer was charged another amount than the order's.",
 		couponkit.FlagOverLimit:      "A coupon of this order was used more often than it allows.",
 		couponkit.FlagPointsRefunded: "The points for this order were given back, or used by another order.",
 		couponkit.FlagRefundFailed:   "The money of a refund did not go back to the customer.",
@@ -233,6 +235,7 @@ func flagText(flag couponkit.Flag) string {
 // repaymentText says how far the money of a refund went.
 func repaymentText(state redemption.RepaymentState) string {
 	return map[redemption.RepaymentState]string{
+		redemption.RepaymentNone:      "",
 		redemption.RepaymentElsewhere: "The money is returned elsewhere, without the payment processor.",
 		redemption.RepaymentDue:       "The payment processor has not answered yet. It is asked again.",
 		redemption.RepaymentPending:   "The payment processor is returning the money.",
