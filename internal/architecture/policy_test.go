@@ -36,6 +36,7 @@ var policy = []floor{
 	}},
 	{"3 decisions of stores", []rule{
 		{path: "store/engine", modules: decimal},
+		{path: "store/internal/sqlparts", modules: decimal},
 	}},
 	{"4 front door", []rule{
 		{path: ".", modules: core},

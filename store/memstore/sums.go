@@ -10,10 +10,10 @@ import (
 
 // Sums implements [store.Orders].
 func (s *Store) Sums(ctx context.Context, list store.SumList) ([]store.DaySum, error) {
-	sums, err := engine.NewSums(list)
-	if err != nil {
+	if err := list.Validate(); err != nil {
 		return nil, err
 	}
+	sums := engine.NewSums(list)
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}

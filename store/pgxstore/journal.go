@@ -41,37 +41,26 @@ func scanEntry(row pgx.Rows) (e store.Entry, err error) {
 }
 
 // History implements [store.Journal] in one round trip.
-func (s *Store) History(ctx context.Context, couponID string, before int64, limit int) (entries []store.Entry, err error) {
+func (s *Store) History(ctx context.Context, couponID string, before int64, limit int) ([]store.Entry, error) {
 	before, limit = engine.HistoryBounds(before, limit)
 	if !store.IsText(couponID) {
 		return nil, s.ready(ctx)
 	}
-	err = s.read(ctx, func() *pgx.Batch {
-		entries = nil
-		b := new(pgx.Batch)
-		queue(b, collect(&entries, scanEntry), s.sql.readHistory, couponID, before, limit)
-		return b
-	})
-	return entries, wrap("read the history of a coupon", err)
+	scan := func(into *[]store.Entry) func(pgx.Rows) error { return collect(into, scanEntry) }
+	return readAll(ctx, s, "read the history of a coupon", scan, s.sql.readHistory, couponID, before, limit)
 }
 
 // Sums implements [store.Orders] in one round trip.
 func (s *Store) Sums(ctx context.Context, list store.SumList) ([]store.DaySum, error) {
-	var sums *engine.Sums
 	if err := list.Validate(); err != nil {
 		return nil, err
 	}
+	var sums *engine.Sums
 	err := s.read(ctx, func() *pgx.Batch {
 		b := new(pgx.Batch)
-		sums, _ = engine.NewSums(list) // the list is valid
+		sums = engine.NewSums(list)
 		for _, run := range sums.Runs {
-			queue(b, func(row pgx.Rows) error {
-				var sum engine.SumRow
-				if err := row.Scan(sum.Columns()...); err != nil {
-					return err
-				}
-				return sums.Add(run, sum)
-			}, s.sql.sums, list.CouponID, run.From, run.Until, run.Length)
+			queue(b, func(row pgx.Rows) error { return sums.Scan(run, row.Scan) }, s.sql.sums, list.CouponID, run.From, run.Until, run.Length)
 		}
 		return b
 	})

@@ -1,6 +1,7 @@
 package pgxstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,7 +12,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
-	"github.com/couponkit/couponkit/store/engine"
+	"github.com/couponkit/couponkit/store/internal/sqlparts"
 )
 
 // Order implements [store.Orders] in one round trip.
@@ -28,20 +29,29 @@ func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, er
 	case by.SessionID != "":
 		condition, arguments = "o.session_id = $1 AND o.session_id <> ''", []any{by.SessionID}
 	}
-	var found []store.Settled
-	err := s.read(ctx, func() *pgx.Batch {
-		found = nil
-		b := new(pgx.Batch)
-		queue(b, scanSettled(&found), s.sql.name("read an order", `SELECT `+settledList+` FROM {orders} o`+withUses+` WHERE `+condition+byUse), arguments...)
-		return b
-	})
-	switch {
-	case err != nil:
-		return store.Settled{}, wrap("read an order", err)
-	case len(found) == 0:
-		return store.Settled{}, store.ErrNotFound
+	statement := s.sql.name("read an order", `SELECT `+settledList+` FROM {orders} o`+withUses+` WHERE `+condition+byUse)
+	found, err := readAll(ctx, s, "read an order", scanSettled, statement, arguments...)
+	if err != nil || len(found) == 0 {
+		return store.Settled{}, cmp.Or(err, store.ErrNotFound)
 	}
 	return found[0], nil
+}
+
+// readAll reads the rows of one statement in one round trip.
+func readAll[T any](
+	ctx context.Context, s *Store, what string, scan func(into *[]T) func(pgx.Rows) error, statement string, arguments ...any,
+) ([]T, error) {
+	var items []T
+	err := s.read(ctx, func() *pgx.Batch {
+		items = nil
+		b := new(pgx.Batch)
+		queue(b, scan(&items), statement, arguments...)
+		return b
+	})
+	if err != nil {
+		return nil, wrap(what, err)
+	}
+	return items, nil
 }
 
 // settledList and withUses select orders o with their uses u in one statement: two could see
@@ -69,44 +79,16 @@ func (s *Store) Counts(ctx context.Context, counters []string) ([]redemption.Cou
 
 // list is a page that is asked for.
 type list struct {
-	from       string // table and alias
-	joined     string // to the rows of the page
-	columns    string
-	alias      string
-	conditions []string
-	arguments  []any
-	states     []string // an index has them first: the pages of each are merged
-	oldest     bool
-	size       int
-	offset     int
-}
+	sqlparts.Conditions
 
-func (l *list) where(condition string, arguments ...any) {
-	for _, argument := range arguments {
-		l.arguments = append(l.arguments, argument)
-		condition = strings.Replace(condition, "?", fmt.Sprintf("$%d", len(l.arguments)), 1)
-	}
-	l.conditions = append(l.conditions, condition)
-}
-
-func (l *list) narrow(conditions []engine.Condition) {
-	for _, c := range conditions {
-		l.where(c.SQL, c.Args...)
-	}
-}
-
-// usesOfCoupon is the number of completed and reserved uses of a coupon c.
-const usesOfCoupon = `(SELECT coalesce(sum(k.reserved + k.completed), 0) FROM {counters} k WHERE k.counter = c.uses_counter)`
-
-func (l *list) whereText(column, text string) {
-	if text == "" {
-		return
-	}
-	if !store.IsText(text) { // nothing has such text
-		l.where("false")
-		return
-	}
-	l.where(l.alias+"."+column+" = ?", text)
+	from    string // table and alias
+	joined  string // to the rows of the page
+	columns string
+	alias   string
+	states  []string // an index has them first: the pages of each are merged
+	oldest  bool
+	size    int
+	offset  int
 }
 
 // after narrows the list to what follows a cursor.
@@ -122,7 +104,7 @@ func (l *list) after(cursor string) error {
 	if l.oldest {
 		sign = ">"
 	}
-	l.where(fmt.Sprintf("(%s.created_at, %s.id) %s (?, ?)", l.alias, l.alias, sign), micros(at.CreatedAt), at.ID)
+	l.And(fmt.Sprintf("(%s.created_at, %s.id) %s (?, ?)", l.alias, l.alias, sign), micros(at.CreatedAt), at.ID)
 	return nil
 }
 
@@ -130,11 +112,7 @@ func (l *list) after(cursor string) error {
 func (l *list) rows(columns string, most int) string {
 	order := l.order() + fmt.Sprintf(" LIMIT %d", most)
 	one := func(more ...string) string {
-		text := "SELECT " + columns + " FROM " + l.from
-		if all := append(slices.Clone(l.conditions), more...); len(all) > 0 {
-			text += " WHERE " + strings.Join(all, " AND ")
-		}
-		return text + order
+		return "SELECT " + columns + " FROM " + l.from + numbered(l.Where(more...)) + order
 	}
 	if len(l.states) == 0 {
 		return one()
@@ -163,8 +141,35 @@ func (l *list) order() string {
 	return text
 }
 
-func total(counted int64) (n int64, atLeast bool) {
-	return min(counted, store.ExactTotal), counted > store.ExactTotal
+// page is a page of a list with its total, like [store.CouponPage] and [store.UsePage].
+type page[T any] struct {
+	Items   []T
+	Total   int64
+	AtLeast bool
+	Next    string
+}
+
+// readPage counts a list and reads the page after a cursor, in one round trip.
+func readPage[T coupon.Coupon | redemption.Use](
+	ctx context.Context, s *Store, what string, l list, after string, scan func(pgx.Rows) (T, error),
+) (p page[T], err error) {
+	count, arguments := l.count(), l.Args // the total does not depend on the page
+	if err := l.after(after); err != nil {
+		return p, err
+	}
+	err = s.read(ctx, func() *pgx.Batch {
+		p = page[T]{}
+		b := new(pgx.Batch)
+		queue(b, func(row pgx.Rows) error { return row.Scan(&p.Total) }, s.sql.name("count "+what, count), arguments...)
+		queue(b, collect(&p.Items, scan), s.sql.name("list "+what, l.page()), l.Args...)
+		return b
+	})
+	if err != nil {
+		return page[T]{}, wrap("list "+what, err)
+	}
+	p.Total, p.AtLeast = min(p.Total, store.ExactTotal), p.Total > store.ExactTotal
+	p.Items, p.Next = store.Cut(p.Items, l.size)
+	return p, nil
 }
 
 // ListCoupons implements [store.Coupons] in one round trip.
@@ -173,38 +178,16 @@ func (s *Store) ListCoupons(ctx context.Context, asked store.CouponList) (store.
 	if err != nil {
 		return store.CouponPage{}, err
 	}
-	l := list{from: "{coupons} c", joined: couponCounts, columns: couponList, alias: "c", size: asked.PageSize}
+	l := list{from: "{coupons} c", joined: couponCounts, columns: couponList, alias: "c", size: asked.PageSize, offset: (asked.Page - 1) * asked.PageSize}
 	if asked.Search != "" {
-		l.where(`c.search LIKE ?`, likePattern(asked.Search))
+		l.And(`c.search LIKE ?`, likePattern(asked.Search))
 	}
-	l.narrow(engine.CouponConditions(asked, usesOfCoupon))
-	counted := l // the total does not depend on the page
-	if err := l.after(asked.After); err != nil {
-		return store.CouponPage{}, err
-	}
-	if asked.After == "" {
-		l.offset = (asked.Page - 1) * asked.PageSize
-	}
-	var page store.CouponPage
-	var n int64
-	err = s.read(ctx, func() *pgx.Batch {
-		page = store.CouponPage{}
-		b := new(pgx.Batch)
-		queue(b, func(row pgx.Rows) error { return row.Scan(&n) }, s.sql.name("count coupons", counted.count()), counted.arguments...)
-		queue(b, func(row pgx.Rows) error {
-			var c coupon.Coupon
-			err := scanCoupon(&c, new(int64), new(bool))(row)
-			page.Items = append(page.Items, c)
-			return err
-		}, s.sql.name("list coupons", l.page()), l.arguments...)
-		return b
+	l.Coupons(asked)
+	found, err := readPage(ctx, s, "coupons", l, asked.After, func(row pgx.Rows) (c coupon.Coupon, err error) {
+		err = scanCoupon(&c, new(int64), new(bool))(row)
+		return c, err
 	})
-	if err != nil {
-		return store.CouponPage{}, wrap("list coupons", err)
-	}
-	page.Total, page.AtLeast = total(n)
-	page.Items, page.Next = store.Cut(page.Items, l.size)
-	return page, nil
+	return store.CouponPage(found), err
 }
 
 // likePattern finds text anywhere and means every character literally.
@@ -227,34 +210,26 @@ func (s *Store) ListOrders(ctx context.Context, asked store.OrderList) (store.Or
 	l := list{from: "{orders} o", joined: withUses, columns: settledList, alias: "o", size: asked.PageSize, states: allOrderStates}
 	if !asked.DueAt.IsZero() {
 		l.oldest, l.states = true, dueOrderStates
-		l.where("o.deadline <= ? AND o.deadline > -62135596800000000", micros(asked.DueAt))
+		l.And("o.deadline <= ? AND o.deadline > -62135596800000000", micros(asked.DueAt))
 	}
 	switch {
 	case asked.State != 0 && slices.Contains(l.states, asked.State.String()):
 		l.states = []string{asked.State.String()}
 	case asked.State != 0:
-		l.where("false")
+		l.And("false")
 	case asked.CustomerID != "" && asked.DueAt.IsZero():
 		l.states = nil // the orders of a customer are few
 	}
-	l.whereText("customer_id", asked.CustomerID)
-	l.narrow(engine.OrderConditions(asked))
+	l.Equal("o.customer_id", asked.CustomerID)
+	l.Period("o.created_at", asked.Created)
 	if err := l.after(asked.After); err != nil {
 		return store.OrderPage{}, err
 	}
-	var found []store.Settled
-	err = s.read(ctx, func() *pgx.Batch {
-		found = nil
-		b := new(pgx.Batch)
-		queue(b, scanSettled(&found), s.sql.name("list orders", l.page()+strings.Replace(byUse, " ORDER BY", ",", 1)), l.arguments...)
-		return b
-	})
-	if err != nil {
-		return store.OrderPage{}, wrap("list orders", err)
-	}
+	statement := s.sql.name("list orders", l.page()+strings.Replace(byUse, " ORDER BY", ",", 1))
+	found, err := readAll(ctx, s, "list orders", scanSettled, statement, l.Args...)
 	var page store.OrderPage
 	page.Items, page.Next = store.Cut(found, l.size)
-	return page, nil
+	return page, err
 }
 
 // ListUses implements [store.Orders] in one round trip.
@@ -268,39 +243,21 @@ func (s *Store) ListUses(ctx context.Context, asked store.UseList) (store.UsePag
 	switch {
 	case !asked.DueAt.IsZero():
 		l.oldest = true
-		l.where(`(u.points_state = 'refund_due' OR u.state = 'reserved' AND u.order_id = '' AND u.deadline > -62135596800000000)`)
-		l.where("(u.points_state = 'refund_due' OR u.deadline <= ?)", micros(asked.DueAt))
-		l.whereText("state", asked.State.String())
+		l.And(`(u.points_state = 'refund_due' OR u.state = 'reserved' AND u.order_id = '' AND u.deadline > -62135596800000000)`)
+		l.And("(u.points_state = 'refund_due' OR u.deadline <= ?)", micros(asked.DueAt))
+		l.Equal("u.state", asked.State.String())
 	case asked.State != 0:
 		l.states = []string{asked.State.String()}
 	case !few:
 		l.states = allUseStates
 	}
-	l.whereText("customer_id", asked.CustomerID)
-	l.whereText("coupon_id", asked.CouponID)
-	l.whereText("key", asked.Key)
+	l.Equal("u.customer_id", asked.CustomerID)
+	l.Equal("u.coupon_id", asked.CouponID)
+	l.Equal("u.key", asked.Key)
 	if asked.ExchangeID != "" {
-		l.whereText("exchange_id", asked.ExchangeID)
-		l.where("u.exchange_id <> ''")
+		l.Equal("u.exchange_id", asked.ExchangeID)
+		l.And("u.exchange_id <> ''")
 	}
-	counted := l
-	counted.conditions = slices.Clone(l.conditions)
-	if err := l.after(asked.After); err != nil {
-		return store.UsePage{}, err
-	}
-	var page store.UsePage
-	var n int64
-	err = s.read(ctx, func() *pgx.Batch {
-		page = store.UsePage{}
-		b := new(pgx.Batch)
-		queue(b, func(row pgx.Rows) error { return row.Scan(&n) }, s.sql.name("count uses", counted.count()), counted.arguments...)
-		queue(b, collect(&page.Items, scanUse), s.sql.name("list uses", l.page()), l.arguments...)
-		return b
-	})
-	if err != nil {
-		return store.UsePage{}, wrap("list uses", err)
-	}
-	page.Total, page.AtLeast = total(n)
-	page.Items, page.Next = store.Cut(page.Items, l.size)
-	return page, nil
+	found, err := readPage(ctx, s, "uses", l, asked.After, scanUse)
+	return store.UsePage(found), err
 }

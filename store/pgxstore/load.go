@@ -62,15 +62,9 @@ func (t *tx) queueCounts(b *pgx.Batch, n engine.Need, rows *engine.Rows) {
 
 func (t *tx) queueOrders(b *pgx.Batch, n engine.Need, rows *engine.Rows) {
 	var k keys
-	if len(n.OrderIDs) > 0 {
-		k.add(t.sql.byOrderID, n.OrderIDs)
-	}
-	if len(n.OrderKeys) > 0 {
-		k.add(t.sql.byOrderKey, each(n.OrderKeys, customerOf), each(n.OrderKeys, keyOf))
-	}
-	if len(n.Sessions) > 0 {
-		k.add(t.sql.bySession, n.Sessions)
-	}
+	k.find(t.sql.byOrderID, n.OrderIDs)
+	k.find(t.sql.byOrderKey, each(n.OrderKeys, customerOf), each(n.OrderKeys, keyOf))
+	k.find(t.sql.bySession, n.Sessions)
 	if !k.empty() {
 		queue(b, collect(&rows.Orders, scanOrder), k.locked(unless(n.Peek, t.sql.lockOrders)), k.arguments...)
 	}
@@ -90,9 +84,7 @@ func keyOf(k engine.Key) string { return k.Key }
 
 func (t *tx) queueCoupons(b *pgx.Batch, n engine.Need, uses keys, rows *engine.Rows) {
 	var k keys
-	if len(n.Coupons) > 0 {
-		k.add(t.sql.byCouponID, n.Coupons)
-	}
+	k.find(t.sql.byCouponID, n.Coupons)
 	if n.CouponsOfOrders && !uses.empty() {
 		k.add(fmt.Sprintf(t.sql.byUse, uses.union()), uses.arguments...)
 	}

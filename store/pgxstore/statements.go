@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit/store/engine"
+	"github.com/couponkit/couponkit/store/internal/sqlparts"
 )
 
 // statements are the SQL texts of a store. Each begins with a comment that says in
@@ -164,7 +165,7 @@ func (s *statements) writing() {
 		FROM {counters} c WHERE c.counter = k.counter) c`)
 	s.readJournal = s.name("read the journal", `SELECT position, kind, subject, version, at, actor, data FROM {journal}
 		WHERE position > $1 ORDER BY position LIMIT $2`)
-	const history = `kind, subject, version, at, actor, data FROM {journal%s} WHERE subject = $1 AND version < $2 AND kind IN (` + engine.Historical + `)`
+	const history = `kind, subject, version, at, actor, data FROM {journal%s} WHERE subject = $1 AND version < $2 AND kind IN (` + sqlparts.Historical + `)`
 	s.readHistory = s.name("read the history of a coupon", fmt.Sprintf(`SELECT position, `+history+` UNION ALL SELECT 0, `+history+`
 		ORDER BY version DESC LIMIT $3`, "", "_pending"))
 	s.sums = s.name("sum up uses", `SELECT (u.created_at - $2) - (u.created_at - $2) % $4, u.state, coalesce(u.d ->> 'currency', ''),
@@ -186,13 +187,24 @@ func (k *keys) add(text string, arguments ...any) {
 	k.arguments = append(k.arguments, arguments...)
 }
 
+// find adds a SELECT by arrays of equal length, unless they are empty.
+func (k *keys) find(text string, arrays ...[]string) {
+	if len(arrays[0]) > 0 {
+		k.add(text, each(arrays, func(array []string) any { return array })...)
+	}
+}
+
 func (k *keys) union() string { return strings.Join(k.selects, " UNION ALL ") }
 
 // locked returns a statement that goes through the keys in their order, each once.
 func (k *keys) locked(text string) string {
-	text = fmt.Sprintf(text, `SELECT DISTINCT w.id COLLATE "C" AS id FROM (`+k.union()+`) w (id) ORDER BY 1`)
-	for i := range k.arguments {
-		text = strings.Replace(text, "?", fmt.Sprintf("$%d", i+1), 1)
+	return numbered(fmt.Sprintf(text, `SELECT DISTINCT w.id COLLATE "C" AS id FROM (`+k.union()+`) w (id) ORDER BY 1`))
+}
+
+// numbered replaces each ? by the number of its argument.
+func numbered(text string) string {
+	for n := 1; strings.Contains(text, "?"); n++ {
+		text = strings.Replace(text, "?", fmt.Sprintf("$%d", n), 1)
 	}
 	return text
 }
@@ -200,20 +212,10 @@ func (k *keys) locked(text string) string {
 // usesOf returns where the uses are found that the engine needs. The uses of orders that are
 // asked for by keys alone are left out.
 func (s *statements) usesOf(n engine.Need) (k keys) {
-	if len(n.OrderIDs) > 0 {
-		k.add(s.usesByOrder, n.OrderIDs)
-	}
-	if len(n.Sessions) > 0 {
-		k.add(s.usesBySession, n.Sessions)
-	}
-	if len(n.UseIDs) > 0 {
-		k.add(s.byUseID, n.UseIDs)
-	}
-	if len(n.UseKeys) > 0 {
-		k.add(s.byUseKey, each(n.UseKeys, customerOf), each(n.UseKeys, keyOf))
-	}
-	if len(n.Exchanges) > 0 {
-		k.add(s.byExchange, n.Exchanges)
-	}
+	k.find(s.usesByOrder, n.OrderIDs)
+	k.find(s.usesBySession, n.Sessions)
+	k.find(s.byUseID, n.UseIDs)
+	k.find(s.byUseKey, each(n.UseKeys, customerOf), each(n.UseKeys, keyOf))
+	k.find(s.byExchange, n.Exchanges)
 	return k
 }

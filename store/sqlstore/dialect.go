@@ -12,6 +12,7 @@ import (
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store/engine"
+	"github.com/couponkit/couponkit/store/internal/sqlparts"
 )
 
 // Dialect is the kind of database behind a *sql.DB. The driver is the host's.
@@ -93,7 +94,7 @@ func sqliteGrammar(o Options) *grammar {
 			"or_add":      " ON CONFLICT (counter, slot) DO UPDATE SET reserved = reserved + excluded.reserved, completed = completed + excluded.completed",
 			"new_entries": o.prefix() + "journal",
 			"holder":      "exchange_id IS NOT NULL AND customer_id",
-			"coupon":      "kind IN (" + engine.Historical + ") AND subject",
+			"coupon":      "kind IN (" + sqlparts.Historical + ") AND subject",
 		},
 		stored: lastFirst, key: firstLast,
 		pairs: "VALUES ", slots: 1, parameters: min(cmp.Or(o.MaxParameters, sqliteParameters), sqliteParameters),

@@ -87,19 +87,13 @@ func (s *Store) Sums(ctx context.Context, list store.SumList) (days []store.DayS
 	if err := list.Validate(); err != nil {
 		return nil, err
 	}
-	err = s.view(ctx, "sum up uses", func(ctx context.Context, t *session) error {
-		sums, err := engine.NewSums(list)
+	err = s.view(ctx, "sum up uses", func(ctx context.Context, t *session) (err error) {
+		sums := engine.NewSums(list)
 		for _, run := range sums.Runs {
-			if !findable(list.CouponID) {
-				break
+			if findable(list.CouponID) {
+				err = errors.Join(err, t.each(ctx, sumUses, func(rows *sql.Rows) error { return sums.Scan(run, rows.Scan) },
+					run.From, run.From, run.Length, list.CouponID, run.From, run.Until))
 			}
-			err = errors.Join(err, t.each(ctx, sumUses, func(rows *sql.Rows) error {
-				var sum engine.SumRow
-				if err := rows.Scan(sum.Columns()...); err != nil {
-					return err
-				}
-				return sums.Add(run, sum)
-			}, run.From, run.From, run.Length, list.CouponID, run.From, run.Until))
 		}
 		days = sums.Days
 		return err

@@ -4,67 +4,30 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
-	"github.com/couponkit/couponkit/store/engine"
+	"github.com/couponkit/couponkit/store/internal/sqlparts"
 )
 
-// condition is the WHERE of a list, built of fixed texts.
-type condition struct {
-	terms []string
-	args  []any
-	// nothing tells that no row can be as it is wanted.
-	nothing bool
-}
-
-func (c *condition) and(term string, args ...any) {
-	c.terms = append(c.terms, term)
-	c.args = append(c.args, args...)
-}
-
-// equal narrows the list to a text, unless that is empty.
-func (c *condition) equal(column, text string) {
-	if text != "" {
-		c.nothing = c.nothing || !findable(text)
-		c.and(column+" = ?", text)
-	}
-}
-
-func (c *condition) narrow(conditions []engine.Condition) {
-	for _, more := range conditions {
-		c.and(more.SQL, more.Args...)
-	}
-}
-
-func (c *condition) where() string {
-	if len(c.terms) == 0 {
-		return ""
-	}
-	return " WHERE " + strings.Join(c.terms, " AND ")
-}
-
-// from returns the condition, narrowed to what comes after the cursor. Oldest lists begin
-// with the oldest record.
-func (c condition) from(after, alias string, oldest bool) (condition, error) {
+// following narrows a list to what follows a cursor. Oldest lists begin with the oldest record.
+func following(all sqlparts.Conditions, after, alias string, oldest bool) (sqlparts.Conditions, error) {
 	if after == "" {
-		return c, nil
+		return all, nil
 	}
 	cursor, err := store.ParseCursor(after)
 	if err != nil {
-		return c, err
+		return all, err
 	}
 	sign := "<"
 	if oldest {
 		sign = ">"
 	}
-	some := condition{slices.Clone(c.terms), slices.Clone(c.args), c.nothing}
 	at := cursor.CreatedAt.UnixMicro()
-	some.and(alias+".created_at "+sign+"= ?", at)
-	some.and("("+alias+".created_at "+sign+" ? OR "+alias+".id "+sign+" ?)", at, cursor.ID)
-	return some, nil
+	all.And(alias+".created_at "+sign+"= ?", at)
+	all.And("("+alias+".created_at "+sign+" ? OR "+alias+".id "+sign+" ?)", at, cursor.ID)
+	return all, nil
 }
 
 // order is the end of a list's statement. What is due is few, and found by the deadline:
@@ -101,8 +64,8 @@ func paged[R coupon.Coupon | store.Settled | redemption.Use](
 const maxCounted = 10 * store.ExactTotal
 
 // total counts rows, and reports whether there are more than the most.
-func (s *session) total(ctx context.Context, from string, all condition, most int64) (n int64, atLeast bool, err error) {
-	n, err = s.number(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM "+from+all.where()+" LIMIT ?) counted", append(slices.Clone(all.args), most+1)...)
+func (s *session) total(ctx context.Context, from string, all sqlparts.Conditions, most int64) (n int64, atLeast bool, err error) {
+	n, err = s.number(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM "+from+all.Where()+" LIMIT ?) counted", append(slices.Clone(all.Args), most+1)...)
 	return min(n, most), n > most, err
 }
 
@@ -112,32 +75,29 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	if err != nil {
 		return store.CouponPage{}, err
 	}
-	var all condition
+	var all sqlparts.Conditions
 	if list.Search != "" {
-		all.and("INSTR(c.search, ?) > 0", store.Fold(list.Search))
+		all.And("INSTR(c.search, ?) > 0", store.Fold(list.Search))
 	}
-	all.narrow(engine.CouponConditions(list, usesOfCoupon))
-	some, err := all.from(list.After, "c", false)
+	all.Coupons(list)
+	some, err := following(all, list.After, "c", false)
 	if err != nil {
 		return store.CouponPage{}, err
 	}
 	page, err := paged(ctx, s, "list coupons", list.PageSize, func(ctx context.Context, t *session, page *found[coupon.Coupon]) (err error) {
-		if len(all.terms) == 0 {
+		if all.Empty() {
 			page.Total, err = t.number(ctx, "SELECT COUNT(*) FROM {coupons}")
 		} else {
 			page.Total, page.AtLeast, err = t.total(ctx, "{coupons} c", all, store.ExactTotal)
 		}
 		if err == nil {
-			page.Items, err = t.listed(ctx, "SELECT "+of("c", couponColumns)+" FROM {coupons} c"+some.where()+order("c", false)+" OFFSET ?",
-				append(some.args, int64(list.PageSize+1), int64(list.Page-1)*int64(list.PageSize))...)
+			page.Items, err = t.listed(ctx, "SELECT "+of("c", couponColumns)+" FROM {coupons} c"+some.Where()+order("c", false)+" OFFSET ?",
+				append(some.Args, int64(list.PageSize+1), int64(list.Page-1)*int64(list.PageSize))...)
 		}
 		return err
 	})
 	return store.CouponPage(page), err
 }
-
-// usesOfCoupon is the number of completed and reserved uses of a coupon c.
-const usesOfCoupon = `(SELECT COALESCE(SUM(k.reserved + k.completed), 0) FROM {counters} k WHERE k.counter = c.uses_counter)`
 
 // listed reads coupons with their counts.
 func (s *session) listed(ctx context.Context, statement string, args ...any) (items []coupon.Coupon, err error) {
@@ -161,23 +121,21 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	if err != nil {
 		return store.OrderPage{}, err
 	}
-	var all condition
-	all.equal("o.customer_id", list.CustomerID)
-	all.equal("o.state", list.State.String())
-	all.narrow(engine.OrderConditions(list))
+	var all sqlparts.Conditions
+	all.Equal("o.customer_id", list.CustomerID)
+	all.Equal("o.state", list.State.String())
+	all.Period("o.created_at", list.Created)
 	oldest := !list.DueAt.IsZero()
 	if oldest {
-		all.and("o.deadline <= ?", coupon.Instant(list.DueAt).UnixMicro())
+		all.And("o.deadline <= ?", coupon.Instant(list.DueAt).UnixMicro())
 	}
-	some, err := all.from(list.After, "o", oldest)
+	some, err := following(all, list.After, "o", oldest)
 	if err != nil {
 		return store.OrderPage{}, err
 	}
 	page, err := paged(ctx, s, "list orders", list.PageSize, func(ctx context.Context, t *session, page *found[store.Settled]) (err error) {
-		if !all.nothing {
-			page.Items, err = t.orders(ctx, "SELECT "+of("o", orderColumns)+" FROM {orders} o"+some.where()+order("o", oldest),
-				append(some.args, int64(list.PageSize+1))...)
-		}
+		page.Items, err = t.orders(ctx, "SELECT "+of("o", orderColumns)+" FROM {orders} o"+some.Where()+order("o", oldest),
+			append(some.Args, int64(list.PageSize+1))...)
 		return err
 	})
 	return store.OrderPage{Items: page.Items, Next: page.Next}, err
@@ -200,29 +158,26 @@ func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage
 		return store.UsePage{}, err
 	}
 	from, oldest := "{uses} u", !list.DueAt.IsZero()
-	all := condition{}
+	var all sqlparts.Conditions
 	switch {
 	case oldest:
-		from, all.args = dueUses, []any{coupon.Instant(list.DueAt).UnixMicro()}
-	case list.CustomerID != "" && s.grammar.dialect == SQLite:
-		from, all.args = usesOfCustomer, []any{list.CustomerID, list.CustomerID}
+		from, all.Args = dueUses, []any{coupon.Instant(list.DueAt).UnixMicro()}
+	case findable(list.CustomerID) && s.grammar.dialect == SQLite:
+		from, all.Args = usesOfCustomer, []any{list.CustomerID, list.CustomerID}
 	}
-	all.equal("u.coupon_id", list.CouponID)
-	all.equal("u.customer_id", list.CustomerID)
-	all.equal("u.idempotency_key", list.Key)
-	all.equal("u.exchange_id", list.ExchangeID)
-	all.equal("u.state", list.State.String())
-	some, err := all.from(list.After, "u", oldest)
+	all.Equal("u.coupon_id", list.CouponID)
+	all.Equal("u.customer_id", list.CustomerID)
+	all.Equal("u.idempotency_key", list.Key)
+	all.Equal("u.exchange_id", list.ExchangeID)
+	all.Equal("u.state", list.State.String())
+	some, err := following(all, list.After, "u", oldest)
 	if err != nil {
 		return store.UsePage{}, err
 	}
 	page, err := paged(ctx, s, "list uses", list.PageSize, func(ctx context.Context, t *session, page *found[redemption.Use]) (err error) {
-		if all.nothing {
-			return nil
-		}
 		if page.Total, page.AtLeast, err = t.total(ctx, from, all, maxCounted); err == nil {
-			page.Items, err = t.uses(ctx, "SELECT "+of("u", useColumns)+" FROM "+from+some.where()+order("u", oldest),
-				append(some.args, int64(list.PageSize+1))...)
+			page.Items, err = t.uses(ctx, "SELECT "+of("u", useColumns)+" FROM "+from+some.Where()+order("u", oldest),
+				append(some.Args, int64(list.PageSize+1))...)
 		}
 		return err
 	})

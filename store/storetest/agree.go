@@ -375,13 +375,9 @@ func (h *history) createOrDelete(t *rapid.T) {
 }
 
 func (h *history) read(t *rapid.T) {
-	ctx, c, customer := h.Context(), anyOf(t, h.coupons, coupon.Coupon{}, "coupon"), h.customer(t)
-	_, _ = compare(h, "LookUp "+c.ID, func(s store.Store) (store.Found, error) {
-		return s.LookUp(ctx, store.LookUp{CouponID: c.ID, CustomerID: customer, Identities: customers})
-	})
-	_, _ = compare(h, "LookUp "+c.Code.String(), func(s store.Store) (store.Found, error) {
-		return s.LookUp(ctx, store.LookUp{Code: c.Code, Whole: true})
-	})
+	c, customer := anyOf(t, h.coupons, coupon.Coupon{}, "coupon"), h.customer(t)
+	read(h, store.Store.LookUp, store.LookUp{CouponID: c.ID, CustomerID: customer, Identities: customers})
+	read(h, store.Store.LookUp, store.LookUp{Code: c.Code, Whole: true})
 	coupons := store.CouponList{PageSize: rapid.IntRange(1, 3).Draw(t, "size"), Page: rapid.IntRange(0, 3).Draw(t, "page"), Search: rapid.SampledFrom([]string{"", "1", "code"}).Draw(t, "search")}
 	due := at(rapid.SampledFrom([]int{0, 999, 1000, 2500}).Draw(t, "due"))
 	orders := store.OrderList{PageSize: 2, State: redemption.OrderState(rapid.IntRange(0, 6).Draw(t, "state"))}
@@ -390,13 +386,16 @@ func (h *history) read(t *rapid.T) {
 		orders.DueAt, uses.DueAt = due, due
 	}
 	for range 3 {
-		couponPage, _ := compare(h, fmt.Sprintf("ListCoupons %+v", coupons), func(s store.Store) (store.CouponPage, error) { return s.ListCoupons(ctx, coupons) })
-		orderPage, _ := compare(h, fmt.Sprintf("ListOrders %+v", orders), func(s store.Store) (store.OrderPage, error) { return s.ListOrders(ctx, orders) })
-		usePage, _ := compare(h, fmt.Sprintf("ListUses %+v", uses), func(s store.Store) (store.UsePage, error) { return s.ListUses(ctx, uses) })
+		couponPage, orderPage, usePage := read(h, store.Store.ListCoupons, coupons), read(h, store.Store.ListOrders, orders), read(h, store.Store.ListUses, uses)
 		coupons.After, orders.After, uses.After = couponPage.Next, orderPage.Next, usePage.Next
 	}
-	key := store.OrderKey{SessionID: anyOf(t, h.sessions, "cs_none", "session")}
-	_, _ = compare(h, fmt.Sprintf("Order %+v", key), func(s store.Store) (store.Settled, error) { return s.Order(ctx, key) })
+	read(h, store.Store.Order, store.OrderKey{SessionID: anyOf(t, h.sessions, "cs_none", "session")})
+}
+
+// read makes a call that only reads on both stores.
+func read[R, A any](h *history, call request[R, A], with R) A {
+	answer, _ := compare(h, fmt.Sprintf("%T %+v", with, with), func(s store.Store) (A, error) { return call(s, h.Context(), with) })
+	return answer
 }
 
 // compareEverything compares what is stored, and the journal of each record: entries of

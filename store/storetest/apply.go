@@ -14,13 +14,11 @@ import (
 
 func applyClauses() []clause {
 	return []clause{
-		{"every event in every state", "an event changes an order and its uses as redemption.Order.After tells, in every state; an event that the state forbids matches redemption.ErrIllegal", everyEventInEveryState},
+		{"every event in every state", "an event changes an order and its uses as redemption.Order.After tells, in every state and at every instant; an event that the state forbids matches redemption.ErrIllegal, and SessionAttached ErrSuperseded", everyEventInEveryState},
 		{"events in any order", "Paid wins over everything that came before it; events in any order and repeated end the same", eventsInAnyOrder},
 		{"an event finds its order", "an event of the processor finds the order that has the session; else the order that it names, if that has no session yet", eventFindsItsOrder},
 		{"an event that finds nothing", "an event of the processor that finds no order changes nothing and succeeds; an unknown order that the caller names is ErrNotFound", eventFindsNothing},
-		{"one session, one order", "a session that another order has is ErrSuperseded", oneSessionOneOrder},
-		{"attaching a session", "attaching a session to an order that was cancelled or has another session is ErrSuperseded", attachingASession},
-		{"instants of events", "UpdatedAt never goes back; CompletedAt and ReleasedAt are the instants of the events", instantsOfEvents},
+		{"one session, one order", "a session that another order has, or a session of a replaced order, is ErrSuperseded", oneSessionOneOrder},
 	}
 }
 
@@ -46,14 +44,16 @@ func everyEventInEveryState(p *probe) {
 	a, b := p.coupon(limits(0, 0)), p.coupon(forPoints)
 	for _, history := range histories {
 		for kind := redemption.SessionAttached; kind <= redemption.PointsGivenBack; kind++ {
-			for _, variant := range []string{"as it is", "in another session", "at the deadline"} {
-				before := p.happen(p.reserve(taking(p.checkout("ann", b, a), p.exchanged("ann", b))).Order, history...)
+			for _, variant := range []string{"as it is", "in another session", "at the deadline", "before the last event"} {
+				before := p.placed(taking(p.checkout("ann", b, a), p.exchanged("ann", b)), history...)
 				e := event(kind, before.Order)
 				switch variant {
 				case "in another session":
 					e.SessionID = "cs_other_" + before.Order.ID
 				case "at the deadline":
 					e.At = at(2000)
+				case "before the last event":
+					e.At = at(1)
 				}
 				p.afterwards(before, e, fmt.Sprintf("%s %s after %v", kind, variant, history))
 			}
@@ -114,7 +114,7 @@ func eventsInAnyOrder(p *probe) {
 	attach := redemption.SessionAttached
 	events := append([]redemption.EventKind{attach}, ofProcessor...)
 	var want *redemption.Order
-	permutations(events, func(order []redemption.EventKind) {
+	for _, order := range permutations(events) {
 		o := p.reserve(p.checkout("ann", c)).Order
 		session := sessionOf(o.ID)
 		for range 2 {
@@ -127,39 +127,33 @@ func eventsInAnyOrder(p *probe) {
 			}
 		}
 		got := p.order(o.ID)
-		same(p, got.Order.State, redemption.OrderPaid, "the state after %v", order)
-		same(p, got.Uses[0].State, redemption.Completed, "the use after %v", order)
+		same(p, []any{got.Order.State, got.Uses[0].State}, []any{redemption.OrderPaid, redemption.Completed}, "the states after %v", order)
 		if want == nil {
 			want = &got.Order
 		}
 		if diff := cmp.Diff(*want, got.Order, cmpopts.IgnoreFields(redemption.Order{}, "ID", "Key", "SessionID", "SessionURL", "CreatedAt", "UpdatedAt", "Version"), cmpopts.EquateEmpty()); diff != "" {
 			p.stop("the order %v ends otherwise than another one:\n%s", order, diff)
 		}
-	})
+	}
 }
 
-// permutations calls with every order of the values.
-func permutations[V any](values []V, call func([]V)) {
-	var permute func(n int)
-	permute = func(n int) {
-		if n == 1 {
-			call(values)
-			return
-		}
-		for i := range n {
-			values[i], values[n-1] = values[n-1], values[i]
-			permute(n - 1)
-			values[i], values[n-1] = values[n-1], values[i]
+// permutations returns every order of the values.
+func permutations[V any](values []V) (all [][]V) {
+	if len(values) == 0 {
+		return [][]V{nil}
+	}
+	for i, last := range values {
+		for _, others := range permutations(slices.Concat(values[:i], values[i+1:])) {
+			all = append(all, append(others, last))
 		}
 	}
-	permute(len(values))
+	return all
 }
 
 func eventFindsItsOrder(p *probe) {
 	c := p.coupon()
 	for _, kind := range ofProcessor {
-		mine, other := p.reserve(p.checkout("ann", c)).Order, p.reserve(p.checkout("ann", c)).Order
-		mine = p.happen(mine, redemption.SessionAttached).Order
+		mine, other := p.placed(p.checkout("ann", c), redemption.SessionAttached).Order, p.reserve(p.checkout("ann", c)).Order
 		named := event(kind, other)
 		named.SessionID = mine.SessionID
 		same(p, p.apply(named).Order.ID, mine.ID, "the order of a session, though %s names another", kind)
@@ -174,7 +168,7 @@ func eventFindsItsOrder(p *probe) {
 
 func eventFindsNothing(p *probe) {
 	c := p.coupon()
-	o := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.SessionAttached).Order
+	o := p.placed(p.checkout("ann", c), redemption.SessionAttached).Order
 	p.unchanged("events that find nothing", func() {
 		for _, kind := range ofProcessor {
 			for _, named := range []string{"", "ord_none", o.ID} {
@@ -190,7 +184,7 @@ func eventFindsNothing(p *probe) {
 
 func oneSessionOneOrder(p *probe) {
 	c := p.coupon()
-	one := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.SessionAttached).Order
+	one := p.placed(p.checkout("ann", c), redemption.SessionAttached).Order
 	two := p.reserve(p.checkout("ann", c)).Order
 	e := event(redemption.SessionAttached, two)
 	e.SessionID = one.SessionID
@@ -201,36 +195,11 @@ func oneSessionOneOrder(p *probe) {
 		e.SessionID = session
 		same(p, p.apply(e).Order.SessionID, session, "the session")
 	}
-}
-
-func attachingASession(p *probe) {
-	c := p.coupon()
-	o := p.reserve(p.checkout("ann", c)).Order
-	e := event(redemption.SessionAttached, o)
-	got := p.apply(e)
-	same(p, got.Order.SessionURL, e.SessionURL, "the URL")
-	same(p, got.Order.Deadline, e.Deadline, "the deadline")
-	p.unchanged("attaching it again", func() { p.apply(e) })
-	e.SessionID = "cs_second"
-	p.applyFails(e, store.ErrSuperseded, "of a second session")
-	cancelled := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.Cancelled).Order
-	p.applyFails(event(redemption.SessionAttached, cancelled), store.ErrSuperseded, "to a cancelled order")
 	replaced := p.reserve(p.checkout("ann", c)).Order
 	p.reserve(p.retry(replaced, c))
 	p.applyFails(event(redemption.SessionAttached, replaced), store.ErrSuperseded, "to a replaced order")
-}
-
-func instantsOfEvents(p *probe) {
-	c := p.coupon()
-	o := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.SessionAttached).Order
-	early := event(redemption.Paid, o)
-	early.At = at(1)
-	paid := p.apply(early)
-	same(p, paid.Order.UpdatedAt, o.UpdatedAt, "UpdatedAt after an event with an earlier instant")
-	same(p, paid.Uses[0].CompletedAt, at(1), "CompletedAt")
-	released := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.Cancelled)
-	same(p, released.Uses[0].ReleasedAt, at(1100), "ReleasedAt")
-	same(p, released.Order.UpdatedAt, at(1100), "UpdatedAt")
+	attached := event(redemption.SessionAttached, one)
+	p.unchanged("attaching a session again", func() { p.apply(attached) })
 }
 
 func lateClauses() []clause {
@@ -238,12 +207,53 @@ func lateClauses() []clause {
 		{"a late payment", "a payment always counts: if it is late, its claims are forced, and every use whose claims exceed a limit is flagged OverLimit", latePayment},
 		{"a late payment flags by use", "only the uses whose claims exceed a limit are flagged; all of them if the order's own do", lateFlagsByUse},
 		{"a late payment after hand-over", "if the customer has replaced the order since, the last order of those that replaced it is cancelled if it is open, and its room is used", lateAfterHandOver},
-		{"a late payment beside a paid successor", "an order that replaced the paid one stays as it is unless it is open; the late payment is flagged if nothing is left", lateBesidePaid},
-		{"a payment on its way after hand-over", "a replaced order for which a payment is on its way takes its claims back from the last order, if that is open and has no session", pendingAfterHandOver},
-		{"a late end changes no successor", "an order that was handed over and then expires, fails or is cancelled changes nothing of the order that replaced it", lateEndChangesNothing},
-		{"a late payment takes points back", "a late payment takes the points of its exchange back from the order that replaced it", lateTakesPointsBack},
+		{"a late payment beside a paid successor", "an order that replaced the paid one stays as it is unless it is open; the late payment is flagged if nothing is left", func(p *probe) {
+			for what, end := range map[string]redemption.EventKind{"paid": redemption.Paid, "awaiting payment": redemption.PaymentPending} {
+				c := p.coupon(limits(1, 0))
+				old := p.placed(p.checkout("ann", c), redemption.SessionAttached).Order
+				successor := p.placed(p.retry(old, c), end)
+				paid := p.happen(old, redemption.Paid)
+				same(p, paid.Uses[0].OverLimit, true, "whether a late payment beside an order that is %s is flagged", what)
+				same(p, p.order(successor.Order.ID), successor, "the order that replaced the paid one and is %s", what)
+			}
+		}},
+		{"a payment on its way after hand-over", "a replaced order for which a payment is on its way takes its claims back from the last order, if that is open and has no session", func(p *probe) {
+			c, waiting := p.replacedWithPoints(redemption.PaymentPending)
+			same(p, []any{waiting.Order.State, waiting.Uses[0].State}, []any{redemption.OrderAwaitingPayment, redemption.Reserved}, "the order whose payment is on its way")
+			p.uses(c, 1, 0)
+			paid := p.happen(waiting.Order, redemption.Paid)
+			same(p, []any{paid.Order.State, paid.Uses[0].OverLimit}, []any{redemption.OrderPaid, false}, "the order once its payment has arrived")
+			p.uses(c, 0, 1)
+
+			d := p.coupon(limits(1, 1))
+			old := p.placed(p.checkout("bob", d), redemption.SessionAttached).Order
+			p.placed(p.retry(old, d), redemption.SessionAttached)
+			p.unchanged("a payment on its way beside an order that has a session", func() { p.apply(event(redemption.PaymentPending, old)) })
+		}},
+		{"a late end changes no successor", "an order that was handed over and then expires, fails or is cancelled changes nothing of the order that replaced it", func(p *probe) {
+			c := p.coupon(limits(1, 1))
+			for _, kind := range []redemption.EventKind{redemption.SessionExpired, redemption.PaymentFailed, redemption.Cancelled, redemption.Lapsed} {
+				old := p.placed(p.checkout("ann", c), redemption.SessionAttached).Order
+				successor := p.reserve(p.retry(old, c)).Order
+				p.unchanged("a late "+kind.String(), func() { p.apply(event(kind, old)) })
+				p.happen(successor, redemption.Cancelled)
+			}
+		}},
+		{"a late payment takes points back", "a late payment takes the points of its exchange back from the order that replaced it", func(p *probe) {
+			c, _ := p.replacedWithPoints(redemption.Paid)
+			p.uses(c, 0, 1)
+		}},
 		{"an unknown payment", "a payment whose order is not in the store is recorded once, by its session, with forced claims", unknownPayment},
-		{"IDs of unknown payments", "an ID of an unknown payment that is taken is ErrConflict", unknownTaken},
+		{"IDs of unknown payments", "an ID of an unknown payment that is taken is ErrConflict", func(p *probe) {
+			c := p.coupon()
+			known := p.reserve(p.checkout("ann", c))
+			s := p.unknown("ann", "cs_lost", c)
+			s.Unknown.Order.ID, s.Unknown.Uses[0].OrderID = known.Order.ID, known.Order.ID
+			fails(p, store.Store.Apply, s, store.ErrConflict, "whose order ID is taken")
+			s = p.unknown("ann", "cs_lost", c)
+			s.Unknown.Uses[0].ID = known.Uses[0].ID
+			fails(p, store.Store.Apply, s, store.ErrConflict, "whose use ID is taken")
+		}},
 	}
 }
 
@@ -251,17 +261,13 @@ func latePayment(p *probe) {
 	c := p.coupon(limits(1, 0))
 	for _, end := range [][]redemption.EventKind{{redemption.Cancelled}, {redemption.SessionAttached, redemption.SessionExpired}, {redemption.SessionAttached, redemption.PaymentPending, redemption.PaymentFailed}} {
 		free := p.coupon(limits(1, 0))
-		fits := p.reserve(p.checkout("ann", free)).Order
-		p.happen(fits, end...)
-		paid := p.happen(fits, redemption.Paid)
+		paid := p.happen(p.placed(p.checkout("ann", free), end...).Order, redemption.Paid)
 		same(p, []any{paid.Order.State, paid.Uses[0].State, paid.Uses[0].OverLimit}, []any{redemption.OrderPaid, redemption.Completed, false}, "a late payment that fits, after %v", end)
 		p.uses(free, 0, 1)
 	}
 	var late []redemption.Order
 	for range 3 {
-		o := p.reserve(p.checkout("ann", c)).Order
-		p.happen(o, redemption.Cancelled)
-		late = append(late, o)
+		late = append(late, p.placed(p.checkout("ann", c), redemption.Cancelled).Order)
 	}
 	p.reserve(p.checkout("bob", c))
 	for i, o := range late {
@@ -276,8 +282,7 @@ func latePayment(p *probe) {
 
 func lateFlagsByUse(p *probe) {
 	full, free := p.coupon(limits(1, 0)), p.coupon(limits(1, 0))
-	o := p.reserve(p.checkout("ann", full, free)).Order
-	p.happen(o, redemption.Cancelled)
+	o := p.placed(p.checkout("ann", full, free), redemption.Cancelled).Order
 	p.reserve(p.checkout("bob", full))
 	flags := func(s store.Settled) map[string]bool {
 		flagged := map[string]bool{}
@@ -287,57 +292,26 @@ func lateFlagsByUse(p *probe) {
 		return flagged
 	}
 	same(p, flags(p.happen(o, redemption.Paid)), map[string]bool{full.ID: true, free.ID: false}, "the flags")
-	only := p.reserve(first(p.checkout("cem", p.coupon(), p.coupon()))).Order
-	p.happen(only, redemption.Cancelled)
+	exceeding := p.placed(first(p.checkout("cem", p.coupon(), p.coupon())), redemption.Cancelled).Order
 	p.reserve(p.checkout("cem"))
-	for _, flagged := range flags(p.happen(only, redemption.Paid)) {
+	for _, flagged := range flags(p.happen(exceeding, redemption.Paid)) {
 		same(p, flagged, true, "the flag of a use whose order exceeds a limit")
 	}
 }
 
 func lateAfterHandOver(p *probe) {
 	c, extra := p.coupon(limits(1, 1)), p.coupon(limits(1, 0))
-	old := p.reserve(p.checkout("ann", c)).Order
-	p.happen(old, redemption.SessionAttached)
-	successor := p.happen(p.reserve(p.retry(old, c, extra)).Order, redemption.SessionAttached).Order
-	paid := p.happen(p.order(old.ID).Order, redemption.Paid)
+	old := p.placed(p.checkout("ann", c), redemption.SessionAttached).Order
+	successor := p.placed(p.retry(old, c, extra), redemption.SessionAttached).Order
+	paid := p.happen(old, redemption.Paid)
 	same(p, paid.Uses[0].OverLimit, false, "whether the payment is flagged that takes the room of the order which replaced it")
-	ended := p.order(successor.ID)
-	same(p, ended.Order.State, redemption.OrderCancelled, "the order that had replaced the paid one")
-	same(p, ended.Order.ReplacedBy, "", "what replaced the newer order")
+	ended := p.order(successor.ID).Order
+	same(p, []any{ended.State, ended.ReplacedBy}, []any{redemption.OrderCancelled, ""}, "the order that had replaced the paid one")
 	p.uses(c, 0, 1)
 	p.uses(extra, 0, 0)
 	late := p.happen(successor, redemption.Paid) // the customer has paid both
 	same(p, []bool{late.Uses[0].OverLimit, late.Uses[1].OverLimit}, []bool{true, false}, "the flags of the second payment")
 	p.uses(c, 0, 2)
-}
-
-func lateBesidePaid(p *probe) {
-	for what, end := range map[string]redemption.EventKind{"paid": redemption.Paid, "awaiting payment": redemption.PaymentPending} {
-		c := p.coupon(limits(1, 0))
-		old := p.reserve(p.checkout("ann", c)).Order
-		p.happen(old, redemption.SessionAttached)
-		successor := p.happen(p.reserve(p.retry(old, c)).Order, end)
-		paid := p.happen(p.order(old.ID).Order, redemption.Paid)
-		same(p, paid.Uses[0].OverLimit, true, "whether a late payment beside an order that is %s is flagged", what)
-		same(p, p.order(successor.Order.ID), successor, "the order that replaced the paid one and is %s", what)
-	}
-}
-
-func pendingAfterHandOver(p *probe) {
-	c, waiting := p.replacedWithPoints(redemption.PaymentPending)
-	same(p, []any{waiting.Order.State, waiting.Uses[0].State}, []any{redemption.OrderAwaitingPayment, redemption.Reserved}, "the order whose payment is on its way")
-	p.uses(c, 1, 0)
-	paid := p.happen(waiting.Order, redemption.Paid)
-	same(p, []any{paid.Order.State, paid.Uses[0].OverLimit}, []any{redemption.OrderPaid, false}, "the order once its payment has arrived")
-	p.uses(c, 0, 1)
-
-	d := p.coupon(limits(1, 1))
-	old := p.happen(p.reserve(p.checkout("bob", d)).Order, redemption.SessionAttached).Order
-	p.happen(p.reserve(p.retry(old, d)).Order, redemption.SessionAttached)
-	p.unchanged("a payment on its way beside an order that has a session", func() {
-		p.apply(event(redemption.PaymentPending, p.order(old.ID).Order))
-	})
 }
 
 // replacedWithPoints replaces an order that has points, and then lets an event happen to it. The
@@ -346,31 +320,13 @@ func (p *probe) replacedWithPoints(late redemption.EventKind) (coupon.Coupon, st
 	p.Helper()
 	c := p.coupon(forPoints, limits(1, 1))
 	held := p.exchanged("ann", c)
-	old := p.happen(p.reserve(taking(p.checkout("ann", c), held)).Order, redemption.SessionAttached).Order
+	old := p.placed(taking(p.checkout("ann", c), held), redemption.SessionAttached).Order
 	successor := p.reserve(taking(p.retry(old, c), held)).Order
-	settled := p.happen(p.order(old.ID).Order, late)
+	settled := p.happen(old, late)
 	same(p, settled.Uses[0].PointsState, redemption.PointsDebited, "the points of the replaced order after %s", late)
 	ended := p.order(successor.ID)
 	same(p, []any{ended.Order.State, ended.Uses[0].PointsState}, []any{redemption.OrderCancelled, redemption.PointsPassedOn}, "the order that had replaced it")
 	return c, settled
-}
-
-func lateEndChangesNothing(p *probe) {
-	c := p.coupon(limits(1, 1))
-	for _, kind := range []redemption.EventKind{redemption.SessionExpired, redemption.PaymentFailed, redemption.Cancelled, redemption.Lapsed} {
-		old := p.reserve(p.checkout("ann", c)).Order
-		p.happen(old, redemption.SessionAttached)
-		successor := p.reserve(p.retry(old, c)).Order
-		p.unchanged("a late "+kind.String(), func() {
-			p.apply(event(kind, p.order(old.ID).Order))
-		})
-		p.happen(successor, redemption.Cancelled)
-	}
-}
-
-func lateTakesPointsBack(p *probe) {
-	c, _ := p.replacedWithPoints(redemption.Paid)
-	p.uses(c, 0, 1)
 }
 
 func unknownPayment(p *probe) {
@@ -393,22 +349,11 @@ func unknownPayment(p *probe) {
 		other.Event.Kind = redemption.SessionExpired
 		same(p, p.settle(other), store.Settled{}, "what an expiry of an unknown session returns")
 	})
-	known := p.happen(p.reserve(p.checkout("dan", p.coupon())).Order, redemption.SessionAttached).Order
+	known := p.placed(p.checkout("dan", p.coupon()), redemption.SessionAttached).Order
 	second := p.unknown("dan", "cs_second_session") // the order that it names has another session
 	second.Event.OrderID = known.ID
 	same(p, p.settle(second).Order.ID, second.Unknown.Order.ID, "the order of a payment in a second session")
 	deleted := p.coupon()
 	p.save(store.DeleteCoupon, deleted)
 	same(p, p.settle(p.unknown("ann", "cs_gone", deleted)).Uses[0].CouponID, deleted.ID, "the coupon of an unknown payment")
-}
-
-func unknownTaken(p *probe) {
-	c := p.coupon()
-	known := p.reserve(p.checkout("ann", c))
-	s := p.unknown("ann", "cs_lost", c)
-	s.Unknown.Order.ID, s.Unknown.Uses[0].OrderID = known.Order.ID, known.Order.ID
-	fails(p, store.Store.Apply, s, store.ErrConflict, "whose order ID is taken")
-	s = p.unknown("ann", "cs_lost", c)
-	s.Unknown.Uses[0].ID = known.Uses[0].ID
-	fails(p, store.Store.Apply, s, store.ErrConflict, "whose use ID is taken")
 }

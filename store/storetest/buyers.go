@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,10 +24,10 @@ import (
 type Buyers struct {
 	coupon  coupon.Coupon
 	running sync.WaitGroup
+	bought  atomic.Int64
 
 	mu     sync.Mutex
 	store  store.Store
-	bought int
 	paid   []string // IDs of orders whose payment was acknowledged
 	failed error
 }
@@ -47,19 +48,19 @@ func (b *Buyers) Start(ctx context.Context, callers int, attempt time.Duration) 
 	for range callers {
 		b.running.Go(func() {
 			if err := b.buy(ctx, attempt); err != nil {
-				b.mu.Lock()
-				b.failed = errors.Join(b.failed, err)
-				b.mu.Unlock()
+				b.locked(func() { b.failed = errors.Join(b.failed, err) })
 			}
 		})
 	}
 }
 
 // Move lets the buyers go on at another store, as a proxy would send them to another server.
-func (b *Buyers) Move(s store.Store) {
+func (b *Buyers) Move(s store.Store) { b.locked(func() { b.store = s }) }
+
+func (b *Buyers) locked(do func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.store = s
+	do()
 }
 
 // Await waits until so many payments were acknowledged, or until ctx ends.
@@ -75,10 +76,9 @@ func (b *Buyers) Await(ctx context.Context, payments int) error {
 }
 
 // Acknowledged returns the number of payments that were acknowledged.
-func (b *Buyers) Acknowledged() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.paid)
+func (b *Buyers) Acknowledged() (payments int) {
+	b.locked(func() { payments = len(b.paid) })
+	return payments
 }
 
 // Check waits for the buyers, reads the whole store, and returns an error if it has other paid
@@ -127,27 +127,21 @@ func (b *Buyers) buy(ctx context.Context, attempt time.Duration) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.Order.ID, err)
 		}
-		b.mu.Lock()
-		b.paid = append(b.paid, r.Order.ID)
-		b.mu.Unlock()
+		b.locked(func() { b.paid = append(b.paid, r.Order.ID) })
 	}
 }
 
 // next is the checkout of another customer.
 func (b *Buyers) next() store.Reservation {
-	b.mu.Lock()
-	b.bought++
-	n := b.bought
-	b.mu.Unlock()
+	n := int(b.bought.Add(1))
 	return checkout(n, fmt.Sprint("customer-", n), b.coupon)
 }
 
 // answered repeats a call until the store has decided.
 func answered[R, A any](ctx context.Context, b *Buyers, attempt time.Duration, call request[R, A], with R) error {
 	for {
-		b.mu.Lock()
-		s := b.store
-		b.mu.Unlock()
+		var s store.Store
+		b.locked(func() { s = b.store })
 		bounded, cancel := context.WithTimeout(ctx, attempt)
 		_, err := call(s, bounded, with)
 		cancel()

@@ -76,15 +76,16 @@ func readCounters(ctx context.Context, s store.Store, all Everything) (map[strin
 	for _, c := range all.Coupons {
 		keys[redemption.CouponUses(c.ID)] = true
 	}
-	for _, o := range all.Orders {
-		for _, c := range o.Order.Claims {
+	note := func(claims []redemption.Claim) {
+		for _, c := range claims {
 			keys[c.Counter] = true
 		}
 	}
+	for _, o := range all.Orders {
+		note(o.Order.Claims)
+	}
 	for _, u := range all.Uses {
-		for _, c := range u.Claims {
-			keys[c.Counter] = true
-		}
+		note(u.Claims)
 	}
 	const many = 500
 	counters := map[string]redemption.Count{}
@@ -198,12 +199,11 @@ func (c *checker) records() {
 }
 
 func holding(s redemption.OrderState) redemption.State {
-	switch s {
-	case redemption.OrderPaid, redemption.OrderPartlyRefunded, redemption.OrderRefunded:
+	switch {
+	case s.Paid():
 		return redemption.Completed
-	case redemption.OrderCancelled:
+	case s == redemption.OrderCancelled:
 		return redemption.Released
-	case redemption.OrderOpen, redemption.OrderAwaitingPayment:
 	}
 	return redemption.Reserved
 }

@@ -15,7 +15,17 @@ func couponClauses() []clause {
 	return []clause{
 		{"a coupon comes back", "SaveCoupon creates a coupon and returns it as stored", couponComesBack},
 		{"taken codes", "coupon.ErrCodeTaken: a coupon has the code, in whatever state; the rejection names that coupon", takenCodes},
-		{"a code is free again", "the code of a deleted coupon may be used again", codeIsFreeAgain},
+		{"a code is free again", "the code of a deleted coupon may be used again", func(p *probe) {
+			c := p.coupon()
+			p.saveFails(store.CreateCoupon, p.draft(coded(c.Code)), coupon.ErrCodeTaken, "with a code that is taken")
+			p.reserve(p.checkout("ann", c))
+			p.save(store.DeleteCoupon, c)
+			fails(p, store.Store.LookUp, store.LookUp{Code: c.Code}, coupon.ErrNotFound, "of a deleted coupon")
+			next := p.coupon(coded(c.Code))
+			found := p.look(store.LookUp{Code: c.Code})
+			same(p, found.Coupon.ID, next.ID, "the coupon of the code")
+			same(p, found.Coupon.ReservedCount, int64(0), "the reservations of a new coupon")
+		}},
 		{"an ID with uses", "ErrConflict: the ID of a new coupon is taken, or has counters", idWithUses},
 		{"edits", "EditCoupon replaces everything but ID, code, discount, currency, counts, mirror and CreatedAt, and raises the revision by 1", edits},
 		{"changes of what is not there", "an unknown coupon is coupon.ErrNotFound, and one of another revision is ErrStaleRevision", changesOfOthers},
@@ -48,17 +58,13 @@ func (p *probe) likeStored(got, want coupon.Coupon, what string) {
 }
 
 func couponComesBack(p *probe) {
-	fixed, err := pricing.AmountOff(pricing.NewMoney(1_234, pricing.EUR()))
-	p.own(err)
 	for _, c := range []coupon.Coupon{
 		p.draft(), p.draft(limits(10, 2), described("line one\nline two")), p.draft(inState(coupon.Pending)),
 		p.draft(p.forAddresses("ann@shop.example", "bob@shop.example")), p.draft(forPoints),
-		p.draft(func(c *coupon.Coupon) { c.Discount, c.MinPurchase = fixed, 5_000 }),
+		p.draft(func(c *coupon.Coupon) { c.Discount, c.MinPurchase = p.amountOff(1_234), 5_000 }),
 		p.draft(func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(1), at(2) }),
 		p.draft(func(c *coupon.Coupon) { c.RefundPolicy, c.RestoreOnRefund = pricing.Rebill, coupon.RestoreAlways }),
-		p.draft(func(c *coupon.Coupon) {
-			c.Mirror = coupon.Mirror{CouponID: "co", PromotionCodeID: "promo", Revision: 1}
-		}),
+		p.draft(mirrored(1)),
 	} {
 		p.own(c.Validate())
 		p.likeStored(p.save(store.CreateCoupon, c), c, "what SaveCoupon returns")
@@ -86,34 +92,16 @@ func takenCodes(p *probe) {
 	}
 }
 
-func codeIsFreeAgain(p *probe) {
-	c := p.coupon()
-	p.saveFails(store.CreateCoupon, p.draft(coded(c.Code)), coupon.ErrCodeTaken, "with a code that is taken")
-	p.reserve(p.checkout("ann", c))
-	p.save(store.DeleteCoupon, c)
-	fails(p, store.Store.LookUp, store.LookUp{Code: c.Code}, coupon.ErrNotFound, "of a deleted coupon")
-	next := p.coupon(coded(c.Code))
-	found := p.look(store.LookUp{Code: c.Code})
-	same(p, found.Coupon.ID, next.ID, "the coupon of the code")
-	same(p, found.Coupon.ReservedCount, int64(0), "the reservations of a new coupon")
-}
-
 func idWithUses(p *probe) {
 	used, unused := p.coupon(), p.coupon(limits(5, 5))
-	o := p.reserve(p.checkout("ann", used)).Order
-	p.happen(o, redemption.Cancelled) // the counter is there, and holds nothing
+	p.placed(p.checkout("ann", used), redemption.Cancelled) // the counter is there, and holds nothing
+	again := func(id string) coupon.Coupon { return p.draft(func(c *coupon.Coupon) { c.ID = id }) }
 	for _, c := range []coupon.Coupon{used, unused} {
-		again := p.draft()
-		again.ID = c.ID
-		p.saveFails(store.CreateCoupon, again, store.ErrConflict, "with an ID that is taken")
+		p.saveFails(store.CreateCoupon, again(c.ID), store.ErrConflict, "with an ID that is taken")
 		p.save(store.DeleteCoupon, c)
 	}
-	again := p.draft()
-	again.ID = used.ID
-	p.saveFails(store.CreateCoupon, again, store.ErrConflict, "with the ID of a deleted coupon that was used")
-	again.ID = unused.ID
-	p.save(store.CreateCoupon, again)
-	p.reserve(p.checkout("ann", again))
+	p.saveFails(store.CreateCoupon, again(used.ID), store.ErrConflict, "with the ID of a deleted coupon that was used")
+	p.reserve(p.checkout("ann", p.save(store.CreateCoupon, again(unused.ID))))
 	forced := p.draft()
 	p.settle(p.unknown("ann", "cs_early", forced))
 	p.saveFails(store.CreateCoupon, forced, store.ErrConflict, "with an ID that was paid for")
@@ -121,21 +109,18 @@ func idWithUses(p *probe) {
 
 func edits(p *probe) {
 	c := p.coupon(limits(9, 9))
-	confirmed := c
-	confirmed.Mirror = coupon.Mirror{CouponID: "confirmed", PromotionCodeID: "since", Revision: 1}
-	p.save(store.ConfirmMirror, confirmed)
-	p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.Paid)
+	p.save(store.ConfirmMirror, with(c, mirrored(1)))
+	p.placed(p.checkout("ann", c), redemption.Paid)
 	p.reserve(p.checkout("bob", c))
 	changed := p.draft(named("after"), described("all new"), limits(5, 3), forPoints, inState(coupon.Inactive), func(c *coupon.Coupon) {
 		c.StartsAt, c.ExpiresAt, c.UpdatedAt = at(3), at(4), at(777)
 		c.Scope = coupon.Scope{AppliesTo: coupon.Product}
-		c.Mirror = coupon.Mirror{CouponID: "co", PromotionCodeID: "promo", Revision: 1}
+		c.Mirror = coupon.Mirror{CouponID: "not to be stored", PromotionCodeID: "promo", Revision: 1}
 		c.UsedCount = 99
 	})
 	changed.ID = c.ID
-	want := changed
+	want := with(changed, mirrored(1))
 	want.Code, want.Discount, want.Currency, want.CreatedAt = c.Code, c.Discount, c.Currency, c.CreatedAt
-	want.Mirror = confirmed.Mirror
 	want.Revision, want.UsedCount, want.ReservedCount = 2, 1, 1
 	p.likeStored(p.save(store.EditCoupon, changed), want, "what SaveCoupon returns")
 	same(p, p.lookedUp(c.ID), want, "the edited coupon")
@@ -152,8 +137,8 @@ func changesOfOthers(p *probe) {
 			p.saveFails(kind, unknown, coupon.ErrNotFound, fmt.Sprintf("(change %d) of a coupon that is %s", kind, what))
 		}
 		for _, revision := range []int64{0, 1, 3} {
-			stale := c
-			stale.Revision, stale.Mirror = revision, coupon.Mirror{CouponID: "co", PromotionCodeID: "promo", Revision: revision}
+			stale := with(c, mirrored(revision))
+			stale.Revision = revision
 			p.saveFails(kind, stale, store.ErrStaleRevision, fmt.Sprintf("(change %d) at revision %d of 2", kind, revision))
 			p.saveFails(kind, stale, store.ErrConflict, "of another revision")
 		}
@@ -184,13 +169,12 @@ func mirrors(p *probe) {
 	for _, state := range []coupon.State{coupon.Pending, coupon.Active, coupon.Inactive, coupon.Deleting} {
 		c := p.coupon(inState(state), limits(3, 3), p.forAddresses("ann@shop.example"))
 		p.reserveIfActive(c)
-		want := p.lookedUp(c.ID)
-		want.Mirror = coupon.Mirror{CouponID: "co", PromotionCodeID: "promo", Revision: 1}
+		want := with(p.lookedUp(c.ID), mirrored(1))
 		if state == coupon.Pending {
 			want.State = coupon.Active
 		}
-		confirmed := p.draft(named("not to be stored"))
-		confirmed.ID, confirmed.Mirror, confirmed.Revision = c.ID, want.Mirror, 77
+		confirmed := p.draft(named("not to be stored"), mirrored(1))
+		confirmed.ID, confirmed.Revision = c.ID, 77
 		p.likeStored(p.save(store.ConfirmMirror, confirmed), want, "what SaveCoupon returns")
 		same(p, p.lookedUp(c.ID), want, "the coupon with a mirror")
 		p.reserveIfActive(want)
@@ -206,7 +190,7 @@ func (p *probe) reserveIfActive(c coupon.Coupon) {
 
 func deletionLeavesOrders(p *probe) {
 	c := p.coupon(limits(5, 5))
-	paid := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.Paid)
+	paid := p.placed(p.checkout("ann", c), redemption.Paid)
 	open := p.reserve(p.checkout("ann", c)).Order
 	before := p.everything()
 	deleted := p.save(store.DeleteCoupon, p.lookedUp(c.ID))
@@ -272,9 +256,7 @@ func invalidChanges(p *probe) {
 		"a window that ends first": func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(2), at(1) },
 	} {
 		p.saveFails(store.CreateCoupon, p.draft(spoil), pricing.ErrInvalid, "of a new coupon with "+what)
-		changed := c
-		spoil(&changed)
-		p.saveFails(store.EditCoupon, changed, pricing.ErrInvalid, "of an edit to "+what)
+		p.saveFails(store.EditCoupon, with(c, spoil), pricing.ErrInvalid, "of an edit to "+what)
 	}
 	p.saveFails(store.CreateCoupon, p.draft(func(c *coupon.Coupon) { c.ID = "none" }), pricing.ErrInvalid, "of a new coupon whose ID is none")
 	p.saveFails(store.CreateCoupon, p.draft(func(c *coupon.Coupon) { c.Revision = 2 }), pricing.ErrInvalid, "of a new coupon at revision 2")
@@ -288,37 +270,33 @@ func invalidChanges(p *probe) {
 
 func lookUpClauses() []clause {
 	return []clause{
-		{"looking up", "LookUp returns a coupon and how often it was used, by each identity of the customer in the order given; an unknown coupon is coupon.ErrNotFound", lookingUp},
-		{"narrowed allow-lists", "the allow-list of LookUp is narrowed to the address or else to the entry of its domain, or whole if that is asked for", narrowedAllowLists},
+		{"looking up", "LookUp returns a coupon and how often it was used, by each identity of the customer in the order given; an unknown coupon is coupon.ErrNotFound", func(p *probe) {
+			c := p.coupon(limits(9, 9))
+			request := claiming(p.checkout("ann", c), claim(redemption.CustomerUses(c.ID, "ann@shop.example"), 1, 9))
+			p.placed(request, redemption.Paid)
+			p.reserve(p.checkout("ann", c))
+			found := p.look(store.LookUp{CouponID: c.ID, Identities: []string{"bob", "ann@shop.example", "ann", "bob", "Ann"}})
+			same(p, found.ByCustomer, []redemption.Count{{}, {Completed: 1}, {Reserved: 1, Completed: 1}, {}, {}}, "the uses by identity")
+			same(p, [2]int64{found.Coupon.UsedCount, found.Coupon.ReservedCount}, [2]int64{1, 1}, "the counts of the coupon")
+			same(p, p.look(store.LookUp{Code: c.Code}).Coupon, found.Coupon, "the coupon of the code")
+			for _, by := range []store.LookUp{{}, {CouponID: "cpn_none"}, {Code: p.code("NONE")}, {CouponID: "cpn_none", Code: c.Code}} {
+				fails(p, store.Store.LookUp, by, coupon.ErrNotFound, "of an unknown coupon")
+			}
+		}},
+		{"narrowed allow-lists", "the allow-list of LookUp is narrowed to the address or else to the entry of its domain, or whole if that is asked for", func(p *probe) {
+			c := p.coupon(p.forAddresses("ann@shop.example", "bob@shop.example", "*@club.example", "dan@club.example"))
+			for address, want := range map[string][]string{
+				"": nil, "ann@shop.example": {"ann@shop.example"}, "cem@shop.example": nil,
+				"cem@club.example": {"*@club.example"}, "dan@club.example": {"dan@club.example"}, "cem@sub.club.example": nil,
+			} {
+				got := p.look(store.LookUp{CouponID: c.ID, Email: address}).Coupon.AllowedUserEmails
+				same(p, got.Slice(), want, "the allow-list narrowed to %q", address)
+				same(p, []any{got.Len(), got.Narrowed()}, []any{4, true}, "the length of the narrowed allow-list")
+			}
+			same(p, p.lookedUp(c.ID), c, "the whole coupon")
+		}},
 		{"held reservations", "Held are the customer's reserved uses of the coupon, in a checkout or not, bought with points or not, the newest first, at most MaxHeld", heldReservations},
 	}
-}
-
-func lookingUp(p *probe) {
-	c := p.coupon(limits(9, 9))
-	request := claiming(p.checkout("ann", c), claim(redemption.CustomerUses(c.ID, "ann@shop.example"), 1, 9))
-	p.happen(p.reserve(request).Order, redemption.Paid)
-	p.reserve(p.checkout("ann", c))
-	found := p.look(store.LookUp{CouponID: c.ID, Identities: []string{"bob", "ann@shop.example", "ann", "bob", "Ann"}})
-	same(p, found.ByCustomer, []redemption.Count{{}, {Completed: 1}, {Reserved: 1, Completed: 1}, {}, {}}, "the uses by identity")
-	same(p, [2]int64{found.Coupon.UsedCount, found.Coupon.ReservedCount}, [2]int64{1, 1}, "the counts of the coupon")
-	same(p, p.look(store.LookUp{Code: c.Code}).Coupon, found.Coupon, "the coupon of the code")
-	for _, by := range []store.LookUp{{}, {CouponID: "cpn_none"}, {Code: p.code("NONE")}, {CouponID: "cpn_none", Code: c.Code}} {
-		fails(p, store.Store.LookUp, by, coupon.ErrNotFound, "of an unknown coupon")
-	}
-}
-
-func narrowedAllowLists(p *probe) {
-	c := p.coupon(p.forAddresses("ann@shop.example", "bob@shop.example", "*@club.example", "dan@club.example"))
-	for address, want := range map[string][]string{
-		"": nil, "ann@shop.example": {"ann@shop.example"}, "cem@shop.example": nil,
-		"cem@club.example": {"*@club.example"}, "dan@club.example": {"dan@club.example"}, "cem@sub.club.example": nil,
-	} {
-		got := p.look(store.LookUp{CouponID: c.ID, Email: address}).Coupon.AllowedUserEmails
-		same(p, got.Slice(), want, "the allow-list narrowed to %q", address)
-		same(p, []any{got.Len(), got.Narrowed()}, []any{4, true}, "the length of the narrowed allow-list")
-	}
-	same(p, p.lookedUp(c.ID), c, "the whole coupon")
 }
 
 func heldReservations(p *probe) {

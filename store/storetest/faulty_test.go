@@ -529,7 +529,7 @@ func eventFaults() map[string]fault {
 				}
 				return settled, err
 			}
-		}, []string{"one session, one order", "sessions at once", "attaching a session"}},
+		}, []string{"one session, one order", "sessions at once", "every event in every state"}},
 		"sessions are folded": {func(f *faulty) {
 			f.told(func(_ context.Context, s *store.Settlement) {
 				s.Event.SessionID = strings.TrimSpace(strings.ToLower(s.Event.SessionID))
@@ -594,7 +594,7 @@ func eventFaults() map[string]fault {
 				}
 				return settled, err
 			}
-		}, []string{"instants of events", "every event in every state"}},
+		}, []string{"every event in every state"}},
 		"points are given back with every end": {func(f *faulty) {
 			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
 				settled, err := f.Store.Apply(ctx, s)
@@ -987,7 +987,7 @@ func readFaults() map[string]fault {
 				}
 				return f.Store.ListOrders(ctx, list)
 			}
-		}, []string{"orders are narrowed"}},
+		}, []string{"orders are listed"}},
 		"every day has 24 hours": {func(f *faulty) {
 			f.sums = func(ctx context.Context, list store.SumList) ([]store.DaySum, error) {
 				_, offset := list.From.Zone()

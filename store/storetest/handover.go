@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"time"
+
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -10,7 +12,14 @@ func handOverClauses() []clause {
 	return []clause{
 		{"hand-over", "hand-over is one transaction: common claims are kept, new ones taken, missing ones freed", handOver},
 		{"kept below a lowered limit", "claims that both orders have are kept, also when the limit was lowered since", keptBelowALoweredLimit},
-		{"new claims are checked", "a hand-over that needs more than the old order held is refused if that does not fit, and the old order stands", newClaimsAreChecked},
+		{"new claims are checked", "a hand-over that needs more than the old order held is refused if that does not fit, and the old order stands", func(p *probe) {
+			mine := p.coupon(limits(1, 0))
+			old := p.reserve(p.checkout("ann", mine))
+			for what, refusal := range p.unusable() {
+				p.refused(p.retry(old.Order, mine, refusal.c), refusal.want, "of a hand-over to a coupon that is %s", what)
+			}
+			p.reserve(p.retry(old.Order, mine))
+		}},
 		{"what cannot be replaced", "ErrNotFound, ErrSuperseded: the order to replace is not the customer's, or cannot be had any more", whatCannotBeReplaced},
 		{"a chain of hand-overs", "what was handed over may be handed over again; each order knows its successor", chainOfHandOvers},
 	}
@@ -18,14 +27,10 @@ func handOverClauses() []clause {
 
 func handOver(p *probe) {
 	gone, kept, added := p.coupon(limits(1, 1)), p.coupon(limits(1, 1)), p.coupon(limits(1, 1))
-	old := p.reserve(p.checkout("ann", gone, kept))
-	p.happen(old.Order, redemption.SessionAttached)
-	r := p.retry(old.Order, kept, added)
-	fresh := p.reserve(r)
+	old := p.placed(p.checkout("ann", gone, kept), redemption.SessionAttached)
+	fresh := p.reserve(p.retry(old.Order, kept, added))
 	stored := p.order(old.Order.ID)
-	same(p, stored.Order.State, redemption.OrderCancelled, "the state of the replaced order")
-	same(p, stored.Order.ReplacedBy, fresh.Order.ID, "what replaced the order")
-	same(p, stored.Order.Deadline.IsZero(), true, "whether the replaced order has no deadline")
+	same(p, []any{stored.Order.State, stored.Order.ReplacedBy, stored.Order.Deadline}, []any{redemption.OrderCancelled, fresh.Order.ID, time.Time{}}, "the state, the successor and the deadline of the replaced order")
 	for _, u := range stored.Uses {
 		same(p, u.State, redemption.Released, "the state of a use of the replaced order")
 	}
@@ -42,27 +47,15 @@ func handOver(p *probe) {
 func keptBelowALoweredLimit(p *probe) {
 	c := p.coupon(limits(3, 0))
 	budget := redemption.SharedCounter("budget")
-	with := func(r store.Reservation, amount, limit int64) store.Reservation {
-		return claiming(r, claim(budget, amount, limit))
-	}
-	old := p.reserve(with(p.checkout("ann", c), 50, 100))
-	p.reserve(with(p.checkout("bob", c), 50, 100))
+	old := p.reserve(claiming(p.checkout("ann", c), claim(budget, 50, 100)))
+	p.reserve(claiming(p.checkout("bob", c), claim(budget, 50, 100)))
 	lowered := p.edit(c, limits(1, 0))
 	p.refused(p.checkout("cem", lowered), store.ErrLimit, "beyond the lowered limit")
-	p.refused(with(p.retry(old.Order, lowered), 51, 60), store.ErrLimit, "of more than the old order held of a lowered budget")
+	p.refused(claiming(p.retry(old.Order, lowered), claim(budget, 51, 60)), store.ErrLimit, "of more than the old order held of a lowered budget")
 	same(p, p.order(old.Order.ID).Order, old.Order, "the old order after a hand-over that was refused")
-	p.reserve(with(p.retry(old.Order, lowered), 40, 60))
+	p.reserve(claiming(p.retry(old.Order, lowered), claim(budget, 40, 60)))
 	p.uses(c, 2, 0)
 	p.count(budget, 90, 0)
-}
-
-func newClaimsAreChecked(p *probe) {
-	mine := p.coupon(limits(1, 0))
-	old := p.reserve(p.checkout("ann", mine))
-	for what, refusal := range p.unusable() {
-		p.refused(p.retry(old.Order, mine, refusal.c), refusal.want, "of a hand-over to a coupon that is %s", what)
-	}
-	p.reserve(p.retry(old.Order, mine))
 }
 
 func whatCannotBeReplaced(p *probe) {
@@ -72,9 +65,7 @@ func whatCannotBeReplaced(p *probe) {
 		"paid": {redemption.Paid}, "awaiting payment": {redemption.PaymentPending}, "cancelled": {redemption.Cancelled},
 	}
 	for what, history := range states {
-		old := p.reserve(p.checkout("ann", c)).Order
-		p.happen(old, history...)
-		p.refused(p.retry(old, c), store.ErrSuperseded, "in place of an order that is %s", what)
+		p.refused(p.retry(p.placed(p.checkout("ann", c), history...).Order, c), store.ErrSuperseded, "in place of an order that is %s", what)
 	}
 	replaced := p.reserve(p.checkout("ann", c)).Order
 	p.reserve(p.retry(replaced, c))

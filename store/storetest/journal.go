@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -58,14 +59,17 @@ type entryOf struct {
 	Before, After struct{ Name string } // empty if the coupon was not there
 }
 
+// about returns the entries about a subject.
+func (p *probe) about(subject string) []store.Entry {
+	p.Helper()
+	return only(p.everything().Journal, func(e store.Entry) bool { return e.Subject == subject })
+}
+
 // told returns the entries about a subject as "kind cause state version".
 func (p *probe) told(subject string) []string {
 	p.Helper()
 	var told []string
-	for _, e := range p.everything().Journal {
-		if e.Subject != subject {
-			continue
-		}
+	for _, e := range p.about(subject) {
 		var data entryOf
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			p.stop("the data of an entry is no JSON: %v", err)
@@ -91,7 +95,7 @@ func whatTheJournalTells(p *probe) {
 	same(p, p.told(held.ID), []string{"points_reserved reserved reserved 1", "points_changed points_exchanged reserved 2", "points_changed checked_out released 3"}, "what the journal tells of a points reservation")
 	same(p, p.told(taker.Order.ID), []string{"order_opened opened open 1", "order_changed payment_pending awaiting_payment 2", "order_cancelled payment_failed cancelled 3"}, "what the journal tells of an order with points")
 	same(p, p.told(taker.Uses[0].ID), []string{"points_given_back points_given_back released 3"}, "what the journal tells of points that were given back")
-	early := p.happen(p.reserve(p.checkout("cleo", c)).Order, redemption.Paid, redemption.SessionAttached)
+	early := p.placed(p.checkout("cleo", c), redemption.Paid, redemption.SessionAttached)
 	same(p, p.told(early.Order.ID), []string{"order_opened opened open 1", "order_paid paid paid 2", "order_changed session_attached paid 3"}, "what the journal tells of a payment before its session: it is told once")
 	s := p.unknown("bob", "cs_lost", c)
 	p.settle(s)
@@ -101,9 +105,7 @@ func whatTheJournalTells(p *probe) {
 func couponsInTheJournal(p *probe) {
 	c := p.coupon(named("first"), p.forAddresses("ann@shop.example"))
 	c = p.edit(c, named("second"))
-	mirrored := c
-	mirrored.Mirror.CouponID, mirrored.Mirror.PromotionCodeID, mirrored.Mirror.Revision = "co", "promo", c.Revision
-	p.save(store.ConfirmMirror, mirrored)
+	p.save(store.ConfirmMirror, with(c, mirrored(c.Revision)))
 	p.save(store.DeleteCoupon, c)
 	same(p, p.told(c.ID), []string{"coupon_created   1", "coupon_changed   2", "coupon_mirrored   3", "coupon_deleted   4"}, "what the journal tells of a coupon")
 	want := [][2]string{{"", "first"}, {"first", "second"}, {"second", "second"}, {"second", ""}}
@@ -135,12 +137,10 @@ func historyOfACoupon(p *probe) {
 		return entries
 	}
 	fresh := history(c.ID, 0, 1<<30)
-	var want []store.Entry
-	for _, e := range p.everything().Journal {
-		if e.Subject == c.ID {
-			e.Position = 0
-			want = append([]store.Entry{e}, want...)
-		}
+	want := p.about(c.ID)
+	slices.Reverse(want)
+	for i := range want {
+		want[i].Position = 0
 	}
 	same(p, len(want), 7, "the number of entries")
 	same(p, fresh, want, "the history before its last entries have a position")
@@ -178,23 +178,22 @@ func pagesOfTheJournal(p *probe) {
 	}
 	all := p.everything().Journal
 	same(p, len(all), 7, "the number of entries")
+	journal := func(after int64, limit int) []store.Entry {
+		entries, err := p.s.Journal(p.Context(), after, limit)
+		p.ok(err, "Journal(%d, %d)", after, limit)
+		return entries
+	}
 	for limit := range 9 {
 		for i := -1; i < len(all); i++ {
 			after, from := int64(0), i+1
 			if i >= 0 {
 				after = all[i].Position
 			}
-			got, err := p.s.Journal(p.Context(), after, limit)
-			p.ok(err, "Journal(%d, %d)", after, limit)
-			same(p, got, all[from:min(from+limit, len(all))], "the journal after %d, at most %d", after, limit)
+			same(p, journal(after, limit), all[from:min(from+limit, len(all))], "the journal after %d, at most %d", after, limit)
 		}
 	}
-	whole, err := p.s.Journal(p.Context(), -5, 1<<30)
-	p.ok(err, "Journal from before the beginning")
-	same(p, whole, all, "the journal from before the beginning, without a bound")
-	none, err := p.s.Journal(p.Context(), 1<<62, 10)
-	p.ok(err, "Journal from behind the end")
-	same(p, none, nil, "the journal behind its end")
+	same(p, journal(-5, 1<<30), all, "the journal from before the beginning, without a bound")
+	same(p, journal(1<<62, 10), nil, "the journal behind its end")
 }
 
 // readerMissesNothing lets readers follow while many transactions are made, of which some

@@ -9,12 +9,36 @@ import (
 
 func pointsClauses() []clause {
 	return []clause{
-		{"a points reservation", "a points reservation is a use without an order; it claims its counters when the points are exchanged", pointsReservation},
+		{"a points reservation", "a points reservation is a use without an order; it claims its counters when the points are exchanged", func(p *probe) {
+			c := p.coupon(forPoints, limits(1, 0))
+			r := p.exchange("ann", c)
+			want := r.Uses[0].Clone()
+			want.Version, want.UpdatedAt = 1, want.CreatedAt
+			same(p, p.reserve(r), store.Reserved{Uses: []redemption.Use{want}}, "what Reserve returns")
+			p.uses(c, 1, 0)
+			p.refused(p.exchange("bob", c), store.ErrLimit, "of points beyond the limit")
+			p.refused(p.checkout("bob", c), store.ErrLimit, "of an order beyond the limit, which a points reservation has reached")
+			p.ofUse(redemption.PointsRefused, want.ID)
+			p.uses(c, 0, 0)
+			p.reserve(p.exchange("bob", c))
+		}},
 		{"a held reservation is replayed", "a points reservation returns, Replayed, the one of the coupon that the customer holds and no checkout has taken", heldIsReplayed},
 		{"a checkout takes points", "a use with an ExchangeID takes a points reservation of the customer: its claims are kept, and those of the use are all that it holds from then on", checkoutTakesPoints},
 		{"points that cannot be had", "ErrNotFound, ErrSuperseded: a points reservation to take is not the customer's, or cannot be had any more", pointsThatCannotBeHad},
 		{"points are handed over", "points of a replaced order pass to the order that uses the exchange; other points are to be refunded", pointsAreHandedOver},
-		{"points of a cancelled order", "the points of an order that is cancelled are to be refunded, once", pointsOfACancelledOrder},
+		{"points of a cancelled order", "the points of an order that is cancelled are to be refunded, once", func(p *probe) {
+			c := p.coupon(forPoints)
+			for _, kind := range []redemption.EventKind{redemption.Cancelled, redemption.SessionExpired, redemption.PaymentFailed, redemption.Lapsed} {
+				r := p.reserve(taking(p.checkout("ann", c), p.exchanged("ann", c)))
+				use := p.happen(r.Order, kind).Uses[0]
+				same(p, use.PointsState, redemption.PointsRefundDue, "the points after %s", kind)
+				same(p, p.ofUse(redemption.PointsGivenBack, use.ID).PointsState, redemption.PointsRefunded, "the points after they were given back")
+				p.unchanged("giving back again", func() { p.ofUse(redemption.PointsGivenBack, use.ID) })
+			}
+			paid := p.reserve(taking(p.checkout("ann", c), p.exchanged("ann", c)))
+			same(p, p.happen(paid.Order, redemption.Paid).Uses[0].PointsState, redemption.PointsDebited, "the points of a paid order")
+			p.applyFails(redemption.Event{Kind: redemption.PointsGivenBack, UseID: paid.Uses[0].ID, At: at(950)}, redemption.ErrIllegal, "of a paid order")
+		}},
 		{"every event of a use", "an event changes a use as redemption.Use.After tells, in every state", everyEventOfAUse},
 		{"an unknown use", "an event of a use that is unknown is ErrNotFound", func(p *probe) {
 			for kind := redemption.Cancelled; kind <= redemption.PointsGivenBack; kind++ {
@@ -22,20 +46,6 @@ func pointsClauses() []clause {
 			}
 		}},
 	}
-}
-
-func pointsReservation(p *probe) {
-	c := p.coupon(forPoints, limits(1, 0))
-	r := p.exchange("ann", c)
-	want := r.Uses[0].Clone()
-	want.Version, want.UpdatedAt = 1, want.CreatedAt
-	same(p, p.reserve(r), store.Reserved{Uses: []redemption.Use{want}}, "what Reserve returns")
-	p.uses(c, 1, 0)
-	p.refused(p.exchange("bob", c), store.ErrLimit, "of points beyond the limit")
-	p.refused(p.checkout("bob", c), store.ErrLimit, "of an order beyond the limit, which a points reservation has reached")
-	p.ofUse(redemption.PointsRefused, want.ID)
-	p.uses(c, 0, 0)
-	p.reserve(p.exchange("bob", c))
 }
 
 func heldIsReplayed(p *probe) {
@@ -69,8 +79,7 @@ func checkoutTakesPoints(p *probe) {
 	r := claiming(taking(p.checkout("ann", lowered), held), claim(budget, 8, 8))
 	stored := p.reserve(r)
 	passed := p.use(held.ID)
-	same(p, passed.State, redemption.Released, "the state of the reservation that was taken")
-	same(p, passed.PointsState, redemption.PointsPassedOn, "the points of the reservation that was taken")
+	same(p, []any{passed.State, passed.PointsState}, []any{redemption.Released, redemption.PointsPassedOn}, "the reservation that was taken")
 	same(p, stored.Uses[0].PointsState, redemption.PointsDebited, "the points of the order's use")
 	p.uses(c, 1, 0)
 	p.count(budget, 8, 0)
@@ -118,20 +127,6 @@ func pointsAreHandedOver(p *probe) {
 	p.uses(c, 0, 0)
 	p.happen(third.Order, redemption.Paid)
 	p.uses(plain, 0, 1)
-}
-
-func pointsOfACancelledOrder(p *probe) {
-	c := p.coupon(forPoints)
-	for _, kind := range []redemption.EventKind{redemption.Cancelled, redemption.SessionExpired, redemption.PaymentFailed, redemption.Lapsed} {
-		r := p.reserve(taking(p.checkout("ann", c), p.exchanged("ann", c)))
-		use := p.happen(r.Order, kind).Uses[0]
-		same(p, use.PointsState, redemption.PointsRefundDue, "the points after %s", kind)
-		same(p, p.ofUse(redemption.PointsGivenBack, use.ID).PointsState, redemption.PointsRefunded, "the points after they were given back")
-		p.unchanged("giving back again", func() { p.ofUse(redemption.PointsGivenBack, use.ID) })
-	}
-	paid := p.reserve(taking(p.checkout("ann", c), p.exchanged("ann", c)))
-	same(p, p.happen(paid.Order, redemption.Paid).Uses[0].PointsState, redemption.PointsDebited, "the points of a paid order")
-	p.applyFails(redemption.Event{Kind: redemption.PointsGivenBack, UseID: paid.Uses[0].ID, At: at(950)}, redemption.ErrIllegal, "of a paid order")
 }
 
 // everyEventOfAUse brings uses into all states and compares every event with the pure rule.

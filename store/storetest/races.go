@@ -13,23 +13,123 @@ import (
 
 func raceClauses() []clause {
 	return []clause{
-		race("race for the last uses of a coupon", "limits are exact under any interleaving", raceForCoupon),
-		race("race for the uses of a customer", "limits are exact under any interleaving", raceForCustomer),
-		race("race for two coupons in opposite order", "calls that claim the same counters in any order end without a deadlock, and limits are exact", raceForTwo),
-		race("race for a budget", "limits of amounts are exact under any interleaving", raceForBudget),
-		race("race of one key", "a key stores one order, however many callers use it at once", raceOfOneKey),
-		race("race of one exchange", "a customer who exchanges points twice at once holds one reservation", raceOfExchanges),
-		race("race for points", "one checkout takes a points reservation", raceForPoints),
-		race("race of hand-overs", "one order replaces another", raceOfHandOvers),
+		race("race for the last uses of a coupon", "limits are exact under any interleaving", func(p *probe) {
+			c := p.coupon(limits(7, 0))
+			p.exactly(7, store.ErrLimit, func(i int) store.Reservation { return p.checkout(fmt.Sprint("c", i), c) })
+			p.uses(c, 7, 0)
+		}),
+		race("race for the uses of a customer", "limits are exact under any interleaving", func(p *probe) {
+			c := p.coupon(limits(0, 2))
+			p.exactly(6, store.ErrLimit, func(i int) store.Reservation { return p.checkout(fmt.Sprint("c", i%3), c) })
+		}),
+		race("race for two coupons in opposite order", "calls that claim the same counters in any order end without a deadlock, and limits are exact", func(p *probe) {
+			a, b := p.coupon(limits(9, 0)), p.coupon(limits(5, 0))
+			p.exactly(5, store.ErrLimit, func(i int) store.Reservation {
+				return p.checkout(fmt.Sprint("c", i), [][]coupon.Coupon{{a, b}, {b, a}}[i%2]...)
+			})
+			p.uses(a, 5, 0)
+			p.uses(b, 5, 0)
+		}),
+		race("race for a budget", "limits of amounts are exact under any interleaving", func(p *probe) {
+			c, budget := p.coupon(), redemption.SharedCounter("budget", fmt.Sprint(p.next()))
+			p.exactly(3, store.ErrLimit, func(i int) store.Reservation {
+				return claiming(p.checkout(fmt.Sprint("c", i), c), claim(budget, 333, 1000))
+			})
+			p.count(budget, 999, 0)
+		}),
+		race("race of one key", "a key stores one order, however many callers use it at once", func(p *probe) {
+			c := p.coupon(limits(9, 0))
+			key := p.checkout("ann", c).Order.Key
+			p.reserveOne(c, func(int) store.Reservation {
+				r := p.checkout("ann", c)
+				r.Order.Key = key
+				return r
+			})
+		}),
+		race("race of one exchange", "a customer who exchanges points twice at once holds one reservation", func(p *probe) {
+			c := p.coupon(forPoints, limits(0, 0))
+			p.reserveOne(c, func(int) store.Reservation { return p.exchange("ann", c) })
+		}),
+		race("race for points", "one checkout takes a points reservation", func(p *probe) {
+			c := p.coupon(forPoints, limits(1, 1))
+			held := p.exchanged("ann", c)
+			p.exactly(1, store.ErrSuperseded, func(int) store.Reservation { return taking(p.checkout("ann", c), held) })
+			p.uses(c, 1, 0)
+		}),
+		race("race of hand-overs", "one order replaces another", func(p *probe) {
+			c := p.coupon(limits(1, 1))
+			old := p.reserve(p.checkout("ann", c)).Order
+			p.exactly(1, store.ErrSuperseded, func(int) store.Reservation { return p.retry(old, c) })
+			p.uses(c, 1, 0)
+		}),
+	}
+}
+
+func eventRaceClauses() []clause {
+	return []clause{
 		race("hand-over against payment", "a payment always counts, and a hand-over that loses against it stands back", handOverAgainstPayment),
-		race("payments at once", "a payment counts once, however often it is told of at once", paymentsAtOnce),
-		race("unknown payments at once", "an unknown payment is recorded once, by its session", unknownAtOnce),
-		race("sessions at once", "a session belongs to one order", sessionsAtOnce),
-		race("events at once", "Paid wins, in whatever order events arrive", eventsAtOnce),
+		race("payments at once", "a payment counts once, however often it is told of at once", func(p *probe) {
+			c := p.coupon(limits(1, 0))
+			o := p.placed(p.checkout("ann", c), redemption.SessionAttached).Order
+			late := p.placed(p.checkout("bob", p.coupon(limits(1, 0))), redemption.Cancelled).Order
+			answers, errs := atOnce(p, 2*p.can.Goroutines, store.Store.Apply, func(i int) store.Settlement {
+				return settlement(event(redemption.Paid, []redemption.Order{o, late}[i%2]))
+			})
+			p.succeeded(errs)
+			same(p, []int{changes(answers, o), changes(answers, late)}, []int{1, 1}, "how many reports of each payment changed something")
+			p.uses(c, 0, 1)
+		}),
+		race("unknown payments at once", "an unknown payment is recorded once, by its session", func(p *probe) {
+			c, session := p.coupon(limits(1, 0)), fmt.Sprint("cs_lost_", p.next())
+			answers, errs := atOnce(p, p.can.Goroutines, store.Store.Apply, func(int) store.Settlement { return p.unknown("ann", session, c) })
+			p.succeeded(errs)
+			for _, a := range answers {
+				same(p, a.Order.ID, answers[0].Order.ID, "the order of one unknown payment")
+			}
+			p.uses(c, 0, 1)
+		}),
+		race("sessions at once", "a session belongs to one order", func(p *probe) {
+			c, session := p.coupon(), fmt.Sprint("cs_", p.next())
+			orders := make([]redemption.Order, p.can.Goroutines)
+			for i := range orders {
+				orders[i] = p.reserve(p.checkout("ann", c)).Order
+			}
+			_, errs := atOnce(p, len(orders), store.Store.Apply, func(i int) store.Settlement {
+				e := event(redemption.SessionAttached, orders[i])
+				e.SessionID = session
+				return settlement(e)
+			})
+			same(p, p.succeeded(errs, store.ErrSuperseded), 1, "how many orders got one session")
+		}),
+		race("events at once", "Paid wins, in whatever order events arrive", func(p *probe) {
+			c := p.coupon(limits(2, 0))
+			o := p.placed(p.checkout("ann", c), redemption.SessionAttached).Order
+			all := []redemption.EventKind{redemption.Paid, redemption.SessionExpired, redemption.PaymentFailed, redemption.Cancelled, redemption.PaymentPending}
+			_, errs := atOnce(p, p.can.Goroutines, store.Store.Apply, func(i int) store.Settlement { return settlement(event(all[i%len(all)], o)) })
+			p.succeeded(errs, redemption.ErrIllegal)
+			same(p, p.order(o.ID).Order.State, redemption.OrderPaid, "the state after all events at once")
+			p.uses(c, 0, 1)
+		}),
 		race("edits against reservations", "a limit that is set counts every use before it, and binds every reservation of the new revision", editsAgainstReservations),
-		race("deletes against reservations", "a coupon that is deleted is reserved no more", deletesAgainstReservations),
-		race("edits at once", "of the changes of one revision one is made", editsAtOnce),
-		race("codes at once", "one coupon has a code", codesAtOnce),
+		race("deletes against reservations", "a coupon that is deleted is reserved no more", func(p *probe) {
+			c := p.coupon(limits(0, 0))
+			p.amongReservations(changeOf(store.DeleteCoupon, c), coupon.ErrNotFound)
+			p.refused(p.checkout("ann", c), coupon.ErrNotFound, "of a deleted coupon")
+		}),
+		race("edits at once", "of the changes of one revision one is made", func(p *probe) {
+			c := p.coupon()
+			_, errs := atOnce(p, p.can.Goroutines, store.Store.SaveCoupon, func(i int) store.CouponChange {
+				return changeOf(store.EditCoupon, with(c, named(fmt.Sprint("name ", i))))
+			})
+			same(p, p.succeeded(errs, store.ErrStaleRevision), 1, "how many edits of one revision were made")
+		}),
+		race("codes at once", "one coupon has a code", func(p *probe) {
+			code := p.draft().Code
+			_, errs := atOnce(p, p.can.Goroutines, store.Store.SaveCoupon, func(int) store.CouponChange {
+				return changeOf(store.CreateCoupon, p.draft(coded(code)))
+			})
+			same(p, p.succeeded(errs, coupon.ErrCodeTaken), 1, "how many coupons got one code")
+		}),
 	}
 }
 
@@ -40,6 +140,12 @@ func race(name, says string, check func(*probe)) clause {
 			check(p)
 		}
 	}}
+}
+
+// exactly makes reservations at once, of which so many are stored. The others fail with the error.
+func (p *probe) exactly(want int, others error, request func(i int) store.Reservation) {
+	p.Helper()
+	same(p, p.stored(others, request), want, "how many of %d reservations at once are stored", p.can.Goroutines)
 }
 
 // stored makes reservations at once, and returns how many are stored. The others fail with the error.
@@ -54,53 +160,6 @@ func changes(answers []store.Settled, o redemption.Order) int {
 	return len(slices.DeleteFunc(slices.Clone(answers), func(a store.Settled) bool { return !a.Changed || a.Order.ID != o.ID }))
 }
 
-func raceForCoupon(p *probe) {
-	c := p.coupon(limits(7, 0))
-	stored := p.stored(store.ErrLimit, func(i int) store.Reservation { return p.checkout(fmt.Sprint("c", i), c) })
-	same(p, stored, 7, "how many got one of 7 uses")
-	p.uses(c, 7, 0)
-}
-
-func raceForCustomer(p *probe) {
-	c := p.coupon(limits(0, 2))
-	stored := p.stored(store.ErrLimit, func(i int) store.Reservation { return p.checkout(fmt.Sprint("c", i%3), c) })
-	same(p, stored, 6, "how many uses 3 customers got, 2 each")
-}
-
-func raceForTwo(p *probe) {
-	a, b := p.coupon(limits(9, 0)), p.coupon(limits(5, 0))
-	stored := p.stored(store.ErrLimit, func(i int) store.Reservation {
-		return p.checkout(fmt.Sprint("c", i), [][]coupon.Coupon{{a, b}, {b, a}}[i%2]...)
-	})
-	same(p, stored, 5, "how many got both coupons")
-	p.uses(a, 5, 0)
-	p.uses(b, 5, 0)
-}
-
-func raceForBudget(p *probe) {
-	c, budget := p.coupon(), redemption.SharedCounter("budget", fmt.Sprint(p.next()))
-	stored := p.stored(store.ErrLimit, func(i int) store.Reservation {
-		return claiming(p.checkout(fmt.Sprint("c", i), c), claim(budget, 333, 1000))
-	})
-	same(p, stored, 3, "how many got 333 of a budget of 1000")
-	p.count(budget, 999, 0)
-}
-
-func raceOfOneKey(p *probe) {
-	c := p.coupon(limits(9, 0))
-	key := p.checkout("ann", c).Order.Key
-	p.reserveOne(c, func(int) store.Reservation {
-		r := p.checkout("ann", c)
-		r.Order.Key = key
-		return r
-	})
-}
-
-func raceOfExchanges(p *probe) {
-	c := p.coupon(forPoints, limits(0, 0))
-	p.reserveOne(c, func(int) store.Reservation { return p.exchange("ann", c) })
-}
-
 // reserveOne makes requests at once that all get the same reservation, of one use of the coupon.
 func (p *probe) reserveOne(c coupon.Coupon, request func(i int) store.Reservation) {
 	p.Helper()
@@ -113,22 +172,6 @@ func (p *probe) reserveOne(c coupon.Coupon, request func(i int) store.Reservatio
 	p.uses(c, 1, 0)
 }
 
-func raceForPoints(p *probe) {
-	c := p.coupon(forPoints, limits(1, 1))
-	held := p.exchanged("ann", c)
-	stored := p.stored(store.ErrSuperseded, func(int) store.Reservation { return taking(p.checkout("ann", c), held) })
-	same(p, stored, 1, "how many checkouts took one reservation")
-	p.uses(c, 1, 0)
-}
-
-func raceOfHandOvers(p *probe) {
-	c := p.coupon(limits(1, 1))
-	old := p.reserve(p.checkout("ann", c)).Order
-	stored := p.stored(store.ErrSuperseded, func(int) store.Reservation { return p.retry(old, c) })
-	same(p, stored, 1, "how many orders replaced one")
-	p.uses(c, 1, 0)
-}
-
 // handOverAgainstPayment pays orders while they are handed over. One of the two wins, and
 // the coupon is used once.
 func handOverAgainstPayment(p *probe) {
@@ -136,7 +179,7 @@ func handOverAgainstPayment(p *probe) {
 	olds := make([]redemption.Order, p.can.Goroutines/2)
 	retries := make([]store.Reservation, len(olds))
 	for i := range olds {
-		olds[i] = p.happen(p.reserve(p.checkout(fmt.Sprint("c", i), c)).Order, redemption.SessionAttached).Order
+		olds[i] = p.placed(p.checkout(fmt.Sprint("c", i), c), redemption.SessionAttached).Order
 		retries[i] = p.retry(olds[i], c)
 	}
 	errs := p.together(2*len(olds), func(ctx context.Context, s store.Store, i int) error {
@@ -159,71 +202,15 @@ func handOverAgainstPayment(p *probe) {
 	p.uses(c, 0, int64(len(olds)))
 }
 
-func paymentsAtOnce(p *probe) {
-	c := p.coupon(limits(1, 0))
-	o := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.SessionAttached).Order
-	late := p.reserve(p.checkout("bob", p.coupon(limits(1, 0)))).Order
-	p.happen(late, redemption.Cancelled)
-	answers, errs := atOnce(p, 2*p.can.Goroutines, store.Store.Apply, func(i int) store.Settlement {
-		return settlement(event(redemption.Paid, []redemption.Order{o, late}[i%2]))
-	})
-	p.succeeded(errs)
-	same(p, []int{changes(answers, o), changes(answers, late)}, []int{1, 1}, "how many reports of each payment changed something")
-	p.uses(c, 0, 1)
-}
-
-func unknownAtOnce(p *probe) {
-	c, session := p.coupon(limits(1, 0)), fmt.Sprint("cs_lost_", p.next())
-	answers, errs := atOnce(p, p.can.Goroutines, store.Store.Apply, func(int) store.Settlement { return p.unknown("ann", session, c) })
-	p.succeeded(errs)
-	for _, a := range answers {
-		same(p, a.Order.ID, answers[0].Order.ID, "the order of one unknown payment")
-	}
-	p.uses(c, 0, 1)
-}
-
-func sessionsAtOnce(p *probe) {
-	c, session := p.coupon(), fmt.Sprint("cs_", p.next())
-	orders := make([]redemption.Order, p.can.Goroutines)
-	for i := range orders {
-		orders[i] = p.reserve(p.checkout("ann", c)).Order
-	}
-	_, errs := atOnce(p, len(orders), store.Store.Apply, func(i int) store.Settlement {
-		e := event(redemption.SessionAttached, orders[i])
-		e.SessionID = session
-		return settlement(e)
-	})
-	same(p, p.succeeded(errs, store.ErrSuperseded), 1, "how many orders got one session")
-}
-
-func eventsAtOnce(p *probe) {
-	c := p.coupon(limits(2, 0))
-	o := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.SessionAttached).Order
-	all := []redemption.EventKind{redemption.Paid, redemption.SessionExpired, redemption.PaymentFailed, redemption.Cancelled, redemption.PaymentPending}
-	_, errs := atOnce(p, p.can.Goroutines, store.Store.Apply, func(i int) store.Settlement { return settlement(event(all[i%len(all)], o)) })
-	p.succeeded(errs, redemption.ErrIllegal)
-	same(p, p.order(o.ID).Order.State, redemption.OrderPaid, "the state after all events at once")
-	p.uses(c, 0, 1)
-}
-
 // editsAgainstReservations sets a limit while reservations without one are made. The fold
 // of the counter misses none of them.
 func editsAgainstReservations(p *probe) {
 	c := p.coupon()
-	limited := c
-	limited.Limits.MaxUses = 3
-	before := p.amongReservations(changeOf(store.EditCoupon, limited), store.ErrStaleRevision)
+	before := p.amongReservations(changeOf(store.EditCoupon, with(c, limits(3, 0))), store.ErrStaleRevision)
 	edited := p.lookedUp(c.ID)
 	p.refused(p.checkout("late", c), store.ErrStaleRevision, "at the revision before the limit was set")
-	stored := p.stored(store.ErrLimit, func(i int) store.Reservation { return p.checkout(fmt.Sprint("d", i), edited) })
-	same(p, stored, max(0, 3-before), "how many got a use after a limit of 3 was set beside %d uses", before)
+	p.exactly(max(0, 3-before), store.ErrLimit, func(i int) store.Reservation { return p.checkout(fmt.Sprint("d", i), edited) })
 	p.uses(c, int64(max(3, before)), 0)
-}
-
-func deletesAgainstReservations(p *probe) {
-	c := p.coupon(limits(0, 0))
-	p.amongReservations(changeOf(store.DeleteCoupon, c), coupon.ErrNotFound)
-	p.refused(p.checkout("ann", c), coupon.ErrNotFound, "of a deleted coupon")
 }
 
 // amongReservations changes a coupon while it is reserved, and returns how many reservations
@@ -242,22 +229,4 @@ func (p *probe) amongReservations(change store.CouponChange, others error) int {
 	}), others) - 1 // the change
 	p.uses(c, int64(stored), 0)
 	return stored
-}
-
-func editsAtOnce(p *probe) {
-	c := p.coupon()
-	_, errs := atOnce(p, p.can.Goroutines, store.Store.SaveCoupon, func(i int) store.CouponChange {
-		changed := c
-		changed.Name = fmt.Sprint("name ", i)
-		return changeOf(store.EditCoupon, changed)
-	})
-	same(p, p.succeeded(errs, store.ErrStaleRevision), 1, "how many edits of one revision were made")
-}
-
-func codesAtOnce(p *probe) {
-	code := p.draft().Code
-	_, errs := atOnce(p, p.can.Goroutines, store.Store.SaveCoupon, func(int) store.CouponChange {
-		return changeOf(store.CreateCoupon, p.draft(coded(code)))
-	})
-	same(p, p.succeeded(errs, coupon.ErrCodeTaken), 1, "how many coupons got one code")
 }

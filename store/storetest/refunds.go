@@ -12,13 +12,80 @@ import (
 func refundClauses() []clause {
 	return []clause{
 		{"refunds", "a refund is stored with its order, and gives uses and budgets back as the uses say; the order stays one of its customer's; the journal tells of it", refundsGiveBack},
-		{"points of a refunded use", "a refund that gives a use back leaves its points to be refunded, once", refundedPoints},
-		{"keys of refunds", "a repeated key of a refund changes nothing, and with another request it is ErrKeyReused", keysOfRefunds},
-		{"refunds that are refused", "a refund of an order that is unknown is ErrNotFound, that is not paid is ErrIllegal, and of what was not bought is ErrInvalid", refundsRefused},
+		{"points of a refunded use", "a refund that gives a use back leaves its points to be refunded, once", func(p *probe) {
+			c := p.coupon(forPoints, limits(0, 1))
+			r := taking(p.checkout("ann", c), p.exchanged("ann", c))
+			r.Uses[0].Restore = coupon.RestoreAlways
+			o := p.placed(r, redemption.SessionAttached, redemption.Paid).Order
+			due := p.apply(refund(o, "one", 1)).Uses[0]
+			same(p, due.PointsState, redemption.PointsRefundDue, "the points of a use that was given back")
+			p.uses(c, 0, 0)
+			p.ofUse(redemption.PointsGivenBack, due.ID)
+			again := p.apply(refund(o, "two", 0)).Uses[0]
+			same(p, again.PointsState, redemption.PointsRefunded, "the points after another refund")
+			same(p, again.State, redemption.Completed, "the state of a use that was given back")
+		}},
+		{"keys of refunds", "a repeated key of a refund changes nothing, and with another request it is ErrKeyReused", func(p *probe) {
+			c := p.coupon()
+			o, other := p.sold("ann", c, 3, coupon.RestoreFull), p.sold("ann", c, 3, coupon.RestoreFull)
+			p.apply(refund(o, "one", 1))
+			p.unchanged("a repeated key", func() {
+				p.apply(refund(o, "one", 1))
+				p.applyFails(refund(o, "one", 2), store.ErrKeyReused, "of a key with another request")
+				p.applyFails(refund(o, "one", 2), store.ErrConflict, "of a key with another request")
+			})
+			same(p, p.apply(refund(other, "one", 2)).Changed, true, "whether another order may have the same key")
+			same(p, p.apply(refund(o, "ONE", 1)).Changed, true, "whether keys are compared by bytes")
+		}},
+		{"refunds that are refused", "a refund of an order that is unknown is ErrNotFound, that is not paid is ErrIllegal, and of what was not bought is ErrInvalid", func(p *probe) {
+			c := p.coupon()
+			open := p.reserve(p.checkout("ann", c)).Order
+			cancelled := p.placed(p.checkout("ann", c), redemption.Cancelled).Order
+			o := p.sold("ann", c, 1, coupon.RestoreFull)
+			p.applyFails(refund(redemption.Order{ID: "ord_none"}, "one", 1), store.ErrNotFound, "of an unknown order")
+			p.applyFails(refund(open, "one", 1), redemption.ErrIllegal, "of an open order")
+			p.applyFails(refund(cancelled, "one", 1), redemption.ErrIllegal, "of a cancelled order")
+			unknown := refund(o, "one", 1)
+			unknown.Refund.Returns.Lines[0].Line = 1
+			p.applyFails(unknown, pricing.ErrInvalid, "of an unknown line")
+			p.applyFails(refund(o, "one", 2), pricing.ErrInvalid, "of more than was bought")
+			p.applyFails(refund(o, "", 1), pricing.ErrInvalid, "without a key")
+			p.apply(refund(o, "one", 0))
+			p.applyFails(refund(o, "two", 0), pricing.ErrInvalid, "of what was refunded")
+		}},
 		{"repayments", "what the processor tells of refunds and disputes is stored with the order; unfinished repayments are due; the journal tells of them", repayments},
-		{"a use that a refund gave back", "what a refund gives back can be used again", refundedUseIsFree},
-		race("race of refunds", "of refunds at once each gives back its own part, together they give back what was paid, and one of more than is left is ErrInvalid", raceOfRefunds),
-		race("race of one refund", "the same refund that is asked for at once is recorded once", raceOfOneRefund),
+		{"a use that a refund gave back", "what a refund gives back can be used again", func(p *probe) {
+			c := p.coupon(limits(1, 1))
+			day := redemption.CustomerPeriodUses(c.ID, "ann", "DAY", "2026-11-20")
+			o := p.placed(claiming(p.checkout("ann", c), claim(day, 1, 1)), redemption.SessionAttached, redemption.Paid).Order
+			p.refused(p.checkout("bob", c), store.ErrLimit, "of a use that another customer has")
+			p.apply(refund(o, "one", 0))
+			p.count(day, 0, 0)
+			taken := p.reserve(p.checkout("ann", c))
+			p.refused(p.checkout("bob", c), store.ErrLimit, "of a use that was given back and taken again")
+			p.happen(taken.Order, redemption.SessionAttached, redemption.Paid)
+			p.uses(c, 0, 1)
+			p.count(redemption.CustomerOrders("ann"), 0, 2)
+		}},
+		race("race of refunds", "of refunds at once each gives back its own part, together they give back what was paid, and one of more than is left is ErrInvalid", func(p *probe) {
+			n := min(p.can.Goroutines, redemption.MaxRefunds)
+			c := p.coupon()
+			o := p.sold("ann", c, int64(n), coupon.RestoreAlways)
+			_, errs := atOnce(p, n+n/2, store.Store.Apply, func(i int) store.Settlement { return settlement(refund(o, fmt.Sprint(i), 1)) })
+			same(p, p.succeeded(errs, pricing.ErrInvalid), n, "how many refunds of one unit succeed")
+			got := p.order(o.ID).Order
+			same(p, []any{got.State, len(got.Refunds), got.Refunded().Amount}, []any{redemption.OrderRefunded, n, o.Quote.Total}, "the refunds at once")
+			p.uses(c, 0, 0)
+			p.count(redemption.Budget(c.ID, "EUR"), 0, 0)
+		}),
+		race("race of one refund", "the same refund that is asked for at once is recorded once", func(p *probe) {
+			c := p.coupon()
+			o := p.sold("ann", c, 2, coupon.RestoreAlways)
+			answers, errs := atOnce(p, p.can.Goroutines, store.Store.Apply, func(int) store.Settlement { return settlement(refund(o, "one", 1)) })
+			p.succeeded(errs)
+			same(p, []int{changes(answers, o), len(p.order(o.ID).Order.Refunds)}, []int{1, 1}, "how often a refund was recorded")
+			p.count(redemption.Budget(c.ID, "EUR"), 0, 100)
+		}),
 	}
 }
 
@@ -33,7 +100,7 @@ func (p *probe) sold(customer string, c coupon.Coupon, units int64, restore coup
 	p.own(err)
 	r.Order.Quote = quote
 	r.Uses[0].Restore, r.Uses[0].Discount = restore, quote.Discount
-	return p.happen(p.reserve(claiming(r, claim(redemption.Budget(c.ID, "EUR"), quote.Discount, 0))).Order, redemption.SessionAttached, redemption.Paid).Order
+	return p.placed(claiming(r, claim(redemption.Budget(c.ID, "EUR"), quote.Discount, 0)), redemption.SessionAttached, redemption.Paid).Order
 }
 
 // refund is an event that refunds units, or everything if units is 0.
@@ -58,10 +125,8 @@ func refundsGiveBack(p *probe) {
 			o := p.sold(customer, c, 2, restore)
 			for i, e := range []redemption.Event{refund(o, "one", 1), refund(o, "two", 0)} {
 				got := p.apply(e)
-				same(p, got.Order.State, [...]redemption.OrderState{redemption.OrderPartlyRefunded, redemption.OrderRefunded}[i], "the state")
-				same(p, got.Order.Refunded().Amount, int64(900*(i+1)), "what is refunded")
-				same(p, got.Changed, true, "whether the refund changed the order")
-				same(p, got.Uses[0].Returned, int64(100*(i+1)), "the discount that refunds took back")
+				same(p, []any{got.Order.State, got.Changed}, []any{[]redemption.OrderState{redemption.OrderPartlyRefunded, redemption.OrderRefunded}[i], true}, "the state, and whether the refund changed the order")
+				same(p, []int64{got.Order.Refunded().Amount, got.Uses[0].Returned}, []int64{int64(900 * (i + 1)), int64(100 * (i + 1))}, "what is refunded, and the discount that refunds took back")
 				got.Changed = false
 				same(p, p.order(o.ID), got, "the order that is stored after a refund")
 				same(p, p.use(got.Uses[0].ID), got.Uses[0], "the use that is listed after a refund")
@@ -77,50 +142,6 @@ func refundsGiveBack(p *probe) {
 	}
 }
 
-func refundedPoints(p *probe) {
-	c := p.coupon(forPoints, limits(0, 1))
-	r := taking(p.checkout("ann", c), p.exchanged("ann", c))
-	r.Uses[0].Restore = coupon.RestoreAlways
-	o := p.happen(p.reserve(r).Order, redemption.SessionAttached, redemption.Paid).Order
-	due := p.apply(refund(o, "one", 1)).Uses[0]
-	same(p, due.PointsState, redemption.PointsRefundDue, "the points of a use that was given back")
-	p.uses(c, 0, 0)
-	p.ofUse(redemption.PointsGivenBack, due.ID)
-	again := p.apply(refund(o, "two", 0)).Uses[0]
-	same(p, again.PointsState, redemption.PointsRefunded, "the points after another refund")
-	same(p, again.State, redemption.Completed, "the state of a use that was given back")
-}
-
-func keysOfRefunds(p *probe) {
-	c := p.coupon()
-	o, other := p.sold("ann", c, 3, coupon.RestoreFull), p.sold("ann", c, 3, coupon.RestoreFull)
-	p.apply(refund(o, "one", 1))
-	p.unchanged("a repeated key", func() {
-		p.apply(refund(o, "one", 1))
-		p.applyFails(refund(o, "one", 2), store.ErrKeyReused, "of a key with another request")
-		p.applyFails(refund(o, "one", 2), store.ErrConflict, "of a key with another request")
-	})
-	same(p, p.apply(refund(other, "one", 2)).Changed, true, "whether another order may have the same key")
-	same(p, p.apply(refund(o, "ONE", 1)).Changed, true, "whether keys are compared by bytes")
-}
-
-func refundsRefused(p *probe) {
-	c := p.coupon()
-	open := p.reserve(p.checkout("ann", c)).Order
-	cancelled := p.happen(p.reserve(p.checkout("ann", c)).Order, redemption.Cancelled).Order
-	o := p.sold("ann", c, 1, coupon.RestoreFull)
-	p.applyFails(refund(redemption.Order{ID: "ord_none"}, "one", 1), store.ErrNotFound, "of an unknown order")
-	p.applyFails(refund(open, "one", 1), redemption.ErrIllegal, "of an open order")
-	p.applyFails(refund(cancelled, "one", 1), redemption.ErrIllegal, "of a cancelled order")
-	unknown := refund(o, "one", 1)
-	unknown.Refund.Returns.Lines[0].Line = 1
-	p.applyFails(unknown, pricing.ErrInvalid, "of an unknown line")
-	p.applyFails(refund(o, "one", 2), pricing.ErrInvalid, "of more than was bought")
-	p.applyFails(refund(o, "", 1), pricing.ErrInvalid, "without a key")
-	p.apply(refund(o, "one", 0))
-	p.applyFails(refund(o, "two", 0), pricing.ErrInvalid, "of what was refunded")
-}
-
 func repayments(p *probe) {
 	o := p.sold("ann", p.coupon(), 3, coupon.RestoreFull)
 	told := func(state redemption.RepaymentState, seconds int) redemption.Event {
@@ -131,15 +152,8 @@ func repayments(p *probe) {
 		e.Report.Disputes = []redemption.Dispute{{ID: "dp_1", Amount: 2700, State: redemption.DisputeOpen}}
 		return e
 	}
-	due := func() (found int) {
-		page, err := p.s.ListOrders(p.Context(), store.OrderList{DueAt: at(1200).Add(redemption.RepaymentRetry), PageSize: store.MaxPageSize})
-		p.own(err)
-		for _, listed := range page.Items {
-			if listed.Order.ID == o.ID {
-				found++
-			}
-		}
-		return found
+	due := func() int {
+		return len(answer(p, store.Store.ListOrders, store.OrderList{DueAt: at(1200).Add(redemption.RepaymentRetry)}).Items)
 	}
 	same(p, []any{p.apply(refund(o, "one", 1)).Order.Refunds[0].Repayment.State, due()}, []any{redemption.RepaymentDue, 1}, "a repayment that is due")
 	got := p.apply(told(redemption.RepaymentFailed, 1201))
@@ -156,39 +170,4 @@ func repayments(p *probe) {
 		e.OrderID, e.SessionID = "", "cs_none"
 		same(p, p.apply(e), store.Settled{}, "what it returns")
 	})
-}
-
-func refundedUseIsFree(p *probe) {
-	c := p.coupon(limits(1, 1))
-	day := redemption.CustomerPeriodUses(c.ID, "ann", "DAY", "2026-11-20")
-	o := p.happen(p.reserve(claiming(p.checkout("ann", c), claim(day, 1, 1))).Order, redemption.SessionAttached, redemption.Paid).Order
-	p.refused(p.checkout("bob", c), store.ErrLimit, "of a use that another customer has")
-	p.apply(refund(o, "one", 0))
-	p.count(day, 0, 0)
-	taken := p.reserve(p.checkout("ann", c))
-	p.refused(p.checkout("bob", c), store.ErrLimit, "of a use that was given back and taken again")
-	p.happen(taken.Order, redemption.SessionAttached, redemption.Paid)
-	p.uses(c, 0, 1)
-	p.count(redemption.CustomerOrders("ann"), 0, 2)
-}
-
-func raceOfRefunds(p *probe) {
-	n := min(p.can.Goroutines, redemption.MaxRefunds)
-	c := p.coupon()
-	o := p.sold("ann", c, int64(n), coupon.RestoreAlways)
-	_, errs := atOnce(p, n+n/2, store.Store.Apply, func(i int) store.Settlement { return settlement(refund(o, fmt.Sprint(i), 1)) })
-	same(p, p.succeeded(errs, pricing.ErrInvalid), n, "how many refunds of one unit succeed")
-	got := p.order(o.ID).Order
-	same(p, []any{got.State, len(got.Refunds), got.Refunded().Amount}, []any{redemption.OrderRefunded, n, o.Quote.Total}, "the refunds at once")
-	p.uses(c, 0, 0)
-	p.count(redemption.Budget(c.ID, "EUR"), 0, 0)
-}
-
-func raceOfOneRefund(p *probe) {
-	c := p.coupon()
-	o := p.sold("ann", c, 2, coupon.RestoreAlways)
-	answers, errs := atOnce(p, p.can.Goroutines, store.Store.Apply, func(int) store.Settlement { return settlement(refund(o, "one", 1)) })
-	p.succeeded(errs)
-	same(p, []int{changes(answers, o), len(p.order(o.ID).Order.Refunds)}, []int{1, 1}, "how often a refund was recorded")
-	p.count(redemption.Budget(c.ID, "EUR"), 0, 100)
 }

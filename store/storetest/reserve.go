@@ -14,7 +14,12 @@ import (
 func reserveClauses() []clause {
 	return []clause{
 		{"an order comes back", "Reserve stores an order with its uses, and what it returns is what every read returns", orderComesBack},
-		{"an order without coupons", "an order has any number of uses, also none, and claims its customer's order counter", orderWithoutCoupons},
+		{"an order without coupons", "an order has any number of uses, also none, and claims its customer's order counter", func(p *probe) {
+			r := p.reserve(p.checkout("ann"))
+			p.count(redemption.CustomerOrders("ann"), 1, 0)
+			p.happen(r.Order, redemption.Cancelled)
+			p.count(redemption.CustomerOrders("ann"), 0, 0)
+		}},
 		{"all or nothing", "Reserve takes all of its claims or none: what does not fit leaves no trace in any counter, record or journal", allOrNothing},
 		{"coupons as priced", "the coupon's state and revision in the store count: a coupon is gone (coupon.ErrNotFound), is off (coupon.ErrInactive), or has another revision (ErrStaleRevision)", couponsAsPriced},
 		{"taken IDs", "ErrConflict: an ID is taken", takenIDs},
@@ -33,25 +38,14 @@ func orderComesBack(p *probe) {
 	}
 	same(p, p.reserve(r), want, "what Reserve returns")
 	stored := store.Settled{Order: want.Order, Uses: want.Uses}
-	for what, key := range map[string]store.OrderKey{
-		"by ID": {ID: r.Order.ID}, "by key": {CustomerID: "ann", Key: r.Order.Key},
-	} {
-		same(p, answer(p, store.Store.Order, key), stored, "the order %s", what)
+	for _, key := range []store.OrderKey{{ID: r.Order.ID}, {CustomerID: "ann", Key: r.Order.Key}} {
+		same(p, answer(p, store.Store.Order, key), stored, "the order of %+v", key)
 	}
 	attached := p.happen(r.Order, redemption.SessionAttached)
 	same(p, answer(p, store.Store.Order, store.OrderKey{SessionID: attached.Order.SessionID}), attached, "the order by session")
 	for _, key := range []store.OrderKey{{}, {ID: "ord_none"}, {SessionID: "cs_none"}, {CustomerID: "bob", Key: r.Order.Key}, {CustomerID: "ann", Key: "none"}, {CustomerID: "ann"}} {
 		fails(p, store.Store.Order, key, store.ErrNotFound, "of an unknown order")
 	}
-}
-
-func orderWithoutCoupons(p *probe) {
-	r := p.reserve(p.checkout("ann"))
-	p.count(redemption.CustomerOrders("ann"), 1, 0)
-	p.reserve(first(p.checkout("bob")))
-	p.refused(first(p.checkout("bob")), store.ErrLimit, "of a second order whose customer may have one")
-	p.happen(r.Order, redemption.Cancelled)
-	p.count(redemption.CustomerOrders("ann"), 0, 0)
 }
 
 // allOrNothing makes one claim of a large order the one that does not fit, each in turn.
@@ -163,7 +157,17 @@ func limitClauses() []clause {
 		{"one counter, two uses", "claims of one order on one counter are added up, by whichever record they are made", addedUp},
 		{"a limit is inclusive", "a limit is the most that the counter may hold, inclusive; 0 is no limit", inclusive},
 		{"the largest order", "an order has up to 32 uses with 64 claims each", largestOrder},
-		{"counters by bytes", "counter keys are compared byte by byte", countersByBytes},
+		{"counters by bytes", "counter keys are compared byte by byte", func(p *probe) {
+			keys := []string{"a", "A", "a ", "á", "a\u0301", "ａ", "ß", "ss", "shared/a", "shared/A", "customer/a", "1", "01", "%", "_"}
+			for _, key := range keys {
+				r := p.checkout("ann")
+				r.Order.Claims = []redemption.Claim{claim(key, 1, 1)}
+				p.reserve(r)
+			}
+			one := redemption.Count{Reserved: 1}
+			same(p, answer(p, store.Store.Counts, append(keys, "nobody's", keys[0])), append(slices.Repeat([]redemption.Count{one}, len(keys)), redemption.Count{}, one), "the counts")
+			same(p, answer(p, store.Store.Counts, nil), nil, "the counts of nothing")
+		}},
 	}
 	for _, kind := range []struct {
 		name   string
@@ -276,24 +280,32 @@ func largestOrder(p *probe) {
 	same(p, len(p.order(r.Order.ID).Uses), redemption.MaxUses, "the number of uses of the largest order")
 }
 
-func countersByBytes(p *probe) {
-	keys := []string{"a", "A", "a ", "á", "a\u0301", "ａ", "ß", "ss", "shared/a", "shared/A", "customer/a", "1", "01", "%", "_"}
-	for _, key := range keys {
-		r := p.checkout("ann")
-		r.Order.Claims = []redemption.Claim{claim(key, 1, 1)}
-		p.reserve(r)
-	}
-	one := redemption.Count{Reserved: 1}
-	same(p, answer(p, store.Store.Counts, append(keys, "nobody's", keys[0])), append(slices.Repeat([]redemption.Count{one}, len(keys)), redemption.Count{}, one), "the counts")
-	same(p, answer(p, store.Store.Counts, nil), nil, "the counts of nothing")
-}
-
 func replayClauses() []clause {
 	return []clause{
 		{"a repeated key", "a key that the customer used before returns the first result, Replayed, whatever has become of it", repeatedKey},
 		{"a key of another request", "a key with another fingerprint, or of another coupon, is ErrKeyReused", keyOfAnotherRequest},
-		{"keys of customers", "a key is unique within the customer, and is compared byte by byte", keysOfCustomers},
-		{"replay comes first", "a reused key is answered before the state of coupons, limits and IDs is looked at", replayComesFirst},
+		{"keys of customers", "a key is unique within the customer, and is compared byte by byte", func(p *probe) {
+			c := p.coupon()
+			for _, names := range [][2]string{{"ann", "k"}, {"bob", "k"}, {"ann", "K"}, {"ann", "k "}, {"Ann", "k"}, {"ann ", "k"}, {"an", "nk"}} {
+				r := p.checkout(names[0], c)
+				r.Order.Key = names[1]
+				p.reserve(r)
+				points := p.exchange(names[0], p.coupon(forPoints))
+				points.Uses[0].Key = names[1] // keys of exchanges are others than those of orders
+				p.reserve(points)
+			}
+		}},
+		{"replay comes first", "a reused key is answered before the state of coupons, limits and IDs is looked at", func(p *probe) {
+			c := p.coupon(limits(1, 1))
+			r := p.checkout("ann", c)
+			p.reserve(r)
+			p.replays(r, "of a sold-out coupon")
+			p.edit(c, inState(coupon.Inactive))
+			p.replays(r, "of a coupon that is off")
+			now := p.look(store.LookUp{CouponID: c.ID})
+			p.save(store.DeleteCoupon, now.Coupon)
+			p.replays(r, "of a deleted coupon")
+		}},
 	}
 }
 
@@ -301,8 +313,7 @@ func repeatedKey(p *probe) {
 	c := p.coupon()
 	for _, kinds := range histories {
 		r := p.checkout("ann", c)
-		p.reserve(r)
-		p.happen(r.Order, kinds...)
+		p.placed(r, kinds...)
 		p.replays(r, fmt.Sprintf("after %v", kinds))
 	}
 	r := p.checkout("ann", c)
@@ -340,8 +351,7 @@ func keyOfAnotherRequest(p *probe) {
 	c, points, other := p.coupon(), p.coupon(forPoints), p.coupon(forPoints)
 	for _, kinds := range [][]redemption.EventKind{{}, {redemption.Cancelled}, {redemption.Paid}} {
 		r := p.checkout("ann", c)
-		p.reserve(r)
-		p.happen(r.Order, kinds...)
+		p.placed(r, kinds...)
 		changed := p.checkout("ann", c)
 		changed.Order.Key, changed.Order.Fingerprint = r.Order.Key, "another cart"
 		p.refused(changed, store.ErrKeyReused, "with a key of another fingerprint, after %v", kinds)
@@ -352,28 +362,4 @@ func keyOfAnotherRequest(p *probe) {
 	second := p.exchange("ann", other)
 	second.Uses[0].Key = first.Uses[0].Key
 	p.refused(second, store.ErrKeyReused, "of points with a key of another coupon")
-}
-
-func keysOfCustomers(p *probe) {
-	c := p.coupon()
-	for _, names := range [][2]string{{"ann", "k"}, {"bob", "k"}, {"ann", "K"}, {"ann", "k "}, {"Ann", "k"}, {"ann ", "k"}, {"an", "nk"}} {
-		r := p.checkout(names[0], c)
-		r.Order.Key = names[1]
-		p.reserve(r)
-		points := p.exchange(names[0], p.coupon(forPoints))
-		points.Uses[0].Key = names[1] // keys of exchanges are others than those of orders
-		p.reserve(points)
-	}
-}
-
-func replayComesFirst(p *probe) {
-	c := p.coupon(limits(1, 1))
-	r := p.checkout("ann", c)
-	p.reserve(r)
-	p.replays(r, "of a sold-out coupon")
-	p.edit(c, inState(coupon.Inactive))
-	p.replays(r, "of a coupon that is off")
-	now := p.look(store.LookUp{CouponID: c.ID})
-	p.save(store.DeleteCoupon, now.Coupon)
-	p.replays(r, "of a deleted coupon")
 }

@@ -37,6 +37,21 @@ func createdAt(t time.Time) terms {
 	return func(c *coupon.Coupon) { c.CreatedAt, c.UpdatedAt = t, t }
 }
 
+// mirrored returns the terms of a coupon whose revision has a mirror.
+func mirrored(revision int64) terms {
+	return func(c *coupon.Coupon) {
+		c.Mirror = coupon.Mirror{CouponID: "co", PromotionCodeID: "promo", Revision: revision}
+	}
+}
+
+// with returns the coupon with other terms.
+func with(c coupon.Coupon, changes ...terms) coupon.Coupon {
+	for _, change := range changes {
+		change(&c)
+	}
+	return c
+}
+
 // forPoints are the terms of a coupon that costs points.
 func forPoints(c *coupon.Coupon) { c.Distribution, c.PointsRequired = coupon.PointsRedeemable, 250 }
 
@@ -56,6 +71,14 @@ func tenPercent() pricing.Discount {
 	return pricing.PercentOff(percent)
 }
 
+// amountOff returns a discount of an amount in cents.
+func (p *probe) amountOff(cents int64) pricing.Discount {
+	p.Helper()
+	discount, err := pricing.AmountOff(pricing.NewMoney(cents, pricing.EUR()))
+	p.own(err)
+	return discount
+}
+
 func (p *probe) code(text string) coupon.Code {
 	p.Helper()
 	code, err := coupon.ParseCode(text)
@@ -73,15 +96,11 @@ func (p *probe) draft(changes ...terms) coupon.Coupon {
 
 // draft is the coupon number n, without a code.
 func draft(n int, changes ...terms) coupon.Coupon {
-	c := coupon.Coupon{
+	return with(coupon.Coupon{
 		ID: fmt.Sprintf("cpn_%04d", n), Name: fmt.Sprintf("coupon %d", n),
 		Discount: tenPercent(), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
 		Distribution: coupon.General, State: coupon.Active, CreatedAt: at(n), UpdatedAt: at(n), Revision: 1,
-	}
-	for _, change := range changes {
-		change(&c)
-	}
-	return c
+	}, changes...)
 }
 
 // changeOf returns a change of a coupon. The suite limits uses by Limits.MaxUses.
@@ -103,10 +122,7 @@ func (p *probe) save(kind store.ChangeKind, c coupon.Coupon) coupon.Coupon {
 // edit changes the stored coupon.
 func (p *probe) edit(c coupon.Coupon, changes ...terms) coupon.Coupon {
 	p.Helper()
-	for _, change := range changes {
-		change(&c)
-	}
-	return p.save(store.EditCoupon, c)
+	return p.save(store.EditCoupon, with(c, changes...))
 }
 
 func (p *probe) saveFails(kind store.ChangeKind, c coupon.Coupon, want error, what string) {
@@ -268,6 +284,12 @@ func (p *probe) happen(o redemption.Order, kinds ...redemption.EventKind) store.
 		o = p.order(o.ID).Order
 	}
 	return p.order(o.ID)
+}
+
+// placed stores a reservation of an order, lets events happen to the order, and returns it.
+func (p *probe) placed(r store.Reservation, kinds ...redemption.EventKind) store.Settled {
+	p.Helper()
+	return p.happen(p.reserve(r).Order, kinds...)
 }
 
 func (p *probe) order(id string) store.Settled {

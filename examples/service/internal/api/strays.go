@@ -18,8 +18,14 @@ var selectionFields = [...]struct {
 	field string
 	kinds []pricing.LineKind
 }{
-	{"planIds", goods[:1]}, {"deviceIds", goods[1:2]}, {"accessoryIds", goods[2:]}, {"excludedItemIds", goods[:]},
-	{"buys.planIds", goods[:1]}, {"buys.deviceIds", goods[1:2]}, {"buys.accessoryIds", goods[2:]}, {"buys.excludedItemIds", goods[:]},
+	{"planIds", goods[:1]},
+	{"deviceIds", goods[1:2]},
+	{"accessoryIds", goods[2:]},
+	{"excludedItemIds", goods[:]},
+	{"buys.planIds", goods[:1]},
+	{"buys.deviceIds", goods[1:2]},
+	{"buys.accessoryIds", goods[2:]},
+	{"buys.excludedItemIds", goods[:]},
 }
 
 // goods are the kinds of items that coupons cover.

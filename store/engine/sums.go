@@ -10,48 +10,6 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Condition is an SQL condition. Each ? stands for the next argument.
-type Condition struct {
-	SQL  string
-	Args []any
-}
-
-// none is a lower bound that every instant exceeds and that no stored absence of an instant exceeds.
-const none = -62_135_596_800_000_000
-
-func period(column string, p store.Period) (all []Condition) {
-	if p.IsZero() {
-		return nil
-	}
-	from := int64(none + 1)
-	if !p.From.IsZero() {
-		from = p.From.UnixMicro()
-	}
-	all = append(all, Condition{column + " >= ?", []any{from}})
-	if !p.Until.IsZero() {
-		all = append(all, Condition{column + " < ?", []any{p.Until.UnixMicro()}})
-	}
-	return all
-}
-
-// CouponConditions returns the conditions of a normalized list, except for Search and After. The
-// table is c. UsedUp compares max_uses with the expression used.
-func CouponConditions(list store.CouponList, used string) (all []Condition) {
-	if list.State != 0 {
-		all = append(all, Condition{"c.state = ?", []any{list.State.String()}})
-	}
-	if list.DiscountType != 0 {
-		all = append(all, Condition{"c.discount_type = ?", []any{list.DiscountType.String()}})
-	}
-	if list.UsedUp {
-		all = append(all, Condition{"c.max_uses > 0 AND c.max_uses <= " + used, nil})
-	}
-	return slices.Concat(all, period("c.starts_at", list.Starts), period("c.expires_at", list.Expires))
-}
-
-// OrderConditions returns the conditions of a normalized list by Created. The table is o.
-func OrderConditions(list store.OrderList) []Condition { return period("o.created_at", list.Created) }
-
 // Sums adds up uses by the days of a list.
 type Sums struct {
 	Days []store.DaySum
@@ -81,16 +39,8 @@ type SumRow struct {
 	Uses, Restored, Discount, Returned int64
 }
 
-// Columns returns where a row is read into, in the order of the fields of SumRow.
-func (r *SumRow) Columns() []any {
-	return []any{&r.Offset, &r.State, &r.Currency, &r.Uses, &r.Restored, &r.Discount, &r.Returned}
-}
-
-// NewSums returns the sums of a list before any use is added.
-func NewSums(list store.SumList) (*Sums, error) {
-	if err := list.Validate(); err != nil {
-		return nil, err
-	}
+// NewSums returns the sums of a valid list before any use is added.
+func NewSums(list store.SumList) *Sums {
 	s, starts := &Sums{}, list.Starts()
 	for i, start := range starts[:list.Days] {
 		s.Days = append(s.Days, store.DaySum{Start: start})
@@ -102,7 +52,16 @@ func NewSums(list store.SumList) (*Sums, error) {
 			s.Runs = append(s.Runs, Run{from, until, until - from, i})
 		}
 	}
-	return s, nil
+	return s
+}
+
+// Scan adds a row of a run. The columns that scan reads are the fields of SumRow, in their order.
+func (s *Sums) Scan(run Run, scan func(columns ...any) error) error {
+	var r SumRow
+	if err := scan(&r.Offset, &r.State, &r.Currency, &r.Uses, &r.Restored, &r.Discount, &r.Returned); err != nil {
+		return err
+	}
+	return s.Add(run, r)
 }
 
 // Add adds a row of a run. A sum that does not fit an int64 is an error.
@@ -159,10 +118,6 @@ func count(is bool) int64 {
 	}
 	return 0
 }
-
-// Historical are the kinds of entries about coupons, as a list of SQL. Partial indexes have the same
-// text.
-const Historical = `'coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted'`
 
 // HistoryBounds returns the bounds of a call of [store.Journal].History.
 func HistoryBounds(before int64, limit int) (version int64, most int) {
