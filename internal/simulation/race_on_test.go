@@ -7,5 +7,5 @@ package simulation_test
 const (
 	defaultSeeds = 250
 	defaultLarge = 0
-	shortest     = false
+	lookShortest = false
 )
