@@ -384,6 +384,43 @@ func TestCancelCheckoutDuringAHandOver(t *testing.T) {
 	}
 }
 
+// TestCancelCheckoutOfAnOrderThatAPaymentHasEnded: nobody knew the session of the first order when
+// the second replaced it. The first session is paid, and the second cannot be ended at that moment.
+// Its order is cancelled and its session open until somebody asks.
+func TestCancelCheckoutOfAnOrderThatAPaymentHasEnded(t *testing.T) {
+	t.Parallel()
+	for _, pays := range []bool{false, true} {
+		w := newWorld(t)
+		c := w.create(t, lastUse())
+		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostAfter})
+		_, err := w.Checkout(t.Context(), w.request("TEN"))
+		require.ErrorIs(t, err, couponkit.ErrUnavailable)
+		unknown := w.payable()
+		second := w.checkout(t, w.again("second"))
+		require.NotEmpty(t, second.Order.Replaces)
+		require.Len(t, unknown, 1)
+		require.NoError(t, w.fake.Pay(unknown[0]))
+		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
+		w.deliver(t)
+		require.Equal(t, redemption.OrderPaid, w.order(t, second.Order.Replaces).State)
+		require.Equal(t, redemption.OrderCancelled, w.order(t, second.Order.ID).State)
+		require.Equal(t, []string{second.Session.ID}, w.payable())
+		if pays {
+			require.NoError(t, w.fake.Pay(second.Session.ID)) // and the event is late
+			got, err := w.CancelCheckout(t.Context(), annCancels(second.Order.ID))
+			require.ErrorIs(t, err, couponkit.ErrOrderPaid)
+			require.Equal(t, []any{redemption.OrderPaid, true}, []any{got.Order.State, got.Changed})
+			require.True(t, useOf(t, w.usesOfOrder(t, second.Order.ID)).OverLimit)
+			continue
+		}
+		got, err := w.CancelCheckout(t.Context(), annCancels(second.Order.ID))
+		require.NoError(t, err)
+		require.Equal(t, []any{redemption.OrderCancelled, false}, []any{got.Order.State, got.Changed})
+		require.Empty(t, w.payable())
+		w.held(t, c.ID, 1, 0)
+	}
+}
+
 // TestCancelCheckoutAtAnyStepOfACheckout: another device cancels the order while the checkout, or
 // its hand-over, is under way. A cancelled order has no session that can be paid.
 func TestCancelCheckoutAtAnyStepOfACheckout(t *testing.T) {

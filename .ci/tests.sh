@@ -22,10 +22,10 @@ readonly ONCE='/internal/(architecture|fuzzing|simulation|integration/sqldb/simu
 # The oldest PostgreSQL that the store promises, and the newest: the race step has
 # Debian's. As @embedded-postgres packs them for npm.
 readonly POSTGRES_VERSIONS="14.23.0-beta.17 18.4.0-beta.17"
-readonly ON_EVERY_POSTGRES='^TestContract$|^TestPlansThatWereMadeForEmptyTables$'
+readonly ON_EVERY_POSTGRES='^TestContract$|^TestAgreesWithMemory$|^TestPlansThatWereMadeForEmptyTables$'
 # Whether the targets still run and agree with their seeds; how long each was fuzzed is what
 # go run ./internal/fuzzing table prints.
-readonly FUZZ_EXECUTIONS_PER_TARGET=2000
+readonly FUZZ_EXECUTIONS_PER_TARGET=5000
 
 # Servers and browsers are installed once a module is there whose tests start
 # them.
@@ -121,10 +121,9 @@ check_skips() {
   return "$refused"
 }
 
-# step_versions: what a planner does differently is seen by the contract's suite and by the plans
-# of every server; the histories that are compared with the store in memory run on Debian's. The
-# tests of SQLite run once more with the driver that is the C library; no program can have it
-# beside the others.
+# step_versions: what a planner does differently is seen by the contract's suite and by
+# histories that are compared with the store in memory. The tests of SQLite run once
+# more with the driver that is the C library; no program can have it beside the others.
 step_versions() {
   local version program="$WORK/versions.test" bin
   need_program npm node

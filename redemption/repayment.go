@@ -252,8 +252,9 @@ func (r Refund) reportedAs(told ReportedRefund) bool {
 	return r.Repayment.State >= RepaymentDue && told.Key != "" && told.Key == r.RepaymentKey()
 }
 
-// after is the repayment after a report. A repayment never goes back to an earlier state. A failure
-// without an ID is the refusal of a call, of which the processor's own record knows better.
+// after is the repayment after a report. A repayment never goes back to an earlier state. The one
+// exception is a failure without an ID. It comes from a refused call, and a record of the processor
+// replaces it.
 func (r Repayment) after(told ReportedRefund) Repayment {
 	refused := r.State == RepaymentFailed && r.ID == "" && told.ID != ""
 	if told.State <= r.State && !refused {
@@ -266,8 +267,8 @@ func (r Repayment) after(told ReportedRefund) Repayment {
 	return r
 }
 
-// external adds a refund that the service did not ask for, or brings it up to date. A failure of
-// which nothing was known is nothing to know.
+// external adds a refund that the service did not ask for, or updates its state. A failed refund
+// that is new is left out, because it has moved no money.
 func external(list []ExternalRefund, r ReportedRefund, at time.Time) []ExternalRefund {
 	i := slices.IndexFunc(list, func(known ExternalRefund) bool { return known.ID == r.ID })
 	switch {

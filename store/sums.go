@@ -59,8 +59,11 @@ func (l SumList) Validate() error {
 	if year := l.From.Year(); l.From.IsZero() || year < 2 || year > maxYear-2 {
 		faults.Add("from", pricing.FieldRequired, fmt.Sprintf("must be in the years 2 to %d", maxYear-2))
 	}
-	if l.Days < 1 || l.Days > MaxSumDays {
-		faults.Add("days", pricing.FieldTooLarge, fmt.Sprintf("1 to %d days", MaxSumDays))
+	if l.Days < 1 {
+		faults.Add("days", pricing.FieldTooSmall, "at least 1 day")
+	}
+	if l.Days > MaxSumDays {
+		faults.Add("days", pricing.FieldTooLarge, fmt.Sprintf("at most %d days", MaxSumDays))
 	}
 	return faults.Err()
 }
