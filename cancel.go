@@ -136,8 +136,8 @@ func (s *Service) cancel(ctx context.Context, before store.Settled) (Outcome, er
 	return Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed}, err
 }
 
-// unasked reports whether an order was cancelled before the processor has told how its session
-// ended, as when another order has replaced it.
+// unasked reports whether an order may have been cancelled before its session has ended. Another
+// order has replaced it, or it had replaced an order for which a payment then arrived.
 func unasked(o redemption.Order) bool {
-	return o.State == redemption.OrderCancelled && o.ReplacedBy != "" && o.SessionID != ""
+	return o.State == redemption.OrderCancelled && o.SessionID != "" && (o.ReplacedBy != "" || o.Replaces != "")
 }
