@@ -193,7 +193,8 @@ func (w *world) tamper() bool {
 func (w *world) sweep() bool {
 	limit := max(0, w.random.IntN(9)-5)
 	return w.begin(w.shop(), "sweep", "a sweep", func(ctx context.Context, t *task) error {
-		_, err := t.service.Sweep(ctx, limit)
+		report, err := t.service.Sweep(ctx, limit)
+		w.when(len(report.Repaid) > 0, "repayment", "swept", "")
 		return err
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -33,7 +34,7 @@ type book struct {
 	placed   []string                    // orders of checkouts and payment links, in their sequence
 	unwanted map[string]bool             // orders that somebody asked to cancel
 	sold     []string                    // orders that were paid, in their sequence
-	asked    map[string]bool             // refunds that were asked for, by order and key
+	asked    map[string]pricing.Returns  // by the refunds that were asked for: order and key
 	unread   int                         // effects since the shop was read as a whole
 }
 
@@ -55,7 +56,7 @@ func newBook() book {
 		orders: map[string]redemption.Order{}, uses: map[string]redemption.Use{}, usesOf: map[string][]string{},
 		held: map[string]redemption.Count{}, holders: map[string]string{}, sessions: map[string]string{},
 		made: map[string]bool{}, keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
-		journal: []entry{{}}, versions: map[string]int64{}, kinds: map[string]store.EntryKind{}, asked: map[string]bool{}, unwanted: map[string]bool{},
+		journal: []entry{{}}, versions: map[string]int64{}, kinds: map[string]store.EntryKind{}, asked: map[string]pricing.Returns{}, unwanted: map[string]bool{},
 	}
 }
 
@@ -79,7 +80,7 @@ func (w *world) inspect() {
 	for _, s := range w.shops {
 		halfDone := w.active == nil && slices.ContainsFunc(w.tasks, func(t *task) bool { return t.shop == s && t.call == paused })
 		t := s.touched
-		if t.effects == 0 && !t.points && len(t.sessions) == 0 && !halfDone {
+		if t.effects == 0 && !t.points && len(t.sessions)+len(t.payments) == 0 && !halfDone {
 			continue
 		}
 		s.touched = touched{}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
@@ -163,6 +164,50 @@ func (p anotherSession) CreateSession(ctx context.Context, r processor.SessionRe
 	*p.made++
 	r.Key = fmt.Sprintf("%s#%d", r.Key, *p.made)
 	return p.Processor.CreateSession(ctx, r)
+}
+
+// anotherKey asks for refunds with a new key each time, and knows them again.
+type anotherKey struct {
+	simulation.Processor
+	asked *int
+}
+
+func (p anotherKey) Refund(ctx context.Context, r processor.RefundRequest) (processor.Refund, error) {
+	*p.asked++
+	r.Key = fmt.Sprintf("%s#%d", r.Key, *p.asked)
+	return p.Processor.Refund(ctx, r)
+}
+
+func (p anotherKey) Refunds(ctx context.Context, id string) (processor.PaymentRefunds, error) {
+	told, err := p.Processor.Refunds(ctx, id)
+	for i, r := range told.Refunds {
+		told.Refunds[i].Key, _, _ = strings.Cut(r.Key, "#")
+	}
+	return told, err
+}
+
+// overdraws makes each refund, whether or not so much is left.
+type overdraws struct {
+	simulation.Processor
+	extra map[string][]processor.Refund // by session
+}
+
+func (p overdraws) Refund(ctx context.Context, r processor.RefundRequest) (processor.Refund, error) {
+	made, err := p.Processor.Refund(ctx, r)
+	if !errors.Is(err, processor.ErrRejected) {
+		return made, err
+	}
+	made = processor.Refund{ID: "re_" + r.Key, Key: r.Key, Amount: r.Amount, Status: processor.RefundSucceeded}
+	if !slices.Contains(p.extra[r.SessionID], made) {
+		p.extra[r.SessionID] = append(p.extra[r.SessionID], made)
+	}
+	return made, nil
+}
+
+func (p overdraws) Refunds(ctx context.Context, id string) (processor.PaymentRefunds, error) {
+	told, err := p.Processor.Refunds(ctx, id)
+	told.Refunds = append(told.Refunds, p.extra[id]...)
+	return told, err
 }
 
 // chargesMore charges a cent more, and says that it does not.

@@ -146,6 +146,25 @@ func (f *faulty) records(change func(*redemption.Order, []redemption.Use)) {
 	}
 }
 
+// repayments changes every refund that can be read.
+func (f *faulty) repayments(change func(redemption.Order, *redemption.Refund)) {
+	f.records(func(o *redemption.Order, _ []redemption.Use) {
+		o.Refunds = slices.Clone(o.Refunds)
+		for i := range o.Refunds {
+			change(*o, &o.Refunds[i])
+		}
+	})
+}
+
+// reports changes what the processor tells of refunds and disputes.
+func (f *faulty) reports(change func(*redemption.Report)) {
+	f.events(func(_ context.Context, s *store.Settlement) {
+		if s.Event.Kind == redemption.Reported {
+			change(&s.Event.Report)
+		}
+	})
+}
+
 // eachUse changes every use that can be read.
 func (f *faulty) eachUse(change func(*redemption.Use)) {
 	f.records(func(_ *redemption.Order, uses []redemption.Use) {
@@ -374,6 +393,18 @@ func forgetsOrders(f *faulty) {
 			return store.OrderPage{}, nil
 		}
 		return sound(ctx, l)
+	}
+}
+
+// forgetsRepayments tells the sweep of no order that is paid.
+func forgetsRepayments(f *faulty) {
+	sound := f.orders
+	f.orders = func(ctx context.Context, l store.OrderList) (store.OrderPage, error) {
+		page, err := sound(ctx, l)
+		if !l.DueAt.IsZero() {
+			page.Items = slices.DeleteFunc(page.Items, func(s store.Settled) bool { return s.Order.State.Paid() })
+		}
+		return page, err
 	}
 }
 

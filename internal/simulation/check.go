@@ -41,12 +41,16 @@ func (w *world) check(s *shop, t touched, c *change) {
 	for _, id := range t.sessions {
 		w.checkSession(s, id)
 	}
+	for _, id := range t.payments {
+		w.checkPayback(s, id)
+	}
 }
 
 // frozen is an order without what may change.
 func frozen(o redemption.Order) redemption.Order {
 	o.State, o.SessionID, o.SessionURL, o.ReplacedBy, o.Claims = 0, "", "", "", nil
 	o.Deadline, o.UpdatedAt, o.Version, o.Refunds = time.Time{}, time.Time{}, 0, nil
+	o.ExternalRefunds, o.Disputes = nil, nil
 	return o
 }
 
@@ -64,6 +68,8 @@ func keeps(before, now []redemption.Claim, paid bool) bool {
 // checkOrder holds an order to what it froze, and to the ways it may go.
 func (w *world) checkOrder(s *shop, before, now redemption.Order) {
 	w.checkRefunds(s, before, now)
+	w.checkRepayments(before, now)
+	w.checkReported(before, now)
 	if before.IsZero() {
 		w.checkNewOrder(s, now)
 		return

@@ -38,6 +38,7 @@ type Parts struct {
 	// something else happen, and does not return in a process that has stopped.
 	Database  func(shops int, pause func()) (Database, error)
 	Processor func(Processor) Processor     // wraps what a process sees of it
+	Account   func(Processor) Processor     // wraps the processor itself, which keeps the payments
 	Points    func(Points) couponkit.Points // wraps what a process sees of it
 	Webhook   func(Webhook) Webhook         // wraps what a process does with a delivery
 	// Checkout changes what the host passes on of a customer's checkout.

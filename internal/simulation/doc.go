@@ -11,7 +11,9 @@
 //
 // Between calls customers pay, at once or later, or do not. Events are delivered late, twice, in
 // any order, under two IDs, forged, or contradicting each other. A payment comes whose order
-// the shop does not have. Administrators edit, switch, delete and make coupons again, with an
+// the shop does not have. Staff refund payments in the processor's dashboard. The processor refuses
+// refunds, finishes them later, or lets them fail after they have succeeded. Customers dispute
+// payments, and banks decide. Administrators edit, switch, delete and make coupons again, with an
 // old revision in mind. Somebody changes the mirror at the processor. Sweeps and reconciles
 // run. Hosts read the journal. Minutes or weeks pass. Processes stop and start, and the power
 // fails. The seed also draws how large and how bad a world is.
@@ -59,8 +61,10 @@
 //	one order for each key            contract 5.2                      bought, checkNewOrder        forgetting keys
 //	totals are compared               contract 6, spec 7.10             bought                       not comparing totals
 //	payers are counted                contract 4.8                      acknowledged, checkOrder     forgetting who has paid
-//	nothing is given back twice       refunds 4.2, 4.5                  checkRefunds                 forgetting the keys of refunds
-//	never more than was paid          refunds 1                         checkRefunds                 refunding a cent more
+//	nothing is given back twice       refunds 4.2, 4.5, 5.1             checkRefunds, checkPayback   asking with another key each time
+//	never more than was paid          refunds 1, 5.4                    checkRepayments              refunding a cent more
+//	no more goes back than came in    refunds 5.1, 5.4                  checkPayback                 refunding whatever is asked for
+//	a dispute changes no refund       refunds 5.6                       checkRepayments              deducting disputes from refunds
 //	answers are true                  contract 5.4; package store       acknowledged, bought         answering before committing
 //	no surprise                       contract 6                        expect, do                   leaking a driver's error
 //	-----------------------------------------------------------------------------------------------
@@ -68,6 +72,7 @@
 //	orders end                        contract 5.8                      checkRecords, checkPayments  forgetting orders in the sweep
 //	nothing is reserved for ever      contract 5.1, 5.8                 checkRecords                 forgetting exchanges in the sweep
 //	points are conserved              contract 5.9; design              checkRecords                 forgetting refunds in the sweep
+//	orders know what went back        refunds 5, 5.7                    checkMoney                   forgetting repayments in the sweep
 //	mirror equals store               design, admin changes             checkMirror                  leaving the code of a coupon that is off active
 //	rest is quiet                     contract 5.8; design              restShop                     leaving the mirror of a deleted coupon
 //	free uses can be had              contract 5.2, 5.3                 checkFree                    counting uses twice for a customer

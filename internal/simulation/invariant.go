@@ -37,6 +37,8 @@ const (
 	PayersAreCounted       Invariant = "payers are counted"
 	NothingTwice           Invariant = "nothing is given back twice"
 	RefundsAreBounded      Invariant = "never more than was paid"
+	PaybacksAreBounded     Invariant = "no more goes back than came in"
+	AmountsStay            Invariant = "a dispute changes no refund"
 	AnswersAreTrue         Invariant = "answers are true"
 	NoSurprise             Invariant = "no surprise"
 
@@ -44,6 +46,7 @@ const (
 	OrdersEnd           Invariant = "orders end"
 	NothingLivesForever Invariant = "nothing is reserved for ever"
 	PointsAreConserved  Invariant = "points are conserved"
+	MoneyAgrees         Invariant = "orders know what went back"
 	MirrorEqualsStore   Invariant = "mirror equals store"
 	RestIsQuiet         Invariant = "rest is quiet"
 	FreeUsesCanBeHad    Invariant = "free uses can be had"

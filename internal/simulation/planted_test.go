@@ -144,6 +144,47 @@ var planted = []plant{
 			}
 		})
 	})},
+	{"asking with another key each time", by(simulation.NothingTwice), func() simulation.Parts {
+		asked := 0
+		return simulation.Parts{Processor: func(p simulation.Processor) simulation.Processor { return anotherKey{p, &asked} }}
+	}},
+	{"taking disputes for refunds", by(simulation.NothingTwice), inStore(func(f *faulty) {
+		f.reports(func(r *redemption.Report) {
+			for _, d := range r.Disputes {
+				r.Refunds = append(r.Refunds, redemption.ReportedRefund{ID: d.ID, Amount: d.Amount, State: redemption.RepaymentSucceeded})
+			}
+		})
+	})},
+	{"deducting disputes from refunds", by(simulation.AmountsStay), inStore(func(f *faulty) {
+		f.repayments(func(o redemption.Order, r *redemption.Refund) {
+			if len(o.Disputes) > 0 {
+				r.Repayment.Amount = 0
+			}
+		})
+	})},
+	{"refunding whatever is asked for", by(simulation.PaybacksAreBounded), func() simulation.Parts {
+		return simulation.Parts{Account: func(p simulation.Processor) simulation.Processor {
+			return overdraws{p, map[string][]processor.Refund{}}
+		}}
+	}},
+	{"returning what staff have returned", by(simulation.RefundsAreBounded), inStore(func(f *faulty) {
+		f.repayments(func(_ redemption.Order, r *redemption.Refund) {
+			if r.Repayment.State != redemption.RepaymentNone {
+				r.Repayment.Amount = r.Result.Amount
+			}
+		})
+	})},
+	{"forgetting refunds by staff", by(simulation.AnswersAreTrue, simulation.RefreshedAgrees), inStore(func(f *faulty) {
+		f.reports(func(r *redemption.Report) {
+			r.Refunds = slices.DeleteFunc(slices.Clone(r.Refunds), func(r redemption.ReportedRefund) bool { return r.Key == "" })
+		})
+	})},
+	{"missing that a refund fails late", by(simulation.AnswersAreTrue, simulation.RefreshedAgrees, simulation.MoneyAgrees), inStore(func(f *faulty) {
+		f.reports(func(r *redemption.Report) {
+			r.Refunds = slices.DeleteFunc(slices.Clone(r.Refunds), func(r redemption.ReportedRefund) bool { return r.ID != "" && r.State == redemption.RepaymentFailed })
+		})
+	})},
+	{"forgetting repayments in the sweep", by(simulation.MoneyAgrees), inStore(forgetsRepayments)},
 	{"refunding a cent more", by(simulation.RefundsAreBounded), inStore(func(f *faulty) {
 		f.records(func(o *redemption.Order, _ []redemption.Use) {
 			if o.State == redemption.OrderRefunded {

@@ -43,6 +43,8 @@ func (w *world) restShop(s *shop, service *couponkit.Service) {
 	const rounds = 4
 	for round := 1; round <= rounds && w.fault == nil; round++ {
 		if round%2 == 1 { // a sweep is between the two
+			w.settleMoney(s)
+			w.collect(s)
 			w.redeliver(s, w.nodes[0])
 		}
 		w.now = w.now.Add(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace + couponkit.DefaultPaymentWait)
@@ -59,6 +61,7 @@ func (w *world) restShop(s *shop, service *couponkit.Service) {
 	}
 	w.checkRecords(s)
 	w.checkPayments(s)
+	w.checkMoney(s)
 	w.checkMirror(s)
 	w.checkFree(s, service)
 }

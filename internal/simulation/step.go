@@ -53,6 +53,12 @@ var (
 		{"process starts", 3, (*world).startOne},
 		{"power fails", 1, (*world).powerFails},
 		{"points are spent elsewhere", 8, (*world).spendElsewhere},
+		{"staff refund", 2, (*world).refundByStaff},
+		{"refund finishes", 2, (*world).finishRefund},
+		{"refund fails", 1, (*world).failRefund},
+		{"refunds are refused", 1, (*world).refuseRefunds},
+		{"dispute", 1, (*world).dispute},
+		{"dispute decided", 1, (*world).decideDispute},
 	}
 )
 
@@ -104,7 +110,7 @@ func (w *world) fate(t *task) fate {
 	odds := w.temper.faultOdds
 	// Some calls are rare, and a session that fails is where hand-overs become difficult.
 	switch t.call {
-	case "Apply cancelled", "Apply lapsed", "Apply payment_pending", "Apply payment_failed", "Apply points_refused", "CreateSession", "ExpireSession", "Session", "Refund":
+	case "Apply cancelled", "Apply lapsed", "Apply payment_pending", "Apply payment_failed", "Apply points_refused", "CreateSession", "ExpireSession", "Session", "Refund", "Repay", "Refunds", "Apply reported":
 		odds = (odds + 3) / 4
 	case paused:
 		return arrives

@@ -35,6 +35,7 @@ type touched struct {
 	orders   []string
 	uses     []string
 	sessions []string
+	payments []string // sessions whose payments went back
 	points   bool
 	failed   error // of the last effect, if it was the only one
 }
@@ -69,7 +70,7 @@ func (w *world) outside(ctx context.Context, s *shop, r role, call string, effec
 // looks are the calls that change nothing.
 var looks = map[string]bool{
 	"LookUp": true, "ListCoupons": true, "Order": true, "ListOrders": true, "ListUses": true, "Counts": true, "Journal": true,
-	"VerifyMirror": true, "Mirrors": true, "Session": true,
+	"VerifyMirror": true, "Mirrors": true, "Session": true, "Refunds": true,
 }
 
 // wiredStore is the store of a shop as a process sees it. A late call arrives without it.
@@ -155,10 +156,11 @@ func (v wiredStore) Journal(ctx context.Context, after int64, limit int) ([]stor
 // Close leaves the store open: it belongs to the process.
 func (v wiredStore) Close() error { return nil }
 
-// Processor is a processor that lists its mirrors.
+// Processor is a processor that lists its mirrors and makes refunds.
 type Processor interface {
 	processor.Processor
 	processor.MirrorLister
+	processor.Refunder
 }
 
 // wiredProcessor is the processor of a shop as a process sees it.
@@ -206,6 +208,15 @@ func (p wiredProcessor) Session(ctx context.Context, id string) (processor.Sessi
 
 func (p wiredProcessor) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
 	return over(ctx, p.wire, "ExpireSession", func(ctx context.Context) (processor.Session, error) { return p.Processor.ExpireSession(ctx, id) })
+}
+
+// Refund has another name than the call of the ledger.
+func (p wiredProcessor) Refund(ctx context.Context, r processor.RefundRequest) (processor.Refund, error) {
+	return over(ctx, p.wire, "Repay", func(ctx context.Context) (processor.Refund, error) { return p.s.repay(ctx, r) })
+}
+
+func (p wiredProcessor) Refunds(ctx context.Context, id string) (processor.PaymentRefunds, error) {
+	return over(ctx, p.wire, "Refunds", func(ctx context.Context) (processor.PaymentRefunds, error) { return p.Processor.Refunds(ctx, id) })
 }
 
 // Mirrors calls once, and lists what was there then.

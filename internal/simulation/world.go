@@ -44,11 +44,12 @@ type world struct {
 
 // shop is one host: its processor, its ledger, its tables.
 type shop struct {
-	number int
-	secret string
-	fake   *fakeprocessor.Processor
-	ledger *host.Ledger
-	eyes   store.Store // reads for the checks, past all wires
+	number  int
+	secret  string
+	fake    *fakeprocessor.Processor
+	account Processor // makes the refunds: fake, if it is sound
+	ledger  *host.Ledger
+	eyes    store.Store // reads for the checks, past all wires
 
 	coupons      []string // that were made at some time
 	deleted      map[string]bool
@@ -62,6 +63,7 @@ type shop struct {
 	deliveries   []delivery
 	seen         map[string]int64 // revisions that an administrator has looked at
 
+	money   money
 	book    book
 	touched touched
 }
@@ -95,12 +97,17 @@ func newWorld(c Config) *world {
 	}
 	for i := range w.config.Shops {
 		s := &shop{
-			number: i, secret: fmt.Sprintf("whsec_%d", i), ledger: &host.Ledger{}, book: newBook(),
+			number: i, secret: fmt.Sprintf("whsec_%d", i), ledger: &host.Ledger{}, money: newMoney(), book: newBook(),
 			deleted: map[string]bool{}, contradicted: map[string]bool{}, lost: map[string]bool{}, seen: map[string]int64{},
 		}
 		s.fake = fakeprocessor.New(fakeprocessor.Options{
 			Now: w.clock, Secret: s.secret, Abilities: processor.Abilities{MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): 50}},
+			DelayRefunds: w.odds(2),
 		})
+		s.account = s.fake
+		if wrap := w.parts.Account; wrap != nil {
+			s.account = wrap(s.account)
+		}
 		w.shops = append(w.shops, s)
 	}
 	w.openEyes()
@@ -152,7 +159,7 @@ func (w *world) newNode() *node {
 }
 
 func (w *world) newService(n *node, s *shop) *couponkit.Service {
-	var payments Processor = wiredProcessor{s.fake, s, w.wire(n, s, ofProcessor)}
+	var payments Processor = wiredProcessor{s.account, s, w.wire(n, s, ofProcessor)}
 	if wrap := w.parts.Processor; wrap != nil {
 		payments = wrap(payments)
 	}

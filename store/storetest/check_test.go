@@ -88,6 +88,7 @@ func TestCheck(t *testing.T) {
 		"a use beyond its limit":          func(all *storetest.Everything) { eachUse(all, func(u *redemption.Use) { u.OverLimit = false }) },
 		"a use does not follow its order": func(all *storetest.Everything) { all.Orders[3].Uses[0].State = redemption.Completed },
 		"a use is another in the list":    func(all *storetest.Everything) { all.Uses[0].Discount++ },
+		"a use has given something back":  func(all *storetest.Everything) { eachUse(all, func(u *redemption.Use) { u.Returned++ }) },
 		"a use is in no list":             func(all *storetest.Everything) { all.Uses = all.Uses[1:] },
 		"an order's use is missing":       func(all *storetest.Everything) { all.Orders[0].Uses = nil },
 		"a session in two orders":         func(all *storetest.Everything) { all.Orders[1].Order.SessionID = all.Orders[0].Order.SessionID },

@@ -1,0 +1,324 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// money is what a shop's processor has done with the payments that went back.
+type money struct {
+	refunds  []string          // at the processor, in their sequence
+	disputes []string          // likewise
+	made     map[string]string // refunds at the processor by key
+	repays   map[string]string // the refund of an order by that at the processor
+	declined map[string]bool   // keys of refunds that were refused
+	refuses  int               // so many of the next refunds
+}
+
+func newMoney() money {
+	return money{made: map[string]string{}, repays: map[string]string{}, declined: map[string]bool{}}
+}
+
+// repay makes a refund for a process. What was refused stays refused, however late the call comes
+// again: processors keep their answers, and not only their refunds.
+func (s *shop) repay(ctx context.Context, r processor.RefundRequest) (processor.Refund, error) {
+	m := &s.money
+	s.touched.payments = append(s.touched.payments, r.SessionID)
+	if m.made[r.Key] == "" && !m.declined[r.Key] && m.refuses > 0 {
+		m.refuses--
+		m.declined[r.Key] = true
+	}
+	if m.declined[r.Key] {
+		return processor.Refund{}, fmt.Errorf("simulated: %w: refund %s", processor.ErrRejected, r.Key)
+	}
+	made, err := s.account.Refund(ctx, r)
+	switch {
+	case errors.Is(err, processor.ErrRejected):
+		m.declined[r.Key] = true
+	case err == nil && m.made[r.Key] == "":
+		m.refunds = append(m.refunds, made.ID)
+		m.made[r.Key], m.repays[made.ID] = made.ID, r.Metadata[processor.MetadataRefundID]
+	}
+	return made, err
+}
+
+// payment draws a session, mostly a paid one.
+func (w *world) payment(s *shop) string {
+	if len(s.book.sold) > 0 && !w.odds(3) {
+		return s.book.orders[recent(w, s.book.sold, 5, 4)].SessionID
+	}
+	return w.anySession(s)
+}
+
+// refundByStaff lets staff refund a part of a payment in the processor's dashboard, or all of it.
+func (w *world) refundByStaff() bool {
+	s := w.shop()
+	session, err := s.fake.Session(background(), w.payment(s))
+	if err != nil || session.Total == 0 {
+		return false
+	}
+	amount := session.Total
+	if !w.odds(4) {
+		amount = 1 + w.random.Int64N(session.Total)
+	}
+	made, err := s.fake.RefundByStaff(session.ID, amount)
+	if err != nil {
+		return false
+	}
+	s.money.refunds = append(s.money.refunds, made)
+	s.touched.payments = append(s.touched.payments, session.ID)
+	w.log("staff refund %d of the %d of session %s: %s", amount, session.Total, session.ID, made)
+	return true
+}
+
+// finishRefund and failRefund decide about a refund at the processor. One that has succeeded may
+// still fail.
+func (w *world) finishRefund() bool {
+	s := w.shop()
+	return w.decide(s.money.refunds, "a refund is finished", s.fake.FinishRefund)
+}
+
+func (w *world) failRefund() bool {
+	s := w.shop()
+	return w.decide(s.money.refunds, "a refund fails", s.failRefund)
+}
+
+func (s *shop) failRefund(id string) error {
+	return s.fake.FailRefund(id, "the customer's bank sends it back")
+}
+
+// dispute lets a customer ask their bank for the money of a payment.
+func (w *world) dispute() bool {
+	s := w.shop()
+	session := w.payment(s)
+	told, _ := s.fake.Refunds(background(), session) // perhaps there is none
+	made, err := s.fake.Dispute(session)
+	if err != nil {
+		return false
+	}
+	s.money.disputes = append(s.money.disputes, made)
+	w.when(len(told.Refunds) > 0, "step", "dispute", "after a refund")
+	w.log("a customer disputes the payment of session %s: %s", session, made)
+	return true
+}
+
+// decideDispute lets a bank decide a dispute.
+func (w *world) decideDispute() bool {
+	s, won := w.shop(), w.odds(2)
+	return w.decide(s.money.disputes, fmt.Sprintf("a dispute is decided, for the shop: %t", won), func(id string) error {
+		return s.fake.CloseDispute(id, won)
+	})
+}
+
+// decide does something to one of a list, if it is in a state that allows it.
+func (w *world) decide(ids []string, what string, how func(id string) error) bool {
+	if len(ids) == 0 {
+		return false
+	}
+	id := recent(w, ids, 4, 4)
+	if how(id) != nil {
+		return false
+	}
+	w.log("%s: %s", what, id)
+	return true
+}
+
+// refuseRefunds lets the processor refuse the next refunds.
+func (w *world) refuseRefunds() bool {
+	s := w.shop()
+	s.money.refuses = 1 + w.random.IntN(2)
+	w.log("the processor refuses the next %d refunds", s.money.refuses)
+	return true
+}
+
+// settleMoney ends what the processor has not decided.
+func (w *world) settleMoney(s *shop) {
+	s.money.refuses = 0
+	for i, id := range s.money.refunds {
+		if decide := []func(string) error{s.failRefund, s.fake.FinishRefund, s.fake.FinishRefund}[i%3]; w.fault == nil {
+			_ = decide(id) // what was decided stays
+		}
+	}
+}
+
+// checkPayback holds what went back of a payment to what was paid, and to one repayment of a refund.
+func (w *world) checkPayback(s *shop, sessionID string) {
+	session, err := s.fake.Session(background(), sessionID)
+	w.sound("read a session", err)
+	sum, made := int64(0), map[string]string{}
+	for _, r := range w.told(s, sessionID).Refunds {
+		if r.Status == processor.RefundFailed {
+			continue
+		}
+		sum += r.Amount
+		of := s.money.repays[r.ID]
+		w.must(NothingTwice, of == "" || made[of] == "", "refund %s has gone back twice, as %s and %s at the processor", of, made[of], r.ID)
+		made[of] = r.ID
+	}
+	w.must(PaybacksAreBounded, sum <= session.Total, "%d have gone back of session %s, which has charged %d", sum, sessionID, session.Total)
+}
+
+// told is what the processor tells of a payment.
+func (w *world) told(s *shop, sessionID string) processor.PaymentRefunds {
+	told, err := s.account.Refunds(background(), sessionID)
+	w.sound("read refunds", err)
+	return told
+}
+
+// returned sums what has gone back or is to go back, by refunds section 5.4.
+func returned(o redemption.Order) (sum int64) {
+	for _, r := range o.Refunds {
+		if r.Repayment.State != redemption.RepaymentFailed {
+			sum += r.Repayment.Amount
+		}
+	}
+	for _, r := range o.ExternalRefunds {
+		if r.State != redemption.RepaymentFailed {
+			sum += r.Amount
+		}
+	}
+	for _, d := range o.Disputes {
+		if d.State == redemption.DisputeLost {
+			sum += d.Amount
+		}
+	}
+	return min(sum, o.Quote.Total)
+}
+
+// checkRepayments holds the money of an order's refunds to what was left of the payment when each
+// attempt began. Nothing that happens later changes an amount.
+func (w *world) checkRepayments(before, now redemption.Order) {
+	sum := int64(0)
+	for i, r := range now.Refunds {
+		is, was := r.Repayment, redemption.Repayment{}
+		if i < len(before.Refunds) {
+			was = before.Refunds[i].Repayment
+		}
+		if is.State != redemption.RepaymentFailed {
+			sum += is.Amount
+		}
+		w.when(was.State != is.State, "repayment", was.State.String(), is.State.String())
+		again := was.State == redemption.RepaymentFailed && is.Attempt != was.Attempt
+		if i >= len(before.Refunds) || again {
+			want := min(r.Result.Amount, now.Quote.Total-returned(before))
+			w.must(RefundsAreBounded, is.Amount == want, "refund %s of order %s returns %d of %d, and is to return %d", r.ID, now.ID, is.Amount, r.Result.Amount, want)
+			continue
+		}
+		w.must(AmountsStay, is.Amount == was.Amount && is.Attempt == was.Attempt, "refund %s of order %s had the repayment %+v, and has %+v", r.ID, now.ID, was, is)
+		w.must(StatesMoveForward, is.State >= was.State, "the repayment of refund %s was %s, and is %s", r.ID, was.State, is.State)
+	}
+	w.must(RefundsAreBounded, sum <= now.Quote.Total && now.Returned() == returned(now),
+		"%d of order %s are to go back and %d have, and it has cost %d", sum, now.ID, now.Returned(), now.Quote.Total)
+}
+
+// checkReported holds what an order knows of external refunds and disputes to what it knew. Each is
+// there once.
+func (w *world) checkReported(before, now redemption.Order) {
+	known := len(now.ExternalRefunds) + len(now.Disputes)
+	for _, r := range now.Refunds {
+		if r.Repayment.ID != "" {
+			known++
+		}
+	}
+	w.must(NothingTwice, known == len(facts(now)), "order %s counts something twice: %+v, %+v and %+v", now.ID, now.Refunds, now.ExternalRefunds, now.Disputes)
+	for _, was := range before.ExternalRefunds {
+		i := slices.IndexFunc(now.ExternalRefunds, func(r redemption.ExternalRefund) bool { return r.ID == was.ID && r.Amount == was.Amount })
+		w.must(RecordsStay, i >= 0, "order %s knew of refund %s, and has %+v", now.ID, was.ID, now.ExternalRefunds)
+		w.must(StatesMoveForward, i < 0 || now.ExternalRefunds[i].State >= was.State, "refund %s was %s, and is not", was.ID, was.State)
+	}
+	for _, was := range before.Disputes {
+		i := slices.IndexFunc(now.Disputes, func(d redemption.Dispute) bool { return d.ID == was.ID && d.Amount == was.Amount })
+		w.must(RecordsStay, i >= 0, "order %s knew of dispute %s, and has %+v", now.ID, was.ID, now.Disputes)
+		if i < 0 {
+			continue
+		}
+		is := now.Disputes[i].State
+		w.must(StatesMoveForward, is == was.State || was.State == redemption.DisputeOpen, "dispute %s was %s, and is %s", was.ID, was.State, is)
+		w.when(is != was.State, "dispute", was.State.String(), is.String())
+	}
+	w.when(len(now.Disputes) > len(before.Disputes), "dispute", "none", "recorded")
+	w.when(len(now.ExternalRefunds) > len(before.ExternalRefunds), "external refund", "none", "recorded")
+}
+
+// fact is what is known of a refund or a dispute.
+type fact struct {
+	amount int64
+	state  string
+}
+
+// progress is the order of the states of refunds, and of disputes.
+var progress = []string{"pending", "open", "succeeded", "won", "lost", "failed"}
+
+func (f fact) behind(told string) bool {
+	return slices.Index(progress, f.state) < slices.Index(progress, told)
+}
+
+// facts are the refunds and disputes that an order knows, by their IDs at the processor.
+func facts(o redemption.Order) map[string]fact {
+	all := map[string]fact{}
+	for _, r := range o.ExternalRefunds {
+		all[r.ID] = fact{r.Amount, r.State.String()}
+	}
+	for _, r := range o.Refunds {
+		if r.Repayment.ID != "" {
+			all[r.Repayment.ID] = fact{r.Repayment.Amount, r.Repayment.State.String()}
+		}
+	}
+	for _, d := range o.Disputes {
+		all[d.ID] = fact{d.Amount, d.State.String()}
+	}
+	return all
+}
+
+// checkMoney compares orders with the processor's record. A refund that has failed may be unknown:
+// nobody has told of it before, or it was repeated.
+func (w *world) checkMoney(s *shop) {
+	for _, id := range slices.Sorted(maps.Keys(s.book.orders)) {
+		o := s.book.orders[id]
+		if !o.State.Paid() {
+			continue
+		}
+		told, knows, want := w.told(s, o.SessionID), facts(o), map[string]fact{}
+		for _, r := range told.Refunds {
+			if _, known := knows[r.ID]; known || r.Status != processor.RefundFailed {
+				want[r.ID] = fact{r.Amount, r.Status.String()}
+			}
+		}
+		for _, d := range told.Disputes {
+			want[d.ID] = fact{d.Amount, d.Status.String()}
+		}
+		w.must(MoneyAgrees, maps.Equal(knows, want), "order %s has the refunds and disputes %v, and the processor has %v", o.ID, knows, want)
+		for _, r := range o.Refunds {
+			w.must(MoneyAgrees, r.Repayment.State != redemption.RepaymentDue, "the money of refund %s of order %s is still due", r.ID, o.ID)
+		}
+	}
+}
+
+// learned checks that an order knows what the processor had told when a call that asks it began. A
+// refund that has failed since may have been repeated.
+func (w *world) learned(s *shop, i Invariant, told processor.PaymentRefunds) {
+	w.inspect()
+	o := s.book.orders[s.book.sessions[told.SessionID]]
+	if o.IsZero() {
+		return
+	}
+	knows, failed := facts(o), map[string]bool{}
+	for _, r := range w.told(s, told.SessionID).Refunds {
+		failed[r.ID] = r.Status == processor.RefundFailed
+	}
+	for _, r := range told.Refunds {
+		is, known := knows[r.ID]
+		w.must(i, known && !is.behind(r.Status.String()) || !known && failed[r.ID],
+			"order %s knows %v of refund %s, of which the processor has told that it is %s", o.ID, is, r.ID, r.Status)
+	}
+	for _, d := range told.Disputes {
+		is, known := knows[d.ID]
+		w.must(i, known && !is.behind(d.Status.String()), "order %s knows %v of dispute %s, of which the processor has told that it is %s", o.ID, is, d.ID, d.Status)
+	}
+}
