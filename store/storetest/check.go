@@ -111,8 +111,7 @@ var errContradiction = errors.New("the store contradicts itself")
 //
 //   - Each counter holds what its records hold.
 //   - No counter holds more than a limit that was claimed, but by uses that are flagged.
-//   - Each use follows its order, and gives back what the order's refunds took back.
-//     IDs, sessions, keys and codes are unique.
+//   - Each use follows its order and its refunds. IDs, sessions, keys and codes are unique.
 //   - At most one use has the points of an exchange.
 //   - Positions of the journal increase, and the versions of each record are 1 to the
 //     stored one, in order and without a gap.
@@ -169,13 +168,17 @@ func (c *checker) records() {
 		if o.Key != "" {
 			c.unique(seen, "order key", o.CustomerID+" "+o.Key, o.ID)
 		}
+		back := map[string]int64{}
+		for i, sum := range o.Refunded().Discounts {
+			back[o.Quote.Coupons[i].ID] = sum
+		}
 		for i, u := range settled.Uses {
 			inOrders[u.ID] = u
 			if u.OrderID != o.ID || u.State != holding(o.State) {
 				c.fault("the use %s of %s is %s in the order %s, which is %s", u.ID, u.OrderID, u.State, o.ID, o.State)
 			}
-			if back := takenBack(o, u.CouponID); u.Returned != back {
-				c.fault("the use %s of %s has given %d back, and its refunds %d", u.ID, o.ID, u.Returned, back)
+			if u.Returned != back[u.CouponID] {
+				c.fault("the use %s of %s has given %d back, and its refunds %d", u.ID, o.ID, u.Returned, back[u.CouponID])
 			}
 			if i > 0 && settled.Uses[i-1].CouponID >= u.CouponID {
 				c.fault("the uses of %s are not sorted by coupon", o.ID)
@@ -200,18 +203,6 @@ func (c *checker) records() {
 	for id := range inOrders {
 		c.fault("the use %s of an order is in no list", id)
 	}
-}
-
-// takenBack is the discount of a coupon that the refunds of an order took back.
-func takenBack(o redemption.Order, couponID string) (sum int64) {
-	for _, r := range o.Refunds {
-		for _, c := range r.Result.Coupons {
-			if c.ID == couponID {
-				sum += c.Discount
-			}
-		}
-	}
-	return sum
 }
 
 func holding(s redemption.OrderState) redemption.State {
