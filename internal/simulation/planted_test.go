@@ -265,7 +265,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 func plantedSeeds() uint64 { return max(*seeds, 1_000) }
 
 // find lives the first lives until one ends with an invariant that the fault has to
-// break. With -shorten, it then looks for the shortest such life.
+// break, and then looks for the shortest such life.
 func find(p plant) (*simulation.FaultError, string) {
 	others := make(map[simulation.Invariant]int)
 	for s := uint64(1); s <= plantedSeeds(); s++ {

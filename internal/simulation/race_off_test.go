@@ -5,5 +5,5 @@ package simulation_test
 const (
 	defaultSeeds = 3_000
 	defaultLarge = 2
-	lookShortest = true
+	shortest     = true
 )

@@ -7,5 +7,5 @@ package simulation_test
 const (
 	defaultSeeds = 250
 	defaultLarge = 0
-	lookShortest = false
+	shortest     = false
 )

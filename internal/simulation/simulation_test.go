@@ -19,7 +19,7 @@ var (
 	first   = flag.Uint64("first", 1, "the seed of the first of them")
 	seed    = flag.Uint64("seed", 0, "the one life to live, with its trace when it fails; 0 lives as many as -seeds tells")
 	large   = flag.Uint64("large", defaultLarge, "how many lives of thousands of customers and processors are lived")
-	shorten = flag.Bool("shorten", false, "look for the shortest life of every planted fault")
+	shorten = flag.Bool("shorten", shortest, "look for the shortest life of every planted fault")
 )
 
 // TestNothingImpossibleHappens lives many lives; a failure names the seed that
@@ -161,13 +161,13 @@ func TestAFailureIsReplayed(t *testing.T) {
 	}
 	const most = 25 // how many a check-then-act needs where nothing else is in the way
 	shortest := first.Steps
-	for s := first.Seed + 1; lookShortest && shortest > most && s < first.Seed+100; s++ {
+	for s := first.Seed + 1; *shorten && shortest > most && s < first.Seed+100; s++ {
 		var failure *simulation.FaultError
 		if _, err := simulation.Run(simulation.Config{Seed: s, Parts: p.parts}); errors.As(err, &failure) && failure.Invariant == first.Invariant {
 			shortest = min(shortest, failure.Steps)
 		}
 	}
-	if lookShortest && shortest > most {
+	if *shorten && shortest > most {
 		t.Errorf("the shortest trace of a check-then-act has %d steps, at most %d are needed", shortest, most)
 	}
 }
