@@ -314,6 +314,7 @@ func TestCouponsAreNarrowed(t *testing.T) {
 	w := newWorld(t)
 	admin := w.as(t, "admin")
 	admin.creates(object{"code": "NARROW-OFF", "startsAt": "2027-01-01", "expiresAt": "2027-02-01"})
+	w.clock.advance(time.Second) // the newest is listed first
 	admin.creates(object{"code": "NARROW-SOON", "expiresAt": "2026-11-21T00:00:00Z", "maxUses": 1})
 	ann := w.as(t, "ann")
 	ann.pays(ann.checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "NARROW-SOON"}).is(http.StatusCreated))
