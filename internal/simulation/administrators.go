@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -38,6 +39,9 @@ func (w *world) draft() coupon.Draft {
 	}
 	d.RestoreOnRefund = []coupon.Restore{coupon.RestoreFull, coupon.RestoreAlways, coupon.RestoreNever}[w.random.IntN(3)]
 	w.narrow(&d)
+	if in, err := pricing.ParseCurrency(cmp.Or(d.Currency, pricing.EUR().Code())); err == nil {
+		w.bound(&d, in)
+	}
 	switch w.random.IntN(8) {
 	case 0, 1:
 		d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 1+w.random.Int64N(200)
@@ -68,6 +72,31 @@ func (w *world) narrow(d *coupon.Draft) {
 	}
 }
 
+// bound gives a coupon a cap, or a budget that a few of its usual discounts use up, or both.
+func (w *world) bound(d *coupon.Draft, in pricing.Currency) {
+	usual := int64(60_00)
+	if amount, err := pricing.MoneyFromDecimal(d.DiscountValue, in); err == nil && d.DiscountType == pricing.FixedAmount {
+		usual = min(usual, amount.Minor())
+	}
+	if w.odds(6) {
+		usual = min(usual, 1+w.random.Int64N(40_00))
+		d.MaxDiscount = pricing.NewMoney(usual, in).Decimal()
+	}
+	if w.odds(w.temper.budgets) {
+		d.Budget = w.budget(in, usual)
+	}
+}
+
+// budget draws a budget in a currency, and at times in a second one.
+func (w *world) budget(in pricing.Currency, usual int64) coupon.Amounts {
+	uses := 1 + w.random.Int64N(w.temper.most)
+	amounts := []pricing.Money{pricing.NewMoney(usual*uses+w.random.Int64N(usual), in)}
+	if other := w.currency(); other != in {
+		amounts = append(amounts, pricing.NewMoney(1+w.random.Int64N(200_00), other))
+	}
+	return coupon.NewAmounts(amounts...)
+}
+
 func (w *world) emails() coupon.EmailList {
 	list := coupon.EmailList{email(fmt.Sprintf("customer%d", w.random.IntN(w.temper.hot)))}
 	for range w.random.IntN(3) {
@@ -82,7 +111,9 @@ func (w *world) create() bool {
 		c, err := t.service.Create(ctx, d)
 		t.then = func() {
 			s.coupons = append(s.coupons, c.ID)
-			w.log("  %s is %s %s, %s, at most %d uses, %d of each customer", c.ID, c.Code, c.Discount, c.Distribution, c.Limits.MaxUses, c.Limits.MaxUsesPerUser)
+			w.log("  %s is %s %s, %s, at most %d uses, %d of each customer%s", c.ID, c.Code, c.Discount, c.Distribution, c.Limits.MaxUses, c.Limits.MaxUsesPerUser, within(c))
+			first := s.book.terms[terms{c.ID, 1}]
+			w.must(AnswersAreTrue, first.Limits.Budget.Equal(d.Budget), "coupon %s was created with the budget %v, and has %v", c.ID, d.Budget.Slice(), first.Limits.Budget.Slice())
 			w.recreated(s, c)
 			now, err := w.coupon(s, c.ID)
 			w.must(AnswersAreTrue, err == nil && now.State != coupon.Pending && !now.Mirror.IsZero(),
@@ -90,6 +121,14 @@ func (w *world) create() bool {
 		}
 		return err
 	})
+}
+
+// within tells the budget of a coupon in the trace.
+func within(c coupon.Coupon) string {
+	if c.Limits.Budget.IsZero() {
+		return ""
+	}
+	return fmt.Sprint(", within ", c.Limits.Budget.Slice())
 }
 
 // coupon returns the whole coupon as it is stored.
@@ -118,6 +157,10 @@ func (w *world) patch() coupon.Patch {
 		p.MaxUsesPerUser = w.limit()
 	}
 	switch w.random.IntN(10) {
+	case 5, 6:
+		p.Budget = coupon.Set(w.budget(pricing.EUR(), 1+w.random.Int64N(80_00))) // a fault unless the coupon has this currency
+	case 7:
+		p.Budget = coupon.Clear[coupon.Amounts]()
 	case 0:
 		p.MinPurchase = coupon.Set(decimal.NewFromInt(w.random.Int64N(120)))
 	case 1:
@@ -139,9 +182,11 @@ func (w *world) edit() bool {
 	if revision, looked := s.seen[id]; looked && w.odds(2) {
 		p.Revision, stale = coupon.Set(revision), revision != s.book.coupons[id].Revision
 	}
+	since := s.book.coupons[id].Revision
 	return w.begin(s, "edit", "an administrator edits "+id, func(ctx context.Context, t *task) error {
 		c, err := t.service.Update(ctx, id, p)
 		t.then = func() {
+			w.checkEdited(s, p, since, c)
 			w.must(AnswersAreTrue, !stale, "%s, which they saw at revision %v, and do not learn that it has changed", t.name, p.Revision)
 			if c.Revision%2 == 0 { // not all who look remember
 				s.seen[id] = c.Revision
@@ -149,6 +194,18 @@ func (w *world) edit() bool {
 		}
 		return err
 	})
+}
+
+// checkEdited finds the budget of a patch in a revision of the coupon since the call began. The
+// answer is the newest revision, which somebody else may have edited since.
+func (w *world) checkEdited(s *shop, p coupon.Patch, since int64, answer coupon.Coupon) {
+	budget, _ := p.Budget.Value()
+	has := !p.Budget.Given() || answer.Limits.Budget.Equal(budget)
+	for ; !has && since < answer.Revision; since++ {
+		seen, known := s.book.terms[terms{answer.ID, since}]
+		has = known && seen.Limits.Budget.Equal(budget)
+	}
+	w.must(AnswersAreTrue, has, "coupon %s was given the budget %v, and has %v", answer.ID, budget.Slice(), answer.Limits.Budget.Slice())
 }
 
 func (w *world) switchState() bool {

@@ -16,11 +16,14 @@ import (
 type book struct {
 	coupons  map[string]coupon.Coupon
 	codes    map[coupon.Code]string
-	terms    map[terms]coupon.Snapshot // of every revision that was seen
+	terms    map[terms]coupon.Coupon // every revision that was seen
 	orders   map[string]redemption.Order
 	uses     map[string]redemption.Use
 	usesOf   map[string][]string         // by order
 	held     map[string]redemption.Count // by counter: the sum of what records hold
+	shares   map[string]share            // of budgets, by order
+	spent    map[string]redemption.Count // by the counter of the budget: the sum of the shares
+	budgets  map[string][]moment         // likewise
 	holders  map[string]string           // the use that has the points, by exchange
 	sessions map[string]string           // the order that has the session
 	made     map[string]bool             // orders for which a session was made
@@ -52,9 +55,9 @@ type account struct {
 
 func newBook() book {
 	return book{
-		coupons: map[string]coupon.Coupon{}, codes: map[coupon.Code]string{}, terms: map[terms]coupon.Snapshot{},
+		coupons: map[string]coupon.Coupon{}, codes: map[coupon.Code]string{}, terms: map[terms]coupon.Coupon{},
 		orders: map[string]redemption.Order{}, uses: map[string]redemption.Use{}, usesOf: map[string][]string{},
-		held: map[string]redemption.Count{}, holders: map[string]string{}, sessions: map[string]string{},
+		held: map[string]redemption.Count{}, shares: map[string]share{}, spent: map[string]redemption.Count{}, budgets: map[string][]moment{}, holders: map[string]string{}, sessions: map[string]string{},
 		made: map[string]bool{}, keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
 		journal: []entry{{}}, versions: map[string]int64{}, kinds: map[string]store.EntryKind{}, asked: map[string]pricing.Returns{}, unwanted: map[string]bool{},
 	}
@@ -160,7 +163,8 @@ func (w *world) sawCoupon(s *shop, before, now coupon.Coupon, c *change) {
 		before.State != coupon.Pending && now.State == coupon.Pending
 	w.must(StatesMoveForward, !known || !backwards, "coupon %s was %s at revision %d, and is %s at %d", now.ID, before.State, before.Revision, now.State, now.Revision)
 	s.book.codes[now.Code] = now.ID
-	s.book.terms[terms{now.ID, now.Revision}] = now.Snapshot()
+	s.book.terms[terms{now.ID, now.Revision}] = now
+	w.sawBudget(s, before, now)
 }
 
 // lookAtExchange reads the uses of an exchange that are in no order.
@@ -206,10 +210,15 @@ func (w *world) sawUse(s *shop, now redemption.Use, c *change) {
 // moved brings the sums to what records hold now.
 func (c *change) moved(b *book, before, now map[string]redemption.Count) {
 	for _, m := range redemption.Moves(before, now) {
-		if _, known := c.before[m.Counter]; !known {
-			c.before[m.Counter] = b.held[m.Counter]
-		}
+		c.watch(b, m.Counter)
 		b.held[m.Counter] = b.held[m.Counter].Plus(m.By)
+	}
+}
+
+// watch lets a counter be compared.
+func (c *change) watch(b *book, counter string) {
+	if _, known := c.before[counter]; !known {
+		c.before[counter] = b.held[counter]
 	}
 }
 
@@ -250,10 +259,11 @@ func (w *world) readAll(s *shop, t *touched, c *change) {
 		t.coupons = append(t.coupons, k.ID)
 	}
 	t.coupons = slices.AppendSeq(t.coupons, maps.Keys(s.book.coupons))
-	for key, count := range s.book.held { // all of them are compared
-		if _, known := c.before[key]; !known {
-			c.before[key] = count
-		}
+	for key := range s.book.held { // all of them are compared
+		c.watch(&s.book, key)
+	}
+	for key := range s.book.spent {
+		c.watch(&s.book, key)
 	}
 }
 

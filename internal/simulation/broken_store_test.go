@@ -9,6 +9,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/simulation"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -234,15 +235,16 @@ func (f *faulty) withoutLimits(of func(counter string) bool) {
 	})
 }
 
-// checkThenAct looks at the counters, and takes from them without looking again.
-func checkThenAct(f *faulty) {
-	f.withoutLimits(func(string) bool { return true })
+// checksFirst looks at the counters that the function finds, and takes from them without looking
+// again.
+func checksFirst(f *faulty, of func(counter string) bool) {
+	f.withoutLimits(of)
 	sound := f.reserve
 	f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
 		for _, u := range r.Uses {
 			for _, c := range u.Claims {
 				counts, err := f.Counts(ctx, []string{c.Counter})
-				if err == nil && !c.Fits(counts[0]) {
+				if err == nil && of(c.Counter) && !c.Fits(counts[0]) {
 					return store.Reserved{}, &store.LimitError{Exceeded: []redemption.Claim{c}}
 				}
 			}
@@ -251,6 +253,9 @@ func checkThenAct(f *faulty) {
 		return sound(ctx, r)
 	}
 }
+
+// checkThenAct looks at all counters first.
+func checkThenAct(f *faulty) { checksFirst(f, func(string) bool { return true }) }
 
 // countsFirst counts a payment in one step and records it in the next.
 func countsFirst(f *faulty) {
@@ -267,8 +272,27 @@ func countsFirst(f *faulty) {
 	})
 }
 
-// onceMore changes a counter a second time when an order becomes cancelled, paid or replaced.
-func onceMore(happens func(store.EntryKind, redemption.Order) bool, by redemption.Count) func(*faulty) {
+// alike is the same change of each counter.
+func alike(by redemption.Count) func(redemption.Claim) redemption.Count {
+	return func(redemption.Claim) redemption.Count { return by }
+}
+
+// ofBudget is a change of budgets alone, by what a claim takes or has given back.
+func ofBudget(by func(redemption.Claim) redemption.Count) func(redemption.Claim) redemption.Count {
+	return func(c redemption.Claim) redemption.Count {
+		if !redemption.IsBudget(c.Counter) {
+			return redemption.Count{}
+		}
+		return by(c)
+	}
+}
+
+func releases(c redemption.Claim) redemption.Count { return redemption.Count{Reserved: -c.Amount} }
+func keepsIt(c redemption.Claim) redemption.Count  { return redemption.Count{Reserved: c.Amount} }
+func refunds(c redemption.Claim) redemption.Count  { return redemption.Count{Completed: -c.Returned} }
+
+// onceMore changes a counter a second time when an order becomes cancelled, replaced or refunded.
+func onceMore(happens func(store.EntryKind, redemption.Order) bool, by func(redemption.Claim) redemption.Count) func(*faulty) {
 	return func(f *faulty) {
 		seen := map[int64]bool{}
 		extra := map[string]redemption.Count{}
@@ -282,7 +306,7 @@ func onceMore(happens func(store.EntryKind, redemption.Order) bool, by redemptio
 				seen[e.Position] = true
 				for _, u := range o.Uses {
 					for _, claim := range u.Claims {
-						extra[claim.Counter] = extra[claim.Counter].Plus(by)
+						extra[claim.Counter] = extra[claim.Counter].Plus(by(claim))
 					}
 				}
 			}
@@ -539,6 +563,78 @@ func reservesInactive(f *faulty) {
 			r.Coupons[i].Revision = 0
 		}
 	})
+}
+
+// halvesBudgets halves the budget of a coupon when a customer asks.
+func halvesBudgets(f *faulty) {
+	f.budgets(func(m pricing.Money) []pricing.Money {
+		return []pricing.Money{pricing.NewMoney((m.Minor()+1)/2, m.Currency())}
+	})
+}
+
+// forgetsBudgets knows of no budget when a customer asks.
+func forgetsBudgets(f *faulty) {
+	f.budgets(func(pricing.Money) []pricing.Money { return nil })
+}
+
+// budgets changes the budget of a coupon when a customer asks.
+func (f *faulty) budgets(change func(pricing.Money) []pricing.Money) {
+	sound := f.lookUp
+	f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+		found, err := sound(ctx, by)
+		if len(by.Identities) > 0 {
+			var amounts []pricing.Money
+			for m := range found.Coupon.Limits.Budget.All() {
+				amounts = append(amounts, change(m)...)
+			}
+			found.Coupon.Limits.Budget = coupon.NewAmounts(amounts...)
+		}
+		return found, err
+	}
+}
+
+// forgetsFirstBudgets creates coupons without their budgets.
+func forgetsFirstBudgets(f *faulty) {
+	f.changes(func(c *store.CouponChange) {
+		if c.Kind == store.CreateCoupon {
+			c.Coupon.Limits.Budget = coupon.Amounts{}
+		}
+	})
+}
+
+// keepsFirstBudgets edits coupons and leaves their budgets as they were created.
+func keepsFirstBudgets(f *faulty) {
+	first := map[string]coupon.Amounts{}
+	f.changes(func(c *store.CouponChange) {
+		switch c.Kind {
+		case store.CreateCoupon:
+			first[c.Coupon.ID] = c.Coupon.Limits.Budget
+		case store.EditCoupon:
+			c.Coupon.Limits.Budget = first[c.Coupon.ID]
+		case store.ConfirmMirror, store.DeleteCoupon:
+		}
+	})
+}
+
+// givesBack shows what claims on budgets have given back otherwise, of paid orders that the
+// function finds.
+func givesBack(finds func(redemption.Order, redemption.Use) bool, much func(redemption.Claim) int64) func(*faulty) {
+	return func(f *faulty) {
+		f.records(func(_ *redemption.Order, uses []redemption.Use) {
+			for i, u := range uses {
+				o, err := f.Store.Order(context.Background(), store.OrderKey{ID: u.OrderID})
+				if err != nil || !finds(o.Order, u) {
+					continue
+				}
+				uses[i].Claims = slices.Clone(u.Claims)
+				for j, c := range u.Claims {
+					if redemption.IsBudget(c.Counter) {
+						uses[i].Claims[j].Returned = much(c)
+					}
+				}
+			}
+		})
+	}
 }
 
 // countsTwice counts completed uses twice when a customer asks.

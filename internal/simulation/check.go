@@ -21,6 +21,7 @@ func (w *world) check(s *shop, t touched, c *change) {
 	for _, o := range c.orders { // once all of them are known
 		w.checkEnd(s, o.before, o.now)
 	}
+	w.checkBudgets(s, c)
 	customers := make([]string, 0, len(c.uses))
 	for _, u := range c.uses {
 		w.countUse(u.before, u.now)
@@ -108,8 +109,10 @@ func (w *world) checkNewOrder(s *shop, o redemption.Order) {
 	}
 	for _, k := range o.Coupons {
 		seen, known := s.book.terms[terms{k.ID, k.Revision}]
-		w.must(QuotesAddUp, known && reflect.DeepEqual(seen, k), "order %s keeps terms of coupon %s that revision %d never had", o.ID, k.ID, k.Revision)
+		w.must(QuotesAddUp, known && reflect.DeepEqual(seen.Snapshot(), k), "order %s keeps terms of coupon %s that revision %d never had", o.ID, k.ID, k.Revision)
 	}
+	capped := len(o.Coupons) > 0 && !o.Coupons[0].Terms.IsZero() && o.Quote.Discount == o.Coupons[0].Terms.Terms().MaxDiscount
+	w.when(capped, "order", "new", "with the maximum of a discount")
 	key := o.CustomerID + " " + o.Key
 	w.must(OneOrderForEachKey, s.book.keys[key] == "", "orders %s and %s have the key %q", s.book.keys[key], o.ID, key)
 	s.book.keys[key] = o.ID
@@ -218,6 +221,9 @@ func (w *world) checkLimits(s *shop, before, now redemption.Use, c *change) {
 			{Counter: redemption.CustomerUses(k.ID, now.CustomerID), Amount: 1, Limit: k.Limits.MaxUsesPerUser},
 			{Counter: redemption.CustomerUses(k.ID, redemption.EmailIdentity(email(now.CustomerID))), Amount: 1, Limit: k.Limits.MaxUsesPerUser},
 		}
+		if p, budgeted := s.book.shares[now.OrderID]; budgeted {
+			want = append(want, redemption.Claim{Counter: p.counter, Amount: p.amount, Limit: p.limit})
+		}
 		w.must(LimitsHold, slices.Equal(now.Claims, want), "%s claims %v of coupon %s, not %v", now.ID, now.Claims, k.ID, want)
 	}
 	exceeds, counts := before.OverLimit, make([]int64, 0, len(now.Claims))
@@ -238,7 +244,8 @@ func (w *world) checkCounters(s *shop, t touched, c *change) {
 		counts, err := s.eyes.Counts(background(), keys)
 		w.must(NoSurprise, err == nil && len(counts) == len(keys), "read counters: %d of %d (%v)", len(counts), len(keys), err)
 		for i := range counts {
-			want := s.book.held[keys[i]]
+			want, spent := s.book.held[keys[i]], s.book.spent[keys[i]]
+			w.must(BudgetsEqualDiscounts, !redemption.IsBudget(keys[i]) || counts[i] == spent, "counter %s holds %+v, and the discounts of its orders are %+v", keys[i], counts[i], spent)
 			w.must(CountersEqualRecords, counts[i] == want, "counter %s holds %+v, and its records hold %+v", keys[i], counts[i], want)
 		}
 	}

@@ -116,6 +116,7 @@ type temper struct {
 	codes     int // in use
 	faultOdds int // one call in so many goes wrong; 0 is none
 	hurry     int // of ten steps so many let a call go on
+	budgets   int // one coupon in so many has a budget
 	longTimes int // one passing of time in so many takes days
 	most      int64
 	begins    []happening // each as often as its weight is
@@ -135,6 +136,7 @@ func newTemper(c Config, random *rand.Rand) temper {
 	t := temper{
 		hot: 1 + random.IntN(5), codes: 1 + random.IntN(5),
 		faultOdds: []int{0, 40, 12, 12, 5, 3}[random.IntN(6)],
+		budgets:   []int{1, 2, 4, 8}[random.IntN(4)],
 		hurry:     5 + random.IntN(3), longTimes: 5 + random.IntN(30), most: 3,
 	}
 	if c.Steps >= 10_000 {

@@ -217,7 +217,7 @@ func (w *world) exchange() bool {
 		return false
 	}
 	s.exchanged = r
-	for range 1 + w.random.IntN(2) { // perhaps a double click
+	for range 1 + w.random.IntN(3) { // perhaps they click twice, or more often
 		w.begin(s, "exchange", r.Customer.ID+" exchanges points for "+id, func(ctx context.Context, t *task) error {
 			held, err := t.service.ExchangePoints(ctx, r)
 			t.then = func() {

@@ -14,9 +14,10 @@
 // the shop does not have. Staff refund payments in the processor's dashboard. The processor refuses
 // refunds, finishes them later, or lets them fail after they have succeeded. Customers dispute
 // payments, and banks decide. Administrators edit, switch, delete and make coupons again, with an
-// old revision in mind. Somebody changes the mirror at the processor. Sweeps and reconciles
-// run. Hosts read the journal. Minutes or weeks pass. Processes stop and start, and the power
-// fails. The seed also draws how large and how bad a world is.
+// old revision in mind. They give coupons budgets and caps, and change budgets or remove them.
+// Somebody changes the mirror at the processor. Sweeps and reconciles run. Hosts read the journal.
+// Minutes or weeks pass. Processes stop and start, and the power fails. The seed also draws how
+// large and how bad a world is.
 //
 // Only one thing happens at a time: operations are coroutines. So a seed always leads to the
 // same life, on every machine and on every store. The tests of internal/integration/sqldb live
@@ -30,10 +31,15 @@
 // has arrived, every event was delivered again, and sweeps and reconciles have run. The checks
 // read what stores and processors show, never what a caller was answered. Each invariant has a
 // check, and a planted fault that shows that the check can fail. The last group holds at rest.
+// What the checks count as taken from a budget follows from quotes, refunds and the terms of
+// coupons, never from claims or counters.
 //
 //	invariant                         from                              check                        planted fault that it finds
 //
 //	limits hold                       contract 5.2; design              checkLimits                  checking limits before the transaction
+//	budgets hold                      contract 4.11                     checkBudgets                 checking budgets before the transaction
+//	budgets equal discounts           contract 4.11, 5.7; refunds 4.4   checkCounters, spend         giving a budget back twice
+//	budgets can be spent              contract 4.11                     checkSpent, checkLeft        halving a budget when a customer asks
 //	over the limit is flagged         contract 5.6                      checkLimits                  flagging every late payment
 //	counters equal records            contract 5.7; design, counters    checkCounters                giving claims back twice
 //	states move forward               contract 5, diagram               checkOrder, checkUse         releasing a paid order
@@ -61,7 +67,7 @@
 //	one order for each key            contract 5.2                      bought, checkNewOrder        forgetting keys
 //	totals are compared               contract 6, spec 7.10             bought                       not comparing totals
 //	payers are counted                contract 4.8                      acknowledged, checkOrder     forgetting who has paid
-//	nothing is given back twice       refunds 4.2, 4.5, 5.1             checkRefunds, checkPayback   asking with another key each time
+//	nothing is given back twice       refunds 4.2 to 4.5, 5.1           checkRefunds, checkPayback   asking with another key each time
 //	never more than was paid          refunds 1, 5.4                    checkRepayments              refunding a cent more
 //	no more goes back than came in    refunds 5.1, 5.4                  checkPayback                 refunding whatever is asked for
 //	a dispute changes no refund       refunds 5.6                       checkRepayments              deducting disputes from refunds

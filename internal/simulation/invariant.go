@@ -8,6 +8,9 @@ type Invariant string
 // The invariants. The package documentation tells where each comes from, and what checks it.
 const (
 	LimitsHold             Invariant = "limits hold"
+	BudgetsHold            Invariant = "budgets hold"
+	BudgetsEqualDiscounts  Invariant = "budgets equal discounts"
+	BudgetsCanBeSpent      Invariant = "budgets can be spent"
 	OverLimitIsFlagged     Invariant = "over the limit is flagged"
 	CountersEqualRecords   Invariant = "counters equal records"
 	StatesMoveForward      Invariant = "states move forward"

@@ -48,6 +48,13 @@ func checkOrder(o redemption.Order) error {
 }
 
 func discountOf(c coupon.Snapshot) (pricing.Discount, error) {
+	if !c.Terms.IsZero() { // it has a cap
+		t := c.Terms.Terms()
+		if t.Type != c.DiscountType || t.MaxDiscount == 0 || t.MaxUnits != 0 || len(t.Others) != 0 || c.Terms.Value() != c.DiscountValue {
+			return pricing.Discount{}, fmt.Errorf("its terms are %+v", t)
+		}
+		return c.Terms, nil
+	}
 	if c.DiscountType == pricing.FixedAmount {
 		amount, err := pricing.ParseMoney(c.DiscountValue, c.Currency)
 		if err != nil {

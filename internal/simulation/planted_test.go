@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/simulation"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -57,10 +58,50 @@ var planted = []plant{
 	})},
 	{"giving claims back twice", by(simulation.CountersEqualRecords), inStore(onceMore(func(k store.EntryKind, o redemption.Order) bool {
 		return k == store.OrderCancelled && o.ReplacedBy == ""
-	}, redemption.Count{Reserved: -1}))},
+	}, alike(redemption.Count{Reserved: -1})))},
 	{"keeping claims at both orders", by(simulation.CountersEqualRecords), inStore(onceMore(func(k store.EntryKind, o redemption.Order) bool {
 		return k == store.OrderCancelled && o.ReplacedBy != ""
-	}, redemption.Count{Reserved: 1}))},
+	}, alike(redemption.Count{Reserved: 1})))},
+	{"checking budgets before the transaction", by(simulation.BudgetsHold), inStore(func(f *faulty) { checksFirst(f, redemption.IsBudget) })},
+	{"ignoring budgets", by(simulation.BudgetsHold), inStore(func(f *faulty) { f.withoutLimits(redemption.IsBudget) })},
+	{"giving a budget back twice", by(simulation.BudgetsEqualDiscounts), inStore(onceMore(func(k store.EntryKind, o redemption.Order) bool {
+		return k == store.OrderCancelled && o.ReplacedBy == ""
+	}, ofBudget(releases)))},
+	{"keeping a budget at both orders", by(simulation.BudgetsEqualDiscounts), inStore(onceMore(func(k store.EntryKind, o redemption.Order) bool {
+		return k == store.OrderCancelled && o.ReplacedBy != ""
+	}, ofBudget(keepsIt)))},
+	{"giving a refunded budget back twice", by(simulation.BudgetsEqualDiscounts), inStore(onceMore(func(k store.EntryKind, _ redemption.Order) bool {
+		return k == store.OrderRefunded
+	}, ofBudget(refunds)))},
+	{"taking a cent less from budgets", by(simulation.LimitsHold, simulation.BudgetsEqualDiscounts), inStore(func(f *faulty) {
+		f.requests(func(r *store.Reservation) {
+			for _, u := range r.Uses {
+				for i, c := range u.Claims {
+					if redemption.IsBudget(c.Counter) && c.Amount > 1 {
+						u.Claims[i].Amount--
+					}
+				}
+			}
+		})
+	})},
+	{"halving a budget when a customer asks", by(simulation.BudgetsCanBeSpent), inStore(halvesBudgets)},
+	{"forgetting a budget when a customer asks", by(simulation.BudgetsEqualDiscounts, simulation.BudgetsCanBeSpent), inStore(forgetsBudgets)},
+	{"forgetting the budget of a new coupon", by(simulation.AnswersAreTrue), inStore(forgetsFirstBudgets)},
+	{"keeping the first budget of a coupon", by(simulation.AnswersAreTrue), inStore(keepsFirstBudgets)},
+	{"flagging no use over a budget", by(simulation.BudgetsHold), inStore(func(f *faulty) {
+		f.eachUse(func(u *redemption.Use) {
+			u.OverLimit = u.OverLimit && !slices.ContainsFunc(u.Claims, func(c redemption.Claim) bool { return redemption.IsBudget(c.Counter) })
+		})
+	})},
+	{"giving the whole budget back at the first refund", by(simulation.NothingTwice), inStore(givesBack(func(o redemption.Order, u redemption.Use) bool {
+		return u.Restore == coupon.RestoreAlways && o.State == redemption.OrderPartlyRefunded
+	}, func(c redemption.Claim) int64 { return c.Amount }))},
+	{"giving back a budget that never comes back", by(simulation.NothingTwice), inStore(givesBack(func(o redemption.Order, u redemption.Use) bool {
+		return u.Restore == coupon.RestoreNever && o.State == redemption.OrderRefunded
+	}, func(c redemption.Claim) int64 { return c.Amount }))},
+	{"giving the use back without its budget", by(simulation.NothingTwice), inStore(givesBack(func(_ redemption.Order, u redemption.Use) bool {
+		return !u.RestoredAt.IsZero()
+	}, func(redemption.Claim) int64 { return 0 }))},
 	{"releasing a paid order", by(simulation.StatesMoveForward), inStore(releasesPaid)},
 	{"keeping the uses of a replaced order", by(simulation.UsesFollowOrders), inStore(keepsReplaced)},
 	{"handing over in two steps", by(simulation.HandOverIsWhole), inStore(handsOverInTwoSteps)},

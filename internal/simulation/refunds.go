@@ -96,26 +96,26 @@ func (w *world) checkRefunds(s *shop, before, now redemption.Order) {
 	w.must(StatesMoveForward, len(now.Refunds) == 0 || refunded || now.State == redemption.OrderPartlyRefunded, "order %s has refunds and is %s", now.ID, now.State)
 }
 
-// checkGivenBack holds what a use gives back to the refunds of its order. No coupon has a budget.
+// checkGivenBack holds what a use gives back to the refunds of its order. It gives a budget back by
+// what refunds took back of its discount, or at the end.
 func (w *world) checkGivenBack(s *shop, now redemption.Use) {
 	order := s.book.orders[now.OrderID]
 	back := now.Restore == coupon.RestoreAlways && len(order.Refunds) > 0 || now.Restore == coupon.RestoreFull && order.State == redemption.OrderRefunded
 	w.must(NothingTwice, back == !now.RestoredAt.IsZero(), "use %s was given back at %s, and its order %s is %s", now.ID, now.RestoredAt, order.ID, order.State)
 	for _, c := range now.Claims {
 		want := int64(0)
-		if back {
+		switch p := s.book.shares[now.OrderID]; {
+		case c.Counter == p.counter:
+			want = p.back
+		case back:
 			want = c.Amount
 		}
 		w.must(NothingTwice, c.Returned == want, "use %s gives %d of %d back to %s, and its order %s is %s", now.ID, c.Returned, c.Amount, c.Counter, order.ID, order.State)
 	}
 	w.when(back, "use", "completed", "given back")
-	discount := int64(0)
-	for _, r := range order.Refunds {
-		for _, c := range r.Result.Coupons {
-			if c.ID == now.CouponID {
-				discount += c.Discount
-			}
-		}
-	}
+	discount := discountsBack(order, now.CouponID)
+	whole := order.State == redemption.OrderRefunded && order.Key != ""
+	w.must(NothingTwice, discount <= order.Quote.Discount && (!whole || discount == order.Quote.Discount),
+		"refunds of order %s, which is %s, take %d of its discount of %d back", order.ID, order.State, discount, order.Quote.Discount)
 	w.must(NothingTwice, now.Returned == discount, "refunds of order %s take %d back of use %s, which tells %d", order.ID, discount, now.ID, now.Returned)
 }

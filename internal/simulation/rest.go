@@ -157,11 +157,14 @@ func (w *world) checkFree(s *shop, service *couponkit.Service) {
 		c := s.book.coupons[id]
 		within := !w.now.Before(c.StartsAt) && (c.ExpiresAt.IsZero() || w.now.Before(c.ExpiresAt))
 		taken := s.book.held[redemption.CouponUses(c.ID)].Taken()
-		full := c.Limits.MaxUses > 0 && taken >= c.Limits.MaxUses
+		full := c.Limits.MaxUses > 0 && taken >= c.Limits.MaxUses || s.book.exhausted(c)
 		want := c.Active() && within && !full && c.Distribution == coupon.General
 		_, err := service.Validate(background(), couponkit.ValidateRequest{Code: c.ID, Customer: stranger})
 		w.must(FreeUsesCanBeHad, (err == nil) == want, "%s coupon %s, %d of %d uses, valid until %s: may a stranger use it? %t, says %v",
 			c.State, c.ID, taken, c.Limits.MaxUses, c.ExpiresAt.Format(time.DateTime), want, err)
+		if want {
+			w.checkLeft(s, service, c, stranger)
+		}
 	}
 }
 

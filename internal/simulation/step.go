@@ -39,10 +39,10 @@ var (
 	}
 	happens = []happening{ // around nodes
 		{"pay", 12, acts("the customer pays", entersAndPays)},
-		{"pay later", 2, acts("the customer pays later", (*fakeprocessor.Processor).PayLater)},
+		{"pay later", 3, acts("the customer pays later", (*fakeprocessor.Processor).PayLater)},
 		{"decline", 1, acts("the bank declines", (*fakeprocessor.Processor).Decline)},
 		{"late payment arrives", 2, acts("the delayed payment arrives", (*fakeprocessor.Processor).PaymentArrives)},
-		{"late payment fails", 1, acts("the delayed payment fails", (*fakeprocessor.Processor).PaymentFails)},
+		{"late payment fails", 2, acts("the delayed payment fails", (*fakeprocessor.Processor).PaymentFails)},
 		{"event told again", 1, acts("the processor tells once more", (*fakeprocessor.Processor).Repeat)},
 		{"expiry after the payment", 1, (*world).contradict},
 		{"other event", 1, func(w *world) bool { w.shop().fake.Announce("coupon.deleted"); return true }},

@@ -67,6 +67,7 @@ type task struct {
 	service *couponkit.Service
 	call    string // that it waits with
 	fate    fate   // of that call
+	began   int64  // after so many moments of budgets
 	then    func() // follows if it succeeds
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -100,6 +101,9 @@ func (w *world) do(t *task, work operation) {
 	if errors.As(err, &refused) {
 		for _, r := range refused.Reasons {
 			w.coverage.count("rejection", r.Code.String(), "")
+			if r.Code == coupon.BudgetExhausted {
+				w.checkSpent(t, refused.CouponID, r.Params)
+			}
 		}
 	}
 	sound := err == nil || refused != nil || slices.ContainsFunc(expected, func(e error) bool { return errors.Is(err, e) })
@@ -122,7 +126,7 @@ func (w *world) begin(s *shop, kind, name string, work operation) bool {
 	if len(w.shops) > 1 {
 		name = fmt.Sprintf("shop %d: %s", s.number, name)
 	}
-	t := &task{name: name, kind: kind, node: n, shop: s, service: n.services[s.number]}
+	t := &task{name: name, kind: kind, node: n, shop: s, service: n.services[s.number], began: w.moments}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.next, _ = iter.Pull(func(yield func(struct{}) bool) {
 		t.yield = yield

@@ -34,6 +34,7 @@ type world struct {
 	arriving bool
 	cutAfter int // statements
 	ids      int
+	moments  int64 // of all budgets
 
 	coverage Coverage
 	trace    []string

@@ -1,0 +1,212 @@
+package simulation
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// currencies are those of the carts.
+var currencies = [...]string{"EUR", "JPY", "KWD"}
+
+// share is what an order takes from the budget of its coupon. It follows from the quote, the state
+// and the refunds of the order, and from the terms that the coupon had at the reservation. No claim
+// and no counter tells of it.
+type share struct {
+	counter       string // of the budget
+	amount, limit int64  // the discount, and the budget at the reservation
+	restore       coupon.Restore
+	back          int64            // of the amount, by refunds
+	holds         redemption.Count // now
+}
+
+// moment is what a budget was and how much of it was taken, from one effect to the next.
+type moment struct{ at, budget, taken int64 }
+
+// shareOf is what a new order takes from a budget.
+func (b *book) shareOf(o redemption.Order) (p share, budgeted bool) {
+	if o.Key == "" || len(o.Coupons) == 0 || o.Quote.Discount == 0 {
+		return p, false
+	}
+	c := b.terms[terms{o.Coupons[0].ID, o.Coupons[0].Revision}]
+	limit, budgeted := c.Limits.Budget.In(o.Quote.Currency)
+	counter := redemption.Budget(c.ID, o.Quote.Currency.Code())
+	return share{counter: counter, amount: o.Quote.Discount, limit: limit, restore: c.RestoreOnRefund}, budgeted
+}
+
+// settle brings a share to the state and the refunds of its order.
+func (p share) settle(o redemption.Order) share {
+	p.back = 0
+	if p.restore == coupon.RestoreAlways {
+		p.back = min(discountsBack(o, o.Coupons[0].ID), p.amount)
+	}
+	if p.restore != coupon.RestoreNever && o.State == redemption.OrderRefunded {
+		p.back = p.amount
+	}
+	switch follows[o.State] {
+	case redemption.Reserved:
+		p.holds = redemption.Count{Reserved: p.amount}
+	case redemption.Completed:
+		p.holds = redemption.Count{Completed: p.amount - p.back}
+	case redemption.Released:
+		p.holds = redemption.Count{}
+	}
+	return p
+}
+
+// discountsBack sums the discounts of a coupon that the refunds of an order take back.
+func discountsBack(o redemption.Order, couponID string) (sum int64) {
+	for _, r := range o.Refunds {
+		for _, c := range r.Result.Coupons {
+			if c.ID == couponID {
+				sum += c.Discount
+			}
+		}
+	}
+	return sum
+}
+
+// spend brings the sums of discounts to what the changed orders take. It returns the sums before.
+func (w *world) spend(s *shop, c *change) map[string]redemption.Count {
+	b, before := &s.book, map[string]redemption.Count{}
+	for _, o := range c.orders {
+		p, known := b.shares[o.now.ID]
+		if o.before.IsZero() {
+			p, known = b.shareOf(o.now)
+		}
+		if !known {
+			continue
+		}
+		now := p.settle(o.now)
+		if _, seen := before[p.counter]; !seen {
+			before[p.counter] = b.spent[p.counter]
+		}
+		b.shares[o.now.ID] = now
+		b.spent[p.counter] = b.spent[p.counter].Plus(now.holds).Plus(redemption.Count{Reserved: -p.holds.Reserved, Completed: -p.holds.Completed})
+		c.watch(b, p.counter)
+		w.noteBudget(s, o.now.Coupons[0].ID, o.now.Quote.Currency)
+		w.countShare(p, now)
+	}
+	return before
+}
+
+// checkBudgets holds an order that begins to take from a budget to what the budget was when the
+// order was placed. A late payment may exceed it, and tells so. An order that replaces another one
+// and takes no more exceeds nothing.
+func (w *world) checkBudgets(s *shop, c *change) {
+	b, before := &s.book, w.spend(s, c)
+	for _, o := range c.orders {
+		p, budgeted := b.shares[o.now.ID]
+		held := !o.before.IsZero() && follows[o.before.State] != redemption.Released
+		if !budgeted || held || follows[o.now.State] == redemption.Released {
+			continue
+		}
+		taken := b.spent[p.counter].Taken()
+		exceeds := taken > p.limit && taken > before[p.counter].Taken()
+		flagged := !o.before.IsZero() && slices.ContainsFunc(b.usesOf[o.now.ID], func(id string) bool { return b.uses[id].OverLimit })
+		w.must(BudgetsHold, !exceeds || flagged, "order %s is %s and takes %d from %s, of which %d of %d are taken", o.now.ID, o.now.State, p.amount, p.counter, taken, p.limit)
+		w.when(exceeds, "budget", "exceeded", "by a late payment")
+		w.when(!exceeds && taken > p.limit, "budget", "exceeded", "and handed over")
+	}
+}
+
+func (w *world) countShare(was, is share) {
+	w.when(is.holds.Reserved > 0 && was.holds.Taken() == 0, "budget", "reserved", "")
+	w.when(was.holds.Reserved > 0 && is.holds.Completed > 0, "budget", "completed", "")
+	w.when(was.holds.Reserved > 0 && is.holds.Taken() == 0, "budget", "given back", "unpaid")
+	w.when(is.back > was.back && is.back < is.amount, "budget", "given back", "by a refund, in part")
+	w.when(is.back > was.back && is.back == is.amount, "budget", "given back", "by a refund, to the end")
+}
+
+// sawBudget notes the budget of a coupon that was created or edited.
+func (w *world) sawBudget(s *shop, before, now coupon.Coupon) {
+	for _, code := range currencies {
+		if in, err := pricing.ParseCurrency(code); err == nil {
+			w.noteBudget(s, now.ID, in)
+		}
+	}
+	was, _ := before.Limits.Budget.In(now.Currency)
+	is, limited := now.Limits.Budget.In(now.Currency)
+	w.when(limited && is < was, "budget", "edited", "lowered")
+	w.when(limited && is > was && was > 0, "budget", "edited", "raised")
+	w.when(limited && was == 0 && before.ID != "", "budget", "edited", "added")
+	w.when(!limited && was > 0, "budget", "edited", "removed")
+	w.when(limited && now.Limits.MaxUses > 0, "budget", "beside", "a limit of uses")
+	w.when(limited && now.Limits.MaxUsesPerUser > 0, "budget", "beside", "a limit of each customer")
+}
+
+func (w *world) noteBudget(s *shop, couponID string, in pricing.Currency) {
+	b, counter := &s.book, redemption.Budget(couponID, in.Code())
+	budget, limited := b.coupons[couponID].Limits.Budget.In(in)
+	if limited || len(b.budgets[counter]) > 0 {
+		w.moments++
+		b.budgets[counter] = append(b.budgets[counter], moment{w.moments, budget, b.spent[counter].Taken()})
+	}
+}
+
+// checkSpent holds a refusal to what the budget was while the call was under way. It has read the
+// budget and what was taken one after the other.
+func (w *world) checkSpent(t *task, couponID string, p coupon.Params) {
+	budget, needs := p.Budget.Minor(), p.Budget.Minor()
+	if !p.Missing.IsZero() { // the store does not know the discount
+		needs = p.Remaining.Minor() + p.Missing.Minor()
+	}
+	w.when(p.Missing.IsZero(), "budget", "refuses", "what others have taken since the price")
+	w.when(!p.Missing.IsZero(), "budget", "refuses", "a price")
+	had, spent := false, false
+	for _, m := range slices.Backward(t.shop.book.budgets[redemption.Budget(couponID, p.Budget.Currency().Code())]) {
+		had = had || m.budget == budget
+		spent = spent || m.taken > budget-needs
+		if m.at <= t.began {
+			break
+		}
+	}
+	w.must(BudgetsCanBeSpent, had && spent, "%s: coupon %s refuses a discount of %d because of its budget of %d: was it the budget? %t, was so little left? %t",
+		t.name, couponID, needs, budget, had, spent)
+}
+
+// exhausted reports whether nothing is left of the budget of a coupon, in any currency.
+func (b *book) exhausted(c coupon.Coupon) bool {
+	for m := range c.Limits.Budget.All() {
+		if b.spent[redemption.Budget(c.ID, m.Currency().Code())].Taken() < m.Minor() {
+			return false
+		}
+	}
+	return !c.Limits.Budget.IsZero()
+}
+
+// checkLeft asks for a price with a coupon that a customer may use: a discount is refused if it is
+// more than what is left of the budget, and only then.
+func (w *world) checkLeft(s *shop, service *couponkit.Service, c coupon.Coupon, who eligibility.Customer) {
+	budget, limited := c.Limits.Budget.In(c.Currency)
+	if !limited {
+		return
+	}
+	cart := pricing.Cart{Currency: c.Currency}
+	for _, l := range catalogue {
+		l.ID, l.Quantity = l.ItemID, 1
+		cart.Lines = append(cart.Lines, l)
+	}
+	left := max(budget-s.book.spent[redemption.Budget(c.ID, c.Currency.Code())].Taken(), 0)
+	q, err := service.Quote(background(), couponkit.QuoteRequest{Cart: cart, Codes: []string{c.ID}, Customer: who})
+	var refused *coupon.Rejection
+	switch {
+	case err == nil:
+		w.must(BudgetsCanBeSpent, q.Discount <= left, "coupon %s takes off %d, and %d of its budget of %d are left", c.ID, q.Discount, left, budget)
+		w.coverage.count("budget", "at rest", "left")
+	case errors.As(err, &refused):
+		for _, r := range refused.Reasons {
+			p := r.Params
+			w.must(BudgetsCanBeSpent, r.Code != coupon.BudgetExhausted || p.Budget.Minor() == budget && p.Remaining.Minor() == left && p.Missing.Minor() > 0,
+				"coupon %s is refused with %+v, and %d of its budget of %d are left", c.ID, p, left, budget)
+			w.when(r.Code == coupon.BudgetExhausted, "budget", "at rest", "too little left")
+		}
+	default:
+		w.sound("at rest, a quote", err)
+	}
+}
