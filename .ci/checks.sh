@@ -30,10 +30,18 @@ step_vet() {
   (cd internal/integration/sqldb && GOWORK=off go vet -tags mattn ./sqlitedriver) # the C library, behind a tag
 }
 
+# every_package prints the patterns of all packages, for tools that read the workspace.
+every_package() {
+  sed -e 's|^|./|' -e 's|$|/...|' <<<"$MODULES"
+}
+
 step_lint() {
+  local patterns
   need_go_tool github.com/golangci/golangci-lint/v2/cmd/golangci-lint "$GOLANGCI_LINT_VERSION" \
     golangci-lint version --short
-  each_module golangci-lint run --config "$ROOT/.golangci.yml" ./...
+  mapfile -t patterns < <(every_package)
+  # All at once: what the modules share is loaded and checked once. Step tidy holds each go.mod.
+  golangci-lint run --config .golangci.yml "${patterns[@]}"
 }
 
 # step_deadcode asks what neither a program nor a test of any module can reach. An
@@ -41,7 +49,7 @@ step_lint() {
 # a test is missing, since hosts may well call it.
 step_deadcode() {
   local report="$WORK/deadcode" patterns
-  mapfile -t patterns < <(sed -e 's|^|./|' -e 's|$|/...|' <<<"$MODULES")
+  mapfile -t patterns < <(every_package)
   go run "golang.org/x/tools/cmd/deadcode@v$DEADCODE_VERSION" -test "${patterns[@]}" >"$report"
   awk '
     { name = $NF; dead = name ~ /^[a-z]/ || name ~ /\.[a-z]/ || $1 ~ /^internal\// }

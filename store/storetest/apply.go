@@ -103,7 +103,8 @@ func (p *probe) useAfterwards(u redemption.Use, e redemption.Event, what string)
 	want, wantErr := u.After(e)
 	got, err := p.s.Apply(p.Context(), settlement(e))
 	same(p, kinds(err), kinds(wantErr), "the error of %s", what)
-	same(p, p.use(u.ID), want, "the use after %s", what)
+	listed := answer(p, store.Store.ListUses, store.UseList{ExchangeID: u.ExchangeID}).Items // the whole store would take minutes
+	same(p, only(listed, func(u redemption.Use) bool { return u.ID == want.ID }), []redemption.Use{want}, "the use after %s", what)
 	if err == nil && u.OrderID == "" {
 		same(p, got, store.Settled{Uses: []redemption.Use{want}, Changed: want.Version != u.Version}, "what Apply of %s returns", what)
 	}

@@ -178,7 +178,8 @@ func anyTextComesBack(p *probe) {
 		r.Order.Quote.Lines[0].ID, r.Order.Quote.Lines[0].ItemID = text, text
 		r.Uses[0].ID, r.Uses[0].OrderID = text, text
 		r.Order.Claims[0].Counter = text
-		fails(p, store.Store.Order, store.OrderKey{ID: text}, store.ErrNotFound, "before the order exists")
+		_, err := p.s.Order(p.Context(), store.OrderKey{ID: text})
+		p.fails(err, store.ErrNotFound, "Order before there is an order %q", text)
 		p.reserve(r)
 		e := event(redemption.SessionAttached, r.Order)
 		e.SessionID, e.SessionURL = text, text

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -33,9 +32,7 @@ func coded(code coupon.Code) terms { return func(c *coupon.Coupon) { c.Code = co
 
 func inState(s coupon.State) terms { return func(c *coupon.Coupon) { c.State = s } }
 
-func createdAt(t time.Time) terms {
-	return func(c *coupon.Coupon) { c.CreatedAt, c.UpdatedAt = t, t }
-}
+func createdAt(t time.Time) terms { return func(c *coupon.Coupon) { c.CreatedAt, c.UpdatedAt = t, t } }
 
 // mirrored returns the terms of a coupon whose revision has a mirror.
 func mirrored(revision int64) terms {
@@ -300,12 +297,9 @@ func (p *probe) order(id string) store.Settled {
 // use returns a stored use.
 func (p *probe) use(id string) redemption.Use {
 	p.Helper()
-	uses := p.everything().Uses
-	i := slices.IndexFunc(uses, func(u redemption.Use) bool { return u.ID == id })
-	if i < 0 {
-		p.stop("the use %s is in no list", id)
-	}
-	return uses[i]
+	found := only(p.everything().Uses, func(u redemption.Use) bool { return u.ID == id })
+	same(p, len(found), 1, "how often the use %s is in the list", id)
+	return found[0]
 }
 
 func (p *probe) count(counter string, reserved, completed int64) {

@@ -149,88 +149,93 @@ func TestInvalidTerms(t *testing.T) {
 // TestTheList: spec 4.1; contract section 8.
 func TestTheList(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	admin := w.as(t, "admin")
-	before := admin.get("/admin/coupon/all").is(http.StatusOK).number("total")
-	for i := range 25 {
-		w.clock.advance(time.Second)
-		admin.creates(object{"code": fmt.Sprintf("PAGE-%02d", i), "name": "100% of_it", "description": "Für Ümit"})
-	}
-	codes := func(query string) []string {
+	onEveryStore(t, func(t *testing.T, w *world) {
 		t.Helper()
-		var found []string
-		for _, item := range admin.get("/admin/coupon/all?" + query).is(http.StatusOK).list("items") {
-			found = append(found, item.(map[string]any)["code"].(string))
+		admin := w.as(t, "admin")
+		before := admin.get("/admin/coupon/all").is(http.StatusOK).number("total")
+		for i := range 25 {
+			w.clock.advance(time.Second)
+			admin.creates(object{"code": fmt.Sprintf("PAGE-%02d", i), "name": "100% of_it", "description": "Für Ümit"})
 		}
-		return found
-	}
-	all := admin.get("/admin/coupon/all").is(http.StatusOK)
-	require.Equal(t, before+25, all.number("total"))
-	require.Len(t, all.list("items"), 20)
-	require.Equal(t, 1, all.number("page"))
-	require.Equal(t, 20, all.number("pageSize"))
-	require.Equal(t, []string{"PAGE-24", "PAGE-23"}, codes("pageSize=2"))
-	require.Equal(t, []string{"PAGE-22", "PAGE-21"}, codes("page=2&pageSize=2"))
-	require.Equal(t, []string{"PAGE-00", "PAGE-01"}, codes("pageSize=2&search=page-&sort=code"))
-	require.Equal(t, []string{"PAGE-24", "PAGE-23"}, codes("pageSize=2&search=page-&sort=code&order=desc"))
-	require.Len(t, codes("pageSize=100&search="+url.QueryEscape("0% OF_")), 25)
-	require.Empty(t, codes("search="+url.QueryEscape("0%of")), "a % means itself")
-	require.Len(t, codes("pageSize=100&search="+url.QueryEscape("für ü")), 25)
-	require.Empty(t, codes("page=3&pageSize=100"))
-	for query, field := range map[string]string{
-		"page=0": "page", "pageSize=101": "pageSize", "pageSize=x": "pageSize", "sort=colour": "sort", "order=up": "order", "q=1": "q", "page=1&page=2": "page",
-		"search=100%": "", "page=2;pageSize=5": "",
-	} {
-		a := admin.get("/admin/coupon/all?"+query).refused(http.StatusUnprocessableEntity, "invalid_input")
-		require.Contains(t, a.fields(), field)
-	}
+		codes := func(query string) []string {
+			t.Helper()
+			var found []string
+			for _, item := range admin.get("/admin/coupon/all?" + query).is(http.StatusOK).list("items") {
+				found = append(found, item.(map[string]any)["code"].(string))
+			}
+			return found
+		}
+		all := admin.get("/admin/coupon/all").is(http.StatusOK)
+		require.Equal(t, before+25, all.number("total"))
+		require.Len(t, all.list("items"), 20)
+		require.Equal(t, 1, all.number("page"))
+		require.Equal(t, 20, all.number("pageSize"))
+		require.Equal(t, []string{"PAGE-24", "PAGE-23"}, codes("pageSize=2"))
+		require.Equal(t, []string{"PAGE-22", "PAGE-21"}, codes("page=2&pageSize=2"))
+		require.Equal(t, []string{"PAGE-00", "PAGE-01"}, codes("pageSize=2&search=page-&sort=code"))
+		require.Equal(t, []string{"PAGE-24", "PAGE-23"}, codes("pageSize=2&search=page-&sort=code&order=desc"))
+		require.Len(t, codes("pageSize=100&search="+url.QueryEscape("0% OF_")), 25)
+		require.Empty(t, codes("search="+url.QueryEscape("0%of")), "a % means itself")
+		require.Len(t, codes("pageSize=100&search="+url.QueryEscape("für ü")), 25)
+		require.Empty(t, codes("page=3&pageSize=100"))
+		for query, field := range map[string]string{
+			"page=0": "page", "pageSize=101": "pageSize", "pageSize=x": "pageSize", "sort=colour": "sort", "order=up": "order", "q=1": "q", "page=1&page=2": "page",
+			"search=100%": "", "page=2;pageSize=5": "",
+		} {
+			a := admin.get("/admin/coupon/all?"+query).refused(http.StatusUnprocessableEntity, "invalid_input")
+			require.Contains(t, a.fields(), field)
+		}
+	})
 }
 
 // TestEveryColumnSorts: the admin table's headings, in both directions, over all
 // pages.
 func TestEveryColumnSorts(t *testing.T) {
 	t.Parallel()
-	admin := newWorld(t).as(t, "admin")
-	admin.creates(object{"code": "DATED", "name": "aardvark", "expiresAt": "2027-03-01", "discountType": "FIXED_AMOUNT", "discountValue": "3.50"})
-	// key puts what is compared in the order of its text; the empty text is last.
-	keys := map[string]func(c object) string{
-		"code": func(c object) string { return c["code"].(string) },
-		"name": func(c object) string { return strings.ToLower(c["name"].(string)) },
-		"used": func(c object) string { return fmt.Sprintf("%09.0f", c["usedCount"]) },
-		"points": func(c object) string {
-			points, _ := c["pointsRequired"].(float64)
-			return fmt.Sprintf("%09.0f", points)
-		},
-		"expires": func(c object) string {
-			if c["expiresAt"] == nil {
-				return "never"
-			}
-			return c["expiresAt"].(string)
-		},
-		"createdAt": func(c object) string { return c["createdAt"].(string) },
-	}
-	for _, sort := range []string{"code", "name", "discount", "scope", "used", "points", "expires", "status", "createdAt"} {
-		read := func(query string) []any {
-			return admin.get("/admin/coupon/all?sort=" + sort + query).is(http.StatusOK).list("items")
+	onEveryStore(t, func(t *testing.T, w *world) {
+		t.Helper()
+		admin := w.as(t, "admin")
+		admin.creates(object{"code": "DATED", "name": "aardvark", "expiresAt": "2027-03-01", "discountType": "FIXED_AMOUNT", "discountValue": "3.50"})
+		// key puts what is compared in the order of its text; the empty text is last.
+		keys := map[string]func(c object) string{
+			"code": func(c object) string { return c["code"].(string) },
+			"name": func(c object) string { return strings.ToLower(c["name"].(string)) },
+			"used": func(c object) string { return fmt.Sprintf("%09.0f", c["usedCount"]) },
+			"points": func(c object) string {
+				points, _ := c["pointsRequired"].(float64)
+				return fmt.Sprintf("%09.0f", points)
+			},
+			"expires": func(c object) string {
+				if c["expiresAt"] == nil {
+					return "never"
+				}
+				return c["expiresAt"].(string)
+			},
+			"createdAt": func(c object) string { return c["createdAt"].(string) },
 		}
-		for _, order := range []string{"asc", "desc"} {
-			all := read("&pageSize=100&order=" + order)
-			paged := append(read("&pageSize=10&order="+order), read("&pageSize=10&page=2&order="+order)...)
-			if diff := cmp.Diff(all, paged); diff != "" {
-				t.Errorf("%s %s: pages differ from the whole (-want +got):\n%s", sort, order, diff)
+		for _, sort := range []string{"code", "name", "discount", "scope", "used", "points", "expires", "status", "createdAt"} {
+			read := func(query string) []any {
+				return admin.get("/admin/coupon/all?sort=" + sort + query).is(http.StatusOK).list("items")
 			}
-			key, known := keys[sort]
-			if !known {
-				continue // sorted by rank, not by text
-			}
-			for i := 1; i < len(all); i++ {
-				before, after := key(all[i-1].(object)), key(all[i].(object))
-				if order == "asc" && before > after || order == "desc" && before < after {
-					t.Errorf("%s %s: %q stands before %q", sort, order, before, after)
+			for _, order := range []string{"asc", "desc"} {
+				all := read("&pageSize=100&order=" + order)
+				paged := append(read("&pageSize=10&order="+order), read("&pageSize=10&page=2&order="+order)...)
+				if diff := cmp.Diff(all, paged); diff != "" {
+					t.Errorf("%s %s: pages differ from the whole (-want +got):\n%s", sort, order, diff)
+				}
+				key, known := keys[sort]
+				if !known {
+					continue // sorted by rank, not by text
+				}
+				for i := 1; i < len(all); i++ {
+					before, after := key(all[i-1].(object)), key(all[i].(object))
+					if order == "asc" && before > after || order == "desc" && before < after {
+						t.Errorf("%s %s: %q stands before %q", sort, order, before, after)
+					}
 				}
 			}
 		}
-	}
+	})
 }
 
 // TestManyCoupons: up to a thousand are sorted as a whole; of more, only the page is,

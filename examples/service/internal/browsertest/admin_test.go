@@ -141,7 +141,7 @@ func TestEachKindOfCouponIsCreated(t *testing.T) {
 // Specification 4.3: what can be edited is edited and saved, and code, type and
 // value are locked.
 func TestACouponIsEdited(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.click(rowOf("VIP15") + " [data-action=edit]")
 		p.hold(`document.querySelector("#f-emails").value === "ann@example.org\nben@example.org"`)
@@ -295,7 +295,7 @@ func TestTheStatusIsToggledAndRolledBack(t *testing.T) {
 
 // Specification 3.1: delete, with a confirmation that can be declined.
 func TestACouponIsDeleted(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.click(rowOf("OLD") + " [data-action=delete]")
 		p.see("#delete-text", "OLD (Over) stops working at once.")
@@ -317,7 +317,7 @@ func TestACouponIsDeleted(t *testing.T) {
 
 // Issue: the per-coupon view shows who used it, how, and a chart.
 func TestRedemptionsAreShown(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		w.buy(ann, "SUMMER10")
 		w.buy(ben, "SUMMER10")
 		p := w.administer()

@@ -4,7 +4,7 @@ import "testing"
 
 // Specification 4.6: a subscription is discounted on its eligible lines.
 func TestAPlanIsBoughtWithACoupon(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		p := w.as(ann)
 		p.visit("/plans")
 		p.click("[data-item=family] button")

@@ -32,7 +32,7 @@ func chip(code string) string { return fmt.Sprintf("[data-coupon=%s]", code) }
 
 // Issue 41: several codes, each with its amount, which can be taken off one by one.
 func TestACartIsBoughtWithSeveralCoupons(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		w.combinable()
 		p := w.as(ann)
 		p.fillCart(earbuds())

@@ -51,7 +51,7 @@ func TestCouponsAreFoundWhileTyping(t *testing.T) {
 
 // Pages and sorting stand in the address, and Back goes back.
 func TestTheTableIsSortedAndPaged(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		w.manyCoupons(12)
 		p := w.administer()
 		p.firstRow("BULK12") // newest first
@@ -84,7 +84,7 @@ func TestTheTableIsSortedAndPaged(t *testing.T) {
 // Where the store stops counting, the table says that there are more, and every page
 // is reached all the same. The last page knows how many there are.
 func TestEveryPageOfManyIsReached(t *testing.T) {
-	onEveryStore(t, func(w *world) {
+	onOneStore(t, func(w *world) {
 		const many = 1_005
 		w.manyCoupons(many)
 		p := w.administer()

@@ -25,7 +25,8 @@ var postgres = postgrestest.Shared{
 }
 
 // onOneStore runs a test in a world on an SQLite file. It is for pages that look the same whatever
-// the store. The test may run beside other tests.
+// the store; the tests of app hold the answers that the pages show to every store. The test may
+// run beside other tests.
 func onOneStore(t *testing.T, test func(w *world)) {
 	t.Helper()
 	t.Parallel()
