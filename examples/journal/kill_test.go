@@ -76,7 +76,7 @@ type leakyTx struct {
 func (tx leakyTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	if strings.HasPrefix(sql, tx.pool.plant) {
 		tag, err := tx.pool.Exec(ctx, sql, args...)
-		time.Sleep(30 * time.Millisecond) // a slow commit is one that a kill soon hits
+		time.Sleep(500 * time.Millisecond) // a slow commit is one that a kill soon hits
 		return tag, err
 	}
 	return tx.Tx.Exec(ctx, sql, args...)
