@@ -297,7 +297,9 @@ func (p *probe) order(id string) store.Settled {
 // use returns a stored use.
 func (p *probe) use(id string) redemption.Use {
 	p.Helper()
-	found := only(p.everything().Uses, func(u redemption.Use) bool { return u.ID == id })
+	uses, err := allPages(usesOf(p.Context(), p.s, store.UseList{}), store.MaxPageSize)
+	p.ok(err, "reading all uses")
+	found := only(uses, func(u redemption.Use) bool { return u.ID == id })
 	same(p, len(found), 1, "how often the use %s is in the list", id)
 	return found[0]
 }
