@@ -2,6 +2,7 @@ package pgxstore_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -50,6 +51,45 @@ func TestPlansThatWereMadeForEmptyTables(t *testing.T) {
 		if rows := rowsRead(t, pool, s, call.make); rows > call.most {
 			t.Errorf("%s reads %d rows beside %d others, and at most %d are its own", call.name, rows, others, call.most)
 		}
+	}
+}
+
+// PostgreSQL compiles a plan that it expects to cost more than jit_above_cost, which takes 20 ms. No
+// statement looks that expensive, even before its tables were ever analyzed.
+func TestNoPlanIsCompiled(t *testing.T) {
+	t.Parallel()
+	pool := postgrestest.NewPool(t, shared.NewCopy(t), func(c *pgxpool.Config) { c.MaxConns = 1 })
+	s := newStore(t, pool, pgxstore.Options{})
+	for _, call := range callsAbout(t, create(t, s, newCoupon(t, "HOT", coupon.Limits{MaxUses: 1 << 40})), "ann") {
+		require.NoError(t, call.make(s), call.name)
+	}
+	_, err := s.Journal(t.Context(), 0, 10)
+	require.NoError(t, err)
+	rows, err := pool.Query(t.Context(), `SELECT name, cardinality(parameter_types), substring(statement FROM 'couponkit: ([a-z ]+)')
+		FROM pg_prepared_statements WHERE statement LIKE '/* couponkit: %'`)
+	require.NoError(t, err)
+	type statement struct {
+		Name       string
+		Parameters int
+		Work       string
+	}
+	statements, err := pgx.CollectRows(rows, pgx.RowToStructByPos[statement])
+	require.NoError(t, err)
+	require.Greater(t, len(statements), 10)
+	_, err = pool.Exec(t.Context(), `SET plan_cache_mode = force_generic_plan`)
+	require.NoError(t, err)
+	for _, st := range statements {
+		execute := "EXPLAIN (FORMAT JSON) EXECUTE " + pgx.Identifier{st.Name}.Sanitize()
+		if st.Parameters > 0 {
+			execute += "(NULL" + strings.Repeat(", NULL", st.Parameters-1) + ")"
+		}
+		var plans []struct {
+			Plan struct {
+				Cost float64 `json:"Total Cost"`
+			}
+		}
+		require.NoError(t, pool.QueryRow(t.Context(), execute, pgx.QueryExecModeSimpleProtocol).Scan(&plans), st.Work)
+		require.Less(t, plans[0].Plan.Cost, 50_000.0, "what PostgreSQL expects of %q", st.Work)
 	}
 }
 
