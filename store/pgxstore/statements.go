@@ -157,7 +157,7 @@ func (s *statements) writing() {
 			DELETE FROM {journal_pending} WHERE id IN (SELECT id FROM {journal_pending} ORDER BY id LIMIT %d) RETURNING *)
 		INSERT INTO {journal} (position, kind, subject, version, at, actor, data)
 		SELECT (SELECT position FROM {journal_head}) + row_number() OVER (ORDER BY s.id), s.kind, s.subject, s.version, s.at, s.actor, s.data
-		FROM sealed s`, sealLimit)) // of a join with journal_head the planner expects so many rows that it compiles the plan
+		FROM sealed s`, sealLimit)) // a join with journal_head would look so expensive that PostgreSQL compiles the plan
 	s.moveHead = s.name("move the journal's head", `UPDATE {journal_head} h SET position = j.last
 		FROM (SELECT max(position) AS last FROM {journal}) j WHERE j.last > h.position`)
 	s.counts = s.name("read counters", `SELECT k.counter, c.reserved, c.completed FROM unnest((SELECT $1::text[])) AS k (counter)
