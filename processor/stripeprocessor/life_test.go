@@ -270,8 +270,8 @@ func (l *life) check(t *rapid.T) {
 	}
 }
 
-func (l *life) hasCoupon(id string) bool {
-	return slices.ContainsFunc(l.account.Coupons(), func(c stripefake.Coupon) bool { return c.ID == id && c.TimesRedeemed == 0 })
+func (w *world) hasCoupon(id string) bool {
+	return slices.ContainsFunc(w.account.Coupons(), func(c stripefake.Coupon) bool { return c.ID == id && c.TimesRedeemed == 0 })
 }
 
 // rest: once all is over, the sweep leaves nothing.

@@ -38,7 +38,6 @@ type plan struct {
 	identity  string // equal for equal requests; in the session's metadata
 	expiresAt time.Time
 	after     string // the session that has ended, of a request without an expiry
-	since     int64  // when that one was created
 	// late tells that a new session could not end when the request wants it to: only
 	// one that was made before will do.
 	late bool

@@ -94,7 +94,7 @@ func (p *Processor) create(ctx context.Context, plan *plan) (processor.Session, 
 		case plan.late:
 			return processor.Session{}, refused(opCreateSession, ErrInvalid, expiryFault())
 		case found != nil:
-			plan.after, plan.since = found.ID, found.Created
+			plan.after = found.ID
 		}
 	}
 	made, err := p.openSession(ctx, plan)
@@ -146,7 +146,7 @@ func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.Ch
 			return made, nil
 		}
 		if out.anew() {
-			out.after, out.since = made.ID, made.Created
+			out.after = made.ID
 		}
 	}
 	return made, p.compare(ctx, out, made)

@@ -783,6 +783,42 @@ func TestRepeatedWithoutExpiryForDays(t *testing.T) {
 	}
 }
 
+// TestRepeatedTwiceInASecond: of two sessions that have ended and that Stripe says were created
+// in one second, the older is not the one that a process looks for whose keys are spent. It
+// would remove the coupon of the session that another process makes meanwhile.
+func TestRepeatedTwiceInASecond(t *testing.T) {
+	t.Parallel()
+	least := map[string]int64{"eur": 50}
+	w := newWorld(t, func(_ *stripeprocessor.Options, f *stripefake.Options) { f.MinimumCharge = least })
+	other := w.anotherProcess(inclusive)
+	r := w.subscription("key")
+	r.ExpiresAt = time.Time{}
+	first := w.another(r, 1)
+	_, err := w.processor.ExpireSession(t.Context(), first.ID)
+	require.NoError(t, err)
+	w.another(r, 2)
+	w.clock.Advance(2 * time.Hour)
+
+	least["eur"] = 1_000_000
+	_, err = other.CreateSession(t.Context(), r)
+	require.ErrorIs(t, err, processor.ErrBelowMinimum, "which Stripe saves for the first key")
+	least["eur"] = 50
+	made, sent := processor.Session{}, 0
+	slow := w.interrupted(&meanwhile{
+		when: func() bool { sent++; return sent == 6 }, // search, coupon, which is there, session, and a search after the spent key
+		do: func() {
+			made, err = other.CreateSession(t.Context(), r)
+			require.NoError(t, err)
+		},
+	})
+	same, err := slow.CreateSession(t.Context(), r)
+	require.NoError(t, err)
+	require.Equal(t, made.ID, same.ID)
+	require.Len(t, w.account.Sessions(), 3)
+	session, _ := w.account.Session(made.ID)
+	require.True(t, w.hasCoupon(session.CouponID), "%s is open and its coupon is gone", made.ID)
+}
+
 // TestRepeatedWithoutExpiryWhileOpen: for as long as the first session can be paid, there
 // is no second one, however long that is.
 func TestRepeatedWithoutExpiryWhileOpen(t *testing.T) {

@@ -21,18 +21,22 @@ var errSearchBound = fmt.Errorf("not found among %d sessions, and there are more
 
 // findSession finds the session of the request that is open or was paid, by the mark in
 // its metadata; nil when there is none. Of those that have ended unpaid the
-// newest that is wanted will do then. A search that ends at its bound does not know that
-// there is none: it is an ErrUnavailable around errSearchBound.
+// newest that is wanted will do then, if it came after the one that the plan replaces: Stripe
+// lists sessions in their order, and tells their time only to the second. A search that ends at
+// its bound does not know that there is none: it is an ErrUnavailable around errSearchBound.
 func (p *Processor) findSession(
 	ctx context.Context, out *plan, wanted func(ended *stripe.CheckoutSession) bool,
 ) (last *stripe.CheckoutSession, err error) {
+	replaced := false
 	for s, err := range p.sessionsOf(ctx, out) {
 		switch {
 		case err != nil:
 			return nil, err
 		case s.Status != stripe.CheckoutSessionStatusExpired:
 			return s, nil
-		case last == nil && wanted(s):
+		case s.ID == out.after:
+			replaced = true
+		case last == nil && !replaced && wanted(s):
 			last = s
 		}
 	}
@@ -119,6 +123,6 @@ func (out *plan) made(s *stripe.CheckoutSession) bool {
 func (out *plan) ofAttempt(tag string) func(ended *stripe.CheckoutSession) bool {
 	mark := sessionMark(out.identity, tag)
 	return func(s *stripe.CheckoutSession) bool {
-		return s.Metadata[metadataRequest] == mark && s.ID != out.after && s.Created >= out.since
+		return s.Metadata[metadataRequest] == mark
 	}
 }
