@@ -34,7 +34,8 @@ func anySituation() *rapid.Generator[validity.Situation] {
 		s := validity.Situation{Coupon: coupontest.SimpleFor(cart).Draw(t, "coupon")}
 		// The others have the rules of the specification only.
 		s.Coupon.Conditions = coupon.Conditions{}
-		s.Coupon.Limits.Budget, s.Coupon.Limits.Periods = coupon.Amounts{}, nil
+		s.Coupon.Limits.Budget, s.Coupon.Limits.Periods, s.Coupon.MinPurchases = coupon.Amounts{}, nil, coupon.Amounts{}
+		s.Coupon.Scope = specified(s.Coupon.Scope)
 		if rapid.IntRange(0, 9).Draw(t, "off") == 0 {
 			s.Coupon.State = coupon.Inactive
 		}
@@ -44,6 +45,15 @@ func anySituation() *rapid.Generator[validity.Situation] {
 		}
 		return s
 	})
+}
+
+// specified is the scope with the terms of the specification only.
+func specified(s coupon.Scope) coupon.Scope {
+	s = coupon.Scope{AppliesTo: s.AppliesTo, Plans: s.Plans, Devices: s.Devices, Accessories: s.Accessories}
+	if s.AppliesTo == coupon.Specific && s.Plans.Len()+s.Devices.Len()+s.Accessories.Len() == 0 {
+		s.AppliesTo = coupon.All
+	}
+	return s
 }
 
 func decided(t *rapid.T, w validity.Way, s validity.Situation) bool {

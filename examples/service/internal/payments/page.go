@@ -115,14 +115,23 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request) {
 var errAction = errors.New("unknown action")
 
 // act does what the customer, or the bank, does. It returns where the customer goes
-// then, or nothing when the customer stays.
+// then, or nothing when the customer stays. The customer goes when the shop was told.
 func (s *Simulator) act(ctx context.Context, id, action string) (string, error) {
 	inner := s.inwardID(id)
 	request, err := s.fake.Request(inner)
 	if err != nil {
 		return "", err
 	}
-	defer s.nudge()
+	wait := s.listen(inner)
+	done, err := s.happens(ctx, request, action, inner)
+	s.nudge()
+	if err == nil && done != "" {
+		wait(ctx)
+	}
+	return done, err
+}
+
+func (s *Simulator) happens(ctx context.Context, request processor.SessionRequest, action, inner string) (string, error) {
 	switch action {
 	case "pay":
 		return request.SuccessURL, s.fake.Pay(inner)

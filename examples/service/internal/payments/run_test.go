@@ -15,14 +15,20 @@ import (
 // TestMain requires that goroutines that deliver webhooks end with their context.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestRunEndsWithItsContext: a delivery to a shop that does not answer, and all who
-// wait for something to deliver, end with the context, and none of them has failed.
+// TestRunEndsWithItsContext: a delivery to a shop that does not answer, all who wait for
+// something to deliver, and the customer who waits for the shop, end with the context, and none
+// of them has failed.
 func TestRunEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	delivered := make(chan struct{})
+	first := true
 	shop := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		delivered <- struct{}{}
+		if first {
+			first = false
+			return
+		}
 		<-r.Context().Done()
 	}))
 	defer shop.Close()
@@ -36,16 +42,26 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		defer close(ended)
 		w.simulator.Run(ctx, client, shop.URL, time.Hour, func(err error) { t.Error(err) })
 	}()
-	answer := w.post(t, w.open(t, true, "Phone"), "application/x-www-form-urlencoded", "action=pay")
-	require.Equal(t, http.StatusSeeOther, answer.Code)
-	<-delivered
+	sent := make(chan *httptest.ResponseRecorder)
+	pay := func() {
+		w.sessions++
+		session := w.open(t, true, "Phone")
+		go func() { sent <- w.post(t, session, "application/x-www-form-urlencoded", "action=pay") }()
+		<-delivered
+	}
+	pay()
+	require.Equal(t, http.StatusSeeOther, (<-sent).Code)
+	pay()
 	select {
 	case <-ended:
 		t.Fatal("it has ended by itself")
+	case <-sent:
+		t.Fatal("the customer has not waited for the shop")
 	default:
 	}
 	end()
 	<-ended
+	require.Equal(t, http.StatusSeeOther, (<-sent).Code)
 }
 
 // TestTheStyleSheetIsServedAndNotListed: nobody needs to know what else there is.

@@ -32,6 +32,9 @@ type Simulator struct {
 	// outer and inner translate session IDs.
 	outer map[string]string
 	inner map[string]string
+	// told are closed when the shop was told of a session, by its inner ID.
+	told       map[string]chan struct{}
+	delivering bool
 }
 
 var (
@@ -50,7 +53,7 @@ func NewSimulator(baseURL string, now func() time.Time) *Simulator {
 			CanMirror: func(c coupon.Coupon) bool { return c.Discount.Simple() }, // as at Stripe
 		}),
 		wake:  make(chan struct{}, 1),
-		outer: map[string]string{}, inner: map[string]string{},
+		outer: map[string]string{}, inner: map[string]string{}, told: map[string]chan struct{}{},
 	}
 }
 
@@ -186,12 +189,71 @@ const Senders = 32
 func (s *Simulator) Run(ctx context.Context, client *http.Client, url string, interval time.Duration, failed func(error)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	send := fakeprocessor.Post(client, url)
+	post := fakeprocessor.Post(client, url)
+	send := func(ctx context.Context, d fakeprocessor.Delivery) error {
+		defer s.tell(d.SessionID)
+		return post(ctx, d)
+	}
+	s.begin()
+	defer s.end()
 	var running sync.WaitGroup
 	for range Senders {
 		running.Go(func() { s.deliver(ctx, ticker.C, send, failed) })
 	}
 	running.Wait()
+}
+
+func (s *Simulator) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delivering = true
+}
+
+// end lets go of the customers who wait.
+func (s *Simulator) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delivering = false
+	for inner, told := range s.told {
+		close(told)
+		delete(s.told, inner)
+	}
+}
+
+// patience is how long a customer who has paid waits until the shop knows it, as at Stripe.
+const patience = 10 * time.Second
+
+// listen returns a function that waits until the shop was told of what happens to the session
+// from now on, whether it has acknowledged that or not.
+func (s *Simulator) listen(inner string) (wait func(context.Context)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.delivering {
+		return func(context.Context) {}
+	}
+	told, listening := s.told[inner]
+	if !listening {
+		told = make(chan struct{})
+		s.told[inner] = told
+	}
+	return func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		select {
+		case <-told:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// tell notes that the shop was told of a session.
+func (s *Simulator) tell(inner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if told, listening := s.told[inner]; listening {
+		close(told)
+		delete(s.told, inner)
+	}
 }
 
 // deliver sends what is queued whenever there is something, or it is time to look.
