@@ -81,7 +81,7 @@ CREATE TABLE {uses} (
     doc          text NOT NULL
 );
 CREATE INDEX uses_order ON {uses} (order_id) WHERE order_id <> '';
-CREATE INDEX uses_customer ON {uses} (customer_id, coupon_id);
+CREATE INDEX uses_customer ON {uses} (customer_id, coupon_id, state);
 CREATE INDEX uses_coupon ON {uses} (coupon_id, state, created_at, id);
 CREATE INDEX uses_list ON {uses} (state, created_at, id);
 CREATE INDEX uses_exchange ON {uses} (exchange_id) WHERE exchange_id <> '';

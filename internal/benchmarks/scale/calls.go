@@ -124,7 +124,7 @@ var calls = []struct {
 		return err
 	}},
 	{"list orders of a period", listOrders(func(*meter) store.OrderList {
-		return store.OrderList{Created: store.Period{From: now().Add(-time.Second), Until: now().Add(-time.Second / 2)}}
+		return store.OrderList{Created: store.Period{From: now().Add(-time.Second / 5), Until: now().Add(-time.Second / 10)}}
 	})},
 	{"list orders", listOrders(func(*meter) store.OrderList { return store.OrderList{} })},
 	{"list a customer's orders", listOrders(func(m *meter) store.OrderList { return store.OrderList{CustomerID: m.customer()} })},

@@ -73,7 +73,7 @@ CREATE TABLE {uses} (
 CREATE UNIQUE INDEX {uses_key} ON {uses} (customer_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX {uses_order} ON {uses} (order_id) WHERE order_id IS NOT NULL;
 CREATE INDEX {uses_exchange} ON {uses} (exchange_id) WHERE exchange_id IS NOT NULL;
-CREATE INDEX {uses_held} ON {uses} (customer_id, coupon_id);
+CREATE INDEX {uses_held} ON {uses} (customer_id, coupon_id, state);
 CREATE INDEX {uses_due} ON {uses} (deadline) WHERE deadline IS NOT NULL;
 CREATE INDEX {uses_refund} ON {uses} (points_state) WHERE points_state = 'refund_due';
 CREATE INDEX {uses_list} ON {uses} (created_at);
