@@ -160,8 +160,9 @@ const (
 	selectCoupon = `SELECT ` + couponColumns + `, (SELECT COUNT(*) FROM {coupon_emails} e WHERE e.coupon_id = c.id AND e.email = ?),
 	(SELECT COUNT(*) FROM {coupon_emails} e WHERE e.coupon_id = c.id AND e.email = ?)
 	FROM {coupons} c WHERE `
+	// No index is asked for the order: SQLite would go through all uses of the coupon.
 	selectHeld = `SELECT ` + useColumns + ` FROM {uses} WHERE customer_id = ? AND coupon_id = ? AND state = 'reserved'
-	ORDER BY created_at DESC, id DESC LIMIT ?`
+	ORDER BY created_at + 0 DESC, id DESC LIMIT ?`
 )
 
 // coupon reads a coupon whose allow-list is narrowed to the address.
