@@ -11,8 +11,30 @@ import (
 	"github.com/couponkit/couponkit/store/internal/sqlparts"
 )
 
-// following narrows a list to what follows a cursor. Oldest lists begin with the oldest record.
-func following(all sqlparts.Conditions, after, alias string, oldest bool) (sqlparts.Conditions, error) {
+// sequence is the order of a list: newest first, or oldest first.
+type sequence struct {
+	created, id string // columns
+	oldest      bool
+}
+
+func newest(alias string) sequence {
+	return sequence{created: alias + ".created_at", id: alias + ".id"}
+}
+
+// sorted asks no index for the order: what is listed is few, and found in another way.
+func (q sequence) sorted() sequence {
+	q.created += " + 0"
+	return q
+}
+
+// due begins with the oldest record. What is due is found by the deadline.
+func (q sequence) due() sequence {
+	q.oldest = true
+	return q.sorted()
+}
+
+// following narrows a list to what follows a cursor.
+func (q sequence) following(all sqlparts.Conditions, after string) (sqlparts.Conditions, error) {
 	if after == "" {
 		return all, nil
 	}
@@ -21,22 +43,21 @@ func following(all sqlparts.Conditions, after, alias string, oldest bool) (sqlpa
 		return all, err
 	}
 	sign := "<"
-	if oldest {
+	if q.oldest {
 		sign = ">"
 	}
 	at := cursor.CreatedAt.UnixMicro()
-	all.And(alias+".created_at "+sign+"= ?", at)
-	all.And("("+alias+".created_at "+sign+" ? OR "+alias+".id "+sign+" ?)", at, cursor.ID)
+	all.And(q.created+" "+sign+"= ?", at)
+	all.And("("+q.created+" "+sign+" ? OR "+q.id+" "+sign+" ?)", at, cursor.ID)
 	return all, nil
 }
 
-// order is the end of a list's statement. What is due is few, and found by the deadline:
-// it is sorted, and no index is asked for the order.
-func order(alias string, oldest bool) string {
-	if oldest {
-		return " ORDER BY " + alias + ".created_at + 0, " + alias + ".id LIMIT ?"
+// order is the end of a list's statement.
+func (q sequence) order() string {
+	if q.oldest {
+		return " ORDER BY " + q.created + ", " + q.id + " LIMIT ?"
 	}
-	return " ORDER BY " + alias + ".created_at DESC, " + alias + ".id DESC LIMIT ?"
+	return " ORDER BY " + q.created + " DESC, " + q.id + " DESC LIMIT ?"
 }
 
 // found is a page of a list.
@@ -80,7 +101,8 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 		all.And("INSTR(c.search, ?) > 0", store.Fold(list.Search))
 	}
 	all.Coupons(list)
-	some, err := following(all, list.After, "c", false)
+	q := newest("c")
+	some, err := q.following(all, list.After)
 	if err != nil {
 		return store.CouponPage{}, err
 	}
@@ -91,7 +113,7 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 			page.Total, page.AtLeast, err = t.total(ctx, "{coupons} c", all, store.ExactTotal)
 		}
 		if err == nil {
-			page.Items, err = t.listed(ctx, "SELECT "+of("c", couponColumns)+" FROM {coupons} c"+some.Where()+order("c", false)+" OFFSET ?",
+			page.Items, err = t.listed(ctx, "SELECT "+of("c", couponColumns)+" FROM {coupons} c"+some.Where()+q.order()+" OFFSET ?",
 				append(some.Args, int64(list.PageSize+1), int64(list.Page-1)*int64(list.PageSize))...)
 		}
 		return err
@@ -125,16 +147,17 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	all.Equal("o.customer_id", list.CustomerID)
 	all.Equal("o.state", list.State.String())
 	all.Period("o.created_at", list.Created)
-	oldest := !list.DueAt.IsZero()
-	if oldest {
+	q := newest("o")
+	if !list.DueAt.IsZero() {
+		q = q.due()
 		all.And("o.deadline <= ?", coupon.Instant(list.DueAt).UnixMicro())
 	}
-	some, err := following(all, list.After, "o", oldest)
+	some, err := q.following(all, list.After)
 	if err != nil {
 		return store.OrderPage{}, err
 	}
 	page, err := paged(ctx, s, "list orders", list.PageSize, func(ctx context.Context, t *session, page *found[store.Settled]) (err error) {
-		page.Items, err = t.orders(ctx, "SELECT "+of("o", orderColumns)+" FROM {orders} o"+some.Where()+order("o", oldest),
+		page.Items, err = t.orders(ctx, "SELECT "+of("o", orderColumns)+" FROM {orders} o"+some.Where()+q.order(),
 			append(some.Args, int64(list.PageSize+1))...)
 		return err
 	})
@@ -143,13 +166,7 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 
 // dueUses finds each kind by an index of its own. What is to be refunded is reserved no more.
 const dueUses = `(SELECT id FROM {uses} WHERE deadline <= ? AND state = 'reserved' AND order_id IS NULL
-	UNION ALL SELECT id FROM {uses} WHERE points_state = 'refund_due') due JOIN {uses} u ON u.id = due.id`
-
-// usesOfCustomer finds uses on SQLite, which has no index of them by customer: those of the
-// customer's orders, and points reservations without an order.
-const usesOfCustomer = `(SELECT x.id FROM {orders} o JOIN {uses} x ON x.order_id = o.id WHERE o.customer_id = ?
-	UNION ALL SELECT id FROM {uses} WHERE customer_id = ? AND exchange_id IS NOT NULL AND order_id IS NULL
-	) mine JOIN {uses} u ON u.id = mine.id`
+	UNION ALL SELECT id FROM {uses} WHERE points_state = 'refund_due') due CROSS JOIN {uses} u ON u.id = due.id`
 
 // ListUses implements [store.Orders].
 func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage, error) {
@@ -157,26 +174,26 @@ func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage
 	if err != nil {
 		return store.UsePage{}, err
 	}
-	from, oldest := "{uses} u", !list.DueAt.IsZero()
+	from, q := "{uses} u", newest("u")
 	var all sqlparts.Conditions
 	switch {
-	case oldest:
-		from, all.Args = dueUses, []any{coupon.Instant(list.DueAt).UnixMicro()}
-	case findable(list.CustomerID) && s.grammar.dialect == SQLite:
-		from, all.Args = usesOfCustomer, []any{list.CustomerID, list.CustomerID}
+	case !list.DueAt.IsZero():
+		from, q, all.Args = dueUses, q.due(), []any{coupon.Instant(list.DueAt).UnixMicro()}
+	case findable(list.CustomerID) && s.grammar.dialect == SQLite: // it would go through all uses of a coupon
+		q = q.sorted()
 	}
 	all.Equal("u.coupon_id", list.CouponID)
 	all.Equal("u.customer_id", list.CustomerID)
 	all.Equal("u.idempotency_key", list.Key)
 	all.Equal("u.exchange_id", list.ExchangeID)
 	all.Equal("u.state", list.State.String())
-	some, err := following(all, list.After, "u", oldest)
+	some, err := q.following(all, list.After)
 	if err != nil {
 		return store.UsePage{}, err
 	}
 	page, err := paged(ctx, s, "list uses", list.PageSize, func(ctx context.Context, t *session, page *found[redemption.Use]) (err error) {
 		if page.Total, page.AtLeast, err = t.total(ctx, from, all, maxCounted); err == nil {
-			page.Items, err = t.uses(ctx, "SELECT "+of("u", useColumns)+" FROM "+from+some.Where()+order("u", oldest),
+			page.Items, err = t.uses(ctx, "SELECT "+of("u", useColumns)+" FROM "+from+some.Where()+q.order(),
 				append(some.Args, int64(list.PageSize+1))...)
 		}
 		return err
