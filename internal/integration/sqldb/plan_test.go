@@ -46,6 +46,9 @@ func TestStatementsFindRowsByAnIndex(t *testing.T) {
 		if strings.Contains(query, "customer_id = ?") {
 			require.Contains(t, strings.Join(steps, "; "), "customer_id=?", query)
 		}
+		if strings.Contains(query, "(customer_id, idempotency_key) IN") {
+			require.Contains(t, strings.Join(steps, "; "), "_key (customer_id=? AND idempotency_key=?)", query)
+		}
 		for _, step := range steps {
 			for index := range strings.FieldsSeq(step) {
 				used[index] = true
