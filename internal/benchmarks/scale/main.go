@@ -96,7 +96,7 @@ func measured(ctx context.Context, server *postgrestest.Server, size shop, repea
 	for i, c := range calls {
 		var of passes
 		for _, median := range []*time.Duration{&of.first, &of.again} {
-			m.random = rand.New(rand.NewPCG(1, uint64(i))) //nolint:gosec // the same records for every shop and pass
+			m.random = rand.New(rand.NewPCG(1, uint64(i))) // the same records for every shop and pass
 			if *median, err = m.median(ctx, c.make, repeats); err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}

@@ -117,8 +117,14 @@ func tour(t *testing.T, s store.Store) {
 		require.NoError(t, err)
 	}
 	for _, list := range []store.UseList{
-		{}, {CouponID: c.ID, After: after}, {CustomerID: "bob"}, {CustomerID: "bob", Key: "k"}, {CouponID: c.ID, CustomerID: "bob", State: redemption.Reserved, After: after}, {CouponID: c.ID, DueAt: noon()},
-		{ExchangeID: points.Uses[0].ID}, {DueAt: noon()},
+		{},
+		{CouponID: c.ID, After: after},
+		{CustomerID: "bob"},
+		{CustomerID: "bob", Key: "k"},
+		{CouponID: c.ID, CustomerID: "bob", State: redemption.Reserved, After: after},
+		{CouponID: c.ID, DueAt: noon()},
+		{ExchangeID: points.Uses[0].ID},
+		{DueAt: noon()},
 	} {
 		_, err = s.ListUses(ctx, list)
 		require.NoError(t, err)
