@@ -1,8 +1,7 @@
 # shellcheck shell=bash
 # The steps of .ci/run that run programs: a stranger's module and the examples.
 
-# A program that takes longer hangs. The longest one kills a shop two hundred times, in 80 to 105 s.
-readonly PROGRAM_SECONDS=180
+readonly PROGRAM_SECONDS=120
 
 # What `go list -m all` of a consumer may show: the two modules of the core,
 # what its suites use in tests, and what those bring. A database driver, a

@@ -21,9 +21,10 @@ var errSearchBound = fmt.Errorf("not found among %d sessions, and there are more
 
 // findSession finds the session of the request that is open or was paid, by the mark in
 // its metadata; nil when there is none. Of those that have ended unpaid the
-// newest that is wanted will do then, if it came after the one that the plan replaces: Stripe
-// lists sessions in their order, and tells their time only to the second. A search that ends at
-// its bound does not know that there is none: it is an ErrUnavailable around errSearchBound.
+// newest that is wanted will do then. Sessions that are older than the replaced one are left out.
+// Their place in the list tells their age, since Stripe gives times in seconds. A search that
+// ends at its bound does not know that there is none: it is an ErrUnavailable around
+// errSearchBound.
 func (p *Processor) findSession(
 	ctx context.Context, out *plan, wanted func(ended *stripe.CheckoutSession) bool,
 ) (last *stripe.CheckoutSession, err error) {

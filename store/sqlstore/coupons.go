@@ -160,7 +160,7 @@ const (
 	selectCoupon = `SELECT ` + couponColumns + `, (SELECT COUNT(*) FROM {coupon_emails} e WHERE e.coupon_id = c.id AND e.email = ?),
 	(SELECT COUNT(*) FROM {coupon_emails} e WHERE e.coupon_id = c.id AND e.email = ?)
 	FROM {coupons} c WHERE `
-	// No index is asked for the order: SQLite would go through all uses of the coupon.
+	// The order is one that no index has. Otherwise SQLite reads all uses of the coupon.
 	selectHeld = `SELECT ` + useColumns + ` FROM {uses} WHERE customer_id = ? AND coupon_id = ? AND state = 'reserved'
 	ORDER BY created_at + 0 DESC, id DESC LIMIT ?`
 )

@@ -21,13 +21,14 @@ func newest(alias string) sequence {
 	return sequence{created: alias + ".created_at", id: alias + ".id"}
 }
 
-// sorted asks no index for the order: what is listed is few, and found in another way.
+// sorted returns the sequence in a form that no index has. It is for short lists: SQLite would
+// otherwise prefer an index with the order to an index that finds the few rows.
 func (q sequence) sorted() sequence {
 	q.created += " + 0"
 	return q
 }
 
-// due begins with the oldest record. What is due is found by the deadline.
+// due returns the sequence of due records, the oldest first. The deadline finds them.
 func (q sequence) due() sequence {
 	q.oldest = true
 	return q.sorted()
@@ -165,6 +166,7 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 }
 
 // dueUses finds each kind by an index of its own. What is to be refunded is reserved no more.
+// CROSS JOIN makes SQLite begin with the due uses.
 const dueUses = `(SELECT id FROM {uses} WHERE deadline <= ? AND state = 'reserved' AND order_id IS NULL
 	UNION ALL SELECT id FROM {uses} WHERE points_state = 'refund_due') due CROSS JOIN {uses} u ON u.id = due.id`
 
@@ -179,7 +181,7 @@ func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage
 	switch {
 	case !list.DueAt.IsZero():
 		from, q, all.Args = dueUses, q.due(), []any{coupon.Instant(list.DueAt).UnixMicro()}
-	case findable(list.CustomerID) && s.grammar.dialect == SQLite: // it would go through all uses of a coupon
+	case findable(list.CustomerID) && s.grammar.dialect == SQLite: // a customer has few uses, a coupon has many
 		q = q.sorted()
 	}
 	all.Equal("u.coupon_id", list.CouponID)

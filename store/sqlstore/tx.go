@@ -33,7 +33,7 @@ const (
 	findOrdersByKey     = `SELECT id FROM {orders} WHERE (customer_id, idempotency_key) IN ({in})`
 	findOrdersBySession = `SELECT id FROM {orders} WHERE session_id IN ({in})`
 	lockOrders          = `SELECT ` + orderColumns + ` FROM {orders}{by_id} WHERE id IN ({in}) ORDER BY id{for_update}`
-	findUsesByKey       = `SELECT id FROM {uses} WHERE idempotency_key IS NOT NULL AND (customer_id, idempotency_key) IN ({in})`
+	findUsesByKey       = `SELECT id FROM {uses} WHERE idempotency_key IS NOT NULL AND (customer_id, idempotency_key) IN ({in})` // IS NOT NULL: else SQLite does not use its partial index
 	findUsesByExchange  = `SELECT id FROM {uses} WHERE state = 'reserved' AND exchange_id IN ({in})`
 	findUsesByOrder     = `SELECT id FROM {uses} WHERE order_id IN ({in})`
 	lockUses            = `SELECT ` + useColumns + ` FROM {uses}{by_id} WHERE id IN ({in}) ORDER BY id{for_update}`

@@ -64,8 +64,8 @@ func run(ctx context.Context, coupons, uses, repeats int) (err error) {
 	return table.Flush()
 }
 
-// passes are the medians of calls about records that nobody has asked for, and of calls about the
-// same records again: what the server then has in memory, which the large shop does not fit.
+// passes are two medians of a call. In the first pass nobody has asked for the records yet. The
+// second pass asks for the same records, which the server then has in memory.
 type passes struct{ first, again time.Duration }
 
 // measured makes a shop and returns the medians of every call.

@@ -115,7 +115,7 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request) {
 var errAction = errors.New("unknown action")
 
 // act does what the customer, or the bank, does. It returns where the customer goes
-// then, or nothing when the customer stays. The customer goes when the shop was told.
+// then, or nothing when the customer stays. The customer goes after the shop got the webhook.
 func (s *Simulator) act(ctx context.Context, id, action string) (string, error) {
 	inner := s.inwardID(id)
 	request, err := s.fake.Request(inner)
@@ -131,6 +131,7 @@ func (s *Simulator) act(ctx context.Context, id, action string) (string, error) 
 	return done, err
 }
 
+// happens makes what the action says happen at the processor. It returns what act returns.
 func (s *Simulator) happens(ctx context.Context, request processor.SessionRequest, action, inner string) (string, error) {
 	switch action {
 	case "pay":

@@ -32,9 +32,11 @@ type Simulator struct {
 	// outer and inner translate session IDs.
 	outer map[string]string
 	inner map[string]string
-	// told are closed when the shop was told of a session, by its inner ID.
-	told       map[string]chan struct{}
-	delivering bool
+	// told has a channel for each session of which a customer waits, by its inner ID. The
+	// channel is closed when a webhook about the session was sent.
+	told map[string]chan struct{}
+	// ended is closed while Run does not run.
+	ended chan struct{}
 }
 
 var (
@@ -46,6 +48,8 @@ var (
 // NewSimulator returns a simulator on a clock (nil is time.Now) whose payment pages
 // are below a base URL.
 func NewSimulator(baseURL string, now func() time.Time) *Simulator {
+	ended := make(chan struct{})
+	close(ended)
 	return &Simulator{
 		fake: fakeprocessor.New(fakeprocessor.Options{
 			Now: now, Secret: rand.Text(), PageURL: strings.TrimSuffix(baseURL, "/") + PagePrefix,
@@ -53,7 +57,7 @@ func NewSimulator(baseURL string, now func() time.Time) *Simulator {
 			CanMirror: func(c coupon.Coupon) bool { return c.Discount.Simple() }, // as at Stripe
 		}),
 		wake:  make(chan struct{}, 1),
-		outer: map[string]string{}, inner: map[string]string{}, told: map[string]chan struct{}{},
+		outer: map[string]string{}, inner: map[string]string{}, told: map[string]chan struct{}{}, ended: ended,
 	}
 }
 
@@ -194,8 +198,7 @@ func (s *Simulator) Run(ctx context.Context, client *http.Client, url string, in
 		defer s.tell(d.SessionID)
 		return post(ctx, d)
 	}
-	s.begin()
-	defer s.end()
+	defer close(s.begin())
 	var running sync.WaitGroup
 	for range Senders {
 		running.Go(func() { s.deliver(ctx, ticker.C, send, failed) })
@@ -203,50 +206,41 @@ func (s *Simulator) Run(ctx context.Context, client *http.Client, url string, in
 	running.Wait()
 }
 
-func (s *Simulator) begin() {
+// begin returns the channel that is closed when Run ends.
+func (s *Simulator) begin() chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.delivering = true
+	s.ended = make(chan struct{})
+	return s.ended
 }
 
-// end lets go of the customers who wait.
-func (s *Simulator) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.delivering = false
-	for inner, told := range s.told {
-		close(told)
-		delete(s.told, inner)
-	}
-}
-
-// patience is how long a customer who has paid waits until the shop knows it, as at Stripe.
+// patience is the longest time that a customer who has paid waits for the shop, as at Stripe.
 const patience = 10 * time.Second
 
-// listen returns a function that waits until the shop was told of what happens to the session
-// from now on, whether it has acknowledged that or not.
+// listen returns a function that waits for the next webhook about the session. The function
+// returns when the webhook was sent, whether the shop has acknowledged the webhook or not. If
+// Run does not run, the function returns at once.
 func (s *Simulator) listen(inner string) (wait func(context.Context)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.delivering {
-		return func(context.Context) {}
-	}
 	told, listening := s.told[inner]
 	if !listening {
 		told = make(chan struct{})
 		s.told[inner] = told
 	}
+	ended := s.ended
 	return func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		select {
 		case <-told:
+		case <-ended:
 		case <-ctx.Done():
 		}
 	}
 }
 
-// tell notes that the shop was told of a session.
+// tell ends the wait of the customers who have paid the session.
 func (s *Simulator) tell(inner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
