@@ -783,9 +783,10 @@ func TestRepeatedWithoutExpiryForDays(t *testing.T) {
 	}
 }
 
-// TestRepeatedTwiceInASecond: of two sessions that have ended and that Stripe says were created
-// in one second, the older is not the one that a process looks for whose keys are spent. It
-// would remove the coupon of the session that another process makes meanwhile.
+// TestRepeatedTwiceInASecond: two sessions of one second have ended, and the newer one is to be
+// replaced. A process whose keys are spent searches for a session that was made since then. The
+// process must not take the older session for it: it would remove the coupon of the session that
+// another process makes meanwhile.
 func TestRepeatedTwiceInASecond(t *testing.T) {
 	t.Parallel()
 	least := map[string]int64{"eur": 50}

@@ -21,8 +21,8 @@ import (
 var scan = regexp.MustCompile(`^SCAN (?:couponkit_\w+|[a-z])\b(.*)`)
 
 // TestStatementsFindRowsByAnIndex: no statement reads a whole table. A page of a list goes
-// along an index, up to its LIMIT. The coupons alone are all counted and searched. What is a
-// customer's is found by the customer, since a coupon may have millions of uses.
+// along an index, up to its LIMIT. The coupons alone are all counted and searched. The
+// records of a customer are found by the customer, since a coupon may have millions of uses.
 func TestStatementsFindRowsByAnIndex(t *testing.T) {
 	t.Parallel()
 	d := databases()["modernc"](t)
