@@ -187,7 +187,7 @@ func (s *Service) sessionRequest(o redemption.Order, d sessionDetails) processor
 		ExpiresAt: s.sessionEnd(o), OrderedAt: o.CreatedAt, Metadata: sessionMetadata(o),
 	}
 	var few []processor.SessionLine
-	for _, l := range o.Quote.Lines {
+	for i, l := range o.Quote.Lines {
 		if l.Recurs != pricing.Once {
 			r.Mode = processor.Subscription
 		}
@@ -195,7 +195,7 @@ func (s *Service) sessionRequest(o redemption.Order, d sessionDetails) processor
 		if d.describe != nil {
 			name = d.describe(l.Line)
 		}
-		units := l.Units()
+		units := o.Quote.Units(i)
 		if l.Recurs != pricing.Once && s.recurring == FirstPeriod {
 			r.FirstPeriodDiscount += l.Discount
 			units = []pricing.UnitGroup{{Quantity: l.Quantity, UnitPrice: l.UnitPrice}}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// share is one line's claim to a spare step: the remainder that flooring its exact
+// share is one line's claim to be rounded up: the remainder that flooring its exact
 // share left, and the line's position.
 type share struct {
 	remainder uint64
@@ -27,12 +27,13 @@ func (s share) compare(t share) int {
 // ratio is the exact share of a discount that a weight gets: discount / base.
 type ratio struct {
 	discount, base uint64
-	narrow         bool // products fit 64 bits
+	half           uint64 // a remainder from here on is rounded up
+	narrow         bool   // products fit 64 bits
 }
 
 func newRatio(discount, base int64) ratio {
 	d, b := uint64(discount), uint64(base) //nolint:gosec // both positive
-	return ratio{d, b, bits.Len64(d)+bits.Len64(b) <= 64}
+	return ratio{d, b, b - b/2, bits.Len64(d)+bits.Len64(b) <= 64}
 }
 
 // of returns the whole steps of a weight's share, and the remainder.
@@ -48,54 +49,82 @@ func (r ratio) of(weight int64) (part, remainder uint64) {
 // allocate spreads discount (0 < discount < base) over the eligible lines by
 // largest remainder and stores each line's part. base is the sum of their
 // subtotals. Every amount is a multiple of step, which is 1 where there is none:
-// parts and spares are counted in steps, and a line's share of the discount is the
-// same whether its subtotal and base are. shares is scratch memory, returned for
-// reuse.
+// parts are counted in steps, and a line's share of the discount is the same
+// whether its subtotal and base are. shares is scratch memory, returned for reuse.
+//
+// Every share is first rounded half up. The parts then sum to a few steps too many
+// or too few, for which the lines at the margin are rounded the other way.
 func allocate(lines []QuotedLine, discount, base, step int64, shares []share) []share {
-	shares = slices.Grow(shares[:0], len(lines))
-	spare := discount
 	if step > 1 { // a division is worth a branch
-		spare /= step
+		discount /= step
 	}
-	r := newRatio(spare, base)
+	r, up, down, excess := newRatio(discount, base), 0, len(lines), -discount
+	shares = resize(shares, len(lines))
 	for i := range lines {
 		l := &lines[i]
-		if !l.Eligible || l.Subtotal == 0 {
+		if !l.Eligible {
 			continue
 		}
-		part, remainder := r.of(l.Subtotal)
-		spare -= int64(part)            //nolint:gosec // part <= subtotal
-		l.Discount = int64(part) * step //nolint:gosec // <= subtotal
+		whole, remainder := r.of(l.Subtotal)
+		part := int64(whole) //nolint:gosec // at most the subtotal
+		if remainder >= r.half {
+			part++
+			shares[up] = share{remainder, i}
+			up++
+		} else {
+			down--
+			shares[down] = share{remainder, i}
+		}
+		excess += part
+		l.Discount = part * step
 		l.Total = l.Subtotal - l.Discount
-		shares = append(shares, share{remainder: remainder, line: i})
 	}
-	if spare > 0 { // nothing is left of a single line, nor of round numbers
-		selectFirst(shares, int(spare))
-	}
-	for _, s := range shares[:spare] {
+	off, by := margin(shares[:up], shares[down:], excess)
+	for _, s := range off {
 		l := &lines[s.line]
-		l.Discount += step
-		l.Total -= step
+		l.Discount += by * step
+		l.Total -= by * step
 	}
 	return shares
 }
 
-// largestRemainder spreads discount (0 < discount < base) over claims with weights above 0,
-// whose sum is base. It counts in steps, as the claims do.
-func largestRemainder(claims []claim, discount, base int64, shares []share) []share {
-	shares = slices.Grow(shares[:0], len(claims))
-	r, spare := newRatio(discount, base), discount
-	for i := range claims {
-		part, remainder := r.of(claims[i].weight)
-		claims[i].part = int64(part) //nolint:gosec // at most the weight
-		spare -= claims[i].part
-		shares = append(shares, share{remainder: remainder, line: i})
+// margin returns the shares that are to be rounded the other way for their parts to sum to what
+// they exceed, and what that adds to each part. up are the shares that were rounded up.
+func margin(up, down []share, excess int64) (off []share, by int64) {
+	switch {
+	case excess > 0:
+		rest := len(up) - int(excess)
+		selectFirst(up, rest)
+		return up[rest:], -1
+	case excess < 0:
+		selectFirst(down, int(-excess))
+		return down[:-excess], 1
 	}
-	if spare > 0 {
-		selectFirst(shares, int(spare))
+	return nil, 0
+}
+
+// largestRemainder spreads discount (0 < discount < base) over weights, whose sum is base: it
+// turns each weight into its part. It rounds like allocate.
+func largestRemainder(weights []int64, discount, base int64, shares []share) []share {
+	r, up, down, excess := newRatio(discount, base), 0, len(weights), -discount
+	shares = resize(shares, len(weights))
+	for i, weight := range weights {
+		whole, remainder := r.of(weight)
+		part := int64(whole) //nolint:gosec // at most the weight
+		if remainder >= r.half {
+			part++
+			shares[up] = share{remainder, i}
+			up++
+		} else {
+			down--
+			shares[down] = share{remainder, i}
+		}
+		excess += part
+		weights[i] = part
 	}
-	for _, s := range shares[:spare] {
-		claims[s.line].part++
+	off, by := margin(shares[:up], shares[down:], excess)
+	for _, s := range off {
+		weights[s.line] += by
 	}
 	return shares
 }
@@ -108,9 +137,29 @@ const selectPasses = 8
 // and does not sort, so that the cost is linear in the number of claims; a cart
 // made to defeat the choice of pivots costs one sort.
 func selectFirst(shares []share, n int) {
-	if !quickselect(shares, n, selectPasses*len(shares)) {
-		slices.SortFunc(shares, share.compare)
+	switch last := len(shares) - 1; n {
+	case 0:
+	case 1: // the most usual numbers need no partitions
+		at := extreme(shares, true)
+		shares[0], shares[at] = shares[at], shares[0]
+	case last:
+		at := extreme(shares, false)
+		shares[last], shares[at] = shares[at], shares[last]
+	default:
+		if !quickselect(shares, n, selectPasses*len(shares)) {
+			slices.SortFunc(shares, share.compare)
+		}
 	}
+}
+
+// extreme returns where the first or the last claim is.
+func extreme(shares []share, first bool) (at int) {
+	for i := range shares {
+		if shares[i].before(shares[at]) == first {
+			at = i
+		}
+	}
+	return at
 }
 
 // quickselect is selectFirst with a budget of claims to look at. When that runs

@@ -91,10 +91,13 @@ func (a *application) spread(discount int64) {
 		return
 	}
 	w := &a.quote.work
-	w.shares = largestRemainder(w.claims, discount, sum, w.shares)
+	w.parts = w.parts[:0]
 	for i := range w.claims {
-		c := &w.claims[i]
-		w.within(a.takings[c.first:c.last], c.part, c.weight)
+		w.parts = append(w.parts, w.claims[i].weight)
+	}
+	w.shares = largestRemainder(w.parts, discount, sum, w.shares)
+	for i, c := range w.claims {
+		w.within(a.takings[c.first:c.last], w.parts[i], c.weight)
 	}
 }
 

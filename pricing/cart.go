@@ -240,7 +240,7 @@ func (l *Line) classFits() bool {
 // ordinary reports whether a line whose kind the specification names is well formed at first
 // glance. Then its class is the one that its kind implies.
 func (l *Line) ordinary() bool {
-	return l.Class == 0 && l.Recurs == Once && len(l.ID) <= MaxLineIDLength && len(l.ItemID) <= MaxLineIDLength
+	return l.Class == 0 && l.Recurs == Once && max(len(l.ID), len(l.ItemID)) <= MaxLineIDLength
 }
 
 // wellFormed is faults and idFaults for the hot path: no message, no allocation. It returns

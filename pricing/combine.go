@@ -34,7 +34,6 @@ func (t *taking) of(unit, end int64) (amount, until int64) {
 type claim struct {
 	first, last int // the line's segments
 	weight      int64
-	part        int64
 }
 
 // workspace is the memory of the engine, which Reprice keeps.
@@ -48,10 +47,10 @@ type workspace struct {
 
 	takings []taking // of the lane's coupons, one after another, each per segment
 	claims  []claim
+	parts   []int64 // of the discount, per claim
 	shares  []share
 
-	left    []int64 // of byLines: what each line costs at the entry of the lane
-	weights []int64
+	left []int64 // of byLines: what each line costs at the entry of the lane, if it is eligible
 }
 
 // resize returns a slice of the length, whose content is undefined.
@@ -163,14 +162,13 @@ func (q *Quote) settle(step int64, coupons int) {
 		}
 	}
 	at := 0
-	q.details = resize(q.details, len(q.Lines))
+	q.ends = resize(q.ends, len(q.Lines))
 	for i := range q.Lines {
-		l, first := &q.Lines[i], at
+		l := &q.Lines[i]
 		for at < len(w.segments) && w.segments[at].line == i {
 			at++
 		}
-		q.details[i] = lineDetail{groups: q.groups[first:at:at]}
-		l.detail = &q.details[i]
+		q.ends[i] = at
 		l.Discount = l.Subtotal - l.Total
 		q.Discount += l.Discount
 	}

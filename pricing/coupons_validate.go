@@ -26,19 +26,17 @@ func (q Quote) checkCoupons() error {
 // groupFaults checks the groups of units of every line, and what each coupon takes off them. It
 // returns what each coupon takes in all.
 func (q *Quote) groupFaults(faults *ValidationError) []int64 {
-	row, sums := 0, make([]int64, len(q.Coupons))
+	sums := make([]int64, len(q.Coupons))
+	if !q.explained() {
+		faults.Add("coupons", FieldMismatch, "the units are not those of the coupons")
+		return sums
+	}
 	for i := range q.Lines {
 		l := &q.Lines[i]
 		if len(q.Coupons) == 0 && l.Discount == 0 || l.Quantity < 1 {
-			row += l.explicit()
 			continue
 		}
-		if rows := l.explicit(); (row+rows)*len(q.Coupons) > len(q.amounts) {
-			faults.Add(linePath(i, "units"), FieldMismatch, "the units are not those of the coupons")
-			return sums
-		}
-		groups, amounts := q.rows(i, row)
-		row += l.explicit()
+		groups, amounts := q.rows(i)
 		if !q.explain(i, groups, amounts, sums) {
 			faults.Add(linePath(i, "units"), FieldMismatch, "the units are not those of the line's total and of the coupons")
 		}

@@ -156,11 +156,7 @@ func TestDerivedPropertiesNotice(t *testing.T) {
 				q.Discount -= q.Step
 			}
 		})},
-		{"a step is a currency of coarser minor units", "units a cent apart", after(func(q *pricing.Quote) {
-			for i := range q.Lines {
-				q.Lines[i].Step = 0
-			}
-		})},
+		{"a step is a currency of coarser minor units", "units a cent apart", after(func(q *pricing.Quote) { q.Step = 0 })},
 		{"Price refuses what Validate refuses", "only the first line is looked at", func(q *pricing.Quote, c pricing.Cart, d pricing.Discount, eligible []bool) error {
 			if len(c.Lines) > 1 && c.Validate() != nil {
 				c.Lines = c.Lines[:1]
@@ -415,14 +411,14 @@ func stepFault(t *rapid.T, price pricer) string {
 		}
 	}
 	for i, l := range q.Lines {
-		groups := want.Lines[i].Units()
+		groups := want.Units(i)
 		for j := range groups {
 			groups[j].UnitPrice *= step
 		}
 		if l.Discount != want.Lines[i].Discount*step || l.Total != want.Lines[i].Total*step {
 			return fmt.Sprintf("line %d: discount %d, want %d steps of %d", i, l.Discount, want.Lines[i].Discount, step)
 		}
-		if diff := cmp.Diff(groups, l.Units()); diff != "" {
+		if diff := cmp.Diff(groups, q.Units(i)); diff != "" {
 			return fmt.Sprintf("units of line %d (-want +got):\n%s", i, diff)
 		}
 	}

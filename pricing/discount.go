@@ -298,8 +298,8 @@ func (d Discount) FitsCart(c Cart) error {
 
 // fits is FitsCart for the hot path: no message, no allocation.
 func (d *Discount) fits(c *Cart) bool {
-	if d.free() {
-		return true
+	if d.more == nil {
+		return !d.kind.HasAmount() || d.amount.currency == c.Currency && onStep(d.amount.minor, c.Step)
 	}
 	_, ok := d.in(c.Currency)
 	return ok && d.onStep(c.Currency, c.Step)

@@ -2,7 +2,7 @@
 //
 // A [Cart] is a list of lines in one [Currency]. [Terms] hold the [Discount] of a coupon and the
 // lines that it covers. [Price] takes the discounts off the cart and returns a [Quote]. A Quote
-// holds the totals, the price of each line and what each coupon takes. [QuotedLine.Units]
+// holds the totals, the price of each line and what each coupon takes. [Quote.Units]
 // returns the price of each unit, and [Quote.Allocations] what each coupon takes off it.
 //
 //	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{

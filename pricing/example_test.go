@@ -31,8 +31,8 @@ func ExamplePrice() {
 	amount := quote.Currency.Format
 	fmt.Println("subtotal", amount(quote.Subtotal), "discount", amount(quote.Discount),
 		"shipping", amount(quote.Shipping), "total", amount(quote.Total))
-	for _, line := range quote.Lines {
-		for _, unit := range line.Units() {
+	for i, line := range quote.Lines {
+		for _, unit := range quote.Units(i) {
 			fmt.Println(line.ID, unit.Quantity, "at", amount(unit.UnitPrice))
 		}
 	}
@@ -178,9 +178,11 @@ func ExampleQuote_Validate() {
 	// invalid input: lines[0].total: must be the subtotal less the discount
 }
 
-func ExampleQuotedLine_Units() {
-	line := pricing.QuotedLine{Line: pricing.Line{Quantity: 3}, Total: 2000}
-	for _, unit := range line.Units() {
+func ExampleQuote_Units() {
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: pricing.Device, Quantity: 3, UnitPrice: 1000}}}
+	ten, _ := pricing.AmountOff(pricing.NewMoney(1000, pricing.EUR()))
+	quote, _ := pricing.Price(cart, pricing.Terms{Discount: ten})
+	for _, unit := range quote.Units(0) {
 		fmt.Println(unit.Quantity, "at", unit.UnitPrice)
 	}
 	// Output:
@@ -188,15 +190,19 @@ func ExampleQuotedLine_Units() {
 	// 1 at 666
 }
 
-func ExampleQuotedLine_AppendUnits() {
+func ExampleQuote_AppendUnits() {
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{Kind: pricing.Device, Quantity: 3, UnitPrice: 5}, {Kind: pricing.Accessory, Quantity: 2, UnitPrice: 5},
+	}}
+	four, _ := pricing.AmountOff(pricing.NewMoney(4, pricing.EUR()))
+	quote, _ := pricing.Price(cart, pricing.Terms{Discount: four})
 	buffer := make([]pricing.UnitGroup, 0, 2)
-	for _, total := range []int64{9, 10} {
-		line := pricing.QuotedLine{Line: pricing.Line{Quantity: 3}, Total: total}
-		fmt.Println(line.AppendUnits(buffer[:0]))
+	for i := range quote.Lines {
+		fmt.Println(quote.AppendUnits(buffer[:0], i))
 	}
 	// Output:
-	// [{3 3}]
-	// [{1 4} {2 3}]
+	// [{1 5} {2 4}]
+	// [{2 4}]
 }
 
 func ExampleCart_Validate() {
@@ -433,8 +439,8 @@ func ExamplePrice_steps() {
 	percent, _ := pricing.ParsePercent("10")
 	quote, _ := pricing.Price(cart, pricing.Terms{Discount: pricing.PercentOff(percent)})
 	fmt.Println("discount", dinar.Format(quote.Discount))
-	for _, l := range quote.Lines {
-		for _, u := range l.Units() {
+	for i, l := range quote.Lines {
+		for _, u := range quote.Units(i) {
 			fmt.Printf("%d %s at %s\n", u.Quantity, l.ItemID, dinar.Format(u.UnitPrice))
 		}
 	}

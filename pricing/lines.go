@@ -4,14 +4,7 @@ import "math/bits"
 
 // This file prices without telling units apart. That is enough where every coupon treats the
 // units of a line alike and no unit goes below zero: then the units of a line follow from what
-// each coupon takes off the line; see lineDetail.
-
-// lineDetail is what a line needs to tell its units apart.
-type lineDetail struct {
-	groups []UnitGroup // in the order of the units; nil if they follow from parts
-	parts  []int64     // what each coupon takes off the line, in minor units
-	items  int         // how many of the coupons are in the item lane
-}
+// each coupon takes off the line.
 
 // countsLines reports whether the discount is computed from the subtotals of its lines.
 func (d *Discount) countsLines() bool {
@@ -47,28 +40,25 @@ func (d *Discount) ofLines(q *Quote, base int64) int64 {
 // byLines prices the coupons line by line. It reports false, and leaves the lines as they are, if
 // units have to be told apart.
 func (q *Quote) byLines(terms []Terms) bool {
-	w, coupons, step := &q.work, len(q.Coupons), max(q.Step, 1)
-	items := 0
+	w, step := &q.work, max(q.Step, 1)
 	for _, at := range w.order {
-		d := &terms[at].Discount
-		if !d.alike() {
+		if !terms[at].Discount.alike() {
 			return false
 		}
-		if d.lane == ItemLane {
-			items++
-		}
 	}
-	w.left = resize(w.left, len(q.Lines))
-	w.weights = resize(w.weights, len(q.Lines))
-	q.parts = resize(q.parts, coupons*len(q.Lines))
+	items, coupons := q.itemCoupons(), len(q.Coupons)
+	w.left, q.parts = resize(w.left, len(q.Lines)), resize(q.parts, coupons*len(q.Lines))
 	for i := range q.Lines {
-		w.left[i] = inSteps(q.Lines[i].Subtotal, step)
+		w.left[i] = 0
+		if l := &q.Lines[i]; l.Eligible {
+			w.left[i] = inSteps(l.Subtotal, step)
+		}
 	}
 	for c, at := range w.order {
-		if c == items && c > 0 && !q.leave(0, items) {
+		if c == items && !q.leave(0, items) {
 			return false
 		}
-		q.partOf(c, &terms[at], step)
+		q.partOf(c, &terms[at].Discount, step)
 	}
 	last := items
 	if items == coupons {
@@ -77,68 +67,78 @@ func (q *Quote) byLines(terms []Terms) bool {
 	if !q.leave(last, coupons) {
 		return false
 	}
-	q.detail(items, step)
+	q.settleLines(step)
 	return true
 }
 
+// itemCoupons returns how many of the coupons are in the item lane. They are the first ones.
+func (q *Quote) itemCoupons() (n int) {
+	for n < len(q.Coupons) && q.Coupons[n].Discount.lane == ItemLane {
+		n++
+	}
+	return n
+}
+
+// partsOf returns what one coupon takes off each line, in steps.
+func (q *Quote) partsOf(c int) []int64 { return q.parts[c*len(q.Lines):][:len(q.Lines)] }
+
 // partOf computes what one coupon takes off each line, from what the lines cost at the entry of
 // its lane.
-func (q *Quote) partOf(c int, t *Terms, step int64) {
-	w, coupons := &q.work, len(q.Coupons)
-	amounts, _ := t.Discount.in(q.Currency)
-	sum := q.weigh(c, &t.Discount, inSteps(amounts.Amount, step), step)
-	off := q.offLines(c, &t.Discount, sum, inSteps(amounts.Amount, step), step)
+func (q *Quote) partOf(c int, d *Discount, step int64) {
+	amounts, _ := d.in(q.Currency)
+	amount, parts := inSteps(amounts.Amount, step), q.partsOf(c)
+	sum := q.weigh(parts, c, d, amount, step)
+	off := q.offLines(c, d, sum, amount, step)
 	if amounts.MaxDiscount > 0 {
 		off = min(off, inSteps(amounts.MaxDiscount, step))
 	}
-	switch {
-	case off >= sum:
-		for i, weight := range w.weights {
-			q.parts[i*coupons+c] = weight
-		}
-		return
-	case off == 0:
-		for i := range w.weights {
-			q.parts[i*coupons+c] = 0
-		}
-		return
+	q.Coupons[c].Amount = off * step
+	switch off {
+	case sum:
+	case 0:
+		clear(parts)
+	default:
+		q.work.shares = largestRemainder(parts, off, sum, q.work.shares)
 	}
-	r, spare, shares := newRatio(off, sum), off, w.shares[:0]
-	for i, weight := range w.weights {
-		part, remainder := r.of(weight)
-		q.parts[i*coupons+c] = int64(part) //nolint:gosec // at most the weight
-		spare -= int64(part)               //nolint:gosec // at most the weight
-		if remainder > 0 {
-			shares = append(shares, share{remainder: remainder, line: i})
-		}
-	}
-	if spare > 0 {
-		selectFirst(shares, int(spare))
-	}
-	for _, s := range shares[:spare] {
-		q.parts[s.line*coupons+c]++
-	}
-	w.shares = shares
 }
 
 // weigh writes what each line would give to a coupon if nothing capped the discount, and returns
 // the sum. All amounts are in steps.
-func (q *Quote) weigh(c int, d *Discount, amount, step int64) (sum int64) {
-	lines, weights, left, mask := q.Lines, q.work.weights[:len(q.Lines)], q.work.left[:len(q.Lines)], q.Coupons[c].eligible
-	perUnit, unitPrice := d.kind == FixedAmountPerUnit, d.kind == FixedUnitPrice
-	for i := range lines {
-		l := &lines[i]
-		weight := left[i]
-		switch {
-		case !l.Eligible || mask != nil && !mask[i]:
-			weight = 0
-		case perUnit:
-			weight = min(amount, inSteps(l.UnitPrice, step)) * l.Quantity
-		case unitPrice:
-			weight = max(0, inSteps(l.UnitPrice, step)-amount) * l.Quantity
+func (q *Quote) weigh(weights []int64, c int, d *Discount, amount, step int64) (sum int64) {
+	if d.kind == FixedAmountPerUnit || d.kind == FixedUnitPrice {
+		sum = q.weighUnits(weights, d.kind, amount, step)
+	} else {
+		for i, left := range q.work.left {
+			weights[i] = left
+			sum += left
 		}
-		weights[i] = weight
-		sum += weight
+	}
+	if mask := q.Coupons[c].eligible; mask != nil {
+		for i := range weights {
+			if !mask[i] {
+				sum -= weights[i]
+				weights[i] = 0
+			}
+		}
+	}
+	return sum
+}
+
+// weighUnits is weigh for a coupon that looks at the price of a unit.
+func (q *Quote) weighUnits(weights []int64, kind DiscountType, amount, step int64) (sum int64) {
+	lines := q.Lines[:len(weights)]
+	for i := range weights {
+		l := &lines[i]
+		price := inSteps(l.UnitPrice, step)
+		off := min(amount, price)
+		if kind == FixedUnitPrice {
+			off = price - off
+		}
+		if !l.Eligible {
+			off = 0
+		}
+		weights[i] = off * l.Quantity
+		sum += weights[i]
 	}
 	return sum
 }
@@ -163,26 +163,26 @@ func (q *Quote) offLines(c int, d *Discount, sum, amount, step int64) int64 {
 	return sum
 }
 
-// leave takes the parts of a lane's coupons, from and to, off the lines. It reports false if a
-// unit could go below zero.
+// leave takes the parts of a lane's coupons, from and to, off the lines. It reports false, and
+// forgets the parts, if a unit could go below zero.
 func (q *Quote) leave(from, to int) bool {
-	w, coupons := &q.work, len(q.Coupons)
-	for i := range q.Lines {
-		row := q.parts[i*coupons:][:coupons]
-		taken, givers := int64(0), int64(0)
-		for _, part := range row[from:to] {
-			if part > w.left[i]-taken {
-				return false
-			}
-			taken += part
+	w, n, negative := &q.work, len(q.Lines), int64(0)
+	left, parts := w.left[:n], q.parts[from*n:to*n] // coupon by coupon
+	for i := range left {
+		rest, givers := left[i], int64(0)
+		for at := i; at < len(parts); at += n {
+			part := parts[at]
+			rest -= part
+			negative |= rest
 			if part > 0 {
 				givers++
 			}
 		}
-		if givers > 1 && !w.clear(i, q.Lines[i].Quantity, taken, int64(from), givers) {
+		if negative < 0 || givers > 1 && !w.clear(i, q.Lines[i].Quantity, left[i]-rest, int64(from), givers) {
+			q.parts = q.parts[:0]
 			return false
 		}
-		w.left[i] -= taken
+		left[i] = rest
 	}
 	return true
 }
@@ -204,44 +204,35 @@ func covered(amount, quantity, steps int64) bool {
 	return high == 0 && low <= uint64(amount)                //nolint:gosec // not negative
 }
 
-// detail writes what the parts say into the quote.
-func (q *Quote) detail(items int, step int64) {
-	coupons := len(q.Coupons)
-	q.details = resize(q.details, len(q.Lines))
-	for i := range q.Lines {
-		l := &q.Lines[i]
-		row := q.parts[i*coupons:][:coupons:coupons]
-		off := int64(0)
-		for c := range row {
-			row[c] *= step
-			off += row[c]
-			q.Coupons[c].Amount += row[c]
+// settleLines writes what the coupons leave of the lines into the quote.
+func (q *Quote) settleLines(step int64) {
+	for i, left := range q.work.left {
+		if l := &q.Lines[i]; l.Eligible {
+			l.Total = left * step
+			l.Discount = l.Subtotal - l.Total
+			q.Discount += l.Discount
 		}
-		l.Discount, l.Total = off, l.Subtotal-off
-		q.Discount += off
-		q.details[i] = lineDetail{parts: row, items: items}
-		l.detail = &q.details[i]
 	}
 	q.Total = q.Subtotal - q.Discount + q.Shipping
 }
 
 // unfold tells the units of a line apart: the groups of units, and per group what a unit gives to
 // each coupon.
-func (l *QuotedLine) unfold() (groups []UnitGroup, amounts []int64) {
+func (q *Quote) unfold(line int) (groups []UnitGroup, amounts []int64) {
 	var w workspace
-	l.unfoldInto(&w)
+	w.unfold(q, line)
 	for _, s := range w.segments {
-		groups = append(groups, UnitGroup{Quantity: s.quantity, UnitPrice: s.left * max(l.Step, 1)})
+		groups = append(groups, UnitGroup{Quantity: s.quantity, UnitPrice: s.left * max(q.Step, 1)})
 	}
 	return groups, w.amounts
 }
 
-// unfoldInto is unfold into the segments, in steps, and the amounts of a workspace.
-func (l *QuotedLine) unfoldInto(w *workspace) {
-	d, step := l.detail, max(l.Step, 1)
+// unfold writes the units of a line into the segments, in steps, and the amounts.
+func (w *workspace) unfold(q *Quote, line int) {
+	l, step, items, coupons := &q.Lines[line], max(q.Step, 1), q.itemCoupons(), len(q.Coupons)
 	w.segments = append(w.segments[:0], segment{quantity: l.Quantity, left: inSteps(l.UnitPrice, step)})
 	w.amounts = w.amounts[:0]
-	for _, lane := range [...]struct{ from, to int }{{0, d.items}, {d.items, len(d.parts)}} {
+	for _, lane := range [...]struct{ from, to int }{{0, items}, {items, coupons}} {
 		if lane.from == lane.to {
 			continue
 		}
@@ -249,7 +240,7 @@ func (l *QuotedLine) unfoldInto(w *workspace) {
 		w.takings = resize(w.takings, n*(lane.to-lane.from))
 		clear(w.takings)
 		for c := lane.from; c < lane.to; c++ {
-			w.give(w.takings[(c-lane.from)*n:][:n], inSteps(d.parts[c], step))
+			w.give(w.takings[(c-lane.from)*n:][:n], q.partsOf(c)[line])
 		}
 		w.overlay(lane.from, lane.to-lane.from)
 		w.segments, w.nextSegments = w.nextSegments, w.segments

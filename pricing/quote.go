@@ -1,6 +1,9 @@
 package pricing
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // QuotedLine is a line of a cart with its price in the quote. All amounts are in minor
 // units. A QuotedLine cannot be marshaled to JSON on its own. Marshal the whole [Quote]
@@ -16,10 +19,6 @@ type QuotedLine struct {
 	Discount int64
 	// Total is the price of the line after the discount: Subtotal - Discount.
 	Total int64
-	// Step is the step of the quote, in minor units.
-	Step int64
-
-	detail *lineDetail // nil if one coupon, or none, treats all units of every line alike
 }
 
 // Quote is a priced cart. All amounts in a Quote are in minor units of its Currency. Copies
@@ -47,14 +46,14 @@ type Quote struct {
 	// Coupons are the coupons that were priced, by lane and then by ID.
 	Coupons []QuotedCoupon
 
-	// groups and amounts say which unit gives how much to which coupon: per group of units an
-	// amount off each unit for every coupon. They are empty if units need not be told apart.
-	groups  []UnitGroup
-	amounts []int64
-	details []lineDetail // memory of the lines' detail
-	parts   []int64      // and of its parts
-	masks   []bool       // and of the coupons' eligible and bought
-	units   int64        // in the eligible lines
+	// What each coupon takes off which unit. All of these are empty if that follows from the
+	// lines; otherwise either parts or the groups tell it.
+	parts   []int64     // what each coupon takes off each line, coupon by coupon, in steps
+	groups  []UnitGroup // of like units, line by line
+	ends    []int       // where the groups of each line end
+	amounts []int64     // what a unit gives to each coupon, group by group
+	masks   []bool      // memory of the coupons' eligible and bought
+	units   int64       // in the eligible lines
 
 	shares []share   // scratch memory that Reprice keeps
 	work   workspace // more of it
@@ -91,10 +90,10 @@ func (q *Quote) Reprice(cart Cart, terms ...Terms) error {
 		return faultsOf(cart, terms)
 	}
 	q.Total = q.Subtotal + q.Shipping
-	switch len(q.Coupons) {
-	case 0:
-	case 1:
-		q.one(&cart, terms)
+	switch {
+	case len(q.Coupons) == 0:
+	case len(terms) == 1 && terms[0].Discount.countsLines():
+		q.one(&terms[0])
 	default:
 		q.several(&cart, terms)
 	}
@@ -106,7 +105,8 @@ func (q *Quote) reset(currency Currency, step int64) {
 	q.Currency, q.Step = currency, normalStep(step)
 	q.Subtotal, q.EligibleSubtotal, q.Discount, q.Shipping, q.Total = 0, 0, 0, 0, 0
 	q.Lines, q.Coupons, q.shares = q.Lines[:0], q.Coupons[:0], q.shares[:0]
-	q.groups, q.amounts, q.masks, q.units = q.groups[:0], q.amounts[:0], q.masks[:0], 0
+	q.parts, q.groups, q.ends, q.amounts = q.parts[:0], q.groups[:0], q.ends[:0], q.amounts[:0]
+	q.masks, q.units = q.masks[:0], 0
 	q.work.order = q.work.order[:0]
 }
 
@@ -140,11 +140,10 @@ func (q *Quote) combines(cart *Cart, terms []Terms) bool {
 		if t.Discount.kind == 0 {
 			continue
 		}
-		at := len(order)
-		for at > 0 && t.before(&terms[order[at-1]]) {
-			at--
+		order = append(order, i)
+		for at := len(order) - 1; at > 0 && t.before(&terms[order[at-1]]); at-- {
+			order[at-1], order[at] = i, order[at-1]
 		}
-		order = slices.Insert(order, at, i)
 	}
 	q.work.order = order
 	q.Coupons = resize(q.Coupons, len(order))
@@ -158,63 +157,108 @@ func (q *Quote) take(cart *Cart, terms []Terms) bool {
 		return false
 	}
 	q.Lines = slices.Grow(q.Lines, len(lines))[:len(lines)]
-	var all, units, shipping, eligible, eligibleUnits int64
-	quotedLines, step := q.Lines, q.Step
-	var only []bool
-	if len(terms) == 1 {
-		only = terms[0].Eligible
+	shipping, known := q.classify(lines)
+	if !known || !q.sum(lines) || !linesOnStep(lines, q.Step) {
+		return false
 	}
-	for i := range lines {
-		line, quoted := &lines[i], &quotedLines[i]
-		subtotal, ok := line.subtotal()
-		class, known := line.Kind.implied()
-		if !known || !line.ordinary() {
-			class, known = line.wellFormed()
-		}
-		all += subtotal
-		units += line.Quantity
-		if !ok || !known || all < 0 || units < 0 || !onStep(line.UnitPrice, step) {
-			return false
-		}
-		covered := false
-		switch {
-		case class == ShippingClass:
-			shipping += subtotal
-		case len(terms) == 1:
-			covered = only == nil || only[i]
-		default:
-			covered = anyCovers(terms, i)
-		}
-		quoted.Line = *line
-		quoted.Eligible, quoted.Subtotal, quoted.Discount, quoted.Total = covered, subtotal, 0, subtotal
-		quoted.Step, quoted.detail = step, nil
-		if covered {
-			eligible += subtotal
-			eligibleUnits += line.Quantity
-		}
+	if shipping {
+		q.ship()
 	}
-	q.Subtotal, q.Shipping, q.EligibleSubtotal, q.units = all-shipping, shipping, eligible, eligibleUnits
+	if !allCovered(terms) {
+		q.uncover(terms)
+	}
 	return true
 }
 
-func anyCovers(terms []Terms, line int) bool {
+// classify marks all lines but shipping as eligible. It reports whether there is shipping, and
+// whether the kinds and texts of all lines are well formed.
+func (q *Quote) classify(lines []Line) (shipping, ok bool) {
+	quoted := q.Lines[:len(lines)]
+	for i := range lines {
+		l := &lines[i]
+		class, known := l.Kind.implied()
+		if !known || !l.ordinary() {
+			if class, known = l.wellFormed(); !known {
+				return false, false
+			}
+		}
+		quoted[i].Eligible = class != ShippingClass
+		if class == ShippingClass {
+			shipping = true
+		}
+	}
+	return shipping, true
+}
+
+// sum copies the lines and sums them, as if all were eligible. It reports whether all amounts are
+// within bounds. It looks at their signs once, at the end: every line costs two branches less.
+func (q *Quote) sum(lines []Line) bool {
+	var all, units, negative int64
+	quotedLines := q.Lines[:len(lines)]
+	for i := range lines {
+		line, quoted := &lines[i], &quotedLines[i]
+		high, low := bits.Mul64(uint64(line.UnitPrice), uint64(line.Quantity)) //nolint:gosec // negative looks at the signs
+		subtotal, excess := int64(low), int64(high)                            //nolint:gosec // below 2^62 without a sign
+		all += subtotal
+		units += line.Quantity
+		negative |= line.UnitPrice | (line.Quantity - 1) | subtotal | -excess | all | units
+		quoted.Line = *line
+		quoted.Subtotal, quoted.Discount, quoted.Total = subtotal, 0, subtotal
+	}
+	q.Subtotal, q.EligibleSubtotal, q.units = all, all, units
+	return negative >= 0
+}
+
+// ship counts the lines that are not eligible as shipping.
+func (q *Quote) ship() {
+	for i := range q.Lines {
+		if l := &q.Lines[i]; !l.Eligible {
+			q.Shipping += l.Subtotal
+			q.units -= l.Quantity
+		}
+	}
+	q.Subtotal -= q.Shipping
+	q.EligibleSubtotal = q.Subtotal
+}
+
+func linesOnStep(lines []Line, step int64) bool {
+	return step <= 1 || !slices.ContainsFunc(lines, func(l Line) bool { return l.UnitPrice%step != 0 })
+}
+
+func allCovered(terms []Terms) bool {
 	for i := range terms {
-		if covers(terms[i].Eligible, line) {
+		if terms[i].Eligible == nil {
 			return true
 		}
 	}
 	return false
 }
 
-// one prices a set in which a single coupon takes something off.
-func (q *Quote) one(cart *Cart, terms []Terms) {
-	t := &terms[q.work.order[0]]
-	if len(terms) > 1 || !t.Discount.countsLines() {
-		q.several(cart, terms)
-		return
+// uncover leaves only those lines eligible that a coupon covers.
+func (q *Quote) uncover(terms []Terms) {
+	for i := range q.Lines {
+		l := &q.Lines[i]
+		if l.Eligible && !anyCovers(terms, i) {
+			l.Eligible = false
+			q.EligibleSubtotal -= l.Subtotal
+			q.units -= l.Quantity
+		}
 	}
+}
+
+func anyCovers(terms []Terms, line int) bool {
+	for i := range terms {
+		if terms[i].Eligible[line] {
+			return true
+		}
+	}
+	return false
+}
+
+// one prices a single coupon that counts lines.
+func (q *Quote) one(t *Terms) {
 	c := &q.Coupons[0]
-	c.ID, c.Group, c.Discount, c.Refund, c.eligible, c.bought = t.ID, t.Group, t.Discount, t.Refund, nil, nil
+	c.copy(t)
 	c.EligibleSubtotal, c.EligibleQuantity = q.EligibleSubtotal, q.units
 	c.Amount = t.Discount.ofLines(q, q.EligibleSubtotal)
 	q.apply(c.Amount)
@@ -230,10 +274,15 @@ func (q *Quote) several(cart *Cart, terms []Terms) {
 	}
 }
 
+// copy takes over the terms without the masks.
+func (c *QuotedCoupon) copy(t *Terms) {
+	c.ID, c.Group, c.Discount, c.Refund, c.Amount, c.eligible, c.bought = t.ID, t.Group, t.Discount, t.Refund, 0, nil, nil
+}
+
 // list writes a coupon without its amount.
 func (q *Quote) list(i int, t *Terms) {
 	c := &q.Coupons[i]
-	c.ID, c.Group, c.Discount, c.Refund, c.Amount, c.eligible, c.bought = t.ID, t.Group, t.Discount, t.Refund, 0, nil, nil
+	c.copy(t)
 	if t.Bought != nil {
 		c.bought = q.mask(t.Bought)
 	}
@@ -285,17 +334,12 @@ func (q *Quote) apply(discount int64) {
 // Clone returns a copy of the quote that shares no memory with the original.
 func (q Quote) Clone() Quote {
 	q.Lines, q.Coupons = slices.Clone(q.Lines), slices.Clone(q.Coupons)
-	q.amounts = slices.Clone(q.amounts)
-	for i := range q.Lines {
-		if d := q.Lines[i].detail; d != nil {
-			q.Lines[i].detail = &lineDetail{groups: slices.Clone(d.groups), parts: slices.Clone(d.parts), items: d.items}
-		}
-	}
+	q.parts, q.groups, q.ends, q.amounts = slices.Clone(q.parts), slices.Clone(q.groups), slices.Clone(q.ends), slices.Clone(q.amounts)
 	for i := range q.Coupons {
 		c := &q.Coupons[i]
 		c.eligible, c.bought = slices.Clone(c.eligible), slices.Clone(c.bought)
 	}
-	q.groups, q.details, q.parts, q.masks, q.shares, q.work = nil, nil, nil, nil, nil, workspace{}
+	q.masks, q.shares, q.work = nil, nil, workspace{}
 	return q
 }
 
@@ -306,19 +350,8 @@ func (q Quote) Equal(r Quote) bool {
 		q.Discount != r.Discount || q.Shipping != r.Shipping || q.Total != r.Total {
 		return false
 	}
-	return slices.EqualFunc(q.Lines, r.Lines, QuotedLine.equalAmounts) && slices.EqualFunc(q.Coupons, r.Coupons, QuotedCoupon.Equal) &&
+	return slices.Equal(q.Lines, r.Lines) && slices.EqualFunc(q.Coupons, r.Coupons, QuotedCoupon.Equal) &&
 		slices.Equal(q.Allocations(), r.Allocations())
-}
-
-func (l QuotedLine) equalAmounts(m QuotedLine) bool {
-	return l.Line == m.Line && l.Eligible == m.Eligible && l.Subtotal == m.Subtotal && l.Discount == m.Discount &&
-		l.Total == m.Total && l.Step == m.Step
-}
-
-// Equal reports whether l and m have the same prices. Package go-cmp uses Equal to compare
-// values.
-func (l QuotedLine) Equal(m QuotedLine) bool {
-	return l.equalAmounts(m) && slices.Equal(l.Units(), m.Units())
 }
 
 // Allocation is what one coupon takes off like units of one line.
@@ -341,15 +374,12 @@ func (q Quote) Allocations() []Allocation { return q.AppendAllocations(nil) }
 // AppendAllocations is like [Quote.Allocations] but appends to a slice and returns the extended
 // slice.
 func (q Quote) AppendAllocations(dst []Allocation) []Allocation {
-	coupons, row := len(q.Coupons), 0
+	coupons := len(q.Coupons)
 	for i := range q.Lines {
-		l := &q.Lines[i]
-		if coupons == 0 || l.Discount == 0 {
-			row += l.explicit()
+		if coupons == 0 || q.Lines[i].Discount == 0 {
 			continue
 		}
-		groups, amounts := q.rows(i, row)
-		row += l.explicit()
+		groups, amounts := q.rows(i)
 		unit := int64(0)
 		for j, g := range groups {
 			for c := range coupons {
@@ -361,31 +391,31 @@ func (q Quote) AppendAllocations(dst []Allocation) []Allocation {
 	return dst
 }
 
-// explicit returns how many rows of Quote.amounts belong to the line.
-func (l *QuotedLine) explicit() int {
-	if l.detail == nil {
-		return 0
-	}
-	return len(l.detail.groups)
-}
-
-// rows returns the groups of units of a line, and per group what a unit gives to each coupon. row
-// is the line's first row of the quote's amounts.
-func (q *Quote) rows(line, row int) (groups []UnitGroup, amounts []int64) {
-	l, coupons := &q.Lines[line], len(q.Coupons)
-	switch {
-	case l.detail == nil:
-		groups = l.derive(nil)
+// rows returns the groups of units of a line, and per group what a unit gives to each coupon.
+func (q *Quote) rows(line int) (groups []UnitGroup, amounts []int64) {
+	switch l := &q.Lines[line]; {
+	case len(q.ends) > 0:
+		return q.grouped(line)
+	case len(q.parts) > 0:
+		return q.unfold(line)
+	default:
+		groups = l.derive(nil, q.Step)
 		for _, g := range groups {
-			if coupons > 0 {
+			if len(q.Coupons) > 0 {
 				amounts = append(amounts, l.UnitPrice-g.UnitPrice)
 			}
 		}
 		return groups, amounts
-	case l.detail.groups != nil:
-		return l.detail.groups, q.amounts[row*coupons:][:len(l.detail.groups)*coupons]
 	}
-	return l.unfold()
+}
+
+// grouped returns the groups of units of a line if the quote has them.
+func (q *Quote) grouped(line int) (groups []UnitGroup, amounts []int64) {
+	first, end, coupons := 0, q.ends[line], len(q.Coupons)
+	if line > 0 {
+		first = q.ends[line-1]
+	}
+	return q.groups[first:end], q.amounts[first*coupons : end*coupons]
 }
 
 func appendAllocation(dst []Allocation, a Allocation) []Allocation {
@@ -403,22 +433,19 @@ type UnitGroup struct {
 	UnitPrice int64
 }
 
-// Units groups the units of the line by price. The group with the highest price comes first. The
-// prices of all units sum to the Total of the line. A discount that covers whole lines gives at
-// most two groups, whose prices differ by one step, or by one minor unit if the line has no step.
-// If the Quantity of the line is 0 or less, Units returns nil.
-func (l QuotedLine) Units() []UnitGroup { return l.AppendUnits(nil) }
+// Units groups the units of a line by price. The line is an index in Lines. The group with the
+// highest price comes first. The prices of all units sum to the Total of the line. A discount that
+// covers whole lines gives at most two groups, whose prices differ by one step, or by one minor
+// unit if the quote has no step. If the Quantity of the line is 0 or less, Units returns nil.
+func (q Quote) Units(line int) []UnitGroup { return q.AppendUnits(nil, line) }
 
-// AppendUnits is like [QuotedLine.Units] but appends the groups to a slice and returns the
-// extended slice.
-func (l QuotedLine) AppendUnits(dst []UnitGroup) []UnitGroup {
-	if l.detail == nil {
-		return l.derive(dst)
+// AppendUnits is like [Quote.Units] but appends the groups to a slice and returns the extended
+// slice.
+func (q Quote) AppendUnits(dst []UnitGroup, line int) []UnitGroup {
+	if len(q.ends)+len(q.parts) == 0 {
+		return q.Lines[line].derive(dst, q.Step)
 	}
-	groups := l.detail.groups
-	if groups == nil {
-		groups, _ = l.unfold()
-	}
+	groups, _ := q.rows(line)
 	first := len(dst)
 	for _, g := range groups {
 		at := len(dst)
@@ -435,13 +462,12 @@ func (l QuotedLine) AppendUnits(dst []UnitGroup) []UnitGroup {
 }
 
 // derive appends the groups of a line whose units are all treated alike.
-func (l *QuotedLine) derive(dst []UnitGroup) []UnitGroup {
+func (l *QuotedLine) derive(dst []UnitGroup, step int64) []UnitGroup {
 	if l.Quantity < 1 {
 		return dst
 	}
-	step := int64(1)
-	if l.Step > 1 && l.Total%l.Step == 0 {
-		step = l.Step
+	if step < 1 || l.Total%step != 0 {
+		step = 1
 	}
 	total := l.Total / step
 	price, dearer := total/l.Quantity*step, total%l.Quantity

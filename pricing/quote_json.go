@@ -179,11 +179,10 @@ func (q Quote) document() quoteDocument {
 	if q.Step != 0 {
 		d.Step = amount(q.Step)
 	}
-	row, coupons := 0, len(q.Coupons)
+	coupons := len(q.Coupons)
 	for i := range q.Lines {
 		l := &q.Lines[i]
-		groups, amounts := q.rows(i, row)
-		row += l.explicit()
+		groups, amounts := q.rows(i)
 		units := make([]unitDocument, len(groups))
 		for j, g := range groups {
 			units[j] = unitDocument{Quantity: integer(g.Quantity), UnitPrice: amount(g.UnitPrice)}
@@ -368,7 +367,6 @@ func (d *quoteDocument) quote() (Quote, error) {
 	for i := range d.Lines {
 		of := quoteReader{currency: r.currency}
 		q.Lines[i] = of.line(&d.Lines[i])
-		q.Lines[i].Step = q.Step
 		if err := of.faults.Err(); err != nil {
 			r.faults.Merge(fmt.Sprintf("lines[%d]", i), err)
 		}
@@ -454,7 +452,8 @@ func (d *quoteDocument) readUnits(q *Quote) error {
 				faults.Merge(fmt.Sprintf("lines[%d].units[%d]", i, j), err)
 			}
 		}
-		derived = l.derive(derived[:0])
+		derived = l.derive(derived[:0], q.Step)
+		q.ends = append(q.ends, len(q.groups))
 		if same := slices.Equal(q.groups[first:], derived); !same {
 			alike = false
 			if coupons == 0 && len(faults.Fields) == before {
@@ -463,14 +462,8 @@ func (d *quoteDocument) readUnits(q *Quote) error {
 		}
 	}
 	if err := faults.Err(); err != nil || alike {
-		q.groups, q.amounts = nil, nil
+		q.groups, q.ends, q.amounts = nil, nil, nil
 		return err
-	}
-	at := 0
-	for i := range d.Lines {
-		n := len(d.Lines[i].Units)
-		q.Lines[i].detail = &lineDetail{groups: q.groups[at : at+n : at+n]}
-		at += n
 	}
 	return nil
 }

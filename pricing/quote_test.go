@@ -94,7 +94,7 @@ func TestTheContractsExample(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	units := []pricing.UnitGroup{{Quantity: 2, UnitPrice: 667}, {Quantity: 1, UnitPrice: 666}}
-	if diff := cmp.Diff(units, q.Lines[0].Units()); diff != "" {
+	if diff := cmp.Diff(units, q.Units(0)); diff != "" {
 		t.Errorf("units (-want +got):\n%s", diff)
 	}
 }
@@ -117,16 +117,16 @@ func TestUnits(t *testing.T) {
 		{math.MaxInt64, math.MaxInt64 - 1, []pricing.UnitGroup{{math.MaxInt64 - 1, 1}, {1, 0}}},
 		{0, 5, nil},
 	} {
-		l := pricing.QuotedLine{Line: pricing.Line{Quantity: c.quantity}, Total: c.total}
-		if diff := cmp.Diff(c.want, l.Units()); diff != "" {
+		q := pricing.Quote{Lines: []pricing.QuotedLine{{Line: pricing.Line{Quantity: c.quantity}, Total: c.total}}}
+		if diff := cmp.Diff(c.want, q.Units(0)); diff != "" {
 			t.Errorf("%d over %d units (-want +got):\n%s", c.total, c.quantity, diff)
 		}
 		if c.quantity > 0 {
-			pricingtest.CheckUnits(t, l, l.Units())
+			pricingtest.CheckUnits(t, q, 0, q.Units(0))
 		}
 	}
 	kept := []pricing.UnitGroup{{7, 7}}
-	if diff := cmp.Diff([]pricing.UnitGroup{{7, 7}, {2, 1}}, (pricing.QuotedLine{Line: pricing.Line{Quantity: 2}, Total: 2}).AppendUnits(kept)); diff != "" {
+	if diff := cmp.Diff([]pricing.UnitGroup{{7, 7}, {2, 1}}, (pricing.Quote{Lines: []pricing.QuotedLine{{Line: pricing.Line{Quantity: 2}, Total: 2}}}).AppendUnits(kept, 0)); diff != "" {
 		t.Errorf("AppendUnits (-want +got):\n%s", diff)
 	}
 }

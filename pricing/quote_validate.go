@@ -17,7 +17,6 @@ import "fmt"
 //   - A line has a discount but is not eligible.
 //   - A shipping line is eligible.
 //   - A unit price or a discount is not a multiple of the step.
-//   - The step of a line differs from the step of the quote.
 //   - A sum in the quote does not match the lines.
 //   - The sum of the lines does not fit in an int64.
 //
@@ -92,9 +91,6 @@ func (l *QuotedLine) quotedFaults(i int, faults *ValidationError) {
 // stepFaults looks at price and discount; the other amounts are their multiples,
 // sums and differences.
 func (l *QuotedLine) stepFaults(i int, q *Quote, faults *ValidationError) {
-	if l.Step != q.Step {
-		faults.Add(linePath(i, "step"), FieldMismatch, "must be the quote's step")
-	}
 	if q.Step == 0 {
 		return // every amount is on it, and paths of faults cost
 	}

@@ -190,30 +190,24 @@ func (r *Refund) reset(c Currency) {
 	r.Lines, r.Coupons = r.Lines[:0], r.Coupons[:0]
 }
 
-// explained reports whether the lines have the detail that the coupons need.
+// explained reports whether the quote tells what each coupon takes off which unit.
 func (q *Quote) explained() bool {
-	coupons, rows := len(q.Coupons), 0
-	if coupons > MaxCoupons {
-		return false
-	}
-	for i := range q.Lines {
-		switch d := q.Lines[i].detail; {
-		case d == nil && coupons > 1:
-			return false
-		case d != nil:
-			if d.groups == nil && len(d.parts) != coupons {
-				return false
-			}
-			rows += len(d.groups)
-		}
-	}
+	lines, coupons := len(q.Lines), len(q.Coupons)
 	for i := range q.Coupons {
 		c := &q.Coupons[i]
-		if c.eligible != nil && len(c.eligible) != len(q.Lines) || c.bought != nil && len(c.bought) != len(q.Lines) {
+		if c.eligible != nil && len(c.eligible) != lines || c.bought != nil && len(c.bought) != lines {
 			return false
 		}
 	}
-	return rows*coupons <= len(q.amounts)
+	switch {
+	case coupons > MaxCoupons:
+		return false
+	case len(q.ends) > 0:
+		return len(q.ends) == lines && q.ends[lines-1] == len(q.groups) && len(q.amounts) == len(q.groups)*coupons
+	case len(q.parts) > 0:
+		return len(q.parts) == lines*coupons
+	}
+	return coupons < 2 || lines == 0
 }
 
 // refundWork is the memory of Recompute.
@@ -289,18 +283,16 @@ func (w *refundWork) rest(q *Quote, before *Refunded, shipping bool) bool {
 
 // count adds up the returned units, and what they gave to each coupon.
 func (r *Refund) count(q *Quote, before *Refunded) {
-	w, row := &r.work, 0
+	w := &r.work
 	w.returned = resize(w.returned, len(q.Coupons))
 	clear(w.returned)
 	w.listed = 0
 	for i := range q.Lines {
 		l, earlier, units := &q.Lines[i], before.units(i), w.now[i]
 		if earlier+units == 0 {
-			row += l.explicit()
 			continue
 		}
-		w.load(q, i, row)
-		row += l.explicit()
+		w.load(q, i)
 		w.listed += earlier * l.UnitPrice
 		paid, skip, left := int64(0), earlier, units
 		for _, g := range w.rows {
@@ -324,28 +316,28 @@ func (r *Refund) count(q *Quote, before *Refunded) {
 	}
 }
 
-// load reads the groups of like units of a line, in the order in which they are returned. The
-// first row of the line in the quote's amounts is row.
-func (w *refundWork) load(q *Quote, line, row int) {
+// load reads the groups of like units of a line, in the order in which they are returned.
+func (w *refundWork) load(q *Quote, line int) {
 	l, coupons := &q.Lines[line], len(q.Coupons)
 	w.rows = w.rows[:0]
 	switch {
-	case l.detail == nil:
-		w.derived, w.amounts = l.derive(w.derived[:0]), w.amounts[:0]
+	case len(q.ends) > 0:
+		groups, amounts := q.grouped(line)
+		for i, g := range groups {
+			w.row(g.Quantity, g.UnitPrice, amounts[i*coupons:][:coupons])
+		}
+	case len(q.parts) > 0:
+		w.units.unfold(q, line)
+		for i, s := range w.units.segments {
+			w.row(s.quantity, s.left*max(q.Step, 1), w.units.amounts[i*coupons:][:coupons])
+		}
+	default:
+		w.derived, w.amounts = l.derive(w.derived[:0], q.Step), w.amounts[:0]
 		for _, g := range w.derived {
 			w.amounts = append(w.amounts, l.UnitPrice-g.UnitPrice)
 		}
 		for i, g := range w.derived {
 			w.row(g.Quantity, g.UnitPrice, w.amounts[i:][:coupons])
-		}
-	case l.detail.groups != nil:
-		for i, g := range l.detail.groups {
-			w.row(g.Quantity, g.UnitPrice, q.amounts[(row+i)*coupons:][:coupons])
-		}
-	default:
-		l.unfoldInto(&w.units)
-		for i, s := range w.units.segments {
-			w.row(s.quantity, s.left*max(l.Step, 1), w.units.amounts[i*coupons:][:coupons])
 		}
 	}
 }

@@ -69,26 +69,24 @@ func (w *refundWork) earnedByTier(q *Quote, coupon int, before *Refunded, list, 
 
 // entryCost returns what the rest of a coupon's lines cost at the entry of its lane.
 func (w *refundWork) entryCost(q *Quote, coupon int, before *Refunded) (cost int64) {
-	earlier, row, lane := 0, 0, q.Coupons[coupon].Discount.lane
+	earlier, step, lane := 0, max(q.Step, 1), q.Coupons[coupon].Discount.lane
 	for earlier < coupon && q.Coupons[earlier].Discount.lane < lane {
 		earlier++
 	}
 	for i := range q.Lines {
 		l := &q.Lines[i]
-		first := row
-		row += l.explicit()
 		if !q.covers(coupon, i) {
 			continue
 		}
 		skip := l.Quantity - w.left(q, i, before)
-		if skip == 0 && l.detail != nil && l.detail.groups == nil { // no need to tell units apart
+		if skip == 0 && len(q.parts) > 0 { // no need to tell units apart
 			cost += l.Subtotal
-			for _, part := range l.detail.parts[:earlier] {
-				cost -= part
+			for c := range earlier {
+				cost -= q.partsOf(c)[i] * step
 			}
 			continue
 		}
-		w.load(q, i, first)
+		w.load(q, i)
 		for _, g := range w.rows {
 			gone := min(skip, g.quantity)
 			skip -= gone
@@ -147,12 +145,10 @@ func compareBools(a, b bool) int {
 // collect lists the discounted units of the rest. It returns their number, and the number of units
 // in lines that count as bought.
 func (w *refundWork) collect(q *Quote, coupon int, before *Refunded) (bought, gifts int64) {
-	c, row := &q.Coupons[coupon], 0
+	c := &q.Coupons[coupon]
 	w.gifts = w.gifts[:0]
 	for i := range q.Lines {
 		l := &q.Lines[i]
-		first := row
-		row += l.explicit()
 		counts := q.covers(coupon, i)
 		if c.bought != nil {
 			counts = c.bought[i]
@@ -164,7 +160,7 @@ func (w *refundWork) collect(q *Quote, coupon int, before *Refunded) (bought, gi
 		if !q.covers(coupon, i) {
 			continue
 		}
-		w.load(q, i, first)
+		w.load(q, i)
 		skip := l.Quantity - left
 		for _, g := range w.rows {
 			gone := min(skip, g.quantity)

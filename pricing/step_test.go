@@ -88,8 +88,8 @@ func TestUnitsInSteps(t *testing.T) {
 		{3, 11, 10, []pricing.UnitGroup{{2, 4}, {1, 3}}},
 		{1, math.MaxInt64 / 10 * 10, 10, []pricing.UnitGroup{{1, math.MaxInt64 / 10 * 10}}},
 	} {
-		l := pricing.QuotedLine{Line: pricing.Line{Quantity: c.quantity}, Total: c.total, Step: c.step}
-		if diff := cmp.Diff(c.want, l.Units()); diff != "" {
+		q := pricing.Quote{Step: c.step, Lines: []pricing.QuotedLine{{Line: pricing.Line{Quantity: c.quantity}, Total: c.total}}}
+		if diff := cmp.Diff(c.want, q.Units(0)); diff != "" {
 			t.Errorf("%d over %d units in steps of %d (-want +got):\n%s", c.total, c.quantity, c.step, diff)
 		}
 	}
@@ -183,7 +183,7 @@ func TestStepIsStored(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for i := range q.Lines {
-		if diff := cmp.Diff(q.Lines[i].Units(), loaded.Lines[i].Units()); diff != "" {
+		if diff := cmp.Diff(q.Units(i), loaded.Units(i)); diff != "" {
 			t.Errorf("units of line %d (-want +got):\n%s", i, diff)
 		}
 	}
@@ -212,10 +212,7 @@ func TestQuoteValidateLooksAtTheStep(t *testing.T) {
 		want   map[string]pricing.FieldCode
 	}{
 		"nothing":         {func(*pricing.Quote) {}, map[string]pricing.FieldCode{}},
-		"a negative step": {func(q *pricing.Quote) { q.Step = -10; q.Lines[0].Step = -10 }, map[string]pricing.FieldCode{"step": pricing.FieldTooSmall}},
-		"another step on a line": {
-			func(q *pricing.Quote) { q.Lines[0].Step = 0 }, map[string]pricing.FieldCode{"lines[0].step": pricing.FieldMismatch},
-		},
+		"a negative step": {func(q *pricing.Quote) { q.Step = -10 }, map[string]pricing.FieldCode{"step": pricing.FieldTooSmall}},
 		"a discount off the step": {
 			func(q *pricing.Quote) { q.Lines[0].Discount++; q.Lines[0].Total--; q.Discount++; q.Total-- },
 			map[string]pricing.FieldCode{"lines[0].discount": pricing.FieldTooManyDecimals},

@@ -46,7 +46,9 @@ func (t *Terms) fits(c *Cart) bool {
 		validName(t.ID) && validName(t.Group) && t.Discount.fits(c)
 }
 
-func validName(text string) bool { return len(text) <= MaxTermsIDLength && utf8.ValidString(text) }
+func validName(text string) bool {
+	return text == "" || len(text) <= MaxTermsIDLength && utf8.ValidString(text)
+}
 
 // before orders coupons: by lane, then by ID.
 func (t *Terms) before(u *Terms) bool {

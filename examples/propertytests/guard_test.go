@@ -83,9 +83,9 @@ type property func(situation, propertytests.Offer) error
 
 // noUnitBelowItsFloor is why the rule exists.
 func noUnitBelowItsFloor(s situation, o propertytests.Offer) error {
-	for _, line := range o.Quote.Lines {
+	for i, line := range o.Quote.Lines {
 		floor := s.guard.Floors[propertytests.Item{Kind: line.Kind, ID: line.ItemID}]
-		for _, u := range line.Units() {
+		for _, u := range o.Quote.Units(i) {
 			if line.Discount > 0 && u.UnitPrice < floor {
 				return fmt.Errorf("%d units of line %s cost %d, the floor is %d", u.Quantity, line.ID, u.UnitPrice, floor)
 			}

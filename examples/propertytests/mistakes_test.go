@@ -95,7 +95,7 @@ func looksAtTheDearestUnit(s situation) (propertytests.Offer, error) {
 	for again := true; again; {
 		again = false
 		for i, line := range offer.Quote.Lines {
-			if line.Discount > 0 && line.Units()[0].UnitPrice < floorOf(s, line) {
+			if line.Discount > 0 && offer.Quote.Units(i)[0].UnitPrice < floorOf(s, line) {
 				eligible[i], offer.Guarded[i], again = false, true, true
 			}
 		}

@@ -59,7 +59,7 @@ func (q *quoter) append(dst []byte) ([]byte, error) {
 	amount("total", quote.Total)
 	dst = append(dst, `,"lines":[`...)
 	for i := range quote.Lines {
-		dst = q.appendLine(appendComma(dst, i), &quote.Lines[i])
+		dst = q.appendLine(appendComma(dst, i), i)
 	}
 	dst = append(dst, ']')
 	if q.document.listed {
@@ -114,15 +114,16 @@ func (q *quoter) outcome(couponID string) eligibility.Outcome {
 	return q.set.Coupons[at] // each coupon of the document has an outcome
 }
 
-func (q *quoter) appendLine(dst []byte, l *pricing.QuotedLine) []byte {
-	currency := q.quote().Currency
+func (q *quoter) appendLine(dst []byte, line int) []byte {
+	quote := q.quote()
+	l, currency := &quote.Lines[line], quote.Currency
 	dst = appendText(append(dst, `{"id":`...), l.ID)
 	dst = strconv.AppendBool(append(dst, `,"eligible":`...), l.Eligible)
 	dst = appendAmount(dst, "subtotal", currency, l.Subtotal)
 	dst = appendAmount(dst, "discount", currency, l.Discount)
 	dst = appendAmount(dst, "total", currency, l.Total)
 	dst = append(dst, `,"units":[`...)
-	q.units = l.AppendUnits(q.units[:0])
+	q.units = quote.AppendUnits(q.units[:0], line)
 	for i, u := range q.units {
 		dst = strconv.AppendInt(append(appendComma(dst, i), `{"quantity":`...), u.Quantity, 10)
 		dst = append(appendAmount(dst, "unitPrice", currency, u.UnitPrice), '}')

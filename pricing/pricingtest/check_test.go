@@ -158,7 +158,6 @@ func TestCheckQuoteReportsEveryBrokenStep(t *testing.T) {
 	}{
 		{"another step", "step", func(q *pricing.Quote) { q.Step = 5 }},
 		{"no step", "step", func(q *pricing.Quote) { q.Step = 0 }},
-		{"a line without a step", "step", func(q *pricing.Quote) { q.Lines[phone].Step = 0 }},
 		{"rounded to a minor unit", "step", func(q *pricing.Quote) { more(q, phone, -5) }},
 		{"rounded to another step", "rounding", func(q *pricing.Quote) { more(q, phone, -10) }},
 		{"a minor unit moved", "step", func(q *pricing.Quote) { shift(q, plan, phone, 1) }},
@@ -214,20 +213,20 @@ func TestATieIsReportedWithThePlaces(t *testing.T) {
 
 func TestCheckUnitsReportsSplitsOffTheStep(t *testing.T) {
 	t.Parallel()
-	line := pricing.QuotedLine{Line: pricing.Line{Quantity: 3}, Total: 2000, Step: 10}
+	quote := pricing.Quote{Step: 10, Lines: []pricing.QuotedLine{{Line: pricing.Line{Quantity: 3}, Total: 2000}}}
 	for name, groups := range map[string][]pricing.UnitGroup{
 		"a minor unit apart": {{Quantity: 2, UnitPrice: 667}, {Quantity: 1, UnitPrice: 666}},
 		"a cent moved":       {{Quantity: 2, UnitPrice: 669}, {Quantity: 1, UnitPrice: 662}},
 		"two steps apart":    {{Quantity: 1, UnitPrice: 680}, {Quantity: 2, UnitPrice: 660}},
 	} {
 		var r recorder
-		pricingtest.CheckUnits(&r, line, groups)
+		pricingtest.CheckUnits(&r, quote, 0, groups)
 		if !r.rules()["units"] {
 			t.Errorf("%s: not reported", name)
 		}
 	}
 	var r recorder
-	pricingtest.CheckUnits(&r, line, line.Units())
+	pricingtest.CheckUnits(&r, quote, 0, quote.Units(0))
 	require.Empty(t, r.reports)
 }
 
@@ -291,7 +290,7 @@ func TestCheckQuoteReportsAnEligibleListOfAnotherCart(t *testing.T) {
 
 func TestCheckUnitsReportsWrongSplits(t *testing.T) {
 	t.Parallel()
-	line := pricing.QuotedLine{Line: pricing.Line{Quantity: 3}, Total: 2000}
+	quote := pricing.Quote{Lines: []pricing.QuotedLine{{Line: pricing.Line{Quantity: 3}, Total: 2000}}}
 	for name, groups := range map[string][]pricing.UnitGroup{
 		"nothing":              nil,
 		"a cent lost":          {{Quantity: 3, UnitPrice: 666}},
@@ -306,13 +305,13 @@ func TestCheckUnitsReportsWrongSplits(t *testing.T) {
 		"a product that wraps": {{Quantity: math.MaxInt64, UnitPrice: math.MaxInt64}},
 	} {
 		var r recorder
-		pricingtest.CheckUnits(&r, line, groups)
+		pricingtest.CheckUnits(&r, quote, 0, groups)
 		if !r.rules()["units"] {
 			t.Errorf("%s: not reported", name)
 		}
 	}
 	var r recorder
-	pricingtest.CheckUnits(&r, line, line.Units())
+	pricingtest.CheckUnits(&r, quote, 0, quote.Units(0))
 	if diff := cmp.Diff([]string(nil), r.reports); diff != "" {
 		t.Errorf("the right split is reported (-want +got):\n%s", diff)
 	}

@@ -34,9 +34,9 @@ func ExampleCheckQuote() {
 }
 
 func ExampleCheckUnits() {
-	line := pricing.QuotedLine{Line: pricing.Line{Quantity: 3}, Total: 2000}
-	pricingtest.CheckUnits(printer{}, line, line.Units())
-	pricingtest.CheckUnits(printer{}, line, []pricing.UnitGroup{{Quantity: 3, UnitPrice: 667}})
+	quote := pricing.Quote{Lines: []pricing.QuotedLine{{Line: pricing.Line{Quantity: 3}, Total: 2000}}}
+	pricingtest.CheckUnits(printer{}, quote, 0, quote.Units(0))
+	pricingtest.CheckUnits(printer{}, quote, 0, []pricing.UnitGroup{{Quantity: 3, UnitPrice: 667}})
 	// Output: units: total: got 2000, want 2001
 }
 

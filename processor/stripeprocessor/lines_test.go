@@ -72,8 +72,8 @@ func requestOf(quote pricing.Quote, everyPeriod bool, at time.Time) processor.Se
 		Key: "key", OrderID: "ord_1", Mode: processor.Payment, Currency: quote.Currency, Total: quote.Total,
 		SuccessURL: "https://shop.example/thanks", ExpiresAt: at.Add(time.Hour),
 	}
-	for _, l := range quote.Lines {
-		groups := l.Units()
+	for i, l := range quote.Lines {
+		groups := quote.Units(i)
 		if l.Recurs != pricing.Once {
 			r.Mode = processor.Subscription
 			if !everyPeriod {
@@ -228,13 +228,13 @@ func perLineFault(b bought, lines []stripeprocessor.PlannedLine, factor int64) s
 	if b.quote.Currency.Code() == "MGA" {
 		factor = 1
 	}
-	for _, q := range b.quote.Lines {
+	for i, q := range b.quote.Lines {
 		parts := byName[q.ID]
 		quantity, total := int64(0), int64(0)
 		for _, l := range parts {
 			quantity, total = quantity+l.Quantity, total+l.UnitAmount*l.Quantity
 		}
-		if len(parts) < 1 || len(parts) > 2*len(q.Units()) || quantity != q.Quantity { // a price off the step becomes two
+		if len(parts) < 1 || len(parts) > 2*len(b.quote.Units(i)) || quantity != q.Quantity { // a price off the step becomes two
 			if b.request.Mode == processor.Payment && len(lines) == 100 {
 				return "" // merged without a quantity in a name
 			}
