@@ -56,11 +56,16 @@ type Question struct {
 // Check decides whether a customer may use a coupon, without looking at a cart (specification 4.4).
 // Check considers the customer and the coupon's state, dates, limits and mirror. Check allocates
 // memory only for an e-mail address with non-ASCII characters.
-func Check(c coupon.Coupon, q Question) Decision {
-	d := Decision{facts: facts{
-		couponID: c.ID, startsAt: c.StartsAt, expiresAt: c.ExpiresAt, limits: c.Limits,
-		pointsRequired: c.PointsRequired, minPurchase: c.MinPurchase, currency: c.Currency, at: q.At,
-	}}
+func Check(c coupon.Coupon, q Question) (d Decision) {
+	d.check(&c, &q)
+	return d
+}
+
+// check is Check of a zero Decision, without copies.
+func (d *Decision) check(c *coupon.Coupon, q *Question) {
+	f := &d.facts
+	f.couponID, f.startsAt, f.expiresAt, f.limits, f.at = c.ID, c.StartsAt, c.ExpiresAt, c.Limits, q.At
+	f.pointsRequired, f.minPurchase, f.currency = c.PointsRequired, c.MinPurchase, c.Currency
 	if c.State != coupon.Active {
 		d.refuse(coupon.CouponInactive)
 	}
@@ -70,20 +75,19 @@ func Check(c coupon.Coupon, q Question) Decision {
 	if !c.ExpiresAt.IsZero() && (q.At.IsZero() || !q.At.Before(c.ExpiresAt)) {
 		d.refuse(coupon.CouponExpired)
 	}
-	d.checkSchedule(&c, &q)
+	d.checkSchedule(c, q)
 	if q.MirrorInvalid {
 		d.refuse(coupon.ProcessorOutOfSync)
 	}
-	d.checkLimits(c.Limits, &q)
-	d.checkPeriods(&c, &q)
-	d.checkBudgets(&c, &q)
-	d.checkCustomer(&c, &q)
-	return d
+	d.checkLimits(&c.Limits, q)
+	d.checkPeriods(c, q)
+	d.checkBudgets(c, q)
+	d.checkCustomer(c, q)
 }
 
 // checkLimits compares the counted uses with the limits. The customer's own reservation
 // does not count. The limit per user applies only to a known customer.
-func (d *Decision) checkLimits(l coupon.Limits, q *Question) {
+func (d *Decision) checkLimits(l *coupon.Limits, q *Question) {
 	known, own := q.Customer.known(), int64(0)
 	if known && q.Usage.CustomerHoldsReservation {
 		own = 1
@@ -161,11 +165,12 @@ func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 // the Decision must not be used. While Reevaluate runs, no other goroutine may use the Result or
 // its Quote.
 func (r *Result) Reevaluate(c coupon.Coupon, cart pricing.Cart, q Question) error {
-	r.Decision = Check(c, q)
-	r.eligible = AppendLines(r.eligible[:0], c.Scope, cart.Lines)
+	r.Decision = Decision{}
+	r.Decision.check(&c, &q)
+	r.eligible = appendLines(r.eligible[:0], &c.Scope, cart.Lines)
 	on := coverageOf(&c, cart, r.eligible)
 	if !c.Buys.IsZero() {
-		r.bought = AppendLines(r.bought[:0], c.Buys, cart.Lines)
+		r.bought = appendLines(r.bought[:0], &c.Buys, cart.Lines)
 		on.bought = r.bought
 	}
 	if err := r.Quote.Reprice(cart, on.terms(&c)); err != nil {

@@ -146,7 +146,8 @@ func (r *SetResult) begin(set []Candidate, q Question) error {
 	r.Coupons = slices.Grow(r.Coupons[:0], len(set))
 	for _, c := range r.set {
 		q.Usage, q.MirrorInvalid = c.Usage, c.MirrorInvalid
-		r.Coupons = append(r.Coupons, Outcome{CouponID: c.Coupon.ID, Code: c.Coupon.Code, Decision: Check(c.Coupon, q)})
+		r.Coupons = append(r.Coupons, Outcome{CouponID: c.Coupon.ID, Code: c.Coupon.Code})
+		r.Coupons[len(r.Coupons)-1].Decision.check(&c.Coupon, &q)
 	}
 	return nil
 }
@@ -188,10 +189,10 @@ func (r *SetResult) cover(cart pricing.Cart) {
 	r.bought = slices.Grow(r.bought[:0], n*len(r.set))
 	r.coverage = slices.Grow(r.coverage[:0], len(r.set))
 	for i, c := range r.set {
-		r.eligible = AppendLines(r.eligible, c.Coupon.Scope, cart.Lines)
+		r.eligible = appendLines(r.eligible, &c.Coupon.Scope, cart.Lines)
 		on := coverageOf(&c.Coupon, cart, r.eligible[i*n:][:n:n])
 		if first := len(r.bought); !c.Coupon.Buys.IsZero() {
-			r.bought = AppendLines(r.bought, c.Coupon.Buys, cart.Lines)
+			r.bought = appendLines(r.bought, &c.Coupon.Buys, cart.Lines)
 			on.bought = r.bought[first:len(r.bought):len(r.bought)]
 		}
 		r.coverage = append(r.coverage, on)
@@ -215,6 +216,9 @@ func (r *SetResult) alone(i int, cart pricing.Cart) error {
 // exclude refuses the coupons that cannot be combined with a coupon that is not refused alone.
 // The function alone adds the reasons of a coupon that were left out so far.
 func (r *SetResult) exclude(alone func(int) error) error {
+	if !r.conflicts() { // as usual
+		return nil
+	}
 	var allowed, met [pricing.MaxCoupons]bool
 	for i := range r.set {
 		met[i] = r.Coupons[i].Decision.Allowed() && r.meets(i, func(int) bool { return true })
@@ -249,6 +253,18 @@ func (r *SetResult) meets(i int, other func(int) bool) bool {
 	for j := range r.set {
 		if r.conflict(i, j) && other(j) {
 			return true
+		}
+	}
+	return false
+}
+
+// conflicts reports whether any two coupons cannot be combined.
+func (r *SetResult) conflicts() bool {
+	for i := range r.set {
+		for j := range i {
+			if r.conflict(i, j) {
+				return true
+			}
 		}
 	}
 	return false

@@ -38,9 +38,9 @@ type claim struct {
 
 // workspace is the memory of the engine, which Reprice keeps.
 type workspace struct {
-	order    []int     // the coupons in the order of the quote
-	segments []segment // at the entry of the lane, in line order
-	amounts  []int64   // per segment what a unit gives to each coupon of the earlier lanes
+	order    [MaxCoupons]uint8 // per coupon of the quote the index of its terms
+	segments []segment         // at the entry of the lane, in line order
+	amounts  []int64           // per segment what a unit gives to each coupon of the earlier lanes
 
 	nextSegments []segment // what the lane leaves
 	nextAmounts  []int64
@@ -63,16 +63,13 @@ func (q *Quote) combine(cart *Cart, terms []Terms) {
 	for i := range q.Lines {
 		w.segments[i] = segment{line: i, quantity: q.Lines[i].Quantity, left: inSteps(q.Lines[i].UnitPrice, step)}
 	}
-	done := 0
-	for done < len(w.order) {
-		end := done + 1
-		for end < len(w.order) && terms[w.order[end]].Discount.lane == terms[w.order[done]].Discount.lane {
+	for done, end := 0, 0; done < len(q.Coupons); done = end {
+		for end < len(q.Coupons) && terms[w.order[end]].Discount.lane == terms[w.order[done]].Discount.lane {
 			end++
 		}
 		q.lane(cart, terms, done, end)
-		done = end
 	}
-	q.settle(step, len(w.order))
+	q.settle(step)
 }
 
 func inSteps(minor, step int64) int64 {
@@ -143,8 +140,8 @@ func (w *workspace) add(s segment, row []int64) {
 }
 
 // settle writes what the segments say into the quote.
-func (q *Quote) settle(step int64, coupons int) {
-	w := &q.work
+func (q *Quote) settle(step int64) {
+	w, coupons := &q.work, len(q.Coupons)
 	q.groups, q.amounts = resize(q.groups, len(w.segments)), resize(q.amounts, len(w.amounts))
 	q.Discount = 0
 	for i := range q.Lines {

@@ -41,8 +41,8 @@ func (d *Discount) ofLines(q *Quote, base int64) int64 {
 // units have to be told apart.
 func (q *Quote) byLines(terms []Terms) bool {
 	w, step := &q.work, max(q.Step, 1)
-	for _, at := range w.order {
-		if !terms[at].Discount.alike() {
+	for c := range q.Coupons {
+		if !terms[w.order[c]].Discount.alike() {
 			return false
 		}
 	}
@@ -54,11 +54,11 @@ func (q *Quote) byLines(terms []Terms) bool {
 			w.left[i] = inSteps(l.Subtotal, step)
 		}
 	}
-	for c, at := range w.order {
+	for c := range q.Coupons {
 		if c == items && !q.leave(0, items) {
 			return false
 		}
-		q.partOf(c, &terms[at].Discount, step)
+		q.partOf(c, &terms[w.order[c]].Discount, step)
 	}
 	last := items
 	if items == coupons {

@@ -107,7 +107,6 @@ func (q *Quote) reset(currency Currency, step int64) {
 	q.Lines, q.Coupons, q.shares = q.Lines[:0], q.Coupons[:0], q.shares[:0]
 	q.parts, q.groups, q.ends, q.amounts = q.parts[:0], q.groups[:0], q.ends[:0], q.amounts[:0]
 	q.masks, q.units = q.masks[:0], 0
-	q.work.order = q.work.order[:0]
 }
 
 // combines reports whether the coupons can be priced together on the cart. It puts those that
@@ -115,18 +114,15 @@ func (q *Quote) reset(currency Currency, step int64) {
 func (q *Quote) combines(cart *Cart, terms []Terms) bool {
 	if len(terms) == 1 { // the most usual set
 		if terms[0].Discount.kind != 0 {
-			q.work.order = append(q.work.order, 0)
-			if cap(q.Coupons) == 0 {
-				q.Coupons = make([]QuotedCoupon, 1)
-			}
-			q.Coupons = q.Coupons[:1]
+			q.work.order[0] = 0
+			q.Coupons = resize(q.Coupons, 1)
 		}
 		return terms[0].fits(cart)
 	}
 	if len(terms) > MaxCoupons {
 		return false
 	}
-	order := q.work.order
+	order, coupons := &q.work.order, 0
 	for i := range terms {
 		t := &terms[i]
 		if !t.fits(cart) || t.ID == "" {
@@ -140,13 +136,14 @@ func (q *Quote) combines(cart *Cart, terms []Terms) bool {
 		if t.Discount.kind == 0 {
 			continue
 		}
-		order = append(order, i)
-		for at := len(order) - 1; at > 0 && t.before(&terms[order[at-1]]); at-- {
-			order[at-1], order[at] = i, order[at-1]
+		at := coupons
+		for ; at > 0 && t.before(&terms[order[at-1]]); at-- {
+			order[at] = order[at-1]
 		}
+		order[at] = uint8(i) //nolint:gosec // below MaxCoupons
+		coupons++
 	}
-	q.work.order = order
-	q.Coupons = resize(q.Coupons, len(order))
+	q.Coupons = resize(q.Coupons, coupons)
 	return true
 }
 
@@ -266,8 +263,8 @@ func (q *Quote) one(t *Terms) {
 
 // several prices coupons that may have to tell lines and units apart.
 func (q *Quote) several(cart *Cart, terms []Terms) {
-	for i, at := range q.work.order {
-		q.list(i, &terms[at])
+	for i := range q.Coupons {
+		q.list(i, &terms[q.work.order[i]])
 	}
 	if !q.byLines(terms) {
 		q.combine(cart, terms)
