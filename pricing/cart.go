@@ -107,9 +107,7 @@ type Line struct {
 
 // ClassOf returns the class of the line. If the line names no class, ClassOf returns the
 // class that its kind implies.
-func (l Line) ClassOf() Class { return l.class() }
-
-func (l *Line) class() Class {
+func (l *Line) ClassOf() Class {
 	if l.Class != 0 {
 		return l.Class
 	}
@@ -223,7 +221,7 @@ func (l *Line) faults(i int, faults *ValidationError) {
 	}
 	if l.Recurs > Yearly {
 		faults.Add(linePath(i, "recurs"), FieldUnknown, "must be day, week, month or year")
-	} else if l.Recurs != Once && l.class() != SubscriptionClass {
+	} else if l.Recurs != Once && l.ClassOf() != SubscriptionClass {
 		faults.Add(linePath(i, "recurs"), FieldNotAllowed, "only a subscription recurs")
 	}
 	if _, ok := l.subtotal(); !ok && l.Quantity >= 1 && l.UnitPrice >= 0 {

@@ -185,7 +185,8 @@ func TestClassText(t *testing.T) {
 		pricing.Plan: pricing.SubscriptionClass, pricing.Device: pricing.ProductClass, pricing.Accessory: pricing.ProductClass,
 		pricing.Shipping: pricing.ShippingClass, "book": pricing.ProductClass,
 	} {
-		if got := (pricing.Line{Kind: kind}).ClassOf(); got != want {
+		line := pricing.Line{Kind: kind}
+		if got := line.ClassOf(); got != want {
 			t.Errorf("%s: got %v, want %v", kind, got, want)
 		}
 	}

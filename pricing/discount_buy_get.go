@@ -50,7 +50,7 @@ func (a *application) applications(most int64) int64 {
 }
 
 func (a *application) isBought(line int) bool {
-	return a.terms.Bought[line] && a.quote.Lines[line].class() != ShippingClass
+	return a.terms.Bought[line] && a.quote.Lines[line].ClassOf() != ShippingClass
 }
 
 // boughtAmong returns how many of the first n units belong to lines that count as bought.

@@ -140,7 +140,7 @@ func (q *Quote) combines(cart *Cart, terms []Terms) bool {
 		for ; at > 0 && t.before(&terms[order[at-1]]); at-- {
 			order[at] = order[at-1]
 		}
-		order[at] = uint8(i) //nolint:gosec // below MaxCoupons
+		order[at] = uint8(i)
 		coupons++
 	}
 	q.Coupons = resize(q.Coupons, coupons)
@@ -305,7 +305,7 @@ func (q *Quote) mask(of []bool) []bool {
 	}
 	first := len(q.masks)
 	for i, set := range of {
-		q.masks = append(q.masks, set && q.Lines[i].class() != ShippingClass)
+		q.masks = append(q.masks, set && q.Lines[i].ClassOf() != ShippingClass)
 	}
 	return q.masks[first:len(q.masks):len(q.masks)]
 }

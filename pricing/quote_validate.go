@@ -80,7 +80,7 @@ func (l *QuotedLine) quotedFaults(i int, faults *ValidationError) {
 	case l.Discount > 0 && !l.Eligible:
 		faults.Add(linePath(i, "discount"), FieldNotAllowed, "only an eligible line is discounted")
 	}
-	if l.Eligible && l.class() == ShippingClass {
+	if l.Eligible && l.ClassOf() == ShippingClass {
 		faults.Add(linePath(i, "eligible"), FieldNotAllowed, "shipping is never discounted")
 	}
 	if l.Total != l.Subtotal-l.Discount {
@@ -100,7 +100,7 @@ func (l *QuotedLine) stepFaults(i int, q *Quote, faults *ValidationError) {
 
 // add adds a faultless line to the sums of q; ok is false on overflow.
 func (q *Quote) add(l *QuotedLine) (ok bool) {
-	if l.class() == ShippingClass {
+	if l.ClassOf() == ShippingClass {
 		q.Shipping, ok = addAmounts(q.Shipping, l.Subtotal)
 	} else {
 		q.Subtotal, ok = addAmounts(q.Subtotal, l.Subtotal)

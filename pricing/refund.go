@@ -269,7 +269,7 @@ func (w *refundWork) rest(q *Quote, before *Refunded, shipping bool) bool {
 	found := false
 	for i := range q.Lines {
 		l := &q.Lines[i]
-		if shipping && l.class() != ShippingClass {
+		if shipping && l.ClassOf() != ShippingClass {
 			continue
 		}
 		if w.now[i] != 0 {
@@ -308,7 +308,7 @@ func (r *Refund) count(q *Quote, before *Refunded) {
 			continue
 		}
 		r.Lines = append(r.Lines, RefundedLine{Line: i, Quantity: units, Amount: paid})
-		if l.class() == ShippingClass {
+		if l.ClassOf() == ShippingClass {
 			r.Shipping += units * l.UnitPrice
 		} else {
 			r.Subtotal += units * l.UnitPrice

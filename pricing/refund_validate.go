@@ -26,7 +26,7 @@ func refundFaults(q *Quote, before Refunded, now Returns) error {
 			continue
 		case twice:
 			faults.Add(returnPath(i, "line"), FieldMismatch, fmt.Sprintf("the line is also that of returns[%d]", earlier))
-		case now.Shipping && q.Lines[l.Line].class() == ShippingClass:
+		case now.Shipping && q.Lines[l.Line].ClassOf() == ShippingClass:
 			faults.Add(returnPath(i, "line"), FieldMismatch, "all shipping is returned")
 		}
 		if !twice {

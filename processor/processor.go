@@ -236,7 +236,8 @@ type SessionLine struct {
 // ClassOf returns the class of the line. If the line names no class, ClassOf returns the class
 // that its kind implies.
 func (l SessionLine) ClassOf() pricing.Class {
-	return pricing.Line{Kind: l.Kind, Class: l.Class}.ClassOf()
+	line := pricing.Line{Kind: l.Kind, Class: l.Class}
+	return line.ClassOf()
 }
 
 // SessionStatus is the status of a payment session.
