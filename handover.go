@@ -229,7 +229,7 @@ func (s *Service) endReplaced(ctx context.Context, o redemption.Order) (older Ou
 
 // endSession ends the session of an order at the processor. If the customer has finished that
 // session, it settles the order and returns it. The zero value tells that the session has ended
-// unpaid.
+// unpaid, or that the order was cancelled before and its delayed payment has failed.
 func (s *Service) endSession(ctx context.Context, o redemption.Order) (finished Outcome, err error) {
 	session, err := s.expire(ctx, o.SessionID)
 	switch {
@@ -237,7 +237,7 @@ func (s *Service) endSession(ctx context.Context, o redemption.Order) (finished 
 		return Outcome{}, nil
 	case err != nil:
 		return Outcome{}, fmt.Errorf("end session %s: %w", o.SessionID, err)
-	case session.Status == processor.SessionExpired:
+	case session.Status == processor.SessionExpired, o.State == redemption.OrderCancelled && session.PaymentFailed:
 		return Outcome{}, nil
 	}
 	return s.settleSession(ctx, session, o)

@@ -303,6 +303,38 @@ func TestAHandOverThatNobodyComesBackFor(t *testing.T) {
 	w.wantBalance(t, 40)
 }
 
+// TestTheOldPaymentFailsDuringAHandOver: the customer has finished the first session, and the
+// delayed payment has failed, before the hand-over ends the session. The new order can be paid, or
+// lapses; no claim is kept for ever.
+func TestTheOldPaymentFailsDuringAHandOver(t *testing.T) {
+	t.Parallel()
+	for name, draft := range handOvers {
+		for _, returns := range []bool{true, false} {
+			w, _, c, first := begun(t, draft())
+			w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
+			_, err := w.Checkout(t.Context(), w.again("second"))
+			require.ErrorIs(t, err, couponkit.ErrUnavailable, name)
+			require.NoError(t, w.fake.PayLater(first.Session.ID), name)
+			require.NoError(t, w.fake.PaymentFails(first.Session.ID), name)
+			w.fake.Deliveries() // they are lost
+			if returns {
+				second := w.checkout(t, w.again("second"))
+				require.Equal(t, []string{second.Session.ID}, w.payable(), name)
+				w.held(t, c.ID, 0, 1)
+				continue
+			}
+			w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
+			report, err := w.Sweep(t.Context(), 0)
+			require.NoError(t, err, name)
+			require.Equal(t, 1, report.Cancelled, name)
+			w.held(t, c.ID, 0, 0)
+			report, err = w.Sweep(t.Context(), 0)
+			require.NoError(t, err, name)
+			require.True(t, report.IsZero(), "%s: %+v", name, report)
+		}
+	}
+}
+
 // TestAPaymentOfASessionThatNobodyKnew: the processor's answer was lost, and another order has
 // replaced that of the session. The payment counts, and the session of the other order is ended.
 func TestAPaymentOfASessionThatNobodyKnew(t *testing.T) {
