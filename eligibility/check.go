@@ -278,10 +278,12 @@ func (d *Decision) checkDiscount(c *coupon.Coupon, on coverage, discount int64) 
 	if !on.fits || !on.covered {
 		return
 	}
-	if discount == 0 && !on.belowFirstTier(c) {
+	switch {
+	case discount > 0:
+		d.checkBudget(c, pricing.NewMoney(discount, on.currency))
+	case !on.belowFirstTier(c):
 		d.refuse(coupon.NoDiscount)
 	}
-	d.checkBudget(c, pricing.NewMoney(discount, on.currency))
 }
 
 // CheckCurrency returns the decision for a cart in the given currency. If the coupon cannot be used

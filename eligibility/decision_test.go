@@ -84,6 +84,22 @@ func TestTheParametersOfEachReason(t *testing.T) {
 	require.Empty(t, untold, "reasons without a row")
 }
 
+// A budget that is used up misses the least amount, also for a cart from which nothing is taken off.
+func TestAUsedUpBudgetAndACartForNothing(t *testing.T) {
+	t.Parallel()
+	s := sound()
+	s.coupon.Limits.Budget = coupon.NewAmounts(pricing.NewMoney(1000, pricing.EUR()))
+	s.question.Usage.Spent, s.coupon.MinPurchase, s.cart.Lines[0].UnitPrice = s.coupon.Limits.Budget, 0, 0
+	result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	require.NoError(t, err)
+	reasons := result.Decision.Reasons()
+	require.Len(t, reasons, 2)
+	params, err := json.Marshal(reasons[0].Params)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"missing":"0.01","budget":"10.00","remaining":"0.00"}`, string(params))
+	require.Equal(t, coupon.NoDiscount, reasons[1].Code)
+}
+
 func TestCheckCurrencyTellsBoth(t *testing.T) {
 	t.Parallel()
 	s := sound()

@@ -16,7 +16,7 @@ import (
 )
 
 // codes are few, so that they are made again once their coupon was deleted.
-var codes = [...]string{"alpha", "Beta", " gamma ", "été", "delta-5"}
+var codes = [...]string{"alpha", "Beta", " gamma ", "été", "delta-5", "EPSILON", "zeta"}
 
 func (w *world) limit() coupon.Optional[int] {
 	if n := w.random.Int64N(w.temper.most + 1); n > 0 {
@@ -36,6 +36,12 @@ func (w *world) draft() coupon.Draft {
 	}
 	if w.odds(3) {
 		d.DiscountType, d.DiscountValue = pricing.FixedAmount, decimal.NewFromInt(1+w.random.Int64N(150))
+	}
+	if !w.odds(6) {
+		d.Group = []string{"a", "b", "c"}[w.random.IntN(3)]
+	}
+	if d.DiscountType == pricing.Percentage && w.odds(3) {
+		d.Lane = pricing.ItemLane
 	}
 	d.RestoreOnRefund = []coupon.Restore{coupon.RestoreFull, coupon.RestoreAlways, coupon.RestoreNever}[w.random.IntN(3)]
 	w.narrow(&d)

@@ -21,7 +21,7 @@ type book struct {
 	uses     map[string]redemption.Use
 	usesOf   map[string][]string         // by order
 	held     map[string]redemption.Count // by counter: the sum of what records hold
-	shares   map[string]share            // of budgets, by order
+	shares   map[string][]share          // of budgets, by order
 	spent    map[string]redemption.Count // by the counter of the budget: the sum of the shares
 	budgets  map[string][]moment         // likewise
 	holders  map[string]string           // the use that has the points, by exchange
@@ -57,7 +57,7 @@ func newBook() book {
 	return book{
 		coupons: map[string]coupon.Coupon{}, codes: map[coupon.Code]string{}, terms: map[terms]coupon.Coupon{},
 		orders: map[string]redemption.Order{}, uses: map[string]redemption.Use{}, usesOf: map[string][]string{},
-		held: map[string]redemption.Count{}, shares: map[string]share{}, spent: map[string]redemption.Count{}, budgets: map[string][]moment{}, holders: map[string]string{}, sessions: map[string]string{},
+		held: map[string]redemption.Count{}, shares: map[string][]share{}, spent: map[string]redemption.Count{}, budgets: map[string][]moment{}, holders: map[string]string{}, sessions: map[string]string{},
 		made: map[string]bool{}, keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
 		journal: []entry{{}}, versions: map[string]int64{}, kinds: map[string]store.EntryKind{}, asked: map[string]pricing.Returns{}, unwanted: map[string]bool{},
 	}

@@ -14,10 +14,11 @@ import (
 // currencies are those of the carts.
 var currencies = [...]string{"EUR", "JPY", "KWD"}
 
-// share is what an order takes from the budget of its coupon. It follows from the quote, the state
+// share is what an order takes from the budget of one of its coupons. It follows from the quote, the state
 // and the refunds of the order, and from the terms that the coupon had at the reservation. No claim
 // and no counter tells of it.
 type share struct {
+	couponID      string
 	counter       string // of the budget
 	amount, limit int64  // the discount, and the budget at the reservation
 	restore       coupon.Restore
@@ -28,22 +29,46 @@ type share struct {
 // moment is what a budget was and how much of it was taken, from one effect to the next.
 type moment struct{ at, budget, taken int64 }
 
-// shareOf is what a new order takes from a budget.
-func (b *book) shareOf(o redemption.Order) (p share, budgeted bool) {
-	if o.Key == "" || len(o.Coupons) == 0 || o.Quote.Discount == 0 {
-		return p, false
+// sharesOf are what a new order takes from budgets.
+func (b *book) sharesOf(o redemption.Order) (all []share) {
+	for _, k := range o.Coupons {
+		amount := amountOf(o, k.ID)
+		c := b.terms[terms{k.ID, k.Revision}]
+		limit, budgeted := c.Limits.Budget.In(o.Quote.Currency)
+		if o.Key == "" || amount == 0 || !budgeted {
+			continue
+		}
+		counter := redemption.Budget(c.ID, o.Quote.Currency.Code())
+		all = append(all, share{couponID: c.ID, counter: counter, amount: amount, limit: limit, restore: c.RestoreOnRefund})
 	}
-	c := b.terms[terms{o.Coupons[0].ID, o.Coupons[0].Revision}]
-	limit, budgeted := c.Limits.Budget.In(o.Quote.Currency)
-	counter := redemption.Budget(c.ID, o.Quote.Currency.Code())
-	return share{counter: counter, amount: o.Quote.Discount, limit: limit, restore: c.RestoreOnRefund}, budgeted
+	return all
+}
+
+// amountOf is what a coupon takes off an order.
+func amountOf(o redemption.Order, couponID string) int64 {
+	for _, c := range o.Quote.Coupons {
+		if c.ID == couponID {
+			return c.Amount
+		}
+	}
+	return 0
+}
+
+// shareOf is what an order takes from the budget of a coupon.
+func (b *book) shareOf(orderID, couponID string) (p share, budgeted bool) {
+	for _, p := range b.shares[orderID] {
+		if p.couponID == couponID {
+			return p, true
+		}
+	}
+	return p, false
 }
 
 // settle brings a share to the state and the refunds of its order.
 func (p share) settle(o redemption.Order) share {
 	p.back = 0
 	if p.restore == coupon.RestoreAlways {
-		p.back = min(discountsBack(o, o.Coupons[0].ID), p.amount)
+		p.back = min(discountsBack(o, p.couponID), p.amount)
 	}
 	if p.restore != coupon.RestoreNever && o.State == redemption.OrderRefunded {
 		p.back = p.amount
@@ -75,22 +100,20 @@ func discountsBack(o redemption.Order, couponID string) (sum int64) {
 func (w *world) spend(s *shop, c *change) map[string]redemption.Count {
 	b, before := &s.book, map[string]redemption.Count{}
 	for _, o := range c.orders {
-		p, known := b.shares[o.now.ID]
 		if o.before.IsZero() {
-			p, known = b.shareOf(o.now)
+			b.shares[o.now.ID] = b.sharesOf(o.now)
 		}
-		if !known {
-			continue
+		for i, p := range b.shares[o.now.ID] {
+			now := p.settle(o.now)
+			if _, seen := before[p.counter]; !seen {
+				before[p.counter] = b.spent[p.counter]
+			}
+			b.shares[o.now.ID][i] = now
+			b.spent[p.counter] = b.spent[p.counter].Plus(now.holds).Plus(redemption.Count{Reserved: -p.holds.Reserved, Completed: -p.holds.Completed})
+			c.watch(b, p.counter)
+			w.noteBudget(s, p.couponID, o.now.Quote.Currency)
+			w.countShare(p, now)
 		}
-		now := p.settle(o.now)
-		if _, seen := before[p.counter]; !seen {
-			before[p.counter] = b.spent[p.counter]
-		}
-		b.shares[o.now.ID] = now
-		b.spent[p.counter] = b.spent[p.counter].Plus(now.holds).Plus(redemption.Count{Reserved: -p.holds.Reserved, Completed: -p.holds.Completed})
-		c.watch(b, p.counter)
-		w.noteBudget(s, o.now.Coupons[0].ID, o.now.Quote.Currency)
-		w.countShare(p, now)
 	}
 	return before
 }
@@ -101,17 +124,20 @@ func (w *world) spend(s *shop, c *change) map[string]redemption.Count {
 func (w *world) checkBudgets(s *shop, c *change) {
 	b, before := &s.book, w.spend(s, c)
 	for _, o := range c.orders {
-		p, budgeted := b.shares[o.now.ID]
 		held := !o.before.IsZero() && follows[o.before.State] != redemption.Released
-		if !budgeted || held || follows[o.now.State] == redemption.Released {
+		if held || follows[o.now.State] == redemption.Released {
 			continue
 		}
-		taken := b.spent[p.counter].Taken()
-		exceeds := taken > p.limit && taken > before[p.counter].Taken()
-		flagged := !o.before.IsZero() && slices.ContainsFunc(b.usesOf[o.now.ID], func(id string) bool { return b.uses[id].OverLimit })
-		w.must(BudgetsHold, !exceeds || flagged, "order %s is %s and takes %d from %s, of which %d of %d are taken", o.now.ID, o.now.State, p.amount, p.counter, taken, p.limit)
-		w.when(exceeds, "budget", "exceeded", "by a late payment")
-		w.when(!exceeds && taken > p.limit, "budget", "exceeded", "and handed over")
+		for _, p := range b.shares[o.now.ID] {
+			taken := b.spent[p.counter].Taken()
+			exceeds := taken > p.limit && taken > before[p.counter].Taken()
+			flagged := !o.before.IsZero() && slices.ContainsFunc(b.usesOf[o.now.ID], func(id string) bool {
+				return b.uses[id].OverLimit && b.uses[id].CouponID == p.couponID
+			})
+			w.must(BudgetsHold, !exceeds || flagged, "order %s is %s and takes %d from %s, of which %d of %d are taken", o.now.ID, o.now.State, p.amount, p.counter, taken, p.limit)
+			w.when(exceeds, "budget", "exceeded", "by a late payment")
+			w.when(!exceeds && taken > p.limit, "budget", "exceeded", "and handed over")
+		}
 	}
 }
 

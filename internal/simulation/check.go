@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 )
@@ -111,8 +112,9 @@ func (w *world) checkNewOrder(s *shop, o redemption.Order) {
 		seen, known := s.book.terms[terms{k.ID, k.Revision}]
 		w.must(QuotesAddUp, known && reflect.DeepEqual(seen.Snapshot(), k), "order %s keeps terms of coupon %s that revision %d never had", o.ID, k.ID, k.Revision)
 	}
-	capped := len(o.Coupons) > 0 && !o.Coupons[0].Terms.IsZero() && o.Quote.Discount == o.Coupons[0].Terms.Terms().MaxDiscount
+	capped := slices.ContainsFunc(o.Quote.Coupons, func(c pricing.QuotedCoupon) bool { return c.Amount == c.Discount.Terms().MaxDiscount })
 	w.when(capped, "order", "new", "with the maximum of a discount")
+	w.when(len(o.Coupons) > 1, "order", "new", "with several coupons")
 	key := o.CustomerID + " " + o.Key
 	w.must(OneOrderForEachKey, s.book.keys[key] == "", "orders %s and %s have the key %q", s.book.keys[key], o.ID, key)
 	s.book.keys[key] = o.ID
@@ -184,8 +186,13 @@ func (w *world) checkUse(s *shop, before, now redemption.Use) {
 		keeps(before.Claims, now.Claims, now.State == redemption.Completed) && before.CreatedAt.Equal(now.CreatedAt) &&
 		(before.State != redemption.Completed || (now.OverLimit || !before.OverLimit) && before.CompletedAt.Equal(now.CompletedAt))
 	w.must(RecordsStay, fresh || stays, "use %s is not the one that was made", now.ID)
-	of := s.book.usesOf[now.OrderID]
-	w.must(OneOrderForEachSession, len(of) < 2, "order %s has the uses %v of one coupon", now.OrderID, of)
+	for _, id := range s.book.usesOf[now.OrderID] {
+		other := s.book.uses[id]
+		w.must(OneOrderForEachSession, other.ID == now.ID || other.CouponID != now.CouponID, "order %s has the uses %s and %s of one coupon", now.OrderID, other.ID, now.ID)
+	}
+	if order.Key != "" {
+		w.must(UsesFollowOrders, len(s.book.usesOf[now.OrderID]) == len(order.Coupons), "order %s has the uses %v of %d coupons", order.ID, s.book.usesOf[order.ID], len(order.Coupons))
+	}
 }
 
 // checkExchange holds the points of an exchange to one use. A free use stays its customer's.
@@ -221,7 +228,7 @@ func (w *world) checkLimits(s *shop, before, now redemption.Use, c *change) {
 			{Counter: redemption.CustomerUses(k.ID, now.CustomerID), Amount: 1, Limit: k.Limits.MaxUsesPerUser},
 			{Counter: redemption.CustomerUses(k.ID, redemption.EmailIdentity(email(now.CustomerID))), Amount: 1, Limit: k.Limits.MaxUsesPerUser},
 		}
-		if p, budgeted := s.book.shares[now.OrderID]; budgeted {
+		if p, budgeted := s.book.shareOf(now.OrderID, now.CouponID); budgeted {
 			want = append(want, redemption.Claim{Counter: p.counter, Amount: p.amount, Limit: p.limit})
 		}
 		w.must(LimitsHold, slices.Equal(now.Claims, want), "%s claims %v of coupon %s, not %v", now.ID, now.Claims, k.ID, want)

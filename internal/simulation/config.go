@@ -134,7 +134,7 @@ func (c Config) withDefaults(random *rand.Rand) Config {
 
 func newTemper(c Config, random *rand.Rand) temper {
 	t := temper{
-		hot: 1 + random.IntN(5), codes: 1 + random.IntN(5),
+		hot: 1 + random.IntN(5), codes: 1 + random.IntN(len(codes)),
 		faultOdds: []int{0, 40, 12, 12, 5, 3}[random.IntN(6)],
 		budgets:   []int{1, 2, 4, 8}[random.IntN(4)],
 		hurry:     5 + random.IntN(3), longTimes: 5 + random.IntN(30), most: 3,

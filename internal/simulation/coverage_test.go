@@ -148,6 +148,7 @@ var least = []struct {
 	{"order", "open", "refreshed to cancelled", 20},
 	{"order", "awaiting_payment", "refreshed to paid", 5},
 	{"order", "new", "with the maximum of a discount", 20},
+	{"order", "new", "with several coupons", 100},
 	{"budget", "reserved", "", 100},
 	{"budget", "completed", "", 100},
 	{"budget", "refuses", "a price", 100},

@@ -3,9 +3,11 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
@@ -38,8 +40,7 @@ func (w *world) pointsCustomer(s *shop) string {
 }
 
 // typed is what a customer enters for a coupon: a code, an ID, or something else.
-func (w *world) typed(s *shop) string {
-	id := w.anyCoupon(s)
+func (w *world) typed(s *shop, id string) string {
 	c, there := s.book.coupons[id]
 	switch n := w.random.IntN(30); {
 	case n == 0:
@@ -52,6 +53,35 @@ func (w *world) typed(s *shop) string {
 		return strings.TrimSpace(codes[w.random.IntN(w.temper.codes)])
 	}
 	return c.Code.String()
+}
+
+// entered are the codes that a customer enters for a purchase.
+func (w *world) entered(s *shop) []string {
+	id := w.anyCoupon(s)
+	if w.odds(3) {
+		return w.several(s, id)
+	}
+	return []string{w.typed(s, id)}
+}
+
+// several are the codes of a coupon and of others that mostly can be used with it.
+func (w *world) several(s *shop, id string) []string {
+	ids, most := []string{id}, 2+w.random.IntN(3)
+	for i := len(s.coupons) - 1; i >= 0 && len(ids) < most; i-- {
+		c := s.book.coupons[s.coupons[i]]
+		usable := c.State == coupon.Active && c.Distribution == coupon.General && !slices.ContainsFunc(ids, func(other string) bool {
+			return !pricing.Combinable(c.Group, s.book.coupons[other].Group)
+		})
+		if usable || w.odds(40) {
+			ids = append(ids, s.coupons[i])
+		}
+	}
+	w.random.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	codes := make([]string, len(ids))
+	for i := range ids {
+		codes[i] = w.typed(s, ids[i])
+	}
+	return codes
 }
 
 // catalogue is what the shops sell. The prices are meant to be awkward.
@@ -94,9 +124,9 @@ func (w *world) checkout() bool {
 	r.CheckoutRequest = couponkit.CheckoutRequest{Key: w.key(s), Customer: w.customer(s), Cart: w.cart()}
 	switch {
 	case s.exchanged.Coupon != "" && w.odds(4):
-		r.Customer, r.Codes = s.exchanged.Customer, []string{s.exchanged.Coupon}
+		r.Customer, r.Codes = s.exchanged.Customer, w.several(s, s.exchanged.Coupon)
 	case !w.odds(10):
-		r.Codes = []string{w.typed(s)}
+		r.Codes = w.entered(s)
 	}
 	r.name = fmt.Sprintf("%s checks out with %s and coupons %q", r.Customer.ID, r.Key, r.Codes)
 	return w.buy(s, r)
@@ -105,7 +135,7 @@ func (w *world) checkout() bool {
 func (w *world) paymentLink() bool {
 	s := w.shop()
 	r := request{}
-	r.CheckoutRequest = couponkit.CheckoutRequest{Key: w.key(s), Customer: w.customer(s), Codes: []string{w.typed(s)}}
+	r.CheckoutRequest = couponkit.CheckoutRequest{Key: w.key(s), Customer: w.customer(s), Codes: w.entered(s)}
 	r.Mode, r.Amount = couponkit.ProductLink, pricing.NewMoney(20_00, w.currency())
 	if w.odds(2) {
 		r.Mode, r.Amount, r.Cart = couponkit.SubscriptionLink, pricing.Money{}, w.cart()
@@ -195,7 +225,7 @@ func (w *world) bought(s *shop, r request, made couponkit.Checkout) {
 // preview asks what a coupon would do, which changes nothing.
 func (w *world) preview() bool {
 	s := w.shop()
-	c, code, cart, quote := w.customer(s), w.typed(s), w.cart(), w.odds(2)
+	c, code, cart, quote := w.customer(s), w.typed(s, w.anyCoupon(s)), w.cart(), w.odds(2)
 	return w.begin(s, "preview", c.ID+" looks at coupon "+code, func(ctx context.Context, t *task) (err error) {
 		if quote {
 			_, err = t.service.Quote(ctx, couponkit.QuoteRequest{Cart: cart, Codes: []string{code}, Customer: c})

@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -25,6 +26,9 @@ func checkOrder(o redemption.Order) error {
 	cart := pricing.Cart{Currency: o.Quote.Currency, Step: o.Quote.Step}
 	eligible := make([]bool, len(o.Quote.Lines))
 	byAmount := len(o.Quote.Lines) == 1 && o.Quote.Lines[0].ItemID == "amount"
+	if len(o.Coupons) > 1 && !byAmount {
+		return checkSeveral(o)
+	}
 	for i, l := range o.Quote.Lines {
 		cart.Lines = append(cart.Lines, l.Line)
 		eligible[i] = l.Eligible
@@ -47,10 +51,65 @@ func checkOrder(o redemption.Order) error {
 	return errors.Join(r.faults...)
 }
 
+// checkSeveral holds what each coupon of an order takes off to contract sections 2 and 3. In its
+// lane a coupon sees what its lines cost at the entry of the lane. It takes less only if it shares
+// a unit that costs nothing in the end.
+func checkSeveral(o redemption.Order) error {
+	q, step := o.Quote, max(o.Quote.Step, 1)
+	taken := make([][]int64, len(q.Coupons)) // off each line
+	for c := range q.Coupons {
+		taken[c] = make([]int64, len(q.Lines))
+	}
+	for _, a := range q.Allocations() {
+		taken[a.Coupon][a.Line] += a.Amount * a.Quantity
+	}
+	sum := int64(0)
+	for c, k := range q.Coupons {
+		at := slices.IndexFunc(o.Coupons, func(own coupon.Snapshot) bool { return own.ID == k.ID })
+		if at < 0 || k.Amount == 0 {
+			return fmt.Errorf("coupon %s takes %d off, and is not among those of the order", k.ID, k.Amount)
+		}
+		discount, err := discountOf(o.Coupons[at])
+		if err != nil {
+			return err
+		}
+		base, own, shares := int64(0), int64(0), false
+		for i, l := range q.Lines {
+			own += taken[c][i]
+			if !covers(o.Coupons[at], l.Line) {
+				continue
+			}
+			base += l.Subtotal
+			for other := range taken {
+				if q.Coupons[other].Discount.Lane() < discount.Lane() {
+					base -= taken[other][i]
+				}
+			}
+			units := q.Units(i)
+			shares = shares || l.Subtotal > 0 && units[len(units)-1].UnitPrice == 0
+		}
+		off := discount.Percent().Of(base/step) * step
+		if discount.Type() == pricing.FixedAmount {
+			off = min(discount.Amount().Minor(), base)
+		}
+		if most := discount.Terms().MaxDiscount; most > 0 {
+			off = min(off, most/step*step)
+		}
+		if own != k.Amount || k.Amount > off || k.Amount < off && !shares {
+			return fmt.Errorf("coupon %s takes %d off, which are %d off its lines, of %d: want %d", k.ID, k.Amount, own, base, off)
+		}
+		sum += k.Amount
+	}
+	if len(q.Coupons) != len(o.Coupons) || sum != q.Discount {
+		return fmt.Errorf("%d coupons take %d off, want %d coupons and %d", len(q.Coupons), sum, len(o.Coupons), q.Discount)
+	}
+	return q.Validate()
+}
+
 func discountOf(c coupon.Snapshot) (pricing.Discount, error) {
-	if !c.Terms.IsZero() { // it has a cap
+	if !c.Terms.IsZero() { // it has a cap or another lane
 		t := c.Terms.Terms()
-		if t.Type != c.DiscountType || t.MaxDiscount == 0 || t.MaxUnits != 0 || len(t.Others) != 0 || c.Terms.Value() != c.DiscountValue {
+		if t.Type != c.DiscountType || t.MaxDiscount == 0 && t.Lane == t.Type.DefaultLane() || t.MaxUnits != 0 || len(t.Others) != 0 || c.Terms.Value() != c.DiscountValue {
 			return pricing.Discount{}, fmt.Errorf("its terms are %+v", t)
 		}
 		return c.Terms, nil

@@ -84,6 +84,13 @@ var planted = []plant{
 			}
 		})
 	})},
+	{"forgetting the budget of the second coupon", by(simulation.LimitsHold, simulation.BudgetsEqualDiscounts), inStore(func(f *faulty) {
+		f.requests(func(r *store.Reservation) {
+			for i := 1; i < len(r.Uses); i++ {
+				r.Uses[i].Claims = slices.DeleteFunc(slices.Clone(r.Uses[i].Claims), func(c redemption.Claim) bool { return redemption.IsBudget(c.Counter) })
+			}
+		})
+	})},
 	{"halving a budget when a customer asks", by(simulation.BudgetsCanBeSpent), inStore(halvesBudgets)},
 	{"forgetting a budget when a customer asks", by(simulation.BudgetsEqualDiscounts, simulation.BudgetsCanBeSpent), inStore(forgetsBudgets)},
 	{"forgetting the budget of a new coupon", by(simulation.AnswersAreTrue), inStore(forgetsFirstBudgets)},
@@ -104,6 +111,15 @@ var planted = []plant{
 	}, func(redemption.Claim) int64 { return 0 }))},
 	{"releasing a paid order", by(simulation.StatesMoveForward), inStore(releasesPaid)},
 	{"keeping the uses of a replaced order", by(simulation.UsesFollowOrders), inStore(keepsReplaced)},
+	{"completing one use of several", by(simulation.UsesFollowOrders), inStore(func(f *faulty) {
+		f.records(func(o *redemption.Order, uses []redemption.Use) {
+			for i := 1; i < len(uses); i++ {
+				if o.State.Paid() && uses[i].State == redemption.Completed {
+					uses[i].State = redemption.Reserved
+				}
+			}
+		})
+	})},
 	{"handing over in two steps", by(simulation.HandOverIsWhole), inStore(handsOverInTwoSteps)},
 	{"ending sessions in words", by(simulation.OneSessionIsOpen), inProcessor(func(p simulation.Processor) simulation.Processor { return endsNothing{p} })},
 	{"cancelling in words", by(simulation.CancelledIsOver), inStore(drops(func(_ redemption.Order, e redemption.Event) bool {
@@ -155,6 +171,13 @@ var planted = []plant{
 		f.records(func(o *redemption.Order, _ []redemption.Use) {
 			for i := range min(1, o.Quote.Discount, int64(len(o.Quote.Lines))) {
 				o.Quote.Lines[i].Discount--
+			}
+		})
+	})},
+	{"losing a cent between two coupons", by(simulation.QuotesAddUp), inStore(func(f *faulty) {
+		f.records(func(o *redemption.Order, _ []redemption.Use) {
+			if k := o.Quote.Coupons; len(k) > 1 {
+				k[0].Amount, k[1].Amount = k[0].Amount-1, k[1].Amount+1
 			}
 		})
 	})},

@@ -102,9 +102,10 @@ func (w *world) checkGivenBack(s *shop, now redemption.Use) {
 	order := s.book.orders[now.OrderID]
 	back := now.Restore == coupon.RestoreAlways && len(order.Refunds) > 0 || now.Restore == coupon.RestoreFull && order.State == redemption.OrderRefunded
 	w.must(NothingTwice, back == !now.RestoredAt.IsZero(), "use %s was given back at %s, and its order %s is %s", now.ID, now.RestoredAt, order.ID, order.State)
+	p, _ := s.book.shareOf(now.OrderID, now.CouponID)
 	for _, c := range now.Claims {
 		want := int64(0)
-		switch p := s.book.shares[now.OrderID]; {
+		switch {
 		case c.Counter == p.counter:
 			want = p.back
 		case back:
@@ -115,7 +116,8 @@ func (w *world) checkGivenBack(s *shop, now redemption.Use) {
 	w.when(back, "use", "completed", "given back")
 	discount := discountsBack(order, now.CouponID)
 	whole := order.State == redemption.OrderRefunded && order.Key != ""
-	w.must(NothingTwice, discount <= order.Quote.Discount && (!whole || discount == order.Quote.Discount),
-		"refunds of order %s, which is %s, take %d of its discount of %d back", order.ID, order.State, discount, order.Quote.Discount)
+	amount := amountOf(order, now.CouponID)
+	w.must(NothingTwice, discount <= amount && (!whole || discount == amount),
+		"refunds of order %s, which is %s, take %d of the discount of %d of coupon %s back", order.ID, order.State, discount, amount, now.CouponID)
 	w.must(NothingTwice, now.Returned == discount, "refunds of order %s take %d back of use %s, which tells %d", order.ID, discount, now.ID, now.Returned)
 }

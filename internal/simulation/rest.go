@@ -101,18 +101,24 @@ func (w *world) checkRecords(s *shop) {
 	}
 }
 
-// checkPayments: each paid session has a paid order, with a use of its coupon. Nothing else has.
+// checkPayments: each paid session has a paid order, with a use of each of its coupons. Nothing
+// else has.
 func (w *world) checkPayments(s *shop) {
 	paid, completed := 0, 0
 	for _, session := range s.fake.Sessions() {
 		settled := session.Status == processor.SessionComplete && session.PaymentStatus.Settled()
-		order, use := s.book.paidBy(session.ID)
+		order, uses := s.book.paidBy(session.ID)
 		w.must(OrdersEnd, settled == order.State.Paid(), "session %s is %s and %s, its order %s is %s",
 			session.ID, session.Status, session.PaymentStatus, order.ID, order.State)
-		if of := session.Metadata; settled && of[processor.MetadataCouponID] != "" {
-			paid++
-			w.must(EveryPaymentCounts, use.CouponID == of[processor.MetadataCouponID] && use.CustomerID == of[processor.MetadataCustomerID] &&
-				(use.Origin == redemption.FromPayment) == s.lost[session.ID], "session %s of %v is paid, and its use is %+v", session.ID, of, use)
+		if !settled {
+			continue
+		}
+		of := session.Metadata
+		paid += len(processor.CouponIDs(of))
+		w.must(EveryPaymentCounts, areOf(uses, of), "session %s of %v is paid, and its uses are %+v", session.ID, of, uses)
+		for _, use := range uses {
+			w.must(EveryPaymentCounts, use.CustomerID == of[processor.MetadataCustomerID] && (use.Origin == redemption.FromPayment) == s.lost[session.ID],
+				"session %s of %v is paid, and its use is %+v", session.ID, of, use)
 		}
 	}
 	for _, u := range s.book.uses {
@@ -120,7 +126,7 @@ func (w *world) checkPayments(s *shop) {
 			completed++
 		}
 	}
-	w.must(EveryPaymentCounts, paid == completed, "%d paid sessions have a coupon, %d uses are completed", paid, completed)
+	w.must(EveryPaymentCounts, paid == completed, "paid sessions have %d coupons, %d uses are completed", paid, completed)
 }
 
 // checkMirror compares the processor with the store.

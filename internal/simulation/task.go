@@ -97,16 +97,17 @@ func (w *world) do(t *task, work operation) {
 	if t.cancel(); t.node.stopped {
 		return // nobody is left to see it
 	}
-	var refused *coupon.Rejection
-	if errors.As(err, &refused) {
-		for _, r := range refused.Reasons {
+	refused := coupon.RejectionsOf(err)
+	for _, of := range refused {
+		for _, r := range of.Reasons {
 			w.coverage.count("rejection", r.Code.String(), "")
 			if r.Code == coupon.BudgetExhausted {
-				w.checkSpent(t, refused.CouponID, r.Params)
+				w.checkSpent(t, of.CouponID, r.Params)
 			}
 		}
 	}
-	sound := err == nil || refused != nil || slices.ContainsFunc(expected, func(e error) bool { return errors.Is(err, e) })
+	w.when(len(refused) > 1, "rejection", "of several coupons", "")
+	sound := err == nil || len(refused) > 0 || slices.ContainsFunc(expected, func(e error) bool { return errors.Is(err, e) })
 	w.must(NoSurprise, sound, "%s: unexpected error: %v", t.name, err)
 	w.log("  %s: done (%v)", t.name, err)
 	if err == nil && t.then != nil {

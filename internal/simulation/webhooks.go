@@ -79,11 +79,11 @@ func (w *world) acknowledged(s *shop, e processor.Event) {
 	if e.Type != processor.PaymentSucceeded && (e.Type != processor.Completed || !e.PaymentStatus.Settled()) {
 		return
 	}
-	order, use := s.book.paidBy(e.SessionID)
+	order, uses := s.book.paidBy(e.SessionID)
 	w.must(AnswersAreTrue, order.State.Paid(), "event %s, the payment of session %s, was acknowledged, and order %s is %q",
 		e.ID, e.SessionID, order.ID, order.State)
-	w.must(EveryPaymentCounts, e.Metadata[processor.MetadataCouponID] == use.CouponID,
-		"event %s, the payment of session %s, was acknowledged, and the completed use is %q", e.ID, e.SessionID, use.ID)
+	w.must(EveryPaymentCounts, areOf(uses, e.Metadata), "event %s, the payment of session %s of %v, was acknowledged, and the completed uses are %+v",
+		e.ID, e.SessionID, e.Metadata, uses)
 	for _, alias := range e.Payer.Aliases {
 		w.must(PayersAreCounted, claims(order.Claims, redemption.CustomerOrders(redemption.AliasIdentity(alias))),
 			"event %s, the payment of session %s with %s, was acknowledged, and order %s claims %v", e.ID, e.SessionID, alias, order.ID, order.Claims)
@@ -107,15 +107,25 @@ func entersAndPays(p *fakeprocessor.Processor, id string) error {
 	return p.Pay(id)
 }
 
-// paidBy returns the order of a session, and its completed use.
-func (b *book) paidBy(sessionID string) (order redemption.Order, use redemption.Use) {
+// paidBy returns the order of a session, and its completed uses.
+func (b *book) paidBy(sessionID string) (order redemption.Order, uses []redemption.Use) {
 	order = b.orders[b.sessions[sessionID]]
 	for _, id := range b.usesOf[order.ID] {
 		if u := b.uses[id]; u.State == redemption.Completed {
-			use = u
+			uses = append(uses, u)
 		}
 	}
-	return order, use
+	return order, uses
+}
+
+// areOf reports whether the uses are those of the coupons of a session, one of each.
+func areOf(uses []redemption.Use, metadata map[string]string) bool {
+	ids := make([]string, 0, len(uses))
+	for _, u := range uses {
+		ids = append(ids, u.CouponID)
+	}
+	slices.Sort(ids)
+	return slices.Equal(ids, slices.Sorted(slices.Values(processor.CouponIDs(metadata))))
 }
 
 // payLost lets a customer pay in a session whose order the shop has lost.
