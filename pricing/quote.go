@@ -365,15 +365,19 @@ type Allocation struct {
 }
 
 // Allocations returns what each coupon takes off which units, by line, unit and coupon. The
-// amounts of a coupon sum to its Amount.
+// amounts of a coupon sum to its Amount. A quote whose Lines or Coupons were changed since it was
+// priced may have none.
 func (q Quote) Allocations() []Allocation { return q.AppendAllocations(nil) }
 
 // AppendAllocations is like [Quote.Allocations] but appends to a slice and returns the extended
 // slice.
 func (q Quote) AppendAllocations(dst []Allocation) []Allocation {
 	coupons := len(q.Coupons)
+	if coupons == 0 || !q.explained() {
+		return dst
+	}
 	for i := range q.Lines {
-		if coupons == 0 || q.Lines[i].Discount == 0 {
+		if q.Lines[i].Discount == 0 {
 			continue
 		}
 		groups, amounts := q.rows(i)
@@ -439,7 +443,7 @@ func (q Quote) Units(line int) []UnitGroup { return q.AppendUnits(nil, line) }
 // AppendUnits is like [Quote.Units] but appends the groups to a slice and returns the extended
 // slice.
 func (q Quote) AppendUnits(dst []UnitGroup, line int) []UnitGroup {
-	if len(q.ends)+len(q.parts) == 0 {
+	if len(q.ends)+len(q.parts) == 0 || !q.explained() {
 		return q.Lines[line].derive(dst, q.Step)
 	}
 	groups, _ := q.rows(line)

@@ -198,3 +198,41 @@ func TestAdversarialCartKeepsTheRules(t *testing.T) {
 	require.NoError(t, err)
 	pricingtest.CheckQuote(t, cart, discount, nil, q)
 }
+
+// Nobody changes the lines or the coupons of a quote; who does is told.
+func TestAQuoteThatWasChanged(t *testing.T) {
+	t.Parallel()
+	priced, err := pricing.Price(benchmarkCart(3), severalCoupons(t)...)
+	require.NoError(t, err)
+	cheapest, err := pricing.NewDiscount(pricing.DiscountTerms{Type: pricing.CheapestUnits, Percent: percent(t, "50"), Units: 1})
+	require.NoError(t, err)
+	grouped, err := pricing.Price(benchmarkCart(3), pricing.Terms{ID: "a", Discount: cheapest})
+	require.NoError(t, err)
+	for name, change := range map[string]func(*pricing.Quote){
+		"a line more":    func(q *pricing.Quote) { q.Lines = append(q.Lines, q.Lines[0]) },
+		"a line less":    func(q *pricing.Quote) { q.Lines = q.Lines[1:] },
+		"no lines":       func(q *pricing.Quote) { q.Lines = nil },
+		"a coupon more":  func(q *pricing.Quote) { q.Coupons = append(q.Coupons, q.Coupons[0]) },
+		"a coupon less":  func(q *pricing.Quote) { q.Coupons = q.Coupons[1:] },
+		"other coupons":  func(q *pricing.Quote) { q.Coupons = make([]pricing.QuotedCoupon, pricing.MaxCoupons+1) },
+		"another length": func(q *pricing.Quote) { q.Lines, q.Coupons = q.Lines[:1], append(q.Coupons, q.Coupons...) },
+	} {
+		for _, whole := range []pricing.Quote{priced, grouped} {
+			q := whole.Clone()
+			change(&q)
+			require.Error(t, q.Validate(), name)
+			require.False(t, q.Equal(whole), name)
+			for i := range q.Lines {
+				quantity := int64(0)
+				for _, u := range q.Units(i) {
+					quantity += u.Quantity
+				}
+				require.Equal(t, q.Lines[i].Quantity, quantity, name)
+			}
+			_, err := q.Refund(pricing.Refunded{}, pricing.Returns{All: true})
+			require.Error(t, err, name)
+			_, err = q.MarshalJSON()
+			require.Error(t, err, name)
+		}
+	}
+}
