@@ -36,7 +36,9 @@ type Outcome struct {
 //
 //   - If the event reports a payment, HandleEvent marks the order as paid and counts its uses in
 //     one transaction of the store.
-//   - If the payment is delayed, the order waits for the payment; see [WithPaymentWait].
+//   - If the payment is delayed, the order waits for the payment; see [WithPaymentWait]. If a later
+//     order has replaced the order, HandleEvent first asks the processor whether the payment has
+//     failed since.
 //   - If the payment session ended unpaid, HandleEvent cancels the order, releases its uses and
 //     refunds their points. If a later order of the customer has taken over the uses, the later
 //     order keeps them (contract section 5.3).
@@ -82,6 +84,11 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	if kind == redemption.Paid {
 		settlement.Event.Learned = learned(e.Payer)
 	}
+	if kind == redemption.PaymentPending {
+		if settlement.Event, err = s.stillPending(ctx, settlement.Event); err != nil {
+			return Outcome{}, err
+		}
+	}
 	charges := pricing.NewMoney(e.Total, e.Currency)
 	o, err = s.outcome(ctx, &attempt, settlement, charges)
 	if err != nil || kind != redemption.Paid || !o.Order.IsZero() || len(processor.CouponIDs(e.Metadata)) == 0 {
@@ -91,6 +98,30 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 		return Outcome{}, err
 	}
 	return s.outcome(ctx, &attempt, settlement, charges)
+}
+
+// stillPending asks the processor about a delayed payment of an order that was replaced. The
+// payment would give that order its claims back and cancel the other one, and may have failed
+// since the event.
+func (s *Service) stillPending(ctx context.Context, e redemption.Event) (redemption.Event, error) {
+	if e.OrderID == "" {
+		return e, nil
+	}
+	of, err := s.store.Order(ctx, store.OrderKey{ID: e.OrderID})
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && (of.Order.State != redemption.OrderCancelled || of.Order.ReplacedBy == ""):
+		return e, nil
+	case err != nil:
+		return e, err
+	}
+	session, err := s.processor.Session(ctx, e.SessionID)
+	switch {
+	case errors.Is(err, processor.ErrNotFound):
+		return e, nil
+	case err != nil:
+		return e, fmt.Errorf("ask about the delayed payment of order %s: %w", of.Order.ID, err)
+	}
+	return s.ending(session, of.Order), nil
 }
 
 // unknownPayment is the record of a payment whose order the store does not have, though the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -332,6 +333,30 @@ func TestTheOldPaymentFailsDuringAHandOver(t *testing.T) {
 			require.NoError(t, err, name)
 			require.True(t, report.IsZero(), "%s: %+v", name, report)
 		}
+	}
+}
+
+// TestALateWordOfAPaymentThatHasFailed: the events of the first session come late and in the wrong
+// order. They do not take the claims back from the order that has replaced it.
+func TestALateWordOfAPaymentThatHasFailed(t *testing.T) {
+	t.Parallel()
+	for name, draft := range handOvers {
+		w, _, c, first := begun(t, draft())
+		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
+		_, err := w.Checkout(t.Context(), w.again("second"))
+		require.ErrorIs(t, err, couponkit.ErrUnavailable, name)
+		require.NoError(t, w.fake.PayLater(first.Session.ID), name)
+		require.NoError(t, w.fake.PaymentFails(first.Session.ID), name)
+		for _, d := range slices.Backward(w.fake.Deliveries()) {
+			e, err := w.fake.ParseEvent(d.Payload, d.Signature)
+			require.NoError(t, err, name)
+			_, err = w.HandleEvent(t.Context(), e)
+			require.NoError(t, err, name)
+		}
+		require.Equal(t, redemption.OrderCancelled, w.order(t, first.Order.ID).State, name)
+		second := w.checkout(t, w.again("second"))
+		require.Equal(t, []string{second.Session.ID}, w.payable(), name)
+		w.held(t, c.ID, 0, 1)
 	}
 }
 
