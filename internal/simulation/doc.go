@@ -9,15 +9,15 @@
 // twice, or once more later. It is refused, or nobody waits for it any more, or the process
 // stops in the middle of it.
 //
-// Between calls customers pay, at once or later, or do not. Events are delivered late, twice, in
-// any order, under two IDs, forged, or contradicting each other. A payment comes whose order
-// the shop does not have. Staff refund payments in the processor's dashboard. The processor refuses
-// refunds, finishes them later, or lets them fail after they have succeeded. Customers dispute
-// payments, and banks decide. Administrators edit, switch, delete and make coupons again, with an
-// old revision in mind. They give coupons budgets and caps, and change budgets or remove them.
-// Somebody changes the mirror at the processor. Sweeps and reconciles run. Hosts read the journal.
-// Minutes or weeks pass. Processes stop and start, and the power fails. The seed also draws how
-// large and how bad a world is.
+// Customers buy with up to four coupons at once. Between calls they pay, at once or later, or do
+// not. Events are delivered late, twice, in any order, under two IDs, forged, or contradicting
+// each other. A payment comes whose order the shop does not have. Staff refund payments in the
+// processor's dashboard. The processor refuses refunds, finishes them later, or lets them fail
+// after they have succeeded. Customers dispute payments, and banks decide. Administrators edit,
+// switch, delete and make coupons again, with an old revision in mind. They give coupons budgets
+// and caps, and change budgets or remove them. Somebody changes the mirror at the processor.
+// Sweeps and reconciles run. Hosts read the journal. Minutes or weeks pass. Processes stop and
+// start, and the power fails. The seed also draws how large and how bad a world is.
 //
 // Only one thing happens at a time: operations are coroutines. So a seed always leads to the
 // same life, on every machine and on every store. The tests of internal/integration/sqldb live
