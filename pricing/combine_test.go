@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -352,5 +353,23 @@ func TestRepricingSetsAllocatesNothing(t *testing.T) {
 		if n := testing.AllocsPerRun(3, func() { _ = q.Reprice(cart, terms...) }); n != 0 {
 			t.Fatalf("case %d allocates %g times: %+v", seed, n, terms)
 		}
+	}
+}
+
+// Coupons that each take all or nearly all of a line of the greatest price: what they take in sum
+// does not fit in an int64, nor in 64 bits.
+func TestCouponsThatTakeMoreThanAnInt64(t *testing.T) {
+	t.Parallel()
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: pricing.Device, Quantity: 1, UnitPrice: math.MaxInt64}}}
+	var terms []pricing.Terms
+	for i, most := range []string{"100", "100", "99.9999", "100", "99"} {
+		d, err := pricing.NewDiscount(pricing.DiscountTerms{Type: pricing.Percentage, Lane: pricing.ItemLane, Percent: percent(t, most)})
+		require.NoError(t, err)
+		terms = append(terms, pricing.Terms{ID: strconv.Itoa(i), Group: strconv.Itoa(i), Discount: d})
+		q, err := pricing.Price(cart, terms...)
+		require.NoError(t, err)
+		require.NoError(t, q.Validate())
+		require.Equal(t, int64(math.MaxInt64), q.Discount, "%d coupons", len(terms))
+		require.Zero(t, q.Total)
 	}
 }
