@@ -48,8 +48,8 @@ func (w *world) draft() coupon.Draft {
 	if in, err := pricing.ParseCurrency(cmp.Or(d.Currency, pricing.EUR().Code())); err == nil {
 		w.bound(&d, in)
 	}
-	switch w.random.IntN(8) {
-	case 0, 1:
+	switch w.random.IntN(9) {
+	case 0, 1, 3:
 		d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 1+w.random.Int64N(200)
 	case 2:
 		d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, w.emails()

@@ -58,7 +58,7 @@ func (w *world) typed(s *shop, id string) string {
 // entered are the codes that a customer enters for a purchase.
 func (w *world) entered(s *shop) []string {
 	id := w.anyCoupon(s)
-	if w.odds(3) {
+	if w.odds(4) {
 		return w.several(s, id)
 	}
 	return []string{w.typed(s, id)}
@@ -123,7 +123,7 @@ func (w *world) checkout() bool {
 	r := request{quotes: w.odds(3), tampers: w.odds(12)}
 	r.CheckoutRequest = couponkit.CheckoutRequest{Key: w.key(s), Customer: w.customer(s), Cart: w.cart()}
 	switch {
-	case s.exchanged.Coupon != "" && w.odds(4):
+	case s.exchanged.Coupon != "" && w.odds(3):
 		r.Customer, r.Codes = s.exchanged.Customer, w.several(s, s.exchanged.Coupon)
 	case !w.odds(10):
 		r.Codes = w.entered(s)

@@ -161,7 +161,7 @@ func TestAFailureIsReplayed(t *testing.T) {
 	}
 	const most = 25 // how many a check-then-act needs where nothing else is in the way
 	shortest := first.Steps
-	for s := first.Seed + 1; *shorten && shortest > most && s < first.Seed+100; s++ {
+	for s := first.Seed + 1; *shorten && shortest > most && s < first.Seed+400; s++ {
 		var failure *simulation.FaultError
 		if _, err := simulation.Run(simulation.Config{Seed: s, Parts: p.parts}); errors.As(err, &failure) && failure.Invariant == first.Invariant {
 			shortest = min(shortest, failure.Steps)
