@@ -114,11 +114,8 @@ func (s *Service) stillPending(ctx context.Context, e redemption.Event) (redempt
 	case err != nil:
 		return e, err
 	}
-	session, err := s.processor.Session(ctx, e.SessionID)
-	switch {
-	case errors.Is(err, processor.ErrNotFound):
-		return e, nil
-	case err != nil:
+	session, err := s.lapsedSession(ctx, e.SessionID)
+	if err != nil {
 		return e, fmt.Errorf("ask about the delayed payment of order %s: %w", of.Order.ID, err)
 	}
 	return s.ending(session, of.Order), nil

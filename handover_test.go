@@ -304,19 +304,26 @@ func TestAHandOverThatNobodyComesBackFor(t *testing.T) {
 	w.wantBalance(t, 40)
 }
 
-// TestTheOldPaymentFailsDuringAHandOver: the customer has finished the first session, and the
-// delayed payment has failed, before the hand-over ends the session. The new order can be paid, or
-// lapses; no claim is kept for ever.
+// failedMeanwhile is a hand-over that stopped before it ended the first session. The customer has
+// finished that session since, and the delayed payment has failed.
+func failedMeanwhile(t *testing.T, draft coupon.Draft) (*world, coupon.Coupon, couponkit.Checkout) {
+	t.Helper()
+	w, _, c, first := begun(t, draft)
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
+	_, err := w.Checkout(t.Context(), w.again("second"))
+	require.ErrorIs(t, err, couponkit.ErrUnavailable)
+	require.NoError(t, w.fake.PayLater(first.Session.ID))
+	require.NoError(t, w.fake.PaymentFails(first.Session.ID))
+	return w, c, first
+}
+
+// TestTheOldPaymentFailsDuringAHandOver: the new order can be paid, or lapses. No claim is kept for
+// ever.
 func TestTheOldPaymentFailsDuringAHandOver(t *testing.T) {
 	t.Parallel()
 	for name, draft := range handOvers {
 		for _, returns := range []bool{true, false} {
-			w, _, c, first := begun(t, draft())
-			w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
-			_, err := w.Checkout(t.Context(), w.again("second"))
-			require.ErrorIs(t, err, couponkit.ErrUnavailable, name)
-			require.NoError(t, w.fake.PayLater(first.Session.ID), name)
-			require.NoError(t, w.fake.PaymentFails(first.Session.ID), name)
+			w, c, _ := failedMeanwhile(t, draft())
 			w.fake.Deliveries() // they are lost
 			if returns {
 				second := w.checkout(t, w.again("second"))
@@ -341,12 +348,7 @@ func TestTheOldPaymentFailsDuringAHandOver(t *testing.T) {
 func TestALateWordOfAPaymentThatHasFailed(t *testing.T) {
 	t.Parallel()
 	for name, draft := range handOvers {
-		w, _, c, first := begun(t, draft())
-		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
-		_, err := w.Checkout(t.Context(), w.again("second"))
-		require.ErrorIs(t, err, couponkit.ErrUnavailable, name)
-		require.NoError(t, w.fake.PayLater(first.Session.ID), name)
-		require.NoError(t, w.fake.PaymentFails(first.Session.ID), name)
+		w, c, first := failedMeanwhile(t, draft())
 		for _, d := range slices.Backward(w.fake.Deliveries()) {
 			e, err := w.fake.ParseEvent(d.Payload, d.Signature)
 			require.NoError(t, err, name)

@@ -287,7 +287,7 @@ func (c Coupon) minimumFaults(faults *pricing.ValidationError) {
 
 // Minimum returns the minimum purchase for a cart in the given currency, in minor units. ok is
 // false if the coupon has a minimum purchase, but none in that currency.
-func (c *Coupon) Minimum(cart pricing.Currency) (minor int64, ok bool) {
+func (c *Coupon) Minimum(cart pricing.Currency) (minor int64, ok bool) { // a copy would take longer than the rest
 	switch {
 	case c.MinPurchase == 0 && c.MinPurchases.IsZero():
 		return 0, true

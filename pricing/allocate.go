@@ -27,7 +27,7 @@ func (s share) compare(t share) int {
 // ratio is the exact share of a discount that a weight gets: discount / base.
 type ratio struct {
 	discount, base uint64
-	half           uint64 // a remainder from here on is rounded up
+	half           uint64 // the least remainder that is rounded up
 	narrow         bool   // products fit 64 bits
 }
 
@@ -88,8 +88,8 @@ func allocate(lines []QuotedLine, discount, base, step int64, shares []share) []
 	return shares
 }
 
-// margin returns the shares that are to be rounded the other way for their parts to sum to what
-// they exceed, and what that adds to each part. up are the shares that were rounded up.
+// margin returns the shares that must be rounded the other way, and what that adds to each part.
+// The parts sum to the discount and the excess. up are the shares that were rounded up.
 func margin(up, down []share, excess int64) (off []share, by int64) {
 	switch {
 	case excess > 0:
@@ -104,7 +104,8 @@ func margin(up, down []share, excess int64) (off []share, by int64) {
 }
 
 // largestRemainder spreads discount (0 < discount < base) over weights, whose sum is base: it
-// turns each weight into its part. It rounds like allocate.
+// turns each weight into its part. It rounds like allocate, which works on the lines themselves:
+// copying them to weights and back takes a tenth of the time of a quote.
 func largestRemainder(weights []int64, discount, base int64, shares []share) []share {
 	r, up, down, excess := newRatio(discount, base), 0, len(weights), -discount
 	shares = resize(shares, len(weights))

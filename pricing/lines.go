@@ -163,8 +163,8 @@ func (q *Quote) offLines(c int, d *Discount, sum, amount, step int64) int64 {
 	return sum
 }
 
-// leave takes the parts of a lane's coupons, from and to, off the lines. It reports false, and
-// forgets the parts, if a unit could go below zero.
+// leave takes the parts of a lane's coupons off the lines. The coupons are those before to, beginning
+// with from. If a unit could go below zero, leave forgets all parts and reports false.
 func (q *Quote) leave(from, to int) bool {
 	w, n, negative := &q.work, len(q.Lines), int64(0)
 	left, parts := w.left[:n], q.parts[from*n:to*n] // coupon by coupon

@@ -46,14 +46,15 @@ type Quote struct {
 	// Coupons are the coupons that were priced, by lane and then by ID.
 	Coupons []QuotedCoupon
 
-	// What each coupon takes off which unit. All of these are empty if that follows from the
-	// lines; otherwise either parts or the groups tell it.
+	// These fields tell what each coupon takes off which unit. They are empty if that follows from
+	// the lines. Otherwise the quote has either parts or groups with their ends and amounts.
 	parts   []int64     // what each coupon takes off each line, coupon by coupon, in steps
 	groups  []UnitGroup // of like units, line by line
 	ends    []int       // where the groups of each line end
 	amounts []int64     // what a unit gives to each coupon, group by group
-	masks   []bool      // memory of the coupons' eligible and bought
-	units   int64       // in the eligible lines
+
+	masks []bool // memory of the coupons' eligible and bought
+	units int64  // in the eligible lines
 
 	shares []share   // scratch memory that Reprice keeps
 	work   workspace // more of it
@@ -188,7 +189,7 @@ func (q *Quote) classify(lines []Line) (shipping, ok bool) {
 }
 
 // sum copies the lines and sums them, as if all were eligible. It reports whether all amounts are
-// within bounds. It looks at their signs once, at the end: every line costs two branches less.
+// within bounds. It collects their signs and looks at them once, which is faster.
 func (q *Quote) sum(lines []Line) bool {
 	var all, units, negative int64
 	quotedLines := q.Lines[:len(lines)]

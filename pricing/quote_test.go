@@ -199,7 +199,7 @@ func TestAdversarialCartKeepsTheRules(t *testing.T) {
 	pricingtest.CheckQuote(t, cart, discount, nil, q)
 }
 
-// Nobody changes the lines or the coupons of a quote; who does is told.
+// A quote whose lines or coupons were changed by hand is invalid, and no method panics.
 func TestAQuoteThatWasChanged(t *testing.T) {
 	t.Parallel()
 	priced, err := pricing.Price(benchmarkCart(3), severalCoupons(t)...)

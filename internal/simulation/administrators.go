@@ -49,9 +49,9 @@ func (w *world) draft() coupon.Draft {
 		w.bound(&d, in)
 	}
 	switch w.random.IntN(9) {
-	case 0, 1, 3:
+	case 0, 1, 2:
 		d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 1+w.random.Int64N(200)
-	case 2:
+	case 3:
 		d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, w.emails()
 	}
 	return d

@@ -14,9 +14,9 @@ import (
 // currencies are those of the carts.
 var currencies = [...]string{"EUR", "JPY", "KWD"}
 
-// share is what an order takes from the budget of one of its coupons. It follows from the quote, the state
-// and the refunds of the order, and from the terms that the coupon had at the reservation. No claim
-// and no counter tells of it.
+// share is what an order takes from the budget of one of its coupons. It follows from the quote,
+// the state and the refunds of the order, and from the terms that the coupon had at the
+// reservation. No claim and no counter tells of it.
 type share struct {
 	couponID      string
 	counter       string // of the budget

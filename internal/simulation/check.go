@@ -112,7 +112,7 @@ func (w *world) checkNewOrder(s *shop, o redemption.Order) {
 		seen, known := s.book.terms[terms{k.ID, k.Revision}]
 		w.must(QuotesAddUp, known && reflect.DeepEqual(seen.Snapshot(), k), "order %s keeps terms of coupon %s that revision %d never had", o.ID, k.ID, k.Revision)
 	}
-	capped := slices.ContainsFunc(o.Quote.Coupons, func(c pricing.QuotedCoupon) bool { return c.Amount == c.Discount.Terms().MaxDiscount })
+	capped := slices.ContainsFunc(o.Quote.Coupons, func(c pricing.QuotedCoupon) bool { return c.Amount > 0 && c.Amount == c.Discount.Terms().MaxDiscount })
 	w.when(capped, "order", "new", "with the maximum of a discount")
 	w.when(len(o.Coupons) > 1, "order", "new", "with several coupons")
 	key := o.CustomerID + " " + o.Key
