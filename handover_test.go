@@ -344,21 +344,30 @@ func TestTheOldPaymentFailsDuringAHandOver(t *testing.T) {
 }
 
 // TestALateWordOfAPaymentThatHasFailed: the events of the first session come late and in the wrong
-// order. They do not take the claims back from the order that has replaced it.
+// order, perhaps when the processor has forgotten the session. They do not take the claims back from
+// the order that has replaced it.
 func TestALateWordOfAPaymentThatHasFailed(t *testing.T) {
 	t.Parallel()
 	for name, draft := range handOvers {
-		w, c, first := failedMeanwhile(t, draft())
-		for _, d := range slices.Backward(w.fake.Deliveries()) {
-			e, err := w.fake.ParseEvent(d.Payload, d.Signature)
-			require.NoError(t, err, name)
-			_, err = w.HandleEvent(t.Context(), e)
-			require.NoError(t, err, name)
+		for _, forgotten := range []bool{false, true} {
+			w, c, first := failedMeanwhile(t, draft())
+			service := w.Service
+			if forgotten {
+				var err error
+				service, err = couponkit.New(w.store, forgetful{w.fake}, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+				require.NoError(t, err, name)
+			}
+			for _, d := range slices.Backward(w.fake.Deliveries()) {
+				e, err := w.fake.ParseEvent(d.Payload, d.Signature)
+				require.NoError(t, err, name)
+				_, err = service.HandleEvent(t.Context(), e)
+				require.NoError(t, err, name)
+			}
+			require.Equal(t, redemption.OrderCancelled, w.order(t, first.Order.ID).State, name)
+			second := w.checkout(t, w.again("second"))
+			require.Equal(t, []string{second.Session.ID}, w.payable(), name)
+			w.held(t, c.ID, 0, 1)
 		}
-		require.Equal(t, redemption.OrderCancelled, w.order(t, first.Order.ID).State, name)
-		second := w.checkout(t, w.again("second"))
-		require.Equal(t, []string{second.Session.ID}, w.payable(), name)
-		w.held(t, c.ID, 0, 1)
 	}
 }
 
@@ -831,6 +840,10 @@ func TestAFreeReservationBesideAnOrderInFlight(t *testing.T) {
 type forgetful struct{ *fakeprocessor.Processor }
 
 func (forgetful) ExpireSession(context.Context, string) (processor.Session, error) {
+	return processor.Session{}, processor.ErrNotFound
+}
+
+func (forgetful) Session(context.Context, string) (processor.Session, error) {
 	return processor.Session{}, processor.ErrNotFound
 }
 
