@@ -81,9 +81,10 @@ type Params struct {
 	// Orders is the number of the customer's orders that are paid or still open. Orders is set if
 	// the code is [NotFirstOrder].
 	Orders int64 `json:"orders,omitzero"`
-	// TimeZone is the time zone of the schedule or of the period. OpensAt is the next instant that
-	// the schedule allows, and is zero if there is none within 35 days. TimeZone and OpensAt are
-	// set if the code is [OutsideSchedule].
+	// TimeZone is the time zone of the schedule or of the period. OpensAt is the next instant at
+	// which the coupon is valid and its schedule is open. OpensAt is zero if there is no such
+	// instant within 35 days, counted from the start of a coupon that has not started. TimeZone and
+	// OpensAt are set if the code is [OutsideSchedule].
 	TimeZone string    `json:"timeZone,omitzero"`
 	OpensAt  time.Time `json:"opensAt,omitzero"`
 	// Per and Period describe the limit that is reached, together with MaxUses and TimeZone.

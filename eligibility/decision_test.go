@@ -29,7 +29,7 @@ func TestTheParametersOfEachReason(t *testing.T) {
 		`coupon_not_started {"startsAt":"2026-11-20T12:00:00Z"}`: func(s *situation) { s.question.At = noon.Add(-1) },
 		`coupon_expired {"expiresAt":"2026-11-20T13:00:00Z"}`:    func(s *situation) { s.question.At = noon.Add(time.Hour) },
 		`outside_schedule {"timeZone":"Europe/Berlin","opensAt":"2026-11-23T08:00:00Z"}`: func(s *situation) {
-			s.coupon.Conditions.Schedule = mondays()
+			s.coupon.Conditions.Schedule, s.coupon.ExpiresAt = mondays(), time.Time{}
 		},
 		`minimum_quantity_not_met {"minQuantity":5,"eligibleQuantity":2,"missingQuantity":3}`: func(s *situation) { s.coupon.Conditions.MinQuantity = 5 },
 		`customer_tags_not_met {"anyOfTags":["gold","silver"],"missingTags":["member"],"hasExcludedTag":true}`: func(s *situation) {

@@ -1,6 +1,10 @@
 package eligibility
 
-import "github.com/couponkit/couponkit/coupon"
+import (
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+)
 
 // checkSchedule compares the instant with the hours of the week. The zero time is within no
 // schedule.
@@ -13,9 +17,23 @@ func (d *Decision) checkSchedule(c *coupon.Coupon, q *Question) {
 }
 
 func (f *facts) scheduleParams() coupon.Params {
-	p := coupon.Params{TimeZone: f.schedule.Zone.String()}
-	if !f.at.IsZero() {
-		p.OpensAt, _ = f.schedule.Next(f.at)
+	return coupon.Params{TimeZone: f.schedule.Zone.String(), OpensAt: f.opensAt()}
+}
+
+// opensAt returns the first instant from the question on at which the coupon is valid and its
+// schedule is open. It returns the zero time if there is no such instant within the horizon of
+// [coupon.Schedule.Next].
+func (f *facts) opensAt() time.Time {
+	if f.at.IsZero() {
+		return time.Time{}
 	}
-	return p
+	from := f.at
+	if from.Before(f.startsAt) {
+		from = f.startsAt
+	}
+	opens, found := f.schedule.Next(from)
+	if !found || !f.expiresAt.IsZero() && !opens.Before(f.expiresAt) {
+		return time.Time{}
+	}
+	return opens.UTC()
 }
