@@ -1003,18 +1003,6 @@ func TestWhenASessionEnds(t *testing.T) {
 	}
 }
 
-func TestOrderIsItsCustomers(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	got := w.checkout(t, w.request(""))
-	if _, err := w.Order(t.Context(), ann.ID, got.Order.ID); err != nil {
-		t.Errorf("the customer's own order: %v", err)
-	}
-	if _, err := w.Order(t.Context(), bob.ID, got.Order.ID); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("somebody else's order: %v, want ErrNotFound", err)
-	}
-}
-
 // TestProductLink holds specification 4.6: the amount is charged as it is, and the
 // use is recorded.
 func TestProductLink(t *testing.T) {

@@ -56,14 +56,34 @@ func (s *Service) Uses(ctx context.Context, list store.UseList) (store.UsePage, 
 	return s.store.ListUses(ctx, list)
 }
 
-// Order returns an order of the customer with its uses. Order returns store.ErrNotFound if the
-// customer has no order with this ID.
-func (s *Service) Order(ctx context.Context, customerID, orderID string) (store.Settled, error) {
-	o, err := s.store.Order(ctx, store.OrderKey{ID: orderID})
-	if err == nil && o.Order.CustomerID != customerID {
-		return store.Settled{}, store.ErrNotFound
+// Spent returns what is spent of the budget of each coupon, in the order of the coupons. The amount
+// of a currency is the sum of the discounts of paid and open orders (contract section 4.11). The
+// amounts have the currencies of the budget. For a coupon without a budget, the amounts are empty.
+// Late payments can raise an amount above the budget. Spent reads only the IDs and the budgets of
+// the coupons, and reads all counters at once. Any error comes from the store or the context.
+func (s *Service) Spent(ctx context.Context, coupons ...coupon.Coupon) ([]coupon.Amounts, error) {
+	var keys []string
+	for _, c := range coupons {
+		keys = append(keys, budgetCounters(c)...)
 	}
-	return o, err
+	taken, err := s.counts(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	spent := make([]coupon.Amounts, len(coupons))
+	for i, c := range coupons {
+		spent[i] = spentOf(c, func(counter string) int64 { return taken[counter] })
+	}
+	return spent, nil
+}
+
+// Order returns one order with its uses. An administrator reads any order with AnyCustomer. Order
+// returns these errors:
+//
+//   - store.ErrNotFound means that the customer has no such order.
+//   - A [*pricing.ValidationError] names every invalid field of the request.
+func (s *Service) Order(ctx context.Context, r OrderRequest) (store.Settled, error) {
+	return s.find(ctx, &Attempt{}, r)
 }
 
 // Journal returns the journal entries after a position, in order; see [store.Journal]. The position

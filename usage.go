@@ -63,9 +63,7 @@ func (f figures) keys() (keys []string) {
 	for _, l := range c.Limits.Periods {
 		keys = append(keys, periodCounters(c, l, l.Period.Window(f.at, l.Zone), f.identities)...)
 	}
-	for m := range c.Limits.Budget.All() {
-		keys = append(keys, redemption.Budget(c.ID, m.Currency().Code()))
-	}
+	keys = append(keys, budgetCounters(c)...)
 	if c.Conditions.FirstOrder {
 		for _, identity := range f.identities {
 			keys = append(keys, redemption.CustomerOrders(identity))
@@ -84,18 +82,30 @@ func (f figures) usage(held map[string]redemption.Count) eligibility.Usage {
 	for _, l := range c.Limits.Periods {
 		u.Periods = append(u.Periods, f.most(held, periodCounters(c, l, l.Period.Window(f.at, l.Zone), f.identities)))
 	}
-	var spent []pricing.Money
-	for m := range c.Limits.Budget.All() {
-		key := redemption.Budget(c.ID, m.Currency().Code())
-		spent = append(spent, pricing.NewMoney(f.most(held, []string{key}), m.Currency()))
-	}
-	u.Spent = coupon.NewAmounts(spent...)
+	u.Spent = spentOf(c, func(counter string) int64 { return f.most(held, []string{counter}) })
 	if c.Conditions.FirstOrder {
 		for _, identity := range f.identities {
 			u.Orders = max(u.Orders, f.most(held, []string{redemption.CustomerOrders(identity)}))
 		}
 	}
 	return u
+}
+
+// budgetCounters are the counters of the coupon's budget, in the order of its currencies.
+func budgetCounters(c coupon.Coupon) (keys []string) {
+	for m := range c.Limits.Budget.All() {
+		keys = append(keys, redemption.Budget(c.ID, m.Currency().Code()))
+	}
+	return keys
+}
+
+// spentOf returns the taken amounts of the coupon's budget, in its currencies.
+func spentOf(c coupon.Coupon, taken func(counter string) int64) coupon.Amounts {
+	budget := c.Limits.Budget.Slice()
+	for i, counter := range budgetCounters(c) {
+		budget[i] = pricing.NewMoney(taken(counter), budget[i].Currency())
+	}
+	return coupon.NewAmounts(budget...)
 }
 
 // most returns the largest of the counters, without what is held.

@@ -24,7 +24,7 @@ func (s *shop) delivered() {
 
 func (s *shop) stored(id string) redemption.Order {
 	s.Helper()
-	o, err := s.service.Order(s.Context(), "ann", id)
+	o, err := s.service.Order(s.Context(), couponkit.OrderRequest{OrderID: id, CustomerID: "ann"})
 	require.NoError(s, err)
 	return o.Order
 }

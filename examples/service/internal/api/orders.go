@@ -50,7 +50,7 @@ func (a *API) order(w http.ResponseWriter, r *http.Request) error {
 	if reader == "" {
 		return problem{Status: http.StatusUnauthorized, Code: "user_required", Title: "Sign in first."}
 	}
-	found, err := a.Service.Order(r.Context(), reader, r.PathValue("id"))
+	found, err := a.Service.Order(r.Context(), couponkit.OrderRequest{OrderID: r.PathValue("id"), CustomerID: reader})
 	o := found.Order
 	if err == nil && o.Key == "" { // only a payment has told of it: nobody knows what was bought
 		err = store.ErrNotFound

@@ -398,7 +398,7 @@ func (w *world) orderBecomes(p page, state redemption.OrderState) {
 	var address string
 	p.eval(`location.pathname`, &address)
 	require.Eventually(w.t, func() bool {
-		found, err := w.Service.Order(w.t.Context(), ann, path.Base(address))
+		found, err := w.Service.Order(w.t.Context(), couponkit.OrderRequest{OrderID: path.Base(address), CustomerID: ann})
 		return err == nil && found.Order.State == state
 	}, 15*time.Second, 20*time.Millisecond)
 }

@@ -75,7 +75,7 @@ func buy(ctx context.Context, server *app.Server) error {
 func paid(ctx context.Context, server *app.Server, customerID, orderID string) error {
 	const patience, pause = 10 * time.Second, 2 * time.Millisecond
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
-		found, err := server.Service.Order(ctx, customerID, orderID)
+		found, err := server.Service.Order(ctx, couponkit.OrderRequest{OrderID: orderID, CustomerID: customerID})
 		if err != nil || found.Order.State == redemption.OrderPaid {
 			return err
 		}
