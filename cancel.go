@@ -85,10 +85,15 @@ func (s *Service) find(ctx context.Context, attempt *Attempt, r OrderRequest) (s
 //     session or [Service.Sweep] ends the order.
 //   - processor.ErrRejected and processor.ErrForbidden mean that the processor did not end the
 //     payment session. The order stays open.
+//   - [ErrInTransaction] means that the store works inside a transaction of the host. A rollback
+//     would leave an open order whose payment session has ended.
 //   - store.ErrConflict means that five attempts failed because of concurrent changes.
 func (s *Service) CancelCheckout(ctx context.Context, r OrderRequest) (o Outcome, err error) {
 	attempt := Attempt{CustomerID: r.CustomerID, OrderID: r.OrderID}
 	defer s.observed(ctx, OpCancelCheckout, &attempt, &err)()
+	if err := s.changesOutside(); err != nil {
+		return Outcome{}, err
+	}
 	for range reserveAttempts {
 		before, err := s.find(ctx, &attempt, r)
 		if err != nil {

@@ -32,11 +32,16 @@ const changeAttempts = 5
 //     is taken only at the processor.
 //   - [ErrUnavailable] or another error of the processor means that the creation failed. Create or
 //     a later [Service.Reconcile] removes the unfinished coupon.
+//   - [ErrInTransaction] means that the store works inside a transaction of the host. A rollback
+//     would leave a mirror that holds the code.
 //   - All other errors come from the store. After an error of the store, the coupon may already be
 //     active. Look up the coupon's code with [Service.Find] before you repeat the call.
 func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, err error) {
 	var attempt Attempt
 	defer s.observed(ctx, OpCreate, &attempt, &err)()
+	if err = s.changesOutside(); err != nil {
+		return coupon.Coupon{}, err
+	}
 	by := coupon.Creation{ID: s.newID(coupon.IDPrefix), At: s.now(), Currency: s.currency, Location: s.location}
 	if !coupon.IsID(by.ID) { // no fault of the draft, and so no error that looks like one
 		return coupon.Coupon{}, fmt.Errorf("make a coupon's ID: the maker of WithIDs returned %q, which is none", by.ID)
@@ -177,6 +182,8 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 //     at the processor.
 //   - [ErrUnavailable] or another error of the processor means that the mirror could not be
 //     updated.
+//   - [ErrInTransaction] means that the store works inside a transaction of the host. After a
+//     rollback, another change would have the same revision as the mirror.
 //
 // If the processor fails, Update undoes the change in the store. The coupon then has its old
 // content, but its revision is two higher than before. Before you repeat a patch that names a
@@ -185,6 +192,9 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpUpdate, &attempt, &err)()
+	if err = s.changesOutside(); err != nil {
+		return coupon.Coupon{}, err
+	}
 	return s.change(ctx, id, s.processor.UpdateMirror, func(c coupon.Coupon) (coupon.Coupon, error) {
 		if revision, given := p.Revision.Value(); given && revision != c.Revision {
 			return coupon.Coupon{}, store.ErrStaleRevision
@@ -201,11 +211,14 @@ func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coup
 // Open payment sessions stay as they are. If the coupon already has the requested state, SetActive
 // works like a call of [Service.Update] that changes nothing.
 //
-// SetActive returns coupon.ErrNotFound, store.ErrStaleRevision, coupon.ErrCodeTaken or an error of
-// the processor, as Update does. If the processor fails, SetActive undoes its change in the store.
+// SetActive returns coupon.ErrNotFound, store.ErrStaleRevision, coupon.ErrCodeTaken,
+// [ErrInTransaction] or an error of the processor, as Update does. If the processor fails, SetActive undoes its change in the store.
 func (s *Service) SetActive(ctx context.Context, id string, active bool) (c coupon.Coupon, err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpSetActive, &attempt, &err)()
+	if err = s.changesOutside(); err != nil {
+		return coupon.Coupon{}, err
+	}
 	return s.change(ctx, id, s.processor.SetMirrorActive, func(c coupon.Coupon) (coupon.Coupon, error) {
 		c.State, c.UpdatedAt = coupon.Inactive, s.now()
 		if active {
@@ -359,9 +372,14 @@ func (s *Service) outdate(ctx context.Context, id string) (err error) {
 //   - [ErrUnavailable] or another error of the processor means that the mirror could not be
 //     removed. The coupon stays unusable until a second Delete or a [Service.Reconcile] finishes
 //     the deletion.
+//   - [ErrInTransaction] means that the store works inside a transaction of the host. A rollback
+//     would leave a coupon without its mirror.
 func (s *Service) Delete(ctx context.Context, id string) (err error) {
 	attempt := Attempt{CouponID: id}
 	defer s.observed(ctx, OpDelete, &attempt, &err)()
+	if err = s.changesOutside(); err != nil {
+		return err
+	}
 	for range changeAttempts {
 		var c coupon.Coupon
 		if c, err = s.stored(ctx, id); err != nil {

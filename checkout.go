@@ -102,6 +102,7 @@ type Checkout struct {
 //   - store.ErrKeyReused means that the key was used for a different request, or that the key's
 //     open order has different totals than expected.
 //   - store.ErrConflict means that five attempts failed because of concurrent changes.
+//   - [ErrInTransaction] means that the store works inside a transaction of the host.
 //   - [ErrOrderEnded] means that the order ended before it had a payment session. Check out again
 //     with a new key.
 //   - processor.ErrRejected and processor.ErrForbidden mean that the processor refused the payment
@@ -116,6 +117,9 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Checkout, er
 func (s *Service) checkoutAs(ctx context.Context, op Operation, r CheckoutRequest) (c Checkout, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, op, &attempt, &err)()
+	if err = s.changesOutside(); err != nil {
+		return Checkout{}, err
+	}
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Checkout{}, err
 	}

@@ -254,6 +254,24 @@ func (s *Service) settleSession(ctx context.Context, session processor.Session, 
 	return s.outcome(ctx, &attempt, settlement, pricing.NewMoney(session.Total, session.Currency))
 }
 
+// subject names what an event is about, for errors.
+func subject(e redemption.Event) string {
+	what := "settle"
+	switch {
+	case e.Kind == redemption.Refunded:
+		what = "refund"
+	case e.Kind == redemption.Cancelled:
+		what = "cancel"
+	}
+	if e.OrderID != "" {
+		what += " order " + e.OrderID
+	}
+	if e.SessionID != "" {
+		what += " session " + e.SessionID
+	}
+	return what
+}
+
 // settle applies a settlement. It gives points back that are due, and ends the session of an
 // order that a payment has superseded. A refund that fails is left to the sweep: it is recorded
 // as due.
@@ -261,14 +279,13 @@ func (s *Service) settle(ctx context.Context, settlement store.Settlement) (stor
 	settlement.By = actorOf(ctx)
 	settled, err := s.store.Apply(ctx, settlement)
 	if err != nil {
-		return store.Settled{}, fmt.Errorf("settle order %s, session %s: %w",
-			settlement.Event.OrderID, settlement.Event.SessionID, err)
+		return store.Settled{}, fmt.Errorf("%s: %w", subject(settlement.Event), err)
 	}
 	if settled.Order.State == redemption.OrderPaid {
 		s.endReplacing(ctx, settled.Order)
 	}
 	for i, u := range settled.Uses {
-		if u.PointsState != redemption.PointsRefundDue {
+		if u.PointsState != redemption.PointsRefundDue || s.inTransaction { // a rollback would forget the refund
 			continue
 		}
 		refunded, err := s.refundPoints(ctx, u)

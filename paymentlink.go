@@ -96,6 +96,9 @@ func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpPaymentLink, &attempt, &err)()
+	if err = s.changesOutside(); err != nil {
+		return Checkout{}, err
+	}
 	var faults pricing.ValidationError
 	r.Cart, err = s.amountCart(r.Amount)
 	faults.Merge("", err)

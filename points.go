@@ -42,6 +42,7 @@ type ExchangeRequest struct {
 //   - A [*pricing.ValidationError] means that the coupon is not points-redeemable or that the key
 //     is invalid.
 //   - [ErrNoLedger] means that the service has no ledger of points.
+//   - [ErrInTransaction] means that the store works inside a transaction of the host.
 //   - [ErrReservationClosed] means that the exchange was given up, or that the coupon's price in
 //     points has changed. Exchange points again with a new key.
 //   - store.ErrKeyReused means that the key was used for a different coupon.
@@ -52,6 +53,9 @@ type ExchangeRequest struct {
 func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserved redemption.Use, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpExchangePoints, &attempt, &err)()
+	if err = s.changesOutside(); err != nil {
+		return redemption.Use{}, err
+	}
 	if s.points == nil {
 		return redemption.Use{}, ErrNoLedger
 	}
@@ -304,10 +308,14 @@ func (s *Service) tooLate(ctx context.Context, u redemption.Use, cause error) er
 //   - redemption.ErrIllegal means that the order was paid, or that its payment is on its way.
 //   - store.ErrConflict means that other checkouts took the exchange during all five attempts.
 //   - [ErrNoLedger] means that the service has no ledger of points.
+//   - [ErrInTransaction] means that the store works inside a transaction of the host.
 //   - [ErrUnavailable] means that the processor did not answer.
 func (s *Service) CancelExchange(ctx context.Context, customerID, exchangeID string) (err error) {
 	attempt := Attempt{CustomerID: customerID}
 	defer s.observed(ctx, OpCancelExchange, &attempt, &err)()
+	if err := s.changesOutside(); err != nil {
+		return err
+	}
 	for range reserveAttempts {
 		u, err := s.newest(ctx, exchangeID)
 		if err != nil {

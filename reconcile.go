@@ -60,11 +60,19 @@ type ReconcileOptions struct {
 // Reconcile could not repair. The error also reports a failure to list the coupons or the mirrors.
 // Several nodes may call Reconcile at once, even while administrators change coupons.
 //
+// On a store inside a transaction of the host, Reconcile returns [ErrInTransaction], unless DryRun
+// is set.
+//
 // Reconcile asks the processor about every coupon, so call Reconcile less often if there are many
 // thousands of coupons. Use the context to limit the duration of Reconcile. While the processor
 // does not answer, Reconcile may wait for the adapter's timeout at every coupon.
 func (s *Service) Reconcile(ctx context.Context, o ReconcileOptions) (drifts []Drift, err error) {
 	defer s.observed(ctx, OpReconcile, &Attempt{}, &err)()
+	if !o.DryRun {
+		if err = s.changesOutside(); err != nil {
+			return nil, err
+		}
+	}
 	drifts, err = s.reconcileStored(ctx, o.DryRun)
 	if err == nil {
 		var listed []Drift

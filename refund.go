@@ -55,6 +55,8 @@ type RefundResult struct {
 //   - store.ErrNotFound means that there is no such order.
 //   - store.ErrKeyReused means that the key was used for another refund of the order.
 //   - redemption.ErrIllegal means that the order is not paid.
+//   - [ErrInTransaction] means that the store works inside a transaction of the host, and that the
+//     processor would return the money. With Elsewhere, Refund works there.
 //   - [ErrUnavailable] or processor.ErrForbidden means that the refund is recorded and that its money
 //     is still due. Refund then also returns the result. [Service.Sweep] asks the processor again.
 //
@@ -66,10 +68,15 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (result RefundRes
 		return RefundResult{}, err
 	}
 	_, able := s.refunder()
-	id := s.newID(redemption.RefundIDPrefix)
+	if elsewhere := r.Elsewhere || !able; !elsewhere {
+		if err := s.changesOutside(); err != nil {
+			return RefundResult{}, err
+		}
+	}
+	now := s.now()
 	settled, err := s.settle(ctx, store.Settlement{Event: redemption.Event{
-		Kind: redemption.Refunded, At: s.now(), OrderID: r.OrderID, Refund: redemption.RefundRequest{
-			ID: id, Key: r.Key, Returns: r.Returns, Elsewhere: r.Elsewhere || !able, By: actorOf(ctx),
+		Kind: redemption.Refunded, At: now, OrderID: r.OrderID, Refund: redemption.RefundRequest{
+			Key: r.Key, Returns: r.Returns, Elsewhere: r.Elsewhere || !able, By: actorOf(ctx),
 		},
 	}})
 	if err != nil {
@@ -79,12 +86,14 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (result RefundRes
 	if len(settled.Uses) > 0 {
 		attempt.CouponID = settled.Uses[0].CouponID
 	}
+	made, _ := settled.Order.RefundOf(r.Key)
+	first := settled.Changed && made.At.Equal(now) && made.Repayment.Attempt <= 1
 	settled, err = s.repay(ctx, settled, r.Key)
 	recorded, _ := settled.Order.RefundOf(r.Key)
 	if recorded.Repayment.State == redemption.RepaymentFailed {
 		attempt.Flag = FlagRefundFailed
 	}
-	return RefundResult{Refund: recorded, Order: settled.Order, Uses: settled.Uses, Replayed: recorded.ID != id}, err
+	return RefundResult{Refund: recorded, Order: settled.Order, Uses: settled.Uses, Replayed: !first}, err
 }
 
 func (r RefundRequest) validate() error {

@@ -151,7 +151,7 @@ func TestARefundThatWasOnlyRecorded(t *testing.T) {
 	w := newWorld(t)
 	o := w.sold(t)
 	_, err := w.store.Apply(t.Context(), store.Settlement{Event: redemption.Event{
-		Kind: redemption.Refunded, At: w.now, OrderID: o.ID, Refund: redemption.RefundRequest{ID: "rfd_1", Key: "one", Returns: onePhone},
+		Kind: redemption.Refunded, At: w.now, OrderID: o.ID, Refund: redemption.RefundRequest{Key: "one", Returns: onePhone},
 	}})
 	require.NoError(t, err)
 	w.pass(redemption.RepaymentRetry - time.Second)

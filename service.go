@@ -34,6 +34,11 @@ var (
 	// ErrOrderPaid means that the customer has finished the payment session of an order, so that the
 	// order cannot be cancelled. The payment has arrived or is on its way.
 	ErrOrderPaid = fmt.Errorf("the customer has finished the payment session: %w", redemption.ErrIllegal)
+	// ErrInTransaction means that the store of the service works inside a transaction of the host, and
+	// that the call would change something outside of it: a payment session, money, points or a mirror.
+	// A rollback would forget the change. Nothing was stored, and nobody was asked. Call the method on
+	// a service whose store has its own transactions.
+	ErrInTransaction = errors.New("the store works inside a transaction of the host")
 	// ErrNoLedger means that the service was built without [WithPoints].
 	ErrNoLedger = errors.New("no points ledger is configured")
 )
@@ -78,6 +83,8 @@ type Service struct {
 	recurring RecurringDiscount
 	guests    bool
 
+	inTransaction bool // of the host
+
 	sessionLifetime time.Duration
 	grace           time.Duration
 	paymentWait     time.Duration
@@ -107,6 +114,9 @@ func New(s store.Store, p processor.Processor, options ...Option) (*Service, err
 	service.mirrors.ttl = DefaultMirrorTTL
 	if p != nil {
 		service.abilities = p.Abilities()
+	}
+	if t, found := store.As[store.Transactional](s); found {
+		service.inTransaction = t.InTransaction()
 	}
 	service.newID = service.idByTime
 	for _, option := range options {
@@ -285,6 +295,15 @@ func (s *Service) observed(ctx context.Context, op Operation, a *Attempt, err *e
 		a.CouponID = cmp.Or(refusedID, a.CouponID)
 		s.observer.Observe(ctx, *a)
 	}
+}
+
+// changesOutside returns [ErrInTransaction] if the store works inside a transaction of the host.
+// Methods call it first if a rollback could forget what they change outside of the store.
+func (s *Service) changesOutside() error {
+	if s.inTransaction {
+		return ErrInTransaction
+	}
+	return nil
 }
 
 // detached returns a context for finishing what must not stay half done because

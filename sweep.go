@@ -80,7 +80,10 @@ func (r SweepReport) LogValue() slog.Value {
 // Sweep also returns an error. Sweep may report a payment only once, so a crash of the host right
 // after the sweep can lose the report. To keep every report, run the sweep and save its outcomes in
 // one transaction of the host's database. The SQL stores have a method WithTx, which returns a
-// store that works in the host's transaction. The transaction stays open while Sweep asks the
+// store that works in the host's transaction. There, Sweep finishes orders and repayments only. It
+// leaves exchanges and points to a sweep outside of a transaction, because a rollback would forget
+// that points were refunded. A rollback also forgets the ends of payment sessions and repayments,
+// but the next sweep finds them at the processor. The transaction stays open while Sweep asks the
 // processor, so use a small limit.
 func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err error) {
 	defer s.observed(ctx, OpSweep, &Attempt{}, &err)()
@@ -94,6 +97,9 @@ func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err
 	report.Failed = len(failures)
 	if err != nil {
 		return report, errors.Join(append(failures, fmt.Errorf("find lapsed orders: %w", err))...)
+	}
+	if s.inTransaction {
+		return report, errors.Join(failures...) // a rollback would forget that points were refunded
 	}
 	failedUses, err := pastFailures(limit, func(most int, after string) ([]redemption.Use, string, error) {
 		page, err := s.store.ListUses(ctx, store.UseList{DueAt: s.now(), After: after, PageSize: most})

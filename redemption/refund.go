@@ -1,6 +1,8 @@
 package redemption
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,8 +17,17 @@ import (
 // always possible.
 const MaxRefunds = 100
 
-// RefundIDPrefix is the prefix of the refund IDs that couponkit.Service creates.
+// RefundIDPrefix is the prefix of all refund IDs.
 const RefundIDPrefix = "rfd_"
+
+// RefundID returns the ID of the refund with the given key in an order. It has 30 letters, digits
+// and underscores. The same order and key always have the same ID, so that a refund that a rollback
+// has forgotten gets its ID again.
+func RefundID(orderID, key string) string {
+	const size = 16                                      // bytes
+	sum := sha256.Sum256([]byte(orderID + "\x00" + key)) // no ID contains NUL
+	return RefundIDPrefix + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:size]))
+}
 
 // ErrOtherRefund means that the idempotency key was used for another refund of the order.
 // ErrOtherRefund matches ErrIllegal, too.
@@ -24,8 +35,6 @@ var ErrOtherRefund = fmt.Errorf("%w: the key was used for another refund", ErrIl
 
 // RefundRequest asks for a refund of an order.
 type RefundRequest struct {
-	// ID is the ID of the new refund.
-	ID string
 	// Key is the idempotency key. No two refunds of an order have the same key.
 	Key string
 	// Returns tells what is returned.
@@ -39,7 +48,7 @@ type RefundRequest struct {
 
 // isZero reports whether nothing is given.
 func (r RefundRequest) isZero() bool {
-	return r.ID == "" && r.Key == "" && !r.Elsewhere && r.By == "" && sameReturns(r.Returns, pricing.Returns{})
+	return r.Key == "" && !r.Elsewhere && r.By == "" && sameReturns(r.Returns, pricing.Returns{})
 }
 
 // sorted returns a copy of what is returned, with its lines in order.
@@ -55,7 +64,7 @@ func sameReturns(a, b pricing.Returns) bool {
 
 // Refund is a recorded refund of an order.
 type Refund struct {
-	// ID is the ID of the refund.
+	// ID is the ID of the refund; see [RefundID].
 	ID string `json:"id"`
 	// Key is the idempotency key. A repeated request with the same key must have the same Returns.
 	Key string `json:"key"`
@@ -120,7 +129,7 @@ func (o Order) refunded(e Event) (Order, error) {
 		return o, faults.Err()
 	}
 	o.Refunds = append(slices.Clip(o.Refunds), Refund{
-		ID: e.Refund.ID, Key: e.Refund.Key, Returns: sorted(e.Refund.Returns), By: e.Refund.By, Result: result, At: e.At,
+		ID: RefundID(o.ID, e.Refund.Key), Key: e.Refund.Key, Returns: sorted(e.Refund.Returns), By: e.Refund.By, Result: result, At: e.At,
 		Repayment: o.repayment(result.Amount, 1, e.Refund.Elsewhere),
 	})
 	return o.due(e.At), nil
@@ -179,7 +188,6 @@ func (e Event) refundFaults(faults *pricing.ValidationError) {
 		}
 		return
 	}
-	textFault(faults, "refund.id", e.Refund.ID, MaxIDLength, true)
 	textFault(faults, "refund.key", e.Refund.Key, MaxIDLength, true)
 	textFault(faults, "refund.by", e.Refund.By, MaxIDLength, false)
 }

@@ -39,7 +39,7 @@ func paidOrder(t *testing.T, units int64, restore coupon.Restore) (redemption.Or
 func refundOf(key string, units int64, seconds int) redemption.Event {
 	e := redemption.Event{
 		Kind: redemption.Refunded, OrderID: "ord", At: at(seconds),
-		Refund: redemption.RefundRequest{ID: "rfd_" + key, Key: key, Returns: pricing.Returns{All: true}},
+		Refund: redemption.RefundRequest{Key: key, Returns: pricing.Returns{All: true}},
 	}
 	if units > 0 {
 		e.Refund.Returns = pricing.Returns{Lines: []pricing.LineReturn{{Line: 0, Quantity: units}}}
@@ -194,7 +194,7 @@ func TestRefundEvents(t *testing.T) {
 	empty := redemption.Event{Kind: redemption.Refunded, At: at(1), UseID: "use"}
 	require.Equal(t, map[string]pricing.FieldCode{
 		"useId": pricing.FieldNotAllowed, "orderId": pricing.FieldRequired,
-		"refund.id": pricing.FieldRequired, "refund.key": pricing.FieldRequired,
+		"refund.key": pricing.FieldRequired,
 	}, codesOf(t, empty.Validate()))
 	foreign := event(paid, "cs", 1)
 	foreign.Refund.Key = "a"

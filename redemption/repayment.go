@@ -1,8 +1,6 @@
 package redemption
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
@@ -158,16 +156,10 @@ type ReportedRefund struct {
 	Failure string
 }
 
-// RepaymentKey returns the idempotency key of the refund's current attempt at the processor.
-func (r Refund) RepaymentKey() string {
-	const longest = 200
-	id := r.ID
-	if len(id) > longest {
-		sum := sha256.Sum256([]byte(id))
-		id = hex.EncodeToString(sum[:])
-	}
-	return fmt.Sprintf("%s_%d", id, r.Repayment.Attempt)
-}
+// RepaymentKey returns the idempotency key of the refund's current attempt at the processor. It
+// depends on the order's ID, on the refund's key and on the number of the attempt. The number rises
+// only after a failure was recorded. The key has at most 40 ASCII characters.
+func (r Refund) RepaymentKey() string { return fmt.Sprintf("%s_%d", r.ID, r.Repayment.Attempt) }
 
 // Returned is the amount that was returned to the customer or is to be returned, in minor units. It
 // counts repayments and external refunds that have not failed, and disputes that were lost. It is

@@ -45,7 +45,7 @@ func TestReportsComeInAnyOrder(t *testing.T) {
 	require.Equal(t, redemption.Repayment{State: redemption.RepaymentDue, Amount: 500, Attempt: 1}, start.Refunds[0].Repayment)
 	require.Equal(t, at(10).Add(redemption.RepaymentRetry), start.Deadline)
 	key := start.Refunds[0].RepaymentKey()
-	require.Equal(t, "rfd_one_1", key)
+	require.Equal(t, redemption.RefundID("ord", "one")+"_1", key)
 	states := []redemption.RepaymentState{redemption.RepaymentPending, redemption.RepaymentSucceeded, redemption.RepaymentFailed}
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 42))
@@ -109,9 +109,6 @@ func TestAttemptsOfARepayment(t *testing.T) {
 	made.ID, made.State = "re_1", redemption.RepaymentSucceeded
 	o = after(t, o, reported(20, refusal), reported(21, made))
 	require.Equal(t, redemption.Repayment{State: redemption.RepaymentSucceeded, Amount: 500, Attempt: 1, ID: "re_1"}, o.Refunds[0].Repayment)
-
-	long := redemption.Refund{ID: strings.Repeat("x", redemption.MaxIDLength), Repayment: redemption.Repayment{Attempt: 7}}
-	require.LessOrEqual(t, len(long.RepaymentKey()), 255)
 }
 
 // A dispute is recorded once, is not opened again, and with refunds never counts above what was paid.
@@ -193,4 +190,30 @@ func TestRepaymentsAsJSON(t *testing.T) {
 	require.Equal(t, redemption.DisputeOpen, o.Disputes[0].State)
 	require.Zero(t, o.ExternalRefunds[0].Amount)
 	require.WithinDuration(t, at(21), o.ExternalRefunds[0].At, time.Second)
+}
+
+// The key of a repayment depends on the order, on the refund's key and on the attempt alone, and
+// processors that take 40 ASCII characters take it.
+func TestRepaymentKeys(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ä", redemption.MaxIDLength/2)
+	key := func(orderID, key string, attempt int) string {
+		return redemption.Refund{ID: redemption.RefundID(orderID, key), Repayment: redemption.Repayment{Attempt: attempt}}.RepaymentKey()
+	}
+	seen := map[string]bool{}
+	for _, orderID := range []string{"a", "ab", long} {
+		for _, name := range []string{"bc", "c", long} {
+			for _, attempt := range []int{1, 2, 999_999_999} {
+				made := key(orderID, name, attempt)
+				require.Equal(t, made, key(orderID, name, attempt))
+				require.Regexp(t, "^[a-z0-9_]{1,40}$", made)
+				require.False(t, seen[made], "a key of its own")
+				seen[made] = true
+			}
+		}
+	}
+	paid, _ := paidOrder(t, 3, coupon.RestoreFull)
+	for _, o := range []redemption.Order{after(t, paid, refundOf("one", 1, 10)), after(t, paid, refundOf("one", 1, 99))} {
+		require.Equal(t, key(o.ID, "one", 1), o.Refunds[0].RepaymentKey(), "when the refund was recorded does not matter")
+	}
 }

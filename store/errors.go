@@ -33,7 +33,8 @@ var (
 	ErrKeyReused error = &conflict{"the idempotency key was used for another request"}
 	// ErrLimit means that a claim exceeds its limit. Every [*LimitError] matches ErrLimit.
 	ErrLimit = errors.New("a limit leaves no room")
-	// ErrClosed means that the store was closed.
+	// ErrClosed means that the store was closed, or that the host's transaction in which it worked has
+	// ended.
 	ErrClosed = errors.New("the store is closed")
 )
 

@@ -271,6 +271,14 @@ type Journal interface {
 	History(ctx context.Context, couponID string, before int64, limit int) ([]Entry, error)
 }
 
+// Transactional is an optional interface of a [Store]. A store that can work inside a transaction
+// of the host has it. A store without it never works inside such a transaction.
+type Transactional interface {
+	// InTransaction reports whether the host decides about commit and rollback of what the store
+	// writes. Each call of the same store returns the same answer.
+	InTransaction() bool
+}
+
 // As returns the optional interface T of a store, and whether the store has it. As also
 // searches wrapped stores. A wrapper has a method Unwrap() Store.
 func As[T any](s Store) (T, bool) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -353,14 +354,20 @@ func passBack(uses, released []redemption.Use) []redemption.Use {
 	return released
 }
 
-// flag marks the uses whose claims exceed a limit, and all of them if the order's own do. The
-// uses are the last ones of the step.
+// flag marks the uses whose claims exceed a limit. The order's own claims have the limit of its
+// coupons for first orders. The uses are the last ones of the step.
 func (w *work) flag(st *step, o redemption.Order, uses []redemption.Use) {
-	all := len(st.exceeded(w, o.Claims)) > 0
+	later := len(st.exceeded(w, o.Claims)) > 0
 	for i := range uses {
-		uses[i].OverLimit = uses[i].OverLimit || all || len(st.exceeded(w, uses[i].Claims)) > 0
+		over := later && needsFirstOrder(o, uses[i].CouponID) || len(st.exceeded(w, uses[i].Claims)) > 0
+		uses[i].OverLimit = uses[i].OverLimit || over
 	}
 	copy(st.uses[len(st.uses)-len(uses):], uses)
+}
+
+// needsFirstOrder reports whether a coupon of the order is for first orders.
+func needsFirstOrder(o redemption.Order, couponID string) bool {
+	return slices.ContainsFunc(o.Coupons, func(c coupon.Snapshot) bool { return c.ID == couponID && c.FirstOrder })
 }
 
 // recordUnknown stores a payment whose order is not in the store.

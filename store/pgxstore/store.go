@@ -25,7 +25,10 @@ type Store struct {
 	shared *shared
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store         = (*Store)(nil)
+	_ store.Transactional = (*Store)(nil)
+)
 
 // shared is what a store and its views within transactions have in common.
 type shared struct {
@@ -51,8 +54,12 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 }
 
 // WithTx returns a view of the store within a transaction of the host: what it writes is
-// committed or rolled back with that. The view ends with the transaction. Like the
-// transaction, one goroutine uses it at a time.
+// committed or rolled back with that. After the transaction has ended, calls of the view fail with
+// store.ErrClosed. One goroutine uses the view at a time.
+//
+// A service on the view records payments, sweeps orders and reads. Calls that would open a payment
+// session or move money, points or mirrors fail with couponkit.ErrInTransaction, because a rollback
+// would forget what they did outside of the database.
 //
 // Each call works behind a savepoint: after an error the transaction goes on as before the
 // call. Rows that a call locks stay locked until the transaction ends, so reserve late in it.
@@ -61,6 +68,9 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 func (s *Store) WithTx(tx pgx.Tx) *Store {
 	return &Store{host: tx, sql: s.sql, shared: s.shared}
 }
+
+// InTransaction implements [store.Transactional]. It is true for what WithTx returns.
+func (s *Store) InTransaction() bool { return s.host != nil }
 
 // Close ends the store: calls under way are finished, later calls are store.ErrClosed. The
 // pool stays open. Close of a view does nothing.
@@ -209,8 +219,18 @@ func (s *Store) transact(ctx context.Context, work func(*tx) error) error {
 
 const savepoint = "couponkit"
 
-// within is transact in the transaction of the host.
+// within is transact in the transaction of the host. If that has ended, the error is
+// store.ErrClosed.
 func (s *Store) within(ctx context.Context, work func(*tx) error) error {
+	err := s.attempt(ctx, work)
+	if errors.Is(err, pgx.ErrTxClosed) {
+		return fmt.Errorf("%w: %w", store.ErrClosed, err)
+	}
+	return err
+}
+
+// attempt runs work behind a savepoint, and again while other transactions insert rows first.
+func (s *Store) attempt(ctx context.Context, work func(*tx) error) error {
 	for attempt := 1; ; attempt++ {
 		t := &tx{sql: s.sql, conn: s.host, begin: "SAVEPOINT " + savepoint, commit: "RELEASE SAVEPOINT " + savepoint}
 		err := work(t)

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
 )
 
@@ -115,7 +116,7 @@ var errEnded = errors.New("the transaction has ended")
 // within undoes what the function has written when it fails.
 func (h *hosted) within(ctx context.Context, run func(context.Context) error) error {
 	if _, err := h.session.on.ExecContext(ctx, "SAVEPOINT "+savepoint); err != nil {
-		return &failure{err}
+		return closed(&failure{err})
 	}
 	failed := run(ctx)
 	ctx = context.WithoutCancel(ctx)
@@ -131,7 +132,15 @@ func (h *hosted) within(ctx context.Context, run func(context.Context) error) er
 }
 
 func (h *hosted) view(ctx context.Context, read func(context.Context, *session) error) error {
-	return read(ctx, h.session)
+	return closed(read(ctx, h.session))
+}
+
+// closed adds store.ErrClosed to the error of a transaction that the host has ended.
+func closed(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return fmt.Errorf("%w: %w", store.ErrClosed, err)
+	}
+	return err
 }
 
 func (h *hosted) seal(ctx context.Context) error { return h.within(ctx, h.session.seal) }

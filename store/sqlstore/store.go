@@ -93,7 +93,10 @@ type Store struct {
 	calls  sync.WaitGroup
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store         = (*Store)(nil)
+	_ store.Transactional = (*Store)(nil)
+)
 
 // runner runs transactions: by the one writer of SQLite, in the pool of MySQL, or within a
 // transaction of the host.
@@ -181,9 +184,13 @@ func New(ctx context.Context, db *sql.DB, d Dialect, o Options) (*Store, error) 
 
 // WithTx returns a view of the store within a transaction of the host: what the view
 // writes is committed or rolled back with it. A call that fails undoes itself and leaves
-// the transaction usable, unless the database has ended it (see [Store.Retryable]). The
-// view must not be used after the transaction has ended, nor by two goroutines at once.
-// Closing the view does not close the store. The view has a savepoint named couponkit.
+// the transaction usable, unless the database has ended it (see [Store.Retryable]). After the
+// transaction has ended, calls of the view fail with store.ErrClosed. One goroutine uses the view
+// at a time. Closing the view does not close the store. The view has a savepoint named couponkit.
+//
+// A service on the view records payments, sweeps orders and reads. Calls that would open a payment
+// session or move money, points or mirrors fail with couponkit.ErrInTransaction, because a rollback
+// would forget what they did outside of the database.
 //
 // Until the transaction ends, others wait for the rows that it has written, and on SQLite
 // for the whole database: reserve late. Begin the transaction on SQLite as one that writes
@@ -194,6 +201,12 @@ func (s *Store) WithTx(tx *sql.Tx) *Store {
 		view.find = " FOR UPDATE"
 	}
 	return &Store{grammar: s.grammar, run: &hosted{view}}
+}
+
+// InTransaction implements [store.Transactional]. It is true for what WithTx returns.
+func (s *Store) InTransaction() bool {
+	_, in := s.run.(*hosted)
+	return in
 }
 
 // Close ends the store: calls that are under way are finished, later ones are

@@ -206,7 +206,7 @@ func oneSessionOneOrder(p *probe) {
 func lateClauses() []clause {
 	return []clause{
 		{"a late payment", "a payment always counts: if it is late, its claims are forced, and every use whose claims exceed a limit is flagged OverLimit", latePayment},
-		{"a late payment flags by use", "only the uses whose claims exceed a limit are flagged; all of them if the order's own do", lateFlagsByUse},
+		{"a late payment flags by use", "only the uses whose claims exceed a limit are flagged; if the order's own do, those of its coupons for first orders", lateFlagsByUse},
 		{"a late payment after hand-over", "if the customer has replaced the order since, the last order of those that replaced it is cancelled if it is open, and its room is used", lateAfterHandOver},
 		{"a late payment beside a paid successor", "an order that replaced the paid one stays as it is unless it is open; the late payment is flagged if nothing is left", func(p *probe) {
 			for what, end := range map[string]redemption.EventKind{"paid": redemption.Paid, "awaiting payment": redemption.PaymentPending} {
@@ -293,11 +293,11 @@ func lateFlagsByUse(p *probe) {
 		return flagged
 	}
 	same(p, flags(p.happen(o, redemption.Paid)), map[string]bool{full.ID: true, free.ID: false}, "the flags")
-	exceeding := p.placed(first(p.checkout("cem", p.coupon(), p.coupon())), redemption.Cancelled).Order
+	newcomers, everybody := p.coupon(func(c *coupon.Coupon) { c.Conditions.FirstOrder = true }), p.coupon()
+	exceeding := p.placed(first(p.checkout("cem", newcomers, everybody)), redemption.Cancelled).Order
 	p.reserve(p.checkout("cem"))
-	for _, flagged := range flags(p.happen(exceeding, redemption.Paid)) {
-		same(p, flagged, true, "the flag of a use whose order exceeds a limit")
-	}
+	same(p, flags(p.happen(exceeding, redemption.Paid)), map[string]bool{newcomers.ID: true, everybody.ID: false},
+		"the flags of an order that is not the first")
 }
 
 func lateAfterHandOver(p *probe) {

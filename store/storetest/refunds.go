@@ -106,7 +106,7 @@ func (p *probe) sold(customer string, c coupon.Coupon, units int64, restore coup
 // refund is an event that refunds units, or everything if units is 0.
 func refund(o redemption.Order, key string, units int64) redemption.Event {
 	e := redemption.Event{Kind: redemption.Refunded, OrderID: o.ID, At: at(1200), Refund: redemption.RefundRequest{
-		ID: "rfd_" + key, Key: key, Returns: pricing.Returns{All: units == 0},
+		Key: key, Returns: pricing.Returns{All: units == 0},
 	}}
 	if units > 0 {
 		e.Refund.Returns.Lines = []pricing.LineReturn{{Line: 0, Quantity: units}}
@@ -147,7 +147,7 @@ func repayments(p *probe) {
 	told := func(state redemption.RepaymentState, seconds int) redemption.Event {
 		e := redemption.Event{Kind: redemption.Reported, OrderID: o.ID, SessionID: o.SessionID, At: at(seconds)}
 		e.Report.Refunds = []redemption.ReportedRefund{
-			{Key: "rfd_one_1", ID: "re_1", Amount: 900, State: state}, {ID: "re_2", Amount: 1, State: redemption.RepaymentSucceeded},
+			{Key: redemption.RefundID(o.ID, "one") + "_1", ID: "re_1", Amount: 900, State: state}, {ID: "re_2", Amount: 1, State: redemption.RepaymentSucceeded},
 		}
 		e.Report.Disputes = []redemption.Dispute{{ID: "dp_1", Amount: 2700, State: redemption.DisputeOpen}}
 		return e

@@ -193,3 +193,31 @@ func TestUnlimitedCouponsDoNotWait(t *testing.T) {
 	}
 	require.NoError(t, storetest.Check(t.Context(), s))
 }
+
+// A call of a view whose transaction the host has ended is store.ErrClosed, and changes nothing.
+func TestAViewEndsWithItsTransaction(t *testing.T) {
+	t.Parallel()
+	pool := postgrestest.NewPool(t, shared.NewCopy(t))
+	s := newStore(t, pool, pgxstore.Options{})
+	require.False(t, s.InTransaction())
+	c := create(t, s, newCoupon(t, "TEN", coupon.Limits{MaxUses: 1}))
+	for _, end := range []error{errRollback, nil} {
+		var view *pgxstore.Store
+		require.ErrorIs(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			view = s.WithTx(tx)
+			require.True(t, view.InTransaction())
+			return end
+		}), end)
+		_, err := view.Reserve(t.Context(), checkout(c, quote(t), "ann", "k"))
+		require.ErrorIs(t, err, store.ErrClosed)
+		_, err = view.Order(t.Context(), store.OrderKey{ID: "ord_ann-k"})
+		require.ErrorIs(t, err, store.ErrClosed)
+		_, err = view.Apply(t.Context(), paid("ord_ann-k"))
+		require.ErrorIs(t, err, store.ErrClosed)
+		_, err = view.Journal(t.Context(), 0, 10)
+		require.ErrorIs(t, err, store.ErrClosed)
+	}
+	after, err := storetest.Read(t.Context(), s)
+	require.NoError(t, err)
+	require.Empty(t, after.Orders)
+}

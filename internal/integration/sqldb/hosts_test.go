@@ -552,3 +552,32 @@ func TestACallerMayGoFromARowOfMariaDB(t *testing.T) {
 	_, err = s.Order(t.Context(), store.OrderKey{ID: "ord_bob"})
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
+
+// TestAViewEndsWithItsTransaction: a call after the host has ended its transaction is
+// store.ErrClosed, and changes nothing.
+func TestAViewEndsWithItsTransaction(t *testing.T) {
+	onEach(t, func(t *testing.T, d database) {
+		t.Helper()
+		db := d.immediate().connect(t)
+		s := d.storeOn(t, db, sqlstore.Options{})
+		require.False(t, s.InTransaction())
+		c := hotCoupon(2, 1)
+		create(t, s, c)
+		for _, end := range []func(*sql.Tx) error{(*sql.Tx).Rollback, (*sql.Tx).Commit} {
+			tx := d.begins(t, db)
+			view := s.WithTx(tx)
+			require.True(t, view.InTransaction())
+			require.NoError(t, end(tx))
+			require.ErrorIs(t, reserving(t, view, checkoutOf(c, "ann", "", "late"))(), store.ErrClosed)
+			_, err := view.Order(t.Context(), store.OrderKey{ID: "ord_late"})
+			require.ErrorIs(t, err, store.ErrClosed)
+			_, err = view.Apply(t.Context(), pay("ord_late"))
+			require.ErrorIs(t, err, store.ErrClosed)
+			_, err = view.Journal(t.Context(), 0, 10)
+			require.ErrorIs(t, err, store.ErrClosed)
+		}
+		page, err := s.ListOrders(t.Context(), store.OrderList{})
+		require.NoError(t, err)
+		require.Empty(t, page.Items)
+	})
+}
