@@ -11,15 +11,15 @@ import (
 // Users is the host's user directory (specification 4.4, validation 4). Implementations must be
 // safe for concurrent use.
 type Users interface {
-	// User returns the user with the given ID. If the user does not exist, the error matches
-	// [ErrUserNotFound].
+	// User returns the user with the given ID. If the user does not exist, User must return an error
+	// that matches [ErrUserNotFound].
 	User(ctx context.Context, id string) (User, error)
 }
 
 // User is a signed-in user.
 type User struct {
-	// ID must be the ID that the service passed to [Users]. The service counts the customer's uses by
-	// this ID. If ID is empty, the service treats the user as unknown.
+	// ID is the ID that the service passed to [Users], or empty. With another ID, the service logs an
+	// error, and the call fails.
 	ID string
 	// Email is the address that the service looks up in allow-lists, in any letter case. An empty
 	// address is on no allow-list.

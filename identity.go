@@ -32,7 +32,8 @@ func GuestID(email string) (string, error) {
 func WithGuests() Option { return func(s *Service) { s.guests = true } }
 
 // customer checks the customer of a request and looks them up in the directory. The result has
-// no ID if there is no such user, or if the customer is anonymous.
+// no ID if there is no such user, or if the customer is anonymous. A directory that returns another
+// user is a failure.
 func (s *Service) customer(ctx context.Context, c eligibility.Customer) (eligibility.Customer, error) {
 	var faults pricing.ValidationError
 	faults.Merge("customer", c.Validate())
@@ -58,7 +59,11 @@ func (s *Service) customer(ctx context.Context, c eligibility.Customer) (eligibi
 	if err != nil {
 		return eligibility.Customer{}, fmt.Errorf("look up user: %w", err)
 	}
-	c.ID, c.Email = user.ID, user.Email
+	if user.ID != "" && user.ID != c.ID {
+		s.logger.ErrorContext(ctx, "the user directory returned another user", "wanted", c.ID, "returned", user.ID)
+		return eligibility.Customer{}, fmt.Errorf("look up user: asked for %q, the directory returned %q", c.ID, user.ID)
+	}
+	c.Email = user.Email
 	return c, nil
 }
 

@@ -59,11 +59,11 @@ func TestCurrencyAndCalendarOfAService(t *testing.T) {
 	require.Equal(t, "2027-07-01T22:00:00Z", c.ExpiresAt.Format(time.RFC3339))
 }
 
-// TestSymbolsOfALocale: the same currency is written otherwise elsewhere.
-func TestSymbolsOfALocale(t *testing.T) {
+// TestTheLanguageOfSymbols: the same currency is written otherwise elsewhere.
+func TestTheLanguageOfSymbols(t *testing.T) {
 	t.Parallel()
 	for tag, want := range map[language.Tag]string{language.English: "CA$", language.MustParse("en-CA"): "$"} {
-		w := newWorld(t, couponkit.WithLocale(tag))
+		w := newWorld(t, couponkit.WithSymbolLanguage(tag))
 		d := tenOff()
 		d.Currency = "CAD"
 		w.create(t, d)

@@ -79,7 +79,7 @@ type Service struct {
 	logger    *slog.Logger
 	currency  pricing.Currency
 	location  *time.Location
-	locale    language.Tag
+	symbols   language.Tag
 	recurring RecurringDiscount
 	guests    bool
 
@@ -107,7 +107,7 @@ func New(s store.Store, p processor.Processor, options ...Option) (*Service, err
 		store: s, processor: p,
 		clock: time.Now, logger: slog.New(slog.DiscardHandler),
 		observer: ObserverFunc(func(context.Context, Attempt) {}),
-		currency: pricing.EUR(), location: time.UTC, locale: language.English,
+		currency: pricing.EUR(), location: time.UTC, symbols: language.English,
 		sessionLifetime: DefaultSessionLifetime, grace: DefaultGrace, paymentWait: DefaultPaymentWait,
 		exchangeTime: DefaultExchangeTime, pendingTime: DefaultPendingTime,
 	}
@@ -214,9 +214,10 @@ func WithCurrency(c pricing.Currency) Option { return func(s *Service) { s.curre
 // zone is UTC.
 func WithLocation(loc *time.Location) Option { return func(s *Service) { s.location = loc } }
 
-// WithLocale sets the language in which currency symbols are shown. The default language is
-// English.
-func WithLocale(tag language.Tag) Option { return func(s *Service) { s.locale = tag } }
+// WithSymbolLanguage sets the language of [Validation].CurrencySymbol. The default language is
+// English. The language of messages does not change: render a [coupon.Reason] by its Code and Params
+// for messages in other languages.
+func WithSymbolLanguage(tag language.Tag) Option { return func(s *Service) { s.symbols = tag } }
 
 // WithRecurringDiscount sets how many payments of a recurring line are discounted. The default is
 // [FirstPeriod].

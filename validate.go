@@ -62,7 +62,7 @@ func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation
 	return Validation{
 		CouponID: found.Coupon.ID, Code: found.Coupon.Code,
 		DiscountType: found.Coupon.Discount.Type(), DiscountValue: found.Coupon.Discount.Value(),
-		Currency: found.Coupon.Currency, CurrencySymbol: found.Coupon.Currency.Symbol(s.locale),
+		Currency: found.Coupon.Currency, CurrencySymbol: found.Coupon.Currency.Symbol(s.symbols),
 	}, nil
 }
 

@@ -24,7 +24,7 @@ import (
 // TestValidateAnswers holds the success response of specification 4.4.
 func TestValidateAnswers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, couponkit.WithLocale(language.German))
+	w := newWorld(t, couponkit.WithSymbolLanguage(language.German))
 	c := w.create(t, tenOff())
 	want := couponkit.Validation{
 		CouponID: c.ID, Code: c.Code, DiscountType: pricing.FixedAmount, DiscountValue: "10.00",
