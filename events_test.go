@@ -306,7 +306,7 @@ func TestSweepReleasesWhatHasLapsed(t *testing.T) {
 	w.pass(time.Microsecond)
 	report, err = w.Sweep(t.Context(), 0)
 	require.NoError(t, err)
-	if diff := cmp.Diff(couponkit.SweepReport{Cancelled: 2}, report); diff != "" {
+	if diff := cmp.Diff(swept{Cancelled: 2}, counted(report)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	if held := w.get(t, c.ID); held.ReservedCount != 0 {
@@ -353,7 +353,7 @@ func TestSweepEndsAnOpenSession(t *testing.T) {
 	report, err := service.Sweep(t.Context(), 0)
 	require.NoError(t, err)
 	session, err := w.fake.Session(t.Context(), got.Session.ID)
-	if report.Cancelled != 1 || err != nil || session.Status != processor.SessionExpired {
+	if len(report.Cancelled) != 1 || err != nil || session.Status != processor.SessionExpired {
 		t.Errorf("report is %+v, session %+v, %v", report, session, err)
 	}
 }

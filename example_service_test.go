@@ -367,7 +367,7 @@ func ExampleService_Sweep() {
 	}
 	shop.now = shop.now.Add(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
 	report, err := shop.Sweep(context.Background(), 0)
-	fmt.Println(report.Cancelled, err)
+	fmt.Println(len(report.Cancelled), err)
 	for _, paid := range report.Paid {
 		fmt.Println(paid.Order.ID == checkouts[1].Order.ID, paid.Order.State, paid.Flag == couponkit.FlagNone)
 	}

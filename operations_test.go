@@ -114,7 +114,7 @@ func TestADayWithoutTheProcessor(t *testing.T) {
 	w.pass(24 * time.Hour)
 	report, err := w.Sweep(ctx, 0)
 	require.ErrorIs(t, err, couponkit.ErrUnavailable)
-	require.Equal(t, couponkit.SweepReport{Failed: 3, Cancelled: 1}, report, "eve's order alone never had a session")
+	require.Equal(t, swept{Failed: 3, Cancelled: 1}, counted(report), "eve's order alone never had a session")
 	w.held(t, ten.ID, 1, 2)
 
 	down.Remove()
@@ -129,8 +129,7 @@ func TestADayWithoutTheProcessor(t *testing.T) {
 	report, err = w.Sweep(ctx, 0)
 	require.NoError(t, err)
 	require.Equal(t, []string{"ann"}, paidBy(report))
-	report.Paid = nil
-	require.Equal(t, couponkit.SweepReport{Cancelled: 2}, report)
+	require.Equal(t, swept{Paid: 1, Cancelled: 2}, counted(report))
 	w.held(t, ten.ID, 2, 1)
 }
 
@@ -158,8 +157,7 @@ func TestAClockThatIsAhead(t *testing.T) {
 	report, err := ahead.Sweep(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, []string{"ann"}, paidBy(report))
-	report.Paid = nil
-	require.Equal(t, couponkit.SweepReport{Cancelled: 1}, report)
+	require.Equal(t, swept{Paid: 1, Cancelled: 1}, counted(report))
 	w.held(t, ten.ID, 1, 0)
 	require.ErrorIs(t, w.fake.Pay(open.Session.ID), processor.ErrRejected, "the session is ended")
 	long, err := ahead.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Codes: []string{"ten"}, Customer: of("cleo")})
@@ -235,7 +233,7 @@ func TestAProcessorThatForgets(t *testing.T) {
 	w.pass(2 * time.Hour)
 	report, err := again.Sweep(t.Context(), 0)
 	require.NoError(t, err)
-	require.Equal(t, couponkit.SweepReport{Cancelled: 2}, report, "ann's session is unknown")
+	require.Equal(t, swept{Cancelled: 2}, counted(report), "ann's session is unknown")
 }
 
 // TestASweepThatIsCutOff: a sweep whose context ends has an ordinary error, and the next one
@@ -257,6 +255,6 @@ func TestASweepThatIsCutOff(t *testing.T) {
 	require.Positive(t, report.Failed)
 	next, err := w.Sweep(t.Context(), 0)
 	require.NoError(t, err)
-	require.Equal(t, 3, report.Cancelled+next.Cancelled)
+	require.Equal(t, 3, len(report.Cancelled)+len(next.Cancelled))
 	w.held(t, ten.ID, 0, 0)
 }

@@ -23,8 +23,10 @@ type SweepReport struct {
 	// an outcome of [Service.HandleEvent]. A second sweep or the payment's event may report the order
 	// again.
 	Paid []Outcome
-	// Cancelled is the number of orders that ended unpaid and released their uses.
-	Cancelled int
+	// Cancelled contains the outcomes of orders that ended unpaid and released their uses. Mark your
+	// own orders as ended. The Replaces of an order names an order of the customer that ended earlier,
+	// when a checkout replaced it.
+	Cancelled []Outcome
 	// Waiting is the number of orders that wait for a delayed payment.
 	Waiting int
 	// Lapsed is the number of unfinished exchanges of points that the sweep gave up.
@@ -43,21 +45,25 @@ type SweepReport struct {
 
 // IsZero reports whether the sweep found nothing to report.
 func (r SweepReport) IsZero() bool {
-	return len(r.Paid)+len(r.Repaid)+r.Cancelled+r.Waiting+r.Lapsed+r.Refunded+r.Flagged+r.Failed == 0
+	return len(r.Paid)+len(r.Cancelled)+len(r.Repaid)+r.Waiting+r.Lapsed+r.Refunded+r.Flagged+r.Failed == 0
 }
 
-// LogValue returns the report's counts and the IDs of the paid orders. LogValue omits the
-// customers' purchases and the host's metadata.
+// LogValue returns the report's counts and the IDs of the orders. LogValue omits the customers'
+// purchases and the host's metadata.
 func (r SweepReport) LogValue() slog.Value {
-	paid := make([]string, len(r.Paid))
-	for i := range r.Paid {
-		paid[i] = r.Paid[i].Order.ID
-	}
 	return slog.GroupValue(
-		slog.Any("paid", paid), slog.Int("cancelled", r.Cancelled), slog.Int("waiting", r.Waiting),
+		slog.Any("paid", orderIDs(r.Paid)), slog.Any("cancelled", orderIDs(r.Cancelled)), slog.Int("waiting", r.Waiting),
 		slog.Int("lapsed", r.Lapsed), slog.Int("refunded", r.Refunded),
-		slog.Int("repaid", len(r.Repaid)), slog.Int("flagged", r.Flagged), slog.Int("failed", r.Failed),
+		slog.Any("repaid", orderIDs(r.Repaid)), slog.Int("flagged", r.Flagged), slog.Int("failed", r.Failed),
 	)
+}
+
+func orderIDs(outcomes []Outcome) []string {
+	ids := make([]string, len(outcomes))
+	for i := range outcomes {
+		ids[i] = outcomes[i].Order.ID
+	}
+	return ids
 }
 
 // Sweep finishes orders and exchanges of points whose deadline has passed (contract section 5.8).
@@ -76,9 +82,9 @@ func (r SweepReport) LogValue() slog.Value {
 // duration of a sweep. While the processor does not answer, Sweep may wait for the adapter's
 // timeout at every order.
 //
-// Handle every outcome in [SweepReport].Paid like an outcome of [Service.HandleEvent], even if
-// Sweep also returns an error. Sweep may report a payment only once, so a crash of the host right
-// after the sweep can lose the report. To keep every report, run the sweep and save its outcomes in
+// Handle every outcome in [SweepReport].Paid and [SweepReport].Cancelled like an outcome of
+// [Service.HandleEvent], even if Sweep also returns an error. Sweep may report a payment or an end
+// only once, so a crash of the host right after the sweep can lose the report. To keep every report, run the sweep and save its outcomes in
 // one transaction of the host's database. The SQL stores have a method WithTx, which returns a
 // store that works in the host's transaction. There, Sweep finishes orders and repayments only. It
 // leaves exchanges and points to a sweep outside of a transaction, because a rollback would forget
@@ -150,7 +156,7 @@ func (s *Service) sweepOrder(ctx context.Context, due store.Settled, report *Swe
 		}
 		if !older.Order.IsZero() {
 			report.settled(older)
-			return nil
+			return s.reportEnded(ctx, due.Order.ID, report)
 		}
 	}
 	session, err := s.lapsedSession(ctx, due.Order.SessionID)
@@ -162,6 +168,18 @@ func (s *Service) sweepOrder(ctx context.Context, due store.Settled, report *Swe
 		return err
 	}
 	report.settled(settled)
+	return nil
+}
+
+// reportEnded reports an order that the payment of an older order has ended.
+func (s *Service) reportEnded(ctx context.Context, orderID string, report *SweepReport) error {
+	now, err := s.store.Order(ctx, store.OrderKey{ID: orderID})
+	if err != nil {
+		return fmt.Errorf("sweep order %s: %w", orderID, err)
+	}
+	if now.Order.State == redemption.OrderCancelled {
+		report.Cancelled = append(report.Cancelled, Outcome{Order: now.Order, Uses: now.Uses, Changed: true})
+	}
 	return nil
 }
 
@@ -189,7 +207,7 @@ func (r *SweepReport) settled(o Outcome) {
 	case redemption.OrderPaid, redemption.OrderPartlyRefunded, redemption.OrderRefunded:
 		r.Paid = append(r.Paid, o)
 	case redemption.OrderCancelled:
-		r.Cancelled++
+		r.Cancelled = append(r.Cancelled, o)
 	case redemption.OrderOpen, redemption.OrderAwaitingPayment:
 		r.Waiting++
 	}

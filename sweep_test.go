@@ -47,23 +47,30 @@ func lapsed(t *testing.T, orders, failing int) *world {
 	return w
 }
 
+// swept is how many records of each kind a sweep reports.
+type swept struct{ Paid, Cancelled, Waiting, Lapsed, Refunded, Repaid, Flagged, Failed int }
+
+func counted(r couponkit.SweepReport) swept {
+	return swept{len(r.Paid), len(r.Cancelled), r.Waiting, r.Lapsed, r.Refunded, len(r.Repaid), r.Flagged, r.Failed}
+}
+
 // TestASweepHasALimit: so many orders are finished. Orders that fail do not keep others from
 // their turn, until ten times the limit have failed.
 func TestASweepHasALimit(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		orders, failing, limit int
-		want                   couponkit.SweepReport
+		want                   swept
 	}{
-		"fewer than the limit":   {2, 0, 3, couponkit.SweepReport{Cancelled: 2}},
-		"more than the limit":    {5, 0, 3, couponkit.SweepReport{Cancelled: 3}},
-		"failures in front":      {5, 2, 2, couponkit.SweepReport{Cancelled: 2, Failed: 2}},
-		"a failure among them":   {5, 1, 2, couponkit.SweepReport{Cancelled: 2, Failed: 1}},
-		"nothing but failures":   {3, 3, 9, couponkit.SweepReport{Failed: 3}},
-		"too many failures":      {14, 12, 1, couponkit.SweepReport{Failed: 10}},
-		"just not too many":      {10, 9, 1, couponkit.SweepReport{Cancelled: 1, Failed: 9}},
-		"more than a page":       {store.MaxPageSize + 20, store.MaxPageSize + 5, 150, couponkit.SweepReport{Cancelled: 15, Failed: store.MaxPageSize + 5}},
-		"a limit below 1 is all": {6, 0, -1, couponkit.SweepReport{Cancelled: 6}},
+		"fewer than the limit":   {2, 0, 3, swept{Cancelled: 2}},
+		"more than the limit":    {5, 0, 3, swept{Cancelled: 3}},
+		"failures in front":      {5, 2, 2, swept{Cancelled: 2, Failed: 2}},
+		"a failure among them":   {5, 1, 2, swept{Cancelled: 2, Failed: 1}},
+		"nothing but failures":   {3, 3, 9, swept{Failed: 3}},
+		"too many failures":      {14, 12, 1, swept{Failed: 10}},
+		"just not too many":      {10, 9, 1, swept{Cancelled: 1, Failed: 9}},
+		"more than a page":       {store.MaxPageSize + 20, store.MaxPageSize + 5, 150, swept{Cancelled: 15, Failed: store.MaxPageSize + 5}},
+		"a limit below 1 is all": {6, 0, -1, swept{Cancelled: 6}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +82,7 @@ func TestASweepHasALimit(t *testing.T) {
 			} else {
 				require.NoError(t, err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, counted(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -121,12 +128,12 @@ func TestASweepAsksTheStoreNoMoreThanItMust(t *testing.T) {
 // done before it.
 func TestASweepTellsWhatItCouldNotFind(t *testing.T) {
 	t.Parallel()
-	for call, want := range map[string]couponkit.SweepReport{"ListOrders": {}, "ListUses": {Cancelled: 2, Failed: 1}} {
+	for call, want := range map[string]swept{"ListOrders": {}, "ListUses": {Cancelled: 2, Failed: 1}} {
 		w := lapsed(t, 3, 1)
 		w.behind((&refusal{call: call, err: errDown}).gate, couponkit.WithClock(clockOf(w)))
 		got, err := w.Sweep(t.Context(), 0)
 		require.ErrorIs(t, err, errDown)
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, counted(got)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", call, diff)
 		}
 	}
@@ -138,14 +145,14 @@ func TestASweepCountsEachRefundOnce(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		customer func(w *world, session string) error
-		want     couponkit.SweepReport // but for what is paid
+		want     swept // but for what is paid
 		paid     int
 	}{
-		"an abandoned session":     {func(*world, string) error { return nil }, couponkit.SweepReport{Cancelled: 1, Refunded: 1}, 0},
-		"a payment that failed":    {failLater, couponkit.SweepReport{Cancelled: 1, Refunded: 1}, 0},
-		"a payment on its way":     {func(w *world, id string) error { return w.fake.PayLater(id) }, couponkit.SweepReport{Waiting: 1}, 0},
-		"a payment that has come":  {func(w *world, id string) error { return w.fake.Pay(id) }, couponkit.SweepReport{}, 1},
-		"a session that is nobody": {nil, couponkit.SweepReport{Cancelled: 1, Refunded: 1}, 0},
+		"an abandoned session":     {func(*world, string) error { return nil }, swept{Cancelled: 1, Refunded: 1}, 0},
+		"a payment that failed":    {failLater, swept{Cancelled: 1, Refunded: 1}, 0},
+		"a payment on its way":     {func(w *world, id string) error { return w.fake.PayLater(id) }, swept{Waiting: 1}, 0},
+		"a payment that has come":  {func(w *world, id string) error { return w.fake.Pay(id) }, swept{}, 1},
+		"a session that is nobody": {nil, swept{Cancelled: 1, Refunded: 1}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +175,7 @@ func TestASweepCountsEachRefundOnce(t *testing.T) {
 					t.Error("a session that has ended was to be ended again")
 				}
 			}
-			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(got, "Paid")); diff != "" {
+			if diff := cmp.Diff(tc.want, counted(got), cmpopts.IgnoreFields(swept{}, "Paid")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			require.Len(t, got.Paid, tc.paid)
@@ -200,22 +207,22 @@ func TestASweepOfOrdersWithoutACoupon(t *testing.T) {
 	cases := map[string]struct {
 		customer  func(w *world, session string) error
 		forgotten bool
-		want      couponkit.SweepReport // but for what is paid
+		want      swept // but for what is paid
 		state     redemption.OrderState
 	}{
-		"abandoned":      {func(*world, string) error { return nil }, false, couponkit.SweepReport{Cancelled: 1}, redemption.OrderCancelled},
-		"paid":           {func(w *world, id string) error { return w.fake.Pay(id) }, false, couponkit.SweepReport{}, redemption.OrderPaid},
-		"payment failed": {failLater, false, couponkit.SweepReport{Cancelled: 1}, redemption.OrderCancelled},
+		"abandoned":      {func(*world, string) error { return nil }, false, swept{Cancelled: 1}, redemption.OrderCancelled},
+		"paid":           {func(w *world, id string) error { return w.fake.Pay(id) }, false, swept{}, redemption.OrderPaid},
+		"payment failed": {failLater, false, swept{Cancelled: 1}, redemption.OrderCancelled},
 		"payment on its way": {
-			func(w *world, id string) error { return w.fake.PayLater(id) }, false, couponkit.SweepReport{Waiting: 1}, redemption.OrderAwaitingPayment,
+			func(w *world, id string) error { return w.fake.PayLater(id) }, false, swept{Waiting: 1}, redemption.OrderAwaitingPayment,
 		},
 		"payment arrived": {func(w *world, id string) error {
 			require.NoError(w.t, told(w, id))
 			return w.fake.PaymentArrives(id)
-		}, false, couponkit.SweepReport{}, redemption.OrderPaid},
-		"payment forgotten": {told, true, couponkit.SweepReport{Cancelled: 1}, redemption.OrderCancelled},
+		}, false, swept{}, redemption.OrderPaid},
+		"payment forgotten": {told, true, swept{Cancelled: 1}, redemption.OrderCancelled},
 		"session forgotten": {
-			func(*world, string) error { return nil }, true, couponkit.SweepReport{Cancelled: 1}, redemption.OrderCancelled,
+			func(*world, string) error { return nil }, true, swept{Cancelled: 1}, redemption.OrderCancelled,
 		},
 	}
 	for name, tc := range cases {
@@ -230,7 +237,7 @@ func TestASweepOfOrdersWithoutACoupon(t *testing.T) {
 			}
 			report, err := w.Sweep(t.Context(), 0)
 			require.NoError(t, err)
-			if diff := cmp.Diff(tc.want, report, cmpopts.IgnoreFields(report, "Paid")); diff != "" {
+			if diff := cmp.Diff(tc.want, counted(report), cmpopts.IgnoreFields(swept{}, "Paid")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			after := w.order(t, got.Order.ID)
@@ -289,13 +296,14 @@ func TestALogKeepsNoOrderOfAReport(t *testing.T) {
 			{Order: redemption.Order{ID: "ord_1", CustomerID: "somebody", Metadata: map[string]string{"note": "private"}}},
 			{Order: redemption.Order{ID: "ord_2"}},
 		},
-		Repaid: []couponkit.Outcome{{Order: redemption.Order{ID: "ord_3"}}}, Cancelled: 1, Waiting: 2, Lapsed: 3, Refunded: 4, Flagged: 5, Failed: 6,
+		Repaid:    []couponkit.Outcome{{Order: redemption.Order{ID: "ord_3"}}},
+		Cancelled: []couponkit.Outcome{{Order: redemption.Order{ID: "ord_4", CustomerID: "somebody"}}}, Waiting: 2, Lapsed: 3, Refunded: 4, Flagged: 5, Failed: 6,
 	}
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("swept", slog.Any("report", report))
 	var line struct{ Report map[string]any }
 	require.NoError(t, json.Unmarshal(log.Bytes(), &line))
 	if diff := cmp.Diff(map[string]any{
-		"paid": []any{"ord_1", "ord_2"}, "cancelled": 1.0, "waiting": 2.0, "lapsed": 3.0, "refunded": 4.0, "repaid": 1.0,
+		"paid": []any{"ord_1", "ord_2"}, "cancelled": []any{"ord_4"}, "waiting": 2.0, "lapsed": 3.0, "refunded": 4.0, "repaid": []any{"ord_3"},
 		"flagged": 5.0, "failed": 6.0,
 	}, line.Report); diff != "" {
 		t.Errorf("what is logged (-want +got):\n%s", diff)
@@ -309,14 +317,15 @@ func TestAReportIsZeroWhenNothingWasFound(t *testing.T) {
 		true: {{}},
 		false: {
 			{Paid: make([]couponkit.Outcome, 1)},
-			{Cancelled: 1},
+			{Cancelled: make([]couponkit.Outcome, 1)},
+			{Repaid: make([]couponkit.Outcome, 1)},
 			{Waiting: 1},
 			{Lapsed: 1},
 			{Refunded: 1},
 			{Flagged: 1},
 			{Failed: 1},
-			{Paid: make([]couponkit.Outcome, 1), Cancelled: 1},
-			{Cancelled: 1, Waiting: 1},
+			{Paid: make([]couponkit.Outcome, 1), Cancelled: make([]couponkit.Outcome, 1)},
+			{Cancelled: make([]couponkit.Outcome, 1), Waiting: 1},
 			{Waiting: 1, Lapsed: 1},
 			{Lapsed: 1, Refunded: 1},
 			{Refunded: 1, Flagged: 1},
@@ -435,10 +444,37 @@ func TestASweepOfAnOrderThatHasNoSession(t *testing.T) {
 	w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
 	report, err := w.Sweep(t.Context(), 0)
 	require.NoError(t, err)
-	if diff := cmp.Diff(couponkit.SweepReport{Cancelled: 1}, report); diff != "" {
+	if diff := cmp.Diff(swept{Cancelled: 1}, counted(report)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	require.Equal(t, redemption.OrderCancelled, w.order(t, left.ID).State)
+}
+
+// A host marks its own orders by the outcomes of those that ended.
+func TestASweepTellsWhichOrdersEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	r := w.request("TEN")
+	r.Metadata = map[string]string{"shopOrder": "7"}
+	with := w.checkout(t, r)
+	w.pass(time.Second)
+	bobs := w.request("")
+	bobs.Customer = bob
+	without := w.checkout(t, bobs)
+	w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
+	report, err := w.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, report.Cancelled, 2)
+	for i, checkout := range []couponkit.Checkout{with, without} {
+		want, err := w.Order(t.Context(), couponkit.OrderRequest{OrderID: checkout.Order.ID, AnyCustomer: true})
+		require.NoError(t, err)
+		require.Equal(t, redemption.OrderCancelled, want.Order.State)
+		if diff := cmp.Diff(couponkit.Outcome{Order: want.Order, Uses: want.Uses, Changed: true}, report.Cancelled[i]); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	require.Equal(t, "7", report.Cancelled[0].Order.Metadata["shopOrder"])
 }
 
 // TestCouponsOfSweptReservationsAreFree is what the sweep is for.
@@ -481,7 +517,7 @@ func TestASessionThatStaysOpenKeepsItsPlace(t *testing.T) {
 	now = now.Add(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
 	report, err := service.Sweep(t.Context(), 0)
 	require.NoError(t, fake.Pay(c.Session.ID), "the session was open all the time")
-	if report.Cancelled != 0 || report.Failed != 1 || err == nil {
+	if len(report.Cancelled) != 0 || report.Failed != 1 || err == nil {
 		t.Errorf("the sweep reports %+v and %v, want one that failed", report, err)
 	}
 }

@@ -107,7 +107,7 @@ func TestASweepIsCommittedWithTheHost(t *testing.T) {
 			require.NoError(t, err)
 			shipped = append(shipped, paid.Order.ID)
 		}
-		require.Equal(t, len(shipped), report.Cancelled, "of a paid and an abandoned checkout")
+		require.Len(t, report.Cancelled, len(shipped), "of a paid and an abandoned checkout")
 		return shipped
 	}
 	dying, err := pool.Begin(ctx)
