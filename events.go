@@ -9,7 +9,6 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -83,21 +82,23 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	}}
 	if kind == redemption.Paid {
 		settlement.Event.Learned = learned(e.Payer)
+		if settlement.Event.Charge, err = s.chargeOfEvent(ctx, e); err != nil {
+			return Outcome{}, err
+		}
 	}
 	if kind == redemption.PaymentPending {
 		if settlement.Event, err = s.stillPending(ctx, settlement.Event); err != nil {
 			return Outcome{}, err
 		}
 	}
-	charges := pricing.NewMoney(e.Total, e.Currency)
-	o, err = s.outcome(ctx, &attempt, settlement, charges)
+	o, err = s.outcome(ctx, &attempt, settlement)
 	if err != nil || kind != redemption.Paid || !o.Order.IsZero() || len(processor.CouponIDs(e.Metadata)) == 0 {
 		return o, err
 	}
 	if settlement.Unknown, err = s.unknownPayment(ctx, e, now); err != nil {
 		return Outcome{}, err
 	}
-	return s.outcome(ctx, &attempt, settlement, charges)
+	return s.outcome(ctx, &attempt, settlement)
 }
 
 // stillPending asks the processor about a delayed payment of an order that was replaced. The
@@ -128,7 +129,7 @@ func (s *Service) unknownPayment(ctx context.Context, e processor.Event, now tim
 	customer := withoutRepeats(append(identities(eligibility.Customer{ID: customerID}), learned(e.Payer)...))
 	o := redemption.Order{
 		ID: s.newID(redemption.OrderIDPrefix), CustomerID: customerID, State: redemption.OrderPaid,
-		SessionID: e.SessionID, CreatedAt: now,
+		SessionID: e.SessionID, Charge: charge(e.Total, e.Currency, e.Tax), CreatedAt: now,
 	}
 	if len(customer) > 0 {
 		o.Claims = orderClaims(customer, 0)
@@ -173,25 +174,14 @@ func (s *Service) Webhook(then func(context.Context, Outcome) error) func(contex
 	}
 }
 
-// outcome applies a settlement, and tells the attempt whose it was. The session charges the
-// amount.
-func (s *Service) outcome(
-	ctx context.Context, attempt *Attempt, settlement store.Settlement, charges pricing.Money,
-) (Outcome, error) {
+// outcome applies a settlement, and tells the attempt whose it was.
+func (s *Service) outcome(ctx context.Context, attempt *Attempt, settlement store.Settlement) (Outcome, error) {
 	settled, err := s.settle(ctx, settlement)
 	if err != nil {
 		return Outcome{}, err
 	}
 	o := Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed}
-	if settlement.Event.Kind == redemption.Reported { // which tells nothing of what was charged
-		charges = pricing.NewMoney(o.Order.Quote.Total, o.Order.Quote.Currency)
-	}
-	switch {
-	case o.Order.State == redemption.OrderPaid:
-		o.Flag = s.flag(ctx, charges, settled)
-	case o.Order.State.Paid():
-		o.Flag = FlagOf(settled)
-	}
+	o.Flag = s.flag(ctx, settlement.Event.Charge, settled)
 	attempt.OrderID, attempt.Flag, attempt.CustomerID = o.Order.ID, o.Flag, o.Order.CustomerID
 	if len(o.Uses) > 0 {
 		attempt.CouponID = o.Uses[0].CouponID
@@ -230,19 +220,6 @@ func told(e processor.Event, now time.Time) time.Time {
 	return coupon.Instant(e.CreatedAt)
 }
 
-// flag says whether somebody should look at a payment that was recorded.
-func (s *Service) flag(ctx context.Context, charged pricing.Money, settled store.Settled) Flag {
-	order := settled.Order
-	ordered := pricing.NewMoney(order.Quote.Total, order.Quote.Currency)
-	if order.Key != "" && charged != ordered { // of an unknown order nothing is known but the payment
-		s.logger.ErrorContext(ctx, "a session charged another amount than its order",
-			slog.String("order", order.ID), slog.String("session", order.SessionID),
-			slog.String("charged", charged.String()), slog.String("ordered", ordered.String()))
-		return FlagAmountMismatch
-	}
-	return FlagOf(settled)
-}
-
 // settleSession applies what the processor's session turned out to be for its order.
 func (s *Service) settleSession(ctx context.Context, session processor.Session, order redemption.Order) (o Outcome, err error) {
 	attempt := Attempt{CustomerID: order.CustomerID, OrderID: order.ID, SessionID: session.ID}
@@ -251,7 +228,7 @@ func (s *Service) settleSession(ctx context.Context, session processor.Session, 
 	}
 	defer s.observed(ctx, OpSettle, &attempt, &err)()
 	settlement := store.Settlement{Event: s.ending(session, order)}
-	return s.outcome(ctx, &attempt, settlement, pricing.NewMoney(session.Total, session.Currency))
+	return s.outcome(ctx, &attempt, settlement)
 }
 
 // subject names what an event is about, for errors.

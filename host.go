@@ -121,8 +121,9 @@ const (
 	FlagNone Flag = ""
 	// FlagOverLimit marks a payment that was recorded although the coupon's limit was reached.
 	FlagOverLimit Flag = "over_limit"
-	// FlagAmountMismatch marks a payment whose amount differs from the order's total. The service logs
-	// the order and both amounts.
+	// FlagAmountMismatch marks a payment whose amount differs from the order's total, or whose tax
+	// does not belong to the order; see [redemption.Order.CheckCharge]. The service logs the order and
+	// the reason.
 	FlagAmountMismatch Flag = "amount_mismatch"
 	// FlagPointsRefunded marks a payment for an order whose points were refunded or used by another
 	// order.

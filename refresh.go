@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -52,27 +51,32 @@ func (s *Service) Refresh(ctx context.Context, r OrderRequest) (o Outcome, err e
 	}
 	switch {
 	case stored.Order.State.Paid():
-		o, err = s.refreshRefunds(ctx, &attempt, before)
-		o.Flag = s.flagPaid(ctx, session, store.Settled{Order: o.Order, Uses: o.Uses})
-		attempt.Flag = o.Flag
-		if err != nil {
-			return o, fmt.Errorf("refresh order %s: %w", o.Order.ID, err)
+		if o, err = s.refreshPaid(ctx, &attempt, session, before); err != nil {
+			err = fmt.Errorf("refresh order %s: %w", o.Order.ID, err)
 		}
-		return o, nil
+		return o, err
 	case !s.newOf(session, stored.Order, forgotten):
 		return stored, nil
 	}
 	return s.settleSession(ctx, session, stored.Order)
 }
 
-// flagPaid is the flag of an order that was paid before. A session that the processor has
-// forgotten tells no amount.
-func (s *Service) flagPaid(ctx context.Context, session processor.Session, paid store.Settled) Flag {
-	charged := pricing.NewMoney(session.Total, session.Currency)
-	if session.Currency.IsZero() {
-		charged = pricing.NewMoney(paid.Order.Quote.Total, paid.Order.Quote.Currency)
+// refreshPaid reads what has become of a paid order. A charge that nobody knew is recorded first.
+func (s *Service) refreshPaid(
+	ctx context.Context, attempt *Attempt, session processor.Session, before store.Settled,
+) (o Outcome, err error) {
+	version := before.Order.Version
+	if before.Order.Charge.IsZero() && s.ending(session, before.Order).Kind == redemption.Paid {
+		if o, err = s.settleSession(ctx, session, before.Order); err != nil {
+			return Outcome{Order: before.Order, Uses: before.Uses, Flag: FlagOf(before)}, err
+		}
+		before = store.Settled{Order: o.Order, Uses: o.Uses}
 	}
-	return s.flag(ctx, charged, paid)
+	o, err = s.refreshRefunds(ctx, attempt, before)
+	o.Changed = o.Order.Version != version
+	o.Flag = s.flag(ctx, chargeOf(session), store.Settled{Order: o.Order, Uses: o.Uses})
+	attempt.Flag = o.Flag
+	return o, err
 }
 
 // newOf reports whether the session tells of an end that the order does not know. A payment that

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -96,7 +95,7 @@ func (s *Service) syncRefunds(ctx context.Context, attempt *Attempt, id string) 
 	return s.outcome(ctx, attempt, store.Settlement{Event: redemption.Event{
 		Kind: redemption.Reported, At: s.now(), SessionID: told.SessionID,
 		OrderID: told.Metadata[processor.MetadataOrderID], Report: report,
-	}}, pricing.Money{})
+	}})
 }
 
 // refreshRefunds asks the processor for what is due, and reads what it has done. The outcome is that
@@ -128,7 +127,8 @@ func (s *Service) handleRefunds(ctx context.Context, attempt *Attempt, e process
 	}
 	payment := processor.Event{
 		ID: e.ID, Type: processor.Completed, SessionID: session.ID, PaymentStatus: session.PaymentStatus,
-		Currency: session.Currency, Total: session.Total, Metadata: session.Metadata, Payer: session.Payer, CreatedAt: e.CreatedAt,
+		Currency: session.Currency, Total: session.Total, Tax: session.Tax,
+		Metadata: session.Metadata, Payer: session.Payer, CreatedAt: e.CreatedAt,
 	}
 	if session.Status != processor.SessionComplete || !session.PaymentStatus.Settled() {
 		return Outcome{}, nil // nothing was paid, and nothing goes back
@@ -154,8 +154,7 @@ func disputeState(s processor.DisputeStatus) redemption.DisputeState {
 	}[s]
 }
 
-// FlagOf returns the flag of a stored payment. A stored order does not tell FlagAmountMismatch, which
-// is only told when the payment is recorded. An order that is not paid has no flag.
+// FlagOf returns the flag of a stored payment. An order that is not paid has no flag.
 func FlagOf(settled store.Settled) Flag {
 	o := settled.Order
 	failed := func(r redemption.Refund) bool { return r.Repayment.State == redemption.RepaymentFailed }
@@ -167,6 +166,8 @@ func FlagOf(settled store.Settled) Flag {
 	switch {
 	case !o.State.Paid():
 		return FlagNone
+	case o.CheckCharge() != nil:
+		return FlagAmountMismatch
 	case slices.ContainsFunc(settled.Uses, func(u redemption.Use) bool { return u.OverLimit }):
 		return FlagOverLimit
 	case o.State == redemption.OrderPaid && slices.ContainsFunc(settled.Uses, lost): // a refund gives points back, too

@@ -266,6 +266,7 @@ func (s *Service) ending(session processor.Session, o redemption.Order) redempti
 	now := s.now()
 	kind := redemption.PaymentPending
 	var identities []string
+	var charged redemption.Charge
 	switch {
 	case session.Status == processor.SessionExpired && o.State == redemption.OrderAwaitingPayment:
 		kind = redemption.PaymentFailed // the processor knows of no payment any more
@@ -274,9 +275,10 @@ func (s *Service) ending(session processor.Session, o redemption.Order) redempti
 	case session.PaymentFailed:
 		kind = redemption.PaymentFailed
 	case session.Status == processor.SessionComplete && session.PaymentStatus.Settled():
-		kind, identities = redemption.Paid, learned(session.Payer)
+		kind, identities, charged = redemption.Paid, learned(session.Payer), chargeOf(session)
 	}
 	return redemption.Event{
-		Kind: kind, At: now, SessionID: session.ID, OrderID: o.ID, Deadline: now.Add(s.paymentWait), Learned: identities,
+		Kind: kind, At: now, SessionID: session.ID, OrderID: o.ID, Deadline: now.Add(s.paymentWait),
+		Learned: identities, Charge: charged,
 	}
 }

@@ -69,10 +69,13 @@ type Event struct {
 	PaymentID string
 	// PaymentStatus tells whether the payment of the session has arrived.
 	PaymentStatus PaymentStatus
-	// Currency is the currency of Total. Total is the amount that the session charges, in minor
-	// units.
+	// Currency is the currency of Total and Tax. Total is the amount that the session charges
+	// without Tax, in minor units.
 	Currency pricing.Currency
 	Total    int64
+	// Tax is what the processor has added to Total. If an event does not tell the tax by line, the
+	// service asks [Sessions].Session.
+	Tax pricing.Tax
 	// Metadata is the metadata of the session.
 	Metadata map[string]string
 	// Payer is what the processor knows about the payer.

@@ -188,7 +188,8 @@ type SessionRequest struct {
 	// FirstPeriodDiscount is an amount in minor units, from 0 to the sum of the lines. If Mode is
 	// Payment, FirstPeriodDiscount is 0.
 	FirstPeriodDiscount int64
-	// Total is the amount that the customer pays now, in minor units.
+	// Total is the amount that the customer pays now, in minor units. The processor may add taxes to
+	// it; see [Session].Tax.
 	Total int64
 	// Coupons are the coupons of the order, sorted by ID. Coupons is empty if the order has no
 	// coupon. The adapter may show the names of the coupons to the customer. The amounts of the
@@ -309,8 +310,12 @@ type Session struct {
 	// PaymentFailed is true if the delayed payment has failed.
 	PaymentFailed bool
 	Currency      pricing.Currency
-	// Total is the amount that the customer pays now, in minor units.
-	Total     int64
+	// Total is the amount that the customer pays now without Tax, in minor units. It is the Total of
+	// the request.
+	Total int64
+	// Tax is what the processor adds to Total. It may be 0 until the customer has paid, because a
+	// tax depends on the customer's address.
+	Tax       pricing.Tax
 	ExpiresAt time.Time
 	Metadata  map[string]string
 	// Payer is what the processor knows about the payer.

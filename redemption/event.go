@@ -84,6 +84,8 @@ type Event struct {
 	// address that the payer entered. [EmailIdentity] and [AliasIdentity] return identities.
 	// Only a Paid event may have Learned, with at most [MaxLearned] entries.
 	Learned []string
+	// Charge is what the processor has charged. Only a Paid event may have a Charge.
+	Charge Charge
 	// Refund is the request of a Refunded event. Other events have no Refund.
 	Refund RefundRequest
 	// Report is what the processor tells in a Reported event. Other events have no Report.
@@ -110,6 +112,10 @@ func (e Event) Validate() error {
 	named := e.Kind == SessionAttached || e.Kind == Refunded || e.UseID == "" && (ended || e.SessionID == "")
 	textFault(&faults, "orderId", e.OrderID, MaxIDLength, named && !e.Kind.OfUse())
 	e.learnedFaults(&faults)
+	e.Charge.faults(&faults)
+	if e.Kind != Paid && !e.Charge.IsZero() {
+		faults.Add("charge", pricing.FieldNotAllowed, "only a payment charges")
+	}
 	e.refundFaults(&faults)
 	e.reportFaults(&faults)
 	return faults.Err()

@@ -96,7 +96,12 @@ func (o Order) attached(e Event) (Order, error) {
 	return o, nil
 }
 
+// paid records the first payment. A later event of the payment can only tell a charge that was not
+// known.
 func (o Order) paid(e Event) Order {
+	if o.Charge.IsZero() {
+		o.Charge = e.Charge.Clone()
+	}
 	if o.State.Paid() {
 		return o
 	}

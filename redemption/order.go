@@ -124,6 +124,8 @@ type Order struct {
 	Coupons []coupon.Snapshot `json:"coupons,omitempty"`
 	// Quote contains the prices and the discount of the order.
 	Quote pricing.Quote `json:"quote"`
+	// Charge is what the processor has charged. It is zero if the order was not paid.
+	Charge Charge `json:"charge,omitzero"`
 	// Refunds are the refunds of the order, the oldest first.
 	Refunds []Refund `json:"refunds,omitempty"`
 	// ExternalRefunds are refunds at the processor that the service did not ask for, the oldest first.
@@ -153,6 +155,7 @@ func (o Order) Clone() Order {
 	o.Metadata = maps.Clone(o.Metadata)
 	o.Claims = slices.Clone(o.Claims)
 	o.Coupons = slices.Clone(o.Coupons)
+	o.Charge = o.Charge.Clone()
 	o.Refunds = slices.Clone(o.Refunds)
 	o.ExternalRefunds, o.Disputes = slices.Clone(o.ExternalRefunds), slices.Clone(o.Disputes)
 	for i := range o.Refunds {
@@ -184,6 +187,7 @@ func (o Order) Validate() error {
 		o.snapshotFaults(&faults)
 	}
 	claimFaults(&faults, o.Claims)
+	o.Charge.faults(&faults)
 	o.metadataFaults(&faults)
 	if !o.Quote.Currency.IsZero() || o.Key != "" {
 		faults.Merge("quote", o.Quote.Validate())

@@ -165,7 +165,7 @@ func (r Refund) RepaymentKey() string { return fmt.Sprintf("%s_%d", r.ID, r.Repa
 // counts repayments and external refunds that have not failed, and disputes that were lost. It is
 // at most what was paid, even if a dispute follows a refund of the same money.
 func (o Order) Returned() int64 {
-	left := o.Quote.Total
+	left := o.Paid()
 	take := func(amount int64) { left -= min(left, max(amount, 0)) }
 	for i := range o.Refunds {
 		if o.Refunds[i].Repayment.State != RepaymentFailed {
@@ -182,12 +182,12 @@ func (o Order) Returned() int64 {
 			take(d.Amount)
 		}
 	}
-	return o.Quote.Total - left
+	return o.Paid() - left
 }
 
 // repayment is a new attempt to return the money of a refund.
 func (o Order) repayment(refunded int64, attempt int, elsewhere bool) Repayment {
-	r := Repayment{State: RepaymentDue, Amount: min(refunded, o.Quote.Total-o.Returned()), Attempt: attempt}
+	r := Repayment{State: RepaymentDue, Amount: min(refunded, o.Paid()-o.Returned()), Attempt: attempt}
 	switch {
 	case r.Amount == 0:
 		return Repayment{}
@@ -306,9 +306,10 @@ func (o Order) due(at time.Time) Order {
 	return o
 }
 
-// SameMoney reports whether two states of an order have the same refunds, repayments and disputes.
+// SameMoney reports whether two states of an order have the same charge, refunds, repayments and
+// disputes.
 func SameMoney(o, p Order) bool {
-	return slices.EqualFunc(o.Refunds, p.Refunds, func(a, b Refund) bool { return a.ID == b.ID && a.Repayment == b.Repayment }) &&
+	return o.Charge.Equal(p.Charge) && slices.EqualFunc(o.Refunds, p.Refunds, func(a, b Refund) bool { return a.ID == b.ID && a.Repayment == b.Repayment }) &&
 		slices.Equal(o.ExternalRefunds, p.ExternalRefunds) && slices.Equal(o.Disputes, p.Disputes)
 }
 

@@ -137,8 +137,10 @@ func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, er
 	w.make(st)
 	cause := s.Event.Kind.String()
 	switch {
-	case o.State.Paid() && s.Event.Kind == redemption.Paid:
+	case o.State.Paid() && len(learned) > 0:
 		cause = learnedCause
+	case o.State.Paid() && s.Event.Kind == redemption.Paid:
+		cause = chargedCause
 	case s.Event.Kind == redemption.Refunded && len(next.Refunds) == len(o.Refunds):
 		cause = repeatedCause
 	}

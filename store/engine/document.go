@@ -16,14 +16,15 @@ import (
 // A SQL store keeps in columns what it looks for and what changes. The rest is a JSON
 // document, so that a new term changes no table.
 
-// orderDocument is what never changes in an order, except for Claims, Refunds, ExternalRefunds and
-// Disputes.
+// orderDocument is what never changes in an order, except for Claims, Charge, Refunds,
+// ExternalRefunds and Disputes.
 type orderDocument struct {
 	Fingerprint string              `json:"fingerprint,omitempty"`
 	Replaces    string              `json:"replaces,omitempty"`
 	Claims      []redemption.Claim  `json:"claims,omitempty"`
 	Coupons     []coupon.Snapshot   `json:"coupons,omitempty"`
 	Quote       *pricing.Quote      `json:"quote,omitempty"`
+	Charge      redemption.Charge   `json:"charge,omitzero"`
 	Refunds     []redemption.Refund `json:"refunds,omitempty"`
 	Metadata    map[string]string   `json:"metadata,omitempty"`
 
@@ -35,7 +36,7 @@ type orderDocument struct {
 func EncodeOrder(o redemption.Order) ([]byte, error) {
 	doc := orderDocument{
 		Fingerprint: o.Fingerprint, Replaces: o.Replaces, Claims: o.Claims, Coupons: o.Coupons, Metadata: o.Metadata,
-		Refunds: o.Refunds, ExternalRefunds: o.ExternalRefunds, Disputes: o.Disputes,
+		Charge: o.Charge, Refunds: o.Refunds, ExternalRefunds: o.ExternalRefunds, Disputes: o.Disputes,
 	}
 	if !o.Quote.Currency.IsZero() {
 		doc.Quote = &o.Quote
@@ -50,7 +51,7 @@ func DecodeOrder(data []byte, o *redemption.Order) error {
 		return fmt.Errorf("document of order %s: %w", o.ID, corrupt(err))
 	}
 	o.Fingerprint, o.Replaces, o.Claims, o.Coupons, o.Metadata = doc.Fingerprint, doc.Replaces, doc.Claims, doc.Coupons, doc.Metadata
-	o.Refunds, o.ExternalRefunds, o.Disputes = doc.Refunds, doc.ExternalRefunds, doc.Disputes
+	o.Charge, o.Refunds, o.ExternalRefunds, o.Disputes = doc.Charge, doc.Refunds, doc.ExternalRefunds, doc.Disputes
 	if doc.Quote != nil {
 		o.Quote = *doc.Quote
 	}

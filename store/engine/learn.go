@@ -10,6 +10,10 @@ import (
 // learnedCause is the cause in the journal of a payment that only adds identities to a paid order.
 const learnedCause = "identity_learned"
 
+// chargedCause is the cause in the journal of a payment that only tells what a paid order was
+// charged.
+const chargedCause = "charge_learned"
+
 // loadLearned locks the counters of identities that payments have told of. If there are any, it
 // locks all counters of customers that the events may move: they are locked in one step.
 func (w *work) loadLearned(ctx context.Context, tx Tx, events ...store.Settlement) error {

@@ -87,8 +87,8 @@ type Writes struct {
 	NewUses []redemption.Use
 	// Uses are uses with a changed state, points state, OverLimit, times or Version.
 	Uses []redemption.Use
-	// GrownOrders and GrownUses are those of Orders and Uses that have other claims or other refunds
-	// than before. Their documents change too; see [EncodeOrder] and [EncodeUse].
+	// GrownOrders and GrownUses are those of Orders and Uses that have other claims, another charge
+	// or other refunds than before. Their documents change too; see [EncodeOrder] and [EncodeUse].
 	GrownOrders []redemption.Order
 	GrownUses   []redemption.Use
 	// Counters are sorted by key and row.

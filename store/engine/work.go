@@ -367,7 +367,7 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 		kind = store.OrderRefunded
 	case cause == redemption.Reported.String() || cause == repeatedCause:
 		kind = store.OrderRepaid
-	case o.State == redemption.OrderPaid && cause != learnedCause && cause != redemption.SessionAttached.String():
+	case o.State == redemption.OrderPaid && cause != learnedCause && cause != chargedCause && cause != redemption.SessionAttached.String():
 		kind = store.OrderPaid
 	case o.State == redemption.OrderCancelled:
 		kind = store.OrderCancelled

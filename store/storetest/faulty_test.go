@@ -640,6 +640,12 @@ func refundFaults() map[string]fault {
 				}
 			})
 		}, []string{"refunds"}},
+		"a charge is not stored": {func(f *faulty) {
+			f.told(func(_ context.Context, s *store.Settlement) {
+				s.Event.Charge = redemption.Charge{}
+				s.Unknown.Order.Charge = redemption.Charge{}
+			})
+		}, []string{"what was charged", "a wrong charge"}},
 		"a refund gives no use back": {func(f *faulty) {
 			f.request(func(r *store.Reservation) {
 				for i := range r.Uses {

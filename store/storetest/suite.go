@@ -73,7 +73,7 @@ func clauses(can Capabilities) []clause {
 	for _, group := range [][]clause{
 		reserveClauses(), limitClauses(), replayClauses(), pointsClauses(), handOverClauses(),
 		applyClauses(), lateClauses(), couponClauses(), lookUpClauses(), listClauses(), journalClauses(),
-		callClauses(), textClauses(), identityClauses(), refundClauses(), raceClauses(), eventRaceClauses(),
+		callClauses(), textClauses(), identityClauses(), refundClauses(), chargeClauses(), raceClauses(), eventRaceClauses(),
 	} {
 		all = append(all, group...)
 	}

@@ -250,6 +250,9 @@ func event(kind redemption.EventKind, o redemption.Order) redemption.Event {
 	if e.SessionID == "" && (kind == redemption.SessionAttached || kind == redemption.Paid || kind == redemption.PaymentPending) {
 		e.SessionID = sessionOf(o.ID)
 	}
+	if kind == redemption.Paid {
+		e.Charge = redemption.Charge{Currency: o.Quote.Currency, Amount: o.Quote.Total}
+	}
 	if kind == redemption.SessionAttached {
 		e.SessionURL = "https://pay.example/" + e.SessionID
 	}

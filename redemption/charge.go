@@ -1,0 +1,177 @@
+package redemption
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// Charge is what the processor has charged for an order. All amounts are in minor units. The zero
+// Charge is one that nobody knows.
+type Charge struct {
+	Currency pricing.Currency
+	// Amount is the amount without the tax that the processor has added.
+	Amount int64
+	// Tax is the tax that the processor has added to Amount.
+	Tax pricing.Tax
+}
+
+// IsZero reports whether the charge is unknown.
+func (c Charge) IsZero() bool { return c.Currency.IsZero() && c.Amount == 0 && c.Tax.IsZero() }
+
+// Equal reports whether c and d are the same charge.
+func (c Charge) Equal(d Charge) bool {
+	return c.Currency == d.Currency && c.Amount == d.Amount && c.Tax.Equal(d.Tax)
+}
+
+// Clone returns a copy of the charge that shares no memory with the original.
+func (c Charge) Clone() Charge {
+	c.Tax = c.Tax.Clone()
+	return c
+}
+
+// Total returns what the customer has paid, including the tax that the processor has added. It is
+// at least 0, and at most math.MaxInt64.
+func (c Charge) Total() int64 {
+	switch sum := c.Amount + c.Tax.Amount; {
+	case c.Amount > 0 && c.Tax.Amount > math.MaxInt64-c.Amount:
+		return math.MaxInt64
+	case c.Amount < 0 && c.Tax.Amount < math.MinInt64-c.Amount:
+		return 0
+	default:
+		return max(0, sum)
+	}
+}
+
+// Paid returns what the customer has paid for the order, including the tax that the processor has
+// added. If nobody knows the charge, it is the total of the quote.
+func (o Order) Paid() int64 {
+	if o.Charge.IsZero() {
+		return o.Quote.Total
+	}
+	return o.Charge.Total()
+}
+
+// CheckCharge checks whether the charge of a paid order is that of its quote. CheckCharge returns a
+// [*pricing.ValidationError] that names every field that is not:
+//
+//   - The charge is unknown (charge).
+//   - The currency or the amount is another one (charge.currency, charge.amount).
+//   - The tax does not belong to the quote (charge.tax.amount, charge.tax.lines[1].lineId); see
+//     [pricing.Quote.CheckTax].
+//
+// CheckCharge returns nil for an order that is not paid, and for an order without a quote.
+func (o Order) CheckCharge() error {
+	var faults pricing.ValidationError
+	switch {
+	case !o.State.Paid() || o.Quote.Currency.IsZero():
+		return nil
+	case o.Charge.IsZero():
+		faults.Add("charge", pricing.FieldRequired, "nobody knows what was charged")
+		return faults.Err()
+	}
+	if o.Charge.Currency != o.Quote.Currency {
+		faults.Add("charge.currency", pricing.FieldMismatch, "the order is in "+o.Quote.Currency.Code())
+	} else if o.Charge.Amount != o.Quote.Total {
+		faults.Add("charge.amount", pricing.FieldMismatch, "the order costs "+o.Quote.Currency.Format(o.Quote.Total))
+	}
+	faults.Merge("charge.tax", o.Quote.CheckTax(o.Charge.Tax))
+	return faults.Err()
+}
+
+// Differs reports whether two charges that are known have different amounts. Taxes by line may be
+// known of only one of them.
+func (c Charge) Differs(d Charge) bool {
+	same := c.Currency == d.Currency && c.Amount == d.Amount && c.Tax.Amount == d.Tax.Amount
+	return !c.IsZero() && !d.IsZero() && !same
+}
+
+// faults reports a charge that could not be read back from a store. What was charged is a fact:
+// that it is wrong is no fault.
+func (c Charge) faults(faults *pricing.ValidationError) {
+	if c.IsZero() {
+		return
+	}
+	if c.Currency.IsZero() {
+		faults.Add("charge.currency", pricing.FieldRequired, "is required")
+	}
+	amountFault(faults, "charge.amount", c.Amount)
+	amountFault(faults, "charge.tax.amount", c.Tax.Amount)
+	if len(c.Tax.Lines) > pricing.MaxLines {
+		faults.Add("charge.tax.lines", pricing.FieldTooLong, fmt.Sprintf("at most %d lines", pricing.MaxLines))
+		return
+	}
+	for i, l := range c.Tax.Lines {
+		field := fmt.Sprintf("charge.tax.lines[%d].", i)
+		textFault(faults, field+"lineId", l.LineID, maxLineID, false)
+		amountFault(faults, field+"amount", l.Amount)
+	}
+}
+
+// maxLineID is the maximum length of the ID of a line, in bytes. Every ID of a cart is shorter.
+const maxLineID = 4 * MaxIDLength
+
+func amountFault(faults *pricing.ValidationError, field string, amount int64) {
+	if amount < -math.MaxInt64 {
+		faults.Add(field, pricing.FieldTooSmall, "must be at least -(2^63 - 1)")
+	}
+}
+
+type chargeDocument struct {
+	Currency  pricing.Currency  `json:"currency"`
+	Amount    pricing.Number    `json:"amount"`
+	Tax       pricing.Number    `json:"tax,omitempty"`
+	LineTaxes []lineTaxDocument `json:"lineTaxes,omitempty"`
+}
+
+type lineTaxDocument struct {
+	LineID string         `json:"lineId"`
+	Amount pricing.Number `json:"amount"`
+}
+
+// MarshalJSON returns the charge as JSON. Amounts are strings in major units. A tax of 0 and taxes
+// by line that nobody told are absent.
+//
+//	{"currency":"EUR","amount":"90.00","tax":"18.00","lineTaxes":[{"lineId":"A","amount":"18.00"}]}
+func (c Charge) MarshalJSON() ([]byte, error) {
+	amount := func(minor int64) pricing.Number { return pricing.Number(c.Currency.Format(minor)) }
+	d := chargeDocument{Currency: c.Currency, Amount: amount(c.Amount)}
+	if c.Tax.Amount != 0 {
+		d.Tax = amount(c.Tax.Amount)
+	}
+	for _, l := range c.Tax.Lines {
+		d.LineTaxes = append(d.LineTaxes, lineTaxDocument{l.LineID, amount(l.Amount)})
+	}
+	return json.Marshal(d)
+}
+
+// UnmarshalJSON reads the JSON form that [Charge.MarshalJSON] writes. For a malformed amount,
+// UnmarshalJSON returns a [*pricing.ValidationError] and leaves its receiver unchanged.
+func (c *Charge) UnmarshalJSON(data []byte) error {
+	var d chargeDocument
+	if err := json.Unmarshal(data, &d); err != nil {
+		return err
+	}
+	var faults pricing.ValidationError
+	amount := func(field string, text pricing.Number) int64 {
+		minor, err := d.Currency.Parse(string(text))
+		faults.Merge(field, err)
+		return minor
+	}
+	read := Charge{Currency: d.Currency, Amount: amount("amount", d.Amount)}
+	if d.Tax != "" {
+		read.Tax.Amount = amount("tax", d.Tax)
+	}
+	for i, l := range d.LineTaxes {
+		read.Tax.Lines = append(read.Tax.Lines, pricing.LineTax{
+			LineID: l.LineID, Amount: amount(fmt.Sprintf("lineTaxes[%d].amount", i), l.Amount),
+		})
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	*c = read
+	return nil
+}
