@@ -32,9 +32,13 @@ type CheckoutRequest struct {
 	// [QuoteRequest].
 	Cart pricing.Cart
 	// Codes are the codes or IDs of the coupons that the customer uses, at most [pricing.MaxCoupons].
-	// The order of the codes does not matter. Codes is empty if the customer uses no coupon. The
-	// order has one use of each coupon. All uses are reserved, or none.
+	// The order of the codes does not matter, except with [eligibility.KeepFirst]. Codes is empty if
+	// the customer uses no coupon. The order has one use of each coupon. All uses are reserved, or
+	// none.
 	Codes []string
+	// Conflicts tells which coupons are refused if coupons exclude each other. By default, all of them
+	// are refused. SkipRefused tells whether a refused coupon refuses the checkout.
+	Conflicts eligibility.ConflictPolicy
 	// SkipRefused leaves out the coupons that are refused, and reports them in [Checkout].Refused. By
 	// default, one refused coupon refuses the checkout.
 	SkipRefused bool
@@ -186,7 +190,9 @@ func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (p
 
 // priceCheckout prices the cart and compares the totals with the expected ones.
 func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest) (priced, error) {
-	p, err := s.price(ctx, QuoteRequest{Cart: r.Cart, Codes: r.Codes, SkipRefused: r.SkipRefused, Customer: r.Customer}, s.askMirror)
+	p, err := s.price(ctx, QuoteRequest{
+		Cart: r.Cart, Codes: r.Codes, Conflicts: r.Conflicts, SkipRefused: r.SkipRefused, Customer: r.Customer,
+	}, s.askMirror)
 	if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
 		return p, err
 	}
@@ -239,7 +245,7 @@ func (s *Service) checkRequest(r CheckoutRequest) error {
 		faults.Add("successUrl", pricing.FieldRequired, "the processor needs an address to return to")
 	}
 	faults.Merge("", redemption.CheckRequest(r.Key, r.Metadata))
-	faults.Merge("", checkCodes(r.Codes))
+	faults.Merge("", checkCodes(r.Codes, r.Conflicts))
 	return faults.Err()
 }
 

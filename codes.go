@@ -14,9 +14,11 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// checkCodes refuses more codes than a cart can have coupons, and a code that is given twice.
-func checkCodes(codes []string) error {
+// checkCodes refuses more codes than a cart can have coupons, a code that is given twice, and an
+// unknown policy.
+func checkCodes(codes []string, policy eligibility.ConflictPolicy) error {
 	var faults pricing.ValidationError
+	faults.Merge("", policy.Validate())
 	if len(codes) > pricing.MaxCoupons {
 		faults.Add("codes", pricing.FieldTooLong, fmt.Sprintf("at most %d codes are allowed", pricing.MaxCoupons))
 		return faults.Err()
@@ -75,7 +77,9 @@ func (s *Service) decide(ctx context.Context, r QuoteRequest, check mirrorCheck)
 	if err := s.name(ctx, &d, r.Codes, r.Customer, check); err != nil {
 		return decided{}, err
 	}
-	question := eligibility.Question{At: d.at, Customer: r.Customer, AllowAnonymous: r.AllowAnonymous}
+	question := eligibility.Question{
+		At: d.at, Customer: r.Customer, AllowAnonymous: r.AllowAnonymous, Conflicts: r.Conflicts,
+	}
 	d.result, err = eligibility.EvaluateSet(d.candidates(), d.cart, question)
 	if err != nil {
 		return decided{}, err
@@ -228,7 +232,8 @@ type ExplainedCode struct {
 // Explain tells for each code of a request whether it applies to the cart, with its discount, or
 // every reason why it is refused. Explain prices the cart with the coupons that apply, as
 // [Service.Quote] does with SkipRefused. A refused coupon is no error. Explain changes nothing and
-// reserves nothing. The order of the codes does not change the result.
+// reserves nothing. The order of the codes does not change the result, except with
+// [eligibility.KeepFirst].
 //
 // Explain returns these errors:
 //
@@ -243,7 +248,7 @@ func (s *Service) Explain(ctx context.Context, r QuoteRequest) (e Explanation, e
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Explanation{}, err
 	}
-	if err := s.quoteFaults(r.Cart, r.Codes); err != nil {
+	if err := s.quoteFaults(r); err != nil {
 		return Explanation{}, err
 	}
 	d, err := s.decideAny(ctx, r)

@@ -69,34 +69,40 @@ func requestFingerprint(r CheckoutRequest) string {
 	var d digest
 	d.text("cart")
 	d.cart(r.Cart, false)
-	d.codes(r.Codes, r.SkipRefused)
+	d.codes(&r)
 	return d.sum()
 }
 
-// codes adds a set of codes, whatever their order.
-func (d *digest) codes(codes []string, skipRefused bool) {
-	keys := make([]string, len(codes))
-	for i, code := range codes {
+// codes adds the codes of a request. Their order is added only where it can change the answer.
+func (d *digest) codes(r *CheckoutRequest) {
+	keys := make([]string, len(r.Codes))
+	for i, code := range r.Codes {
 		keys[i] = codeKey(code)
 	}
-	slices.Sort(keys)
+	keepFirst := len(keys) > 1 && r.Conflicts == eligibility.KeepFirst
+	if !keepFirst {
+		slices.Sort(keys)
+	}
 	d.number(int64(len(keys)))
 	for _, key := range keys {
 		d.text(key)
 	}
-	if skipRefused {
+	if r.SkipRefused {
 		d.number(1)
+	}
+	if keepFirst {
+		d.number(2)
 	}
 }
 
 // amountFingerprint is the requestFingerprint of a payment link in product mode,
 // where the amount is the request.
-func amountFingerprint(amount pricing.Money, codes []string, skipRefused bool) string {
+func amountFingerprint(r PaymentLinkRequest) string {
 	var d digest
 	d.text("amount")
-	d.text(amount.Currency().Code())
-	d.number(amount.Minor())
-	d.codes(codes, skipRefused)
+	d.text(r.Amount.Currency().Code())
+	d.number(r.Amount.Minor())
+	d.codes(&r.CheckoutRequest)
 	return d.sum()
 }
 

@@ -109,7 +109,7 @@ func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Checkout{}, err
 	}
-	request := amountFingerprint(r.Amount, r.Codes, r.SkipRefused)
+	request := amountFingerprint(r)
 	price := func() (priced, error) { return s.priceAmount(ctx, r) }
 	reserved, err := s.keyed(ctx, &r.CheckoutRequest, request, price)
 	return s.finish(ctx, &attempt, r.CheckoutRequest, reserved, err, price)
@@ -153,7 +153,7 @@ func (s *Service) priceAmount(ctx context.Context, r PaymentLinkRequest) (priced
 		return p, err
 	}
 	var err error
-	question := eligibility.Question{At: d.at, Customer: r.Customer}
+	question := eligibility.Question{At: d.at, Customer: r.Customer, Conflicts: r.Conflicts}
 	if d.result.Coupons, err = eligibility.CheckSet(d.candidates(), r.Cart.Currency, question); err != nil {
 		return p, err
 	}

@@ -152,8 +152,12 @@ type QuoteRequest struct {
 	// own Step, that Step must be a multiple of the processor's step.
 	Cart pricing.Cart
 	// Codes are the codes or IDs of coupons, at most [pricing.MaxCoupons]. The order of the codes
-	// does not matter. Without codes, the service prices the cart without a coupon.
+	// does not matter, except with [eligibility.KeepFirst]. Without codes, the service prices the cart
+	// without a coupon.
 	Codes []string
+	// Conflicts tells which coupons are refused if coupons exclude each other. By default, all of them
+	// are refused. SkipRefused tells whether a refused coupon refuses the whole request.
+	Conflicts eligibility.ConflictPolicy
 	// SkipRefused leaves out the coupons that are refused, and reports them in [Quote].Refused. By
 	// default, one refused coupon refuses the whole request.
 	SkipRefused bool
@@ -270,7 +274,7 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Quote{}, err
 	}
-	if err := s.quoteFaults(r.Cart, r.Codes); err != nil {
+	if err := s.quoteFaults(r); err != nil {
 		return Quote{}, err
 	}
 	priced, err := s.price(ctx, r, s.recentMirror)
@@ -278,15 +282,15 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 	return priced.quote, err
 }
 
-// quoteFaults names all that is wrong with the codes and the IDs of lines. What is wrong with the
-// rest of the cart is found when it is priced.
-func (s *Service) quoteFaults(cart pricing.Cart, codes []string) error {
-	err := checkCodes(codes)
-	if err == nil && checkLines(cart) == nil {
+// quoteFaults names all that is wrong with the codes, their policy and the IDs of lines. What is wrong
+// with the rest of the cart is found when it is priced.
+func (s *Service) quoteFaults(r QuoteRequest) error {
+	err := checkCodes(r.Codes, r.Conflicts)
+	if err == nil && checkLines(r.Cart) == nil {
 		return nil
 	}
 	var faults pricing.ValidationError
-	faults.Merge("", s.cartFaults(cart))
+	faults.Merge("", s.cartFaults(r.Cart))
 	faults.Merge("", err)
 	return faults.Err()
 }

@@ -5,17 +5,21 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// checkBudget compares a discount with the rest of the budget in the currency of the cart.
+// checkBudget refuses a coupon whose discount exceeds the rest of the budget.
 func (d *Decision) checkBudget(c *coupon.Coupon, discount pricing.Money) {
-	budget, limited := c.Limits.Budget.In(discount.Currency())
-	if !limited {
+	if !d.exceeds(c, discount) {
 		return
 	}
-	rest := budgetLeft(budget, d.facts.spent, discount.Currency())
-	d.facts.budget, d.facts.remaining, d.facts.discount = budget, rest, discount
-	if discount.Minor() > rest {
-		d.refuse(coupon.BudgetExhausted)
-	}
+	budget, _ := c.Limits.Budget.In(discount.Currency())
+	d.facts.budget, d.facts.discount = budget, discount
+	d.facts.remaining = budgetLeft(budget, d.facts.spent, discount.Currency())
+	d.refuse(coupon.BudgetExhausted)
+}
+
+// exceeds reports whether a discount is greater than the rest of the budget in its currency.
+func (d *Decision) exceeds(c *coupon.Coupon, discount pricing.Money) bool {
+	budget, limited := c.Limits.Budget.In(discount.Currency())
+	return limited && discount.Minor() > budgetLeft(budget, d.facts.spent, discount.Currency())
 }
 
 // checkBudgets refuses a coupon whose budget is used up in every currency. Without a cart, neither

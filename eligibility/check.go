@@ -51,6 +51,9 @@ type Question struct {
 	// preview before sign-in. If AllowAnonymous is false, an anonymous customer is refused with the
 	// reason user_required.
 	AllowAnonymous bool
+	// Conflicts tells [EvaluateSet] and [CheckSet] what happens to coupons that exclude each other.
+	// [Check] and [Evaluate] ignore Conflicts.
+	Conflicts ConflictPolicy
 }
 
 // Check decides whether a customer may use a coupon, without looking at a cart (specification 4.4).
@@ -275,13 +278,16 @@ func (d *Decision) checkCart(c *coupon.Coupon, on coverage) {
 
 // checkDiscount looks at what the coupon takes off the cart.
 func (d *Decision) checkDiscount(c *coupon.Coupon, on coverage, discount int64) {
-	if !on.fits || !on.covered {
-		return
-	}
-	switch {
-	case discount > 0:
+	if on.fits && on.covered {
+		d.checkTaken(c, on, discount)
 		d.checkBudget(c, pricing.NewMoney(discount, on.currency))
-	case !on.belowFirstTier(c):
+	}
+}
+
+// checkTaken refuses a coupon that takes nothing off. A cart below the first tier has a reason of its
+// own.
+func (d *Decision) checkTaken(c *coupon.Coupon, on coverage, discount int64) {
+	if discount == 0 && !on.belowFirstTier(c) {
 		d.refuse(coupon.NoDiscount)
 	}
 }

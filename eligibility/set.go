@@ -43,26 +43,32 @@ type SetResult struct {
 	eligible []bool
 	bought   []bool
 	terms    []pricing.Terms
-	of       []int // the coupons of the terms
+	without  pricing.Quote // the cart without one of the coupons
 }
 
 // EvaluateSet decides which coupons of a set a customer may use together for a cart, and prices
-// the cart with these coupons. The Customer, the time and AllowAnonymous are those of the
+// the cart with these coupons. The Customer, the time, AllowAnonymous and Conflicts are those of the
 // question. The Usage and MirrorInvalid of the question are ignored, because each candidate has
-// its own. The order of the set does not change the result.
+// its own. The order of the set does not change the result, except with [KeepFirst].
 //
-// A coupon is refused for the reasons for which [Evaluate] refuses it alone, and in these cases:
+// EvaluateSet refuses coupons in this order. A refused coupon never comes back, and the cart is
+// priced again after each refusal.
 //
-//   - The coupon cannot be combined with another coupon that is not refused alone. Both coupons get
-//     the reason not_combinable. A coupon without a group is exclusive. Of one group, at most one
-//     coupon can be used.
-//   - The other coupons leave nothing that the coupon could take off.
-//
-// A coupon that is refused alone excludes no other coupon. A coupon's budget is compared with what
-// the coupon takes off together with the others.
+//  1. A coupon is refused for the reasons for which [Evaluate] refuses it alone, apart from its
+//     budget.
+//  2. Coupons that exclude each other are not_combinable; see [ConflictPolicy]. A coupon without a
+//     group is exclusive. Of one group, at most one coupon can be used. A coupon that is refused
+//     alone excludes no other coupon. Neither does a coupon that exceeds its budget alone. Of
+//     such coupons that exclude each other, all are budget_exhausted.
+//  3. While a coupon takes off more than the rest of its budget, the last such coupon by lane and ID
+//     is budget_exhausted.
+//  4. While a coupon takes nothing off, or changes nothing, the last such coupon by lane and ID is
+//     no_discount. A coupon changes nothing if the other coupons lead to the same total within their
+//     budgets. This is checked only if a unit with a price is left at 0.
 //
 // EvaluateSet returns a [*pricing.ValidationError] in the cases of [Evaluate], for more than
-// [pricing.MaxCoupons] coupons, and for a coupon that is in the set twice.
+// [pricing.MaxCoupons] coupons, for a coupon that is in the set twice, and for an unknown
+// ConflictPolicy.
 func EvaluateSet(set []Candidate, cart pricing.Cart, q Question) (SetResult, error) {
 	var r SetResult
 	if err := r.Reevaluate(set, cart, q); err != nil {
@@ -80,16 +86,11 @@ func (r *SetResult) Reevaluate(set []Candidate, cart pricing.Cart, q Question) e
 		return err
 	}
 	r.cover(cart)
-	for i := range r.Coupons {
-		if !r.Coupons[i].Decision.Allowed() {
-			if err := r.alone(i, cart); err != nil {
-				return r.fault(set, cart, err)
-			}
-		}
-	}
-	if err := r.exclude(func(i int) error { return r.alone(i, cart) }); err != nil {
+	beyond, err := r.refuseAlone(cart)
+	if err != nil {
 		return r.fault(set, cart, err)
 	}
+	r.exclude(set, q.Conflicts, &beyond)
 	if err := r.price(cart); err != nil {
 		return r.fault(set, cart, err)
 	}
@@ -99,7 +100,7 @@ func (r *SetResult) Reevaluate(set []Candidate, cart pricing.Cart, q Question) e
 // CheckSet decides which coupons of a set a customer may use together, without looking at a cart.
 // CheckSet considers what [Check] and [Decision.CheckCurrency] consider, and which coupons can be
 // combined; see [EvaluateSet]. The outcomes are sorted by CouponID. The order of the set does not
-// change them.
+// change them, except with [KeepFirst].
 func CheckSet(set []Candidate, cart pricing.Currency, q Question) ([]Outcome, error) {
 	var r SetResult
 	if err := r.begin(set, q); err != nil {
@@ -108,7 +109,7 @@ func CheckSet(set []Candidate, cart pricing.Currency, q Question) ([]Outcome, er
 	for i := range r.Coupons {
 		r.Coupons[i].Decision = r.Coupons[i].Decision.CheckCurrency(r.set[i].Coupon, cart)
 	}
-	_ = r.exclude(func(int) error { return nil }) // without a cart, nothing fails
+	r.exclude(set, q.Conflicts, &excesses{})
 	return r.Coupons, nil
 }
 
@@ -135,8 +136,8 @@ func SetErr(outcomes []Outcome) error {
 
 // begin sorts the set and decides about each coupon without a cart.
 func (r *SetResult) begin(set []Candidate, q Question) error {
-	if !wellFormed(set) {
-		return setFaults(set)
+	if !wellFormed(set) || q.Conflicts.Validate() != nil {
+		return setFaults(set, q.Conflicts)
 	}
 	r.set = r.set[:0]
 	for i := range set {
@@ -165,8 +166,9 @@ func wellFormed(set []Candidate) bool {
 }
 
 // setFaults says what is not well formed.
-func setFaults(set []Candidate) error {
+func setFaults(set []Candidate, policy ConflictPolicy) error {
 	var faults pricing.ValidationError
+	faults.Merge("", policy.Validate())
 	if len(set) > pricing.MaxCoupons {
 		faults.Add("coupons", pricing.FieldTooLong, fmt.Sprintf("at most %d coupons are allowed", pricing.MaxCoupons))
 		return faults.Err()
@@ -200,58 +202,93 @@ func (r *SetResult) cover(cart pricing.Cart) {
 	}
 }
 
-// alone prices the cart with one coupon, for the reasons that depend on the discount.
-func (r *SetResult) alone(i int, cart pricing.Cart) error {
-	c, on := &r.set[i].Coupon, r.coverage[i]
-	if !on.fits || !on.covered {
-		return nil
+// excesses tell for each coupon that exceeds its budget alone what it would take off, in minor
+// units. For any other coupon the entry is 0.
+type excesses [pricing.MaxCoupons]int64
+
+// refuseAlone adds the reasons that depend on what a coupon takes off alone. A budget is a reason
+// only of a coupon that is refused anyway. A coupon is priced alone only where that can matter.
+func (r *SetResult) refuseAlone(cart pricing.Cart) (beyond excesses, err error) {
+	for i := range r.set {
+		c, on, d := &r.set[i].Coupon, r.coverage[i], &r.Coupons[i].Decision
+		if !on.fits || !on.covered || d.Allowed() && !r.meetsAny(i) && !r.mayTakeMore(i) {
+			continue
+		}
+		if err := r.Quote.Reprice(cart, on.terms(c)); err != nil {
+			return beyond, err
+		}
+		discount := r.Quote.Discount
+		if d.checkTaken(c, on, discount); d.Allowed() && d.exceeds(c, pricing.NewMoney(discount, on.currency)) {
+			beyond[i] = discount
+		} else if !d.Allowed() {
+			d.checkBudget(c, pricing.NewMoney(discount, on.currency))
+		}
 	}
-	if err := r.Quote.Reprice(cart, on.terms(c)); err != nil {
-		return err
-	}
-	r.Coupons[i].Decision.checkDiscount(c, on, r.Quote.Discount)
-	return nil
+	return beyond, nil
+}
+
+// mayTakeMore reports whether a coupon may take more off beside other coupons than alone. The others
+// can make its cheapest units free, so that it counts units that cost more.
+func (r *SetResult) mayTakeMore(i int) bool {
+	d := &r.set[i].Coupon.Discount
+	return len(r.set) > 1 && d.Lane() == pricing.OrderLane && d.Type() == pricing.Percentage && !d.Simple()
 }
 
 // exclude refuses the coupons that cannot be combined with a coupon that is not refused alone.
-// The function alone adds the reasons of a coupon that were left out so far.
-func (r *SetResult) exclude(alone func(int) error) error {
+func (r *SetResult) exclude(set []Candidate, policy ConflictPolicy, beyond *excesses) {
 	if !r.conflicts() { // as usual
-		return nil
+		return
 	}
-	var allowed, met [pricing.MaxCoupons]bool
-	for i := range r.set {
-		met[i] = r.Coupons[i].Decision.Allowed() && r.meets(i, func(int) bool { return true })
-	}
-	for i := range r.set {
-		if met[i] {
-			if err := alone(i); err != nil {
-				return err
-			}
-		}
-		allowed[i] = r.Coupons[i].Decision.Allowed()
+	var excluding, left [pricing.MaxCoupons]bool
+	for at := range set {
+		i := r.index(set[at].Coupon.ID)
+		excluding[i] = r.Coupons[i].Decision.Allowed() && beyond[i] == 0 && (policy != KeepFirst || !r.meets(i, &excluding))
 	}
 	for i := range r.set {
-		if !r.meets(i, func(j int) bool { return allowed[j] }) {
-			continue
+		if r.meets(i, &excluding) {
+			r.refuseExcluded(i, &excluding)
 		}
-		d := &r.Coupons[i].Decision
-		d.facts.excludedBy = nil
-		for j := range r.set {
-			if allowed[j] && r.conflict(i, j) {
-				d.facts.excludedBy = append(d.facts.excludedBy, r.Coupons[j].Code.String())
-			}
-		}
-		slices.Sort(d.facts.excludedBy)
-		d.refuse(coupon.NotCombinable)
+		left[i] = r.Coupons[i].Decision.Allowed()
 	}
-	return nil
+	for i, discount := range beyond[:len(r.set)] {
+		if discount > 0 && (!left[i] || r.meets(i, &left)) {
+			r.refuseBudget(i, discount)
+		}
+	}
+}
+
+// refuseExcluded refuses a coupon that cannot be combined with the excluding coupons.
+func (r *SetResult) refuseExcluded(i int, excluding *[pricing.MaxCoupons]bool) {
+	d := &r.Coupons[i].Decision
+	d.facts.excludedBy = nil
+	for j := range r.set {
+		if excluding[j] && r.conflict(i, j) {
+			d.facts.excludedBy = append(d.facts.excludedBy, r.Coupons[j].Code.String())
+		}
+	}
+	slices.Sort(d.facts.excludedBy)
+	d.refuse(coupon.NotCombinable)
+}
+
+// refuseBudget refuses a coupon whose discount exceeds its budget.
+func (r *SetResult) refuseBudget(i int, discount int64) {
+	r.Coupons[i].Decision.checkBudget(&r.set[i].Coupon, pricing.NewMoney(discount, r.coverage[i].currency))
 }
 
 // meets reports whether a coupon cannot be combined with one of the others.
-func (r *SetResult) meets(i int, other func(int) bool) bool {
+func (r *SetResult) meets(i int, others *[pricing.MaxCoupons]bool) bool {
 	for j := range r.set {
-		if r.conflict(i, j) && other(j) {
+		if others[j] && r.conflict(i, j) {
+			return true
+		}
+	}
+	return false
+}
+
+// meetsAny reports whether a coupon cannot be combined with any other of the set.
+func (r *SetResult) meetsAny(i int) bool {
+	for j := range r.set {
+		if r.conflict(i, j) {
 			return true
 		}
 	}
@@ -261,10 +298,8 @@ func (r *SetResult) meets(i int, other func(int) bool) bool {
 // conflicts reports whether any two coupons cannot be combined.
 func (r *SetResult) conflicts() bool {
 	for i := range r.set {
-		for j := range i {
-			if r.conflict(i, j) {
-				return true
-			}
+		if r.meetsAny(i) {
+			return true
 		}
 	}
 	return false
@@ -274,43 +309,85 @@ func (r *SetResult) conflict(i, j int) bool {
 	return i != j && !pricing.Combinable(r.set[i].Coupon.Group, r.set[j].Coupon.Group)
 }
 
-// price prices the cart with the coupons that are not refused. A coupon that turns out to take
-// nothing off, or more than its budget has, is refused, and the others are priced without it.
+// index returns the position of a coupon of the set.
+func (r *SetResult) index(couponID string) int {
+	i, _ := slices.BinarySearchFunc(r.Coupons, couponID, func(o Outcome, id string) int { return cmp.Compare(o.CouponID, id) })
+	return i
+}
+
+// price prices the cart with the coupons that are not refused, and refuses those that exceed their
+// budget or have no effect.
 func (r *SetResult) price(cart pricing.Cart) error {
 	for {
-		r.terms, r.of = r.terms[:0], r.of[:0]
-		for i, c := range r.set {
-			r.Coupons[i].Discount = 0
-			if r.Coupons[i].Decision.Allowed() {
-				r.terms, r.of = append(r.terms, r.coverage[i].terms(&c.Coupon)), append(r.of, i)
-			}
-		}
-		if len(r.terms) == 0 {
+		if len(r.termsWithout(-1)) == 0 {
 			return r.listPrices(cart)
 		}
 		if err := r.Quote.Reprice(cart, r.terms...); err != nil {
 			return err
 		}
-		if r.checkDiscounts() {
-			return nil
+		if at := r.lastOverBudget(&r.Quote); at >= 0 {
+			r.refuseBudget(r.index(r.Quote.Coupons[at].ID), r.Quote.Coupons[at].Amount)
+			continue
 		}
+		at, err := r.lastWithoutEffect(cart)
+		if err != nil {
+			return err
+		}
+		if at < 0 {
+			break
+		}
+		r.Coupons[r.index(r.Quote.Coupons[at].ID)].Decision.refuse(coupon.NoDiscount)
 	}
+	for i := range r.Quote.Coupons {
+		r.Coupons[r.index(r.Quote.Coupons[i].ID)].Discount = r.Quote.Coupons[i].Amount
+	}
+	return nil
 }
 
-// checkDiscounts looks at what each coupon takes off, and reports whether all of them apply.
-func (r *SetResult) checkDiscounts() bool {
-	all := true
-	for i := range r.Quote.Coupons {
-		quoted := &r.Quote.Coupons[i]
-		for _, at := range r.of {
-			if o := &r.Coupons[at]; o.CouponID == quoted.ID {
-				o.Discount = quoted.Amount
-				o.Decision.checkDiscount(&r.set[at].Coupon, r.coverage[at], quoted.Amount)
-				all = all && o.Decision.Allowed()
-			}
+// termsWithout returns the terms of the coupons that are not refused, but for one of them.
+func (r *SetResult) termsWithout(couponIndex int) []pricing.Terms {
+	r.terms = r.terms[:0]
+	for i, c := range r.set {
+		if i != couponIndex && r.Coupons[i].Decision.Allowed() {
+			r.terms = append(r.terms, r.coverage[i].terms(&c.Coupon))
 		}
 	}
-	return all
+	return r.terms
+}
+
+// lastOverBudget returns the position of the last coupon in the quote that exceeds its budget, or -1.
+func (r *SetResult) lastOverBudget(q *pricing.Quote) int {
+	for at := len(q.Coupons) - 1; at >= 0; at-- {
+		quoted := &q.Coupons[at]
+		i := r.index(quoted.ID)
+		if r.Coupons[i].Decision.exceeds(&r.set[i].Coupon, pricing.NewMoney(quoted.Amount, q.Currency)) {
+			return at
+		}
+	}
+	return -1
+}
+
+// lastWithoutEffect returns the position of the last coupon in the quote that takes nothing off or
+// changes nothing, or -1. Without a coupon that changes nothing, the total is the same, and no budget
+// is exceeded.
+func (r *SetResult) lastWithoutEffect(cart pricing.Cart) (int, error) {
+	q := &r.Quote
+	zero := len(q.Coupons) > 1 && q.ReachesZero()
+	for at := len(q.Coupons) - 1; at >= 0; at-- {
+		if q.Coupons[at].Amount == 0 {
+			return at, nil
+		}
+		if !zero {
+			continue
+		}
+		if err := r.without.Reprice(cart, r.termsWithout(r.index(q.Coupons[at].ID))...); err != nil {
+			return -1, err
+		}
+		if r.without.Total == q.Total && r.lastOverBudget(&r.without) < 0 {
+			return at, nil
+		}
+	}
+	return -1, nil
 }
 
 // listPrices prices the cart without a discount. A line is eligible if a coupon covers it.

@@ -463,6 +463,32 @@ func (q Quote) AppendUnits(dst []UnitGroup, line int) []UnitGroup {
 	return dst
 }
 
+// ReachesZero reports whether the coupons take the whole price of a unit. A unit with a list price
+// of 0 does not count.
+func (q Quote) ReachesZero() bool {
+	for i := range q.Lines {
+		if q.Lines[i].Discount > 0 && q.reachesZero(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// reachesZero is ReachesZero for a line with a discount.
+func (q *Quote) reachesZero(line int) bool {
+	l := &q.Lines[line]
+	units := l.Total / max(q.Step, 1) / l.Quantity // steps for each unit
+	if units == 0 || len(q.ends)+len(q.parts) == 0 || !q.explained() {
+		return units == 0
+	}
+	// Without groups, the units of a line differ by the rounding of each coupon in each lane.
+	if len(q.ends) == 0 && units > 2*int64(len(q.Coupons)) {
+		return false
+	}
+	groups, _ := q.rows(line)
+	return slices.ContainsFunc(groups, func(g UnitGroup) bool { return g.UnitPrice == 0 })
+}
+
 // derive appends the groups of a line whose units are all treated alike.
 func (l *QuotedLine) derive(dst []UnitGroup, step int64) []UnitGroup {
 	if l.Quantity < 1 {
