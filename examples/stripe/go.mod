@@ -1,6 +1,6 @@
 module github.com/couponkit/couponkit/examples/stripe
 
-go 1.25.0
+go 1.26.0
 
 require (
 	github.com/couponkit/couponkit v0.0.0
@@ -10,9 +10,9 @@ require (
 )
 
 require (
-	github.com/stripe/stripe-go/v86 v86.0.0 // indirect
-	golang.org/x/text v0.41.0 // indirect
-	golang.org/x/time v0.15.0 // indirect
+	github.com/stripe/stripe-go/v86 v86.4.0 // indirect
+	golang.org/x/text v0.44.0 // indirect
+	golang.org/x/time v0.16.0 // indirect
 )
 
 replace (

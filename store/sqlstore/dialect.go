@@ -20,7 +20,7 @@ type Dialect uint8
 
 // The dialects.
 const (
-	// SQLite is SQLite 3.38 or later, by any driver.
+	// SQLite is SQLite [LeastSQLite] or later, by any driver.
 	SQLite Dialect = iota + 1
 	// MySQL is MySQL 8.0.16 or later and MariaDB 10.5 or later, with InnoDB.
 	MySQL
@@ -203,11 +203,19 @@ func (*GaleraError) Error() string {
 		"so that writing on several nodes exceeds limits; send all writes to one node and set Options.SingleWriter"
 }
 
-// guard refuses a Galera cluster. A server without the variable belongs to none.
+// guard refuses a database that would not keep what the store promises.
 func (g *grammar) guard(ctx context.Context, db *sql.DB, o Options) error {
-	if g.dialect != MySQL || o.SingleWriter {
-		return nil
+	switch {
+	case g.dialect == SQLite && !o.KeepSettings:
+		return g.guardLibrary(ctx, db)
+	case g.dialect == MySQL && !o.SingleWriter:
+		return g.guardCluster(ctx, db)
 	}
+	return nil
+}
+
+// guardCluster refuses a Galera cluster. A server without the variable belongs to none.
+func (g *grammar) guardCluster(ctx context.Context, db *sql.DB) error {
 	var name, value string
 	err := g.on(db).each(ctx, "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'", func(rows *sql.Rows) error { return rows.Scan(&name, &value) })
 	switch {

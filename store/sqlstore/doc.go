@@ -22,6 +22,10 @@
 // the host's settings again. A database in memory belongs to its connection: call
 // SetMaxOpenConns(1), and the store shares that connection.
 //
+// The driver's SQLite has to be version [LeastSQLite] or later: before it, several connections
+// to a file in WAL mode could damage the file. [New] and [Migrate] refuse an older one with a
+// [*LibraryError].
+//
 // Give the connections of the host a busy timeout, and begin its transactions that write
 // as such (_txlock=immediate). To copy a database in use run VACUUM INTO; never copy the
 // file alone.

@@ -69,6 +69,7 @@ func (g *grammar) statements() ([]string, error) {
 //
 //   - [*SchemaError]: the tables have another version. Nothing was changed.
 //   - [*GaleraError]: the server belongs to a cluster, see [Options].SingleWriter.
+//   - [*LibraryError]: the driver brings a SQLite before [LeastSQLite].
 //   - pricing.ErrInvalid: the dialect is unknown, or an option is out of bounds.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect, o Options) error {
 	g, err := d.grammar(o)

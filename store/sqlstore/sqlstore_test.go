@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -58,6 +59,80 @@ func TestGaleraIsRefusedUnlessOneNodeWrites(t *testing.T) {
 		require.NoError(t, mysqlGrammar(Options{}).guard(t.Context(), sql.OpenDB(server), Options{}))
 	}
 	require.NoError(t, mysqlGrammar(Options{}).guard(t.Context(), cluster, Options{SingleWriter: true}))
+}
+
+// library is a driver of SQLite of this version, and knows nothing else.
+type library string
+
+func (l library) Connect(context.Context) (driver.Conn, error) { return l, nil }
+func (l library) Driver() driver.Driver                        { return nil }
+func (l library) Prepare(string) (driver.Stmt, error)          { return nil, errNothingElse }
+func (l library) Close() error                                 { return nil }
+func (l library) Begin() (driver.Tx, error)                    { return nil, errNothingElse }
+
+func (l library) QueryContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Rows, error) {
+	if query != "SELECT sqlite_version()" || l == "" {
+		return nil, errNothingElse
+	}
+	return &version{text: string(l)}, nil
+}
+
+var errNothingElse = errors.New("nothing else is known")
+
+type version struct {
+	text string
+	read bool
+}
+
+func (v *version) Columns() []string { return []string{"sqlite_version()"} }
+func (v *version) Close() error      { return nil }
+
+func (v *version) Next(into []driver.Value) error {
+	if v.read {
+		return io.EOF
+	}
+	into[0], v.read = v.text, true
+	return nil
+}
+
+func TestASQLiteThatDamagesItsLogIsRefused(t *testing.T) {
+	for _, found := range []string{
+		"3.7.0", "3.38.0", "3.40.1", "3.43.9", "3.44.5", "3.45.0", "3.49.2", "3.50.6", "3.51.0", "3.51.2", "2.8.17", "", "three", "3.51", "x3.51.3",
+	} {
+		db := sql.OpenDB(library(cmp.Or(found, " ")))
+		for _, err := range []error{open(t, db, Options{}), Migrate(t.Context(), db, SQLite, Options{})} {
+			var refused *LibraryError
+			require.ErrorAs(t, err, &refused, found)
+			require.Equal(t, cmp.Or(found, " "), refused.Found)
+			require.ErrorContains(t, err, "SQLite "+cmp.Or(found, " "))
+			require.ErrorContains(t, err, "3.51.3")
+		}
+	}
+	for _, found := range []string{"3.44.6", "3.44.12", "3.50.7", "3.51.3", "3.51.10", "3.52.0", "3.53.4", "3.100.0", "4.0.0"} {
+		db := sql.OpenDB(library(found))
+		for _, err := range []error{open(t, db, Options{}), Migrate(t.Context(), db, SQLite, Options{})} {
+			require.ErrorIs(t, err, errNothingElse, found) // the store went on
+		}
+	}
+}
+
+// An engine with settings of its own may have a log of its own, too.
+func TestTheVersionOfAnEngineWithItsOwnSettingsIsItsOwn(t *testing.T) {
+	db := sql.OpenDB(library("3.40.1"))
+	require.ErrorIs(t, open(t, db, Options{KeepSettings: true}), errNothingElse)
+	require.ErrorIs(t, Migrate(t.Context(), db, SQLite, Options{KeepSettings: true}), errNothingElse)
+}
+
+func TestASQLiteThatDoesNotTellItsVersionIsNotOpened(t *testing.T) {
+	db := sql.OpenDB(library(""))
+	require.ErrorContains(t, open(t, db, Options{}), "ask for the version of SQLite")
+	require.ErrorContains(t, Migrate(t.Context(), db, SQLite, Options{}), "ask for the version of SQLite")
+}
+
+func open(t *testing.T, db *sql.DB, o Options) error {
+	t.Helper()
+	_, err := New(t.Context(), db, SQLite, o)
+	return err
 }
 
 func TestArgumentsAreWrittenIntoTheText(t *testing.T) {

@@ -49,7 +49,8 @@ type Options struct {
 	// back the last transactions. It never damages the database.
 	Relaxed bool
 	// KeepSettings lets the store leave all settings (PRAGMA) of a SQLite database as
-	// they are, for engines that have their own, such as dqlite.
+	// they are, for engines that have their own, such as dqlite. Whether the SQLite in such
+	// an engine keeps its log whole is then the host's to know: [LibraryError] is not returned.
 	KeepSettings bool
 }
 
@@ -161,6 +162,7 @@ func (r *request) alone() bool {
 //
 //   - [*SchemaError]: the tables are not there, or have another version; see [Migrate].
 //   - [*GaleraError]: the server belongs to a cluster, see [Options].SingleWriter.
+//   - [*LibraryError]: the driver brings a SQLite before [LeastSQLite].
 //   - pricing.ErrInvalid: the dialect is unknown, or an option is out of bounds.
 //
 // The store of a SQLite database has a goroutine from its first write until Close, and

@@ -1,6 +1,6 @@
 module github.com/couponkit/couponkit/internal/integration/dqlite
 
-go 1.25.0
+go 1.26.0
 
 replace (
 	github.com/couponkit/couponkit => ../../..
@@ -24,8 +24,8 @@ require (
 	github.com/mattn/go-sqlite3 v1.14.7 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/shopspring/decimal v1.6.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
+	golang.org/x/text v0.44.0 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 	pgregory.net/rapid v1.3.0 // indirect
 )

@@ -1,6 +1,6 @@
 module github.com/couponkit/couponkit/internal/integration/stripemock
 
-go 1.25.0
+go 1.26.0
 
 require (
 	github.com/couponkit/couponkit v0.0.0
@@ -8,8 +8,8 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/shopspring/decimal v1.6.0
 	github.com/stretchr/testify v1.12.1
-	github.com/stripe/stripe-go/v86 v86.0.0
-	github.com/stripe/stripe-mock v0.202.0
+	github.com/stripe/stripe-go/v86 v86.4.0
+	github.com/stripe/stripe-mock v0.203.0
 	go.uber.org/goleak v1.3.0
 )
 
@@ -23,9 +23,9 @@ require (
 	github.com/lestrrat-go/structinfo v0.0.0-20190212233437-acd51874663b // indirect
 	github.com/pkg/errors v0.8.1-0.20170505043639-c605e284fe17 // indirect
 	github.com/xeipuuv/gojsonschema v1.2.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/text v0.41.0 // indirect
-	golang.org/x/time v0.15.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
+	golang.org/x/text v0.44.0 // indirect
+	golang.org/x/time v0.16.0 // indirect
 )
 
 replace (
