@@ -4,6 +4,8 @@
 
 export CI=true
 export DEBIAN_FRONTEND=noninteractive
+# Tests that search run in their long form, see internal/testsize.
+export COUPONKIT_LONG=1
 # A checkout that belongs to another user has no version control for Go.
 export GOFLAGS="${GOFLAGS:+$GOFLAGS }-buildvcs=false"
 PATH="$(go env GOPATH)/bin:$PATH"

@@ -40,7 +40,7 @@ write_consumer() {
   cat >"$dir/go.mod" <<GOMOD
 module example.com/consumer
 
-go 1.25.0
+go 1.26.0
 
 require $MODULE v0.0.0
 

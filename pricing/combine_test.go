@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/internal/testsize"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -209,10 +210,7 @@ func hostileCase(r *rand.Rand) (pricing.Cart, []pricing.Terms) {
 // read back.
 func TestBoundsOfCombinations(t *testing.T) {
 	t.Parallel()
-	cases := 20_000
-	if testing.Short() {
-		cases = 2_000
-	}
+	cases := testsize.Of(2_000, 20_000)
 	var q pricing.Quote
 	for seed := range cases {
 		r := rand.New(rand.NewPCG(uint64(seed), 42))
@@ -274,10 +272,7 @@ func boundsFault(q pricing.Quote, terms []pricing.Terms) string {
 // more than its own price. Package eligibility has the property for conditions.
 func TestOneMoreUnit(t *testing.T) {
 	t.Parallel()
-	cases := 40_000
-	if testing.Short() {
-		cases = 4_000
-	}
+	cases := testsize.Of(4_000, 40_000)
 	dropped, kept := make(map[pricing.DiscountType]bool), make(map[pricing.DiscountType]bool)
 	for seed := range cases {
 		r := rand.New(rand.NewPCG(uint64(seed), 43))
@@ -310,7 +305,7 @@ func TestOneMoreUnit(t *testing.T) {
 	for kind := pricing.Percentage; kind < pricing.BuyXGetY; kind++ {
 		require.True(t, kept[kind], "no case of %s took anything off", kind)
 	}
-	if !testing.Short() {
+	if testsize.Long() {
 		require.True(t, dropped[pricing.Tiered] && dropped[pricing.BuyXGetY], "a tier and a bought unit can make the total smaller: %v", dropped)
 	}
 }

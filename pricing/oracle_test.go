@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/couponkit/couponkit/internal/testsize"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -447,15 +448,12 @@ func randomTerms(r *rand.Rand, step int64) pricing.DiscountTerms {
 	return d
 }
 
-// TestOracle: 100,000 random carts and sets of coupons cost what the slow implementation of the
+// TestOracle: random carts and sets of coupons, 100,000 in the long form, cost what the slow implementation of the
 // contract says, unit by unit and coupon by coupon.
 func TestOracle(t *testing.T) {
 	t.Parallel()
 	const shards = 4
-	cases := 100_000
-	if testing.Short() {
-		cases = 5_000
-	}
+	cases := testsize.Of(5_000, 100_000)
 	for shard := range shards {
 		t.Run(fmt.Sprint(shard), func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/couponkit/couponkit/internal/testsize"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -225,15 +226,12 @@ func refundCase(t fataler, r *rand.Rand, policies bool) pricing.Quote {
 	return q
 }
 
-// TestRefundOracle: the refunds of 50,000 random quotes, in random steps, are those of the slow
+// TestRefundOracle: the refunds of random quotes, 50,000 in the long form, in random steps, are those of the slow
 // implementation.
 func TestRefundOracle(t *testing.T) {
 	t.Parallel()
 	const shards = 4
-	cases := 50_000
-	if testing.Short() {
-		cases = 4_000
-	}
+	cases := testsize.Of(4_000, 50_000)
 	for shard := range shards {
 		t.Run(fmt.Sprint(shard), func(t *testing.T) {
 			t.Parallel()

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
+	"github.com/couponkit/couponkit/internal/testsize"
 	"github.com/couponkit/couponkit/store/pgxstore"
 	"github.com/couponkit/couponkit/store/storetest"
 )
@@ -31,7 +32,7 @@ const (
 )
 
 var (
-	kills  = flag.Int("kills", 200, "how often the program is killed")
+	kills  = flag.Int("kills", testsize.Of(20, 200), "how often the program is killed")
 	shared postgrestest.Shared
 )
 
@@ -88,9 +89,6 @@ func (tx leakyTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.Com
 // each entry of the journal was consumed once, in order.
 func TestKilledAtAnyPoint(t *testing.T) {
 	kills := *kills
-	if testing.Short() {
-		kills = 20
-	}
 	w := newWorld(t, "")
 	w.customersBuy(4)
 	for n := range kills {

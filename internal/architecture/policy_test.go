@@ -66,6 +66,7 @@ var policy = []floor{
 	}},
 	{"proof: engines, never tagged", []rule{
 		{path: "internal/architecture"},
+		{path: "internal/testsize"},
 		{path: "internal/fuzzing"},
 		{path: "internal/integration/...", modules: anything, suite: true},
 	}},

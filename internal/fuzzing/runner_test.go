@@ -19,7 +19,7 @@ func newSample(t *testing.T, name string) (options, []target) {
 	t.Helper()
 	o := options{root: t.TempDir(), cache: t.TempDir(), goal: time.Second, slice: 2 * time.Second, workers: 1, most: 2, largest: 100}
 	for file, text := range map[string]string{
-		"go.mod":                       "module " + module + "\n\ngo 1.25.0\n",
+		"go.mod":                       "module " + module + "\n\ngo 1.26.0\n",
 		"sample/sample_test.go":        text(t, "sample_test.go.txt"),
 		"sample/sample.go":             text(t, "sample.go.txt"),
 		"internal/fuzzing/targets.txt": "sample\t" + name + "\tanything\n",

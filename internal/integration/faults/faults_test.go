@@ -21,11 +21,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
+	"github.com/couponkit/couponkit/internal/testsize"
 	"github.com/couponkit/couponkit/store/storetest"
 )
 
 var (
-	rounds     = flag.Int("rounds", 100, "how many rounds to run, nine of ten with a fault")
+	rounds     = flag.Int("rounds", testsize.Of(20, 100), "how many rounds to run, nine of ten with a fault")
 	seed       = flag.Uint64("seed", 1, "what the rounds are drawn from")
 	calls      = flag.Int("calls", 4, "calls of each goroutine in a round")
 	goroutines = flag.Int("goroutines", 4, "goroutines of each process in a round")
@@ -84,11 +85,7 @@ func TestFaults(t *testing.T) {
 	}()
 	h := newHarness(t, server)
 	defer h.close()
-	count := *rounds
-	if testing.Short() {
-		count = 20
-	}
-	for round := range count {
+	for round := range *rounds {
 		what := faultOf(round)
 		if what == crash && server.Foreign() {
 			what = terminate
