@@ -16,6 +16,7 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/simulation"
+	"github.com/couponkit/couponkit/internal/testsize"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -294,10 +295,25 @@ var planted = []plant{
 	{"counting uses twice for a customer", by(simulation.FreeUsesCanBeHad), inStore(countsTwice)},
 }
 
-// TestPlantedFaultsAreFound looks for every planted fault within CI's seeds and
-// prints what has found it, by which seed, and how many steps it takes.
+// wanted are the planted faults to look for: all of them, or in the short form the first that
+// breaks each invariant.
+func wanted() []plant {
+	if testsize.Long() {
+		return planted
+	}
+	broken := make(map[simulation.Invariant]bool)
+	return slices.DeleteFunc(slices.Clone(planted), func(p plant) bool {
+		known := broken[p.by[0]]
+		broken[p.by[0]] = true
+		return known
+	})
+}
+
+// TestPlantedFaultsAreFound looks for planted faults within CI's seeds and
+// prints what has found each, by which seed, and how many steps it takes.
 func TestPlantedFaultsAreFound(t *testing.T) {
 	t.Parallel()
+	planted := wanted()
 	rows, others := make([]string, len(planted)), make([]string, len(planted))
 	caught := make(map[simulation.Invariant]bool)
 	var mu sync.Mutex
@@ -316,7 +332,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		t.Logf("%s: %s", p.name, found)
 	})
 	for _, i := range invariants(t) {
-		if !caught[i] {
+		if testsize.Long() && !caught[i] {
 			t.Errorf("no planted fault is found by %q", i)
 		}
 	}

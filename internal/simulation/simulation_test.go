@@ -11,15 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/couponkit/couponkit/internal/simulation"
+	"github.com/couponkit/couponkit/internal/testsize"
 	"github.com/couponkit/couponkit/store/storetest"
 )
 
 var (
-	seeds   = flag.Uint64("seeds", defaultSeeds, "how many lives are lived")
+	seeds   = flag.Uint64("seeds", testsize.Of[uint64](200, 3_000), "how many lives are lived")
 	first   = flag.Uint64("first", 1, "the seed of the first of them")
 	seed    = flag.Uint64("seed", 0, "the one life to live, with its trace when it fails; 0 lives as many as -seeds tells")
-	large   = flag.Uint64("large", defaultLarge, "how many lives of thousands of customers and processors are lived")
-	shorten = flag.Bool("shorten", shortest, "look for the shortest life of every planted fault")
+	large   = flag.Uint64("large", testsize.Of[uint64](0, 2), "how many lives of thousands of customers and processors are lived")
+	shorten = flag.Bool("shorten", testsize.Long(), "look for the shortest life of every planted fault")
 )
 
 // TestNothingImpossibleHappens lives many lives; a failure names the seed that

@@ -2,4 +2,6 @@
 
 package simulation_test
 
-const defaultSeeds = 150
+import "github.com/couponkit/couponkit/internal/testsize"
+
+var defaultSeeds = testsize.Of[uint64](20, 150)
