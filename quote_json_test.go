@@ -2,6 +2,7 @@ package couponkit_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -68,4 +69,20 @@ func TestQuoteOfALargeCouponAsJSON(t *testing.T) {
 	}
 	err = loaded.UnmarshalJSON([]byte(strings.Replace(string(text), `"plan"`, `"`+strings.Repeat("x", 97<<20)+`"`, 1)))
 	require.ErrorIs(t, err, pricing.ErrInvalid)
+}
+
+// A failed test shows what a quote says, and not the memory that it keeps.
+func TestAQuoteIsPrintedShort(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Codes: []string{"TEN", "NONE"}, Customer: ann, SkipRefused: true})
+	require.NoError(t, err)
+	want := fmt.Sprintf("%s; at 2026-11-20T12:00:00Z; fingerprint %s; left out: %s", q.Quote, q.Fingerprint, q.Refused)
+	require.Equal(t, want, fmt.Sprintf("%+v", q))
+	require.Equal(t, "couponkit.Quote("+want+")", fmt.Sprintf("%#v", q))
+	require.Contains(t, want, "coupon_not_found")
+	require.Less(t, len(want), 500)
+	q.Refused = nil
+	require.NotContains(t, q.String(), "left out")
 }

@@ -182,6 +182,19 @@ type Quote struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
+// String returns the prices, the time and the fingerprint for logs and failed tests, and the codes of
+// coupons that were left out; see [pricing.Quote.String].
+func (q Quote) String() string {
+	text := fmt.Sprintf("%s; at %s; fingerprint %s", q.Quote, q.At.Format(time.RFC3339Nano), q.Fingerprint)
+	if len(q.Refused) > 0 {
+		text += "; left out: " + q.Refused.Error()
+	}
+	return text
+}
+
+// GoString formats the quote for the messages of failed tests; see [Quote.String].
+func (q Quote) GoString() string { return fmt.Sprintf("couponkit.Quote(%s)", q) }
+
 // maxQuoteDocument bounds a quote with its terms in JSON, in bytes: beside the prices, for
 // which [pricing.MaxQuoteDocument] is, three selections at their longest.
 const maxQuoteDocument = pricing.MaxQuoteDocument + 56<<20

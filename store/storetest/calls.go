@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -106,17 +107,23 @@ func copies(p *probe) {
 	for _, c := range p.calls() {
 		answer, err := c.do(p.Context(), p.s)
 		p.ok(err, "%s", c.name)
-		answered, before := fmt.Sprintf("%+v", answer), fmt.Sprintf("%+v", p.everything())
+		answered, before := textOf(answer), textOf(p.everything())
 		scribble(reflect.ValueOf(&answer))
 		if c.writes {
 			scribble(reflect.ValueOf(c.request))
 		} else {
 			again, err := c.do(p.Context(), p.s)
 			p.ok(err, "%s", c.name)
-			same(p, fmt.Sprintf("%+v", again), answered, "the answer of %s after its caller has overwritten the first", c.name)
+			same(p, textOf(again), answered, "the answer of %s after its caller has overwritten the first", c.name)
 		}
-		same(p, fmt.Sprintf("%+v", p.everything()), before, "what is stored after the caller of %s has overwritten request and answer", c.name)
+		same(p, textOf(p.everything()), before, "what is stored after the caller of %s has overwritten request and answer", c.name)
 	}
+}
+
+// textOf returns all that a value contains: what it prints, and the JSON of what it prints short.
+func textOf(v any) string {
+	data, err := json.Marshal(v)
+	return fmt.Sprintf("%+v %s %v", v, data, err)
 }
 
 // scribble overwrites every list and map that can be reached through exported fields.
