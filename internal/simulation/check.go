@@ -52,7 +52,7 @@ func (w *world) check(s *shop, t touched, c *change) {
 func frozen(o redemption.Order) redemption.Order {
 	o.State, o.SessionID, o.SessionURL, o.ReplacedBy, o.Claims = 0, "", "", "", nil
 	o.Deadline, o.UpdatedAt, o.Version, o.Refunds = time.Time{}, time.Time{}, 0, nil
-	o.ExternalRefunds, o.Disputes = nil, nil
+	o.ExternalRefunds, o.Disputes, o.Charge = nil, nil, redemption.Charge{}
 	return o
 }
 
@@ -79,7 +79,8 @@ func (w *world) checkOrder(s *shop, before, now redemption.Order) {
 	resumed := before.State == redemption.OrderCancelled && now.State == redemption.OrderAwaitingPayment
 	w.when(before.State != now.State, "order", before.State.String(), now.State.String())
 	w.when(resumed, "order", "cancelled", "resumed after its hand-over")
-	same := reflect.DeepEqual(frozen(before), frozen(now)) && keeps(before.Claims, now.Claims, now.State.Paid())
+	charged := before.Charge.IsZero() || reflect.DeepEqual(before.Charge, now.Charge)
+	same := charged && reflect.DeepEqual(frozen(before), frozen(now)) && keeps(before.Claims, now.Claims, now.State.Paid())
 	w.must(RecordsStay, same, "order %s is not the one that was placed", now.ID)
 	backwards := before.State.Paid() && (!now.State.Paid() || now.State < before.State) ||
 		before.State != redemption.OrderOpen && now.State == redemption.OrderOpen || resumed && before.ReplacedBy == ""

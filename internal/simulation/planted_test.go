@@ -295,27 +295,13 @@ var planted = []plant{
 	{"counting uses twice for a customer", by(simulation.FreeUsesCanBeHad), inStore(countsTwice)},
 }
 
-// wanted are the planted faults to look for: all of them, or in the short form the first that
-// breaks each invariant.
-func wanted() []plant {
-	if testsize.Long() {
-		return planted
-	}
-	broken := make(map[simulation.Invariant]bool)
-	return slices.DeleteFunc(slices.Clone(planted), func(p plant) bool {
-		known := broken[p.by[0]]
-		broken[p.by[0]] = true
-		return known
-	})
-}
-
-// TestPlantedFaultsAreFound looks for planted faults within CI's seeds and
-// prints what has found each, by which seed, and how many steps it takes.
+// TestPlantedFaultsAreFound looks for every planted fault within CI's seeds and
+// prints what has found it, by which seed, and how many steps it takes. The few lives of the
+// short form have to find two thirds of the faults.
 func TestPlantedFaultsAreFound(t *testing.T) {
 	t.Parallel()
-	planted := wanted()
 	rows, others := make([]string, len(planted)), make([]string, len(planted))
-	caught := make(map[simulation.Invariant]bool)
+	caught, missed := make(map[simulation.Invariant]bool), 0
 	var mu sync.Mutex
 	each(uint64(len(planted)), func(n uint64) {
 		p := planted[n-1]
@@ -323,6 +309,10 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		others[n-1] = other
+		if found == nil && !testsize.Long() {
+			missed++
+			return
+		}
 		if found == nil {
 			t.Errorf("%s: %d lives have not shown it by %q; %s", p.name, plantedSeeds(), p.by, other)
 			return
@@ -331,18 +321,21 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		rows[n-1] = fmt.Sprintf("%-50s %-36s %5d %5d", p.name, found.Invariant, found.Seed, found.Steps)
 		t.Logf("%s: %s", p.name, found)
 	})
+	if missed > len(planted)/3 {
+		t.Errorf("%d lives have shown only %d of %d planted faults", plantedSeeds(), len(planted)-missed, len(planted))
+	}
 	for _, i := range invariants(t) {
 		if testsize.Long() && !caught[i] {
 			t.Errorf("no planted fault is found by %q", i)
 		}
 	}
-	t.Logf("%d planted faults, found within %d seeds:\n%-50s %-36s %5s %5s\n%s", len(planted), plantedSeeds(),
+	t.Logf("%d of %d planted faults, found within %d seeds:\n%-50s %-36s %5s %5s\n%s", len(planted)-missed, len(planted), plantedSeeds(),
 		"planted fault", "found by", "seed", "steps", strings.Join(rows, "\n"))
 }
 
-// plantedSeeds is how many lives each fault has, at most: those that -seeds tells, or a
-// thousand if that is fewer.
-func plantedSeeds() uint64 { return max(*seeds, 1_000) }
+// plantedSeeds is how many lives each fault has, at most: in the long form those that -seeds
+// tells, or a thousand if that is fewer.
+func plantedSeeds() uint64 { return testsize.Of(40, max(*seeds, 1_000)) }
 
 // find lives the first lives until one ends with an invariant that the fault has to
 // break, and then looks for the shortest such life.
