@@ -151,7 +151,7 @@ func (s *Service) finish(
 		}
 	}
 	if err != nil {
-		return Checkout{}, err
+		return Checkout{}, withCode(err, r.Codes...)
 	}
 	return Checkout{
 		Order: order, Uses: uses, Replayed: reserved.Replayed, Refused: reserved.refused,
@@ -180,7 +180,7 @@ func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (p
 	if err := faults.Err(); err != nil {
 		return reservedOrder{}, err
 	}
-	reserved, err := s.keyed(ctx, r, requestFingerprint(*r), price)
+	reserved, err := s.keyed(ctx, r, requestFingerprint(r.quoteRequest()), price)
 	o := reserved.Order
 	if err == nil && reserved.Replayed && o.State == redemption.OrderOpen && !r.Expected.are(o.Quote) {
 		err = fmt.Errorf("order %s has other totals than expected: %w", o.ID, store.ErrKeyReused)
@@ -188,15 +188,25 @@ func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (p
 	return reserved, err
 }
 
-// priceCheckout prices the cart and compares the totals with the expected ones.
-func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest) (priced, error) {
-	p, err := s.price(ctx, QuoteRequest{
+// quoteRequest is what the checkout asks the price of.
+func (r CheckoutRequest) quoteRequest() QuoteRequest {
+	return QuoteRequest{
 		Cart: r.Cart, Codes: r.Codes, Conflicts: r.Conflicts, SkipRefused: r.SkipRefused, Customer: r.Customer,
-	}, s.askMirror)
+	}
+}
+
+// priceCheckout prices the cart and compares the totals with the expected ones. Totals may differ
+// because coupons were left out, so that a refusal tells of those, too.
+func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest) (priced, error) {
+	p, err := s.price(ctx, r.quoteRequest(), s.askMirror)
 	if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
 		return p, err
 	}
-	return p, refusals(r.Expected.compare(p.quote.Quote, p.only()), err)
+	err = refusals(p.named, r.Expected.compare(p.quote.Quote), err)
+	if err != nil && len(p.quote.Refused) > 0 {
+		err = refusals(p.named, err, p.quote.Refused)
+	}
+	return p, err
 }
 
 // checkCart refuses what cannot be priced, what can and sells nothing, and what the processor
@@ -259,8 +269,7 @@ func (s *Service) checkOrder(r store.Reservation) error {
 }
 
 // keyed returns the order that the request's key has already, or prices and reserves a new
-// one, again and again while a coupon or the customer's other checkout changes in between. If
-// refused coupons are left out, so is one whose limit was reached in between.
+// one, again and again while something changes in between.
 func (s *Service) keyed(
 	ctx context.Context, r *CheckoutRequest, request string, price func() (priced, error),
 ) (reservedOrder, error) {
@@ -270,27 +279,35 @@ func (s *Service) keyed(
 		before.Replayed = true
 		return reservedOrder{Reserved: before}, err
 	}
-	var last error
+	var changed error
 	for range reserveAttempts {
 		p, err := price()
 		if err != nil {
 			return failedFor(p), err
 		}
-		reservation := s.newReservation(r.Key, request, r.Metadata, p)
+		reservation := s.newReservation(ctx, r.Key, request, r.Metadata, p)
 		if err := s.checkOrder(reservation); err != nil {
 			return failedFor(p), err
 		}
-		reserved, err := s.reserve(ctx, p, reservation)
-		again := errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrKeyReused)
-		if last = fmt.Errorf("reserve: %w", err); !again {
-			last = limitReached(err, p, reservation.Order.CreatedAt)
-			again = r.SkipRefused && coupon.RejectionsOf(last) != nil
+		reserved, err := s.store.Reserve(ctx, reservation)
+		if err == nil || !decidedTooEarly(err) {
+			return reservedOrder{reserved, p.quote.Refused}, err
 		}
-		if !again {
-			return reservedOrder{reserved, p.quote.Refused}, last
-		}
+		changed = err
 	}
-	return reservedOrder{}, last
+	return reservedOrder{}, fmt.Errorf("reserve: %w: %w", store.ErrConflict, changed)
+}
+
+// decidedTooEarly reports whether a coupon, a counter or what the order takes over has changed
+// since the checkout was priced. The next decision knows why, and tells it as a quote does.
+func decidedTooEarly(err error) bool {
+	switch {
+	case errors.Is(err, store.ErrKeyReused):
+		return false
+	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrLimit), errors.Is(err, store.ErrNotFound):
+		return true
+	}
+	return coupon.RejectionsOf(err) != nil
 }
 
 // failedFor tells the observer which coupon was asked for.
@@ -316,15 +333,15 @@ func (s *Service) replay(ctx context.Context, customerID, key, request string) (
 	return store.Reserved{Order: before.Order, Uses: before.Uses}, nil
 }
 
-func (s *Service) newReservation(key, request string, metadata map[string]string, p priced) store.Reservation {
+func (s *Service) newReservation(ctx context.Context, key, request string, metadata map[string]string, p priced) store.Reservation {
 	now := s.now()
-	r := store.Reservation{Order: redemption.Order{
+	r := store.Reservation{By: actorOf(ctx), Order: redemption.Order{
 		ID: s.newID(redemption.OrderIDPrefix), Key: key, Fingerprint: request, CustomerID: p.customer.ID,
 		State: redemption.OrderOpen, Quote: p.quote.Quote, Claims: orderClaims(identities(p.customer), 0),
 		Metadata: metadata, Deadline: now.Add(s.sessionLifetime + s.grace), CreatedAt: now,
+		Replaces: p.takes.replaced.Order.ID,
 	}}
-	for _, f := range p.found {
-		c := f.Coupon
+	for _, c := range p.coupons {
 		if limit := orderLimit(c); limit > 0 {
 			r.Order.Claims = orderClaims(identities(p.customer), limit)
 		}
@@ -340,11 +357,17 @@ func (s *Service) newUse(o redemption.Order, c coupon.Coupon, p priced) redempti
 	discount := p.discount(c.ID)
 	claims := useClaims(c, identities(p.customer), o.CreatedAt)
 	claims = append(claims, budgetClaims(c, pricing.NewMoney(discount, p.quote.Currency))...)
-	return redemption.Use{
+	use := redemption.Use{
 		ID: s.newID(redemption.UseIDPrefix), CouponID: c.ID, CustomerID: o.CustomerID, OrderID: o.ID,
 		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: discount, Currency: p.quote.Currency,
 		Claims: claims, Restore: c.RestoreOnRefund, CreatedAt: o.CreatedAt,
 	}
+	if bought, is := p.takes.points[c.ID]; is {
+		use.Origin, use.ExchangeID = redemption.FromPoints, bought.ExchangeID
+		use.Points, use.PointsState = bought.Points, redemption.PointsDebited
+		use.Claims = exchangedClaims(c, use, bought, identities(p.customer))
+	}
+	return use
 }
 
 // discount is what a coupon takes off the quote.
@@ -355,48 +378,6 @@ func (p priced) discount(couponID string) int64 {
 		}
 	}
 	return 0
-}
-
-// reserve stores the order with what it claims. Where only the customer's own uses are in the
-// way, and where coupons cost points, the order takes these uses (contract section 5.3).
-func (s *Service) reserve(ctx context.Context, p priced, r store.Reservation) (store.Reserved, error) {
-	r.By = actorOf(ctx)
-	full := notExchanged(p.found, func(int) bool { return false })
-	if full == nil {
-		var reserved store.Reserved
-		if reserved, full = s.store.Reserve(ctx, r); !errors.Is(full, store.ErrLimit) {
-			return reserved, full
-		}
-	}
-	takeovers, err := s.takeovers(ctx, p)
-	if err != nil {
-		return store.Reserved{}, err
-	}
-	for _, t := range takeovers {
-		if refused := notExchanged(p.found, func(i int) bool { return !t.uses[i].IsZero() }); refused != nil {
-			full = refused
-			continue
-		}
-		reserved, err := s.store.Reserve(ctx, t.take(r, p))
-		if errors.Is(err, store.ErrNotFound) { // the use has gone since it was found
-			err = fmt.Errorf("%w: %w", store.ErrConflict, err)
-		}
-		if full = err; !errors.Is(err, store.ErrLimit) {
-			return reserved, err
-		}
-	}
-	return store.Reserved{}, full
-}
-
-// notExchanged refuses the coupons that cost points and of which the customer has no use to take.
-func notExchanged(found []store.Found, has func(int) bool) error {
-	var refused []error
-	for i, f := range found {
-		if c := f.Coupon; c.Distribution == coupon.PointsRedeemable && !has(i) {
-			refused = append(refused, coupon.Reject(c.ID, coupon.PointsNotRedeemed, coupon.Params{PointsRequired: c.PointsRequired}))
-		}
-	}
-	return refusals(refused...)
 }
 
 // sessionEnd is when the order's session ends. It depends on nothing that changes,

@@ -1,15 +1,11 @@
 package couponkit
 
 import (
-	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
-	"github.com/couponkit/couponkit/store"
 )
 
 // firstOrder is the limit of a claim on a customer's orders by an order that must be the first.
@@ -33,10 +29,10 @@ func orderLimit(c coupon.Coupon) int64 {
 	return 0
 }
 
-// A claimed limit is a claim with the reason for which it is refused.
+// A claimedLimit is a claim with the reason for which it is refused.
 type claimedLimit struct {
 	redemption.Claim
-	reason coupon.Reason
+	reason coupon.RejectionCode
 }
 
 // useLimits are what a use of the coupon takes that is reserved at the given instant. The uses
@@ -44,41 +40,54 @@ type claimedLimit struct {
 // later counts the past.
 func useLimits(c coupon.Coupon, identities []string, at time.Time) []claimedLimit {
 	limits := []claimedLimit{{
-		redemption.Claim{Counter: redemption.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses},
-		coupon.Reason{Code: coupon.UsageLimitReached, Params: coupon.Params{MaxUses: c.Limits.MaxUses}},
+		redemption.Claim{Counter: redemption.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses}, coupon.UsageLimitReached,
 	}}
 	for _, identity := range identities {
 		limits = append(limits, claimedLimit{
 			redemption.Claim{Counter: redemption.CustomerUses(c.ID, identity), Amount: 1, Limit: c.Limits.MaxUsesPerUser},
-			coupon.Reason{Code: coupon.UserUsageLimitReached, Params: coupon.Params{MaxUsesPerUser: c.Limits.MaxUsesPerUser}},
+			coupon.UserUsageLimitReached,
 		})
 	}
 	for _, l := range c.Limits.Periods {
-		window := l.Period.Window(at, l.Zone)
-		reason := coupon.Reason{Code: coupon.PeriodLimitReached, Params: coupon.Params{
-			Per: l.Per, Period: l.Period, TimeZone: l.Zone.String(), MaxUses: l.MaxUses, EndsAt: window.End,
-		}}
-		for _, counter := range periodCounters(c, l, window, identities) {
-			limits = append(limits, claimedLimit{redemption.Claim{Counter: counter, Amount: 1, Limit: l.MaxUses}, reason})
+		for _, counter := range periodCounters(c, l, identities, at) {
+			limits = append(limits, claimedLimit{
+				redemption.Claim{Counter: counter, Amount: 1, Limit: l.MaxUses}, coupon.PeriodLimitReached,
+			})
 		}
 	}
 	return limits
 }
 
-// periodCounters are the counters of a limit in one period: one for each identity of the
-// customer, or the one that all customers share.
-func periodCounters(c coupon.Coupon, l coupon.PeriodLimit, w coupon.Window, identities []string) []string {
-	period := l.Period.String()
+// allLimits are the limits of useLimits, the budgets, and the limit of a coupon for first orders.
+func allLimits(c coupon.Coupon, identities []string, at time.Time) []claimedLimit {
+	limits := useLimits(c, identities, at)
+	for m := range c.Limits.Budget.All() {
+		limits = append(limits, claimedLimit{
+			redemption.Claim{Counter: redemption.Budget(c.ID, m.Currency().Code()), Limit: m.Minor()}, coupon.BudgetExhausted,
+		})
+	}
+	if c.Conditions.FirstOrder {
+		for _, claim := range orderClaims(identities, firstOrder) {
+			limits = append(limits, claimedLimit{claim, coupon.NotFirstOrder})
+		}
+	}
+	return limits
+}
+
+// periodCounters are the counters of a limit in the period of an instant: one for each identity of
+// the customer, or the one that all customers share.
+func periodCounters(c coupon.Coupon, l coupon.PeriodLimit, identities []string, at time.Time) []string {
+	period, first := l.Period.String(), l.Period.Window(at, l.Zone).First
 	switch l.Per {
 	case coupon.PerCoupon:
-		return []string{redemption.CouponPeriodUses(c.ID, period, w.First)}
+		return []string{redemption.CouponPeriodUses(c.ID, period, first)}
 	case coupon.PerCode:
-		return []string{redemption.CodePeriodUses(c.Code.String(), period, w.First)}
+		return []string{redemption.CodePeriodUses(c.Code.String(), period, first)}
 	case coupon.PerCustomer:
 	}
 	counters := make([]string, len(identities))
 	for i, identity := range identities {
-		counters[i] = redemption.CustomerPeriodUses(c.ID, identity, period, w.First)
+		counters[i] = redemption.CustomerPeriodUses(c.ID, identity, period, first)
 	}
 	return counters
 }
@@ -105,54 +114,3 @@ func budgetClaims(c coupon.Coupon, discount pricing.Money) []redemption.Claim {
 
 // unlimited reports whether all customers together may use the coupon without a limit.
 func unlimited(c coupon.Coupon) bool { return c.Limits.MaxUses == 0 }
-
-// limitReached turns claims that did not fit into the rejection that customers know. The uses
-// were reserved at the given instant.
-func limitReached(err error, p priced, at time.Time) error {
-	var full *store.LimitError
-	if !errors.As(err, &full) {
-		return err
-	}
-	var refused []error
-	for _, f := range p.found {
-		if r := exceeded(full, f.Coupon, identities(p.customer), at); len(r.Reasons) > 0 {
-			refused = append(refused, r)
-		}
-	}
-	if len(refused) == 0 {
-		return err
-	}
-	return refusals(refused...)
-}
-
-// exceeded returns the rejection of a coupon. It has a reason for each claim of the coupon that did
-// not fit.
-func exceeded(full *store.LimitError, c coupon.Coupon, identities []string, at time.Time) *coupon.Rejection {
-	known := useLimits(c, identities, at)
-	refused := &coupon.Rejection{CouponID: c.ID}
-	for _, claim := range full.Exceeded {
-		if reason, is := reasonOf(claim, known, c); is {
-			refused.Reasons = append(refused.Reasons, reason)
-		}
-	}
-	slices.SortStableFunc(refused.Reasons, coupon.CompareReasons)
-	refused.Reasons = slices.CompactFunc(refused.Reasons, coupon.Reason.Equal) // one for each identity
-	return refused
-}
-
-// reasonOf is the reason for which the coupon is refused if the claim does not fit, if it is one
-// of the coupon's.
-func reasonOf(claim redemption.Claim, known []claimedLimit, c coupon.Coupon) (coupon.Reason, bool) {
-	for _, l := range known {
-		if l.Counter == claim.Counter {
-			return l.reason, true
-		}
-	}
-	for m := range c.Limits.Budget.All() {
-		if claim.Counter == redemption.Budget(c.ID, m.Currency().Code()) {
-			return coupon.Reason{Code: coupon.BudgetExhausted, Params: coupon.Params{Budget: coupon.Amount{Money: m}}}, true
-		}
-	}
-	ofOrders := strings.HasPrefix(claim.Counter, redemption.CustomerOrders(""))
-	return coupon.Reason{Code: coupon.NotFirstOrder, Params: coupon.Params{Orders: claim.Limit}}, ofOrders && c.Conditions.FirstOrder
-}

@@ -11,7 +11,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/redemption"
 )
 
 // checkCodes refuses more codes than a cart can have coupons, a code that is given twice, and an
@@ -51,19 +51,20 @@ func twice(faults *pricing.ValidationError, i, first int) {
 
 // named is a code of a request together with the coupon that the code names.
 type named struct {
-	code    string      // as it was given
-	found   store.Found // zero if the code is refused
-	mirror  bool        // the mirror is invalid
-	usage   eligibility.Usage
-	refused *coupon.Rejection // why the code names no coupon
+	code    string            // as it was given
+	counted                   // zero if the code names no coupon
+	mirror  bool              // the mirror is invalid
+	refused *coupon.Rejection // why the coupon does not take part in the decision
 }
 
 // decided is a decision about the codes of a request.
 type decided struct {
-	cart   pricing.Cart
-	named  []named // in the order of the request
-	at     time.Time
-	result eligibility.SetResult
+	cart     pricing.Cart
+	customer eligibility.Customer
+	named    []named // in the order of the request
+	at       time.Time
+	result   eligibility.SetResult
+	takes    handOver // what the order takes over so that the result holds
 }
 
 // decide finds the coupons of a request and decides about them at one instant.
@@ -80,7 +81,12 @@ func (s *Service) decide(ctx context.Context, r QuoteRequest, check mirrorCheck)
 	question := eligibility.Question{
 		At: d.at, Customer: r.Customer, AllowAnonymous: r.AllowAnonymous, Conflicts: r.Conflicts,
 	}
-	d.result, err = eligibility.EvaluateSet(d.candidates(), d.cart, question)
+	err = s.choose(ctx, &d, decision{
+		fingerprints: requestFingerprints(r), skipRefused: r.SkipRefused,
+		evaluate: func(set []eligibility.Candidate) (eligibility.SetResult, error) {
+			return eligibility.EvaluateSet(set, d.cart, question)
+		},
+	})
 	if err != nil {
 		return decided{}, err
 	}
@@ -103,45 +109,91 @@ func (d *decided) addReasons(more error) {
 
 // name looks up what the codes name. A code that names no coupon is refused.
 func (s *Service) name(ctx context.Context, d *decided, codes []string, c eligibility.Customer, check mirrorCheck) error {
-	d.at = s.now()
+	d.at, d.customer = s.now(), c
 	var faults pricing.ValidationError
 	for i, code := range codes {
-		n := named{code: code}
-		found, question, err := s.ask(ctx, code, c, d.at, check)
+		n, err := s.ask(ctx, code, c, d.at, check)
 		switch refused := coupon.RejectionsOf(err); {
 		case refused != nil:
-			n.refused = &coupon.Rejection{CouponID: refused[0].CouponID, Reasons: slices.Clone(refused[0].Reasons)}
+			n.refused = &coupon.Rejection{CouponID: refused[0].CouponID, Code: code, Reasons: slices.Clone(refused[0].Reasons)}
 		case err != nil:
 			return err
-		default:
-			n.found, n.usage, n.mirror = found, question.Usage, question.MirrorInvalid
 		}
-		first := slices.IndexFunc(d.named, func(m named) bool { return n.refused == nil && m.found.Coupon.ID == found.Coupon.ID })
+		first := slices.IndexFunc(d.named, func(m named) bool { return n.refused == nil && m.Coupon.ID == n.Coupon.ID })
 		if first >= 0 {
 			twice(&faults, i, first)
-		}
-		if len(codes) > 1 && n.refused != nil {
-			n.refused.Code = code
 		}
 		d.named = append(d.named, n)
 	}
 	return faults.Err()
 }
 
-func (d *decided) candidates() []eligibility.Candidate {
+// choose decides about the coupons beside what the order takes over.
+func (d *decided) choose(h handOver, by decision) (err error) {
 	var set []eligibility.Candidate
 	for _, n := range d.named {
 		if n.refused == nil {
-			set = append(set, eligibility.Candidate{Coupon: n.found.Coupon, Usage: n.usage, MirrorInvalid: n.mirror})
+			set = append(set, eligibility.Candidate{Coupon: n.Coupon, Usage: n.usage(h), MirrorInvalid: n.mirror})
 		}
 	}
-	return set
+	d.takes = h
+	d.result, err = by.evaluate(set)
+	return err
+}
+
+// refusals is how many coupons the decision refuses.
+func (d *decided) refusals() (n int) {
+	for i := range d.result.Coupons {
+		if !d.result.Coupons[i].Decision.Allowed() {
+			n++
+		}
+	}
+	return n
+}
+
+// leaveOutRefused leaves the coupons that are refused out of the next decision.
+func (d *decided) leaveOutRefused() {
+	d.named = slices.Clone(d.named)
+	for i := range d.named {
+		d.named[i].refused = d.rejection(d.named[i])
+	}
+}
+
+// limitsReached are the limits for which the decision refuses coupons.
+func (d *decided) limitsReached() limitsReached {
+	reached := limitsReached{counters: map[string]bool{}, points: map[string]bool{}}
+	for _, n := range d.named {
+		decision := d.outcome(n).Decision
+		for _, l := range n.limits {
+			if decision.Has(l.reason) {
+				reached.counters[l.Counter] = true
+			}
+		}
+		if decision.Has(coupon.PointsNotRedeemed) {
+			reached.points[n.Coupon.ID] = true
+		}
+	}
+	return reached
+}
+
+// freePoints returns the customer's oldest points reservation of each coupon of the given
+// distributions that is in no order.
+func (d *decided) freePoints(of ...coupon.Distribution) map[string]redemption.Use {
+	free := map[string]redemption.Use{}
+	for _, n := range d.named {
+		for _, u := range n.Held { // the newest comes first
+			if u.Free() && slices.Contains(of, n.Coupon.Distribution) {
+				free[n.Coupon.ID] = u
+			}
+		}
+	}
+	return free
 }
 
 // outcome returns the outcome for the coupon of a code.
 func (d *decided) outcome(n named) eligibility.Outcome {
 	for _, o := range d.result.Coupons {
-		if n.refused == nil && o.CouponID == n.found.Coupon.ID {
+		if n.refused == nil && o.CouponID == n.Coupon.ID {
 			return o
 		}
 	}
@@ -157,40 +209,30 @@ func (d *decided) rejection(n named) *coupon.Rejection {
 	if o.Decision.Allowed() {
 		return nil
 	}
-	r := &coupon.Rejection{CouponID: o.CouponID, Reasons: o.Decision.Reasons()}
-	if len(d.named) > 1 {
-		r.Code = n.code
-	}
-	return r
+	return &coupon.Rejection{CouponID: o.CouponID, Code: n.code, Reasons: o.Decision.Reasons()}
 }
 
-// refused returns why codes are refused, sorted by the coupon's ID and the code.
+// refused returns why codes are refused, in the order of the request.
 func (d *decided) refused() (refused coupon.Rejections) {
 	for _, n := range d.named {
 		if r := d.rejection(n); r != nil {
 			refused = append(refused, r)
 		}
 	}
-	slices.SortFunc(refused, func(a, b *coupon.Rejection) int {
-		return cmp.Or(cmp.Compare(a.CouponID, b.CouponID), cmp.Compare(a.Code, b.Code))
-	})
 	return refused
 }
 
 // priced is the quote with the coupons that apply.
-func (d *decided) priced(r QuoteRequest) priced {
-	p := priced{quote: Quote{Quote: d.result.Quote, At: d.at}, customer: r.Customer}
-	byID := slices.Clone(d.named)
-	slices.SortFunc(byID, func(a, b named) int { return cmp.Compare(a.found.Coupon.ID, b.found.Coupon.ID) })
-	for _, n := range byID {
-		if n.refused != nil {
-			continue
+func (d *decided) priced() priced {
+	p := priced{quote: Quote{Quote: d.result.Quote, At: d.at}, customer: d.customer, named: d.named, takes: d.takes}
+	for _, n := range d.named {
+		if n.refused == nil && d.outcome(n).Decision.Allowed() {
+			p.coupons = append(p.coupons, n.Coupon)
 		}
-		p.asked = append(p.asked, n.found.Coupon.ID)
-		if d.outcome(n).Decision.Allowed() {
-			p.found = append(p.found, n.found)
-			p.quote.Terms = append(p.quote.Terms, n.found.Coupon.Snapshot())
-		}
+	}
+	slices.SortFunc(p.coupons, func(a, b coupon.Coupon) int { return cmp.Compare(a.ID, b.ID) })
+	for _, c := range p.coupons {
+		p.quote.Terms = append(p.quote.Terms, c.Snapshot())
 	}
 	p.quote.Fingerprint = quoteFingerprint(d.cart, p.quote.Terms)
 	return p
@@ -198,8 +240,8 @@ func (d *decided) priced(r QuoteRequest) priced {
 
 // refuse returns the cart at its list prices together with the refusal.
 func (s *Service) refuse(p priced, d decided, refused error) (priced, error) {
-	if len(p.found) > 0 {
-		p.quote, p.found = s.listPrices(d.cart), nil
+	if len(p.coupons) > 0 {
+		p.quote, p.coupons = s.listPrices(d.cart), nil
 	}
 	return p, refused
 }
@@ -208,7 +250,7 @@ func (s *Service) refuse(p priced, d decided, refused error) (priced, error) {
 type Explanation struct {
 	// Quote is the cart priced with the coupons that apply.
 	Quote Quote
-	// Codes has one entry for each code of the request, sorted by Code.
+	// Codes has one entry for each code of the request, in the order of the request.
 	Codes []ExplainedCode
 }
 
@@ -232,7 +274,7 @@ type ExplainedCode struct {
 // Explain tells for each code of a request whether it applies to the cart, with its discount, or
 // every reason why it is refused. Explain prices the cart with the coupons that apply, as
 // [Service.Quote] does with SkipRefused. A refused coupon is no error. Explain changes nothing and
-// reserves nothing. The order of the codes does not change the result, except with
+// reserves nothing. The order of the codes changes only the order of the entries, except with
 // [eligibility.KeepFirst].
 //
 // Explain returns these errors:
@@ -255,20 +297,20 @@ func (s *Service) Explain(ctx context.Context, r QuoteRequest) (e Explanation, e
 	if err != nil {
 		return Explanation{}, err
 	}
-	p := d.priced(r)
+	p := d.priced()
 	attempt.CouponID = p.couponID()
 	e.Quote = p.quote
 	e.Quote.Refused = d.refused()
 	for _, n := range d.named {
 		e.Codes = append(e.Codes, d.explain(n))
 	}
-	slices.SortFunc(e.Codes, func(a, b ExplainedCode) int { return cmp.Compare(a.Code, b.Code) })
-	return e, s.chargeable(e.Quote.Quote, p.only())
+	return e, refusals(p.named, s.chargeable(e.Quote.Quote))
 }
 
 // decideAny is decide that also prices a cart without codes.
 func (s *Service) decideAny(ctx context.Context, r QuoteRequest) (decided, error) {
 	if len(r.Codes) > 0 {
+		r.SkipRefused = true
 		return s.decide(ctx, r, s.recentMirror)
 	}
 	cart, err := s.inSteps(r.Cart)
@@ -283,7 +325,7 @@ func (s *Service) decideAny(ctx context.Context, r QuoteRequest) (decided, error
 func (d *decided) explain(n named) ExplainedCode {
 	o := d.outcome(n)
 	e := ExplainedCode{
-		Code: n.code, CouponID: n.found.Coupon.ID, Applied: true,
+		Code: n.code, CouponID: n.Coupon.ID, Applied: true,
 		Discount: pricing.NewMoney(o.Discount, d.cart.Currency), Reasons: []coupon.Reason{},
 	}
 	if r := d.rejection(n); r != nil {

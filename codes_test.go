@@ -1,6 +1,7 @@
 package couponkit_test
 
 import (
+	gocmp "cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,7 +108,7 @@ func TestARefusedCouponOfASet(t *testing.T) {
 		"exclusive coupons":    {[]string{"TEN", "ALONE", "PERCENT"}, []string{"TEN not_combinable", "PERCENT not_combinable", "ALONE not_combinable"}, 0},
 		"one group":            {[]string{"TEN", "TENTH", "PERCENT"}, []string{"TEN not_combinable", "TENTH not_combinable"}, 3_00},
 		"one is inactive":      {[]string{"OFF", "PERCENT"}, []string{"OFF coupon_inactive"}, 3_00},
-		"only a refused one":   {[]string{"OFF"}, []string{"coupon_inactive"}, 0},
+		"only a refused one":   {[]string{"OFF"}, []string{"OFF coupon_inactive"}, 0},
 		"every one is refused": {[]string{"OFF", "NONE"}, []string{"NONE coupon_not_found", "OFF coupon_inactive"}, 0},
 	} {
 		t.Run(about, func(t *testing.T) {
@@ -145,7 +146,8 @@ func TestARefusedCouponOfASet(t *testing.T) {
 	}
 }
 
-// Quotes, explanations and fingerprints are the same in every order of the codes.
+// Prices, explanations and fingerprints are the same in every order of the codes. Lists of codes
+// are in the order of the request.
 func TestTheOrderOfCodesChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -164,7 +166,21 @@ func TestTheOrderOfCodesChangesNothing(t *testing.T) {
 			if failed != nil || unexplained != nil {
 				r.Fatal(failed, unexplained)
 			}
-			parts, bad := json.Marshal([]any{quote, fmt.Sprint(err), skipped, fmt.Sprint(skipped.Refused), explained})
+			inOrder := func(code string) int { return slices.Index(codes, code) }
+			refused := coupon.RejectionsOf(err)
+			for _, list := range []coupon.Rejections{refused, skipped.Refused, explained.Quote.Refused} {
+				if !slices.IsSortedFunc(list, func(a, b *coupon.Rejection) int { return gocmp.Compare(inOrder(a.Code), inOrder(b.Code)) }) {
+					r.Errorf("%q are refused as %v", codes, list)
+				}
+				slices.SortFunc(list, func(a, b *coupon.Rejection) int { return strings.Compare(a.Code, b.Code) })
+			}
+			for i, code := range codes {
+				if explained.Codes[i].Code != code {
+					r.Errorf("%q are explained as %v", codes, explained.Codes)
+				}
+			}
+			slices.SortFunc(explained.Codes, func(a, b couponkit.ExplainedCode) int { return strings.Compare(a.Code, b.Code) })
+			parts, bad := json.Marshal([]any{quote, fmt.Sprint(refused), skipped, fmt.Sprint(skipped.Refused), explained})
 			if bad != nil {
 				r.Fatal(bad)
 			}
@@ -395,7 +411,12 @@ func TestAProductLinkWithSeveralCoupons(t *testing.T) {
 	require.Len(t, made.Uses, 2)
 	link.Codes = []string{"ALONE", "TEN"}
 	_, err = w.PaymentLink(t.Context(), link)
-	require.ElementsMatch(t, []string{"ALONE not_combinable", "TEN not_combinable"}, refusedFor(err))
+	// Without the open order, which has TEN, ALONE and TEN would both be refused.
+	require.Equal(t, []string{"TEN user_usage_limit_reached", "TEN not_combinable"}, refusedFor(err))
+	theirs := link
+	theirs.Customer = bob
+	_, err = w.PaymentLink(t.Context(), theirs)
+	require.Equal(t, []string{"ALONE not_combinable", "TEN not_combinable"}, refusedFor(err))
 	link.Codes, link.SkipRefused = []string{"NONE", "PERCENT"}, true
 	link.Customer = bob
 	made, err = w.PaymentLink(t.Context(), link)
@@ -424,15 +445,15 @@ func TestExplain(t *testing.T) {
 	text, err := json.Marshal(e.Codes)
 	require.NoError(t, err)
 	require.JSONEq(t, `[
+		{"code":"tenth","applied":false,"discount":"0.00","excludedBy":["TEN"],"rejections":[{"code":"not_combinable",
+		 "message":"This coupon cannot be combined with another coupon in the cart.","params":{"excludedBy":["TEN"]}}]},
+		{"code":"TEN","applied":false,"discount":"0.00","excludedBy":["TENTH"],"rejections":[{"code":"not_combinable",
+		 "message":"This coupon cannot be combined with another coupon in the cart.","params":{"excludedBy":["TENTH"]}}]},
+		{"code":"PERCENT","applied":true,"discount":"3.00","rejections":[]},
 		{"code":"LARGE","applied":false,"discount":"0.00","rejections":[{"code":"minimum_purchase_not_met",
 		 "message":"The minimum purchase for this coupon is not met.","params":{"minPurchase":"50.00","eligibleSubtotal":"30.00","missing":"20.00"}}]},
 		{"code":"NONE","applied":false,"discount":"0.00","rejections":[{"code":"coupon_not_found",
-		 "message":"This coupon code does not exist.","params":{}}]},
-		{"code":"PERCENT","applied":true,"discount":"3.00","rejections":[]},
-		{"code":"TEN","applied":false,"discount":"0.00","excludedBy":["TENTH"],"rejections":[{"code":"not_combinable",
-		 "message":"This coupon cannot be combined with another coupon in the cart.","params":{"excludedBy":["TENTH"]}}]},
-		{"code":"tenth","applied":false,"discount":"0.00","excludedBy":["TEN"],"rejections":[{"code":"not_combinable",
-		 "message":"This coupon cannot be combined with another coupon in the cart.","params":{"excludedBy":["TEN"]}}]}]`, string(text))
+		 "message":"This coupon code does not exist.","params":{}}]}]`, string(text))
 	last := w.attempts[len(w.attempts)-1]
 	require.Equal(t, couponkit.OpExplain, last.Operation)
 	request.Codes = nil

@@ -508,8 +508,8 @@ func ExampleService_Explain() {
 		}
 	}
 	// Output:
+	// TEN true 10.00 EUR
 	// LARGE false 0.00 EUR
 	//   minimum_purchase_not_met []
 	//   not_combinable [TEN]
-	// TEN true 10.00 EUR
 }

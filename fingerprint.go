@@ -65,16 +65,23 @@ func quoteFingerprint(c pricing.Cart, terms []coupon.Snapshot) string {
 
 // requestFingerprint tells whether two requests with one key are the same. Prices
 // are left out: they are the catalogue's, and may change between the two.
-func requestFingerprint(r CheckoutRequest) string {
+func requestFingerprint(r QuoteRequest) string {
 	var d digest
 	d.text("cart")
 	d.cart(r.Cart, false)
-	d.codes(&r)
+	d.codes(r)
 	return d.sum()
 }
 
+// requestFingerprints are those of the request, with and without SkipRefused.
+func requestFingerprints(r QuoteRequest) []string {
+	other := r
+	other.SkipRefused = !r.SkipRefused
+	return []string{requestFingerprint(r), requestFingerprint(other)}
+}
+
 // codes adds the codes of a request. Their order is added only where it can change the answer.
-func (d *digest) codes(r *CheckoutRequest) {
+func (d *digest) codes(r QuoteRequest) {
 	keys := make([]string, len(r.Codes))
 	for i, code := range r.Codes {
 		keys[i] = codeKey(code)
@@ -102,7 +109,7 @@ func amountFingerprint(r PaymentLinkRequest) string {
 	d.text("amount")
 	d.text(r.Amount.Currency().Code())
 	d.number(r.Amount.Minor())
-	d.codes(&r.CheckoutRequest)
+	d.codes(r.quoteRequest())
 	return d.sum()
 }
 

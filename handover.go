@@ -1,14 +1,17 @@
 package couponkit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -27,149 +30,142 @@ import (
 // A repeated key does what is left of these steps. The sweep does step 2 for an order that
 // nobody has come back for.
 
-// What a checkout has to do to take a use.
-const (
-	takeFree    = iota // nothing
-	takeOrder          // replace an order that has no session
-	takeSession        // replace an order and end its session
-	notTaken           // it cannot be taken
-)
+// maxCandidates is how many of a customer's open orders may be replaced, the newest of them.
+const maxCandidates = 16
 
-// A takeover is what a checkout can take over from the customer. The zero value is nothing.
-type takeover struct {
-	use   redemption.Use   // of the coupon; zero if the order does not use it
-	order redemption.Order // zero for a points reservation that is in no order
-	uses  []redemption.Use // of the order
+// A handOver is what a new order takes over from its customer. The zero value is nothing.
+type handOver struct {
+	replaced store.Settled             // the open order that the new order replaces
+	points   map[string]redemption.Use // the use that was bought with points, by coupon ID
 }
 
-// held is what the takeover holds in each counter.
-func (t takeover) held() map[string]redemption.Count {
-	held := redemption.Holdings(t.order, t.uses...)
-	if t.use.OrderID == "" {
-		for key, count := range redemption.Holdings(redemption.Order{}, t.use) {
-			held[key] = held[key].Plus(count)
+// held is how much the customer hands over of each counter.
+func (h handOver) held() map[string]redemption.Count {
+	held := redemption.Holdings(h.replaced.Order, h.replaced.Uses...)
+	for _, u := range h.points {
+		if u.OrderID != "" {
+			continue // a use of the replaced order
+		}
+		for counter, count := range redemption.Holdings(redemption.Order{}, u) {
+			held[counter] = held[counter].Plus(count)
 		}
 	}
 	return held
 }
 
-// own returns what a checkout of the coupon can take over: the customer's own use, and of a
-// coupon for first orders the customer's one open order.
-func (s *Service) own(ctx context.Context, f store.Found, identities []string) (takeover, error) {
-	own, err := s.ownUse(ctx, f.Coupon, f.Held)
-	if err != nil || !f.Coupon.Conditions.FirstOrder || !own.order.IsZero() || len(identities) == 0 {
-		return own, err
-	}
-	page, err := s.store.ListOrders(ctx, store.OrderList{CustomerID: identities[0], State: redemption.OrderOpen, PageSize: 2})
-	if err == nil && len(page.Items) == 1 {
-		own.order, own.uses = page.Items[0].Order, page.Items[0].Uses
-	}
-	return own, err
+// A decision is how choose decides about the coupons of a request.
+type decision struct {
+	// evaluate decides about a set of coupons.
+	evaluate func([]eligibility.Candidate) (eligibility.SetResult, error)
+	// fingerprints are those of the orders that the same request has made.
+	fingerprints []string
+	// skipRefused leaves out the coupons that are refused.
+	skipRefused bool
 }
 
-// ownUse returns the customer's use that a checkout of the coupon can take: of those that cost
-// the least effort the oldest.
-func (s *Service) ownUse(ctx context.Context, c coupon.Coupon, held []redemption.Use) (takeover, error) {
-	best, least := takeover{}, notTaken
-	for _, u := range slices.Backward(held) { // the newest comes first
-		if c.Distribution == coupon.PointsRedeemable && u.Origin != redemption.FromPoints {
-			continue // it has cost no points
+// choose decides about the coupons of a request and what its order takes over for them (contract
+// section 5.3). Quotes, explanations and checkouts choose here, so that a quote is what a checkout
+// would do.
+//
+// The candidates are nothing and the customer's newest open orders. The first candidate with which
+// no coupon is refused is chosen. Without such a candidate, it is the first of those that refuse
+// the fewest coupons.
+func (s *Service) choose(ctx context.Context, d *decided, by decision) error {
+	nothing := handOver{points: d.freePoints(coupon.PointsRedeemable)}
+	if err := d.choose(nothing, by); err != nil || d.refusals() == 0 {
+		return err
+	}
+	candidates, err := s.candidates(ctx, d, by.fingerprints)
+	if err != nil {
+		return err
+	}
+	best, fewer := *d, false
+	for _, h := range candidates {
+		if err := d.choose(h, by); err != nil {
+			return err
 		}
-		effort, o, err := s.effort(ctx, u)
-		if err != nil {
-			return takeover{}, err
+		if d.refusals() < best.refusals() {
+			best, fewer = *d, true
 		}
-		if effort < least {
-			best, least = takeover{use: u, order: o.Order, uses: o.Uses}, effort
+		if best.refusals() == 0 {
+			break
 		}
 	}
-	return best, nil
+	*d = best
+	if by.skipRefused && fewer && d.refusals() > 0 {
+		d.leaveOutRefused() // the other coupons may need nothing
+		return s.choose(ctx, d, by)
+	}
+	return nil
 }
 
-func (s *Service) effort(ctx context.Context, u redemption.Use) (int, store.Settled, error) {
-	switch {
-	case u.Free():
-		return takeFree, store.Settled{}, nil
-	case u.OrderID == "":
-		return notTaken, store.Settled{}, nil
+// candidates returns what the order can take over so that fewer coupons may be refused, in the
+// order in which it is tried: the order of the same request first, then orders without a session,
+// then the oldest.
+func (s *Service) candidates(ctx context.Context, d *decided, fingerprints []string) ([]handOver, error) {
+	full := d.limitsReached()
+	if full.isZero() || d.customer.ID == "" {
+		return nil, nil
 	}
-	o, err := s.store.Order(ctx, store.OrderKey{ID: u.OrderID})
-	switch {
-	case err != nil:
-		return notTaken, o, err
-	case o.Order.State != redemption.OrderOpen:
-		return notTaken, o, nil
-	case o.Order.SessionID == "":
-		return takeOrder, o, nil
+	page, err := s.store.ListOrders(ctx, store.OrderList{
+		CustomerID: d.customer.ID, State: redemption.OrderOpen, PageSize: maxCandidates,
+	})
+	if err != nil {
+		return nil, err
 	}
-	return takeSession, o, nil
+	rank := func(o redemption.Order) (rank int) {
+		if !slices.Contains(fingerprints, o.Fingerprint) {
+			rank = 2
+		}
+		if o.SessionID != "" {
+			rank++
+		}
+		return rank
+	}
+	slices.SortFunc(page.Items, func(a, b store.Settled) int {
+		return cmp.Or(cmp.Compare(rank(a.Order), rank(b.Order)), a.Order.CreatedAt.Compare(b.Order.CreatedAt), cmp.Compare(a.Order.ID, b.Order.ID))
+	})
+	var list []handOver
+	free := d.freePoints(coupon.PointsRedeemable, coupon.General, coupon.UserSpecific)
+	if len(free) > len(d.takes.points) { // for a coupon that costs no points any more
+		list = append(list, handOver{points: free})
+	}
+	for _, o := range page.Items {
+		if full.anyOf(o) {
+			list = append(list, replacing(o, free))
+		}
+	}
+	return list, nil
 }
 
-// A setTakeover is what a checkout of several coupons takes over: at most one order, which it
-// replaces, and a use of each coupon.
-type setTakeover struct {
-	order string           // empty for points reservations that are in no order
-	uses  []redemption.Use // for each coupon of the checkout the use to take; zero is none
+// replacing takes over an order with its uses that were bought with points. A points reservation
+// that is in no order is taken before those.
+func replacing(o store.Settled, free map[string]redemption.Use) handOver {
+	h := handOver{replaced: o, points: maps.Clone(free)}
+	for _, u := range o.Uses {
+		if _, has := h.points[u.CouponID]; !has && u.ExchangeID != "" {
+			h.points[u.CouponID] = u
+		}
+	}
+	return h
 }
 
-// takeovers returns what a checkout can take over, one possibility for each order that holds a
-// use of one of its coupons. Points reservations that are in no order are part of all of them.
-func (s *Service) takeovers(ctx context.Context, p priced) ([]setTakeover, error) {
-	free := make([]redemption.Use, len(p.found))
-	var orders []takeover
-	anyFree := false
-	for i, f := range p.found {
-		own, err := s.own(ctx, f, identities(p.customer))
-		if err != nil {
-			return nil, err
-		}
-		if own.use.OrderID == "" && !own.use.IsZero() {
-			free[i], anyFree = own.use, true
-		}
-		known := slices.ContainsFunc(orders, func(t takeover) bool { return t.order.ID == own.order.ID })
-		if !own.order.IsZero() && !known {
-			orders = append(orders, own)
-		}
-	}
-	var all []setTakeover
-	if anyFree {
-		all = append(all, setTakeover{uses: free})
-	}
-	for _, t := range orders {
-		all = append(all, t.with(p.found, free))
-	}
-	return all, nil
+// limitsReached are the limits for which coupons are refused.
+type limitsReached struct {
+	counters map[string]bool // of the limits that leave no room
+	points   map[string]bool // the coupons that cost points
 }
 
-// with takes over the order, with its uses of the coupons and points reservations beside it.
-func (t takeover) with(found []store.Found, free []redemption.Use) setTakeover {
-	set := setTakeover{order: t.order.ID, uses: slices.Clone(free)}
-	for i, f := range found {
-		for _, u := range t.uses {
-			ofPoints := u.Origin == redemption.FromPoints || f.Coupon.Distribution != coupon.PointsRedeemable
-			if u.CouponID == f.Coupon.ID && set.uses[i].IsZero() && ofPoints {
-				set.uses[i] = u
-			}
-		}
-	}
-	return set
-}
+func (l limitsReached) isZero() bool { return len(l.counters) == 0 && len(l.points) == 0 }
 
-// take lets the order take what the customer has already.
-func (t setTakeover) take(r store.Reservation, p priced) store.Reservation {
-	r.Order.Replaces = t.order
-	r.Uses = slices.Clone(r.Uses)
-	for i, own := range t.uses {
-		if own.ExchangeID == "" {
-			continue
+// anyOf reports whether the order holds a part of a limit.
+func (l limitsReached) anyOf(o store.Settled) bool {
+	for counter := range redemption.Holdings(o.Order, o.Uses...) {
+		if l.counters[counter] {
+			return true
 		}
-		use := r.Uses[i] // in the order of the coupons, too
-		use.Origin, use.ExchangeID = redemption.FromPoints, own.ExchangeID
-		use.Points, use.PointsState = own.Points, redemption.PointsDebited
-		use.Claims = exchangedClaims(p.found[i].Coupon, use, own, identities(p.customer))
-		r.Uses[i] = use
 	}
-	return r
+	return slices.ContainsFunc(o.Uses, func(u redemption.Use) bool { return u.ExchangeID != "" && l.points[u.CouponID] })
 }
 
 // exchangedClaims are what a use claims that was exchanged for points: the uses of the coupon and

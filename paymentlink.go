@@ -152,20 +152,25 @@ func (s *Service) priceAmount(ctx context.Context, r PaymentLinkRequest) (priced
 	if err := s.name(ctx, &d, r.Codes, r.Customer, s.askMirror); err != nil {
 		return p, err
 	}
-	var err error
 	question := eligibility.Question{At: d.at, Customer: r.Customer, Conflicts: r.Conflicts}
-	if d.result.Coupons, err = eligibility.CheckSet(d.candidates(), r.Cart.Currency, question); err != nil {
+	err := s.choose(ctx, &d, decision{
+		fingerprints: []string{amountFingerprint(r)}, skipRefused: r.SkipRefused,
+		evaluate: func(set []eligibility.Candidate) (checked eligibility.SetResult, err error) {
+			checked.Coupons, err = eligibility.CheckSet(set, r.Cart.Currency, question)
+			return checked, err
+		},
+	})
+	if err != nil {
 		return p, err
 	}
-	applied := d.priced(QuoteRequest{Customer: r.Customer})
-	p.asked = applied.asked
-	refused := d.refused()
-	if len(refused) > 0 && !r.SkipRefused {
-		wrong = refusals(refused, wrong)
+	applied, refused := d.priced(), d.refused()
+	p.named = applied.named
+	switch {
+	case len(refused) > 0 && (!r.SkipRefused || wrong != nil):
+		return p, refusals(d.named, refused, wrong)
+	case wrong != nil:
+		return p, refusals(d.named, wrong)
 	}
-	if wrong != nil {
-		return p, wrong
-	}
-	p.quote.Terms, p.quote.Refused, p.found = applied.quote.Terms, refused, applied.found
+	p.quote.Terms, p.quote.Refused, p.coupons, p.takes = applied.quote.Terms, refused, applied.coupons, applied.takes
 	return p, nil
 }

@@ -64,18 +64,19 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 	}
 	for range reserveAttempts {
 		reserved, err = s.exchange(ctx, &attempt, r)
-		if !errors.Is(err, store.ErrStaleRevision) {
-			break
+		if !errors.Is(err, store.ErrStaleRevision) && !errors.Is(err, store.ErrLimit) {
+			return reserved, withCode(err, r.Coupon)
 		}
 	}
-	return reserved, err
+	return redemption.Use{}, fmt.Errorf("%w: %w", store.ErrConflict, err)
 }
 
-// exchange is one round of ExchangePoints. The coupon may change before its use is reserved.
+// exchange is one round of ExchangePoints. The coupon or its counters may change before its use is
+// reserved.
 func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequest) (redemption.Use, error) {
-	found, question, err := s.ask(ctx, r.Coupon, r.Customer, s.now(), s.askMirror)
+	n, err := s.ask(ctx, r.Coupon, r.Customer, s.now(), s.askMirror)
 	if err != nil {
-		err = refusals(err, signedIn(r.Customer, false))
+		err = refusals(nil, err, signedIn(r.Customer, false))
 	}
 	if id := strings.TrimSpace(r.Coupon); errors.Is(err, coupon.ErrNotFound) && coupon.IsID(id) {
 		made, err := s.exchangedBefore(ctx, id, r, redemption.Use{}, err)
@@ -85,23 +86,23 @@ func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequ
 	if err != nil {
 		return redemption.Use{}, err
 	}
-	attempt.CouponID = found.Coupon.ID
-	held := exchanged(found.Held, r.Key)
-	refused := exchangeable(found.Coupon, question, held)
+	attempt.CouponID = n.Coupon.ID
+	held := exchanged(n.Held, r.Key)
+	refused := exchangeable(n, held, r.Customer)
 	switch {
 	case !held.IsZero() && held.Key == r.Key:
 		return s.debit(ctx, held, refused)
 	case !held.IsZero(), refused != nil:
-		return s.exchangedBefore(ctx, found.Coupon.ID, r, held, refused)
+		return s.exchangedBefore(ctx, n.Coupon.ID, r, held, refused)
 	}
 	if r.Key == "" {
 		r.Key = s.newID("key_")
 	}
-	reservation := s.newExchange(found.Coupon, r)
+	reservation := s.newExchange(n.Coupon, r)
 	reservation.By = actorOf(ctx)
 	reserved, err := s.store.Reserve(ctx, reservation)
 	if err != nil {
-		return redemption.Use{}, limitReached(err, priced{found: []store.Found{found}, customer: r.Customer}, reservation.Uses[0].CreatedAt)
+		return redemption.Use{}, err
 	}
 	made, err := s.current(ctx, reserved.Uses[0])
 	if err != nil {
@@ -196,17 +197,22 @@ func (s *Service) current(ctx context.Context, u redemption.Use) (redemption.Use
 // exchangeable says why the coupon cannot be had for points, or not for those of the
 // reservation, if there is one, that the customer goes on to pay. That one is not in their own
 // way; one in a checkout is, for this would be another.
-func exchangeable(c coupon.Coupon, q eligibility.Question, held redemption.Use) error {
-	if c.Distribution != coupon.PointsRedeemable {
+func exchangeable(n named, held redemption.Use, customer eligibility.Customer) error {
+	if n.Coupon.Distribution != coupon.PointsRedeemable {
 		var faults pricing.ValidationError
 		faults.Add("coupon", pricing.FieldNotAllowed, "the coupon is not exchanged for points")
 		return faults.Err()
 	}
-	q.Usage.CustomerHoldsReservation = !held.IsZero()
-	refused := eligibility.Check(c, q).Without(coupon.PointsNotRedeemed).Err()
-	if refused == nil && !held.IsZero() && held.Points != c.PointsRequired {
+	var takes handOver
+	if !held.IsZero() {
+		takes.points = map[string]redemption.Use{n.Coupon.ID: held}
+	}
+	refused := eligibility.Check(n.Coupon, eligibility.Question{
+		At: n.at, Customer: customer, Usage: n.usage(takes), MirrorInvalid: n.mirror,
+	}).Without(coupon.PointsNotRedeemed).Err()
+	if refused == nil && !held.IsZero() && held.Points != n.Coupon.PointsRequired {
 		return fmt.Errorf("exchange %s: the coupon costs %d points and not %d by now: %w",
-			held.ExchangeID, c.PointsRequired, held.Points, ErrReservationClosed)
+			held.ExchangeID, n.Coupon.PointsRequired, held.Points, ErrReservationClosed)
 	}
 	return refused
 }

@@ -111,7 +111,7 @@ func (t *Totals) are(q pricing.Quote) bool {
 }
 
 // compare refuses totals that differ from what the customer was shown.
-func (t *Totals) compare(q pricing.Quote, couponID string) error {
+func (t *Totals) compare(q pricing.Quote) error {
 	if t == nil {
 		return nil
 	}
@@ -139,6 +139,5 @@ func (t *Totals) compare(q pricing.Quote, couponID string) error {
 	if len(refused.Reasons) == 0 {
 		return nil
 	}
-	refused.CouponID = couponID
 	return &refused
 }

@@ -2,6 +2,7 @@ package couponkit
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -11,37 +12,34 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// figures are what the store has counted for a coupon and a customer.
-type figures struct {
-	found      store.Found
-	identities []string
+// counted is a coupon with what the store has counted for it and for one customer.
+type counted struct {
+	store.Found
+	identities []string // of the customer
 	at         time.Time
-	counts     map[string]int64 // of period limits, budgets and orders
+	limits     []claimedLimit
+	taken      map[string]int64 // by the counter of a limit
 }
 
-// usage reads the figures. What the customer holds, and a checkout can take over, is not in
-// their own way.
-func (s *Service) usage(
-	ctx context.Context, found store.Found, c eligibility.Customer, at time.Time,
-) (eligibility.Usage, error) {
-	f := figures{found: found, identities: identities(c), at: at}
-	var err error
-	if f.counts, err = s.counts(ctx, f.keys()); err != nil {
-		return eligibility.Usage{}, err
+// count reads the counters of the coupon's limits that the look-up has not read.
+func (s *Service) count(ctx context.Context, found store.Found, identities []string, at time.Time) (counted, error) {
+	c := counted{Found: found, identities: identities, at: at, limits: allLimits(found.Coupon, identities, at)}
+	c.taken = map[string]int64{redemption.CouponUses(c.Coupon.ID): c.Coupon.UsedCount + c.Coupon.ReservedCount}
+	for i, identity := range identities {
+		c.taken[redemption.CustomerUses(c.Coupon.ID, identity)] = found.ByCustomer[i].Taken()
 	}
-	u := f.usage(nil)
-	if found.Coupon.Distribution != coupon.PointsRedeemable && !f.tight(u) {
-		return u, nil
+	var keys []string
+	for _, l := range c.limits {
+		if _, known := c.taken[l.Counter]; !known {
+			keys = append(keys, l.Counter)
+		}
 	}
-	own, err := s.own(ctx, found, f.identities)
-	if err != nil {
-		return eligibility.Usage{}, err
-	}
-	u = f.usage(own.held())
-	u.CustomerHoldsReservation = !own.use.IsZero()
-	return f.beside(u, own), nil
+	taken, err := s.counts(ctx, keys)
+	maps.Copy(c.taken, taken)
+	return c, err
 }
 
+// counts returns how much is taken of counters.
 func (s *Service) counts(ctx context.Context, keys []string) (map[string]int64, error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -57,36 +55,29 @@ func (s *Service) counts(ctx context.Context, keys []string) (map[string]int64, 
 	return taken, nil
 }
 
-// keys are the counters of the limits that a look-up does not count.
-func (f figures) keys() (keys []string) {
-	c := f.found.Coupon
-	for _, l := range c.Limits.Periods {
-		keys = append(keys, periodCounters(c, l, l.Period.Window(f.at, l.Zone), f.identities)...)
+// usage is what is taken of the coupon's limits once the customer has handed something over.
+func (c counted) usage(h handOver) eligibility.Usage {
+	held := h.held()
+	left := func(counter string) int64 { return max(c.taken[counter]-held[counter].Taken(), 0) }
+	most := map[coupon.RejectionCode]int64{}
+	for _, l := range c.limits {
+		most[l.reason] = max(most[l.reason], left(l.Counter))
 	}
-	keys = append(keys, budgetCounters(c)...)
-	if c.Conditions.FirstOrder {
-		for _, identity := range f.identities {
-			keys = append(keys, redemption.CustomerOrders(identity))
+	u := eligibility.Usage{
+		Reserved: most[coupon.UsageLimitReached], ReservedByCustomer: most[coupon.UserUsageLimitReached],
+		Orders: most[coupon.NotFirstOrder], Spent: spentOf(c.Coupon, left),
+	}
+	for _, l := range c.Coupon.Limits.Periods {
+		most := int64(0)
+		for _, counter := range periodCounters(c.Coupon, l, c.identities, c.at) {
+			most = max(most, left(counter))
 		}
+		u.Periods = append(u.Periods, most)
 	}
-	return keys
-}
-
-// usage is what is taken by others than the holdings.
-func (f figures) usage(held map[string]redemption.Count) eligibility.Usage {
-	c := f.found.Coupon
-	u := eligibility.Usage{Completed: c.UsedCount, Reserved: c.ReservedCount}
-	if best := f.mostUsed(held); best >= 0 {
-		u.CompletedByCustomer, u.ReservedByCustomer = f.found.ByCustomer[best].Completed, f.found.ByCustomer[best].Reserved
-	}
-	for _, l := range c.Limits.Periods {
-		u.Periods = append(u.Periods, f.most(held, periodCounters(c, l, l.Period.Window(f.at, l.Zone), f.identities)))
-	}
-	u.Spent = spentOf(c, func(counter string) int64 { return f.most(held, []string{counter}) })
-	if c.Conditions.FirstOrder {
-		for _, identity := range f.identities {
-			u.Orders = max(u.Orders, f.most(held, []string{redemption.CustomerOrders(identity)}))
-		}
+	if _, own := h.points[c.Coupon.ID]; own { // package eligibility takes the own use off
+		u.CustomerHoldsReservation = true
+		u.Reserved++
+		u.ReservedByCustomer++
 	}
 	return u
 }
@@ -106,57 +97,4 @@ func spentOf(c coupon.Coupon, taken func(counter string) int64) coupon.Amounts {
 		budget[i] = pricing.NewMoney(taken(counter), budget[i].Currency())
 	}
 	return coupon.NewAmounts(budget...)
-}
-
-// most returns the largest of the counters, without what is held.
-func (f figures) most(held map[string]redemption.Count, counters []string) (most int64) {
-	for _, key := range counters {
-		most = max(most, f.counts[key]-held[key].Taken())
-	}
-	return most
-}
-
-// mostUsed returns the position of the identity that has used the coupon most, without what is
-// held, or -1.
-func (f figures) mostUsed(held map[string]redemption.Count) int {
-	best, most := -1, int64(0)
-	for i, count := range f.found.ByCustomer {
-		left := count.Taken() - held[redemption.CustomerUses(f.found.Coupon.ID, f.identities[i])].Taken()
-		if best < 0 || left > most {
-			best, most = i, left
-		}
-	}
-	return best
-}
-
-// beside corrects the uses of an identity that the customer's own use does not count for, as one
-// that was not known when it was reserved: package eligibility takes the own use off.
-func (f figures) beside(u eligibility.Usage, own takeover) eligibility.Usage {
-	held := own.held()
-	if best := f.mostUsed(held); best >= 0 && u.CustomerHoldsReservation {
-		if key := redemption.CustomerUses(f.found.Coupon.ID, f.identities[best]); held[key].Taken() == 0 {
-			u.ReservedByCustomer++
-		}
-	}
-	return u
-}
-
-// tight reports whether a limit may leave no use.
-func (f figures) tight(u eligibility.Usage) bool {
-	l := f.found.Coupon.Limits
-	if full(l, u) || u.Orders > 0 || !u.Spent.IsZero() && len(f.found.Held) > 0 {
-		return true
-	}
-	for i, limit := range l.Periods {
-		if u.Periods[i] >= limit.MaxUses {
-			return true
-		}
-	}
-	return false
-}
-
-// full reports whether a limit leaves no use.
-func full(l coupon.Limits, u eligibility.Usage) bool {
-	return l.MaxUses > 0 && u.Completed+u.Reserved >= l.MaxUses ||
-		l.MaxUsesPerUser > 0 && u.CompletedByCustomer+u.ReservedByCustomer >= l.MaxUsesPerUser
 }

@@ -50,40 +50,60 @@ func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Validation{}, err
 	}
-	found, question, err := s.ask(ctx, r.Code, r.Customer, s.now(), s.recentMirror)
-	if err != nil {
-		return Validation{}, refusals(err, signedIn(r.Customer, r.AllowAnonymous))
+	var d decided
+	if err := s.name(ctx, &d, []string{r.Code}, r.Customer, s.recentMirror); err != nil {
+		return Validation{}, err
 	}
-	attempt.CouponID = found.Coupon.ID
-	question.AllowAnonymous = r.AllowAnonymous
-	if err := eligibility.Check(found.Coupon, question).Err(); err != nil {
+	c := d.named[0].Coupon
+	attempt.CouponID = c.ID
+	if err := s.check(ctx, &d, r); err != nil {
 		return Validation{}, err
 	}
 	return Validation{
-		CouponID: found.Coupon.ID, Code: found.Coupon.Code,
-		DiscountType: found.Coupon.Discount.Type(), DiscountValue: found.Coupon.Discount.Value(),
-		Currency: found.Coupon.Currency, CurrencySymbol: found.Coupon.Currency.Symbol(s.symbols),
+		CouponID: c.ID, Code: c.Code, DiscountType: c.Discount.Type(), DiscountValue: c.Discount.Value(),
+		Currency: c.Currency, CurrencySymbol: c.Currency.Symbol(s.symbols),
 	}, nil
+}
+
+// check decides about one coupon without a cart.
+func (s *Service) check(ctx context.Context, d *decided, r ValidateRequest) error {
+	if refused := d.named[0].refused; refused != nil {
+		return refusals(d.named, refused, signedIn(r.Customer, r.AllowAnonymous))
+	}
+	err := s.choose(ctx, d, decision{evaluate: func(set []eligibility.Candidate) (eligibility.SetResult, error) {
+		c := set[0].Coupon
+		decision := eligibility.Check(c, eligibility.Question{
+			At: d.at, Customer: r.Customer, Usage: set[0].Usage, MirrorInvalid: set[0].MirrorInvalid, AllowAnonymous: r.AllowAnonymous,
+		})
+		return eligibility.SetResult{Coupons: []eligibility.Outcome{{CouponID: c.ID, Code: c.Code, Decision: decision}}}, nil
+	}})
+	if err != nil {
+		return err
+	}
+	if refused := d.refused(); len(refused) > 0 {
+		return refused[0]
+	}
+	return nil
 }
 
 // ask resolves code or ID and gathers what a decision about the customer needs.
 func (s *Service) ask(
 	ctx context.Context, codeOrID string, c eligibility.Customer, at time.Time, check mirrorCheck,
-) (store.Found, eligibility.Question, error) {
+) (named, error) {
+	n := named{code: codeOrID}
 	found, err := s.lookUp(ctx, codeOrID, c)
 	if err != nil {
-		return store.Found{}, eligibility.Question{}, err
+		return n, err
 	}
 	if err := found.Coupon.Validate(); err != nil {
 		// No fault of the caller's input, and so no error that looks like one.
-		return store.Found{}, eligibility.Question{}, fmt.Errorf("stored coupon %s is corrupt: %s", found.Coupon.ID, err.Error())
+		return n, fmt.Errorf("stored coupon %s is corrupt: %s", found.Coupon.ID, err.Error())
 	}
-	question := eligibility.Question{At: at, Customer: c}
-	if question.Usage, err = s.usage(ctx, found, c, question.At); err != nil {
-		return store.Found{}, eligibility.Question{}, err
+	if n.counted, err = s.count(ctx, found, identities(c), at); err != nil {
+		return n, err
 	}
-	question.MirrorInvalid, err = s.mirrorInvalid(ctx, found.Coupon, question.At, check)
-	return found, question, err
+	n.mirror, err = s.mirrorInvalid(ctx, found.Coupon, at, check)
+	return n, err
 }
 
 // lookUp finds the coupon that has the code or ID, and what the customer has used of it.
@@ -316,25 +336,20 @@ func checkLines(cart pricing.Cart) error {
 // priced is a quote with what a checkout needs beside it.
 type priced struct {
 	quote    Quote
-	found    []store.Found // the coupons that apply, sorted by ID
-	asked    []string      // the IDs of the coupons of the request
+	coupons  []coupon.Coupon // those that apply, sorted by ID
+	named    []named         // the codes of the request
 	customer eligibility.Customer
+	takes    handOver // what the order of the quote takes over
 }
 
 // couponID is the first coupon that the request has named, or empty.
 func (p priced) couponID() string {
-	if len(p.asked) == 0 {
-		return ""
+	for _, n := range p.named {
+		if n.Coupon.ID != "" {
+			return n.Coupon.ID
+		}
 	}
-	return p.asked[0]
-}
-
-// only is the ID of the coupon that a request names alone.
-func (p priced) only() string {
-	if len(p.asked) != 1 {
-		return ""
-	}
-	return p.asked[0]
+	return ""
 }
 
 func (s *Service) price(ctx context.Context, r QuoteRequest, check mirrorCheck) (priced, error) {
@@ -345,19 +360,19 @@ func (s *Service) price(ctx context.Context, r QuoteRequest, check mirrorCheck) 
 	if err != nil {
 		return priced{}, err
 	}
-	p := d.priced(r)
+	p := d.priced()
 	refused := d.refused()
 	switch {
 	case len(refused) > 0 && r.SkipRefused:
 		p.quote.Refused = refused
 	case len(refused) > 0:
-		return s.refuse(p, d, refusals(refused))
+		return s.refuse(p, d, refusals(d.named, refused))
 	}
 	var anonymous error
-	if len(p.found) == 0 {
+	if len(p.coupons) == 0 {
 		anonymous = signedIn(r.Customer, r.AllowAnonymous)
 	}
-	return p, refusals(anonymous, s.chargeable(p.quote.Quote, p.only()))
+	return p, refusals(d.named, anonymous, s.chargeable(p.quote.Quote))
 }
 
 // inSteps gives the cart the step in which the processor charges its currency, so
@@ -392,7 +407,7 @@ func (s *Service) priceWithout(r QuoteRequest) (priced, error) {
 		return priced{}, err
 	}
 	p := priced{quote: Quote{Quote: quote, At: s.now(), Fingerprint: quoteFingerprint(cart, nil)}, customer: r.Customer}
-	return p, refusals(signedIn(r.Customer, r.AllowAnonymous), s.chargeable(quote, ""))
+	return p, refusals(nil, signedIn(r.Customer, r.AllowAnonymous), s.chargeable(quote))
 }
 
 // signedIn refuses nobody, unless anonymous customers are allowed. Where there is a coupon,
@@ -404,9 +419,10 @@ func signedIn(c eligibility.Customer, allowAnonymous bool) error {
 	return coupon.Reject("", coupon.UserRequired, coupon.Params{})
 }
 
-// refusals is what several rules refuse. Any other error comes first. The reasons of each coupon
-// are in the order of their ranks. If they concern one coupon at most, they are one Rejection.
-func refusals(errs ...error) error {
+// refusals is what several rules refuse, in the order of the codes of a request. What concerns the
+// whole request comes first, or belongs to the only code. An error that is no refusal comes before
+// all. The reasons of each code are in the order of their ranks.
+func refusals(codes []named, errs ...error) error {
 	var all coupon.Rejections
 	for _, err := range errs {
 		if err == nil {
@@ -417,17 +433,20 @@ func refusals(errs ...error) error {
 			return err
 		}
 		for _, r := range refused {
+			if len(codes) == 1 {
+				r = &coupon.Rejection{CouponID: cmp.Or(codes[0].Coupon.ID, r.CouponID), Code: codes[0].code, Reasons: r.Reasons}
+			}
 			all = addRefusal(all, r)
 		}
 	}
-	all = onlyOne(all)
 	for _, r := range all {
 		slices.SortStableFunc(r.Reasons, coupon.CompareReasons)
 		r.Reasons = slices.CompactFunc(r.Reasons, func(a, b coupon.Reason) bool { return a.Code == b.Code && a.Code == coupon.UserRequired })
 	}
-	slices.SortStableFunc(all, func(a, b *coupon.Rejection) int {
-		return cmp.Or(cmp.Compare(a.CouponID, b.CouponID), cmp.Compare(a.Code, b.Code))
-	})
+	place := func(r *coupon.Rejection) int {
+		return slices.IndexFunc(codes, func(n named) bool { return r.Code != "" && n.code == r.Code })
+	}
+	slices.SortStableFunc(all, func(a, b *coupon.Rejection) int { return cmp.Compare(place(a), place(b)) })
 	switch len(all) {
 	case 0:
 		return nil
@@ -437,7 +456,17 @@ func refusals(errs ...error) error {
 	return all
 }
 
-// addRefusal adds reasons to those of the same coupon.
+// withCode adds the only code of a request to the refusals that have none.
+func withCode(err error, codes ...string) error {
+	for _, r := range coupon.RejectionsOf(err) {
+		if len(codes) == 1 && r.Code == "" {
+			r.Code = codes[0]
+		}
+	}
+	return err
+}
+
+// addRefusal adds reasons to those of the same code.
 func addRefusal(all coupon.Rejections, r *coupon.Rejection) coupon.Rejections {
 	for _, known := range all {
 		if known.CouponID == r.CouponID && known.Code == r.Code {
@@ -446,17 +475,6 @@ func addRefusal(all coupon.Rejections, r *coupon.Rejection) coupon.Rejections {
 		}
 	}
 	return append(all, &coupon.Rejection{CouponID: r.CouponID, Code: r.Code, Reasons: slices.Clone(r.Reasons)})
-}
-
-// onlyOne joins the reasons that concern the whole checkout with those of its only coupon.
-func onlyOne(all coupon.Rejections) coupon.Rejections {
-	whole := slices.IndexFunc(all, func(r *coupon.Rejection) bool { return r.CouponID == "" && r.Code == "" })
-	if whole < 0 || len(all) != 2 || all[1-whole].Code != "" { // one of several coupons has a code
-		return all
-	}
-	return coupon.Rejections{{
-		CouponID: all[1-whole].CouponID, Reasons: slices.Concat(all[0].Reasons, all[1].Reasons),
-	}}
 }
 
 // listPrices is what a customer sees whose coupons are refused.
@@ -469,12 +487,12 @@ func (s *Service) listPrices(cart pricing.Cart) Quote {
 }
 
 // chargeable refuses a total that the processor cannot charge.
-func (s *Service) chargeable(q pricing.Quote, couponID string) error {
+func (s *Service) chargeable(q pricing.Quote) error {
 	minimum := s.abilities.MinimumCharge[q.Currency]
 	if q.Total == 0 && !s.abilities.NoZeroTotal || q.Total > 0 && q.Total >= minimum {
 		return nil
 	}
-	return coupon.Reject(couponID, coupon.BelowMinimumCharge, coupon.Params{
+	return coupon.Reject("", coupon.BelowMinimumCharge, coupon.Params{
 		Total:   coupon.Amount{Money: pricing.NewMoney(q.Total, q.Currency)},
 		Minimum: coupon.Amount{Money: pricing.NewMoney(max(minimum, s.abilities.AmountStep[q.Currency], 1), q.Currency)},
 	})
