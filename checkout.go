@@ -72,9 +72,7 @@ type Checkout struct {
 	Order   redemption.Order
 	Uses    []redemption.Use
 	Session SessionLink
-	// Replayed is true if the idempotency key was used before. A replayed order may have ended. The
-	// webhook or a sweep records the end of an order in Order.State. If Replayed is false, the order
-	// is new and its payment session is open.
+	// Replayed is true if the idempotency key was used before, so that the order is not new.
 	Replayed bool
 	// Refused are the coupons that were left out of a new order; see [CheckoutRequest].SkipRefused.
 	// Refused is empty if Replayed is true.
@@ -150,13 +148,15 @@ func (s *Service) finish(
 			err = refused
 		}
 	}
-	if err != nil {
+	made := Checkout{Order: order, Uses: uses, Replayed: reserved.Replayed, Refused: reserved.refused}
+	switch {
+	case errors.Is(err, ErrOrderPaid):
+		return made, err
+	case err != nil:
 		return Checkout{}, withCode(err, r.Codes...)
 	}
-	return Checkout{
-		Order: order, Uses: uses, Replayed: reserved.Replayed, Refused: reserved.refused,
-		Session: SessionLink{ID: order.SessionID, URL: order.SessionURL, ExpiresAt: s.sessionEnd(order)},
-	}, nil
+	made.Session = SessionLink{ID: order.SessionID, URL: order.SessionURL, ExpiresAt: s.sessionEnd(order)}
+	return made, nil
 }
 
 func (r CheckoutRequest) details() sessionDetails {

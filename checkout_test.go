@@ -182,9 +182,9 @@ func TestARepeatedKeyComparesTotals(t *testing.T) {
 
 	require.NoError(t, w.fake.Pay(first.Session.ID))
 	w.deliver(t)
-	if paid := w.checkout(t, dearer); paid.Order.State != redemption.OrderPaid || paid.Order.ID != first.Order.ID {
-		t.Errorf("a key whose order is paid has nothing more to charge, and answered %+v", paid)
-	}
+	paid, err := w.Checkout(t.Context(), dearer)
+	require.ErrorIs(t, err, couponkit.ErrOrderPaid, "a key whose order is paid has nothing more to charge")
+	require.Equal(t, first.Order.ID, paid.Order.ID)
 }
 
 // TestNothingChangesAfterCheckout holds specification 1 ("coupon changes affect only
@@ -357,20 +357,92 @@ func TestARetryWhileADelayedPaymentIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestAKeyKeepsItsFirstResult: also once its session has ended unpaid. Whoever wants
-// to try again takes a new key.
-func TestAKeyKeepsItsFirstResult(t *testing.T) {
+// TestARepeatedCheckoutThatSucceedsCanBePaid: the order of a key that has ended, is paid or waits for
+// its payment is an error, also if nobody has told the service of it. Nobody is sent to a payment
+// page that leads nowhere.
+func TestARepeatedCheckoutThatSucceedsCanBePaid(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		happens func(*world, couponkit.Checkout) error
+		want    error
+	}{
+		"nothing": {func(*world, couponkit.Checkout) error { return nil }, nil},
+		"it was cancelled": {func(w *world, c couponkit.Checkout) error {
+			_, err := w.CancelCheckout(w.t.Context(), couponkit.OrderRequest{OrderID: c.Order.ID, CustomerID: ann.ID})
+			return err
+		}, couponkit.ErrOrderEnded},
+		"its session has expired": {func(w *world, c couponkit.Checkout) error {
+			_, err := w.fake.ExpireSession(w.t.Context(), c.Session.ID)
+			return err
+		}, couponkit.ErrOrderEnded},
+		"it was replaced": {func(w *world, _ couponkit.Checkout) error {
+			_, err := w.Checkout(w.t.Context(), w.again("again"))
+			return err
+		}, couponkit.ErrOrderEnded},
+		"it was paid":            {func(w *world, c couponkit.Checkout) error { return w.fake.Pay(c.Session.ID) }, couponkit.ErrOrderPaid},
+		"it is to be paid later": {func(w *world, c couponkit.Checkout) error { return w.fake.PayLater(c.Session.ID) }, couponkit.ErrOrderPaid},
+		"its payment has failed": {func(w *world, c couponkit.Checkout) error {
+			return errors.Join(w.fake.PayLater(c.Session.ID), w.fake.PaymentFails(c.Session.ID))
+		}, couponkit.ErrOrderEnded},
+		"it was refunded": {func(w *world, c couponkit.Checkout) error {
+			if err := w.fake.Pay(c.Session.ID); err != nil {
+				return err
+			}
+			w.deliver(w.t)
+			_, err := w.Refund(w.t.Context(), couponkit.RefundRequest{OrderID: c.Order.ID, Key: "refund", Returns: pricing.Returns{All: true}})
+			return err
+		}, couponkit.ErrOrderPaid},
+	} {
+		for _, told := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, told %t", name, told), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.create(t, tenOff())
+				r := w.request("TEN")
+				r.Key = "once"
+				first := w.checkout(t, r)
+				require.NoError(t, test.happens(w, first))
+				if told {
+					w.deliver(t)
+				} else if name != "nothing" {
+					w.pass(couponkit.DefaultSessionLifetime)
+				}
+				again, err := w.Checkout(t.Context(), r)
+				require.ErrorIs(t, err, test.want)
+				switch test.want {
+				case nil:
+					require.Equal(t, []string{again.Session.ID}, w.payable())
+					require.Equal(t, first.Session, again.Session)
+					require.True(t, again.Replayed)
+				case couponkit.ErrOrderPaid:
+					require.Empty(t, again.Session, "no payment page")
+					require.Equal(t, first.Order.ID, again.Order.ID)
+					require.NotEqual(t, redemption.OrderOpen, again.Order.State)
+					require.True(t, again.Replayed)
+				default:
+					require.Empty(t, again)
+				}
+			})
+		}
+	}
+}
+
+// TestARepeatedCheckoutWhoseProcessorIsSilent: once the time of the session is over, only the processor
+// knows whether it was paid.
+func TestARepeatedCheckoutWhoseProcessorIsSilent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.create(t, tenOff())
-	r := w.request("TEN")
+	r := w.request("")
 	r.Key = "once"
-	first := w.checkout(t, r)
-	require.NoError(t, w.handle(t.Context(), w.event(first, processor.Expired, processor.Unpaid)))
-	again := w.checkout(t, r)
-	if again.Session != first.Session || !again.Replayed || again.Order.State != redemption.OrderCancelled {
-		t.Errorf("the key again: %+v", again)
-	}
+	w.checkout(t, r)
+	down := w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.GetSession, Kind: fakeprocessor.LostBefore, Times: -1})
+	w.checkout(t, r) // the processor is not asked
+	w.pass(couponkit.DefaultSessionLifetime)
+	_, err := w.Checkout(t.Context(), r)
+	require.ErrorIs(t, err, couponkit.ErrUnavailable)
+	down.Remove()
+	_, err = w.Checkout(t.Context(), r)
+	require.ErrorIs(t, err, couponkit.ErrOrderEnded)
 }
 
 // openSessions returns which of the checkouts' sessions can still be paid.
@@ -996,11 +1068,13 @@ func TestWhenASessionEnds(t *testing.T) {
 	if at := w.fake.Sessions()[0].ExpiresAt; !first.Session.ExpiresAt.Equal(at) {
 		t.Errorf("the session ends at %s, and the processor's at %s", first.Session.ExpiresAt, at)
 	}
-	w.now = w.now.Add(46 * time.Minute)
-	again := w.checkout(t, r)
-	if again.Session != first.Session || again.Order.State != redemption.OrderOpen || !again.Session.ExpiresAt.Before(w.now) {
+	w.pass(45*time.Minute - time.Second)
+	if again := w.checkout(t, r); again.Session != first.Session {
 		t.Errorf("the repeated key: %+v of %+v, want %+v", again.Session, again.Order, first.Session)
 	}
+	w.pass(time.Second)
+	_, err := w.Checkout(t.Context(), r)
+	require.ErrorIs(t, err, couponkit.ErrOrderEnded)
 }
 
 // TestProductLink holds specification 4.6: the amount is charged as it is, and the
@@ -1187,7 +1261,8 @@ func TestAnOrderThatIsPaidNeedsNoSession(t *testing.T) {
 	w.Service = whole
 	w.deliver(t)
 	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostBefore, Times: -1})
-	again := w.checkout(t, r)
+	again, err := w.Checkout(t.Context(), r)
+	require.ErrorIs(t, err, couponkit.ErrOrderPaid)
 	if again.Order.State != redemption.OrderPaid || !again.Replayed {
 		t.Errorf("the order is %s, replayed: %t; want paid, and true", again.Order.State, again.Replayed)
 	}
@@ -1210,7 +1285,7 @@ func TestARepeatedKeyAtTheEndOfItsSession(t *testing.T) {
 }
 
 // TestAnEventThatIsFasterThanTheAttachment: the customer has paid, or will, before
-// the order knows of its session; the repeated checkout still has one session.
+// the order knows of its session; the repeated checkout makes no second session.
 func TestAnEventThatIsFasterThanTheAttachment(t *testing.T) {
 	t.Parallel()
 	for name, finish := range map[string]func(*fakeprocessor.Processor, string) error{
@@ -1230,12 +1305,10 @@ func TestAnEventThatIsFasterThanTheAttachment(t *testing.T) {
 			require.NoError(t, finish(w.fake, w.fake.Sessions()[0].ID))
 			w.pass(time.Minute)
 			w.deliver(t)
-			got := w.checkout(t, r)
-			if sessions := w.fake.Sessions(); len(sessions) != 1 || got.Session.ID != sessions[0].ID || !got.Replayed {
+			got, err := w.Checkout(t.Context(), r)
+			require.ErrorIs(t, err, couponkit.ErrOrderPaid)
+			if sessions := w.fake.Sessions(); len(sessions) != 1 || got.Order.SessionID != sessions[0].ID || !got.Replayed {
 				t.Errorf("%d sessions, checkout %+v", len(sessions), got)
-			}
-			if got.Order.State != redemption.OrderPaid && got.Session.URL == "" {
-				t.Errorf("the customer is not told where to pay: %+v", got)
 			}
 			if n := w.get(t, c.ID); n.UsedCount+n.ReservedCount != 1 {
 				t.Errorf("%d used and %d reserved, want 1 in all", n.UsedCount, n.ReservedCount)

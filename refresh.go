@@ -41,13 +41,9 @@ func (s *Service) Refresh(ctx context.Context, r OrderRequest) (o Outcome, err e
 	if stored.Order.SessionID == "" || stored.Order.State == redemption.OrderCancelled && !unasked(stored.Order) {
 		return stored, nil
 	}
-	session, err := s.processor.Session(ctx, stored.Order.SessionID)
-	forgotten := errors.Is(err, processor.ErrNotFound)
-	if err != nil && !forgotten {
+	session, forgotten, err := s.sessionOf(ctx, stored.Order)
+	if err != nil {
 		return stored, fmt.Errorf("refresh order %s: %w", stored.Order.ID, err)
-	}
-	if forgotten {
-		session = processor.Session{ID: stored.Order.SessionID, Status: processor.SessionExpired}
 	}
 	switch {
 	case stored.Order.State.Paid():
@@ -59,6 +55,16 @@ func (s *Service) Refresh(ctx context.Context, r OrderRequest) (o Outcome, err e
 		return stored, nil
 	}
 	return s.settleSession(ctx, session, stored.Order)
+}
+
+// sessionOf asks the processor about the session of an order. A session that the processor has
+// forgotten has expired.
+func (s *Service) sessionOf(ctx context.Context, o redemption.Order) (session processor.Session, forgotten bool, err error) {
+	session, err = s.processor.Session(ctx, o.SessionID)
+	if errors.Is(err, processor.ErrNotFound) {
+		return processor.Session{ID: o.SessionID, Status: processor.SessionExpired}, true, nil
+	}
+	return session, false, err
 }
 
 // refreshPaid reads what has become of a paid order. A charge that nobody knew is recorded first.

@@ -28,11 +28,11 @@ var (
 	// ErrUnavailable means that the payment processor did not answer. The processor may have carried
 	// out the request anyway. Repeating the call is safe.
 	ErrUnavailable = processor.ErrUnavailable
-	// ErrOrderEnded means that an order ended before it had a payment session. Check out again with a
-	// new idempotency key.
+	// ErrOrderEnded means that the order of an idempotency key has ended unpaid. Check out again with
+	// a new idempotency key.
 	ErrOrderEnded = errors.New("the order has ended")
-	// ErrOrderPaid means that the customer has finished the payment session of an order, so that the
-	// order cannot be cancelled. The payment has arrived or is on its way.
+	// ErrOrderPaid means that the customer has finished the payment session of an order. The payment
+	// has arrived or is on its way. The order can neither be paid again nor be cancelled.
 	ErrOrderPaid = fmt.Errorf("the customer has finished the payment session: %w", redemption.ErrIllegal)
 	// ErrInTransaction means that the store of the service works inside a transaction of the host, and
 	// that the call would change something outside of it: a payment session, money, points or a mirror.

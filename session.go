@@ -29,16 +29,16 @@ var errFinished = fmt.Errorf("%w: the customer has finished the session of an ea
 
 // openSession makes the order's session, or returns the order with the one that it has. The
 // session of an order that it has replaced is ended first. An order of a repeated key may be
-// too old for a session.
+// too old for a session, have ended, or be paid.
 func (s *Service) openSession(
 	ctx context.Context, reserved store.Reserved, d sessionDetails,
 ) (redemption.Order, []redemption.Use, error) {
 	o, uses := reserved.Order, reserved.Uses
-	switch {
-	case o.SessionID != "" && o.SessionURL != "", o.State.Paid():
-		return o, uses, nil
-	case o.State == redemption.OrderCancelled:
-		return o, uses, ErrOrderEnded
+	switch err := payable(o); {
+	case err != nil:
+		return o, uses, err
+	case o.SessionID != "" && o.SessionURL != "":
+		return s.reopen(ctx, o, uses)
 	}
 	switch older, err := s.endReplaced(ctx, o); {
 	case err != nil:
@@ -60,6 +60,35 @@ func (s *Service) openSession(
 		}
 	}
 	return o, uses, fmt.Errorf("open session for order %s: %w", o.ID, noInput(err))
+}
+
+// reopen returns an open order if its session can be paid. It asks the processor once the session's
+// time is over, for the event of its end may be late or lost.
+func (s *Service) reopen(ctx context.Context, o redemption.Order, uses []redemption.Use) (redemption.Order, []redemption.Use, error) {
+	if s.now().Before(s.sessionEnd(o)) {
+		return o, uses, nil
+	}
+	session, forgotten, err := s.sessionOf(ctx, o)
+	if err != nil || !s.newOf(session, o, forgotten) {
+		return o, uses, err
+	}
+	settled, err := s.settleSession(ctx, session, o)
+	if err != nil {
+		return o, uses, err
+	}
+	return settled.Order, settled.Uses, payable(settled.Order)
+}
+
+// payable returns an error for an order that is not open.
+func payable(o redemption.Order) error {
+	switch o.State {
+	case redemption.OrderOpen:
+		return nil
+	case redemption.OrderCancelled:
+		return ErrOrderEnded
+	case redemption.OrderAwaitingPayment, redemption.OrderPaid, redemption.OrderPartlyRefunded, redemption.OrderRefunded:
+	}
+	return ErrOrderPaid
 }
 
 // belowMinimum refuses an order whose total the processor does not charge, as it told only when it

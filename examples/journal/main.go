@@ -180,6 +180,8 @@ func (h *host) order(w http.ResponseWriter, r *http.Request) {
 		status, text = http.StatusUnprocessableEntity, translate(r.Header.Get("Accept-Language"), refused)
 	case errors.As(err, &invalid):
 		status, text = http.StatusBadRequest, err.Error()
+	case errors.Is(err, couponkit.ErrOrderPaid):
+		status, text = http.StatusConflict, "the order is paid"
 	case errors.Is(err, store.ErrConflict), errors.Is(err, couponkit.ErrOrderEnded):
 		status, text = http.StatusConflict, "use another order ID"
 	case err != nil:

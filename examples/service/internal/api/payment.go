@@ -14,7 +14,6 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -170,19 +169,15 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 	}
 	a.remember(w, who)
 	writeJSON(w, http.StatusCreated, checkoutView{
-		OrderID: done.Order.ID, SessionID: done.Session.ID, URL: done.Session.URL, Quote: done.Order.Quote, Refused: leftOut(done.Refused, codes),
+		OrderID: done.Order.ID, SessionID: done.Session.ID, URL: done.Session.URL, Quote: done.Order.Quote, Refused: leftOut(done.Refused),
 	})
 	return nil
 }
 
-// leftOut are the refused coupons of a request with these codes.
-func leftOut(refused coupon.Rejections, codes []string) (coupons []refusedCoupon) {
+// leftOut are the refused coupons of a request.
+func leftOut(refused coupon.Rejections) (coupons []refusedCoupon) {
 	for _, r := range refused {
-		code := r.Code
-		if len(codes) == 1 { // which the rejection does not repeat
-			code = codes[0]
-		}
-		coupons = append(coupons, refusedCoupon{code, r.CouponID, r.Reasons})
+		coupons = append(coupons, refusedCoupon{r.Code, r.CouponID, r.Reasons})
 	}
 	return coupons
 }
@@ -221,7 +216,7 @@ func (a *API) buy(
 		giveBack()
 		return couponkit.Checkout{}, err
 	}
-	done, err := open()
+	done, err := replayed(open())
 	if err == nil {
 		outcome(done.Refused)
 	} else {
@@ -233,20 +228,20 @@ func (a *API) buy(
 	if err != nil {
 		return couponkit.Checkout{}, err
 	}
-	return done, replayed(w, done)
+	if done.Replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	return done, nil
 }
 
-// replayed tells a client that its key has brought back an earlier answer. That of an
-// order which has ended unpaid leads nowhere, and is couponkit.ErrOrderEnded.
-func replayed(w http.ResponseWriter, c couponkit.Checkout) error {
-	if !c.Replayed {
-		return nil
+// replayed answers a key of an order that is paid, or whose payment is on its way, as it was
+// answered first: in this API the order's page tells what became of it.
+func replayed(c couponkit.Checkout, err error) (couponkit.Checkout, error) {
+	if !errors.Is(err, couponkit.ErrOrderPaid) || !c.Replayed {
+		return c, err
 	}
-	if c.Order.State == redemption.OrderCancelled {
-		return couponkit.ErrOrderEnded
-	}
-	w.Header().Set("Idempotency-Replayed", "true")
-	return nil
+	c.Session.ID, c.Session.URL = c.Order.SessionID, c.Order.SessionURL
+	return c, nil
 }
 
 type linkView struct {
@@ -297,7 +292,7 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusCreated, linkView{SessionID: done.Session.ID, URL: done.Session.URL, Refused: leftOut(done.Refused, codes)})
+	writeJSON(w, http.StatusCreated, linkView{SessionID: done.Session.ID, URL: done.Session.URL, Refused: leftOut(done.Refused)})
 	return nil
 }
 
