@@ -141,16 +141,6 @@ func (d *decided) choose(h handOver, by decision) (err error) {
 	return err
 }
 
-// refusals is how many coupons the decision refuses.
-func (d *decided) refusals() (n int) {
-	for i := range d.result.Coupons {
-		if !d.result.Coupons[i].Decision.Allowed() {
-			n++
-		}
-	}
-	return n
-}
-
 // leaveOutRefused leaves the coupons that are refused out of the next decision.
 func (d *decided) leaveOutRefused() {
 	d.named = slices.Clone(d.named)
@@ -159,18 +149,27 @@ func (d *decided) leaveOutRefused() {
 	}
 }
 
+// isEmpty reports whether no coupon takes part in the next decision.
+func (d *decided) isEmpty() bool {
+	return !slices.ContainsFunc(d.named, func(n named) bool { return n.refused == nil })
+}
+
 // limitsReached are the limits for which the decision refuses coupons.
 func (d *decided) limitsReached() limitsReached {
 	reached := limitsReached{counters: map[string]bool{}, points: map[string]bool{}}
 	for _, n := range d.named {
 		decision := d.outcome(n).Decision
+		refused := decision.Has(coupon.PointsNotRedeemed)
+		if refused {
+			reached.points[n.Coupon.ID] = true
+		}
 		for _, l := range n.limits {
 			if decision.Has(l.reason) {
-				reached.counters[l.Counter] = true
+				refused, reached.counters[l.Counter] = true, true
 			}
 		}
-		if decision.Has(coupon.PointsNotRedeemed) {
-			reached.points[n.Coupon.ID] = true
+		if refused {
+			reached.coupons++
 		}
 	}
 	return reached

@@ -68,43 +68,49 @@ type decision struct {
 // would do.
 //
 // The candidates are nothing and the customer's newest open orders. The first candidate with which
-// no coupon is refused is chosen. Without such a candidate, it is the first of those that refuse
-// the fewest coupons.
+// no limit refuses a coupon is chosen. Without such a candidate, it is the first of those with which
+// limits refuse the fewest coupons.
 func (s *Service) choose(ctx context.Context, d *decided, by decision) error {
 	nothing := handOver{points: d.freePoints(coupon.PointsRedeemable)}
-	if err := d.choose(nothing, by); err != nil || d.refusals() == 0 {
+	if err := d.choose(nothing, by); err != nil {
 		return err
 	}
-	candidates, err := s.candidates(ctx, d, by.fingerprints)
+	reached := d.limitsReached()
+	if reached.coupons == 0 {
+		return nil
+	}
+	candidates, err := s.candidates(ctx, d, reached, by.fingerprints)
 	if err != nil {
 		return err
 	}
-	best, fewer := *d, false
+	best, fewest := *d, reached.coupons
 	for _, h := range candidates {
 		if err := d.choose(h, by); err != nil {
 			return err
 		}
-		if d.refusals() < best.refusals() {
-			best, fewer = *d, true
+		if n := d.limitsReached().coupons; n < fewest {
+			best, fewest = *d, n
 		}
-		if best.refusals() == 0 {
+		if fewest == 0 {
 			break
 		}
 	}
 	*d = best
-	if by.skipRefused && fewer && d.refusals() > 0 {
-		d.leaveOutRefused() // the other coupons may need nothing
-		return s.choose(ctx, d, by)
+	if !by.skipRefused || fewest == reached.coupons || d.result.Err() == nil {
+		return nil
 	}
+	if d.leaveOutRefused(); !d.isEmpty() {
+		return s.choose(ctx, d, by) // the coupons that are left may need nothing
+	}
+	d.takes = nothing
 	return nil
 }
 
 // candidates returns what the order can take over so that fewer coupons may be refused, in the
 // order in which it is tried: the order of the same request first, then orders without a session,
 // then the oldest.
-func (s *Service) candidates(ctx context.Context, d *decided, fingerprints []string) ([]handOver, error) {
-	full := d.limitsReached()
-	if full.isZero() || d.customer.ID == "" {
+func (s *Service) candidates(ctx context.Context, d *decided, reached limitsReached, fingerprints []string) ([]handOver, error) {
+	if d.customer.ID == "" {
 		return nil, nil
 	}
 	page, err := s.store.ListOrders(ctx, store.OrderList{
@@ -131,7 +137,7 @@ func (s *Service) candidates(ctx context.Context, d *decided, fingerprints []str
 		list = append(list, handOver{points: free})
 	}
 	for _, o := range page.Items {
-		if full.anyOf(o) {
+		if reached.anyOf(o) {
 			list = append(list, replacing(o, free))
 		}
 	}
@@ -152,11 +158,10 @@ func replacing(o store.Settled, free map[string]redemption.Use) handOver {
 
 // limitsReached are the limits for which coupons are refused.
 type limitsReached struct {
-	counters map[string]bool // of the limits that leave no room
+	coupons  int             // that are refused for a limit
+	counters map[string]bool // of these limits
 	points   map[string]bool // the coupons that cost points
 }
-
-func (l limitsReached) isZero() bool { return len(l.counters) == 0 && len(l.points) == 0 }
 
 // anyOf reports whether the order holds a part of a limit.
 func (l limitsReached) anyOf(o store.Settled) bool {
