@@ -127,7 +127,7 @@ func TestWhatAHostsTransactionMayDo(t *testing.T) {
 	w.pass(couponkit.DefaultSessionLifetime + couponkit.DefaultGrace)
 	report, err := s.Sweep(t.Context(), 0)
 	require.NoError(t, err)
-	require.Equal(t, 1, report.Cancelled)
+	require.Len(t, report.Cancelled, 1)
 
 	none, err := couponkit.New(inHost{w.store}, struct{ processor.Processor }{w.fake}, couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
