@@ -1,6 +1,7 @@
 package couponkit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -44,12 +46,19 @@ type Outcome struct {
 //   - If the event concerns refunds or disputes, HandleEvent reads them from the processor and records
 //     them in the order; see [redemption.Order].ExternalRefunds. The units of the order stay as they
 //     are.
-//   - HandleEvent ignores an event that concerns neither an order nor a coupon.
+//   - If the event reports a payment of an order that the store does not have, HandleEvent records
+//     the payment under the order ID that the event names, with FlagUnknownOrder. A rollback, or a
+//     restored backup, has forgotten such an order. Its quote has one line that costs what was paid.
+//   - If the event reports a payment in another payment session than that of its order, HandleEvent
+//     records it in [redemption.Order].OtherPayments, with FlagPaidTwice.
+//   - HandleEvent ignores an event whose metadata names neither an order nor a coupon, unless the
+//     payment session is that of an order.
 //
 // If HandleEvent returns nil, the result is stored and the host should acknowledge the event. After
 // an error, the processor should deliver the event again. The error comes from the store, the
 // context or a processor that does not answer, or is a [*pricing.ValidationError] for an invalid
-// event. Events may arrive twice, late, and in any order.
+// event, such as one that names an order and no payment session. Events may arrive twice, late, and
+// in any order.
 //
 // HandleEvent records every payment. HandleEvent flags a payment that differs from the order's
 // total, exceeds the coupon's limit, or arrives after a refund of points. HandleEvent also flags
@@ -65,20 +74,24 @@ type Outcome struct {
 // outcome. If another method finds the payment first, the observer receives an [OpSettle] attempt.
 // Use [Service.Refresh] to ask the processor about a single order.
 func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome, err error) {
-	kind, concerns := eventKind(e)
+	kind, ofSession := eventKind(e)
 	ofRefunds := e.Type == processor.RefundChanged || e.Type == processor.DisputeChanged
-	if !concerns && !ofRefunds {
+	anonymous := e.SessionID == "" && (ofSession || e.PaymentID == "")
+	if !ofSession && !ofRefunds || anonymous && !isOurs(e.Metadata) {
 		return Outcome{}, nil
 	}
 	attempt := Attempt{SessionID: e.SessionID}
 	defer s.observed(ctx, OpEvent, &attempt, &err)()
-	if ofRefunds {
+	switch {
+	case anonymous:
+		return Outcome{}, withoutSession(e)
+	case ofRefunds:
 		return s.handleRefunds(ctx, &attempt, e)
 	}
 	now := s.now()
 	settlement := store.Settlement{Event: redemption.Event{
 		Kind: kind, At: now, SessionID: e.SessionID,
-		OrderID: e.Metadata[processor.MetadataOrderID], Deadline: told(e, now).Add(s.paymentWait),
+		OrderID: storableID(e.Metadata[processor.MetadataOrderID]), Deadline: told(e, now).Add(s.paymentWait),
 	}}
 	if kind == redemption.Paid {
 		settlement.Event.Learned = learned(e.Payer)
@@ -92,10 +105,10 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 		}
 	}
 	o, err = s.outcome(ctx, &attempt, settlement)
-	if err != nil || kind != redemption.Paid || !o.Order.IsZero() || len(processor.CouponIDs(e.Metadata)) == 0 {
+	if err != nil || kind != redemption.Paid || !o.Order.IsZero() || !isOurs(e.Metadata) {
 		return o, err
 	}
-	if settlement.Unknown, err = s.unknownPayment(ctx, e, now); err != nil {
+	if settlement.Unknown, err = s.unknownPayment(ctx, e, settlement.Event); err != nil {
 		return Outcome{}, err
 	}
 	return s.outcome(ctx, &attempt, settlement)
@@ -122,20 +135,46 @@ func (s *Service) stillPending(ctx context.Context, e redemption.Event) (redempt
 	return s.ending(session, of.Order), nil
 }
 
-// unknownPayment is the record of a payment whose order the store does not have, though the
-// session says that coupons were used: the customer has paid, and the uses count.
-func (s *Service) unknownPayment(ctx context.Context, e processor.Event, now time.Time) (store.Reservation, error) {
-	customerID := e.Metadata[processor.MetadataCustomerID]
+// isOurs reports whether the metadata of a session names an order or a coupon. Sessions of other
+// applications name neither.
+func isOurs(metadata map[string]string) bool {
+	return metadata[processor.MetadataOrderID] != "" || len(processor.CouponIDs(metadata)) > 0
+}
+
+// withoutSession is the error for an event that names an order or a coupon, but no session.
+func withoutSession(e processor.Event) error {
+	var faults pricing.ValidationError
+	faults.Add("sessionId", pricing.FieldRequired, fmt.Sprintf("event %s of an order names no session", e.ID))
+	return faults.Err()
+}
+
+// storableID returns an ID that a session tells, or nothing if no store keeps it.
+func storableID(id string) string {
+	if len(id) > redemption.MaxIDLength || !store.IsText(id) {
+		return ""
+	}
+	return id
+}
+
+// unknownPayment is the record of a payment whose order the store does not have. The customer has
+// paid, and the uses count. What was bought is not known: the quote has one line that costs what was
+// paid, so that it can be refunded.
+func (s *Service) unknownPayment(ctx context.Context, e processor.Event, paid redemption.Event) (store.Reservation, error) {
+	customerID := storableID(e.Metadata[processor.MetadataCustomerID])
 	customer := withoutRepeats(append(identities(eligibility.Customer{ID: customerID}), learned(e.Payer)...))
 	o := redemption.Order{
-		ID: s.newID(redemption.OrderIDPrefix), CustomerID: customerID, State: redemption.OrderPaid,
-		SessionID: e.SessionID, Charge: charge(e.Total, e.Currency, e.Tax), CreatedAt: now,
+		ID: cmp.Or(paid.OrderID, s.newID(redemption.OrderIDPrefix)), CustomerID: customerID, State: redemption.OrderPaid,
+		SessionID: e.SessionID, Charge: paid.Charge.Clone(), Quote: quoteOf(paid.Charge), CreatedAt: paid.At,
 	}
+	o.Charge.Tax.Lines = nil // they name lines that nobody knows
 	if len(customer) > 0 {
 		o.Claims = orderClaims(customer, 0)
 	}
 	unknown := store.Reservation{Order: o}
 	for _, couponID := range processor.CouponIDs(e.Metadata) {
+		if storableID(couponID) == "" {
+			continue // no coupon has such an ID
+		}
 		found, err := s.store.LookUp(ctx, store.LookUp{CouponID: couponID})
 		if err != nil && !errors.Is(err, coupon.ErrNotFound) {
 			return store.Reservation{}, err
@@ -143,12 +182,27 @@ func (s *Service) unknownPayment(ctx context.Context, e processor.Event, now tim
 		found.Coupon.ID = couponID // a coupon that is gone has no limits
 		unknown.Uses = append(unknown.Uses, redemption.Use{
 			ID: s.newID(redemption.UseIDPrefix), CouponID: couponID, CustomerID: customerID, OrderID: o.ID,
-			State: redemption.Completed, Origin: redemption.FromPayment, Claims: useClaims(found.Coupon, customer, now),
+			State: redemption.Completed, Origin: redemption.FromPayment, Claims: useClaims(found.Coupon, customer, paid.At),
 			Restore:   found.Coupon.RestoreOnRefund,
-			CreatedAt: now, CompletedAt: now,
+			CreatedAt: paid.At, CompletedAt: paid.At,
 		})
 	}
 	return unknown, nil
+}
+
+// paymentLine is the one line of an order that is known from its payment alone.
+const paymentLine = "payment"
+
+// quoteOf returns a quote of one line that costs what was charged. The quote is empty if nobody
+// knows the charge.
+func quoteOf(c redemption.Charge) pricing.Quote {
+	q, err := pricing.Price(pricing.Cart{Currency: c.Currency, Lines: []pricing.Line{{
+		ID: paymentLine, Kind: paymentLine, ItemID: paymentLine, Quantity: 1, UnitPrice: c.Amount,
+	}}})
+	if err != nil {
+		return pricing.Quote{} // a price is not negative
+	}
+	return q
 }
 
 // Webhook returns a function that you pass to a processor's webhook handler. The function calls
@@ -181,7 +235,11 @@ func (s *Service) outcome(ctx context.Context, attempt *Attempt, settlement stor
 		return Outcome{}, err
 	}
 	o := Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed}
-	o.Flag = s.flag(ctx, settlement.Event.Charge, settled)
+	charged := settlement.Event.Charge
+	if settlement.Event.SessionID != o.Order.SessionID {
+		charged = redemption.Charge{} // of another payment
+	}
+	o.Flag = s.flag(ctx, charged, settled)
 	attempt.OrderID, attempt.Flag, attempt.CustomerID = o.Order.ID, o.Flag, o.Order.CustomerID
 	if len(o.Uses) > 0 {
 		attempt.CouponID = o.Uses[0].CouponID
@@ -190,11 +248,8 @@ func (s *Service) outcome(ctx context.Context, attempt *Attempt, settlement stor
 }
 
 // eventKind maps the processor's event to that of the state machine; the second
-// result is false for an event that concerns no session of ours.
+// result is false for an event that is not about a session.
 func eventKind(e processor.Event) (redemption.EventKind, bool) {
-	if e.SessionID == "" {
-		return 0, false
-	}
 	switch e.Type {
 	case processor.Completed:
 		if e.PaymentStatus.Settled() {
@@ -260,6 +315,11 @@ func (s *Service) settle(ctx context.Context, settlement store.Settlement) (stor
 	}
 	if settled.Order.State == redemption.OrderPaid {
 		s.endReplacing(ctx, settled.Order)
+		for _, p := range settled.Order.OtherPayments {
+			if p.SessionID == settlement.Event.SessionID {
+				s.discard(ctx, p.InsteadOf)
+			}
+		}
 	}
 	for i, u := range settled.Uses {
 		if u.PointsState != redemption.PointsRefundDue || s.inTransaction { // a rollback would forget the refund

@@ -119,6 +119,13 @@ type Flag string
 const (
 	// FlagNone means that nobody needs to check the payment.
 	FlagNone Flag = ""
+	// FlagUnknownOrder marks a payment whose order the store does not have, such as after a restored
+	// backup. The order has the ID that the payment names, and no metadata of the host.
+	FlagUnknownOrder Flag = "unknown_order"
+	// FlagPaidTwice marks an order that was paid in another payment session than the one that it had.
+	// The customer may have paid twice; see [redemption.Order].OtherPayments. Return a second payment
+	// at the processor. The flag ends when everything of it was returned.
+	FlagPaidTwice Flag = "paid_twice"
 	// FlagOverLimit marks a payment that was recorded although the coupon's limit was reached.
 	FlagOverLimit Flag = "over_limit"
 	// FlagAmountMismatch marks a payment whose amount differs from the order's total, or whose tax

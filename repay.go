@@ -1,6 +1,7 @@
 package couponkit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func (s *Service) syncRefunds(ctx context.Context, attempt *Attempt, id string) 
 	}
 	return s.outcome(ctx, attempt, store.Settlement{Event: redemption.Event{
 		Kind: redemption.Reported, At: s.now(), SessionID: told.SessionID,
-		OrderID: told.Metadata[processor.MetadataOrderID], Report: report,
+		OrderID: storableID(told.Metadata[processor.MetadataOrderID]), Report: report,
 	}})
 }
 
@@ -116,7 +117,8 @@ func (s *Service) refreshRefunds(ctx context.Context, attempt *Attempt, before s
 // handleRefunds updates an order after an event about refunds or disputes. The event may come before
 // that of the payment, which is then recorded first.
 func (s *Service) handleRefunds(ctx context.Context, attempt *Attempt, e processor.Event) (Outcome, error) {
-	o, err := s.syncRefunds(ctx, attempt, e.PaymentID)
+	paymentID := cmp.Or(e.PaymentID, e.SessionID)
+	o, err := s.syncRefunds(ctx, attempt, paymentID)
 	unpaid := errors.Is(err, redemption.ErrIllegal)
 	if err != nil && !unpaid || attempt.SessionID == "" || !o.Order.IsZero() {
 		return o, err
@@ -136,7 +138,7 @@ func (s *Service) handleRefunds(ctx context.Context, attempt *Attempt, e process
 	if paid, err := s.HandleEvent(ctx, payment); err != nil || paid.Order.IsZero() {
 		return Outcome{}, err
 	}
-	return s.syncRefunds(ctx, attempt, e.PaymentID)
+	return s.syncRefunds(ctx, attempt, paymentID)
 }
 
 func reportedRefund(r processor.Refund) redemption.ReportedRefund {
@@ -168,6 +170,10 @@ func FlagOf(settled store.Settled) Flag {
 		return FlagNone
 	case o.CheckCharge() != nil:
 		return FlagAmountMismatch
+	case o.Key == "": // no checkout has made it
+		return FlagUnknownOrder
+	case o.PaidTwice():
+		return FlagPaidTwice
 	case slices.ContainsFunc(settled.Uses, func(u redemption.Use) bool { return u.OverLimit }):
 		return FlagOverLimit
 	case o.State == redemption.OrderPaid && slices.ContainsFunc(settled.Uses, lost): // a refund gives points back, too

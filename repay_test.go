@@ -510,7 +510,14 @@ func TestARefundIsRepeatedFromItsRecord(t *testing.T) {
 // The flag of a stored payment is the first one that applies.
 func TestFlagOf(t *testing.T) {
 	t.Parallel()
-	paid := redemption.Order{State: redemption.OrderPaid}
+	paid := redemption.Order{Key: "key", State: redemption.OrderPaid}
+	unknown := paid
+	unknown.Key = ""
+	twice := func(returned int64) redemption.Order {
+		o := paid
+		o.OtherPayments = []redemption.Payment{{Charge: redemption.Charge{Currency: pricing.EUR(), Amount: 9_00, Tax: pricing.Tax{Amount: 1_00}}, Returned: returned}}
+		return o
+	}
 	failed := paid
 	failed.Refunds = []redemption.Refund{{Repayment: redemption.Repayment{State: redemption.RepaymentFailed}}}
 	failed.Disputes = []redemption.Dispute{{State: redemption.DisputeLost}}
@@ -528,6 +535,10 @@ func TestFlagOf(t *testing.T) {
 		uses  []redemption.Use
 		want  couponkit.Flag
 	}{
+		"unknown":                   {unknown, []redemption.Use{over}, couponkit.FlagUnknownOrder},
+		"twice":                     {twice(0), []redemption.Use{over}, couponkit.FlagPaidTwice},
+		"twice, partly returned":    {twice(9_99), nil, couponkit.FlagPaidTwice},
+		"twice, returned":           {twice(10_00), []redemption.Use{over}, couponkit.FlagOverLimit},
 		"paid":                      {paid, []redemption.Use{{State: redemption.Completed}}, couponkit.FlagNone},
 		"over limit":                {failed, []redemption.Use{points, over}, couponkit.FlagOverLimit},
 		"over limit, refunded":      {in(paid, redemption.OrderRefunded), []redemption.Use{over}, couponkit.FlagOverLimit},

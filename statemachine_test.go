@@ -558,6 +558,9 @@ func (m *machine) faultsOfSessions(all storetest.Everything, fault func(string, 
 	completed := 0
 	for _, o := range all.Orders {
 		orders[o.Order.ID] = o
+		for _, p := range o.Order.OtherPayments {
+			fault("order %s was paid in session %s, and no order has two sessions", o.Order.ID, p.SessionID)
+		}
 		for _, u := range o.Uses {
 			if u.State == redemption.Completed {
 				completed++

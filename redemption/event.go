@@ -73,7 +73,7 @@ type Event struct {
 	UseID string
 	// SessionID is the ID of the payment session. SessionID is required for SessionAttached,
 	// Paid, PaymentPending and Reported events. If the order already has a session, the event must have
-	// the same SessionID.
+	// the same SessionID, except for Paid events and for Reported events about Order.OtherPayments.
 	SessionID string
 	// SessionURL is the address of the payment page. Only SessionAttached uses SessionURL.
 	SessionURL string

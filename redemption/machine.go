@@ -11,6 +11,9 @@ import "time"
 // limits, so a late payment may exceed a limit. The caller can compare the [Holdings] with the
 // limits.
 //
+// A payment in another session than that of the order is recorded in OtherPayments. It pays the order
+// if nothing else has.
+//
 // A Refunded event records a refund. A repeated key changes nothing, unless the repayment has failed;
 // it then begins again. If the request does not fit the order's quote, After returns the
 // [*pricing.ValidationError] of [pricing.Quote.Refund].
@@ -61,7 +64,7 @@ func (o Order) after(e Event) (Order, error) {
 		return o.refunded(e)
 	}
 	if foreign := o.SessionID != "" && o.SessionID != e.SessionID; foreign {
-		return o, ErrOtherSession
+		return o.afterOther(e)
 	}
 	switch e.Kind {
 	case SessionAttached:
@@ -83,6 +86,17 @@ func (o Order) after(e Event) (Order, error) {
 	case PointsExchanged, PointsRefused, PointsGivenBack, Refunded:
 	}
 	return o, ErrIllegal
+}
+
+// afterOther applies an event of another session than that of the order.
+func (o Order) afterOther(e Event) (Order, error) {
+	switch e.Kind { //nolint:exhaustive // the others are about the order's own session
+	case Paid:
+		return o.paidElsewhere(e)
+	case Reported:
+		return o.reportedElsewhere(e)
+	}
+	return o, ErrOtherSession
 }
 
 func (o Order) attached(e Event) (Order, error) {

@@ -132,6 +132,9 @@ type Order struct {
 	ExternalRefunds []ExternalRefund `json:"externalRefunds,omitempty"`
 	// Disputes are the disputes of the payment, the oldest first.
 	Disputes []Dispute `json:"disputes,omitempty"`
+	// OtherPayments are payments that name the order and came in other payment sessions, the oldest
+	// first.
+	OtherPayments []Payment `json:"otherPayments,omitempty"`
 	// Metadata contains the host's own data. The package redemption does not interpret it.
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// Deadline is the first instant at which a Lapsed event may cancel the order. If Deadline is
@@ -160,6 +163,10 @@ func (o Order) Clone() Order {
 	o.ExternalRefunds, o.Disputes = slices.Clone(o.ExternalRefunds), slices.Clone(o.Disputes)
 	for i := range o.Refunds {
 		o.Refunds[i].Result = o.Refunds[i].Result.Clone()
+	}
+	o.OtherPayments = slices.Clone(o.OtherPayments)
+	for i := range o.OtherPayments {
+		o.OtherPayments[i].Charge = o.OtherPayments[i].Charge.Clone()
 	}
 	return o
 }

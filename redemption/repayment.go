@@ -306,11 +306,12 @@ func (o Order) due(at time.Time) Order {
 	return o
 }
 
-// SameMoney reports whether two states of an order have the same charge, refunds, repayments and
-// disputes.
+// SameMoney reports whether two states of an order have the same charge, refunds, repayments,
+// disputes and other payments.
 func SameMoney(o, p Order) bool {
 	return o.Charge.Equal(p.Charge) && slices.EqualFunc(o.Refunds, p.Refunds, func(a, b Refund) bool { return a.ID == b.ID && a.Repayment == b.Repayment }) &&
-		slices.Equal(o.ExternalRefunds, p.ExternalRefunds) && slices.Equal(o.Disputes, p.Disputes)
+		slices.Equal(o.ExternalRefunds, p.ExternalRefunds) && slices.Equal(o.Disputes, p.Disputes) &&
+		slices.EqualFunc(o.OtherPayments, p.OtherPayments, samePayment)
 }
 
 func (e Event) reportFaults(faults *pricing.ValidationError) {

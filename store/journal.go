@@ -19,7 +19,7 @@ const (
 	OrderPaid       EntryKind = "order_paid"
 	OrderCancelled  EntryKind = "order_cancelled"
 	OrderRefunded   EntryKind = "order_refunded"
-	OrderRepaid     EntryKind = "order_repaid" // what became of the money of a refund, an external refund or a dispute
+	OrderRepaid     EntryKind = "order_repaid" // what became of the money of a refund, an external refund, a dispute or a second payment
 	PointsReserved  EntryKind = "points_reserved"
 	PointsChanged   EntryKind = "points_changed"
 	PointsGivenBack EntryKind = "points_given_back"

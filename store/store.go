@@ -144,6 +144,9 @@ type Orders interface {
 	// Settlement.Unknown, if given. In all other cases without an order, Apply changes
 	// nothing and succeeds.
 	//
+	// A Paid event that names an order with another session is recorded in Order.OtherPayments.
+	// If the order is not paid, the event pays it, and the order then has the session of the event.
+	//
 	// A Refunded event records a refund in Order.Refunds, and gives claims back as the uses
 	// say. A repeated key changes nothing. The state of the order tells whether everything is
 	// refunded.

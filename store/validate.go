@@ -62,6 +62,14 @@ func (r Reservation) orderFaults(faults *pricing.ValidationError) {
 		faults.Add("order.state", pricing.FieldMismatch, "an order begins open, without a session")
 	}
 	refundFaults(faults, "order", o.Refunds, o.Claims)
+	otherPaymentFaults(faults, "order", o)
+}
+
+// otherPaymentFaults reports further payments of an order that is new.
+func otherPaymentFaults(faults *pricing.ValidationError, field string, o redemption.Order) {
+	if len(o.OtherPayments) > 0 {
+		faults.Add(field+".otherPayments", pricing.FieldNotAllowed, "a new order has no other payments")
+	}
 }
 
 // refundFaults reports refunds of a record that is new.
@@ -134,6 +142,7 @@ func (s Settlement) unknownFaults(faults *pricing.ValidationError) {
 		faults.Add("unknown.order.state", pricing.FieldMismatch, "an unknown payment is paid, in its session")
 	}
 	refundFaults(faults, "unknown.order", o.Refunds, o.Claims)
+	otherPaymentFaults(faults, "unknown.order", o)
 	if o.Key != "" {
 		faults.Add("unknown.order.key", pricing.FieldNotAllowed, "an unknown payment has no key")
 	}

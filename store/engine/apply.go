@@ -84,7 +84,8 @@ func late(o redemption.Order, e redemption.Event) bool {
 }
 
 // find returns the order that an event is about: the one that has its session; else the one
-// that it names, if that has no session yet. A caller of Cancelled, Lapsed, Refunded and
+// that it names, if that has no session yet. A payment is about the order that it names, whatever
+// session that has. A caller of Cancelled, Lapsed, Refunded and
 // SessionAttached, means the order that it names.
 func (w *work) find(e redemption.Event) (string, bool) {
 	switch e.Kind {
@@ -98,7 +99,13 @@ func (w *work) find(e redemption.Event) (string, bool) {
 		return id, true
 	}
 	named := w.orders[e.OrderID]
-	return e.OrderID, named != nil && named.order.SessionID == ""
+	switch {
+	case named == nil:
+		return e.OrderID, false
+	case e.Kind == redemption.Paid, e.Kind == redemption.Reported && named.order.PaidIn(e.SessionID):
+		return e.OrderID, true
+	}
+	return e.OrderID, named.order.SessionID == ""
 }
 
 // unfound answers an event that is about no order in the store.
@@ -115,6 +122,9 @@ func (w *work) unfound(s store.Settlement) (store.Settled, error) {
 
 // repeatedCause is the cause in the journal of a refund that begins a new attempt at the processor.
 const repeatedCause = "refund_repeated"
+
+// secondCause is the cause in the journal of a second payment of an order.
+const secondCause = "paid_twice"
 
 func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, error) {
 	learned := w.learned(o.ID, s.Event)
@@ -137,6 +147,8 @@ func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, er
 	w.make(st)
 	cause := s.Event.Kind.String()
 	switch {
+	case o.State.Paid() && len(next.OtherPayments) > len(o.OtherPayments):
+		cause = secondCause
 	case o.State.Paid() && len(learned) > 0:
 		cause = learnedCause
 	case o.State.Paid() && s.Event.Kind == redemption.Paid:

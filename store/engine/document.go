@@ -17,7 +17,7 @@ import (
 // document, so that a new term changes no table.
 
 // orderDocument is what never changes in an order, except for Claims, Charge, Refunds,
-// ExternalRefunds and Disputes.
+// ExternalRefunds, Disputes and OtherPayments.
 type orderDocument struct {
 	Fingerprint string              `json:"fingerprint,omitempty"`
 	Replaces    string              `json:"replaces,omitempty"`
@@ -30,13 +30,14 @@ type orderDocument struct {
 
 	ExternalRefunds []redemption.ExternalRefund `json:"externalRefunds,omitempty"`
 	Disputes        []redemption.Dispute        `json:"disputes,omitempty"`
+	OtherPayments   []redemption.Payment        `json:"otherPayments,omitempty"`
 }
 
 // EncodeOrder returns the fields of an order that stores do not keep in columns, as JSON.
 func EncodeOrder(o redemption.Order) ([]byte, error) {
 	doc := orderDocument{
 		Fingerprint: o.Fingerprint, Replaces: o.Replaces, Claims: o.Claims, Coupons: o.Coupons, Metadata: o.Metadata,
-		Charge: o.Charge, Refunds: o.Refunds, ExternalRefunds: o.ExternalRefunds, Disputes: o.Disputes,
+		Charge: o.Charge, Refunds: o.Refunds, ExternalRefunds: o.ExternalRefunds, Disputes: o.Disputes, OtherPayments: o.OtherPayments,
 	}
 	if !o.Quote.Currency.IsZero() {
 		doc.Quote = &o.Quote
@@ -52,6 +53,7 @@ func DecodeOrder(data []byte, o *redemption.Order) error {
 	}
 	o.Fingerprint, o.Replaces, o.Claims, o.Coupons, o.Metadata = doc.Fingerprint, doc.Replaces, doc.Claims, doc.Coupons, doc.Metadata
 	o.Charge, o.Refunds, o.ExternalRefunds, o.Disputes = doc.Charge, doc.Refunds, doc.ExternalRefunds, doc.Disputes
+	o.OtherPayments = doc.OtherPayments
 	if doc.Quote != nil {
 		o.Quote = *doc.Quote
 	}

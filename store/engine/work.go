@@ -217,6 +217,9 @@ func (w *work) make(s *step) {
 			row.added = true
 		}
 		row.grown = row.grown || len(o.Claims) > len(row.order.Claims) || !redemption.SameMoney(o, row.order)
+		if row.order.SessionID != o.SessionID {
+			delete(w.sessions, row.order.SessionID)
+		}
 		row.order, row.changed = o, true
 		if o.SessionID != "" {
 			w.sessions[o.SessionID] = o.ID
@@ -343,6 +346,7 @@ type orderEntry struct {
 	Repayments      map[string]redemption.Repayment `json:"repayments,omitempty"` // by the ID of the refund
 	ExternalRefunds []redemption.ExternalRefund     `json:"externalRefunds,omitempty"`
 	Disputes        []redemption.Dispute            `json:"disputes,omitempty"`
+	OtherPayments   []redemption.Payment            `json:"otherPayments,omitempty"`
 }
 
 // useEntry tells of a use. An entry about an order lists all of its uses, so that each
@@ -365,7 +369,7 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 		kind = store.OrderOpened
 	case cause == redemption.Refunded.String():
 		kind = store.OrderRefunded
-	case cause == redemption.Reported.String() || cause == repeatedCause:
+	case cause == redemption.Reported.String() || cause == repeatedCause || cause == secondCause:
 		kind = store.OrderRepaid
 	case o.State == redemption.OrderPaid && cause != learnedCause && cause != chargedCause && cause != redemption.SessionAttached.String():
 		kind = store.OrderPaid
@@ -374,7 +378,7 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 	}
 	data := orderEntry{
 		Cause: cause, State: o.State, CustomerID: o.CustomerID, SessionID: o.SessionID,
-		Replaces: o.Replaces, ReplacedBy: o.ReplacedBy,
+		Replaces: o.Replaces, ReplacedBy: o.ReplacedBy, OtherPayments: o.OtherPayments,
 	}
 	switch kind { //nolint:exhaustive // the others tell nothing of money
 	case store.OrderRefunded:

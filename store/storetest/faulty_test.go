@@ -640,6 +640,13 @@ func refundFaults() map[string]fault {
 				}
 			})
 		}, []string{"refunds"}},
+		"a second payment finds no order": {func(f *faulty) {
+			f.told(func(_ context.Context, s *store.Settlement) {
+				if s.Event.Kind == redemption.Paid {
+					s.Event.OrderID = ""
+				}
+			})
+		}, []string{"a payment in another session"}},
 		"a charge is not stored": {func(f *faulty) {
 			f.told(func(_ context.Context, s *store.Settlement) {
 				s.Event.Charge = redemption.Charge{}

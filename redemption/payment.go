@@ -1,0 +1,91 @@
+package redemption
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// MaxOtherPayments is the maximum number of payments of one order in other sessions than its own.
+const MaxOtherPayments = 500
+
+// Payment is a payment that names an order and comes in another payment session than the order has.
+type Payment struct {
+	// SessionID is the ID of the payment session that was paid.
+	SessionID string `json:"sessionId"`
+	// InsteadOf is the ID of the session that the order had, if the payment was the first one of the
+	// order. The order then has the session that was paid. InsteadOf is empty for a second payment.
+	InsteadOf string `json:"insteadOf,omitempty"`
+	// Charge is what the processor has charged.
+	Charge Charge `json:"charge,omitzero"`
+	// Returned is what the processor has returned of a second payment, in minor units. It counts
+	// refunds that have not failed and disputes that were lost.
+	Returned int64 `json:"returned,omitempty"`
+	// At is when the payment was recorded.
+	At time.Time `json:"at"`
+}
+
+// PaidTwice reports whether the order has a payment in another session than the order had, of which
+// not everything was returned.
+func (o Order) PaidTwice() bool {
+	return slices.ContainsFunc(o.OtherPayments, func(p Payment) bool {
+		return p.InsteadOf != "" || p.Charge.IsZero() || p.Returned < p.Charge.Total()
+	})
+}
+
+// PaidIn reports whether OtherPayments has a payment in the given session.
+func (o Order) PaidIn(sessionID string) bool { return o.otherPayment(sessionID) >= 0 }
+
+func (o Order) otherPayment(sessionID string) int {
+	return slices.IndexFunc(o.OtherPayments, func(p Payment) bool { return p.SessionID == sessionID })
+}
+
+// paidElsewhere records a payment in another session than that of the order. If the order is not
+// paid, the payment pays it, and the order has that session from then on.
+func (o Order) paidElsewhere(e Event) (Order, error) {
+	if o.PaidIn(e.SessionID) {
+		return o, nil
+	}
+	if len(o.OtherPayments) >= MaxOtherPayments {
+		var faults pricing.ValidationError
+		faults.Add("sessionId", pricing.FieldTooLong, fmt.Sprintf("an order has at most %d further payments", MaxOtherPayments))
+		return o, faults.Err()
+	}
+	p := Payment{SessionID: e.SessionID, Charge: e.Charge.Clone(), At: e.At}
+	if !o.State.Paid() {
+		p.InsteadOf, o.SessionURL = o.SessionID, ""
+		o = o.paid(e)
+	}
+	o.OtherPayments = append(slices.Clip(o.OtherPayments), p)
+	return o, nil
+}
+
+// reportedElsewhere records what was returned of a payment in another session. A refund that fails
+// after it has succeeded lowers the amount.
+func (o Order) reportedElsewhere(e Event) (Order, error) {
+	i := o.otherPayment(e.SessionID)
+	if i < 0 {
+		return o, ErrOtherSession
+	}
+	returned := int64(0)
+	add := func(amount int64) { returned += min(max(amount, 0), o.OtherPayments[i].Charge.Total()-returned) }
+	for _, r := range e.Report.Refunds {
+		if r.State != RepaymentFailed {
+			add(r.Amount)
+		}
+	}
+	for _, d := range e.Report.Disputes {
+		if d.State == DisputeLost {
+			add(d.Amount)
+		}
+	}
+	o.OtherPayments = slices.Clone(o.OtherPayments)
+	o.OtherPayments[i].Returned = returned
+	return o, nil
+}
+
+func samePayment(p, q Payment) bool {
+	return p.SessionID == q.SessionID && p.InsteadOf == q.InsteadOf && p.Charge.Equal(q.Charge) && p.Returned == q.Returned
+}
