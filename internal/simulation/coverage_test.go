@@ -46,6 +46,7 @@ var least = []struct {
 	{"step", "reconcile", "", 100},
 	{"step", "follow", "", 100},
 	{"step", "payment for a lost order", "", 20},
+	{"step", "payment for a lost order", "without a coupon", 5},
 	{"step", "pay", "", 100},
 	{"step", "pay later", "", 100},
 	{"step", "decline", "", 100},

@@ -278,6 +278,23 @@ var planted = []plant{
 	{"recording unknown payments without their use", by(simulation.EveryPaymentCounts), inStore(func(f *faulty) {
 		f.events(func(_ context.Context, s *store.Settlement) { s.Unknown.Uses = nil })
 	})},
+	{"losing unknown payments without a coupon", by(simulation.AnswersAreTrue, simulation.EveryPaymentCounts), inStore(func(f *faulty) {
+		f.events(func(_ context.Context, s *store.Settlement) {
+			if len(s.Unknown.Uses) == 0 {
+				s.Unknown = store.Reservation{}
+			}
+		})
+	})},
+	{"recording unknown payments under an ID of their own", by(simulation.EveryPaymentCounts), inStore(func(f *faulty) {
+		f.events(func(_ context.Context, s *store.Settlement) {
+			if o := &s.Unknown.Order; !o.IsZero() {
+				o.ID += "x"
+				for i := range s.Unknown.Uses {
+					s.Unknown.Uses[i].OrderID = o.ID
+				}
+			}
+		})
+	})},
 	{"forgetting orders in the sweep", by(simulation.OrdersEnd), inStore(forgetsOrders)},
 	{"opening another session for a repeated call", by(simulation.EveryPaymentCounts, simulation.OrdersEnd), func() simulation.Parts {
 		made := 0

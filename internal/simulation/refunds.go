@@ -69,7 +69,7 @@ func (w *world) returns(o redemption.Order) pricing.Returns {
 
 // checkRefunds holds the refunds of an order to what was asked for and to what was paid.
 func (w *world) checkRefunds(s *shop, before, now redemption.Order) {
-	if now.State.Paid() && !before.State.Paid() && now.Key != "" && len(now.Quote.Lines) > 0 {
+	if now.State.Paid() && !before.State.Paid() && len(now.Quote.Lines) > 0 {
 		s.book.sold = append(s.book.sold, now.ID)
 	}
 	kept := len(now.Refunds) >= len(before.Refunds) && slices.EqualFunc(before.Refunds, now.Refunds[:len(before.Refunds)], sameRefund)

@@ -80,6 +80,9 @@ func (w *world) acknowledged(s *shop, e processor.Event) {
 		return
 	}
 	order, uses := s.book.paidBy(e.SessionID)
+	w.must(EveryPaymentCounts, !s.lost[e.SessionID] || order.ID == e.Metadata[processor.MetadataOrderID] && order.Quote.Total == e.Total,
+		"event %s, the payment of session %s of the lost order %s, was acknowledged, and is recorded as order %s of %d",
+		e.ID, e.SessionID, e.Metadata[processor.MetadataOrderID], order.ID, order.Quote.Total)
 	w.must(AnswersAreTrue, order.State.Paid(), "event %s, the payment of session %s, was acknowledged, and order %s is %q",
 		e.ID, e.SessionID, order.ID, order.State)
 	w.must(EveryPaymentCounts, areOf(uses, e.Metadata), "event %s, the payment of session %s of %v, was acknowledged, and the completed uses are %+v",
@@ -132,9 +135,10 @@ func areOf(uses []redemption.Use, metadata map[string]string) bool {
 func (w *world) payLost() bool {
 	s := w.shop()
 	r, err := s.fake.Request(w.anySession(s))
-	if err != nil || r.Total == 0 || r.Metadata[processor.MetadataCouponID] == "" || !w.odds(3) {
+	if err != nil || r.Total == 0 || !w.odds(3) {
 		return false
 	}
+	w.when(r.Metadata[processor.MetadataCouponID] == "", "step", "payment for a lost order", "without a coupon")
 	r.Key = w.newID("lost")
 	r.OrderID, r.ExpiresAt, r.Metadata = r.Key, w.now.Add(time.Hour), maps.Clone(r.Metadata)
 	r.Metadata[processor.MetadataOrderID] = r.Key

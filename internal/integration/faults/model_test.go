@@ -148,7 +148,7 @@ func (b book) find(e redemption.Event) (page, bool) {
 	if p, found := b.bySession(e.SessionID); found {
 		return p, true
 	}
-	return named, known && named.Order.SessionID == ""
+	return named, known && (named.Order.SessionID == "" || e.Kind == redemption.Paid)
 }
 
 func (b book) apply(s store.Settlement) (book, outcome) {

@@ -169,8 +169,11 @@ func TestAnOlderCopyIsRestored(t *testing.T) {
 		d.create("created", 0)
 		require.NoError(t, d.Delete(ctx, deleted.ID))
 		bob := d.buy("bob")
+		dan, err := d.Checkout(ctx, couponkit.CheckoutRequest{Key: "dan", Cart: shopCart(), Customer: eligibility.Customer{ID: "dan"}})
+		require.NoError(t, err)
 		require.NoError(t, d.pay.Pay(ann.Session.ID))
 		require.NoError(t, d.pay.Pay(bob.Session.ID))
+		require.NoError(t, d.pay.Pay(dan.Session.ID))
 		d.tell(d.pay.Deliveries())
 		d.ledger.Credit("cleo", 5)
 		exchange := d.exchange(d.create("points", 5).ID)
@@ -205,11 +208,18 @@ func TestAnOlderCopyIsRestored(t *testing.T) {
 		told := d.tell(d.pay.Redeliveries())
 		require.False(t, told[ann.Session.ID].Changed)
 		record := told[bob.Session.ID]
-		require.Equal(t, []any{"bob", redemption.OrderPaid, bob.Session.ID, true, 1},
-			[]any{record.Order.CustomerID, record.Order.State, record.Order.SessionID, record.Order.Quote.Currency.IsZero(), len(record.Uses)},
+		require.Equal(t, []any{bob.Order.ID, "bob", redemption.OrderPaid, bob.Session.ID, bob.Order.Quote.Total, 1, couponkit.FlagUnknownOrder},
+			[]any{record.Order.ID, record.Order.CustomerID, record.Order.State, record.Order.SessionID, record.Order.Quote.Total, len(record.Uses), record.Flag},
 			"what the payment tells; what was bought is lost")
 		require.Equal(t, []any{redemption.FromPayment, "bob", ten.ID}, []any{record.Uses[0].Origin, record.Uses[0].CustomerID, record.Uses[0].CouponID})
 		require.EqualValues(t, 2, completed(t, restored, ten))
+		plain := told[dan.Session.ID]
+		require.Equal(t, []any{dan.Order.ID, "dan", dan.Order.Quote.Total, 0, couponkit.FlagUnknownOrder},
+			[]any{plain.Order.ID, plain.Order.CustomerID, plain.Order.Quote.Total, len(plain.Uses), plain.Flag}, "a payment without a coupon")
+		refund, err := d.Refund(ctx, couponkit.RefundRequest{OrderID: bob.Order.ID, Key: "all", Returns: pricing.Returns{All: true}})
+		require.NoError(t, err)
+		require.Equal(t, bob.Order.Quote.Total, refund.Refund.Repayment.Amount)
+		require.EqualValues(t, 1, completed(t, restored, ten), "the use comes back with the refund")
 		require.NoError(t, storetest.Check(ctx, restored))
 
 		require.Zero(t, d.ledger.Balance("cleo"), "the exchange is lost, and its points are taken")

@@ -224,6 +224,8 @@ func flagText(flag couponkit.Flag) string {
 	return map[couponkit.Flag]string{
 		couponkit.FlagNone:           "",
 		couponkit.FlagAmountMismatch: "The customer was charged another amount than the order's.",
+		couponkit.FlagUnknownOrder:   "The order was lost. Only its payment is known.",
+		couponkit.FlagPaidTwice:      "The customer may have paid twice. Return the second payment at the payment processor.",
 		couponkit.FlagOverLimit:      "A coupon of this order was used more often than it allows.",
 		couponkit.FlagPointsRefunded: "The points for this order were given back, or used by another order.",
 		couponkit.FlagRefundFailed:   "The money of a refund did not go back to the customer.",
