@@ -80,6 +80,12 @@ func readConfig(args []string, env func(string) string, logs io.Writer) (app.Con
 	flags.StringVar(&c.PublicURL, "public-url", "", "where customers reach the service; default is where it listens")
 	flags.BoolVar(&c.InsecureCookies, "insecure-cookies", false, "let browsers send sign-ins over plain HTTP; for browsers that do not trust their own machine")
 	flags.BoolVar(&c.Guests, "guests", false, "let customers pay a cart with an e-mail address, without signing in")
+	flags.Func("time-zone", "the time zone in which dates begin and end, such as Europe/Berlin (default UTC)", func(name string) (err error) {
+		if c.Location, err = time.LoadLocation(name); name == "" || name == "Local" {
+			err = errors.New("needs the IANA name of a time zone")
+		}
+		return err
+	})
 	flags.BoolVar(&c.BehindProxy, "behind-proxy", false, "take the client's address from X-Forwarded-For")
 	flags.IntVar(&c.Limits.AttemptsPerUser.Burst, "attempts-per-user", 0, "codes that one user may look up at once in vain; 0 is the default")
 	flags.IntVar(&c.Limits.AttemptsPerAddress.Burst, "attempts-per-address", 0, "codes that one address may look up at once in vain; 0 is the default")

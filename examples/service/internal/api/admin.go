@@ -12,28 +12,19 @@ import (
 )
 
 func (a *API) createCoupon(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.create(r)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Location", "/admin/coupon/"+c.ID)
-	writeJSON(w, http.StatusCreated, c)
-	return nil
-}
-
-// create creates the coupon that the body of a request describes.
-func (a *API) create(r *http.Request) (coupon.Coupon, error) {
 	var draft coupon.Draft
 	strays, err := a.readCoupon(r, &draft, func() selections { return selectionsOf(&draft) })
 	if err != nil {
-		return coupon.Coupon{}, err
+		return err
 	}
 	c, err := a.Service.Create(r.Context(), draft)
 	a.audit(r, "create", c.ID, err)
 	if err != nil {
-		return coupon.Coupon{}, strays.beside(err)
+		return strays.beside(err)
 	}
-	return c, nil
+	w.Header().Set("Location", "/admin/coupon/"+c.ID)
+	writeJSON(w, http.StatusCreated, c)
+	return nil
 }
 
 // getCoupon answers with the coupon of an ID, or else of a code in any form that customers

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -16,13 +17,15 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Options configure an [API]. Service, Orders, Shop, Catalog and Webhook are
-// required.
+// Options configure an [API]. Service, Orders, Counters, Shop, Catalog and Webhook are required,
+// and GuestKey with Guests.
 type Options struct {
 	// Service decides about coupons.
 	Service *couponkit.Service
 	// Orders finds orders that the service is not asked for by a customer and an ID.
 	Orders store.Orders
+	// Counters tells how much of a budget is spent.
+	Counters store.Counters
 	// Shop knows users, sessions and points.
 	Shop *shop.DB
 	// Catalog has the prices.
@@ -50,6 +53,10 @@ type Options struct {
 	// Guests lets customers buy a cart without signing in. The Service then has the option
 	// couponkit.WithGuests.
 	Guests bool
+	// GuestKey signs the cookies of guests.
+	GuestKey []byte
+	// Location is the time zone of the shop, in which dates begin and end; nil is UTC.
+	Location *time.Location
 }
 
 // API serves the HTTP interface. Make it with [New]; it is safe for concurrent use.
@@ -64,9 +71,13 @@ type API struct {
 
 // New returns the interface. An origin in BaseURL that cannot be read is an error.
 func New(o Options) (*API, error) {
-	if o.Service == nil || o.Orders == nil || o.Shop == nil || o.Webhook == nil {
-		return nil, errors.New("api: Service, Orders, Shop and Webhook are required")
+	if o.Service == nil || o.Orders == nil || o.Counters == nil || o.Shop == nil || o.Webhook == nil {
+		return nil, errors.New("api: Service, Orders, Counters, Shop and Webhook are required")
 	}
+	if o.Guests && len(o.GuestKey) == 0 {
+		return nil, errors.New("api: guests need a key for their cookies")
+	}
+	o.Location = cmp.Or(o.Location, time.UTC)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

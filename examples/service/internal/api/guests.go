@@ -1,18 +1,33 @@
 package api
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
 )
 
-// GuestCookie is the name of the cookie that lets the browser of a guest see the guest's orders.
-// The cookie holds the address that the guest has entered.
+// GuestCookie is the name of the cookie that lets a browser see the orders that a guest has placed in
+// it. As that of [SessionCookie], the name begins with "__Host-" where customers come by https.
+//
+// The cookie lists these orders and is signed with a key of the service. An address alone shows no
+// order: nobody has verified that it is the guest's.
 const GuestCookie = "couponkit_guest"
+
+// placedOrder is an order that a guest has placed in a browser.
+type placedOrder struct{ GuestID, OrderID, Key string }
+
+// maxGuestCookie bounds the bytes of the cookie. Browsers keep at most 4,096 bytes.
+const maxGuestCookie = 3_500
 
 // buyerOf returns who buys: who is signed in, or a guest with the given address. An address that
 // cannot be used is a fault of the field email.
@@ -42,33 +57,63 @@ func (a *API) payerOf(r *http.Request, email string, faults *pricing.ValidationE
 	return a.buyerOf(r, email, faults)
 }
 
-// readerID returns the customer whose orders a request may see. The ID is empty for nobody.
-func (a *API) readerID(r *http.Request) string {
+// readerID returns the customer whose order a request asks for: who is signed in, or the guest who
+// has placed such an order in this browser. The ID is empty for nobody.
+func (a *API) readerID(r *http.Request, asked func(placedOrder) bool) string {
 	if s, signedIn := sessionFrom(r.Context()); signedIn || !a.Guests {
 		return s.User.ID
 	}
-	cookie, err := r.Cookie(GuestCookie)
-	if err != nil {
-		return ""
+	placed := a.placed(r)
+	if i := slices.IndexFunc(placed, asked); i >= 0 {
+		return placed[i].GuestID
 	}
-	email, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-	if err != nil {
-		return ""
-	}
-	id, err := couponkit.GuestID(string(email))
-	if err != nil {
-		return ""
-	}
-	return id
+	return ""
 }
 
-// remember lets the browser of a guest see the guest's orders until it is closed.
-func (a *API) remember(w http.ResponseWriter, c eligibility.Customer) {
-	if c.ID != "" {
-		return
+// placed returns the orders of the cookie that this service has signed, the newest first.
+func (a *API) placed(r *http.Request) (orders []placedOrder) {
+	for _, c := range r.CookiesNamed(a.cookieName(GuestCookie)) {
+		content, given, _ := strings.Cut(c.Value, ".")
+		if !hmac.Equal([]byte(given), []byte(a.signature(content))) {
+			continue
+		}
+		text, err := base64.RawURLEncoding.DecodeString(content)
+		if err == nil && json.Unmarshal(text, &orders) == nil {
+			return orders
+		}
 	}
-	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure unless the operator has asked for plain HTTP
-		Name: GuestCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(c.Email)), Path: "/",
-		HttpOnly: true, Secure: !a.InsecureCookies, SameSite: http.SameSiteLaxMode,
-	})
+	return nil
+}
+
+func (a *API) signature(content string) string {
+	mac := hmac.New(sha256.New, a.GuestKey)
+	mac.Write([]byte(content))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// remember lets the browser of a guest see the order until the browser is closed. The oldest orders
+// leave a cookie that is full.
+func (a *API) remember(w http.ResponseWriter, r *http.Request, c eligibility.Customer, o redemption.Order) error {
+	if c.ID != "" {
+		return nil
+	}
+	guest, err := couponkit.GuestID(c.Email)
+	if err != nil {
+		return err
+	}
+	others := slices.DeleteFunc(a.placed(r), func(p placedOrder) bool { return p.OrderID == o.ID })
+	orders := append([]placedOrder{{guest, o.ID, o.Key}}, others...)
+	var content string
+	for {
+		text, err := json.Marshal(orders)
+		if err != nil {
+			return err
+		}
+		if content = base64.RawURLEncoding.EncodeToString(text); len(content) <= maxGuestCookie || len(orders) == 1 {
+			break
+		}
+		orders = orders[:len(orders)-1]
+	}
+	a.cookie(w, GuestCookie, content+"."+a.signature(content), 0)
+	return nil
 }

@@ -52,9 +52,9 @@ func (l listedCoupon) MarshalJSON() ([]byte, error) {
 func (a *API) listCoupons(w http.ResponseWriter, r *http.Request) error {
 	const maxPage = 1_000_000
 	q := query{r: r}
-	q.only("page", "pageSize", "search", "sort", "order", "state", "type", "startsFrom", "startsUntil", "expiresFrom", "expiresUntil", "expired", "usedUp")
+	q.only("page", "pageSize", "search", "sort", "order", "state", "type", "startsFrom", "startsUntil", "expiresFrom", "expiresUntil", "expired", "usedUp", "usable")
 	list := store.CouponList{
-		State: q.state(), DiscountType: q.discountType(), Starts: q.period("starts"), Expires: q.period("expires"),
+		State: q.state(), DiscountType: q.discountType(), Starts: q.period("starts", a.Location), Expires: q.period("expires", a.Location),
 		UsedUp: q.choice("usedUp", "", "true") != "",
 		Search: q.text("search"), Page: q.number("page", 1, maxPage),
 		PageSize: q.number("pageSize", store.DefaultPageSize, store.MaxPageSize),
@@ -64,16 +64,19 @@ func (a *API) listCoupons(w http.ResponseWriter, r *http.Request) error {
 	if q.choice("expired", "", "true") != "" {
 		list.ExpiredAt = a.Now()
 	}
+	usable := q.choice("usable", "", "true") != ""
 	_, err := list.Normalize()
 	q.faults.Merge("", err)
 	if err := q.faults.Err(); err != nil {
 		return err
 	}
-	page, within, err := a.sorted(r.Context(), list, by, order)
+	page, within, err := a.sorted(r.Context(), list, by, order, usable)
 	if err != nil {
 		return err
 	}
-	page = countedUpTo(list, page)
+	if !usable {
+		page = countedUpTo(list, page)
+	}
 	view := couponPage{
 		Items: make([]listedCoupon, len(page.Items)), Page: list.Page, PageSize: list.PageSize,
 		Total: page.Total, AtLeast: page.AtLeast, SortedWithin: within,
@@ -122,8 +125,13 @@ const (
 	maxSorted = 1_000
 )
 
-// sorted returns the page in the order that was asked for.
-func (a *API) sorted(ctx context.Context, list store.CouponList, by, order string) (store.CouponPage, string, error) {
+// sorted returns the page in the order that was asked for, of the coupons that can be used now if
+// usable is true.
+func (a *API) sorted(ctx context.Context, list store.CouponList, by, order string, usable bool) (store.CouponPage, string, error) {
+	if usable {
+		page, err := a.usable(ctx, list, by, order)
+		return page, "all", err
+	}
 	page, err := a.Service.List(ctx, list)
 	if err != nil || by == byCreation && order != "asc" {
 		return page, "all", err
@@ -136,11 +144,46 @@ func (a *API) sorted(ctx context.Context, list store.CouponList, by, order strin
 	if err != nil {
 		return page, "all", err
 	}
-	sortCoupons(all, by, order)
+	return pageOf(all, list, by, order), "all", nil
+}
+
+// pageOf returns a page of coupons that are sorted as a whole.
+func pageOf(all []coupon.Coupon, list store.CouponList, by, order string) (page store.CouponPage) {
+	if by != byCreation || order == "asc" {
+		sortCoupons(all, by, order)
+	}
 	begin := min((list.Page-1)*list.PageSize, len(all))
 	page.Items = all[begin:min(begin+list.PageSize, len(all))]
 	page.Total = int64(len(all))
-	return page, "all", nil
+	return page
+}
+
+// usable returns the page of the coupons that can be used now: active, started, not expired, not used
+// up, with a budget that is not spent. Of more than 2*maxSorted active coupons the newest are looked at.
+func (a *API) usable(ctx context.Context, list store.CouponList, by, order string) (store.CouponPage, error) {
+	if list.State == coupon.Inactive {
+		return store.CouponPage{}, nil
+	}
+	list.State = coupon.Active
+	all, err := a.everyCoupon(ctx, list)
+	if err != nil {
+		return store.CouponPage{}, err
+	}
+	looked, now := len(all), a.Now()
+	all = slices.DeleteFunc(all, func(c coupon.Coupon) bool {
+		return c.StartsAt.After(now) || !c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt) ||
+			c.Limits.MaxUses > 0 && c.UsedCount+c.ReservedCount >= c.Limits.MaxUses
+	})
+	spent, err := a.spent(ctx, all...)
+	if err != nil {
+		return store.CouponPage{}, err
+	}
+	all = slices.DeleteFunc(all, func(c coupon.Coupon) bool {
+		return len(spent[c.ID]) > 0 && !slices.ContainsFunc(spent[c.ID], func(b UsageBudget) bool { return b.spent.Minor() < b.amount.Minor() })
+	})
+	page := pageOf(all, list, by, order)
+	page.AtLeast = looked > 2*maxSorted
+	return page, nil
 }
 
 func (a *API) everyCoupon(ctx context.Context, list store.CouponList) ([]coupon.Coupon, error) {

@@ -46,7 +46,7 @@ type lineName struct {
 }
 
 func (a *API) order(w http.ResponseWriter, r *http.Request) error {
-	reader := a.readerID(r)
+	reader := a.readerID(r, func(p placedOrder) bool { return p.OrderID == r.PathValue("id") })
 	if reader == "" {
 		return problem{Status: http.StatusUnauthorized, Code: "user_required", Title: "Sign in first."}
 	}

@@ -118,18 +118,32 @@ type RefundedCoupon struct {
 	Discount string `json:"discount"`
 }
 
-// period reads the parameters nameFrom and nameUntil. Dates are days in UTC, both inclusive.
-func (q *query) period(name string) (p store.Period) {
+// period reads the parameters nameFrom and nameUntil. Dates are days in the given time zone, both
+// inclusive.
+func (q *query) period(name string, zone *time.Location) (p store.Period) {
 	from, until := name+"From", name+"Until"
 	if name == "" {
 		from, until = "from", "until"
 	}
-	p.From, p.Until = q.moment(from).Start(time.UTC), q.moment(until).End(time.UTC)
+	begin, end := q.moment(from), q.moment(until)
+	p.From, p.Until = begin.Start(zone), end.End(zone)
+	if name == "expires" {
+		p.From, p.Until = afterMidnight(begin, p.From, zone), afterMidnight(end, p.Until, zone)
+	}
 	if !p.From.IsZero() && !p.Until.IsZero() && !p.From.Before(p.Until) {
 		q.faults.Add(until, pricing.FieldMismatch, "must be after "+from)
 		return store.Period{}
 	}
 	return p
+}
+
+// afterMidnight moves a bound that is a date by a microsecond. A coupon that is valid through a day
+// expires at the first instant of the next day, which so belongs to its last day.
+func afterMidnight(m coupon.Moment, bound time.Time, zone *time.Location) time.Time {
+	if m.Start(zone).Equal(m.End(zone)) { // an instant, or no bound
+		return bound
+	}
+	return bound.Add(time.Microsecond)
 }
 
 func (q *query) moment(name string) coupon.Moment {
@@ -147,7 +161,7 @@ func (a *API) OrderPage(r *http.Request) (OrderPage, error) {
 	q := query{r: r}
 	q.only("customer", "state", "from", "until", "after", "pageSize")
 	list := store.OrderList{
-		CustomerID: q.text("customer"), After: q.text("after"), Created: q.period(""),
+		CustomerID: q.text("customer"), After: q.text("after"), Created: q.period("", a.Location),
 		PageSize: q.number("pageSize", store.DefaultPageSize, store.MaxPageSize),
 	}
 	if name := q.text("state"); name != "" {

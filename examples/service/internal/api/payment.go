@@ -80,10 +80,17 @@ func (a *API) applyCoupon(w http.ResponseWriter, r *http.Request) error {
 }
 
 type quoteView struct {
-	Quote      pricing.Quote             `json:"quote"`
-	Coupon     *coupon.Snapshot          `json:"coupon"`
-	Coupons    []couponkit.ExplainedCode `json:"coupons"`
-	Rejections []coupon.Reason           `json:"rejections"`
+	Quote      pricing.Quote    `json:"quote"`
+	Coupon     *coupon.Snapshot `json:"coupon"`
+	Coupons    []explainedCode  `json:"coupons"`
+	Rejections []coupon.Reason  `json:"rejections"`
+}
+
+// explainedCode tells what a code does, and the terms of its coupon if the coupon applies.
+type explainedCode struct {
+	couponkit.ExplainedCode
+
+	Terms *coupon.Snapshot `json:"terms,omitempty"`
 }
 
 // quote prices a cart; a coupon that is refused is part of the answer. For nobody no coupon is
@@ -100,7 +107,7 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	if err := read.besides(faults); err != nil {
 		return err
 	}
-	view := quoteView{Coupons: []couponkit.ExplainedCode{}, Rejections: []coupon.Reason{}}
+	view := quoteView{Coupons: []explainedCode{}, Rejections: []coupon.Reason{}}
 	if len(codes) > 0 && who.ID == "" && !a.Guests {
 		codes, view.Rejections = nil, []coupon.Reason{{Code: coupon.UserRequired}}
 	}
@@ -121,7 +128,14 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 
 // add shows what the codes do, and all reasons why coupons or the total are refused.
 func (v *quoteView) add(e couponkit.Explanation, refused coupon.Rejections) {
-	v.Quote, v.Coupons = e.Quote.Quote, append(v.Coupons, e.Codes...)
+	v.Quote = e.Quote.Quote
+	for _, code := range e.Codes {
+		explained := explainedCode{ExplainedCode: code}
+		if i := slices.IndexFunc(e.Quote.Terms, func(s coupon.Snapshot) bool { return s.ID == code.CouponID }); i >= 0 && code.Applied {
+			explained.Terms = &e.Quote.Terms[i]
+		}
+		v.Coupons = append(v.Coupons, explained)
+	}
 	if len(e.Quote.Terms) == 1 {
 		v.Coupon = &e.Quote.Terms[0]
 	}
@@ -167,7 +181,9 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a.remember(w, who)
+	if err := a.remember(w, r, who, done.Order); err != nil {
+		return err
+	}
 	writeJSON(w, http.StatusCreated, checkoutView{
 		OrderID: done.Order.ID, SessionID: done.Session.ID, URL: done.Session.URL, Quote: done.Order.Quote, Refused: leftOut(done.Refused),
 	})
@@ -361,12 +377,13 @@ func (request linkRequest) price(faults *pricing.ValidationError) pricing.Money 
 // order that another account may have it. The processor is asked now, because the webhook
 // may come later. If the processor does not answer, the order's page waits for the webhook.
 func (a *API) comeBack(w http.ResponseWriter, r *http.Request) error {
-	reader := a.readerID(r)
+	key := r.URL.Query().Get("key")
+	reader := a.readerID(r, func(p placedOrder) bool { return p.Key == key })
 	if reader == "" {
 		http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		return nil
 	}
-	found, err := a.Service.Refresh(r.Context(), couponkit.OrderRequest{CustomerID: reader, Key: r.URL.Query().Get("key")})
+	found, err := a.Service.Refresh(r.Context(), couponkit.OrderRequest{CustomerID: reader, Key: key})
 	switch {
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, pricing.ErrInvalid):
 		http.Redirect(w, r, "/cart?notice=other_account", http.StatusSeeOther)

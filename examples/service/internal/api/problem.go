@@ -134,6 +134,15 @@ func problemOf(err error) problem {
 	return unavailable("unavailable", "The service is not available at the moment.")
 }
 
+// Problem returns the status of the answer to an error, what happened, and the faults of fields.
+func Problem(err error) (status int, text string, faults []pricing.FieldError) {
+	p := problemOf(err)
+	if p.Detail == "" || len(p.Errors) > 0 {
+		p.Detail = p.Title
+	}
+	return p.Status, p.Detail, p.Errors
+}
+
 func conflictOf(err error) (problem, bool) {
 	for _, known := range [...]struct {
 		is     error
@@ -208,20 +217,23 @@ func paramsOf(r coupon.Reason) *json.RawMessage {
 	return &parts.Params
 }
 
+// moment writes an instant for people. Pages write the parameters in the time zone of the customer.
+func moment(at time.Time) string { return at.UTC().Format("Monday, 2 January 2006, 15:04 UTC") }
+
 // detail says a reason with its facts.
 func detail(r coupon.Reason) string {
 	p := r.Params
 	switch r.Code { //nolint:exhaustive // the others have no facts
 	case coupon.CouponNotStarted:
-		return "This coupon is valid from " + p.StartsAt.Format(time.RFC1123) + " on."
+		return "This coupon is valid from " + moment(p.StartsAt) + " on."
 	case coupon.CouponExpired:
-		return "This coupon has expired on " + p.ExpiresAt.Format(time.RFC1123) + "."
+		return "This coupon has expired on " + moment(p.ExpiresAt) + "."
 	case coupon.OutsideSchedule:
 		if !p.OpensAt.IsZero() {
-			return "This coupon is valid again from " + p.OpensAt.Format(time.RFC1123) + " on."
+			return "This coupon is valid again from " + moment(p.OpensAt) + " on."
 		}
 	case coupon.PeriodLimitReached:
-		return "This coupon has been used as often as it allows until " + p.EndsAt.Format(time.RFC1123) + "."
+		return "This coupon has been used as often as it allows until " + moment(p.EndsAt) + "."
 	case coupon.MinimumQuantityNotMet:
 		return "This coupon needs " + strconv.FormatInt(p.MinQuantity, 10) + " units; " + strconv.FormatInt(p.MissingQuantity, 10) + " are missing."
 	case coupon.MinimumPurchaseNotMet:

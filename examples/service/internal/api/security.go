@@ -19,12 +19,12 @@ import (
 // take a cookie of that prefix from this host alone, and not from a site beside it.
 const SessionCookie = "couponkit_session"
 
-// sessionCookie is the name of the cookie as it is here.
-func (a *API) sessionCookie() string {
+// cookieName is the name of a cookie as it is here.
+func (a *API) cookieName(name string) string {
 	if a.byHTTPS() && !a.InsecureCookies {
-		return "__Host-" + SessionCookie
+		return "__Host-" + name
 	}
-	return SessionCookie
+	return name
 }
 
 // byHTTPS reports whether customers reach the service by https.
@@ -41,7 +41,7 @@ const maxSecrets = 8
 // of them first.
 func (a *API) secrets(r *http.Request) []string {
 	var secrets []string
-	for _, c := range r.CookiesNamed(a.sessionCookie()) {
+	for _, c := range r.CookiesNamed(a.cookieName(SessionCookie)) {
 		if len(secrets) < maxSecrets && !slices.Contains(secrets, c.Value) {
 			secrets = append(secrets, c.Value)
 		}
@@ -124,8 +124,13 @@ func (a *API) setCookie(w http.ResponseWriter, token string) {
 	if token == "" {
 		age = -1
 	}
+	a.cookie(w, SessionCookie, token, age)
+}
+
+// cookie sets a cookie that scripts cannot read. An age of 0 is as long as the browser runs.
+func (a *API) cookie(w http.ResponseWriter, name, value string, age int) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure unless the operator has asked for plain HTTP
-		Name: a.sessionCookie(), Value: token, Path: "/", MaxAge: age,
+		Name: a.cookieName(name), Value: value, Path: "/", MaxAge: age,
 		HttpOnly: true, Secure: !a.InsecureCookies, SameSite: http.SameSiteLaxMode,
 	})
 }

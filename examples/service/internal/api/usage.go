@@ -5,12 +5,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"math"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -97,6 +99,50 @@ func (a *API) redemptionsOf(ctx context.Context, list store.UseList) (store.UseP
 type Usage struct {
 	TimeZone string     `json:"timeZone"`
 	Days     []UsageDay `json:"days"`
+	// Budgets are the coupon's budgets now, currency by currency.
+	Budgets []UsageBudget `json:"budgets"`
+}
+
+// UsageBudget is a budget in one currency, and how much of it is spent or reserved.
+type UsageBudget struct {
+	Currency string `json:"currency"`
+	Amount   string `json:"amount"`
+	Spent    string `json:"spent"`
+
+	amount, spent pricing.Money
+}
+
+// Money returns the budget and how much of it is spent.
+func (b UsageBudget) Money() (amount, spent pricing.Money) { return b.amount, b.spent }
+
+// countedAtOnce is how many counters are asked for at once.
+const countedAtOnce = 500
+
+// spent returns the budgets of coupons by the ID of the coupon.
+func (a *API) spent(ctx context.Context, coupons ...coupon.Coupon) (map[string][]UsageBudget, error) {
+	var keys []string
+	var taken []redemption.Count
+	for _, c := range coupons {
+		for m := range c.Limits.Budget.All() {
+			keys = append(keys, redemption.Budget(c.ID, m.Currency().Code()))
+		}
+	}
+	for some := range slices.Chunk(keys, countedAtOnce) {
+		counts, err := a.Counters.Counts(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		taken = append(taken, counts...)
+	}
+	found := map[string][]UsageBudget{}
+	for _, c := range coupons {
+		for m := range c.Limits.Budget.All() {
+			spent := pricing.NewMoney(taken[0].Taken(), m.Currency())
+			taken = taken[1:]
+			found[c.ID] = append(found[c.ID], UsageBudget{m.Currency().Code(), m.Amount(), spent.Amount(), m, spent})
+		}
+	}
+	return found, nil
 }
 
 // UsageDay counts the uses that were made on one day, by what they are now.
@@ -140,8 +186,16 @@ func (a *API) Usage(r *http.Request) (Usage, error) {
 	if _, err := a.redemptionsOf(r.Context(), store.UseList{CouponID: id, PageSize: 1}); err != nil {
 		return Usage{}, err
 	}
+	c, err := a.Service.Get(r.Context(), id)
+	if err != nil && !errors.Is(err, coupon.ErrNotFound) { // its uses are kept
+		return Usage{}, err
+	}
+	spent, err := a.spent(r.Context(), c)
+	if err != nil {
+		return Usage{}, err
+	}
 	sums, err := a.Service.Sums(r.Context(), store.SumList{CouponID: id, From: a.Now().In(zone).AddDate(0, 0, 1-days), Days: days})
-	view := Usage{TimeZone: zone.String(), Days: make([]UsageDay, len(sums))}
+	view := Usage{TimeZone: zone.String(), Days: make([]UsageDay, len(sums)), Budgets: append([]UsageBudget{}, spent[id]...)}
 	for i, sum := range sums {
 		view.Days[i] = UsageDay{
 			Date: sum.Start.Format(time.DateOnly), Completed: sum.Completed, Reserved: sum.Reserved, Restored: sum.Restored,
@@ -233,8 +287,8 @@ func (a *API) History(r *http.Request) (History, error) {
 	return view, err
 }
 
-// untold are the fields that change with every change, or that are told apart.
-var untold = fieldSet("id revision updatedAt createdAt usedCount reservedCount allowedUserEmails")
+// unlisted are the fields that change with every change, or that are listed otherwise.
+var unlisted = []string{"id", "revision", "updatedAt", "createdAt", "usedCount", "reservedCount", "allowedUserEmails"}
 
 // changedFields compares the coupon before and after a change.
 func changedFields(data json.RawMessage) ([]FieldChange, error) {
@@ -252,7 +306,7 @@ func changedFields(data json.RawMessage) ([]FieldChange, error) {
 	}
 	maps.Copy(names, entry.After)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if before, after := given(entry.Before[name]), given(entry.After[name]); !untold[name] && !bytes.Equal(before, after) {
+		if before, after := given(entry.Before[name]), given(entry.After[name]); !slices.Contains(unlisted, name) && !bytes.Equal(before, after) {
 			fields = append(fields, FieldChange{name, before, after})
 		}
 	}

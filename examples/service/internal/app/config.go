@@ -36,6 +36,8 @@ type Config struct {
 	InsecureCookies bool
 	// Guests lets customers pay a cart with an e-mail address, without signing in.
 	Guests bool
+	// Location is the time zone of the shop, in which dates begin and end; nil is UTC.
+	Location *time.Location
 	// BehindProxy takes the client's address from the last entry of X-Forwarded-For,
 	// which the proxy in front has written.
 	BehindProxy bool
@@ -94,6 +96,9 @@ func (c Config) orDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Location == nil {
+		c.Location = time.UTC
 	}
 	for _, d := range [...]struct {
 		value    *time.Duration

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/examples/service/internal/api"
@@ -15,7 +16,10 @@ import (
 )
 
 // panel answers what the pages of administrators show.
-type panel struct{ calls func() *api.API }
+type panel struct {
+	calls    func() *api.API
+	location *time.Location
+}
 
 // Show returns what a page shows.
 func (p panel) Show(template string, r *http.Request) (web.Shown, error) {
@@ -104,7 +108,8 @@ func (p panel) order(r *http.Request) (web.Shown, error) {
 	if done {
 		return web.Shown{Redirect: "/admin/orders/" + form.Order.ID}, nil
 	}
-	return p.shownWith(web.Shown{Data: orderShown{form, coupons(p).Token(r)}}, err)
+	session, _, _ := p.calls().Session(r) // without a session there is no token, and the form is refused
+	return p.shownWith(web.Shown{Data: orderShown{form, session.CSRFToken}}, err)
 }
 
 type couponShown struct {
@@ -114,7 +119,8 @@ type couponShown struct {
 	Uses      web.Chart
 	Discounts []web.Chart
 	Rows      []web.Day
-	History   api.History
+	Budgets   []web.Budget
+	History   []web.Change
 	Older     string
 }
 
@@ -123,14 +129,21 @@ func (p panel) coupon(r *http.Request) (web.Shown, error) {
 	q := given(r.URL.Query())
 	before := q.Get("before")
 	q.Del("before")
+	if q.Get("timeZone") == "" {
+		q.Set("timeZone", p.location.String())
+	}
 	r.URL.RawQuery = q.Encode()
 	usage, err := p.calls().Usage(r)
 	if errors.Is(err, coupon.ErrNotFound) {
 		return web.Shown{}, nil
 	}
-	shown := couponShown{Ranges: []int{7, 30, 90, 365}, Days: len(usage.Days), TimeZone: cmp.Or(usage.TimeZone, q.Get("timeZone"), "UTC")}
+	shown := couponShown{Ranges: []int{7, 30, 90, 365}, Days: len(usage.Days), TimeZone: cmp.Or(usage.TimeZone, q.Get("timeZone"))}
 	for _, d := range usage.Days {
 		shown.Rows = append(shown.Rows, dayOf(d))
+	}
+	for _, b := range usage.Budgets {
+		amount, spent := b.Money()
+		shown.Budgets = append(shown.Budgets, web.Budget{Amount: amount, Spent: spent})
 	}
 	shown.Uses, shown.Discounts = web.UsesChart(shown.Rows), web.DiscountCharts(shown.Rows)
 	asked := url.Values{}
@@ -139,7 +152,13 @@ func (p panel) coupon(r *http.Request) (web.Shown, error) {
 	}
 	r.URL.RawQuery = asked.Encode()
 	history, failed := p.calls().History(r)
-	shown.History = history
+	for _, item := range history.Items {
+		change := web.Change{Kind: item.Kind, By: item.By, At: item.At}
+		for _, f := range item.Fields {
+			change.Fields = append(change.Fields, web.ChangedField{Name: f.Field, Before: f.Before, After: f.After})
+		}
+		shown.History = append(shown.History, change)
+	}
 	if history.Before != 0 {
 		shown.Older = "?before=" + strconv.FormatInt(history.Before, 10)
 	}

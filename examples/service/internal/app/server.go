@@ -108,6 +108,7 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	}
 	options := []couponkit.Option{
 		couponkit.WithUsers(s.Shop), couponkit.WithPoints(s.Shop), couponkit.WithLogger(c.Logger), couponkit.WithClock(c.Now),
+		couponkit.WithLocation(c.Location),
 		couponkit.WithObserver(couponkit.ObserverFunc(func(ctx context.Context, a couponkit.Attempt) {
 			metrics.Observe(ctx, a)
 			if a.Flag != couponkit.FlagNone { // whoever has found the payment: an event, a sweep, a checkout
@@ -129,14 +130,19 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	site, err := newSite(func() *api.API { return s.calls })
+	site, err := newSite(c, func() *api.API { return s.calls })
+	if err != nil {
+		return nil, err
+	}
+	guestKey, err := s.Shop.Secret(ctx, "guests")
 	if err != nil {
 		return nil, err
 	}
 	s.calls, err = api.New(api.Options{
-		Service: s.Service, Orders: s.storage.coupons, Shop: s.Shop, Catalog: catalog, Webhook: s.provider.webhook,
+		Service: s.Service, Orders: s.storage.coupons, Counters: s.storage.coupons, Shop: s.Shop, Catalog: catalog, Webhook: s.provider.webhook,
 		BaseURL: s.URL, Metrics: metrics, Logger: c.Logger, Now: c.Now, Limits: c.Limits,
-		ClientAddress: clientAddress(c), InsecureCookies: c.InsecureCookies, Guests: c.Guests, ErrorPage: site.Error,
+		ClientAddress: clientAddress(c), InsecureCookies: c.InsecureCookies, Guests: c.Guests, GuestKey: guestKey, Location: c.Location,
+		ErrorPage: site.Error,
 	})
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package shop
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -138,6 +139,7 @@ var schema = []string{
 	)`,
 	`CREATE INDEX IF NOT EXISTS shop_sessions_by_end ON shop_sessions (expires_at)`,
 	`CREATE INDEX IF NOT EXISTS shop_sessions_by_user ON shop_sessions (user_id, expires_at)`,
+	`CREATE TABLE IF NOT EXISTS shop_secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL)`,
 	`CREATE TABLE IF NOT EXISTS shop_points (
 		user_id TEXT PRIMARY KEY REFERENCES shop_users (id) ON DELETE CASCADE,
 		balance BIGINT NOT NULL CHECK (balance >= 0)
@@ -163,6 +165,18 @@ var schema = []string{
 
 // Ping reports whether the database answers.
 func (d *DB) Ping(ctx context.Context) error { return d.db.PingContext(ctx) }
+
+// Secret returns the random key of a name. The first call makes the key. All later calls return the
+// same key, also those of other processes on the same database.
+func (d *DB) Secret(ctx context.Context, name string) ([]byte, error) {
+	_, err := d.db.ExecContext(ctx, `INSERT INTO shop_secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, rand.Text()+rand.Text())
+	if err != nil {
+		return nil, err
+	}
+	var value string
+	err = d.db.QueryRowContext(ctx, `SELECT value FROM shop_secrets WHERE name = $1`, name).Scan(&value)
+	return []byte(value), err
+}
 
 // within runs work in a transaction, which is kept when work returns nil.
 func (d *DB) within(ctx context.Context, work func(*sql.Tx) error) error {

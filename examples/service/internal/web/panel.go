@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -30,6 +29,9 @@ type Shown struct {
 	// Redirect is an address to go to. If it is given, nothing is shown.
 	Redirect string
 }
+
+// maxForm is the size of a form that is read.
+const maxForm = 64 << 10
 
 // panelPage serves a page of administrators that depends on the request.
 func (s *Site) panelPage(p page) (http.Handler, error) {
@@ -77,6 +79,9 @@ type Day struct {
 	Completed, Reserved, Restored int64
 	Amounts                       []Amount
 }
+
+// Budget is the budget of a coupon in one currency, and how much of it is spent or reserved.
+type Budget struct{ Amount, Spent pricing.Money }
 
 // Amount is a discount in one currency, and what refunds took back of it.
 type Amount struct{ Discount, Returned pricing.Money }
@@ -206,7 +211,13 @@ func counted(n int64, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-func dateText(date string) string  { return formatDate(date, "2 Jan 2006") }
+// How pages show days and instants.
+const (
+	dayLayout    = "2 Jan 2006"
+	momentLayout = dayLayout + ", 15:04 MST"
+)
+
+func dateText(date string) string  { return formatDate(date, dayLayout) }
 func shortDate(date string) string { return formatDate(date, "2 Jan") }
 
 func formatDate(date, layout string) string {
@@ -216,8 +227,6 @@ func formatDate(date, layout string) string {
 	}
 	return t.Format(layout)
 }
-
-func momentText(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
 
 // flagText says what somebody should look at in a payment.
 func flagText(flag couponkit.Flag) string {
@@ -253,19 +262,4 @@ func disputeText(state redemption.DisputeState) string {
 		redemption.DisputeWon:  "The shop keeps the money.",
 		redemption.DisputeLost: "The customer has the money back.",
 	}[state]
-}
-
-const maxValue = 200 // code points of a value in a history
-
-// valueText returns a JSON value for people: text without quotes, and not too much of it.
-func valueText(value json.RawMessage) string {
-	text := string(value)
-	var plain string
-	if json.Unmarshal(value, &plain) == nil {
-		text = plain
-	}
-	if runes := []rune(text); len(runes) > maxValue {
-		text = string(runes[:maxValue]) + "…"
-	}
-	return text
 }

@@ -16,6 +16,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -26,6 +27,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"time"
 )
 
 //go:embed templates static
@@ -49,7 +51,6 @@ type page struct {
 func pages() []page {
 	return []page{
 		{"/admin/coupons", "admin_coupons", "Coupons", "js/admin/list.js", "css/admin.css", "coupons"},
-		{newCoupon, "admin_coupon_new", "New coupon", "js/admin/new.js", "css/admin.css", "coupons"},
 		{"/admin/orders", "admin_orders", "Orders", "js/admin/page.js", "css/admin.css", "orders"},
 		{oneOrder, "admin_order", "Order", "js/admin/page.js", "css/admin.css", "orders"},
 		{"/admin/coupons/{id}", "admin_coupon", "Redemptions", "js/admin/detail.js", "css/admin.css", "coupons"},
@@ -76,8 +77,6 @@ type view struct {
 const (
 	// cart is the page that can be asked for with a notice.
 	cart = "/cart"
-	// newCoupon is the page that depends on the request.
-	newCoupon = "/admin/coupons/new"
 	// oneOrder is the page whose form refunds.
 	oneOrder = "/admin/orders/{id}"
 )
@@ -96,21 +95,21 @@ type Options struct {
 	// Who tells who asks: whether somebody is signed in, and as an administrator.
 	// The pages of the administration send others to sign in. nil is nobody.
 	Who func(r *http.Request) (signedIn, administrator bool)
-	// Coupons creates the coupons of the form that works without scripts; nil creates none.
-	Coupons Coupons
 	// Panel answers what pages of administrators show; nil shows nothing.
 	Panel Panel
+	// Location is the time zone of the shop, in which pages show instants; nil is UTC.
+	Location *time.Location
 }
 
 // Site is the set of pages. Make it with [New]. It is safe for concurrent use.
 type Site struct {
-	who     func(r *http.Request) (signedIn, administrator bool)
-	coupons Coupons
-	panel   Panel
-	digest  string
-	pages   map[string]http.Handler // by pattern
-	static  http.Handler
-	failed  *template.Template // the page of an error
+	who    func(r *http.Request) (signedIn, administrator bool)
+	panel  Panel
+	zone   *time.Location
+	digest string
+	pages  map[string]http.Handler // by pattern
+	static http.Handler
+	failed *template.Template // the page of an error
 }
 
 // New parses the embedded templates. An error means that the program was built
@@ -128,12 +127,12 @@ func New(options Options) (*Site, error) {
 		return nil, err
 	}
 	site := &Site{
-		who:     options.Who,
-		coupons: options.Coupons,
-		panel:   options.Panel,
-		digest:  digest,
-		pages:   map[string]http.Handler{},
-		static:  http.StripPrefix("/static/"+digest+"/", http.FileServerFS(static)),
+		who:    options.Who,
+		panel:  options.Panel,
+		zone:   cmp.Or(options.Location, time.UTC),
+		digest: digest,
+		pages:  map[string]http.Handler{},
+		static: http.StripPrefix("/static/"+digest+"/", http.FileServerFS(static)),
 	}
 	for _, p := range pages() {
 		if site.pages[p.pattern], err = site.handler(p); err != nil {
@@ -146,9 +145,6 @@ func New(options Options) (*Site, error) {
 
 // handler serves one page.
 func (s *Site) handler(p page) (http.Handler, error) {
-	if p.pattern == newCoupon {
-		return s.newCoupon(p)
-	}
 	switch p.template {
 	case "admin_orders", "admin_order", "admin_coupon":
 		return s.panelPage(p)
@@ -166,13 +162,12 @@ func (s *Site) handler(p page) (http.Handler, error) {
 }
 
 // Register adds the pages and their files to a mux: GET of each page, of "/",
-// which leads to the plans, and of everything below /static/. The form of a new coupon is
-// sent by POST.
+// which leads to the plans, and of everything below /static/. The form of an order is sent by
+// POST.
 func (s *Site) Register(mux *http.ServeMux) {
 	for pattern, handler := range s.pages {
 		mux.Handle("GET "+pattern, handler)
 	}
-	mux.Handle("POST "+newCoupon, s.pages[newCoupon])
 	mux.Handle("POST "+oneOrder, s.pages[oneOrder])
 	mux.Handle("GET /static/", http.HandlerFunc(s.serveStatic))
 	mux.Handle("GET /{$}", http.RedirectHandler("/plans", http.StatusFound))
@@ -191,13 +186,11 @@ func (s *Site) Asset(name string) string { return path.Join("/static", s.digest,
 
 func (s *Site) functions() template.FuncMap {
 	return template.FuncMap{
-		"asset": s.Asset, "moment": momentText, "date": dateText,
-		"kind": func(kind any) string {
-			return strings.ReplaceAll(strings.TrimPrefix(fmt.Sprint(kind), "coupon_"), "mirrored", "copied to the payment processor")
-		},
-		"value": valueText,
-		"flag":  flagText, "repayment": repaymentText, "dispute": disputeText,
-		"words": func(name string) string { return strings.ReplaceAll(name, "_", " ") },
+		"asset": s.Asset, "date": dateText, "zone": s.zone.String,
+		"moment": func(at time.Time) string { return at.In(s.zone).Format(momentLayout) },
+		"change": s.changeText,
+		"flag":   flagText, "repayment": repaymentText, "dispute": disputeText,
+		"words": words,
 	}
 }
 

@@ -40,7 +40,7 @@ func get(t *testing.T, site http.Handler, address string) (answer *httptest.Resp
 	return answer, answer.Body.String()
 }
 
-var pages = []string{"/admin/coupons", "/admin/coupons/cpn_1", "/admin/coupons/new", "/admin/coupons/new?type=TIERED", "/plans", "/accessories", "/cart", "/orders/ord_1", "/login"}
+var pages = []string{"/admin/coupons", "/admin/coupons/cpn_1", "/plans", "/accessories", "/cart", "/orders/ord_1", "/login"}
 
 var (
 	asset  = regexp.MustCompile(`(?:src|href)="(/static/[^"]+)"`)
@@ -62,7 +62,7 @@ func TestEachPageIsServedUnderAStrictPolicy(t *testing.T) {
 		if found := inline.FindString(body); found != "" {
 			t.Errorf("%s: %q is inline", address, found)
 		}
-		if !strings.Contains(body, `<html lang="en">`) || !strings.Contains(body, "<h1") || !strings.Contains(body, `id="main"`) {
+		if !strings.Contains(body, `<html lang="en" data-zone="UTC">`) || !strings.Contains(body, "<h1") || !strings.Contains(body, `id="main"`) {
 			t.Errorf("%s: language, heading or main part is missing", address)
 		}
 		for _, match := range asset.FindAllStringSubmatch(body, -1) {

@@ -33,6 +33,7 @@ const foreign = (text) => el("bdi", {}, text.replace(/[\u202a-\u202e\u2066-\u206
 const paths = {
   edit: "M4 16h3l8.5-8.5a2.1 2.1 0 0 0-3-3L4 13v3ZM11 6l3 3",
   chart: "M4 16V10M8 16V5M12 16V8M16 16V3",
+  copy: "M7.5 7.5h9v9h-9ZM4.5 12.5h-1v-9h9v1",
   remove: "M4 6h12M8 6V4h4v2M6 6l.7 10h6.6L14 6M8.5 9v4M11.5 9v4",
   close: "m5 5 10 10M15 5 5 15",
   up: "m5 12 5-5 5 5",

@@ -14,32 +14,31 @@ const symbol = (currency) => new Intl.NumberFormat("en", { style: "currency", cu
 
 const isZero = (amount) => /^0*(\.0*)?$/.test(amount);
 
-// discount says in a few words what a coupon takes off.
+// discount says in a few words what a coupon takes off: its value, of which units, and at most what.
 function discount(coupon) {
+  const { maxUnits, maxDiscount, units, currency } = coupon;
   const percent = () => `${trimmed(coupon.discountValue)} %`;
-  const amount = () => money(coupon.discountValue, coupon.currency);
-  switch (coupon.discountType) {
-    case "PERCENTAGE": return percent();
-    case "FIXED_AMOUNT_PER_UNIT": return `${amount()} each unit`;
-    case "FIXED_UNIT_PRICE": return `Each unit ${amount()}`;
-    case "CHEAPEST_UNITS": return coupon.units ? `${percent()} of the cheapest ${number(coupon.units)}` : percent();
-    case "BUY_X_GET_Y": return coupon.buyQuantity ? `Buy ${number(coupon.buyQuantity)}, get ${number(coupon.getQuantity)} at ${percent()} off` : percent();
-    case "TIERED": return coupon.tiers ? plural(coupon.tiers.length, "tier", "tiers") : "Tiers";
-    default: return amount();
-  }
+  const amount = () => money(coupon.discountValue, currency);
+  const limits = [maxUnits && `at most ${plural(maxUnits, "unit", "units")}`, maxDiscount && `at most ${money(maxDiscount, currency)}`].filter(Boolean);
+  const says = () => {
+    switch (coupon.discountType) {
+      case "FIXED_AMOUNT_PER_UNIT": return `${amount()} off each unit`;
+      case "FIXED_UNIT_PRICE": return `Each unit for ${amount()}`;
+      case "CHEAPEST_UNITS": return units ? `${percent()} off the cheapest ${units === 1 ? "unit" : `${number(units)} units`}` : `${percent()} off the cheapest units`;
+      case "BUY_X_GET_Y": return coupon.buyQuantity ? `Buy ${number(coupon.buyQuantity)}, get ${number(coupon.getQuantity)} at ${percent()} off` : `${percent()} off further units`;
+      case "TIERED": return coupon.tiers ? plural(coupon.tiers.length, "tier", "tiers") : "Tiers";
+      case "PERCENTAGE": return percent();
+      default: return amount();
+    }
+  };
+  return [says(), ...limits].join(", ");
 }
 
-// offer says the same to a customer, of whose coupon only the value is known.
-function offer({ discountType, discountValue, currency }) {
-  switch (discountType) {
-    case "PERCENTAGE": return `${trimmed(discountValue)} % off`;
-    case "FIXED_AMOUNT_PER_UNIT": return `${money(discountValue, currency)} off each unit`;
-    case "FIXED_UNIT_PRICE": return `Each unit for ${money(discountValue, currency)}`;
-    case "CHEAPEST_UNITS": return `${trimmed(discountValue)} % off the cheapest units`;
-    case "BUY_X_GET_Y": return `${trimmed(discountValue)} % off further units`;
-    case "TIERED": return "The more you buy, the more it takes off";
-    default: return `${money(discountValue, currency)} off`;
-  }
+// offer says the same to a customer, who may know the value alone.
+function offer(coupon) {
+  if (coupon.discountType === "TIERED") return "The more you buy, the more it takes off";
+  const says = discount(coupon);
+  return ["PERCENTAGE", "FIXED_AMOUNT"].includes(coupon.discountType) ? says.replace(/(,|$)/, " off$1") : says;
 }
 
 // trimmed drops the zeros behind the decimal point.
@@ -48,22 +47,44 @@ const trimmed = (value) => (value.includes(".") ? value.replace(/\.?0+$/, "") : 
 // number shows a count; one beyond a browser's numbers is text, and formatted exactly as well.
 const number = (value) => new Intl.NumberFormat("en").format(value);
 
-// day shows an instant as the day that it falls on, in UTC, the location in which
-// the service reads dates.
-const day = (instant) => new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" }).format(new Date(instant));
+// zone is the time zone of the shop, in which its coupons begin and end.
+const zone = document.documentElement.dataset.zone;
 
-// time shows an instant as the time of that day, and names the location.
-const time = (instant) => new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: "UTC", timeZoneName: "short" }).format(new Date(instant));
+// day shows an instant as the day that it falls on in the shop's time zone.
+const day = (instant) => new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: zone }).format(new Date(instant));
+
+// time shows an instant as the time of that day, and names the time zone.
+const time = (instant) => new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: zone, timeZoneName: "short" }).format(new Date(instant));
 
 const moment = (instant) => `${day(instant)}, ${time(instant)}`;
 
+// isoDay is the day of milliseconds since 1970 as YYYY-MM-DD, in the shop's time zone.
+const isoDay = (at) => {
+  const parts = Object.fromEntries(new Intl.DateTimeFormat("en", { year: "numeric", month: "2-digit", day: "2-digit", timeZone: zone }).formatToParts(at).map(({ type, value }) => [type, value]));
+  return `${parts.year.padStart(4, "0")}-${parts.month}-${parts.day}`;
+};
+
 // midnight tells whether an instant is where a day begins or ends. Coupons begin and end
 // there, unless somebody has told an instant.
-const midnight = (instant) => /T00:00:00(\.0+)?Z$/.test(instant);
+const midnight = (instant) => Boolean(instant) && !/\.\d*[1-9]/.test(instant) && isoDay(Date.parse(instant)) !== isoDay(Date.parse(instant) - 1);
+
+// firstDay is the day on which a coupon becomes valid, as YYYY-MM-DD.
+const firstDay = (startsAt) => (startsAt ? isoDay(Date.parse(startsAt)) : "");
 
 // lastDay is the last day on which a coupon is valid, as YYYY-MM-DD: expiresAt is
 // the first instant at which it no longer is.
-const lastDay = (expiresAt) => (expiresAt ? new Date(new Date(expiresAt).getTime() - 1).toISOString().slice(0, 10) : "");
+const lastDay = (expiresAt) => (expiresAt ? isoDay(Date.parse(expiresAt) - 1) : "");
+
+// dayOfEnd shows that day.
+const dayOfEnd = (expiresAt) => day(Date.parse(expiresAt) - 1);
+
+// when and until tell a customer an instant on the customer's own clock: the day, and the time
+// unless the day begins then.
+const long = (at) => new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long", year: "numeric" }).format(at);
+const clock = (at) => new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" }).format(at);
+const dayBegins = (at) => at.getHours() === 0 && at.getMinutes() === 0 && at.getSeconds() === 0;
+const when = (instant) => ((at) => (dayBegins(at) ? long(at) : `${long(at)} at ${clock(at)}`))(new Date(instant));
+const until = (instant) => ((at) => (dayBegins(at) ? `through ${long(at.getTime() - 1)}` : `until ${long(at)} at ${clock(at)}`))(new Date(instant));
 
 // expired and waits tell whether the time of a coupon is over, or has not come.
 const expired = (coupon) => Boolean(coupon.expiresAt) && new Date(coupon.expiresAt) <= now();
@@ -75,4 +96,4 @@ const plural = (count, one, many, atLeast = false) => `${number(count)}${atLeast
 const intervals = { month: "a month", monthly: "a month", year: "a year", yearly: "a year" };
 const interval = (name) => intervals[name] ?? "";
 
-export { day, discount, expired, interval, isZero, lastDay, midnight, moment, money, number, offer, plural, symbol, time, trimmed, waits };
+export { day, dayOfEnd, discount, expired, firstDay, interval, isZero, lastDay, midnight, moment, money, number, offer, plural, symbol, time, until, waits, when };

@@ -4,6 +4,7 @@ import { get, post, session, signInAddress } from "./api.js";
 import { byId, el, icon } from "./dom.js";
 import { number } from "./format.js";
 import * as basket from "./shop/basket.js";
+import * as codes from "./shop/codes.js";
 
 // start fills the frame of the page in and returns the user, null when nobody is
 // signed in.
@@ -74,6 +75,7 @@ async function signOut() {
   } catch (error) {
     if (error.status !== 401) return toast(error.message, "danger");
   }
+  codes.clear(); // some are for one customer alone
   return location.assign("/login"); // also when the sign-in has ended before
 }
 
@@ -102,11 +104,11 @@ function themeToggle() {
   show();
 }
 
-// dialogs lets buttons with data-close close them. A click beside one does not: it would
-// lose what was typed.
+// dialogs lets buttons with data-close close them, as Escape does, unless the dialog refuses. A
+// click beside one does not: it would lose what was typed.
 function dialogs() {
   for (const dialog of document.querySelectorAll("dialog")) {
-    for (const button of dialog.querySelectorAll("[data-close]")) button.addEventListener("click", () => dialog.close());
+    for (const button of dialog.querySelectorAll("[data-close]")) button.addEventListener("click", () => dialog.dispatchEvent(new Event("cancel", { cancelable: true })) && dialog.close());
     dialog.addEventListener("close", () => dialog.contains(byId("toasts")) && showToasts());
   }
 }

@@ -1,6 +1,6 @@
 // The columns of the table of coupons: how a coupon is shown and sorted.
 import { el, foreign, icon } from "../dom.js";
-import { day, discount, expired, lastDay, midnight, number, time, waits } from "../format.js";
+import { day, dayOfEnd, discount, expired, midnight, money, number, time, waits } from "../format.js";
 
 const scopes = { ALL: "Everything", SUBSCRIPTION: "Subscriptions", PRODUCT: "Products", SPECIFIC: "Specific items" };
 
@@ -12,10 +12,10 @@ const cell = (label, className, ...children) => el("td", { role: "cell", class: 
 function row(coupon, handlers) {
   return el("tr", { role: "row", "data-id": coupon.id, "data-code": coupon.code },
     cell(null, "cell-code", el("a", { href: `/admin/coupons/${encodeURIComponent(coupon.id)}`, title: coupon.code }, coupon.code)),
-    cell(null, "cell-name", el("div", {}, foreign(coupon.name)), audience(coupon)),
-    cell("Discount", "nowrap", discount(coupon)),
+    cell(null, "cell-name", el("div", {}, foreign(coupon.name)), audience(coupon), coupon.group && el("div", { class: "sub muted" }, "Group ", foreign(coupon.group))),
+    cell("Discount", "cell-discount", discount(coupon)),
     cell("Scope", "", el("div", {}, scopes[coupon.appliesTo] ?? coupon.appliesTo), selection(coupon)),
-    cell("Usage", "cell-usage", usage(coupon)),
+    cell("Usage", "cell-usage", usage(coupon), ...budgets(coupon)),
     cell("Points", "", coupon.pointsRequired ? number(coupon.pointsRequired) : el("span", { class: "muted" }, "None")),
     cell("Expiry", "nowrap", expiry(coupon), start(coupon)),
     cell("Status", "", toggle(coupon, handlers.toggle)),
@@ -38,7 +38,7 @@ function usage(coupon) {
   const reserved = coupon.reservedCount > 0 ? `, ${number(coupon.reservedCount)} reserved` : "";
   const figures = el("div", { class: "usage-figures" },
     el("span", {}, `${number(coupon.usedCount)}${limit ? ` / ${number(limit)}` : ""}`),
-    el("span", { class: "of" }, limit ? reserved.slice(2) : `no limit${reserved}`));
+    el("span", { class: "of" }, limit || coupon.budget ? reserved.slice(2) : `no limit${reserved}`));
   if (!limit) return figures;
   const taken = Math.min(coupon.usedCount + coupon.reservedCount, limit);
   return el("div", {}, figures, el("progress", {
@@ -47,10 +47,13 @@ function usage(coupon) {
   }));
 }
 
+// budgets are the amounts that a coupon takes off at most in all, currency by currency.
+const budgets = (coupon) => Object.entries(coupon.budget ?? {}).map(([currency, amount]) => el("div", { class: "muted" }, `Budget ${money(amount, currency)}`));
+
 function expiry(coupon) {
   const at = coupon.expiresAt;
   if (!at) return el("span", { class: "muted" }, "Never");
-  const shown = day(midnight(at) ? lastDay(at) : at);
+  const shown = midnight(at) ? dayOfEnd(at) : day(at);
   return [expired(coupon) ? el("span", { class: "badge badge-danger" }, `Expired ${shown}`) : shown, withinDay(at)];
 }
 
@@ -72,7 +75,7 @@ function actions(coupon, handlers) {
   const button = (name, label, call, action) => el("button", {
     class: "button button-icon", type: "button", "data-action": action, "aria-label": `${label} ${coupon.code}`, title: label, onclick: () => call(coupon),
   }, icon(name));
-  return [link, button("edit", "Edit", handlers.edit, "edit"), button("remove", "Delete", handlers.remove, "delete")];
+  return [link, button("edit", "Edit", handlers.edit, "edit"), button("copy", "Duplicate", handlers.duplicate, "duplicate"), button("remove", "Delete", handlers.remove, "delete")];
 }
 
 // skeleton is a row that waits for its coupon.

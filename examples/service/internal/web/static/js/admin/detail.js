@@ -1,7 +1,7 @@
 // One coupon: its figures and every redemption. The page itself has the rest.
 import { get, signInAddress } from "../api.js";
 import { byId, el, foreign } from "../dom.js";
-import { day, discount, lastDay, midnight, moment, money, number, plural } from "../format.js";
+import { day, dayOfEnd, discount, midnight, moment, money, number, plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
 import { scopes } from "./columns.js";
 
@@ -62,17 +62,17 @@ function showCoupon(coupon) {
   byId("subtitle").replaceChildren(foreign(coupon.name), ...(coupon.description ? [". ", foreign(coupon.description)] : []));
   byId("mirror-unsupported").hidden = !coupon.mirrorUnsupported;
   const limit = (value) => (value ? number(value) : "No limit");
-  const date = (instant, itsDay) => (midnight(instant) ? day(itsDay) : moment(instant));
   const facts = [
     ["Discount", discount(coupon)],
     ["Scope", scopes[coupon.appliesTo]],
     ["Used", coupon.maxUses ? `${number(coupon.usedCount)} of ${number(coupon.maxUses)}` : number(coupon.usedCount)],
-    ["Max uses", limit(coupon.maxUses)],
+    ["Max uses", coupon.budget && !coupon.maxUses ? "By the budget" : limit(coupon.maxUses)],
     ["Reserved", number(coupon.reservedCount)],
     ["Per customer", limit(coupon.maxUsesPerUser)],
     ["Min purchase", coupon.minPurchase ? money(coupon.minPurchase, coupon.currency) : "None"],
-    ["Start", coupon.startsAt ? date(coupon.startsAt, coupon.startsAt) : "At once"],
-    ["Expiry", coupon.expiresAt ? date(coupon.expiresAt, lastDay(coupon.expiresAt)) : "Never"],
+    ["Group", coupon.group ? foreign(coupon.group) : "None"],
+    ["Start", coupon.startsAt ? (midnight(coupon.startsAt) ? day : moment)(coupon.startsAt) : "At once"],
+    ["Expiry", coupon.expiresAt ? (midnight(coupon.expiresAt) ? dayOfEnd : moment)(coupon.expiresAt) : "Never"],
     ["Status", coupon.active ? "Active" : "Inactive"],
   ];
   byId("facts").replaceChildren(...facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));

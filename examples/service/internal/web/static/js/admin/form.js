@@ -3,18 +3,19 @@
 import { get, patch, post } from "../api.js";
 import { byId, el, foreign } from "../dom.js";
 import * as fields from "../fields.js";
-import { lastDay, midnight, moment, symbol } from "../format.js";
+import { firstDay, lastDay, midnight, moment, symbol } from "../format.js";
 import { toast } from "../shell.js";
 import { picker } from "./picker.js";
 import { preview } from "./preview.js";
 import { rows, timeZones } from "./rows.js";
 import { decimal, further } from "./terms.js";
 
+const multiple = new Set(["discountValues", "maxDiscounts", "minPurchases", "budget"]); // amounts in several currencies
 const dialog = byId("coupon-dialog");
 const form = byId("coupon-form");
 const inputs = form.elements;
 const pickers = Object.fromEntries([...form.querySelectorAll("[data-picker]")].map((host) => [host.closest("[data-field]").dataset.field, picker(host, changed)]));
-const lists = Object.fromEntries([...form.querySelectorAll("[data-rows]")].map((host) => [host.dataset.rows, rows(host, changed)]));
+const lists = Object.fromEntries([...form.querySelectorAll("[data-rows]")].map((host) => [host.dataset.rows, rows(host, changed, () => (multiple.has(host.dataset.rows) ? { currency: nextCurrency(host) } : {}))]));
 const more = further(form, pickers, lists);
 
 const scopeHints = {
@@ -44,6 +45,10 @@ let beginning = ""; // the instant at which that coupon starts, unless it is the
 let onSaved = () => {};
 let busy = false;
 let unanswered = ""; // the code that was to be created last, if it is not known whether it was
+let scratch = true; // whether the form began empty
+let clean = ""; // what the form held when it was opened
+let checked = new Set(); // fields whose error this page has found, and takes away
+let reported = new Set(); // fields that the server has refused
 let opened = 0; // how often; what was asked for one form is not shown in the next
 
 form.addEventListener("submit", (event) => {
@@ -51,17 +56,38 @@ form.addEventListener("submit", (event) => {
   save();
 });
 form.addEventListener("change", showFields);
+for (const kind of ["input", "change"]) form.addEventListener(kind, ({ target }) => revise(target));
+inputs.currency.addEventListener("change", followCurrency);
+dialog.addEventListener("cancel", (event) => {
+  if (event.target !== dialog || entries() === clean) return;
+  event.preventDefault();
+  byId("discard-dialog").showModal();
+});
+// Browsers let a page refuse the second Escape in a row only by its key.
+dialog.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.defaultPrevented) return;
+  event.preventDefault();
+  if (dialog.dispatchEvent(new Event("cancel", { cancelable: true }))) dialog.close();
+});
+byId("confirm-discard").addEventListener("click", () => {
+  byId("discard-dialog").close();
+  dialog.close();
+});
 inputs.code.addEventListener("input", upperCase);
 inputs.discountValue.addEventListener("input", checkValue);
 for (const radio of form.querySelectorAll('input[name="discountType"]')) radio.addEventListener("change", checkValue);
 byId("generate").addEventListener("click", generate);
 timeZones(byId("time-zones"), form);
-const previewSoon = preview(form, draft, label);
+const previewSoon = preview(form, () => (scratch && entries() === clean ? null : draft()), label, refusedAgain);
 byId("f-expires-day").addEventListener("click", expireWithTheDay);
 
-// openForm opens the dialog; coupon is null to create one. saved is told of the coupon
-// that the server has stored, and whether it is new, failed of one that it does not give.
-async function openForm(coupon, saved, failed) {
+// entries is all that the form holds.
+const entries = () => JSON.stringify([[...new FormData(form)], Object.values(pickers).map((each) => each.value())]);
+
+// openForm opens the dialog; coupon is null to create one, and copy makes one like the coupon. saved
+// is told of the coupon that the server has stored, and whether it is new, failed of one that it
+// does not give.
+async function openForm(coupon, saved, failed, { copy = false } = {}) {
   const mine = (opened += 1);
   onSaved = saved;
   editing = null;
@@ -77,20 +103,25 @@ async function openForm(coupon, saved, failed) {
     try {
       current = await get(`/admin/coupon/${encodeURIComponent(coupon.id)}`); // the list may be old, and leaves the addresses out
     } catch (error) {
-      failed(coupon, "cannot be edited now", error);
+      failed(coupon, copy ? "cannot be duplicated now" : "cannot be edited now", error);
       return;
     }
     const names = await itemNames();
     if (mine !== opened) return;
-    editing = current;
-    fill(editing, names);
+    editing = copy ? null : current;
+    fill(current, names);
+    if (copy) inputs.code.value = "";
   } else {
     inputs.maxUsesPerUser.value = "1";
   }
-  byId("coupon-dialog-title").replaceChildren(...(editing ? ["Edit ", foreign(editing.code)] : ["New coupon"]));
+  const title = copy ? "New coupon like " : "Edit ";
+  byId("coupon-dialog-title").replaceChildren(...(coupon ? [title, foreign(coupon.code)] : ["New coupon"]));
   byId("save").textContent = editing ? "Save changes" : "Create coupon";
   lock(editing !== null);
   showFields();
+  followCurrency();
+  scratch = coupon === null;
+  clean = entries();
   dialog.showModal();
   previewSoon();
   form.querySelector(".dialog-body").scrollTop = 0;
@@ -134,9 +165,6 @@ function fill(coupon, names) {
   pickers["buys.excludedItemIds"].set(ofAnyKind(coupon.buys?.excludedItemIds));
   more.fill(coupon);
 }
-
-// firstDay is the day on which a coupon becomes valid, as YYYY-MM-DD.
-const firstDay = (startsAt) => (startsAt ? startsAt.slice(0, 10) : "");
 
 const lines = (list) => (list ?? []).join("\n");
 
@@ -182,6 +210,7 @@ const blank = (field) => [...field.querySelectorAll(".input, .textarea, .select,
 // changed follows a change that no control has told of.
 function changed() {
   showFields();
+  revise(null);
   previewSoon();
 }
 
@@ -202,7 +231,11 @@ function entry(rest) {
 }
 
 // place returns the field of the form that shows a fault of the API, and what is left of its path.
+// An amount of a currency is in the row of the currency.
 function place(path) {
+  const [list, currency] = path.split(".");
+  const row = multiple.has(list) ? [...form.querySelectorAll(`[name^="${list}["][name$=".currency"]`)].findIndex((each) => each.value === currency) : -1;
+  if (row >= 0) return [`${list}[${row}].amount`, ""];
   for (let name = path; name !== ""; name = name.slice(0, Math.max(name.lastIndexOf("."), name.lastIndexOf("["), 0))) {
     if (fields.fieldOf(form, name)) return [name, path.slice(name.length)];
   }
@@ -238,14 +271,51 @@ const currency = () => editing?.currency ?? inputs.currency.value;
 const threeDecimals = new Set(["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"]);
 
 // grouped tells amounts such as 1,000 and 1.000 apart, which would be read as 1.
-function grouped(text) {
-  const separated = threeDecimals.has(currency()) ? /^\d{1,3}(,\d{3})+$/ : /^\d{1,3}([.,]\d{3})+$/;
+function grouped(text, code = currency()) {
+  const separated = threeDecimals.has(code) ? /^\d{1,3}(,\d{3})+$/ : /^\d{1,3}([.,]\d{3})+$/;
   return separated.test(text.trim());
+}
+
+// nextCurrency is what a row of amounts begins with: the coupon's currency in a budget, and another
+// one where that is given already.
+function nextCurrency(host) {
+  const taken = [...host.querySelectorAll(".select")].map((each) => each.value);
+  if (host.dataset.rows !== "budget") taken.push(currency());
+  return [currency(), ...[...inputs.currency.options].map((each) => each.value)].find((each) => !taken.includes(each));
+}
+
+// followCurrency gives a budget that has no amount yet the currency of the coupon.
+function followCurrency() {
+  for (const row of form.querySelectorAll('[data-rows="budget"] .row')) {
+    if (row.querySelector(".input").value === "") row.querySelector(".select").value = currency();
+  }
 }
 
 // checkValue blocks percentages above 100 while they are typed.
 function checkValue() {
-  showError("discountValue", aboveHundred() ? "A percentage is at most 100." : "");
+  if (!aboveHundred()) return;
+  checked.add("discountValue");
+  showError("discountValue", "A percentage is at most 100.");
+}
+
+// revise takes errors away once the values are right. What the server has refused it judges again by
+// the next preview.
+function revise(target) {
+  const faults = check();
+  for (const error of form.querySelectorAll(".field-error")) {
+    const field = error.closest("[data-field]");
+    const name = field.dataset.field;
+    if (faults[name] && checked.has(name)) showError(name, faults[name]);
+    else if (checked.has(name) || field.contains(target)) showError(name, "");
+  }
+}
+
+// refusedAgain shows the faults of a preview at the fields that were refused before.
+function refusedAgain(errors) {
+  for (const { field, message } of errors) {
+    const [name] = place(field);
+    if (reported.has(name) && !fields.fieldOf(form, name).querySelector(":scope > .field-error")) showError(name, message);
+  }
 }
 
 const aboveHundred = () => percentages.has(inputs.discountType.value) && Number(decimal(inputs.discountValue.value)) > 100;
@@ -287,15 +357,28 @@ function check() {
   }
   if (grouped(inputs.minPurchase.value)) faults.minPurchase = noGroups;
   else if (inputs.minPurchase.value.trim() !== "" && !/^\d+(\.\d+)?$/.test(decimal(inputs.minPurchase.value))) faults.minPurchase = `Enter an amount in ${currency()}, such as 20.00.`;
-  for (const name of ["maxDiscount", "budget", "minPurchases", "discountValues", "maxDiscounts"]) {
-    if (!inputs[name].disabled && fields.fieldOf(form, name).closest("[hidden]") === null && inputs[name].value.split(/\s+/).some(grouped)) faults[name] = noGroups;
-  }
+  if (!inputs.maxDiscount.disabled && grouped(inputs.maxDiscount.value)) faults.maxDiscount = noGroups;
+  for (const name of multiple) Object.assign(faults, checkAmounts(name));
   if (inputs.startsAt.validity.badInput) faults.startsAt = "Enter the whole date, or clear it for a start at once.";
   if (inputs.expiresAt.validity.badInput) faults.expiresAt = "Enter the whole date, or clear it for no expiry."; // whose value is that of none
   if (inputs.appliesTo.value === "SPECIFIC" && ["planIds", "deviceIds", "accessoryIds"].every((name) => pickers[name].value().length === 0)) {
     faults.appliesTo = "Select at least one plan, device or accessory.";
   }
   if (shown("allowedUserEmails") && inputs.allowedUserEmails.value.trim() === "") faults.allowedUserEmails = "Enter at least one e-mail address.";
+  return faults;
+}
+
+// checkAmounts returns the faults of amounts in several currencies.
+function checkAmounts(name) {
+  const faults = {};
+  const seen = new Set();
+  form.querySelectorAll(`[data-rows="${name}"] .row`).forEach((row, index) => {
+    const [amount, code] = [row.querySelector(".input"), row.querySelector(".select").value];
+    if (amount.disabled || amount.closest("[hidden]") || amount.value.trim() === "") return;
+    if (grouped(amount.value, code)) faults[`${name}[${index}].amount`] = noGroups;
+    else if (seen.has(code)) faults[`${name}[${index}].amount`] = `There is another amount in ${code}.`;
+    seen.add(code);
+  });
   return faults;
 }
 
@@ -338,6 +421,7 @@ async function save() {
   clearErrors();
   inputs.code.value = inputs.code.value.trim().toUpperCase();
   const faults = check();
+  checked = new Set(Object.keys(faults));
   if (Object.keys(faults).length > 0) {
     showFaults(faults);
     return;
@@ -429,7 +513,7 @@ function showProblem(error) {
   for (const { field, code, message } of error.errors ?? []) {
     const [name, within] = place(field);
     if (name === "" || fields.fieldOf(form, name).closest("[hidden]")) {
-      rest.push(`${field}: ${message}`);
+      rest.push(`${label(field)}: ${message}`);
       continue;
     }
     const item = pickers[name]?.items()[/^\[(\d+)\]/.exec(within)?.[1]];
@@ -437,6 +521,7 @@ function showProblem(error) {
     (faults[name] ??= new Faults()).add(code === "more" ? Number.parseInt(message, 10) || 1 : 1, item ? about(item.name, `: ${message}`) : text);
   }
   if (error.code === "code_taken") faults.code = taken(error);
+  reported = new Set(Object.keys(faults));
   showFaults(Object.fromEntries(Object.entries(faults).map(([name, fault]) => [name, fault instanceof Faults ? fault.texts() : fault])));
   if (rest.length > 0 || Object.keys(faults).length === 0) showFormError([error.message, ...rest].join(" "));
 }
@@ -480,6 +565,7 @@ function showFormError(text) {
 }
 
 function clearErrors() {
+  [checked, reported] = [new Set(), new Set()];
   byId("form-error").hidden = true;
   fields.clearErrors(form);
 }

@@ -2,19 +2,20 @@
 // delete on each row.
 import { get, patch, remove, signInAddress } from "../api.js";
 import { byId, debounce, el, foreign, icon } from "../dom.js";
-import { plural } from "../format.js";
+import { number, plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
 import { row, skeleton } from "./columns.js";
 import { openForm } from "./form.js";
 import * as address from "./query.js";
 
+const fields = address.filters.filter((name) => name !== "usable"); // which has tabs
 let query = address.read();
 let items = [];
 let total = 0;
 let atLeast = false; // there are more than total
 let loading = new AbortController();
 let asked = 0; // how often, whether to delete a coupon
-const handlers = { toggle, edit, remove: askToRemove };
+const handlers = { toggle, edit, duplicate, remove: askToRemove };
 
 const user = await start();
 if (isAdministrator(user)) {
@@ -38,7 +39,9 @@ function listen() {
   byId("new-coupon").addEventListener("click", () => openForm(null, saved));
   const search = debounce((text) => change({ search: text.trim(), page: 1 }, { replace: true }), 200);
   byId("search").addEventListener("input", (event) => search(event.target.value));
-  for (const name of address.filters) {
+  byId("tab-all").addEventListener("click", () => change({ usable: "", page: 1 }));
+  byId("tab-usable").addEventListener("click", () => change({ usable: "true", page: 1 }));
+  for (const name of fields) {
     byId(`filter-${name}`).addEventListener("change", ({ target }) => change({ [name]: target.type === "checkbox" ? (target.checked ? "true" : "") : target.value, page: 1 }));
   }
   byId("page-size").addEventListener("change", (event) => change({ pageSize: Number(event.target.value), page: 1 }));
@@ -79,6 +82,7 @@ async function refresh() {
   byId("coupons").hidden = false;
   byId("coupons").setAttribute("aria-busy", "true");
   if (items.length === 0) byId("rows").replaceChildren(...Array.from({ length: 6 }, skeleton));
+  countUsable(signal);
   try {
     const answer = await get(`/admin/coupon/all?${address.parameters(query)}`, { signal });
     ({ items, total, atLeast } = answer);
@@ -92,9 +96,24 @@ async function refresh() {
   }
 }
 
+// countUsable shows how many coupons can be used now.
+async function countUsable(signal) {
+  try {
+    const usable = await get("/admin/coupon/all?usable=true&pageSize=1", { signal });
+    byId("usable-count").textContent = `${number(usable.total)}${usable.atLeast ? "+" : ""}`;
+  } catch {
+    byId("usable-count").textContent = ""; // the table says what is the matter
+  }
+}
+
 function showControls() {
   if (document.activeElement !== byId("search")) byId("search").value = query.search;
-  for (const name of address.filters) {
+  byId("tab-all").setAttribute("aria-pressed", String(!query.usable));
+  byId("tab-usable").setAttribute("aria-pressed", String(Boolean(query.usable)));
+  const narrowed = fields.filter((name) => query[name]).length;
+  if (narrowed > 0) byId("filters").open = true;
+  byId("filters-count").textContent = narrowed > 0 ? `(${narrowed})` : "";
+  for (const name of fields) {
     const field = byId(`filter-${name}`);
     if (field.type === "checkbox") field.checked = query[name] === "true";
     else if (document.activeElement !== field) field.value = query[name];
@@ -187,6 +206,7 @@ async function toggle(coupon) {
   button.setAttribute("aria-busy", "true");
   try {
     replace(newest(await patch(`/admin/coupon/${encodeURIComponent(coupon.id)}/status`, { active: wanted.active })));
+    countUsable();
   } catch (error) {
     if (error.lost) await lookUp(coupon, wanted.active, error);
     else takeBack(coupon, (known) => `is still ${status(known)}`, error);
@@ -233,11 +253,17 @@ function edit(coupon) {
   openForm(coupon, saved, failed);
 }
 
+// duplicate opens the form of a new coupon with the terms of another one.
+function duplicate(coupon) {
+  openForm(coupon, saved, failed, { copy: true });
+}
+
 // saved is told of a coupon that the form has created or changed.
 async function saved(coupon, created) {
   toast([foreign(coupon.code), created ? " is ready to use." : " was saved."]);
   if (created) change({ page: 1, search: "", sort: "", order: "asc" });
   else replace(coupon);
+  if (!created) countUsable();
 }
 
 function askToRemove(coupon) {

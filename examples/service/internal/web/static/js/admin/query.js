@@ -2,7 +2,7 @@
 // bookmarked and sent to a colleague.
 
 const defaults = { search: "", page: 1, pageSize: 20, sort: "", order: "asc" };
-const filters = ["state", "type", "startsFrom", "startsUntil", "expiresFrom", "expiresUntil", "expired", "usedUp"]; // names of the API
+const filters = ["state", "type", "startsFrom", "startsUntil", "expiresFrom", "expiresUntil", "expired", "usedUp", "usable"]; // names of the API
 const sizes = [10, 20, 50, 100];
 const sorts = ["code", "name", "discount", "scope", "used", "points", "expires", "status"];
 

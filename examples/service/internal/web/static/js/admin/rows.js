@@ -5,14 +5,14 @@ import { el } from "../dom.js";
 const numbered = ["data-field", "name", "id", "for", "aria-describedby"];
 
 // rows takes over a host that holds one empty row, and returns {read, write}. changed is called
-// when a row is added or removed.
-function rows(host, changed) {
+// when a row is added or removed, and begin returns what a row that is added begins with.
+function rows(host, changed, begin = () => ({})) {
   const list = host.dataset.rows;
   const model = host.querySelector(".row").cloneNode(true);
   const add = host.parentElement.querySelector("[data-add-row]");
   add.hidden = false;
   add.addEventListener("click", () => {
-    append({});
+    append(begin());
     host.lastElementChild.querySelector(".input, .select").focus();
     changed();
   });
@@ -51,11 +51,11 @@ function rows(host, changed) {
 
   return {
     list,
-    // read returns the entries in which something was entered beside a time zone.
+    // read returns the entries in which something was entered beside a time zone or a currency.
     read() {
       return [...host.children]
         .map((row) => Object.fromEntries([...controls(row)].map((each) => [member(each), each.value.trim()]).filter(([, value]) => value !== "")))
-        .filter((entry) => Object.keys(entry).some((name) => name !== "timeZone"));
+        .filter((entry) => Object.keys(entry).some((name) => name !== "timeZone" && name !== "currency"));
     },
     write(entries) {
       host.replaceChildren();

@@ -6,19 +6,12 @@ const lines = (text) => text.split("\n").map((line) => line.trim()).filter((line
 const whole = (text) => (/^\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : text); // what is not a number is refused by the API
 const orNull = (list) => (list.length === 0 ? null : list);
 
-// amounts reads lines such as "USD 12.50".
-function amounts(text) {
-  const entries = lines(text).map((line) => /^(\S+)\s*(.*)$/.exec(line).slice(1));
-  return entries.length === 0 ? null : Object.fromEntries(entries.map(([currency, amount]) => [currency.toUpperCase(), amount]));
-}
-
 // forms are the ways in which a value is written in one control.
 const forms = {
   text: { read: (text) => text.trim() || null, write: (value) => value ?? "" },
   decimal: { read: (text) => decimal(text) || null, write: (value) => value ?? "" },
   whole: { read: (text) => (text.trim() === "" ? null : whole(text.trim())), write: (value) => value ?? "" },
   list: { read: (text) => orNull(lines(text)), write: (value) => (value ?? []).join("\n") },
-  amounts: { read: amounts, write: (value) => Object.entries(value ?? {}).map((entry) => entry.join(" ")).join("\n") },
 };
 
 // fixed are the terms that never change after creation, beside type and value.
@@ -43,8 +36,11 @@ const used = (control) => control.closest("[hidden]") === null;
 // name.
 function further(form, pickers, lists) {
   const inputs = form.elements;
-  const read = (name, how) => (used(inputs[name]) ? forms[how].read(inputs[name].value) : null);
-  const write = (name, how, value) => { inputs[name].value = forms[how].write(value); };
+  const read = (name, how) => (how === "amounts" ? amounts(name) : used(inputs[name]) ? forms[how].read(inputs[name].value) : null);
+  const write = (name, how, value) => {
+    if (how === "amounts") lists[name].write(value || name !== "budget" ? Object.entries(value ?? {}).map(([currency, amount]) => ({ currency, amount })) : [{}]);
+    else inputs[name].value = forms[how].write(value);
+  };
   const all = (kinds, call) => Object.entries(kinds).map(([name, how]) => [name, call(name, how)]);
   const given = (entries) => Object.fromEntries(entries.filter(([, value]) => value !== null && value?.length !== 0));
 
@@ -55,6 +51,12 @@ function further(form, pickers, lists) {
   }
 
   const isShown = (name) => form.querySelector(`[data-field="${name}"]`).closest("[hidden]") === null;
+
+  // amounts reads amounts in several currencies.
+  function amounts(name) {
+    const entries = isShown(name) ? lists[name].read() : [];
+    return entries.length === 0 ? null : Object.fromEntries(entries.map(({ currency, amount }) => [currency, decimal(amount)]));
+  }
 
   function tiers() {
     if (!isShown("tiers")) return null;

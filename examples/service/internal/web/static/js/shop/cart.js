@@ -1,8 +1,9 @@
 // The cart: quantities here, prices from the API (specification 4.5).
 import { session } from "../api.js";
-import { byId, el } from "../dom.js";
+import { byId, el, foreign } from "../dom.js";
 import { retry, showState, start } from "../shell.js";
 import * as basket from "./basket.js";
+import * as codes from "./codes.js";
 import { cartCheckout, catalog, checkout, lineDiscount, linePrice } from "./checkout.js";
 import * as orders from "./orders.js";
 
@@ -11,6 +12,8 @@ const user = await start();
 const { guests } = await session();
 const customer = user?.id ?? (guests ? "guest" : "");
 let summary;
+let restored = false; // whether the codes that were entered before are in the cart
+codes.add(codes.take());
 let names = new Map();
 await load();
 
@@ -47,9 +50,14 @@ function refresh() {
   const left = empty && byId("cart").contains(document.activeElement);
   byId("cart").hidden = empty;
   byId("state").hidden = !empty;
-  if (empty) showState(byId("state"), "The cart is empty", "Devices and accessories that you add appear here.", el("a", { class: "button button-primary", href: "/accessories" }, "Look around"));
+  const waiting = codes.list().flatMap((code, i) => [i > 0 && ", ", foreign(code)]);
+  const text = ["Devices and accessories that you add appear here.", ...(waiting.length > 0 ? [" Kept until then: ", ...waiting, "."] : [])];
+  if (empty) showState(byId("state"), "The cart is empty", text, el("a", { class: "button button-primary", href: "/accessories" }, "Look around"));
   if (left) byId("state").querySelector("a").focus(); // the line that had the focus is gone
-  if (!empty) summary.requote();
+  if (empty) return;
+  if (restored) summary.requote();
+  else summary.restore();
+  restored = true;
 }
 
 // showLines shows the lines of a quote with buttons for their quantities. The focus stays

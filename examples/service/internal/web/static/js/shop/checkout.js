@@ -86,6 +86,10 @@ function checkout(host, options) {
     try {
       const answer = await post("/payment/quote", request());
       if (ask !== asked) return;
+      if (box.revises(answer)) {
+        await requote({ keep });
+        return;
+      }
       quote = answer.quote;
       box.show(answer);
       showQuote();
@@ -176,7 +180,7 @@ function checkout(host, options) {
     }
   }
 
-  return { requote };
+  return { requote, restore: box.restore };
 }
 
 // cartCheckout asks for the payment of lines at the totals that were shown.

@@ -3,8 +3,9 @@
 // of its own.
 import { ApiError, get, post, segment, signInAddress } from "../api.js";
 import { el, foreign, icon } from "../dom.js";
-import { isZero, money, number, offer } from "../format.js";
+import { isZero, money, number, offer, until, when } from "../format.js";
 import { refreshPoints } from "../shell.js";
+import * as kept from "./codes.js";
 
 // couponBox fills a host. changed is called whenever the codes that the cart is to be
 // priced with change; it returns when the new quote is shown. With several, the cart can
@@ -14,6 +15,9 @@ function couponBox(host, { currency, several = false }, changed) {
   let adding = false; // whether the customer enters a further code
   let last = []; // what the newest quote explained of each code
   let ofQuote = false; // whether the reasons are those of a quote, and not of looking a code up
+  const fresh = new Set(); // codes that no quote has accepted yet
+  let excluded = null; // the newest of those that was taken back, with its reason
+  let tried = ""; // the code that was entered elsewhere, and is tried here
 
   const input = el("input", { class: "input input-code", id: "coupon-code", autocomplete: "off", autocapitalize: "characters", spellcheck: "false", placeholder: "Enter a code" });
   const button = el("button", { class: "button", type: "submit", id: "apply-coupon" }, "Apply");
@@ -55,15 +59,66 @@ function couponBox(host, { currency, several = false }, changed) {
     try {
       const found = await get(`/payment/apply-coupon/${segment(code || " ")}`);
       if (replaces()) chosen = [];
-      if (!chosen.some((each) => each.couponId === found.couponId)) chosen = [...chosen, found];
+      choose(found);
       adding = false;
+      if (several || kept.list().length === 0) kept.add(found.code);
       await changed();
     } catch (error) {
       if (replaces()) chosen = []; // nor is a code applied that was found before and never priced
-      refuse([{ code: error.code, text: error.message, params: error.params }], code);
+      refuse([refusal(error)], code);
       showChips();
       if (before > chosen.length) await changed(); // the cart was priced with that code, or was to be
     }
+  }
+
+  function choose(found) {
+    if (chosen.some((each) => each.couponId === found.couponId)) return;
+    chosen = [...chosen, found];
+    if (several) fresh.add(found.code);
+  }
+
+  const refusal = (error) => ({ code: error.code, text: sentence(error, currency), params: error.params });
+
+  // restore takes the codes that were entered on another page, or that a link has brought. A cart has
+  // all of them; a checkout of one thing tries the first one, and says nothing if it is refused.
+  async function restore() {
+    const refused = [];
+    for (const code of several ? kept.list() : kept.list().slice(0, 1)) {
+      try {
+        const found = await get(`/payment/apply-coupon/${segment(code)}`);
+        if (!several && chosen.length > 0) return; // entered meanwhile
+        if (several && found.code !== code) kept.remove(code);
+        if (several) kept.add(found.code);
+        choose(found);
+        tried = several ? "" : found.code;
+      } catch (error) {
+        if (several && !error.lost && error.status !== 429 && error.status !== 401) kept.remove(code);
+        if (several) refused.push([refusal(error), code]);
+      }
+    }
+    await changed();
+    for (const [reason, code] of refused.slice(-1)) refuse([{ ...reason, text: `${code}: ${reason.text}` }], code);
+  }
+
+  // revises takes a code back that a quote refuses because of the codes before it, or that was tried
+  // in vain. It reports whether there is one: the cart is then as it was, and is priced again.
+  function revises({ coupons = [] }) {
+    const refused = (code) => coupons.find((each) => each.code === code && !each.applied);
+    if (tried !== "" && refused(tried)) {
+      [chosen, tried] = [[], ""];
+      return true;
+    }
+    const last = chosen.findLast(({ code }) => fresh.has(code) && refused(code)?.rejections.some((each) => each.code === "not_combinable"));
+    if (!last || chosen.length === 1) {
+      fresh.clear();
+      return false;
+    }
+    chosen = chosen.filter((each) => each !== last);
+    fresh.delete(last.code);
+    kept.remove(last.code);
+    adding = input.value.trim() !== "";
+    excluded = [{ code: "not_combinable", text: `${last.code} cannot be used together with ${refused(last.code).excludedBy?.join(", ") || "your other coupons"}. It was not added.` }, last.code];
+    return true;
   }
 
   // add lets the customer enter a further code.
@@ -102,7 +157,7 @@ function couponBox(host, { currency, several = false }, changed) {
       else await Promise.all([apply(code), refreshPoints()]);
     } catch (error) {
       const closed = error instanceof ApiError && error.code === "points_not_redeemed";
-      refuse([{ code: closed ? "insufficient_points" : error.code, text: error.message, params: error.params }], code);
+      refuse([{ ...refusal(error), code: closed ? "insufficient_points" : error.code }], code);
     }
     settle();
   }
@@ -116,6 +171,7 @@ function couponBox(host, { currency, several = false }, changed) {
   // forget takes a coupon off the cart.
   function forget(terms) {
     chosen = chosen.filter((each) => each.code !== terms.code);
+    kept.remove(terms.code);
     adding = false;
     input.value = "";
     clearMessage();
@@ -147,7 +203,7 @@ function couponBox(host, { currency, several = false }, changed) {
   function chip(terms, explained, index, before) {
     const refused = explained !== undefined && !explained.applied;
     const amount = explained?.applied && several && !isZero(explained.discount) ? `−${money(explained.discount, currency)}` : "";
-    const says = refused ? "Not applied" : offer(terms);
+    const says = refused ? "Not applied" : offer({ ...terms, ...explained?.terms?.terms, currency: terms.currency });
     const own = refused && chosen.length > 1 ? explained.rejections.map((each) => ({ ...each, text: sentence(each, currency) })) : [];
     const words = JSON.stringify([index, terms.code, says, amount, own]);
     if (before?.words === words) return before;
@@ -177,6 +233,8 @@ function couponBox(host, { currency, several = false }, changed) {
 
   return {
     codes: () => chosen.map((each) => each.code),
+    restore,
+    revises,
     // show tells what the quote of the cart says. One without a code says nothing about the
     // code that was looked up last: what was said about that stays until the customer tries
     // another.
@@ -185,16 +243,23 @@ function couponBox(host, { currency, several = false }, changed) {
       last = coupons;
       showChips();
       if (rejections.length > 0) showRefusals(rejections, coupons);
+      if (excluded) refuse(...excluded);
+      excluded = null;
     },
     // refused tells whether the box shows a refusal.
     refused: () => reasons.childElementCount > 0 || chips.querySelector(".note") !== null,
     // problem shows a refusal that came at the checkout itself.
-    problem: (error) => refuse([{ code: error.code, text: error.message, params: error.params }], chosen[0]?.code ?? ""),
+    problem: (error) => refuse([refusal(error)], chosen[0]?.code ?? ""),
   };
 }
 
-// sentence is the API's message, with the facts if it told some.
+// sentence is the API's message, with the facts if it told some. Times are those of the customer's
+// own clock.
 function sentence({ code, message, params }, currency) {
+  if (code === "coupon_not_started" && params?.startsAt) return `This coupon can be used from ${when(params.startsAt)} on.`;
+  if (code === "coupon_expired" && params?.expiresAt) return `This coupon has expired. It was valid ${until(params.expiresAt)}.`;
+  if (code === "outside_schedule" && params?.opensAt) return `This coupon can be used again from ${when(params.opensAt)} on.`;
+  if (code === "period_limit_reached" && params?.endsAt) return `This coupon has been used as often as it allows. It can be used again from ${when(params.endsAt)} on.`;
   if (code === "minimum_purchase_not_met" && params?.missing) return `${message} ${money(params.missing, currency)} is missing.`;
   if (code === "not_combinable" && params?.excludedBy?.length > 0) return `This coupon cannot be used together with ${params.excludedBy.join(", ")}. Remove one of them.`;
   return message;

@@ -1,8 +1,9 @@
 // The orders of the cart of whose end this browser does not know. The cart is emptied of
-// what was paid, wherever that is heard first: on the order's page or at the next look
+// what was paid, and of its coupons, wherever that is heard first: on the order's page or at the next look
 // at the cart.
 import { get } from "../api.js";
 import * as basket from "./basket.js";
+import * as codes from "./codes.js";
 
 const KEY = "cart-orders";
 const most = 20; // nobody has more at once; the oldest are forgotten
@@ -27,7 +28,9 @@ const add = (id, customer) => save([...others(id), { id, customer }]);
 function settle(order) {
   if (order.state === "open" || !known().some((each) => each.id === order.id)) return;
   save(others(order.id)); // before its lines, which another tab would take out again
-  if (order.state !== "cancelled") basket.take(order.quote.lines);
+  if (order.state === "cancelled") return;
+  basket.take(order.quote.lines);
+  codes.remove(...order.coupons.map(({ code }) => code)); // each order asks for its coupons anew
 }
 
 // catchUp asks what has become of a customer's orders. One that cannot be asked for now

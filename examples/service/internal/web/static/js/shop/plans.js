@@ -39,5 +39,5 @@ function choose(plan, shop) {
     pay: ({ lines, couponCode }, key) => post("/payment/payment-link", { mode: "subscription", lines, couponCode }, { headers: { "Idempotency-Key": key } }),
   });
   byId("checkout-dialog").showModal();
-  summary.requote();
+  summary.restore();
 }

@@ -60,5 +60,5 @@ function buy(kind, item, shop) {
     pay: (state, key) => (isZero(state.quote.total) ? cartCheckout(state, key) : productLink(state, key)),
   });
   byId("checkout-dialog").showModal();
-  summary.requote();
+  summary.restore();
 }
