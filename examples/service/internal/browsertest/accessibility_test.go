@@ -158,8 +158,6 @@ func situations() []situation {
 			p.click("#refund")
 			p.see("#refunds", "The payment processor has returned the money.")
 		}},
-		{"types of discounts", ada, func(p page) { p.visit("/admin/coupons/new") }},
-		{"coupon form without scripts", ada, func(p page) { p.visit("/admin/coupons/new?type=TIERED"); p.visible("#f-code") }},
 		{"loading", ada, func(p page) {
 			p.must(p.Hold("/admin/coupon/all"))
 			p.visit("/admin/coupons")

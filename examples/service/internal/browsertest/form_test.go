@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp/kb"
+	"github.com/google/go-cmp/cmp"
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
@@ -19,6 +21,18 @@ import (
 func (p page) fault(field, text string) {
 	p.t.Helper()
 	p.see(fmt.Sprintf(`[data-field=%s] .field-error`, field), text)
+}
+
+// leave closes the form and discards what was entered.
+func (p page) leave() {
+	p.t.Helper()
+	p.click("#coupon-dialog .dialog-foot [data-close]")
+	p.hold(`!document.querySelector("#coupon-dialog").open || document.querySelector("#discard-dialog").open`)
+	var asked bool
+	if p.eval(`document.querySelector("#discard-dialog").open`, &asked); asked {
+		p.click("#confirm-discard")
+	}
+	p.gone("#coupon-dialog")
 }
 
 // Specification 2.1: fields are shown by scope and distribution.
@@ -61,7 +75,7 @@ func TestTheFormNamesTheCouponsCurrency(t *testing.T) {
 		p.see("#f-value-unit", "¥")
 		p.see("#f-min-unit", "¥")
 		p.see("[data-field=minPurchase] label", "Min Purchase (JPY)")
-		p.click("#coupon-dialog [data-close]")
+		p.leave()
 		p.click("#new-coupon")
 		p.see("#f-min-unit", "€")
 		p.see("[data-field=minPurchase] label", "Min Purchase (EUR)")
@@ -298,12 +312,165 @@ func TestCodesAreGenerated(t *testing.T) {
 	})
 }
 
+// Whatever closes the form asks first, unless nothing was entered.
+func TestTheFormIsNotDiscardedUnasked(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		p := w.administer()
+		for _, width := range []int64{1280, 390} {
+			p.must(p.Resize(width, 800, 1))
+			for name, open := range map[string]string{"new": "#new-coupon", "edit": rowOf("TENOFF") + " [data-action=edit]"} {
+				p.click(open)
+				p.visible("#f-name")
+				p.press(kb.Escape)
+				p.gone("#coupon-dialog")
+				p.click(open)
+				p.fill("#f-name", "Typed")
+				for _, attempt := range []func(){
+					func() { p.press(kb.Escape) },
+					func() { p.click("#coupon-dialog .dialog-head [data-close]") },
+					func() { p.click("#coupon-dialog .dialog-foot [data-close]") },
+				} {
+					attempt()
+					p.see("#discard-dialog", "Discard your entries?")
+					p.fits("the question of the form, " + name)
+					p.press(kb.Escape) // which keeps the entries
+					p.gone("#discard-dialog")
+					p.press(kb.Escape) // and at once again
+					p.see("#discard-dialog", "Discard your entries?")
+					p.click("#discard-dialog [data-close]")
+					p.gone("#discard-dialog")
+					p.hold(`document.querySelector("#f-name").value === "Typed"`)
+				}
+				p.press(kb.Escape)
+				p.accessible("the question of the form", allRules)
+				p.click("#confirm-discard")
+				p.gone("#coupon-dialog")
+			}
+		}
+		p.click("#new-coupon")
+		p.fill("#f-devices", "pho")
+		p.visible("#f-devices-list")
+		p.press(kb.Escape) // closes the list alone
+		p.gone("#f-devices-list, #discard-dialog")
+		p.visible("#coupon-dialog")
+	})
+}
+
+// Nothing is wrong before something was typed, and an error goes once the value is right.
+func TestErrorsOfTheFormComeAndGoWithTheValues(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		p := w.administer()
+		p.click("#new-coupon")
+		p.see("#preview-summary", "Enter a discount to see what the coupon takes off.")
+		p.hold(`document.querySelectorAll("#coupon-dialog :is(.note, .field-error, [aria-invalid])").length === 0 || !document.querySelector("#coupon-dialog .note").checkVisibility()`)
+		p.gone("#preview-notes")
+		p.click("#save")
+		p.fault("code", "Enter a code.")
+		p.fault("name", "Enter a name.")
+		p.fill("#f-code", "RIGHT")
+		p.gone("[data-field=code] .field-error")
+		p.fill("#f-name", "Right")
+		p.gone("[data-field=name] .field-error")
+		p.fill("#f-value", "200")
+		p.fault("discountValue", "at most 100")
+		p.fill("#f-value", "20")
+		p.gone("[data-field=discountValue] .field-error")
+		p.click(radio("appliesTo", "SPECIFIC"))
+		p.click("#save")
+		p.fault("appliesTo", "Select at least one")
+		p.pick("#f-devices", "watch", "watch")
+		p.gone("[data-field=appliesTo] .field-error")
+		p.unfold("#f-budget\\[0\\]\\.amount")
+		p.fill("[name='budget[0].amount']", "1.00005") // which only the server refuses
+		p.click("#save")
+		p.fault("'budget[0].amount'", "decimal")
+		p.fill("[name='budget[0].amount']", "1.00006")
+		p.fault("'budget[0].amount'", "decimal") // still
+		p.fill("[name='budget[0].amount']", "1000")
+		p.gone(".field-error, [aria-invalid]")
+		p.finish("RIGHT")
+		require.Equal(w.t, "1000.00", w.selected("RIGHT", object{"budget": nil})["budget"].(object)["EUR"])
+	})
+}
+
+// A budget is an amount and a currency that customers pay in. It begins with the coupon's.
+func TestABudgetIsAnAmountAndACurrency(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		p := w.administer()
+		for i, width := range []int64{1280, 390} {
+			code := fmt.Sprintf("MONEY%d", i)
+			p.must(p.Resize(width, 800, 1))
+			p.begin(code, "FIXED_AMOUNT", "5")
+			p.choose("#f-currency", "GBP")
+			p.unfold("[data-rows=budget]")
+			const options = `[...document.querySelector("[name='budget[0].currency']").options].map((each) => each.value)`
+			p.hold(options + `[0] === "EUR" && ["XXX", "CHE", "UYW", "BOV", "XAD"].every((each) => !` + options + `.includes(each)) && ["USD", "GBP", "CHF", "XOF", "UYU"].every((each) => ` + options + `.includes(each))`)
+			p.hold(`document.querySelector("[name='budget[0].currency']").value === "GBP"`)
+			p.fill("[name='budget[0].amount']", "1,000")
+			p.click("[data-rows=budget] + [data-add-row]")
+			p.entered(map[string]string{"budget[1].amount": "2000", "budget[1].currency": "GBP"})
+			p.fits("a budget")
+			p.click("#save")
+			p.fault("'budget[0].amount'", "thousands separator")
+			p.fault("'budget[1].amount'", "another amount in GBP")
+			p.fill("[name='budget[0].amount']", "1000")
+			p.entered(map[string]string{"budget[1].currency": "USD"})
+			p.gone(".field-error")
+			p.finish(code)
+			require.Equal(w.t, object{"GBP": "1000.00", "USD": "2000.00"}, w.selected(code, object{"budget": nil})["budget"])
+			p.click(rowOf(code) + " [data-action=edit]")
+			p.hold(`document.querySelector("[name='budget[1].amount']").value === "2000.00"`)
+			p.finish(code)
+			require.EqualValues(w.t, 1, w.coupon(code).Revision, "nothing was changed")
+		}
+	})
+}
+
+// A coupon is duplicated without its code and its uses.
+func TestACouponIsDuplicated(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		var draft coupon.Draft
+		require.NoError(w.t, draft.UnmarshalJSON([]byte(`{"code":"MODEL","name":"Model","discountType":"TIERED","tierBasis":"QUANTITY","tiers":[{"from":"2","percent":"5"},{"from":"5","amount":"20"}],
+			"appliesTo":"PRODUCT","deviceIds":["watch"],"kinds":["device"],"excludedItemIds":["tablet"],"group":"spring","budget":{"EUR":"500","USD":"600"},"minPurchases":{"USD":"20"},
+			"maxUses":7,"maxUsesPerUser":null,"startsAt":"2026-01-01","expiresAt":"2090-12-31","customerTags":{"any":["customer"]},"firstOrder":true,
+			"distribution":"USER_SPECIFIC","allowedUserEmails":["ann@example.org"],"periodLimits":[{"per":"COUPON","period":"DAY","timeZone":"UTC","maxUses":3}]}`)))
+		w.create(draft)
+		p := w.administer()
+		for i, width := range []int64{1280, 390} {
+			code := fmt.Sprintf("COPY%d", i)
+			p.must(p.Resize(width, 800, 1))
+			p.click(rowOf("MODEL") + " [data-action=duplicate]")
+			p.see("#coupon-dialog-title", "New coupon like MODEL")
+			p.focused("#f-code")
+			p.hold(`document.querySelector("#f-code").value === "" && !document.querySelector("#f-code").disabled && document.querySelector("#f-name").value === "Model"`)
+			p.see("#preview-summary", "The coupon takes")
+			p.fill("#f-code", code)
+			p.finish(code)
+			want := terms(w.t, w.coupon("MODEL"))
+			want["code"] = code
+			if diff := cmp.Diff(want, terms(w.t, w.coupon(code))); diff != "" {
+				w.t.Errorf("(-model +copy):\n%s", diff)
+			}
+		}
+	})
+}
+
+// A price on the sample cart stands beside the list price.
+func TestTheSampleCartShowsListPrices(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		p := w.administer()
+		p.begin("LISTS", "PERCENTAGE", "10")
+		p.see("[data-line=device-phone-s] s", "instead of €698.00")
+		p.see("[data-line=device-phone-s] .line-price", "€628.20")
+	})
+}
+
 // A form that is closed leaves nothing behind.
 func TestACancelledFormCreatesNothing(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.begin("NEVER", "PERCENTAGE", "10")
-		p.click("#coupon-dialog .dialog-foot [data-close]")
+		p.leave()
 		p.gone("#coupon-dialog")
 		p.click("#new-coupon")
 		p.hold(`document.querySelector("#f-code").value === "" && document.querySelector("#f-value").value === ""`)
@@ -444,7 +611,7 @@ func TestAnExpiryWithinADayIsShownAndReplaced(t *testing.T) {
 		stored("2031-03-02T00:00:00Z")
 
 		edit(day)
-		p.click("#coupon-dialog [data-close]")
+		p.leave()
 		w.changedElsewhere("NOON", `{"expiresAt":"2031-03-01T12:00:00Z"}`)
 		p.visit("/admin/coupons")
 		edit(instant)

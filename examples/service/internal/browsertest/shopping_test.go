@@ -12,21 +12,28 @@ type item struct {
 	Quantity int    `json:"quantity"`
 }
 
-// fillCart puts items into the tab's cart and opens it.
-func (p page) fillCart(items ...item) {
+// fillCartKeepingCoupons puts items into the tab's cart, which keeps its coupons, and opens it.
+func (p page) fillCartKeepingCoupons(items ...item) {
 	p.t.Helper()
 	body, err := json.Marshal(items)
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	p.eval(fmt.Sprintf("localStorage.setItem('cart', %q)", body), nil)
+	p.visit("/cart")
+	p.visible("#cart [data-total=total]")
+}
+
+// fillCart puts items into the tab's cart, without coupons, and opens it.
+func (p page) fillCart(items ...item) {
+	p.t.Helper()
 	var there bool
 	p.eval(`location.protocol === "http:"`, &there)
 	if !there {
 		p.visit("/healthz") // an address of the service, to have its storage
 	}
-	p.eval(fmt.Sprintf("localStorage.setItem('cart', %q)", body), nil)
-	p.visit("/cart")
-	p.visible("#cart [data-total=total]")
+	p.eval("localStorage.removeItem('coupons')", nil)
+	p.fillCartKeepingCoupons(items...)
 }
 
 // apply enters a coupon code.
