@@ -271,3 +271,15 @@ func TestNoPasswordIsPrinted(t *testing.T) {
 	}
 	require.Equal(t, "memory", storeName("memory"))
 }
+
+// The shop's time zone is an IANA name. The zone of the machine has none.
+func TestTheTimeZoneIsRead(t *testing.T) {
+	t.Parallel()
+	c, err := readConfig([]string{"-time-zone", "Europe/Berlin"}, noEnvironment, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, "Europe/Berlin", c.Location.String())
+	for _, name := range []string{"", "Local", "Mars/Olympus"} {
+		_, err := readConfig([]string{"-time-zone", name}, noEnvironment, io.Discard)
+		require.Error(t, err, name)
+	}
+}

@@ -17,15 +17,11 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Options configure an [API]. Service, Orders, Counters, Shop, Catalog and Webhook are required,
-// and GuestKey with Guests.
+// Options configure an [API]. Service, Shop, Catalog and Webhook are required, and
+// GuestKey with Guests.
 type Options struct {
 	// Service decides about coupons.
 	Service *couponkit.Service
-	// Orders finds orders that the service is not asked for by a customer and an ID.
-	Orders store.Orders
-	// Counters tells how much of a budget is spent.
-	Counters store.Counters
 	// Shop knows users, sessions and points.
 	Shop *shop.DB
 	// Catalog has the prices.
@@ -71,8 +67,8 @@ type API struct {
 
 // New returns the interface. An origin in BaseURL that cannot be read is an error.
 func New(o Options) (*API, error) {
-	if o.Service == nil || o.Orders == nil || o.Counters == nil || o.Shop == nil || o.Webhook == nil {
-		return nil, errors.New("api: Service, Orders, Counters, Shop and Webhook are required")
+	if o.Service == nil || o.Shop == nil || o.Webhook == nil {
+		return nil, errors.New("api: Service, Shop and Webhook are required")
 	}
 	if o.Guests && len(o.GuestKey) == 0 {
 		return nil, errors.New("api: guests need a key for their cookies")
@@ -226,7 +222,7 @@ func (a *API) ready(w http.ResponseWriter, r *http.Request) {
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	_, err := a.Orders.Order(ctx, store.OrderKey{ID: "ready"}) // a look-up that costs little
+	_, err := a.Service.Order(ctx, couponkit.OrderRequest{OrderID: "ready", AnyCustomer: true}) // a look-up that costs little
 	if errors.Is(err, store.ErrNotFound) {
 		err = a.Shop.Ping(ctx)
 	}

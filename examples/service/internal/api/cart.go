@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -23,11 +24,20 @@ type cartRequest struct {
 	code       string // the one coupon of the specification
 	codes      []string
 	skip       bool   // leaves out coupons that are refused; of checkouts
+	keepFirst  bool   // of codes that exclude each other, the first is kept
 	email      string // of a guest
 }
 
 func (c *cartRequest) targets() map[string]any {
-	return map[string]any{"lines": &c.lines, "shippingOptionId": &c.shippingID, "couponCode": &c.code, "codes": &c.codes, "email": &c.email}
+	return map[string]any{"lines": &c.lines, "shippingOptionId": &c.shippingID, "couponCode": &c.code, "codes": &c.codes, "email": &c.email, "keepFirst": &c.keepFirst}
+}
+
+// conflicts tells which of the codes that exclude each other are refused.
+func (c *cartRequest) conflicts() eligibility.ConflictPolicy {
+	if c.keepFirst {
+		return eligibility.KeepFirst
+	}
+	return eligibility.RefuseAll
 }
 
 // coupons are the codes of the request. A request has one code, or a list of codes.

@@ -92,7 +92,7 @@ func newHostile() (*hostile, error) {
 	}
 	free := api.Limit{Burst: 1 << 30, Every: time.Nanosecond}
 	calls, err := api.New(api.Options{
-		Service: service, Orders: h.coupons, Counters: h.coupons, Shop: s, Catalog: catalog, Webhook: payments.Handler, BaseURL: "http://shop.example",
+		Service: service, Shop: s, Catalog: catalog, Webhook: payments.Handler, BaseURL: "http://shop.example",
 		Logger: logger, Now: fuzzNoon,
 		Limits: api.Limits{
 			AttemptsPerUser: free, AttemptsPerAddress: free, LoginsPerUser: free, LoginsPerAddress: free,

@@ -174,14 +174,18 @@ func (a *API) usable(ctx context.Context, list store.CouponList, by, order strin
 		return c.StartsAt.After(now) || !c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt) ||
 			c.Limits.MaxUses > 0 && c.UsedCount+c.ReservedCount >= c.Limits.MaxUses
 	})
-	spent, err := a.spent(ctx, all...)
+	spent, err := a.Service.Spent(ctx, all...)
 	if err != nil {
 		return store.CouponPage{}, err
 	}
-	all = slices.DeleteFunc(all, func(c coupon.Coupon) bool {
-		return len(spent[c.ID]) > 0 && !slices.ContainsFunc(spent[c.ID], func(b UsageBudget) bool { return b.spent.Minor() < b.amount.Minor() })
-	})
-	page := pageOf(all, list, by, order)
+	var left []coupon.Coupon
+	for i, c := range all {
+		of := budgets(c, spent[i])
+		if len(of) == 0 || slices.ContainsFunc(of, func(b UsageBudget) bool { return b.spent.Minor() < b.amount.Minor() }) {
+			left = append(left, c)
+		}
+	}
+	page := pageOf(left, list, by, order)
 	page.AtLeast = looked > 2*maxSorted
 	return page, nil
 }

@@ -218,7 +218,7 @@ func (a *API) SoldOrder(r *http.Request) (SoldOrder, error) {
 }
 
 func (a *API) anyOrder(r *http.Request) (store.Settled, error) {
-	return a.Orders.Order(r.Context(), store.OrderKey{ID: r.PathValue("id")})
+	return a.Service.Order(r.Context(), couponkit.OrderRequest{OrderID: r.PathValue("id"), AnyCustomer: true})
 }
 
 func (a *API) sold(r *http.Request, found store.Settled) (SoldOrder, error) {

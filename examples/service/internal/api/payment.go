@@ -115,7 +115,7 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	explained, err := a.Service.Explain(r.Context(), couponkit.QuoteRequest{Cart: cart, Codes: codes, Customer: who, AllowAnonymous: true})
+	explained, err := a.Service.Explain(r.Context(), couponkit.QuoteRequest{Cart: cart, Codes: codes, Conflicts: request.conflicts(), Customer: who, AllowAnonymous: true})
 	refused := explained.Quote.Refused
 	outcome(errors.Join(err, refused))
 	if err != nil && coupon.RejectionsOf(err) == nil {
@@ -176,7 +176,8 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	checkout.Cart, checkout.Expected, checkout.Customer, checkout.SkipRefused = cart, totals, who, request.skip
+	checkout.Cart, checkout.Expected, checkout.Customer = cart, totals, who
+	checkout.SkipRefused, checkout.Conflicts = request.skip, request.conflicts()
 	done, err := a.buy(w, r, codes, func() (couponkit.Checkout, error) { return a.Service.Checkout(r.Context(), checkout) })
 	if err != nil {
 		return err
@@ -303,7 +304,7 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	link.Cart, link.SkipRefused = cart, request.skip
+	link.Cart, link.SkipRefused, link.Conflicts = cart, request.skip, request.conflicts()
 	done, err := a.buy(w, r, codes, func() (couponkit.Checkout, error) { return a.Service.PaymentLink(r.Context(), link) })
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -70,7 +71,7 @@ func (a *API) redemptions(w http.ResponseWriter, r *http.Request) error {
 	for i, item := range page.Items {
 		var found store.Settled
 		if item.OrderID != "" {
-			if found, err = a.Orders.Order(r.Context(), store.OrderKey{ID: item.OrderID}); err != nil {
+			if found, err = a.Service.Order(r.Context(), couponkit.OrderRequest{OrderID: item.OrderID, AnyCustomer: true}); err != nil {
 				return err
 			}
 		}
@@ -112,37 +113,15 @@ type UsageBudget struct {
 	amount, spent pricing.Money
 }
 
-// Money returns the budget and how much of it is spent.
-func (b UsageBudget) Money() (amount, spent pricing.Money) { return b.amount, b.spent }
-
-// countedAtOnce is how many counters are asked for at once.
-const countedAtOnce = 500
-
-// spent returns the budgets of coupons by the ID of the coupon.
-func (a *API) spent(ctx context.Context, coupons ...coupon.Coupon) (map[string][]UsageBudget, error) {
-	var keys []string
-	var taken []redemption.Count
-	for _, c := range coupons {
-		for m := range c.Limits.Budget.All() {
-			keys = append(keys, redemption.Budget(c.ID, m.Currency().Code()))
-		}
+// budgets returns the budgets of a coupon, of which so much is spent.
+func budgets(c coupon.Coupon, spent coupon.Amounts) []UsageBudget {
+	found := []UsageBudget{}
+	for m := range c.Limits.Budget.All() {
+		taken, _ := spent.In(m.Currency())
+		money := pricing.NewMoney(taken, m.Currency())
+		found = append(found, UsageBudget{m.Currency().Code(), m.Amount(), money.Amount(), m, money})
 	}
-	for some := range slices.Chunk(keys, countedAtOnce) {
-		counts, err := a.Counters.Counts(ctx, some)
-		if err != nil {
-			return nil, err
-		}
-		taken = append(taken, counts...)
-	}
-	found := map[string][]UsageBudget{}
-	for _, c := range coupons {
-		for m := range c.Limits.Budget.All() {
-			spent := pricing.NewMoney(taken[0].Taken(), m.Currency())
-			taken = taken[1:]
-			found[c.ID] = append(found[c.ID], UsageBudget{m.Currency().Code(), m.Amount(), spent.Amount(), m, spent})
-		}
-	}
-	return found, nil
+	return found
 }
 
 // UsageDay counts the uses that were made on one day, by what they are now.
@@ -190,12 +169,12 @@ func (a *API) Usage(r *http.Request) (Usage, error) {
 	if err != nil && !errors.Is(err, coupon.ErrNotFound) { // its uses are kept
 		return Usage{}, err
 	}
-	spent, err := a.spent(r.Context(), c)
+	spent, err := a.Service.Spent(r.Context(), c)
 	if err != nil {
 		return Usage{}, err
 	}
 	sums, err := a.Service.Sums(r.Context(), store.SumList{CouponID: id, From: a.Now().In(zone).AddDate(0, 0, 1-days), Days: days})
-	view := Usage{TimeZone: zone.String(), Days: make([]UsageDay, len(sums)), Budgets: append([]UsageBudget{}, spent[id]...)}
+	view := Usage{TimeZone: zone.String(), Days: make([]UsageDay, len(sums)), Budgets: budgets(c, spent[0])}
 	for i, sum := range sums {
 		view.Days[i] = UsageDay{
 			Date: sum.Start.Format(time.DateOnly), Completed: sum.Completed, Reserved: sum.Reserved, Restored: sum.Restored,

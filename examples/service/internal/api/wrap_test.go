@@ -39,7 +39,7 @@ func newAPIOn(t *testing.T, coupons *memstore.Store, payments *fakeprocessor.Pro
 	require.NoError(t, err)
 	service, err := couponkit.New(coupons, payments)
 	require.NoError(t, err)
-	options := api.Options{Service: service, Orders: coupons, Counters: coupons, Shop: s, Webhook: payments.Handler}
+	options := api.Options{Service: service, Shop: s, Webhook: payments.Handler}
 	for _, change := range adjust {
 		change(&options)
 	}

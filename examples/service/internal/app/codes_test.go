@@ -22,6 +22,28 @@ func (w *world) combinable(t *testing.T) {
 	}
 }
 
+// TestTheFirstCodeIsKept: with keepFirst, a code that excludes those before it is refused alone; a
+// quote and a checkout agree. Without it all of them are refused.
+func TestTheFirstCodeIsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.combinable(t)
+	ann := w.as(t, "ann")
+	cart := object{"lines": []object{line("accessory", "charger", 1)}, "shippingOptionId": "pickup", "codes": []string{"SPRING", "LONELY"}}
+	require.Equal(t, "0.00", ann.post("/payment/quote", cart).is(http.StatusOK).text("quote.discount"))
+	first := with(cart, object{"keepFirst": true})
+	quoted := ann.post("/payment/quote", first).is(http.StatusOK)
+	require.Equal(t, []any{"5.00", "LONELY", false, "SPRING", true}, []any{
+		quoted.text("quote.discount"), quoted.text("coupons.0.code"), quoted.value("coupons.0.applied"), quoted.text("coupons.1.code"), quoted.value("coupons.1.applied"),
+	})
+	require.Equal(t, []any{"SPRING"}, quoted.list("coupons.0.excludedBy"))
+	ann.checkout(first).refused(http.StatusUnprocessableEntity, "not_combinable")
+	bought := ann.post("/payment/cart-checkout", with(first, object{"skipRefused": true, "expected": expected(quoted)})).is(http.StatusCreated)
+	require.Equal(t, []any{"5.00", "LONELY"}, []any{bought.text("quote.discount"), bought.text("refused.0.code")})
+	reversed := ann.post("/payment/quote", with(first, object{"codes": []string{"LONELY", "SPRING"}})).is(http.StatusOK)
+	require.Equal(t, []any{true, false}, []any{reversed.value("coupons.0.applied"), reversed.value("coupons.1.applied")})
+}
+
 // TestSeveralCodesInOneCart: issue 41; quote, checkout and order with a list of codes.
 func TestSeveralCodesInOneCart(t *testing.T) {
 	t.Parallel()

@@ -119,7 +119,6 @@ type couponShown struct {
 	Uses      web.Chart
 	Discounts []web.Chart
 	Rows      []web.Day
-	Budgets   []web.Budget
 	History   []web.Change
 	Older     string
 }
@@ -140,10 +139,6 @@ func (p panel) coupon(r *http.Request) (web.Shown, error) {
 	shown := couponShown{Ranges: []int{7, 30, 90, 365}, Days: len(usage.Days), TimeZone: cmp.Or(usage.TimeZone, q.Get("timeZone"))}
 	for _, d := range usage.Days {
 		shown.Rows = append(shown.Rows, dayOf(d))
-	}
-	for _, b := range usage.Budgets {
-		amount, spent := b.Money()
-		shown.Budgets = append(shown.Budgets, web.Budget{Amount: amount, Spent: spent})
 	}
 	shown.Uses, shown.Discounts = web.UsesChart(shown.Rows), web.DiscountCharts(shown.Rows)
 	asked := url.Values{}

@@ -139,7 +139,7 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 		return nil, err
 	}
 	s.calls, err = api.New(api.Options{
-		Service: s.Service, Orders: s.storage.coupons, Counters: s.storage.coupons, Shop: s.Shop, Catalog: catalog, Webhook: s.provider.webhook,
+		Service: s.Service, Shop: s.Shop, Catalog: catalog, Webhook: s.provider.webhook,
 		BaseURL: s.URL, Metrics: metrics, Logger: c.Logger, Now: c.Now, Limits: c.Limits,
 		ClientAddress: clientAddress(c), InsecureCookies: c.InsecureCookies, Guests: c.Guests, GuestKey: guestKey, Location: c.Location,
 		ErrorPage: site.Error,

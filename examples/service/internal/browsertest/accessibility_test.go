@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -220,6 +221,56 @@ func TestPagesAreUsableByEverybody(t *testing.T) {
 			}
 			p.must(p.Resize(1280, 800, 1))
 		}
+	})
+}
+
+// poor lists texts whose contrast to what is behind them is below 4.5, also those of controls that are
+// disabled, which axe-core leaves out.
+const poor = `(() => {
+	const parse = (colour) => colour.match(/[\d.]+/g).map(Number);
+	const over = ([r, g, b, a = 1], below) => [r, g, b].map((each, i) => each * a + below[i] * (1 - a));
+	const behind = (element) => element === null ? [255, 255, 255] : over(parse(getComputedStyle(element).backgroundColor), behind(element.parentElement));
+	const light = (colour) => colour.map((each) => each / 255).map((each) => each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4).reduce((sum, each, i) => sum + each * [0.2126, 0.7152, 0.0722][i], 0);
+	const clear = (element) => element === null ? 1 : Number(getComputedStyle(element).opacity) * clear(element.parentElement);
+	const text = (element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== "") || element.value;
+	return [...document.querySelectorAll("body *")].filter((each) => each.checkVisibility() && text(each) && !each.matches("option, [type=radio], [type=checkbox], .visually-hidden, .visually-hidden *")).flatMap((each) => {
+		const ground = behind(each), [r, g, b, a = 1] = parse(getComputedStyle(each).color);
+		const lights = [light(over([r, g, b, a * clear(each)], ground)), light(ground)].sort((x, y) => y - x);
+		const contrast = (lights[0] + 0.05) / (lights[1] + 0.05);
+		return contrast < 4.5 ? [contrast.toFixed(2) + " " + each.outerHTML.slice(0, 120)] : [];
+	});
+})()`
+
+// Whatever can be read has a contrast of 4.5, also while it is disabled or waits.
+func TestDisabledControlsCanBeRead(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		customer, administrator := w.as(ann), w.administer()
+		legible := func(p page, where string) {
+			w.t.Helper()
+			for _, width := range []int64{1280, 390} {
+				for _, dark := range []bool{false, true} {
+					p.must(p.Resize(width, 800, 1))
+					p.must(p.Dark(dark))
+					var found []string
+					p.eval(poor, &found)
+					require.Empty(w.t, found, "%s, %d pixels wide, dark: %t", where, width, dark)
+				}
+			}
+		}
+		customer.fillCart(earbuds())
+		customer.apply("SUMMER10")
+		customer.applied("SUMMER10", "€9.90", "€89.10")
+		legible(customer, "a cart")
+		customer.must(customer.Hold("/payment/quote"))
+		customer.eval(`document.querySelector('[data-focus^="One more"]').click()`, nil)
+		customer.hold(`document.querySelector("#pay-now").disabled`)
+		legible(customer, "a cart that waits for its price")
+		customer.must(customer.Release())
+		legible(administrator, "the table")
+		administrator.must(administrator.Resize(1280, 800, 1))
+		administrator.click(rowOf("TENOFF") + " [data-action=edit]")
+		administrator.hold(`document.querySelector("#f-code").disabled`)
+		legible(administrator, "the form of a coupon")
 	})
 }
 

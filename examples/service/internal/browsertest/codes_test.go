@@ -201,10 +201,10 @@ func TestTimesAreToldInTheCustomersWords(t *testing.T) {
 		w.changedElsewhere("OLD", `{"expiresAt":"2024-12-31"}`)
 		p := w.as(ann)
 		for _, row := range []struct{ zone, code, says string }{
-			{"UTC", "SOON", "This coupon can be used from Sunday 1 March 2099 on."},
-			{"Asia/Tokyo", "SOON", "This coupon can be used from Sunday 1 March 2099 at 09:00 on."},
-			{"UTC", "OLD", "This coupon has expired. It was valid through Tuesday 31 December 2024."},
-			{"America/New_York", "OLD", "This coupon has expired. It was valid until Tuesday 31 December 2024 at 19:00."},
+			{"UTC", "SOON", "This coupon can be used from Sunday, 1 March 2099 on."},
+			{"Asia/Tokyo", "SOON", "This coupon can be used from Sunday, 1 March 2099 at 09:00 on."},
+			{"UTC", "OLD", "This coupon has expired. It was valid through Tuesday, 31 December 2024."},
+			{"America/New_York", "OLD", "This coupon has expired. It was valid until Tuesday, 31 December 2024 at 19:00."},
 		} {
 			p.must(p.Zone(row.zone))
 			p.fillCart(earbuds())

@@ -1,8 +1,16 @@
 package browsertest_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/examples/service/internal/app"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -28,13 +36,13 @@ func TestAUnitIsRefunded(t *testing.T) {
 		p.fill("#units0", "1")
 		p.click("#show-refund")
 		p.see("#preview-title", "This would be refunded")
-		p.see("#order-state", "paid")
+		p.see("#order-state", "Paid")
 		p.fits("the refund")
 		p.accessible("the refund", allRules)
 		w.Simulator.Fake().Inject(fakeprocessor.Fault{Op: fakeprocessor.Refund, Kind: fakeprocessor.Refuse})
 		p.click("#refund")
 		p.see("#refunds", "1 ×")
-		p.see("#order-state", "refunded")
+		p.see("#order-state", "efunded")
 		p.see("#refunds", "The money did not go back.")
 		p.fits("the failed repayment")
 		p.accessible("the failed repayment", allRules)
@@ -71,6 +79,172 @@ func TestTheHistoryOfACouponIsShown(t *testing.T) {
 			p.accessible("the coupon", allRules)
 		}
 	})
+}
+
+// The history of a coupon is in words. A coupon of which the processor has no copy does not say that it
+// was copied.
+func TestTheHistoryOfACouponIsInWords(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		w.create(coupon.Draft{
+			Code: "WORDS", Name: "Words", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(50), DiscountDraft: coupon.DiscountDraft{MaxDiscount: decimal.NewFromInt(7)},
+			AppliesTo: coupon.Product, DeviceIDs: []string{"watch"}, ExpiresAt: coupon.On(2090, time.December, 31),
+		})
+		w.changedElsewhere("WORDS", `{"maxUsesPerUser":3,"budget":{"EUR":"1000"},"schedule":{"timeZone":"Europe/Berlin","hours":[{"day":"MONDAY","from":"09:00","until":"17:00"}]}}`)
+		p := w.as(ada)
+		for _, width := range []int64{1280, 390} {
+			p.must(p.Resize(width, 800, 1))
+			p.visit(w.detail("WORDS"))
+			for _, words := range []string{
+				"Created by", "Changed by", "Not copied to the payment processor, which cannot show this discount", "Discount type: Percentage", "Scope: Product", "Devices: watch",
+				"Expiry: through 31 Dec 2090", "Max uses per customer: 1 3", "Budget: EUR 1000.00", "day Monday", "Max discount: 7.00",
+			} {
+				p.see("#history", words)
+			}
+			p.hold(`!/[a-z][A-Z]|[{}"\[\]]|[A-Z]{4,}_|Copied/.test(document.querySelector("#history").innerText.replaceAll(/WORDS|pm_\S+|co_\S+|promo_\S+/g, ""))`)
+			p.fits("the history of a coupon")
+		}
+	})
+}
+
+// On a phone, the chart of a coupon begins at its end, which is today. What is spent of a budget is shown.
+func TestTheChartOfACouponOpensAtToday(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		w.create(coupon.Draft{
+			Code: "SPEND", Name: "Spend", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(5),
+			Budget: coupon.NewAmounts(pricing.NewMoney(1000_00, pricing.EUR())),
+		})
+		w.buy(ann, "SPEND")
+		p := w.as(ada)
+		for _, width := range []int64{1280, 390} {
+			p.must(p.Resize(width, 800, 1))
+			p.visit(w.detail("SPEND"))
+			p.see("#facts", "€5.00 of €1,000.00")
+			p.hold(`!document.querySelector("#facts").innerText.includes("No limit")`)
+			p.hold(`[...document.querySelectorAll(".chart")].every((chart) => {
+				const last = [...chart.querySelectorAll("rect.bar-completed")].at(-1).getBoundingClientRect(), place = chart.getBoundingClientRect();
+				return last.height > 0 && last.left >= place.left && last.right <= place.right;
+			})`)
+		}
+	})
+}
+
+// The list of orders and the page of an order are whole on a phone: labels stand above long IDs, and no
+// cell of the summary is a grey block. A state has one name.
+func TestOrdersAreReadableOnAPhone(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		w.buy(ann, "SUMMER10")
+		p := w.as(ada)
+		for _, width := range []int64{390, 1280} {
+			p.must(p.Resize(width, 800, 1))
+			p.visit("/admin/orders")
+			p.visible("#orders a")
+			p.hold(`[...document.querySelectorAll("#orders td")].every((cell) => cell.scrollWidth <= cell.clientWidth && [...cell.children].every((each) => each.getBoundingClientRect().right <= cell.getBoundingClientRect().right + 1))`)
+			p.hold(`innerWidth > 800 || [...document.querySelectorAll("#orders td[data-label] > *")].every((each) => each.getBoundingClientRect().top >= each.parentElement.getBoundingClientRect().top + 12)`)
+			p.hold(`document.querySelector("#orders .badge").innerText === "Paid" && [...document.querySelectorAll("[name=state] option")].some((each) => each.text === "Paid")`)
+			p.fits("the orders")
+			p.click("#orders a[href^='/admin/orders/ord']")
+			p.hold(`document.querySelector("#order-state")?.innerText === "Paid"`)
+			p.hold(`getComputedStyle(document.querySelector(".facts")).backgroundColor === getComputedStyle(document.querySelector(".card")).backgroundColor`)
+			p.fits("an order")
+		}
+	})
+}
+
+// The table tells budget, group and maximum units. A coupon with a budget has a limit.
+func TestTheTableTellsTheTermsOfACoupon(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		w.create(coupon.Draft{
+			Code: "TERMS", Name: "Terms", Group: "spring", DiscountType: pricing.FixedAmountPerUnit, DiscountValue: decimal.NewFromInt(5), DiscountDraft: coupon.DiscountDraft{MaxUnits: 4},
+			Budget: coupon.NewAmounts(pricing.NewMoney(1000_00, pricing.EUR()), pricing.NewMoney(20_00, pricing.USD())),
+		})
+		p := w.administer()
+		for _, width := range []int64{1280, 390} {
+			p.must(p.Resize(width, 800, 1))
+			for _, words := range []string{"Group spring", "€5.00 off each unit, at most 4 units", "Budget €1,000.00", "Budget $20.00"} {
+				p.see(rowOf("TERMS"), words)
+			}
+			p.hold(fmt.Sprintf(`!document.querySelector(%q).innerText.includes("no limit") && document.querySelector(%q).innerText.includes("no limit")`, rowOf("TERMS"), rowOf("TENOFF")))
+			p.fits("the table")
+		}
+	})
+}
+
+// The filters are folded until somebody wants one. They stay open while one is set.
+func TestFiltersAreFolded(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		p := w.administer()
+		for _, width := range []int64{1280, 390} {
+			p.must(p.Resize(width, 800, 1))
+			p.visit("/admin/coupons")
+			p.visible(rowOf("SUMMER10"))
+			p.gone("#filter-type")
+			p.click("#filters summary")
+			p.visible("#filter-type")
+			p.choose("#filter-type", "FIXED_AMOUNT")
+			p.visible(rowOf("TENOFF"))
+			p.visit("/admin/coupons?type=FIXED_AMOUNT")
+			p.visible("#filter-type")
+			p.see("#filters summary", "Filters (1)")
+			p.fits("the filters")
+		}
+	})
+}
+
+// A tab lists what can be used now, with its count.
+func TestWhatCanBeUsedNowIsATab(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		p := w.administer()
+		for _, width := range []int64{1280, 390} {
+			p.must(p.Resize(width, 800, 1))
+			p.visit("/admin/coupons")
+			p.hold(`document.querySelector("#usable-count").innerText === "11"`) // all but OLD, PAUSED and SOON
+			p.click("#tab-usable")
+			p.see("#count", "11 coupons")
+			p.address("/admin/coupons?usable=true")
+			p.gone(rowOf("OLD") + ", " + rowOf("PAUSED") + ", " + rowOf("SOON"))
+			p.hold(`document.querySelector("#tab-usable").getAttribute("aria-pressed") === "true"`)
+			p.fits("what can be used now")
+			p.accessible("what can be used now", allRules)
+			p.click("#tab-all")
+			p.see("#count", "14 coupons")
+		}
+		p.click(rowOf("TENOFF") + " [data-action=toggle]")
+		p.hold(`document.querySelector("#usable-count").innerText === "10"`)
+	})
+}
+
+// Days are those of the shop: what is entered, shown and found as the last day is one day.
+func TestDaysAreThoseOfTheShop(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"America/Los_Angeles", "Pacific/Auckland"} {
+		zone, err := time.LoadLocation(name)
+		require.NoError(t, err)
+		w := newWorld(t, stores[0], func(c *app.Config) { c.Location = zone })
+		p := w.administer()
+		p.begin("LASTDAY", "PERCENTAGE", "10")
+		p.entered(map[string]string{"startsAt": "2031-02-01", "expiresAt": "2031-12-31"})
+		p.see("#f-expires-hint", "in "+name)
+		p.finish("LASTDAY")
+		require.Equal(t, time.Date(2032, 1, 1, 0, 0, 0, 0, zone).UTC(), w.coupon("LASTDAY").ExpiresAt.UTC())
+		for day, found := range map[string]bool{"2031-12-31": true, "2032-01-01": false, "2031-12-30": false} {
+			p.visit("/admin/coupons?expiresFrom=" + day + "&expiresUntil=" + day)
+			if !found {
+				p.see("#state", "Nothing found")
+				continue
+			}
+			p.see(rowOf("LASTDAY"), "31 Dec 2031")
+			p.see(rowOf("LASTDAY"), "Starts 1 Feb 2031")
+		}
+		p.visit(w.detail("LASTDAY"))
+		p.see("#facts", "31 Dec 2031")
+		p.see("#history", "through 31 Dec 2031")
+		p.visit("/admin/coupons?search=lastday")
+		p.click(rowOf("LASTDAY") + " [data-action=edit]")
+		p.hold(`document.querySelector("#f-expires").value === "2031-12-31" && document.querySelector("#f-starts").value === "2031-02-01"`)
+		p.fill("#f-name", "Renamed")
+		p.finish("LASTDAY")
+		require.Equal(t, time.Date(2032, 1, 1, 0, 0, 0, 0, zone).UTC(), w.coupon("LASTDAY").ExpiresAt.UTC())
+	}
 }
 
 // The table of coupons is narrowed, and its address says so.

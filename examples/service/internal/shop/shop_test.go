@@ -271,3 +271,21 @@ func TestTheCatalogueComesBack(t *testing.T) {
 	require.False(t, found, "a plan is no device")
 	require.Len(t, catalog.Search(pricing.Accessory, " C", 2), 2)
 }
+
+// A secret is made once, and is another one for each name.
+func TestASecretIsKept(t *testing.T) {
+	t.Parallel()
+	s := open(t, time.Now)
+	first, err := s.Secret(t.Context(), "guests")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(first), 32)
+	again, err := s.Secret(t.Context(), "guests")
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+	other, err := s.Secret(t.Context(), "others")
+	require.NoError(t, err)
+	require.NotEqual(t, first, other)
+	unrelated, err := open(t, time.Now).Secret(t.Context(), "guests")
+	require.NoError(t, err)
+	require.NotEqual(t, first, unrelated)
+}

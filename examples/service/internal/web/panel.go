@@ -80,9 +80,6 @@ type Day struct {
 	Amounts                       []Amount
 }
 
-// Budget is the budget of a coupon in one currency, and how much of it is spent or reserved.
-type Budget struct{ Amount, Spent pricing.Money }
-
 // Amount is a discount in one currency, and what refunds took back of it.
 type Amount struct{ Discount, Returned pricing.Money }
 

@@ -24,8 +24,8 @@ function turnAway() {
 async function show() {
   byId("state").hidden = true;
   try {
-    const [coupon] = await Promise.all([existing(), get(`/admin/coupon/${id}/usage?days=1`)]);
-    if (coupon) showCoupon(coupon);
+    const [coupon, { budgets }] = await Promise.all([existing(), get(`/admin/coupon/${id}/usage?days=1`)]);
+    if (coupon) showCoupon(coupon, budgets);
     else showDeleted();
     byId("content").hidden = false;
     await showRedemptions();
@@ -55,7 +55,7 @@ function showDeleted() {
   byId("facts").hidden = true;
 }
 
-function showCoupon(coupon) {
+function showCoupon(coupon, budgets) {
   document.title = `${coupon.code} · couponkit`;
   byId("title").textContent = coupon.code;
   byId("title").classList.add("code");
@@ -67,6 +67,7 @@ function showCoupon(coupon) {
     ["Scope", scopes[coupon.appliesTo]],
     ["Used", coupon.maxUses ? `${number(coupon.usedCount)} of ${number(coupon.maxUses)}` : number(coupon.usedCount)],
     ["Max uses", coupon.budget && !coupon.maxUses ? "By the budget" : limit(coupon.maxUses)],
+    ...budgets.map(({ currency, amount, spent }) => ["Budget spent", `${money(spent, currency)} of ${money(amount, currency)}`]),
     ["Reserved", number(coupon.reservedCount)],
     ["Per customer", limit(coupon.maxUsesPerUser)],
     ["Min purchase", coupon.minPurchase ? money(coupon.minPurchase, coupon.currency) : "None"],

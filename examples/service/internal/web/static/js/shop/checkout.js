@@ -71,7 +71,7 @@ function checkout(host, options) {
     const body = { lines: options.lines() };
     if (shipping) body.shippingOptionId = shipping;
     const codes = box.codes();
-    if (options.several && codes.length > 0) body.codes = codes;
+    if (options.several && codes.length > 0) Object.assign(body, { codes, keepFirst: true });
     else if (codes.length > 0) [body.couponCode] = codes;
     if (guest && (payment || (email.value.trim() !== "" && email.checkValidity()))) body.email = email.value.trim();
     return body;

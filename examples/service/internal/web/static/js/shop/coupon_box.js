@@ -117,7 +117,7 @@ function couponBox(host, { currency, several = false }, changed) {
     fresh.delete(last.code);
     kept.remove(last.code);
     adding = input.value.trim() !== "";
-    excluded = [{ code: "not_combinable", text: `${last.code} cannot be used together with ${refused(last.code).excludedBy?.join(", ") || "your other coupons"}. It was not added.` }, last.code];
+    excluded = [[{ code: "not_combinable", text: `${last.code} cannot be used together with ${refused(last.code).excludedBy?.join(", ") || "your other coupons"}. It was not added.` }], last.code];
     return true;
   }
 
