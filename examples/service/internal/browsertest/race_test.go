@@ -20,6 +20,7 @@ func purchases() []purchase {
 	return []purchase{
 		{"plan", func(p page) {
 			p.visit("/plans")
+			p.withoutCoupons()
 			p.click("[data-item=family] button")
 			p.see("[data-total=total]", "€49.00")
 			p.apply("LASTONE")
@@ -27,6 +28,7 @@ func purchases() []purchase {
 		}, "29.40 EUR"},
 		{"product", func(p page) {
 			p.visit("/accessories")
+			p.withoutCoupons()
 			p.click("[data-item=watch] [data-action=buy]")
 			p.see("[data-total=total]", "€229.00")
 			p.apply("LASTONE")

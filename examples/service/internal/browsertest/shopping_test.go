@@ -32,9 +32,12 @@ func (p page) fillCart(items ...item) {
 	if !there {
 		p.visit("/healthz") // an address of the service, to have its storage
 	}
-	p.eval("localStorage.removeItem('coupons')", nil)
+	p.withoutCoupons()
 	p.fillCartKeepingCoupons(items...)
 }
+
+// withoutCoupons forgets the coupons that were entered before.
+func (p page) withoutCoupons() { p.t.Helper(); p.eval("localStorage.removeItem('coupons')", nil) }
 
 // apply enters a coupon code.
 func (p page) apply(code string) {

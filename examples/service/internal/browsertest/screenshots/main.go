@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/examples/service/internal/api"
 	"github.com/couponkit/couponkit/examples/service/internal/app"
 	"github.com/couponkit/couponkit/examples/service/internal/browsertest"
@@ -43,6 +44,9 @@ func run(ctx context.Context, dir string) error {
 		return err
 	}
 	defer func() { _ = server.Close(ctx) }()
+	if err := createCoupons(ctx, server); err != nil {
+		return fmt.Errorf("create coupons: %w", err)
+	}
 	if err := past.fill(ctx, server); err != nil {
 		return fmt.Errorf("make a history: %w", err)
 	}
@@ -59,6 +63,23 @@ func run(ctx context.Context, dir string) error {
 	for _, scene := range scenes() {
 		if err := scene.play(ctx, s); err != nil {
 			return fmt.Errorf("%s: %w", scene.name, err)
+		}
+	}
+	return nil
+}
+
+// createCoupons creates the coupons of the pictures beside those of the demo.
+func createCoupons(ctx context.Context, server *app.Server) error {
+	for _, text := range []string{
+		`{"code":"WELCOME","name":"Welcome","group":"welcome","discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":"2","maxUnits":4,"maxUsesPerUser":null,"budget":{"EUR":"2000"}}`,
+		`{"code":"SPRING","name":"Spring","group":"season","discountType":"PERCENTAGE","discountValue":"20","maxDiscount":"50","maxUsesPerUser":null,"budget":{"EUR":"5000"}}`,
+	} {
+		var draft coupon.Draft
+		if err := draft.UnmarshalJSON([]byte(text)); err != nil {
+			return err
+		}
+		if _, err := server.Service.Create(ctx, draft); err != nil {
+			return err
 		}
 	}
 	return nil

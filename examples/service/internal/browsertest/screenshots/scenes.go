@@ -46,7 +46,7 @@ const (
 	phoneHeight = 844
 )
 
-const fillCart = `localStorage.setItem("cart", JSON.stringify([
+const fillCart = `localStorage.removeItem("coupons"); localStorage.setItem("cart", JSON.stringify([
   {kind: "device", itemId: "watch", quantity: 1},
   {kind: "accessory", itemId: "earbuds", quantity: 2},
   {kind: "accessory", itemId: "cable", quantity: 3}]))`
@@ -56,8 +56,10 @@ func useCoupon(code string) []step {
 }
 
 func scenes() []scene {
-	cart := append([]step{do(fillCart), visit("/cart"), see("[data-total=total]")}, useCoupon("SUMMER10")...)
-	cart = append(cart, see(".line-discount"))
+	cart := append([]step{do(fillCart), visit("/cart"), see("[data-total=total]")}, useCoupon("SPRING")...)
+	cart = append(cart, see(".line-discount"), click("#add-coupon"))
+	cart = append(cart, useCoupon("WELCOME")...)
+	cart = append(cart, see("[data-coupon=WELCOME]"), hold("document.querySelectorAll('[data-coupon-amount]').length === 2"))
 	plan := append([]step{click("[data-item=family] button"), see("[data-total=total]")}, useCoupon("FAMILY50")...)
 	plan = append(plan, see(".line-discount"))
 	pay := []step{click("#pay-now"), see("#pay")}
@@ -77,8 +79,7 @@ func scenes() []scene {
 		{name: "coupons-dark", user: admin, path: "/admin/coupons", dark: true, steps: list},
 		{name: "coupon-form", user: admin, path: "/admin/coupons", steps: []step{
 			see("#rows tr[data-id]"), click("#new-coupon"), click("#generate"), fill("#f-name", "Spring for members"),
-			fill("#f-value", "120"), click(`input[name="appliesTo"][value="SPECIFIC"]`),
-			fill("#f-devices", "pho"), hold(`document.querySelectorAll("#f-devices-list [data-value]").length === 2`),
+			fill("#f-value", "20"), see("#preview-lines s"),
 		}},
 		{name: "redemptions", user: admin, path: "/admin/coupons?search=summer", steps: []step{
 			click("#rows tr[data-id] .cell-code a"), see("#chart svg"),
