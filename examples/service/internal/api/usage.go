@@ -221,6 +221,8 @@ type Change struct {
 	// By is the e-mail address of the administrator, or else their ID. It is empty for the system.
 	By     string        `json:"by"`
 	Fields []FieldChange `json:"fields"`
+	// Unsupported is whether the processor then had no copy of the coupon, because it cannot show the discount.
+	Unsupported bool `json:"-"`
 }
 
 // FieldChange is a field whose value changed. A value is JSON, and absent if the field was not given.
@@ -258,7 +260,7 @@ func (a *API) History(r *http.Request) (History, error) {
 	emails, err := a.Shop.Emails(r.Context(), actors)
 	for _, e := range entries {
 		change := Change{Kind: e.Kind, Version: e.Version, At: e.At, By: cmp.Or(emails[e.By], e.By)}
-		if change.Fields, err = changedFields(e.Data); err != nil {
+		if change.Fields, change.Unsupported, err = changedFields(e.Data); err != nil {
 			return History{}, err
 		}
 		view.Items = append(view.Items, change)
@@ -269,16 +271,17 @@ func (a *API) History(r *http.Request) (History, error) {
 // unlisted are the fields that change with every change, or that are listed otherwise.
 var unlisted = []string{"id", "revision", "updatedAt", "createdAt", "usedCount", "reservedCount", "allowedUserEmails"}
 
-// changedFields compares the coupon before and after a change.
-func changedFields(data json.RawMessage) ([]FieldChange, error) {
+// changedFields compares the coupon before and after a change, and tells whether the processor has no
+// copy of it afterwards.
+func changedFields(data json.RawMessage) (fields []FieldChange, unsupported bool, err error) {
 	var entry struct {
 		Before, After             map[string]json.RawMessage
 		EmailsBefore, EmailsAfter json.RawMessage
 	}
 	if err := json.Unmarshal(data, &entry); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	fields := []FieldChange{}
+	fields = []FieldChange{}
 	names := maps.Clone(entry.Before)
 	if names == nil {
 		names = map[string]json.RawMessage{}
@@ -292,7 +295,7 @@ func changedFields(data json.RawMessage) ([]FieldChange, error) {
 	if !bytes.Equal(entry.EmailsBefore, entry.EmailsAfter) {
 		fields = append(fields, FieldChange{"allowedUserCount", entry.EmailsBefore, entry.EmailsAfter})
 	}
-	return fields, nil
+	return fields, string(given(entry.After["mirrorUnsupported"])) == "true", nil
 }
 
 // given returns a value without blanks, and nothing for null and what is empty.

@@ -148,7 +148,7 @@ func (p panel) coupon(r *http.Request) (web.Shown, error) {
 	r.URL.RawQuery = asked.Encode()
 	history, failed := p.calls().History(r)
 	for _, item := range history.Items {
-		change := web.Change{Kind: item.Kind, By: item.By, At: item.At}
+		change := web.Change{Kind: item.Kind, By: item.By, At: item.At, Unsupported: item.Unsupported}
 		for _, f := range item.Fields {
 			change.Fields = append(change.Fields, web.ChangedField{Name: f.Field, Before: f.Before, After: f.After})
 		}

@@ -17,6 +17,8 @@ type Change struct {
 	By     string
 	At     time.Time
 	Fields []ChangedField
+	// Unsupported is whether the processor then had no copy of the coupon.
+	Unsupported bool
 }
 
 // ChangedField is a field of a coupon whose value changed. A value is JSON, and empty if there is none.
@@ -33,20 +35,18 @@ type changeShown struct {
 
 type fieldShown struct{ Label, Before, After string }
 
-// mirrorUnsupported is the field that tells that the processor has no copy of a coupon.
-const mirrorUnsupported = "mirrorUnsupported"
-
 // changeText says a change in words.
 func (s *Site) changeText(c Change) changeShown {
 	shown := changeShown{Title: map[store.EntryKind]string{
 		store.CouponCreated: "Created", store.CouponChanged: "Changed", store.CouponDeleted: "Deleted",
 		store.CouponMirrored: "Copied to the payment processor",
 	}[c.Kind]}
+	if c.Kind == store.CouponMirrored && c.Unsupported {
+		shown.Title = "Not copied to the payment processor, which cannot show this discount"
+	}
 	for _, f := range c.Fields {
-		if f.Name != mirrorUnsupported {
+		if f.Name != "mirrorUnsupported" { // which the title says
 			shown.Fields = append(shown.Fields, fieldShown{labelOf(f.Name), s.valueText(f.Name, f.Before), s.valueText(f.Name, f.After)})
-		} else if c.Kind == store.CouponMirrored && string(f.After) == "true" {
-			shown.Title = "Not copied to the payment processor, which cannot show this discount"
 		}
 	}
 	return shown
