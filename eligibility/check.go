@@ -194,7 +194,7 @@ type coverage struct {
 	covered  bool   // at least one line is eligible
 	fits     bool   // the amounts of the coupon can be compared with those of the cart
 	subtotal int64  // the list price of the eligible lines
-	units    int64  // in the eligible lines
+	units    int64  // in the eligible lines, but for those that cost nothing
 }
 
 func coverageOf(c *coupon.Coupon, cart pricing.Cart, eligible []bool) coverage {
@@ -202,8 +202,10 @@ func coverageOf(c *coupon.Coupon, cart pricing.Cart, eligible []bool) coverage {
 	for i := range cart.Lines {
 		if l := &cart.Lines[i]; eligible[i] {
 			on.covered = true
-			on.subtotal += l.UnitPrice * l.Quantity
-			on.units += l.Quantity
+			if l.UnitPrice > 0 {
+				on.subtotal += l.UnitPrice * l.Quantity
+				on.units += l.Quantity
+			}
 		}
 	}
 	return on

@@ -106,11 +106,19 @@ func (s situation) overBudget() bool {
 }
 
 func (s situation) tooFew() bool {
+	units := s.units()
+	return units.Cmp(big.NewInt(s.coupon.Conditions.MinQuantity)) < 0 || units.Cmp(big.NewInt(s.firstTier("QUANTITY"))) < 0
+}
+
+// Section 2: a unit that costs nothing counts for no minimum and for no tier.
+func (s situation) units() *big.Int {
 	units := new(big.Int)
 	for _, i := range s.eligible() {
-		units.Add(units, big.NewInt(s.cart.Lines[i].Quantity))
+		if l := s.cart.Lines[i]; l.UnitPrice != 0 {
+			units.Add(units, big.NewInt(l.Quantity))
+		}
 	}
-	return units.Cmp(big.NewInt(s.coupon.Conditions.MinQuantity)) < 0 || units.Cmp(big.NewInt(s.firstTier("QUANTITY"))) < 0
+	return units
 }
 
 // A cart below the first tier is refused as one below a minimum.
@@ -236,10 +244,7 @@ func (s situation) pointsNotRedeemed() bool {
 // Section 2.9. A cart without eligible lines, one whose currency does not fit, and one below the
 // first tier have a reason of their own.
 func (s situation) takesNothing() bool {
-	units := new(big.Int)
-	for _, i := range s.eligible() {
-		units.Add(units, big.NewInt(s.cart.Lines[i].Quantity))
-	}
+	units := s.units()
 	below := units.Cmp(big.NewInt(s.firstTier("QUANTITY"))) < 0 || s.subtotal().Cmp(big.NewInt(s.firstTier("AMOUNT"))) < 0
 	return len(s.eligible()) > 0 && !s.otherCurrency() && s.discount().Sign() == 0 && !below
 }

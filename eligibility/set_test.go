@@ -137,6 +137,37 @@ func TestWhichCouponsApplyTogether(t *testing.T) {
 			[]eligibility.Candidate{member("A", "a", func(c *eligibility.Candidate) { c.MirrorInvalid = true }), member("B", "b", nil)},
 			[]string{"A processor_out_of_sync", "B 500"},
 		},
+		"two of one group that are over their budgets alone": {
+			[]eligibility.Candidate{member("A", "a", budgetOf(499)), member("B", "a", budgetOf(499))}, []string{"A budget_exhausted", "B budget_exhausted"},
+		},
+		"one of a group that is over its budget alone": {
+			[]eligibility.Candidate{member("A", "a", budgetOf(499)), member("B", "a", nil)}, []string{"A budget_exhausted not_combinable(B)", "B 500"},
+		},
+		"over its budget alone, beside a refused one of its group": {
+			[]eligibility.Candidate{member("A", "a", budgetOf(250)), member("B", "b", percentInItemLane("50")), member("C", "a", expired)},
+			[]string{"A 250", "B 2500", "C coupon_expired"},
+		},
+		"two budgets, of which the last is enough to refuse": { // 50.00 on each of two lanes
+			[]eligibility.Candidate{member("A", "a", both(percentInItemLane("100"), budgetOf(4999))), member("B", "b", both(amountOff(400), budgetOf(300)))},
+			[]string{"A budget_exhausted", "B budget_exhausted"},
+		},
+		"a budget that fits when the last one is gone": { // A and B take all, in one lane: half each
+			[]eligibility.Candidate{member("A", "a", both(percentInItemLane("100"), budgetOf(5000))), member("B", "b", both(percentInItemLane("100"), budgetOf(2499)))},
+			[]string{"A 5000", "B budget_exhausted"},
+		},
+		"the last of two that take all": {
+			[]eligibility.Candidate{member("A", "a", percentInItemLane("100")), member("B", "b", percentInItemLane("100"))}, []string{"A 5000", "B no_discount"},
+		},
+		"two that take all, within half of it each": {
+			[]eligibility.Candidate{member("A", "a", both(percentInItemLane("100"), budgetOf(2500))), member("B", "b", both(percentInItemLane("100"), budgetOf(2500)))},
+			[]string{"A 2500", "B 2500"},
+		},
+		"the item lane is in vain before all is taken": {
+			[]eligibility.Candidate{member("A", "a", percentInItemLane("30")), member("B", "b", amountOff(9000))}, []string{"A no_discount", "B 5000"},
+		},
+		"but not if it keeps a budget": {
+			[]eligibility.Candidate{member("A", "a", percentInItemLane("30")), member("B", "b", both(amountOff(9000), budgetOf(3500)))}, []string{"A 1500", "B 3500"},
+		},
 		"no coupon": {nil, nil},
 	} {
 		t.Run(about, func(t *testing.T) {
@@ -466,4 +497,23 @@ func benchmarkSet(b *testing.B, set []eligibility.Candidate, lines int) {
 			}
 		}
 	}
+}
+
+// A coupon that takes nothing off alone is refused, although another coupon makes the units free that
+// cost too little.
+func TestACouponThatTakesNothingOffAloneStaysRefused(t *testing.T) {
+	t.Parallel()
+	s := sound()
+	s.cart.Lines = append(s.cart.Lines, pricing.Line{ID: "G", Kind: pricing.Accessory, ItemID: "pin", Quantity: 1, UnitPrice: 4})
+	one, err := pricing.NewDiscount(pricing.DiscountTerms{Type: pricing.Percentage, Percent: s.coupon.Discount.Percent(), MaxUnits: 1})
+	require.NoError(t, err)
+	cheapest := member("A", "a", func(c *eligibility.Candidate) {
+		c.Coupon.Discount, c.Coupon.Scope, c.Coupon.MinPurchase = one, coupon.Scope{AppliesTo: coupon.All}, 0
+	})
+	pin := member("B", "b", both(percentInItemLane("100"), func(c *eligibility.Candidate) {
+		c.Coupon.Scope, c.Coupon.MinPurchase = coupon.Scope{AppliesTo: coupon.Specific, Accessories: coupon.NewItems("pin")}, 0
+	}))
+	got, err := eligibility.EvaluateSet([]eligibility.Candidate{cheapest, pin}, s.cart, s.question)
+	require.NoError(t, err)
+	require.Equal(t, []string{"A no_discount", "B 4"}, outcomes(got.Coupons))
 }

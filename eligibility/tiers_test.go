@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -93,16 +92,40 @@ func TestACartBelowTheFirstTier(t *testing.T) {
 	}
 }
 
-// TestAFreeCartAboveTheFirstTier takes nothing off, for no minimum is missing.
-func TestAFreeCartAboveTheFirstTier(t *testing.T) {
+// TestFreeUnitsReachNoTierByQuantity: a cart of free units misses as many as one without them. From 0
+// on nothing is missing, and the coupon takes nothing off.
+func TestFreeUnitsReachNoTierByQuantity(t *testing.T) {
 	t.Parallel()
-	s := sound()
-	s.coupon.Discount, s.coupon.MinPurchase = tiersFrom(t, pricing.ByQuantity, 2), 0
-	s.cart.Lines[0].UnitPrice = 0
+	for from, want := range map[int64]string{
+		2: `minimum_quantity_not_met {"minQuantity":2,"missingQuantity":2}`,
+		0: `no_discount {}`,
+	} {
+		s := sound()
+		s.coupon.Discount, s.coupon.MinPurchase = tiersFrom(t, pricing.ByQuantity, max(from, 1)), 0
+		if from == 0 {
+			s.coupon.Discount = tierOf(t, 0, 1000)
+		}
+		s.cart.Lines[0].UnitPrice = 0
+		result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+		require.NoError(t, err)
+		require.Equal(t, []string{want}, reasonsOf(t, result.Decision))
+	}
+}
+
+// TestFreeUnitsDoNotCountForAMinimumQuantity: the reason tells how many units that cost something are
+// missing.
+func TestFreeUnitsDoNotCountForAMinimumQuantity(t *testing.T) {
+	t.Parallel()
+	s := sound() // 2 phones
+	s.coupon.Conditions.MinQuantity = 3
+	s.cart.Lines = append(s.cart.Lines, pricing.Line{ID: "G", Kind: pricing.Device, ItemID: "phone", Quantity: 5})
 	result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
 	require.NoError(t, err)
-	require.ErrorIs(t, result.Decision.Err(), coupon.ErrNoDiscount)
-	require.Len(t, result.Decision.Reasons(), 1)
+	require.Equal(t, []string{`minimum_quantity_not_met {"minQuantity":3,"eligibleQuantity":2,"missingQuantity":1}`}, reasonsOf(t, result.Decision))
+	s.cart.Lines[3].Quantity, s.cart.Lines[3].UnitPrice = 1, 1
+	result, err = eligibility.Evaluate(s.coupon, s.cart, s.question)
+	require.NoError(t, err)
+	require.NoError(t, result.Decision.Err())
 }
 
 func reasonsOf(t *testing.T, d eligibility.Decision) (texts []string) {

@@ -8,6 +8,7 @@ import (
 // application is one coupon in its lane. Amounts are counted in steps.
 type application struct {
 	quote    *Quote
+	coupon   *QuotedCoupon
 	terms    *Terms
 	segments []segment
 	takings  []taking // one per segment
@@ -39,7 +40,7 @@ func (a *application) discount() int64 {
 	case BuyXGetY:
 		off = a.buyXGetY(units)
 	case Tiered:
-		off = a.tiered(units)
+		off = a.tiered()
 	}
 	if a.most > 0 {
 		off = min(off, a.most/a.step)
@@ -52,11 +53,15 @@ func (a *application) covered(line int) bool {
 	return a.quote.Lines[line].Eligible && covers(a.terms.Eligible, line)
 }
 
-// countAll counts every unit of the eligible lines and returns their number.
+// countAll counts every unit of the eligible lines that gives something, and returns their number.
 func (a *application) countAll() (units int64) {
+	free := int64(0) // the greatest cost of a unit that gives nothing
+	if a.terms.Discount.kind == FixedUnitPrice {
+		free = a.amount
+	}
 	for i, s := range a.segments {
 		a.takings[i] = taking{}
-		if a.covered(s.line) {
+		if s.left > free && a.covered(s.line) {
 			a.takings[i].counted = s.quantity
 			units += s.quantity
 		}

@@ -86,7 +86,9 @@ func (q *Quote) lane(cart *Cart, terms []Terms, from, to int) {
 	w.takings = resize(w.takings, n*(to-from))
 	for c := from; c < to; c++ {
 		t := &terms[w.order[c]]
-		of := application{quote: q, terms: t, segments: w.segments, takings: w.takings[(c-from)*n:][:n], step: max(q.Step, 1)}
+		of := application{
+			quote: q, coupon: &q.Coupons[c], terms: t, segments: w.segments, takings: w.takings[(c-from)*n:][:n], step: max(q.Step, 1),
+		}
 		amounts, _ := t.Discount.in(cart.Currency)
 		of.amount, of.most = inSteps(amounts.Amount, of.step), amounts.MaxDiscount
 		of.spread(of.discount())

@@ -90,7 +90,7 @@ func (q *Quote) couponFaults(i int, amount int64, faults *ValidationError) {
 				return
 			}
 			subtotal += q.Lines[j].Subtotal
-			quantity += q.Lines[j].Quantity
+			quantity += q.Lines[j].pricedUnits()
 		}
 	}
 	for _, sum := range [...]struct {

@@ -3,7 +3,7 @@ package pricing
 import "slices"
 
 // buyXGetY is a percentage of what the discounted units cost, rounded half up once. The
-// discounted units are the cheapest ones of the coupon's lines.
+// discounted units are the cheapest ones of the coupon's lines that cost something.
 func (a *application) buyXGetY(units int64) int64 {
 	t := a.terms.Discount.more
 	most := units / t.GetQuantity
@@ -31,7 +31,7 @@ func (a *application) applications(most int64) int64 {
 	t := a.terms.Discount.more
 	bought := int64(0)
 	for _, s := range a.segments {
-		if a.isBought(s.line) {
+		if s.left > 0 && a.isBought(s.line) {
 			bought += s.quantity
 		}
 	}

@@ -2,14 +2,8 @@ package pricing
 
 // tiered is the percentage or the amount of the highest tier that is reached, but at most what
 // the eligible units cost.
-func (a *application) tiered(units int64) int64 {
-	list := int64(0)
-	for i := range a.quote.Lines {
-		if a.covered(i) {
-			list += a.quote.Lines[i].Subtotal
-		}
-	}
-	tier := a.terms.Discount.more.tier(list, units)
+func (a *application) tiered() int64 {
+	tier := a.terms.Discount.more.tier(a.coupon.EligibleSubtotal, a.coupon.EligibleQuantity)
 	if tier == nil {
 		for i := range a.takings {
 			a.takings[i].counted = 0

@@ -121,13 +121,9 @@ func (o *oracle) take(t pricing.Terms) map[*piece]*big.Rat {
 		if o.covers(t.Eligible, p.line) {
 			eligible = append(eligible, p)
 		}
-		if t.Bought != nil && o.covers(t.Bought, p.line) {
+		if t.Bought != nil && o.covers(t.Bought, p.line) && p.left.Sign() > 0 {
 			bought++
 		}
-	}
-	counted := eligible
-	if terms.MaxUnits > 0 {
-		counted = firstOf(cheapestFirst(eligible), terms.MaxUnits)
 	}
 	gives := func(p *piece) *big.Rat { return p.left }
 	percentOff := func(of *big.Rat) *big.Rat { return roundedHalfUp(new(big.Rat).Mul(of, percent)) }
@@ -148,18 +144,11 @@ func (o *oracle) take(t pricing.Terms) map[*piece]*big.Rat {
 			return above
 		}
 	case pricing.CheapestUnits:
-		counted, off = firstOf(cheapestFirst(eligible), terms.Units), percentOff
+		off = percentOff
 	case pricing.BuyXGetY:
-		sorted, times := cheapestFirst(eligible), int64(0)
-		for k := int64(1); terms.MaxApplications == 0 || k <= terms.MaxApplications; k++ {
-			if !o.applies(t, terms, sorted, bought, k) {
-				break
-			}
-			times = k
-		}
-		counted, off = firstOf(sorted, times*terms.GetQuantity), percentOff
+		off = percentOff
 	case pricing.Tiered:
-		tier := o.tier(t, terms, int64(len(eligible)))
+		tier := o.tier(t, terms)
 		if tier == nil {
 			return nil
 		}
@@ -169,7 +158,31 @@ func (o *oracle) take(t pricing.Terms) map[*piece]*big.Rat {
 			off = percentOff
 		}
 	}
-	return o.spread(counted, gives, off, most)
+	return o.spread(o.counted(t, terms, eligible, bought, gives), gives, off, most)
+}
+
+// counted returns the units that count, of those that give something.
+func (o *oracle) counted(
+	t pricing.Terms, terms pricing.DiscountTerms, eligible []*piece, bought int64, gives func(*piece) *big.Rat,
+) []*piece {
+	giving := slices.DeleteFunc(slices.Clone(eligible), func(p *piece) bool { return gives(p).Sign() == 0 })
+	sorted := cheapestFirst(giving)
+	switch {
+	case terms.MaxUnits > 0:
+		return firstOf(sorted, terms.MaxUnits)
+	case terms.Type == pricing.CheapestUnits:
+		return firstOf(sorted, terms.Units)
+	case terms.Type == pricing.BuyXGetY:
+		times := int64(0)
+		for k := int64(1); terms.MaxApplications == 0 || k <= terms.MaxApplications; k++ {
+			if !o.applies(t, terms, sorted, bought, k) {
+				break
+			}
+			times = k
+		}
+		return firstOf(sorted, times*terms.GetQuantity)
+	}
+	return giving
 }
 
 // applies tells whether k applications fit: the discounted units leave enough that are bought.
@@ -188,14 +201,16 @@ func (o *oracle) applies(t pricing.Terms, terms pricing.DiscountTerms, sorted []
 	return bought >= k*terms.BuyQuantity
 }
 
-func (o *oracle) tier(t pricing.Terms, terms pricing.DiscountTerms, units int64) (reached *pricing.Tier) {
-	basis := rat(units)
-	if terms.TierBasis == pricing.ByAmount {
-		basis = new(big.Rat)
-		for i, l := range o.cart.Lines {
-			if o.covers(t.Eligible, i) {
-				basis.Add(basis, new(big.Rat).Mul(rat(l.UnitPrice), rat(l.Quantity)))
-			}
+// tier goes by list prices. A unit whose list price is 0 is no unit.
+func (o *oracle) tier(t pricing.Terms, terms pricing.DiscountTerms) (reached *pricing.Tier) {
+	basis := new(big.Rat)
+	for i, l := range o.cart.Lines {
+		switch {
+		case !o.covers(t.Eligible, i):
+		case terms.TierBasis == pricing.ByAmount:
+			basis.Add(basis, new(big.Rat).Mul(rat(l.UnitPrice), rat(l.Quantity)))
+		case l.UnitPrice > 0:
+			basis.Add(basis, rat(l.Quantity))
 		}
 	}
 	for _, tier := range terms.Tiers {
@@ -367,8 +382,15 @@ func randomCase(r *rand.Rand) (pricing.Cart, []pricing.Terms) {
 	kinds := []pricing.LineKind{"book", pricing.Plan, pricing.Device, pricing.Shipping}
 	for i := range r.IntN(6) {
 		price := r.Int64N(30)
-		if r.IntN(4) == 0 {
+		switch r.IntN(8) {
+		case 0, 1:
 			price = r.Int64N(3000)
+		case 2:
+			price = 0 // a gift or a sample
+		case 3:
+			if i > 0 {
+				price = cart.Lines[i-1].UnitPrice / step
+			}
 		}
 		cart.Lines = append(cart.Lines, pricing.Line{
 			ID: fmt.Sprint(i), Kind: kinds[r.IntN(len(kinds))], Quantity: 1 + r.Int64N(4), UnitPrice: price * step,

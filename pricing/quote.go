@@ -54,7 +54,7 @@ type Quote struct {
 	amounts []int64     // what a unit gives to each coupon, group by group
 
 	masks []bool // memory of the coupons' eligible and bought
-	units int64  // in the eligible lines
+	units int64  // in the eligible lines, but for those that cost nothing
 
 	shares []share   // scratch memory that Reprice keeps
 	work   workspace // more of it
@@ -191,7 +191,7 @@ func (q *Quote) classify(lines []Line) (shipping, ok bool) {
 // sum copies the lines and sums them, as if all were eligible. It reports whether all amounts are
 // within bounds. It collects their signs and looks at them once, which is faster.
 func (q *Quote) sum(lines []Line) bool {
-	var all, units, negative int64
+	var all, units, free, negative int64
 	quotedLines := q.Lines[:len(lines)]
 	for i := range lines {
 		line, quoted := &lines[i], &quotedLines[i]
@@ -199,11 +199,12 @@ func (q *Quote) sum(lines []Line) bool {
 		subtotal, excess := int64(low), int64(high)                            //nolint:gosec // below 2^62 without a sign
 		all += subtotal
 		units += line.Quantity
+		free += line.Quantity & ((line.UnitPrice - 1) >> 63)
 		negative |= line.UnitPrice | (line.Quantity - 1) | subtotal | -excess | all | units
 		quoted.Line = *line
 		quoted.Subtotal, quoted.Discount, quoted.Total = subtotal, 0, subtotal
 	}
-	q.Subtotal, q.EligibleSubtotal, q.units = all, all, units
+	q.Subtotal, q.EligibleSubtotal, q.units = all, all, units-free
 	return negative >= 0
 }
 
@@ -212,11 +213,19 @@ func (q *Quote) ship() {
 	for i := range q.Lines {
 		if l := &q.Lines[i]; !l.Eligible {
 			q.Shipping += l.Subtotal
-			q.units -= l.Quantity
+			q.units -= l.pricedUnits()
 		}
 	}
 	q.Subtotal -= q.Shipping
 	q.EligibleSubtotal = q.Subtotal
+}
+
+// pricedUnits returns the number of units of the line that cost something.
+func (l *QuotedLine) pricedUnits() int64 {
+	if l.UnitPrice == 0 {
+		return 0
+	}
+	return l.Quantity
 }
 
 func linesOnStep(lines []Line, step int64) bool {
@@ -239,7 +248,7 @@ func (q *Quote) uncover(terms []Terms) {
 		if l.Eligible && !anyCovers(terms, i) {
 			l.Eligible = false
 			q.EligibleSubtotal -= l.Subtotal
-			q.units -= l.Quantity
+			q.units -= l.pricedUnits()
 		}
 	}
 }
@@ -294,7 +303,7 @@ func (q *Quote) list(i int, t *Terms) {
 		l := &q.Lines[j]
 		if covered {
 			c.EligibleSubtotal += l.Subtotal
-			c.EligibleQuantity += l.Quantity
+			c.EligibleQuantity += l.pricedUnits()
 		}
 	}
 }

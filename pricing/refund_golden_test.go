@@ -111,6 +111,31 @@ func TestRefundsByHand(t *testing.T) {
 				{rest, 1000, []int64{1000}},
 			},
 		},
+		"a sample does not count for a minimum quantity": { // 2 units that cost something
+			lines: []pricing.Line{book(2, 1000), book(3, 0)},
+			terms: []pricing.Terms{{ID: "a", Discount: of["PERCENTAGE"], Refund: from(0, 2)}},
+			steps: []refundStep{{oneOf(1), 0, []int64{0}}, {oneOf(0), 0, []int64{1000}}, {rest, 1000, []int64{0}}},
+		},
+		"a sample does not count for a tier": { // 10 % from 1 unit, half from 2
+			lines: []pricing.Line{book(2, 1000), book(3, 0)},
+			terms: []pricing.Terms{{ID: "a", Refund: rebill, Discount: discountOf(t, pricing.DiscountTerms{
+				Type: pricing.Tiered, TierBasis: pricing.ByQuantity, Tiers: []pricing.Tier{{From: 1, Percent: percent(t, "10")}, {From: 2, Percent: percent(t, "50")}},
+			})}},
+			steps: []refundStep{{oneOf(1), 0, []int64{0}}, {oneOf(0), 100, []int64{900}}, {rest, 900, []int64{100}}},
+		},
+		"a sample buys nothing": { // two of the first line buy the one of the second
+			lines: []pricing.Line{book(2, 1000), book(1, 400), book(3, 0)},
+			terms: []pricing.Terms{{ID: "a", Discount: of["BUY_X_GET_Y"], Refund: rebill}},
+			steps: []refundStep{{oneOf(0), 600, []int64{400}}, {rest, 1400, []int64{0}}},
+		},
+		"a sample of what is bought buys nothing": {
+			lines: []pricing.Line{book(1, 1000), book(3, 0), book(1, 400)},
+			terms: []pricing.Terms{{
+				ID: "a", Refund: rebill, Eligible: []bool{false, false, true}, Bought: []bool{true, true, false},
+				Discount: discountOf(t, pricing.DiscountTerms{Type: pricing.BuyXGetY, Percent: percent(t, "100"), BuyQuantity: 1, GetQuantity: 1}),
+			}},
+			steps: []refundStep{{oneOf(1), 0, []int64{0}}, {oneOf(0), 600, []int64{400}}, {rest, 400, []int64{0}}},
+		},
 		"shipping": {
 			lines: []pricing.Line{book(1, 1000), {Kind: pricing.Shipping, Quantity: 1, UnitPrice: 490}},
 			terms: []pricing.Terms{{ID: "a", Discount: of["PERCENTAGE"]}},

@@ -103,7 +103,9 @@ func (o *refundOracle) earned(coupon int) int64 {
 		kept += u.off[coupon]
 		if o.q.Covers(coupon, u.line) {
 			list += u.list
-			units++
+			if u.list > 0 {
+				units++
+			}
 			cost += u.list
 			for other := range o.q.Coupons {
 				if o.q.Coupons[other].Discount.Lane() < c.Discount.Lane() {
@@ -164,7 +166,7 @@ func (o *refundOracle) byPurchase(terms pricing.DiscountTerms, coupon int, rest 
 	var free []*soldUnit
 	bought := int64(0)
 	for _, u := range rest {
-		if counts[u.line] {
+		if counts[u.line] && u.list > 0 {
 			bought++
 		}
 		if u.off[coupon] > 0 {

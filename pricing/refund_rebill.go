@@ -16,9 +16,11 @@ func (w *refundWork) lost(q *Quote, coupon int, before *Refunded) int64 {
 	var list, units int64
 	for i := range q.Lines {
 		if q.covers(coupon, i) {
-			left := w.left(q, i, before)
-			list += left * q.Lines[i].UnitPrice
-			units += left
+			if price := q.Lines[i].UnitPrice; price > 0 {
+				left := w.left(q, i, before)
+				list += left * price
+				units += left
+			}
 		}
 	}
 	if list < c.Refund.MinPurchase || units < c.Refund.MinQuantity {
@@ -143,7 +145,7 @@ func compareBools(a, b bool) int {
 }
 
 // collect lists the discounted units of the rest. It returns their number, and the number of units
-// in lines that count as bought.
+// that count as bought. The discount is in the item lane, where a unit costs its list price.
 func (w *refundWork) collect(q *Quote, coupon int, before *Refunded) (bought, gifts int64) {
 	c := &q.Coupons[coupon]
 	w.gifts = w.gifts[:0]
@@ -154,7 +156,7 @@ func (w *refundWork) collect(q *Quote, coupon int, before *Refunded) (bought, gi
 			counts = c.bought[i]
 		}
 		left := w.left(q, i, before)
-		if counts {
+		if counts && l.UnitPrice > 0 {
 			bought += left
 		}
 		if !q.covers(coupon, i) {

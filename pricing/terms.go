@@ -152,7 +152,7 @@ type QuotedCoupon struct {
 	Refund RefundTerms
 	// EligibleSubtotal is the list price of the lines that the coupon covers.
 	EligibleSubtotal int64
-	// EligibleQuantity is the number of units in these lines.
+	// EligibleQuantity is the number of units in these lines that cost something.
 	EligibleQuantity int64
 	// Amount is what the coupon takes off the cart.
 	Amount int64
