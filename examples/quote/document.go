@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	documentFields = []string{"id", "at", "currency", "step", "customer", "lines", "coupon", "coupons", "usage"}
+	documentFields = []string{"id", "at", "currency", "step", "customer", "lines", "coupon", "coupons", "conflicts", "usage"}
 	customerFields = []string{"id", "email", "tags", "earlierOrders"}
 	lineFields     = []string{"id", "kind", "class", "itemId", "categories", "quantity", "unitPrice"}
 	usageFields    = []string{"completed", "reserved", "completedByCustomer", "reservedByCustomer", "customerHoldsReservation", "orders", "periods", "spent"}
@@ -43,6 +43,7 @@ func (d *document) decode(raw []byte, now func() time.Time) error {
 	}
 	d.id = f.text("id")
 	d.question = eligibility.Question{At: parsed(&f, "at", parseInstant), AllowAnonymous: true}
+	d.question.Conflicts = parsed(&f, "conflicts", eligibility.ParseConflictPolicy)
 	d.cart.Currency = parsed(&f, "currency", pricing.ParseCurrency)
 	d.cart.Step = f.amount("step", d.cart.Currency)
 	f.require("id", "currency", "lines")
