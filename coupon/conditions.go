@@ -27,8 +27,8 @@ const (
 // Conditions restricts when a coupon can be used, by whom and for which carts. The zero Conditions
 // does not restrict a coupon.
 type Conditions struct {
-	// MinQuantity is the minimum number of units in the lines that the coupon covers. A
-	// MinQuantity of 0 means that there is no minimum.
+	// MinQuantity is the minimum number of units in the lines that the coupon covers. Units with a
+	// list price of 0 do not count. A MinQuantity of 0 means that there is no minimum.
 	MinQuantity int64
 	// CustomerTags restricts the coupon to customers with certain tags.
 	CustomerTags CustomerTags

@@ -65,7 +65,7 @@ type Params struct {
 	Budget    Amount `json:"budget,omitzero"`
 	Remaining Amount `json:"remaining,omitzero"`
 	// MinQuantity is the minimum number of eligible units, and EligibleQuantity is the actual
-	// number. MissingQuantity is the difference. MinQuantity, EligibleQuantity and
+	// number of those with a list price above 0. MissingQuantity is the difference. MinQuantity, EligibleQuantity and
 	// MissingQuantity are set if the code is [MinimumQuantityNotMet]. An EligibleQuantity of 0
 	// does not appear in JSON.
 	MinQuantity      int64 `json:"minQuantity,omitzero"`

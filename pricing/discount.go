@@ -38,13 +38,14 @@ type DiscountTerms struct {
 	// has in Currency. A discount with tiers has no Others. NewDiscount sorts Others by the code of
 	// the currency.
 	Others []CurrencyTerms
-	// MaxUnits limits a discount of the first four types to the cheapest eligible units. A
-	// MaxUnits of 0 means that there is no limit.
+	// MaxUnits limits a discount of the first four types to the cheapest eligible units of which it
+	// can take something. A MaxUnits of 0 means that there is no limit.
 	MaxUnits int64
-	// Units is how many of the cheapest units a [CheapestUnits] discount covers.
+	// Units is how many of the cheapest units a [CheapestUnits] discount covers. Units that cost
+	// nothing do not count.
 	Units int64
 	// BuyQuantity and GetQuantity are the units to buy and the discounted units of one
-	// application of a [BuyXGetY] discount.
+	// application of a [BuyXGetY] discount. Units that cost nothing count as neither.
 	BuyQuantity int64
 	GetQuantity int64
 	// MaxApplications is the maximum number of applications of a [BuyXGetY] discount. A

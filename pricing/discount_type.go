@@ -3,7 +3,7 @@ package pricing
 import "fmt"
 
 // DiscountType tells how a discount is computed. Contract section 2 has the arithmetic of each
-// type.
+// type. A unit counts only if it gives something.
 type DiscountType uint8
 
 // These constants are the discount types.
@@ -169,7 +169,7 @@ type TierBasis uint8
 const (
 	// ByAmount compares the list price of the eligible lines, in minor units.
 	ByAmount TierBasis = iota + 1
-	// ByQuantity compares the number of eligible units.
+	// ByQuantity compares the number of eligible units whose list price is above 0.
 	ByQuantity
 )
 

@@ -71,8 +71,8 @@ type RefundTerms struct {
 	// MinPurchase is the least list price of the lines that the coupon covers, in minor units. A
 	// MinPurchase of 0 means that there is no minimum.
 	MinPurchase int64
-	// MinQuantity is the least number of units in the lines that the coupon covers. A
-	// MinQuantity of 0 means that there is no minimum.
+	// MinQuantity is the least number of units in the lines that the coupon covers. Units with a
+	// list price of 0 do not count. A MinQuantity of 0 means that there is no minimum.
 	MinQuantity int64
 }
 

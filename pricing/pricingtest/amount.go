@@ -44,7 +44,7 @@ func (e exact) amounts() (amount, most int64) {
 // discount returns what is taken off, and whether that is a rounded percentage.
 func (e exact) discount() (off *big.Int, rounded bool) {
 	amount, most := e.amounts()
-	sum := e.sum(e.counted(), amount)
+	sum := e.sum(e.counted(amount), amount)
 	switch kind := e.terms.Type; {
 	case kind.HasPercent():
 		off, rounded = e.percentOf(sum, e.terms.Percent), true
@@ -68,13 +68,33 @@ func (e exact) percentOf(sum *big.Int, p pricing.Percent) *big.Int {
 	return steps.Mul(steps, big.NewInt(stepOf(e.quote)))
 }
 
-// counted is how many of the cheapest units are discounted.
-func (e exact) counted() *big.Int {
-	units := new(big.Int)
+// gives returns what a unit of an eligible line gives.
+func (e exact) gives(l pricing.QuotedLine, amount int64) int64 {
+	switch e.terms.Type { //nolint:exhaustive // a unit gives its price otherwise
+	case pricing.FixedAmountPerUnit:
+		return min(l.UnitPrice, amount)
+	case pricing.FixedUnitPrice:
+		return max(l.UnitPrice-amount, 0)
+	}
+	return l.UnitPrice
+}
+
+// giving returns the eligible lines whose units give something, the cheapest first.
+func (e exact) giving(amount int64) (lines []pricing.QuotedLine) {
 	for _, l := range e.quote.Lines {
-		if l.Eligible {
-			units.Add(units, big.NewInt(l.Quantity))
+		if l.Eligible && e.gives(l, amount) > 0 {
+			lines = append(lines, l)
 		}
+	}
+	slices.SortStableFunc(lines, func(a, b pricing.QuotedLine) int { return big.NewInt(a.UnitPrice).Cmp(big.NewInt(b.UnitPrice)) })
+	return lines
+}
+
+// counted is how many of the cheapest units are discounted.
+func (e exact) counted(amount int64) *big.Int {
+	units := new(big.Int)
+	for _, l := range e.giving(amount) {
+		units.Add(units, big.NewInt(l.Quantity))
 	}
 	t := e.terms
 	switch {
@@ -94,32 +114,18 @@ func (e exact) counted() *big.Int {
 
 // sum is what the cheapest units give together.
 func (e exact) sum(units *big.Int, amount int64) *big.Int {
-	var lines []pricing.QuotedLine
-	for _, l := range e.quote.Lines {
-		if l.Eligible {
-			lines = append(lines, l)
-		}
-	}
-	slices.SortStableFunc(lines, func(a, b pricing.QuotedLine) int { return big.NewInt(a.UnitPrice).Cmp(big.NewInt(b.UnitPrice)) })
 	sum, left := new(big.Int), new(big.Int).Set(units)
-	for _, l := range lines {
-		gives := l.UnitPrice
-		switch e.terms.Type { //nolint:exhaustive // a unit gives its price otherwise
-		case pricing.FixedAmountPerUnit:
-			gives = min(gives, amount)
-		case pricing.FixedUnitPrice:
-			gives = max(gives-amount, 0)
-		}
+	for _, l := range e.giving(amount) {
 		of := smaller(left, big.NewInt(l.Quantity))
 		left.Sub(left, of)
-		sum.Add(sum, of.Mul(of, big.NewInt(gives)))
+		sum.Add(sum, of.Mul(of, big.NewInt(e.gives(l, amount))))
 	}
 	return sum
 }
 
 // tier returns what the highest tier that is reached takes off.
 func (e exact) tier(sum *big.Int) (off *big.Int, rounded bool) {
-	basis := e.counted()
+	basis := e.counted(0)
 	if e.terms.TierBasis == pricing.ByAmount {
 		basis = sum
 	}

@@ -185,6 +185,7 @@ func (o CartOptions) maxTotal() int64 {
 //   - lines of price 0, first, last or everywhere
 //   - lines of 1 minor unit beside lines of a million
 //   - quantities of 999
+//   - gifts beside goods of few prices
 //   - equal lines
 //   - lines of a few minor units
 //   - totals near the maximum
@@ -217,7 +218,7 @@ func Cart(o CartOptions) *rapid.Generator[pricing.Cart] {
 // the i-th.
 type shape func(o CartOptions, lines int) func(t *rapid.T, i int) pricing.Line
 
-var shapes = []shape{ordinary, anything, freeLines, centBesideFortune, equalLines, cents, fortune}
+var shapes = []shape{ordinary, anything, freeLines, gifts, centBesideFortune, equalLines, cents, fortune}
 
 // ordinary is what people buy.
 func ordinary(o CartOptions, _ int) func(*rapid.T, int) pricing.Line {
@@ -240,6 +241,14 @@ func freeLines(o CartOptions, lines int) func(*rapid.T, int) pricing.Line {
 			price = 0
 		}
 		return priced(t, o, price, rapid.Int64Range(1, 3).Draw(t, "quantity"))
+	}
+}
+
+// gifts has goods of few prices, so that many units cost the same, and a gift beside every third.
+func gifts(o CartOptions, _ int) func(*rapid.T, int) pricing.Line {
+	return func(t *rapid.T, _ int) pricing.Line {
+		price := rapid.SampledFrom([]int64{0, 0, 999, 999, 1250, 9900}).Draw(t, "unit price")
+		return priced(t, o, price, rapid.Int64Range(1, 4).Draw(t, "quantity"))
 	}
 }
 
