@@ -11,6 +11,7 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
@@ -153,4 +154,90 @@ func ExampleStore_WithTx_sweep() {
 	// <nil>
 	// found paid: 0
 	// <nil>
+}
+
+// A host keeps its own table of returns. It first commits its row, then refunds outside of a
+// transaction with the ID of the row as the key, and then completes the row. A host that dies in
+// between repeats all of it, and the money is returned once. Money that the host returns itself,
+// such as in cash, is recorded with Elsewhere in the transaction that completes the row.
+func ExampleStore_WithTx_refund() {
+	ctx := context.Background()
+	db, coupons, remove := exampleStore(ctx)
+	defer remove()
+	if _, err := db.ExecContext(ctx, "CREATE TABLE shop_returns (id TEXT PRIMARY KEY, amount INTEGER)"); err != nil {
+		log.Fatal(err)
+	}
+	payments := fakeprocessor.New(fakeprocessor.Options{})
+	shop, err := couponkit.New(coupons, payments)
+	if err != nil {
+		log.Fatal(err)
+	}
+	order := paidOrder(ctx, shop, payments)
+
+	giveBack := func(id string, units int64, cash, dies bool) error {
+		if _, err := db.ExecContext(ctx, "INSERT INTO shop_returns (id) VALUES (?) ON CONFLICT DO NOTHING", id); err != nil {
+			return err
+		}
+		request := couponkit.RefundRequest{OrderID: order, Key: id, Elsewhere: cash, Returns: pricing.Returns{
+			Lines: []pricing.LineReturn{{Line: 0, Quantity: units}},
+		}}
+		var refunded couponkit.RefundResult
+		if !cash { // the processor returns the money: no rollback may forget it
+			if refunded, err = shop.Refund(ctx, request); err != nil || dies {
+				return err
+			}
+		}
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() // after a commit it does nothing
+		if cash {
+			inside, err := couponkit.New(coupons.WithTx(tx), payments)
+			if err != nil {
+				return err
+			}
+			if refunded, err = inside.Refund(ctx, request); err != nil {
+				return err
+			}
+		}
+		amount := refunded.Refund.Result.Amount
+		if _, err := tx.ExecContext(ctx, "UPDATE shop_returns SET amount = ? WHERE id = ?", amount, id); err != nil {
+			return err
+		}
+		fmt.Println(id, amount, refunded.Refund.Repayment.State, "replayed:", refunded.Replayed)
+		return tx.Commit()
+	}
+	fmt.Println(giveBack("return-1", 1, false, true)) // the host dies before its row is complete
+	fmt.Println(giveBack("return-1", 1, false, false))
+	fmt.Println(giveBack("return-2", 1, true, false))
+
+	stored, err := shop.Order(ctx, couponkit.OrderRequest{OrderID: order, AnyCustomer: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	returned, err := payments.Refunds(ctx, stored.Order.SessionID)
+	fmt.Println(len(stored.Order.Refunds), "returns,", len(returned.Refunds), "refund at the processor", err)
+	// Output:
+	// <nil>
+	// return-1 9999 succeeded replayed: true
+	// <nil>
+	// return-2 9999 elsewhere replayed: false
+	// <nil>
+	// 2 returns, 1 refund at the processor <nil>
+}
+
+// paidOrder lets a customer buy and pay.
+func paidOrder(ctx context.Context, shop *couponkit.Service, payments *fakeprocessor.Processor) (id string) {
+	checkout, err := shop.Checkout(ctx, couponkit.CheckoutRequest{Cart: shopCart(), Customer: eligibility.Customer{ID: "ann"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := payments.Pay(checkout.Session.ID); err != nil {
+		log.Fatal(err)
+	}
+	if err := payments.Deliver(ctx, fakeprocessor.Serve(payments.Handler(shop.Webhook(nil)))); err != nil {
+		log.Fatal(err)
+	}
+	return checkout.Order.ID
 }
