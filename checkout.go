@@ -89,7 +89,8 @@ type Checkout struct {
 // refuses an order that costs 0 with coupon.ErrBelowMinimumCharge.
 //
 // A customer may check out again while their open order holds the coupon's last use. The new order
-// then takes over the use, and Checkout ends the old payment session. If the customer has already
+// then takes over the use, and Checkout ends the old payment session. Order.Replaces is the ID of the
+// order that has ended. If the customer has already
 // paid the old session, the old order keeps the use and the observer receives an [OpSettle]
 // attempt.
 //
@@ -105,8 +106,10 @@ type Checkout struct {
 //     open order has different totals than expected.
 //   - store.ErrConflict means that five attempts failed because of concurrent changes.
 //   - [ErrInTransaction] means that the store works inside a transaction of the host.
-//   - [ErrOrderEnded] means that the order ended before it had a payment session. Check out again
-//     with a new key.
+//   - [ErrOrderEnded] means that the order of the key has ended unpaid. Check out again with a new
+//     key.
+//   - [ErrOrderPaid] means that the customer has finished the payment session of the key's order.
+//     Checkout then also returns the order.
 //   - processor.ErrRejected and processor.ErrForbidden mean that the processor refused the payment
 //     session.
 //   - [ErrUnavailable], or the error of the context, means that the result is unknown. Repeat the

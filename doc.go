@@ -21,7 +21,14 @@
 //
 // Ship an order when its state is redemption.OrderPaid and the [Outcome] has the flag [FlagNone].
 // An order may be reported more than once, so ship each order ID only once. [Service.Sweep] reports
-// paid orders too, because the event of a payment may never arrive.
+// paid orders too, because the event of a payment may never arrive. Its report also contains the
+// orders that ended unpaid.
+//
+// # Transactions of the host
+//
+// The SQL stores have a method WithTx. It returns a store that works inside the host's transaction.
+// A Service on such a store records events, sweeps, and reads. Calls that open payment sessions or
+// move money, points or mirrors return [ErrInTransaction], because a rollback would forget them.
 //
 // # Currency
 //
@@ -36,12 +43,14 @@
 //     message for the customer, and parameters. Each reason also has a sentinel error for
 //     errors.Is, such as coupon.ErrExpired.
 //   - Malformed input is reported by a [*pricing.ValidationError] that names every invalid field.
-//   - The error of a conflict matches store.ErrConflict, [ErrOrderEnded] or [ErrReservationClosed].
-//     For example, store.ErrKeyReused and store.ErrStaleRevision match store.ErrConflict.
+//   - The error of a conflict matches store.ErrConflict, [ErrOrderEnded], [ErrOrderPaid] or
+//     [ErrReservationClosed]. For example, store.ErrKeyReused and store.ErrStaleRevision match
+//     store.ErrConflict.
 //   - All other errors are failures. [ErrUnavailable] means that the processor did not answer.
 //     processor.ErrRejected and processor.ErrForbidden mean that the processor refused a request,
-//     usually because of a configuration error. Other failures come from the store, or from the
-//     host's [Users] or [Points].
+//     usually because of a configuration error. [ErrInTransaction] means that the call cannot be
+//     made inside a transaction of the host. Other failures come from the store, or from the host's
+//     [Users] or [Points].
 //
 // If the context of a call ends, the error matches context.DeadlineExceeded or context.Canceled.
 // After a context error or [ErrUnavailable], the call may or may not have taken effect. To find
