@@ -74,3 +74,96 @@ func (q Quote) CheckTax(t Tax) error {
 	}
 	return faults.Err()
 }
+
+// TaxOf returns the part of a tax that belongs to everything that was returned of the quote, in
+// minor units. The tax of a refund is the TaxOf all refunds including it, less the taxes of the
+// refunds before. docs/refunds.md has the arithmetic:
+//
+//   - Every line keeps its tax: the returned units of a line have the part of its tax that they
+//     have of its total.
+//   - If the tax does not tell the lines, or does not belong to the quote ([Quote.CheckTax]), the
+//     refunded amount has the part of the tax that it has of the total of the quote.
+//   - If refunds are lower than what was paid for the returned units, as with the policy [Rebill],
+//     the tax is lower in the same proportion.
+//
+// Each part is rounded half-up, in multiples of the step of the quote. TaxOf is at least 0 and at
+// most the amount of the tax. If everything is returned, it is the amount of the tax.
+//
+// TaxOf returns a [*ValidationError] if returned is not the sum of refunds of the quote
+// (before.units[2]).
+func (q Quote) TaxOf(t Tax, returned Refunded) (int64, error) {
+	var faults ValidationError
+	if !q.explained() {
+		faults.Add("quote", FieldMismatch, "the units are not those of the coupons")
+	}
+	returned.faults(&q, &faults)
+	if returned.Amount < 0 || returned.Amount > q.Total {
+		faults.Add("before.amount", FieldMismatch, "must be at least 0 and at most the total of the quote")
+	}
+	if err := faults.Err(); err != nil {
+		return 0, err
+	}
+	all := true
+	for i := range q.Lines {
+		all = all && returned.units(i) == q.Lines[i].Quantity
+	}
+	switch {
+	case t.Amount <= 0:
+		return 0, nil
+	case all:
+		return t.Amount, nil
+	case len(t.Lines) == 0 || q.CheckTax(t) != nil:
+		return portion(t.Amount, returned.Amount, q.Total, q.Step), nil
+	}
+	paid, tax := q.taxByLine(t, &returned)
+	return portion(tax, min(returned.Amount, paid), paid, q.Step), nil
+}
+
+// taxByLine returns what was paid for the returned units, and the tax of the returned units.
+func (q *Quote) taxByLine(t Tax, returned *Refunded) (paid, tax int64) {
+	type part struct {
+		paid, total int64
+		all         bool
+	}
+	parts, work := make(map[string]part, len(q.Lines)), refundWork{}
+	for i := range q.Lines {
+		l := &q.Lines[i]
+		p, found := parts[l.ID]
+		units := returned.units(i)
+		work.load(q, i)
+		of := work.paidFor(units)
+		p.paid, p.total, p.all = p.paid+of, p.total+l.Total, (p.all || !found) && units == l.Quantity
+		parts[l.ID] = p
+		paid += of
+	}
+	for _, l := range t.Lines {
+		if p := parts[l.LineID]; p.all {
+			tax += l.Amount
+		} else {
+			tax += portion(l.Amount, p.paid, p.total, q.Step)
+		}
+	}
+	return paid, tax
+}
+
+// paidFor returns the price of units of the loaded line, the most expensive first.
+func (w *refundWork) paidFor(units int64) (paid int64) {
+	for _, g := range w.rows {
+		n := min(units, g.quantity)
+		paid, units = paid+n*g.price, units-n
+	}
+	return paid
+}
+
+// portion returns amount * part / whole in multiples of the step, rounded half-up. The part is at most
+// the whole. A part that is the whole has the whole amount. There is no share of nothing.
+func portion(amount, part, whole, step int64) int64 {
+	switch {
+	case part == 0:
+		return 0
+	case part == whole:
+		return amount
+	}
+	step = max(step, 1)
+	return step * mulDivRound(uint64(amount/step), uint64(part), uint64(whole)) //nolint:gosec // not negative
+}
