@@ -27,7 +27,8 @@ type RefundRequest struct {
 // RefundResult is a recorded refund.
 type RefundResult struct {
 	// Refund is the recorded refund. Refund.Result.Amount is the price of what is returned, and
-	// Refund.Repayment tells whether the customer has the money back.
+	// Refund.Tax is the tax on it that the processor had added. Refund.Repayment tells whether the
+	// customer has the money back.
 	Refund redemption.Refund
 	// Order and Uses are the order and its uses after the refund. If the call was replayed, they may
 	// contain later changes.
@@ -38,13 +39,14 @@ type RefundResult struct {
 }
 
 // Refund records a refund of an order, and returns its money to the customer. The refund is computed
-// from the quote of the order; see [pricing.Quote.Refund]. Refund gives uses, budgets and points back
+// from the quote of the order; see [pricing.Quote.Refund]. The tax that the processor has added to
+// the prices is returned with them; see [pricing.Quote.TaxOf]. Refund gives uses, budgets and points back
 // as RestoreOnRefund of each coupon says. A use that was given back counts no longer in the periods
 // in which it was claimed. The order always counts as an order of its customer.
 //
 // Refund first records the refund and then asks the processor for the money, if the processor is a
 // [processor.Refunder]. Refund.Repayment tells how far that went. Its Amount is less than
-// Result.Amount if the rest was returned before, such as in the processor's dashboard. If the
+// Refund.Amount if the rest was returned before, such as in the processor's dashboard. If the
 // processor has refused, the state is redemption.RepaymentFailed: repeat the call with the same key
 // to try again, or with Elsewhere to return the money without the service. Refund.Key and
 // Refund.Returns are what the call repeats.

@@ -104,7 +104,7 @@ func (s *Service) syncRefunds(ctx context.Context, attempt *Attempt, id string) 
 func (s *Service) refreshRefunds(ctx context.Context, attempt *Attempt, before store.Settled) (Outcome, error) {
 	settled, err := s.repay(ctx, before, "")
 	o := Outcome{Order: settled.Order, Uses: settled.Uses, Flag: FlagOf(settled)}
-	if err == nil && o.Order.Quote.Total > 0 {
+	if err == nil && o.Order.Paid() > 0 {
 		var synced Outcome
 		if synced, err = s.syncRefunds(ctx, attempt, o.Order.SessionID); !synced.Order.IsZero() {
 			o = synced
@@ -146,7 +146,7 @@ func reportedRefund(r processor.Refund) redemption.ReportedRefund {
 		processor.RefundPending: redemption.RepaymentPending, processor.RefundSucceeded: redemption.RepaymentSucceeded,
 		processor.RefundFailed: redemption.RepaymentFailed,
 	}[r.Status]
-	return redemption.ReportedRefund{Key: r.Key, ID: r.ID, Amount: r.Amount, State: state, Failure: r.Failure}
+	return redemption.ReportedRefund{Key: r.Key, ID: r.ID, Amount: r.Amount, Tax: min(max(r.Tax, 0), max(r.Amount, 0)), State: state, Failure: r.Failure}
 }
 
 func disputeState(s processor.DisputeStatus) redemption.DisputeState {

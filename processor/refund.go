@@ -72,6 +72,10 @@ type Refund struct {
 	// [Refunder].Refund.
 	Key    string
 	Amount int64
+	// Tax is the part of Amount that is tax which the processor had added, from 0 to Amount. It is 0
+	// if the processor does not tell it. The service counts the tax of refunds that it did not ask
+	// for as returned.
+	Tax    int64
 	Status RefundStatus
 	// Failure is the reason of a failure, as text for staff. It may be empty.
 	Failure string

@@ -151,3 +151,134 @@ func TestTheFirstChargeStays(t *testing.T) {
 	ended := redemption.Event{Kind: redemption.SessionExpired, OrderID: "ord", At: at(5), Charge: pay.Charge}
 	require.ErrorContains(t, ended.Validate(), "charge")
 }
+
+// taxedOrder is a paid order of two units at 50.00, of which the coupon cpn takes 10 %. The
+// processor has added 20 % of tax.
+func taxedOrder(t *testing.T, policy pricing.RefundPolicy, tax pricing.Tax) redemption.Order {
+	t.Helper()
+	ten, err := pricing.ParsePercent("10")
+	require.NoError(t, err)
+	q, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "A", Kind: "book", Quantity: 2, UnitPrice: 50_00},
+	}}, pricing.Terms{ID: "cpn", Discount: pricing.PercentOff(ten), Refund: pricing.RefundTerms{Policy: policy, MinQuantity: 2}})
+	require.NoError(t, err)
+	return redemption.Order{
+		ID: "ord", CustomerID: "ann", State: redemption.OrderPaid, SessionID: "cs", Quote: q, CreatedAt: at(0), UpdatedAt: at(0), Version: 1,
+		Charge: redemption.Charge{Currency: pricing.EUR(), Amount: 90_00, Tax: tax},
+	}
+}
+
+// TestRefundsReturnTheTax: what the processor added to the price of what is returned goes back with
+// it, and everything goes back with everything.
+func TestRefundsReturnTheTax(t *testing.T) {
+	t.Parallel()
+	byLine := pricing.Tax{Amount: 18_00, Lines: []pricing.LineTax{{LineID: "A", Amount: 18_00}}}
+	type returned struct{ goods, tax, repayment int64 }
+	told := func(amount, tax int64) redemption.Event {
+		return reported(15, redemption.ReportedRefund{ID: "re_staff", Amount: amount, Tax: tax, State: redemption.RepaymentSucceeded})
+	}
+	for name, test := range map[string]struct {
+		policy pricing.RefundPolicy
+		tax    pricing.Tax
+		events []redemption.Event
+		want   []returned
+	}{
+		"everything":                  {pricing.Keep, byLine, []redemption.Event{refundOf("a", 0, 10)}, []returned{{90_00, 18_00, 108_00}}},
+		"everything without lines":    {pricing.Keep, pricing.Tax{Amount: 18_00}, []redemption.Event{refundOf("a", 0, 10)}, []returned{{90_00, 18_00, 108_00}}},
+		"one and the other":           {pricing.Keep, byLine, []redemption.Event{refundOf("a", 1, 10), refundOf("b", 1, 20)}, []returned{{45_00, 9_00, 54_00}, {45_00, 9_00, 54_00}}},
+		"one and the other, rebilled": {pricing.Rebill, byLine, []redemption.Event{refundOf("a", 1, 10), refundOf("b", 1, 20)}, []returned{{40_00, 8_00, 48_00}, {50_00, 10_00, 60_00}}},
+		"an odd cent":                 {pricing.Keep, pricing.Tax{Amount: 1}, []redemption.Event{refundOf("a", 1, 10), refundOf("b", 1, 20)}, []returned{{45_00, 1, 45_01}, {45_00, 0, 45_00}}},
+		"no tax":                      {pricing.Keep, pricing.Tax{}, []redemption.Event{refundOf("a", 0, 10)}, []returned{{90_00, 0, 90_00}}},
+		// What staff returned lowers what is left. Only the processor can tell that it was tax.
+		"staff returned the tax":                {pricing.Keep, byLine, []redemption.Event{told(18_00, 18_00), refundOf("a", 1, 20), refundOf("b", 1, 30)}, []returned{{45_00, 0, 45_00}, {45_00, 0, 45_00}}},
+		"staff returned some tax":               {pricing.Keep, byLine, []redemption.Event{told(10_00, 10_00), refundOf("a", 1, 20), refundOf("b", 1, 30)}, []returned{{45_00, 0, 45_00}, {45_00, 8_00, 53_00}}},
+		"staff returned a unit":                 {pricing.Keep, byLine, []redemption.Event{told(54_00, 9_00), refundOf("a", 0, 20)}, []returned{{90_00, 9_00, 54_00}}},
+		"staff returned, and nobody knows what": {pricing.Keep, byLine, []redemption.Event{told(54_00, 0), refundOf("a", 0, 20)}, []returned{{90_00, 18_00, 54_00}}},
+		"staff returned more than was paid":     {pricing.Keep, byLine, []redemption.Event{told(math.MaxInt64, math.MaxInt64), refundOf("a", 0, 20)}, []returned{{90_00, 0, 0}}},
+	} {
+		o := after(t, taxedOrder(t, test.policy, test.tax), test.events...)
+		var got []returned
+		for _, r := range o.Refunds {
+			require.Equal(t, r.Result.Amount+r.Tax, r.Amount(), name)
+			got = append(got, returned{r.Result.Amount, r.Tax, r.Repayment.Amount})
+		}
+		require.Equal(t, test.want, got, name)
+		require.LessOrEqual(t, o.Returned(), o.Paid(), name)
+		require.Equal(t, redemption.OrderRefunded, o.State, name)
+		require.Equal(t, o.Paid(), o.Returned(), "everything is returned: %s", name)
+	}
+}
+
+// TestAFailedRefundOfATaxIsRepeatedWithIt: the next attempt returns goods and tax.
+func TestAFailedRefundOfATaxIsRepeatedWithIt(t *testing.T) {
+	t.Parallel()
+	o := after(t, taxedOrder(t, pricing.Keep, pricing.Tax{Amount: 18_00}), refundOf("a", 1, 10))
+	failed := redemption.ReportedRefund{Key: o.Refunds[0].RepaymentKey(), State: redemption.RepaymentFailed}
+	o = after(t, o, reported(20, failed), refundOf("a", 1, 30))
+	require.Equal(t, redemption.Repayment{State: redemption.RepaymentDue, Amount: 54_00, Attempt: 2}, o.Refunds[0].Repayment)
+}
+
+// TestAReportedTaxIsAPartOfItsRefund: another one is a fault that names its field.
+func TestAReportedTaxIsAPartOfItsRefund(t *testing.T) {
+	t.Parallel()
+	for _, tax := range []int64{-1, 6} {
+		e := reported(10, redemption.ReportedRefund{ID: "re", Amount: 5, Tax: tax, State: redemption.RepaymentSucceeded})
+		require.ErrorContains(t, e.Validate(), "report.refunds[0].tax")
+	}
+}
+
+// Whatever is returned in whatever steps, whatever staff returns meanwhile: no refund is negative,
+// never more than what was paid goes back, and everything goes back with everything.
+func TestRefundsNeverReturnMoreThanWasPaid(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawTaxedOrder(t)
+		for i := 0; o.State != redemption.OrderRefunded; i++ {
+			e := reported(20 + i)
+			if rapid.IntRange(0, 4).Draw(t, "staff") == 0 {
+				amount := rapid.Int64Range(0, o.Paid()/2).Draw(t, "amount")
+				e.Report.Refunds = []redemption.ReportedRefund{{
+					ID: "re_" + string(rune('a'+i)), Amount: amount, Tax: rapid.Int64Range(0, amount).Draw(t, "tax"), State: redemption.RepaymentSucceeded,
+				}}
+			} else {
+				units := rapid.Int64Range(0, o.Quote.Lines[0].Quantity).Draw(t, "units")
+				e = refundOf(string(rune('a'+i)), units, 20+i)
+			}
+			next, _, err := o.After(e)
+			if err != nil { // there are fewer units
+				require.ErrorIs(t, err, pricing.ErrInvalid)
+				continue
+			}
+			o = next
+			goods, tax, back := int64(0), int64(0), int64(0)
+			for _, r := range o.Refunds {
+				require.True(t, r.Result.Amount >= 0 && r.Tax >= 0 && r.Repayment.Amount >= 0 && r.Repayment.Amount <= r.Amount())
+				goods, tax, back = goods+r.Result.Amount, tax+r.Tax, back+r.Repayment.Amount
+			}
+			require.True(t, goods <= o.Quote.Total && tax <= o.Charge.Tax.Amount && back <= o.Paid() && o.Returned() <= o.Paid())
+		}
+		require.Equal(t, o.Paid(), o.Returned())
+		if len(o.ExternalRefunds) == 0 {
+			require.Equal(t, o.Charge.Tax.Amount, o.RefundedTax())
+		}
+	})
+}
+
+func drawTaxedOrder(t *rapid.T) redemption.Order {
+	percent, err := pricing.ParsePercent(rapid.SampledFrom([]string{"0.01", "10", "33.33", "100"}).Draw(t, "percent"))
+	require.NoError(t, err)
+	lines := []pricing.Line{{ID: "A", Kind: "book", Quantity: rapid.Int64Range(1, 5).Draw(t, "quantity"), UnitPrice: rapid.Int64Range(0, 1_000).Draw(t, "price")}}
+	q, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: lines}, pricing.Terms{
+		ID: "cpn", Discount: pricing.PercentOff(percent),
+		Refund: pricing.RefundTerms{Policy: rapid.SampledFrom([]pricing.RefundPolicy{pricing.Keep, pricing.Rebill}).Draw(t, "policy"), MinQuantity: 2},
+	})
+	require.NoError(t, err)
+	tax := pricing.Tax{Amount: rapid.Int64Range(0, 500).Draw(t, "tax")}
+	if rapid.Bool().Draw(t, "by line") {
+		tax.Lines = []pricing.LineTax{{LineID: "A", Amount: tax.Amount}}
+	}
+	return redemption.Order{
+		ID: "ord", State: redemption.OrderPaid, SessionID: "cs", Quote: q, CreatedAt: at(0), UpdatedAt: at(0), Version: 1,
+		Charge: redemption.Charge{Currency: pricing.EUR(), Amount: q.Total, Tax: tax},
+	}
+}

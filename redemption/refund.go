@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -72,15 +73,40 @@ type Refund struct {
 	Returns pricing.Returns `json:"returns"`
 	// By names who made the first request. It is empty for the system.
 	By string `json:"by,omitempty"`
-	// Result is what is refunded.
+	// Result is what is refunded of the prices, without the tax that the processor has added to them.
 	Result pricing.Refund `json:"result"`
+	// Tax is the refunded part of the tax that the processor has added, in minor units.
+	Tax int64 `json:"tax,omitempty"`
 	// Repayment tells how the money goes back to the customer.
 	Repayment Repayment `json:"repayment,omitzero"`
 	// At is when the refund was recorded.
 	At time.Time `json:"at"`
 }
 
-// Refunded returns the sum of the order's refunds.
+// Amount returns what is refunded, including the tax, in minor units.
+func (r Refund) Amount() int64 {
+	if r.Tax > math.MaxInt64-r.Result.Amount {
+		return math.MaxInt64
+	}
+	return r.Result.Amount + r.Tax
+}
+
+// RefundedTax returns the tax that was refunded, in minor units. It counts the refunds of the order,
+// and the external refunds whose tax the processor has told.
+func (o Order) RefundedTax() (sum int64) {
+	add := func(tax int64) { sum += min(max(tax, 0), math.MaxInt64-sum) }
+	for i := range o.Refunds {
+		add(o.Refunds[i].Tax)
+	}
+	for _, r := range o.ExternalRefunds {
+		if r.State != RepaymentFailed {
+			add(r.Tax)
+		}
+	}
+	return sum
+}
+
+// Refunded returns the sum of the order's refunds, without taxes.
 func (o Order) Refunded() (sum pricing.Refunded) {
 	for i := range o.Refunds {
 		sum.Add(o.Refunds[i].Result)
@@ -116,6 +142,10 @@ func (o Order) refunded(e Event) (Order, error) {
 		return o, err
 	}
 	sum.Add(result)
+	tax, err := o.Quote.TaxOf(o.Charge.Tax, sum)
+	if err != nil {
+		return o, err
+	}
 	o.State = OrderRefunded
 	for i := range o.Quote.Lines {
 		if i >= len(sum.Units) || sum.Units[i] < o.Quote.Lines[i].Quantity {
@@ -128,10 +158,12 @@ func (o Order) refunded(e Event) (Order, error) {
 		faults.Add("returns", pricing.FieldTooLong, fmt.Sprintf("after %d refunds, only everything that is left is refunded", MaxRefunds))
 		return o, faults.Err()
 	}
-	o.Refunds = append(slices.Clip(o.Refunds), Refund{
+	made := Refund{
 		ID: RefundID(o.ID, e.Refund.Key), Key: e.Refund.Key, Returns: sorted(e.Refund.Returns), By: e.Refund.By, Result: result, At: e.At,
-		Repayment: o.repayment(result.Amount, 1, e.Refund.Elsewhere),
-	})
+		Tax: max(0, tax-o.RefundedTax()),
+	}
+	made.Repayment = o.repayment(made.Amount(), 1, e.Refund.Elsewhere)
+	o.Refunds = append(slices.Clip(o.Refunds), made)
 	return o.due(e.At), nil
 }
 

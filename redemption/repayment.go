@@ -65,8 +65,8 @@ func (s *RepaymentState) UnmarshalText(text []byte) (err error) {
 // Repayment tells how the money of a refund goes back to the customer.
 type Repayment struct {
 	State RepaymentState `json:"state"`
-	// Amount is the amount that is returned, in minor units. It is at most the refund's amount, and
-	// at most what was paid less what was returned before.
+	// Amount is the amount that is returned, in minor units. It is at most the refund's amount with
+	// its tax, and at most what was paid less what was returned before.
 	Amount int64 `json:"amount,omitempty"`
 	// Attempt counts the attempts at the processor, from 1. After a failure, a repeated request
 	// begins a new attempt.
@@ -85,8 +85,10 @@ func (r Repayment) IsZero() bool { return r == Repayment{} }
 type ExternalRefund struct {
 	// ID is the processor's ID of the refund.
 	ID string `json:"id"`
-	// Amount is the returned amount, in minor units.
+	// Amount is the returned amount, in minor units. Tax is the part of it that is tax, if the
+	// processor tells that. Later refunds return this tax no more.
 	Amount int64 `json:"amount"`
+	Tax    int64 `json:"tax,omitempty"`
 	// State is RepaymentPending, RepaymentSucceeded or RepaymentFailed.
 	State RepaymentState `json:"state"`
 	// At is when the service learned of the refund.
@@ -148,8 +150,10 @@ type ReportedRefund struct {
 	// ID is the processor's ID of the refund. A failed refund of which the processor keeps no record
 	// has no ID.
 	ID string
-	// Amount is the returned amount, in minor units. It is at least 0.
+	// Amount is the returned amount, in minor units. It is at least 0. Tax is the part of it that is
+	// tax which the processor had added, from 0 to Amount. It is 0 if the processor does not tell it.
 	Amount int64
+	Tax    int64
 	// State is RepaymentPending, RepaymentSucceeded or RepaymentFailed.
 	State RepaymentState
 	// Failure is the reason of a failure. After MaxFailureLength bytes, it is cut.
@@ -205,7 +209,7 @@ func (o Order) repeated(i int, e Event) Order {
 		return o
 	}
 	o.Refunds = slices.Clone(o.Refunds)
-	o.Refunds[i].Repayment = o.repayment(r.Result.Amount, r.Repayment.Attempt+1, e.Refund.Elsewhere)
+	o.Refunds[i].Repayment = o.repayment(r.Amount(), r.Repayment.Attempt+1, e.Refund.Elsewhere)
 	return o.due(e.At)
 }
 
@@ -267,7 +271,7 @@ func external(list []ExternalRefund, r ReportedRefund, at time.Time) []ExternalR
 	case i >= 0:
 		list[i].State = max(list[i].State, r.State)
 	case r.State != RepaymentFailed && r.ID != "":
-		list = append(list, ExternalRefund{ID: r.ID, Amount: r.Amount, State: r.State, At: at})
+		list = append(list, ExternalRefund{ID: r.ID, Amount: r.Amount, Tax: r.Tax, State: r.State, At: at})
 	}
 	return list
 }
@@ -333,6 +337,9 @@ func (e Event) reportFaults(faults *pricing.ValidationError) {
 		}
 		if r.Amount < 0 {
 			faults.Add(field+"amount", pricing.FieldTooSmall, "must be at least 0")
+		}
+		if r.Tax < 0 || r.Tax > max(r.Amount, 0) {
+			faults.Add(field+"tax", pricing.FieldMismatch, "must be at least 0 and at most the amount")
 		}
 	}
 	for i, d := range e.Report.Disputes {
