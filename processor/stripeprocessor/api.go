@@ -30,6 +30,7 @@ const (
 	opExpireSession       = "expire session"
 	opListSessions        = "list sessions"
 	opCreateRefund        = "create refund"
+	opListLineItems       = "list line items"
 	opListRefunds         = "list refunds"
 	opListDisputes        = "list disputes"
 	opListInvoicePayments = "list invoice payments"

@@ -21,6 +21,7 @@ const (
 
 // sale is one line of the cart: what the customer buys and what all of it costs.
 type sale struct {
+	id       string
 	name     string
 	recurs   pricing.Interval
 	shipping bool
@@ -28,8 +29,10 @@ type sale struct {
 	total    int64
 }
 
-// line is one line of a session, in Stripe's minor units.
+// line is one line of a session, in Stripe's minor units. A line that sums up several lines of the
+// cart has no ID.
 type line struct {
+	id         string
 	name       string
 	recurs     pricing.Interval
 	quantity   int64
@@ -76,7 +79,7 @@ func (m money) sales(lines []processor.SessionLine) ([]sale, error) {
 			continue
 		}
 		joined = append(joined, sale{
-			name: lineName(l), recurs: l.Recurs,
+			id: l.LineID, name: lineName(l), recurs: l.Recurs,
 			shipping: l.ClassOf() == pricing.ShippingClass, quantity: l.Quantity, total: total,
 		})
 	}
@@ -153,7 +156,7 @@ func (m money) split(s sale) []line {
 
 func (m money) line(s sale, quantity, steps int64) line {
 	amount, _ := m.toStripe(steps * m.step()) // on the step, and bounded by the session's total
-	return line{name: s.name, recurs: s.recurs, quantity: quantity, unitAmount: amount}
+	return line{id: s.id, name: s.name, recurs: s.recurs, quantity: quantity, unitAmount: amount}
 }
 
 // merged is for carts of more lines than Stripe takes: every sale becomes one line
@@ -214,7 +217,7 @@ func (m money) single(s sale) line {
 		name = fmt.Sprintf("%d × %s", s.quantity, s.name)
 	}
 	amount, _ := m.toStripe(s.total) // on the step, and bounded by the session's total
-	return line{name: name, recurs: s.recurs, quantity: 1, unitAmount: amount}
+	return line{id: s.id, name: name, recurs: s.recurs, quantity: 1, unitAmount: amount}
 }
 
 // summed cuts lines to as many as allowed, the last of which has the sum of the

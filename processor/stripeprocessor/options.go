@@ -57,8 +57,8 @@ type Options struct {
 	// to 23 hours 59 minutes, both included; default 1 hour. A repetition of such a
 	// request is recognized for one day.
 	SessionLifetime time.Duration
-	// AutomaticTax lets Stripe add taxes to sessions. The totals of sessions and events
-	// exclude the taxes that Stripe has added.
+	// AutomaticTax lets Stripe calculate taxes of sessions. The totals of sessions and events
+	// exclude the taxes that Stripe adds to the prices. They are in Session.Tax and Event.Tax.
 	AutomaticTax bool
 	// TaxBehavior is the tax behavior of every line: "inclusive" or "exclusive". Empty
 	// means the account's default.

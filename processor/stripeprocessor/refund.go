@@ -125,7 +125,7 @@ func (p *Processor) Refunds(ctx context.Context, id string) (processor.PaymentRe
 		if err != nil {
 			return processor.PaymentRefunds{}, err
 		}
-		out.Disputes = append(out.Disputes, m.dispute(d, p.charged(s)))
+		out.Disputes = append(out.Disputes, m.dispute(d, s.AmountTotal))
 	}
 	return out, nil
 }

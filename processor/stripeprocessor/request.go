@@ -222,5 +222,9 @@ func (p *Processor) lineParams(m money, l line) *stripe.CheckoutSessionCreateLin
 	if l.recurs != pricing.Once {
 		price.Recurring = &stripe.CheckoutSessionCreateLineItemPriceDataRecurringParams{Interval: stripe.String(l.recurs.String())}
 	}
-	return &stripe.CheckoutSessionCreateLineItemParams{PriceData: price, Quantity: stripe.Int64(l.quantity)}
+	params := &stripe.CheckoutSessionCreateLineItemParams{PriceData: price, Quantity: stripe.Int64(l.quantity)}
+	if p.options.AutomaticTax && l.id != "" {
+		params.AddMetadata(metadataLine, l.id)
+	}
+	return params
 }

@@ -273,11 +273,10 @@ func sessionKey(out *plan, tag string, generation int) string {
 		shortHash(out.identity, fmt.Sprint(out.request.ExpiresAt.Unix())+out.after))
 }
 
-// charged returns what a session charges, in Stripe's minor units. With automatic
-// tax the total may have taxes in it that the order does not know of, so what counts
-// is the subtotal less the discount for the first period.
+// charged returns what a session charges without the tax that Stripe adds, in Stripe's minor
+// units: with automatic tax the subtotal less the discount for the first period.
 func (p *Processor) charged(s *stripe.CheckoutSession) int64 {
-	if !p.options.AutomaticTax {
+	if !p.automaticTax(s) {
 		return s.AmountTotal
 	}
 	if s.TotalDetails == nil {
@@ -312,8 +311,12 @@ func (p *Processor) Session(ctx context.Context, id string) (processor.Session, 
 
 func (p *Processor) withPayment(ctx context.Context, s *stripe.CheckoutSession) (processor.Session, error) {
 	out := p.toSession(s)
-	if s.Status != stripe.CheckoutSessionStatusComplete || out.PaymentStatus.Settled() {
+	switch {
+	case s.Status != stripe.CheckoutSessionStatusComplete:
 		return out, nil
+	case out.PaymentStatus.Settled():
+		err := p.readLineTaxes(ctx, s.ID, &out)
+		return out, err
 	}
 	expand := "payment_intent"
 	if s.Mode == stripe.CheckoutSessionModeSubscription {
@@ -415,6 +418,7 @@ func (p *Processor) toSession(s *stripe.CheckoutSession) processor.Session {
 	}
 	if !m.currency.IsZero() {
 		out.Total = m.fromStripe(p.charged(s))
+		out.Tax.Amount = m.fromStripe(s.AmountTotal) - out.Total
 	}
 	if s.CustomerDetails != nil {
 		out.Payer.Email = s.CustomerDetails.Email

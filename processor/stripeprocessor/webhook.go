@@ -40,6 +40,9 @@ const opWebhook = "webhook"
 //   - everything else is Ignored, including sessions of another [Options].App.
 //     Whose session a refund or a dispute is about is told by [Processor.Refunds]
 //
+// Tax is the tax that Stripe has added, without its lines: Stripe's events do not contain them.
+// [Processor.Session] tells them.
+//
 // Payer has the e-mail address that the customer entered on the payment page. It has no
 // aliases: Stripe's sessions do not contain the fingerprint of a payment card. A host that
 // reads the fingerprint itself can add it to Payer.Aliases before it handles the event.
@@ -192,7 +195,7 @@ func (p *Processor) translate(event *stripe.Event) (processor.Event, *stripe.Che
 	}
 	seen := p.toSession(session)
 	out.Type, out.SessionID, out.PaymentStatus = kind, seen.ID, paymentStatus(session.PaymentStatus)
-	out.Currency, out.Total, out.Metadata, out.Payer = seen.Currency, seen.Total, seen.Metadata, seen.Payer
+	out.Currency, out.Total, out.Tax, out.Metadata, out.Payer = seen.Currency, seen.Total, seen.Tax, seen.Metadata, seen.Payer
 	return out, session, nil
 }
 

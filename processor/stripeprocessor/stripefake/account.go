@@ -37,9 +37,10 @@ type Options struct {
 	// MinimumCharge is the minimum total above 0 by lower-case currency, in Stripe's
 	// minor units. Default: eur, usd, chf 50, gbp 30, jpy, krw 50, dkk 250, huf 17500.
 	MinimumCharge map[string]int64
-	// TaxPercent is the automatic tax on lines with the tax behavior "exclusive", in
-	// percent.
-	TaxPercent int64
+	// TaxPercent is the rate of the automatic tax, in percent. TaxPercents has the rates of lines with
+	// other rates, by their names. A line without a tax behavior has no tax.
+	TaxPercent  int64
+	TaxPercents map[string]int64
 	// OwnWording replaces Stripe's error messages with other texts.
 	OwnWording bool
 	// DelayRefunds keeps refunds pending until [Account.SetRefund].

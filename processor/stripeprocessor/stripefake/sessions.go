@@ -24,10 +24,11 @@ type Session struct {
 	PaymentStatus     string // unpaid, paid or no_payment_required
 	Currency          string
 	Lines             []Line
+	LineAmounts       []LineAmounts // of Lines, in their order
 	AmountSubtotal    int64
 	AmountTotal       int64
 	AmountDiscount    int64
-	AmountTax         int64  // automatic tax that was added
+	AmountTax         int64  // automatic tax of all lines, whether it was added or is included
 	CouponID          string // coupon of the discount; may be empty
 	Metadata          map[string]string
 	PaymentMetadata   map[string]string // of the payment intent or subscription
@@ -52,6 +53,14 @@ type Line struct {
 	UnitAmount  int64
 	Interval    string // empty for a line that is paid once
 	TaxBehavior string
+	Metadata    map[string]string // nil if the request has none
+}
+
+// LineAmounts are the amounts of one line of a session.
+type LineAmounts struct {
+	Subtotal, Discount int64
+	// Tax is the automatic tax. If the tax behavior of the line is exclusive, it is added to Total.
+	Tax, Total int64
 }
 
 const (
@@ -61,7 +70,10 @@ const (
 
 func (s *Session) clone() Session {
 	out := *s
-	out.Lines = slices.Clone(s.Lines)
+	out.Lines, out.LineAmounts = slices.Clone(s.Lines), slices.Clone(s.LineAmounts)
+	for i := range out.Lines {
+		out.Lines[i].Metadata = maps.Clone(out.Lines[i].Metadata)
+	}
 	out.Metadata, out.PaymentMetadata = maps.Clone(s.Metadata), maps.Clone(s.PaymentMetadata)
 	return out
 }
@@ -225,6 +237,12 @@ func sessionLine(s *Session, form url.Values, at string) (Line, *problem) {
 	currency := form.Get(price + "[currency]")
 	s.Currency = cmp.Or(s.Currency, currency)
 	var refusal *problem
+	if l.Metadata, refusal = metadata(form, at+"[metadata]"); refusal != nil {
+		return l, refusal
+	}
+	if len(l.Metadata) == 0 {
+		l.Metadata = nil
+	}
 	if l.Quantity, refusal = integer(form, at+"[quantity]"); refusal != nil {
 		return l, refusal
 	}
@@ -283,37 +301,86 @@ func stepOf(currency string) int64 {
 	return 1
 }
 
-// discounted returns what the discount leaves of a part of the subtotal.
-func (s *Session) discounted(part int64) int64 {
-	if s.AmountSubtotal == 0 {
+// taxPercent is the tax rate of a line.
+func (o *Options) taxPercent(l Line) int64 {
+	if percent, found := o.TaxPercents[l.Name]; found {
+		return percent
+	}
+	return o.TaxPercent
+}
+
+// taxes spreads the discount over the lines and calculates their taxes, each rounded half-up.
+func (a *Account) taxes(s *Session, automatic bool) {
+	listed, discounted := int64(0), int64(0)
+	for i, line := range s.Lines {
+		l := &s.LineAmounts[i]
+		listed += l.Subtotal
+		upToHere := part(s.AmountDiscount, listed, s.AmountSubtotal)
+		l.Discount, discounted = upToHere-discounted, upToHere
+		l.Total = l.Subtotal - l.Discount
+		percent := a.options.taxPercent(line)
+		switch {
+		case !automatic || line.TaxBehavior == "":
+		case line.TaxBehavior == "exclusive":
+			l.Tax = part(1, 2*percent*l.Total+100, 200)
+			l.Total += l.Tax
+		default:
+			l.Tax = part(percent, l.Total, 100+percent)
+		}
+		s.AmountTax += l.Tax
+		s.AmountTotal += l.Total
+	}
+}
+
+// part returns amount * of / whole, rounded down.
+func part(amount, of, whole int64) int64 {
+	if whole == 0 {
 		return 0
 	}
-	left := big.NewInt(s.AmountSubtotal - s.AmountDiscount)
-	return left.Div(left.Mul(left, big.NewInt(part)), big.NewInt(s.AmountSubtotal)).Int64()
+	n := big.NewInt(amount)
+	return n.Div(n.Mul(n, big.NewInt(of)), big.NewInt(whole)).Int64()
 }
 
 func (a *Account) sessionTotal(s *Session, form url.Values, _ int64) *problem {
-	taxed := int64(0)
 	for _, l := range s.Lines {
-		if s.AmountSubtotal += l.Quantity * l.UnitAmount; s.AmountSubtotal > maxAmount { // both are bounded
+		subtotal := l.Quantity * l.UnitAmount // both are bounded
+		s.LineAmounts = append(s.LineAmounts, LineAmounts{Subtotal: subtotal})
+		if s.AmountSubtotal += subtotal; s.AmountSubtotal > maxAmount {
 			return invalid("amount_too_large", "line_items", "The total amount is at most twelve digits.")
-		}
-		if l.TaxBehavior == "exclusive" {
-			taxed += l.Quantity * l.UnitAmount
 		}
 		if l.UnitAmount%stepOf(s.Currency) != 0 {
 			return invalid("invalid_charge_amount_no_decimal_compatible", "line_items", "Amounts in %s have no such decimals.", s.Currency)
 		}
 	}
 	s.AmountDiscount = discountOf(s.coupon, s.AmountSubtotal)
-	if form.Get("automatic_tax[enabled]") == "true" {
-		s.AmountTax = s.discounted(taxed) * a.options.TaxPercent / 100
-	}
-	s.AmountTotal = s.AmountSubtotal - s.AmountDiscount + s.AmountTax
+	a.taxes(s, form.Get("automatic_tax[enabled]") == "true")
 	if least := a.options.MinimumCharge[s.Currency]; s.AmountTotal > 0 && s.AmountTotal < least {
 		return invalid("amount_too_small", "", "The Checkout Session's total amount due must add up to at least %d %s", least, s.Currency)
 	}
 	return nil
+}
+
+func (a *Account) opListLineItems(ids []string, form url.Values, _ int64) (any, *problem) {
+	if refusal := only(form, "limit", "starting_after", "expand"); refusal != nil {
+		return nil, refusal
+	}
+	s := a.session(ids[0])
+	if s == nil {
+		return nil, missing("checkout.session", ids[0])
+	}
+	items := make([]int, len(s.Lines))
+	for i := range items {
+		items[i] = i
+	}
+	id := func(i int) string { return fmt.Sprintf("li_%s_%d", s.ID, i) }
+	return pageOf(form, "/v1/checkout/sessions/"+s.ID+"/line_items", items, id, func(i int) any {
+		l, amounts := s.Lines[i], s.LineAmounts[i]
+		return map[string]any{
+			"id": id(i), "object": "item", "currency": s.Currency, "description": l.Name, "quantity": l.Quantity,
+			"amount_subtotal": amounts.Subtotal, "amount_discount": amounts.Discount, "amount_tax": amounts.Tax, "amount_total": amounts.Total,
+			"metadata": merge(l.Metadata, nil),
+		}
+	})
 }
 
 func discountOf(c *Coupon, base int64) int64 {
@@ -398,7 +465,7 @@ func (a *Account) showSession(s *Session, form url.Values) map[string]any {
 		"customer_email": orNull(s.CustomerEmail), "customer_details": details, "success_url": s.SuccessURL, "cancel_url": orNull(s.CancelURL),
 		"expires_at": s.ExpiresAt, "created": s.Created, "livemode": a.options.Live, "url": page,
 		"discounts": discounts, "payment_intent": s.showPayment("payment", form), "subscription": s.showPayment("subscription", form),
-		"invoice": s.showInvoice(),
+		"invoice": s.showInvoice(), "automatic_tax": map[string]any{"enabled": s.Form.Get("automatic_tax[enabled]") == "true"},
 	}
 }
 
