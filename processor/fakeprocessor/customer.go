@@ -15,7 +15,8 @@ import (
 func (p *Processor) Pay(id string) error {
 	return p.act("pay", id, isOpen, func(s *session, now time.Time) {
 		s.Status, s.PaymentStatus = processor.SessionComplete, processor.Paid
-		if s.Total == 0 {
+		p.tax(s)
+		if s.paid() == 0 {
 			s.PaymentStatus = processor.NoPaymentRequired
 		}
 		p.announce(sessionCompleted, s, now)
@@ -42,6 +43,7 @@ func (p *Processor) Decline(id string) error {
 func (p *Processor) PayLater(id string) error {
 	return p.act("pay later", id, isPayable, func(s *session, now time.Time) {
 		s.Status = processor.SessionComplete
+		p.tax(s)
 		p.announce(sessionCompleted, s, now)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 )
 
@@ -43,6 +44,9 @@ type Options struct {
 	// cs_<prefix>000001. IDs of each process start at 1. Use a new prefix for each
 	// process if the store keeps its data.
 	IDPrefix string
+	// Tax returns the tax that the processor adds to a session when the customer finishes it; see
+	// [TaxByLine]. If Tax is nil, the processor adds no taxes.
+	Tax func(r processor.SessionRequest) pricing.Tax
 	// DelayRefunds keeps refunds pending until [Processor.FinishRefund].
 	DelayRefunds bool
 }

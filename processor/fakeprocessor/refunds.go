@@ -21,7 +21,7 @@ func (s *session) left() int64 {
 	if s.PaymentStatus != processor.Paid {
 		return 0
 	}
-	left := s.Total
+	left := s.paid()
 	for _, r := range s.refunds {
 		if r.Status != processor.RefundFailed {
 			left -= r.Amount
@@ -151,7 +151,7 @@ func (p *Processor) Dispute(sessionID string) (disputeID string, err error) {
 	err = p.act("dispute", sessionID, paid, func(s *session, now time.Time) {
 		p.disputeSeq++
 		disputeID = p.options.id("dp", p.disputeSeq)
-		s.disputes = append(s.disputes, processor.Dispute{ID: disputeID, Amount: s.Total, Status: processor.DisputeOpen})
+		s.disputes = append(s.disputes, processor.Dispute{ID: disputeID, Amount: s.paid(), Status: processor.DisputeOpen})
 		p.announce(disputeChanged, s, now)
 	})
 	return disputeID, err

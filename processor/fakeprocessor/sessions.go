@@ -26,6 +26,7 @@ type session struct {
 func (s *session) public() processor.Session {
 	out := s.Session
 	out.Metadata = maps.Clone(out.Metadata)
+	out.Tax = out.Tax.Clone()
 	out.Payer.Aliases = slices.Clone(out.Payer.Aliases)
 	return out
 }

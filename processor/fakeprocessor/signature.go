@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 )
 
@@ -98,6 +99,10 @@ func readEvent(body []byte) (processor.Event, error) {
 		Currency: in.Session.Currency, Total: in.Session.Total,
 		Metadata: in.Session.Metadata, CreatedAt: coupon.Instant(in.CreatedAt),
 		Payer: processor.Payer{Email: in.Session.PayerEmail, Aliases: in.Session.PayerAliases},
+	}
+	e.Tax.Amount = in.Session.Tax
+	for _, l := range in.Session.TaxLines {
+		e.Tax.Lines = append(e.Tax.Lines, pricing.LineTax(l))
 	}
 	if e.Type == processor.Ignored {
 		return e, nil

@@ -39,9 +39,16 @@ type payloadSession struct {
 	PaymentStatus string            `json:"paymentStatus"`
 	Currency      pricing.Currency  `json:"currency"`
 	Total         int64             `json:"total"`
+	Tax           int64             `json:"tax,omitempty"`
+	TaxLines      []payloadTax      `json:"taxLines,omitempty"`
 	Metadata      map[string]string `json:"metadata,omitempty"`
 	PayerEmail    string            `json:"payerEmail,omitempty"`
 	PayerAliases  []string          `json:"payerAliases,omitempty"`
+}
+
+type payloadTax struct {
+	LineID string `json:"lineId"`
+	Amount int64  `json:"amount"`
 }
 
 // event is a fact that was written down; every delivery of it has the same body.
@@ -59,9 +66,13 @@ func inOrder(events []event) []event {
 
 // announce puts an event into the queue.
 func (p *Processor) announce(kind string, s *session, at time.Time) {
+	var taxes []payloadTax
+	for _, l := range s.Tax.Lines {
+		taxes = append(taxes, payloadTax(l))
+	}
 	p.enqueue(payload{Type: kind, CreatedAt: coupon.Instant(at), Session: payloadSession{
 		ID: s.ID, Status: s.Status.String(), PaymentStatus: s.PaymentStatus.String(),
-		Currency: s.Currency, Total: s.Total, Metadata: maps.Clone(s.Metadata),
+		Currency: s.Currency, Total: s.Total, Tax: s.Tax.Amount, TaxLines: taxes, Metadata: maps.Clone(s.Metadata),
 		PayerEmail: s.Payer.Email, PayerAliases: slices.Clone(s.Payer.Aliases),
 	}})
 }

@@ -46,6 +46,9 @@ type Harness struct {
 	Account Account
 	// Refunds declares that Processor is a processor.Refunder, and simulates what others do.
 	Refunds Refunds
+	// Taxing returns a harness of its own whose processor adds taxes, and the tax that it adds to a
+	// session of a request. The tax has no lines if the processor does not tell them.
+	Taxing func() (Harness, func(processor.SessionRequest) pricing.Tax)
 	// Faults interrupts requests.
 	Faults Faults
 }
@@ -220,7 +223,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 	t.Helper()
 	for _, group := range [][]clause{
 		ofMirrors(ensureClauses(), updateClauses(), activeClauses(), removeClauses(), verifyClauses(), listClauses(), unsupportedClauses()),
-		noMirrorClauses(), createClauses(), boundClauses(), endClauses(), eventClauses(), refundClauses(),
+		noMirrorClauses(), createClauses(), boundClauses(), endClauses(), eventClauses(), refundClauses(), taxClauses(),
 		faultClauses(), processClauses(), contextClauses(), concurrencyClauses(),
 	} {
 		for _, c := range group {

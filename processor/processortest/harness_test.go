@@ -70,6 +70,7 @@ func newFakeOf(options fakeprocessor.Options) (*fakeprocessor.Processor, process
 			Dispute:      fake.Dispute,
 			CloseDispute: fake.CloseDispute,
 		},
+		Taxing: func() (processortest.Harness, func(processor.SessionRequest) pricing.Tax) { return taxing(options) },
 		Faults: processortest.Faults{
 			Lose: func(n int, when processortest.Loss) func() bool { return lose(fake, n, when) },
 			Down: func() func() {
@@ -77,6 +78,18 @@ func newFakeOf(options fakeprocessor.Options) (*fakeprocessor.Processor, process
 			},
 		},
 	}
+}
+
+// taxing makes a fake that adds a tax of 7 % to the shipping and of 20 % to all other lines.
+func taxing(options fakeprocessor.Options) (processortest.Harness, func(processor.SessionRequest) pricing.Tax) {
+	options.Tax = fakeprocessor.TaxByLine(func(l processor.SessionLine) int64 {
+		if l.ClassOf() == pricing.ShippingClass {
+			return 7
+		}
+		return 20
+	})
+	_, h := newFakeOf(options)
+	return h, options.Tax
 }
 
 func delivered(fake *fakeprocessor.Processor) ([]processor.Event, error) {

@@ -114,7 +114,7 @@ func (p *probe) matches(s processor.Session, r processor.SessionRequest) {
 	}
 	want := processor.Session{
 		ID: s.ID, URL: s.URL, Status: processor.SessionOpen, PaymentStatus: processor.Unpaid,
-		Currency: r.Currency, Total: r.Total, ExpiresAt: r.ExpiresAt, Metadata: r.Metadata,
+		Currency: r.Currency, Total: r.Total, Tax: s.Tax, ExpiresAt: r.ExpiresAt, Metadata: r.Metadata,
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		p.broken("the session is another than asked for (-asked +made):\n%s", diff)

@@ -42,9 +42,25 @@ func TestContract(t *testing.T) {
 					return w.account.SetDispute(id, map[bool]string{true: "won", false: "lost"}[won])
 				},
 			},
+			Taxing: func() (processortest.Harness, func(processor.SessionRequest) pricing.Tax) { return taxing(t) },
 			Faults: processortest.Faults{Lose: w.lose, Down: w.down},
 		}
 	})
+}
+
+// taxing is Stripe with an automatic tax of 20 %. It spreads a discount over the lines.
+func taxing(t *testing.T) (processortest.Harness, func(processor.SessionRequest) pricing.Tax) {
+	t.Helper()
+	w := newWorld(t, taxed("exclusive"))
+	h := processortest.Harness{
+		Processor: w.processor, Now: w.clock.Now, Events: w.newEvents(), Customer: processortest.Customer{Pay: w.account.Pay},
+	}
+	return h, func(r processor.SessionRequest) pricing.Tax {
+		if r.FirstPeriodDiscount > 0 {
+			return pricing.Tax{Amount: 11_33, Lines: []pricing.LineTax{{LineID: "P", Amount: 1_89}, {LineID: "A", Amount: 9_44}}}
+		}
+		return pricing.Tax{Amount: 4_98, Lines: []pricing.LineTax{{LineID: "A", Amount: 4_00}, {LineID: "S", Amount: 98}}}
+	}
 }
 
 // payable are the sessions that Stripe shows a page for.
