@@ -136,16 +136,12 @@ func (o Order) refunded(e Event) (Order, error) {
 	if !o.State.Paid() {
 		return o, ErrIllegal
 	}
+	made, err := o.NewRefund(e.Refund.Returns, e.Refund.Elsewhere)
+	if err != nil {
+		return o, err
+	}
 	sum := o.Refunded()
-	result, err := o.Quote.Refund(sum, e.Refund.Returns)
-	if err != nil {
-		return o, err
-	}
-	sum.Add(result)
-	tax, err := o.Quote.TaxOf(o.Charge.Tax, sum)
-	if err != nil {
-		return o, err
-	}
+	sum.Add(made.Result)
 	o.State = OrderRefunded
 	for i := range o.Quote.Lines {
 		if i >= len(sum.Units) || sum.Units[i] < o.Quote.Lines[i].Quantity {
@@ -158,13 +154,28 @@ func (o Order) refunded(e Event) (Order, error) {
 		faults.Add("returns", pricing.FieldTooLong, fmt.Sprintf("after %d refunds, only everything that is left is refunded", MaxRefunds))
 		return o, faults.Err()
 	}
-	made := Refund{
-		ID: RefundID(o.ID, e.Refund.Key), Key: e.Refund.Key, Returns: sorted(e.Refund.Returns), By: e.Refund.By, Result: result, At: e.At,
-		Tax: max(0, tax-o.RefundedTax()),
-	}
-	made.Repayment = o.repayment(made.Amount(), 1, e.Refund.Elsewhere)
+	made.ID, made.Key, made.By, made.At = RefundID(o.ID, e.Refund.Key), e.Refund.Key, e.Refund.By, e.At
 	o.Refunds = append(slices.Clip(o.Refunds), made)
 	return o.due(e.At), nil
+}
+
+// NewRefund computes a refund of the order without recording it. If elsewhere is true, the host returns
+// the money without the service. NewRefund does not look at the state of the order. It returns the
+// [*pricing.ValidationError] of [pricing.Quote.Refund].
+func (o Order) NewRefund(returns pricing.Returns, elsewhere bool) (Refund, error) {
+	sum := o.Refunded()
+	result, err := o.Quote.Refund(sum, returns)
+	if err != nil {
+		return Refund{}, err
+	}
+	sum.Add(result)
+	tax, err := o.Quote.TaxOf(o.Charge.Tax, sum)
+	if err != nil {
+		return Refund{}, err
+	}
+	made := Refund{Returns: sorted(returns), Result: result, Tax: max(0, tax-o.RefundedTax())}
+	made.Repayment = o.repayment(made.Amount(), 1, elsewhere)
+	return made, nil
 }
 
 // refund gives back what the last refund of the order restores.

@@ -86,11 +86,15 @@ type Refund struct {
 	Returns *pricing.Returns `json:"returns,omitempty"`
 	At      time.Time        `json:"at,omitzero"`
 	// By is the e-mail address of the administrator, or else their ID.
-	By       string           `json:"by,omitempty"`
-	Currency string           `json:"currency"`
-	Amount   string           `json:"amount"`
-	Lines    []RefundedLine   `json:"lines"`
-	Coupons  []RefundedCoupon `json:"coupons"`
+	By       string `json:"by,omitempty"`
+	Currency string `json:"currency"`
+	Amount   string `json:"amount"`
+	// Tax is the tax that the processor has added to the prices. Amount does not contain it.
+	Tax string `json:"tax,omitempty"`
+	// Total is Amount and Tax.
+	Total   string           `json:"-"`
+	Lines   []RefundedLine   `json:"lines"`
+	Coupons []RefundedCoupon `json:"coupons"`
 	// Repayment is nil if there is nothing to return.
 	Repayment *Repayment `json:"repayment,omitempty"`
 }
@@ -266,18 +270,22 @@ func (a *API) emailsOf(r *http.Request, o redemption.Order) (map[string]string, 
 
 // recorded returns a refund of an order with how its money goes back.
 func (a *API) recorded(o redemption.Order, made redemption.Refund, emails map[string]string) Refund {
-	view := a.refundView(o, made.Result)
+	view := a.refundView(o, made)
 	view.ID, view.Key, view.Returns, view.At, view.By = made.ID, made.Key, &made.Returns, made.At, cmp.Or(emails[made.By], made.By)
-	if p := made.Repayment; !p.IsZero() {
-		view.Repayment = &Repayment{p.State, amountOf(o.Quote, p.Amount), p.Attempt, p.ID, p.Failure}
-	}
 	return view
 }
 
-func (a *API) refundView(o redemption.Order, result pricing.Refund) Refund {
+func (a *API) refundView(o redemption.Order, made redemption.Refund) Refund {
+	result := made.Result
 	view := Refund{
-		Currency: o.Quote.Currency.Code(), Amount: amountOf(o.Quote, result.Amount),
+		Currency: o.Quote.Currency.Code(), Amount: amountOf(o.Quote, result.Amount), Total: amountOf(o.Quote, made.Amount()),
 		Lines: a.refundedLines(o, result), Coupons: []RefundedCoupon{},
+	}
+	if made.Tax > 0 {
+		view.Tax = amountOf(o.Quote, made.Tax)
+	}
+	if p := made.Repayment; !p.IsZero() {
+		view.Repayment = &Repayment{p.State, amountOf(o.Quote, p.Amount), p.Attempt, p.ID, p.Failure}
 	}
 	for _, c := range result.Coupons {
 		for i := range o.Coupons {
@@ -302,18 +310,11 @@ func (a *API) previewRefund(o redemption.Order, request couponkit.RefundRequest)
 	if !o.State.Paid() {
 		return Refund{}, redemption.ErrIllegal
 	}
-	result, err := o.Quote.Refund(o.Refunded(), request.Returns)
+	made, err := o.NewRefund(request.Returns, request.Elsewhere)
 	if err != nil {
 		return Refund{}, err
 	}
-	view := a.refundView(o, result)
-	if amount := min(result.Amount, o.Quote.Total-o.Returned()); amount > 0 {
-		view.Repayment = &Repayment{State: redemption.RepaymentDue, Amount: amountOf(o.Quote, amount), Attempt: 1}
-		if request.Elsewhere {
-			view.Repayment.State = redemption.RepaymentElsewhere
-		}
-	}
-	return view, nil
+	return a.refundView(o, made), nil
 }
 
 // refund refunds a part of an order, or all of it. A refund is made once it is recorded: if the
