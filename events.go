@@ -49,6 +49,7 @@ type Outcome struct {
 //   - If the event reports a payment of an order that the store does not have, HandleEvent records
 //     the payment under the order ID that the event names, with FlagUnknownOrder. A rollback, or a
 //     restored backup, has forgotten such an order. Its quote has one line that costs what was paid.
+//     The line has one piece for each minor unit, so that [Service.Refund] returns any part of it.
 //   - If the event reports a payment in another payment session than that of its order, HandleEvent
 //     records it in [redemption.Order].OtherPayments, with FlagPaidTwice.
 //   - HandleEvent ignores an event whose metadata names neither an order nor a coupon, unless the
@@ -193,12 +194,14 @@ func (s *Service) unknownPayment(ctx context.Context, e processor.Event, paid re
 // paymentLine is the one line of an order that is known from its payment alone.
 const paymentLine = "payment"
 
-// quoteOf returns a quote of one line that costs what was charged. The quote is empty if nobody
-// knows the charge.
+// quoteOf returns a quote of one line that costs what was charged. Each minor unit is a piece of its
+// own, so that every amount can be refunded. The quote is empty if nobody knows the charge.
 func quoteOf(c redemption.Charge) pricing.Quote {
-	q, err := pricing.Price(pricing.Cart{Currency: c.Currency, Lines: []pricing.Line{{
-		ID: paymentLine, Kind: paymentLine, ItemID: paymentLine, Quantity: 1, UnitPrice: c.Amount,
-	}}})
+	line := pricing.Line{ID: paymentLine, Kind: paymentLine, ItemID: paymentLine, Quantity: c.Amount, UnitPrice: 1}
+	if c.Amount == 0 {
+		line.Quantity, line.UnitPrice = 1, 0
+	}
+	q, err := pricing.Price(pricing.Cart{Currency: c.Currency, Lines: []pricing.Line{line}})
 	if err != nil {
 		return pricing.Quote{} // a price is not negative
 	}

@@ -74,15 +74,19 @@ func TestALostOrderIsRefunded(t *testing.T) {
 	c := w.create(t, tenOff())
 	session := w.lost(t, "TEN")
 	o := w.last(t).Order
-	for _, more := range []pricing.Returns{
-		{Lines: []pricing.LineReturn{{Line: 0, Quantity: 2}}}, {Lines: []pricing.LineReturn{{Line: 1, Whole: true}}}, {},
-	} {
+	pieces := func(n int64) pricing.Returns {
+		return pricing.Returns{Lines: []pricing.LineReturn{{Line: 0, Quantity: n}}}
+	}
+	for _, more := range []pricing.Returns{pieces(session.Total + 1), {Lines: []pricing.LineReturn{{Line: 1, Whole: true}}}, {}} {
 		_, err := w.Refund(t.Context(), couponkit.RefundRequest{OrderID: o.ID, Key: "more", Returns: more})
 		require.ErrorIs(t, err, pricing.ErrInvalid)
 	}
+	part := w.refund(t, o, "part", pieces(7_01))
+	require.Equal(t, []any{redemption.OrderPartlyRefunded, int64(7_01)}, []any{part.Order.State, part.Refund.Repayment.Amount})
+	require.EqualValues(t, 1, w.get(t, c.ID).UsedCount)
 	result := w.refund(t, o, "one", theRest)
 	require.Equal(t, redemption.OrderRefunded, result.Order.State)
-	require.Equal(t, session.Total, result.Refund.Repayment.Amount)
+	require.Equal(t, session.Total-7_01, result.Refund.Repayment.Amount)
 	require.Equal(t, session.Total, w.backAt(t, o))
 	require.Zero(t, w.get(t, c.ID).UsedCount)
 	_, err := w.Refund(t.Context(), couponkit.RefundRequest{OrderID: o.ID, Key: "two", Returns: theRest})
