@@ -212,6 +212,10 @@ func TestTimesAreToldInTheCustomersWords(t *testing.T) {
 			p.see("#coupon-message", row.says)
 			p.hold(`!/UTC|GMT|:\d\d:\d\d/.test(document.querySelector("#checkout").innerText)`)
 		}
+		p.fillCart(earbuds())
+		p.toPayment("99.00 EUR")
+		p.see("body", "Time left to pay: ")
+		p.hold(`!/UTC|GMT|:\d\d/.test(document.body.innerText)`)
 	})
 }
 

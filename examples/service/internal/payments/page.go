@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -78,7 +79,7 @@ type view struct {
 	Email       string
 	SuccessURL  string
 	CancelURL   string
-	ExpiresAt   string
+	Minutes     int64 // until the session expires
 }
 
 type viewLine struct {
@@ -202,7 +203,7 @@ func (p *Pages) view(r *http.Request, message string) (view, error) {
 		Failed:  session.PaymentFailed, Expired: session.Status == processor.SessionExpired,
 		Currency: session.Currency.Code(), Total: session.Currency.Format(session.Total),
 		Email: request.CustomerEmail, SuccessURL: request.SuccessURL, CancelURL: request.CancelURL,
-		ExpiresAt: session.ExpiresAt.Format("2 January 2006, 15:04 MST"),
+		Minutes: int64(session.ExpiresAt.Sub(p.simulator.now()).Round(time.Minute) / time.Minute),
 	}
 	for _, c := range request.Coupons {
 		v.CouponCodes = append(v.CouponCodes, c.Code.String())

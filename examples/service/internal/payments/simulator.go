@@ -27,6 +27,7 @@ const PagePrefix = "/simulator/pay/"
 type Simulator struct {
 	fake *fakeprocessor.Processor
 	wake chan struct{}
+	now  func() time.Time
 
 	mu sync.Mutex
 	// outer and inner translate session IDs.
@@ -50,7 +51,11 @@ var (
 func NewSimulator(baseURL string, now func() time.Time) *Simulator {
 	ended := make(chan struct{})
 	close(ended)
+	if now == nil {
+		now = time.Now
+	}
 	return &Simulator{
+		now: now,
 		fake: fakeprocessor.New(fakeprocessor.Options{
 			Now: now, Secret: rand.Text(), PageURL: strings.TrimSuffix(baseURL, "/") + PagePrefix,
 			Abilities: processor.Abilities{MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): 50}},
