@@ -6,10 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/language"
-	"golang.org/x/text/unicode/norm"
-
+	"github.com/couponkit/couponkit/internal/unicode15"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -24,6 +21,9 @@ const maxCodeInput = 16 * MaxCodeLength
 // stored, compared and shown as keys. A key is in Unicode form NFKC, upper-cased, and trimmed of
 // white space. [Fold] describes the rest of the normalization. Codes can be compared with the
 // operator ==. The zero Code means that there is no code.
+//
+// A key has only characters of Unicode 15.0, and letter case is that of Unicode 15.0. Programs
+// that different Go toolchains have built make the same key of the same text.
 type Code struct {
 	key string
 }
@@ -36,7 +36,9 @@ type Code struct {
 //   - The trimmed text contains white space.
 //   - The text contains a control character.
 //   - The text is not valid UTF-8.
-//   - The text contains a format character, a private-use character or an unassigned character.
+//   - The text contains a format character or a private-use character.
+//   - The text contains a character that Unicode 15.0 does not assign. A capital letter that a
+//     later version of Unicode adds to a letter of Unicode 15.0 is accepted and becomes that letter.
 //   - The text contains a character that Unicode lets a renderer ignore.
 //   - The text contains the blank Braille pattern.
 //   - The key is ".", ".." or "/", which do not work in a URL path.
@@ -47,7 +49,7 @@ func ParseCode(typed string) (Code, error) {
 	if key, ok := plainCode(typed); ok {
 		return Code{key: key}, nil
 	}
-	typed = trimSpace(typed)
+	typed = unicode15.TrimSpace(typed)
 	switch {
 	case typed == "":
 		return Code{}, codeFault(pricing.FieldRequired, "a code is required")
@@ -56,19 +58,18 @@ func ParseCode(typed string) (Code, error) {
 	case !utf8.ValidString(typed):
 		return Code{}, codeFault(pricing.FieldMalformed, "a code is valid UTF-8 text")
 	}
-	key, stable := fold(typed)
-	switch {
-	case !stable:
-		return Code{}, codeFault(pricing.FieldMalformed, "the code has no normalized form")
-	case isStep(key):
+	key := fold(typed)
+	if isStep(key) {
 		return Code{}, codeFault(pricing.FieldMalformed, "a code is not . or .. or /, which do not work in a URL path")
 	}
 	for _, r := range key {
 		switch {
-		case unicode.IsSpace(r):
+		case unicode15.IsSpace(r):
 			return Code{}, codeFault(pricing.FieldMalformed, "a code has no white space inside")
-		case !visible(r):
+		case invisible(r):
 			return Code{}, codeFault(pricing.FieldMalformed, fmt.Sprintf("a code has no invisible characters such as %U", r))
+		case !visible(r):
+			return Code{}, codeFault(pricing.FieldMalformed, fmt.Sprintf("a code has only characters of Unicode 15.0, and not %U", r))
 		}
 	}
 	if utf8.RuneCountInString(key) > MaxCodeLength {
@@ -88,10 +89,7 @@ func TypedCode(typed string) (Code, error) { return ParseCode(withoutInvisible(t
 // Fold replaces every kind of dash by "-". Fold converts both the dotted i and the dotless i to
 // "I". The result does not depend on the user's language. Fold returns a normalized code
 // unchanged.
-func Fold(text string) string {
-	folded, _ := fold(withoutInvisible(text))
-	return folded
-}
+func Fold(text string) string { return fold(withoutInvisible(text)) }
 
 // plainCode returns typed if it is a key already: printable ASCII without white space
 // or lower-case letters. This covers nearly all codes, and allocates nothing.
@@ -112,25 +110,24 @@ func plainCode(typed string) (string, bool) {
 // slash for the end.
 func isStep(key string) bool { return key == "." || key == ".." || key == "/" }
 
-// fold normalizes until nothing changes, because the key of a key must be the same key.
-// NFKC rewrites the upper case of some letters, and some signs become a space with a
-// mark. A few rounds suffice for every text.
-func fold(text string) (folded string, stable bool) {
-	folded, sound := compatible(text)
-	upper := cases.Upper(language.Und)
+// fold normalizes until nothing changes, because the key of a key must be the same key. The upper
+// case of some letters is not in NFKC, and some signs become a space with a mark. A few rounds
+// suffice for every text.
+func fold(text string) string {
+	folded := compatible(text)
 	for range 8 {
-		next, alike := compatible(unified(upper.String(folded)))
-		if sound = sound && alike; next == folded {
-			return folded, sound
+		next := compatible(strings.Map(unicode15.ToUpper, unicode15.NFKD(unified(folded))))
+		if next == folded {
+			break
 		}
 		folded = next
 	}
-	return folded, false
+	return folded
 }
 
-// unified replaces upper-case letters and signs that look alike by one of them.
+// unified replaces letters and signs that look alike by one of them.
 func unified(text string) string {
-	return strings.ReplaceAll(strings.Map(unifiedRune, text), "ẞ", "SS")
+	return strings.ReplaceAll(strings.ReplaceAll(strings.Map(unifiedRune, text), "ß", "SS"), "ẞ", "SS")
 }
 
 func unifiedRune(r rune) rune {
@@ -140,31 +137,30 @@ func unifiedRune(r rune) rune {
 	case r >= '\u2010' && r <= '\u2015', r == '\u2212': // hyphens, dashes, minus
 		return '-'
 	}
+	if letter, ok := laterCapitals[r]; ok {
+		return letter
+	}
 	return r
 }
 
-// compatible returns the text in NFKC, trimmed. sound is false if the result is a
-// different text: golang.org/x/text composes some letters beyond U+FFFF with marks of
-// other letters. U+10041 with an acute accent would become the code Á.
-func compatible(text string) (composed string, sound bool) {
-	composed = norm.NFKC.String(text)
-	return trimSpace(composed), norm.NFKD.String(composed) == norm.NFKD.String(text)
-}
+// laterCapitals are the capital letters of versions 16.0 and 17.0 of Unicode whose small letters
+// are in Unicode 15.0.
+var laterCapitals = map[rune]rune{'\uA7CB': '\u0264', '\uA7D2': '\uA7D3', '\uA7D4': '\uA7D5', '\uA7DC': '\u019B'}
 
-func trimSpace(text string) string { return strings.TrimFunc(text, unicode.IsSpace) }
+// compatible returns the text in NFKC, trimmed.
+func compatible(text string) string { return unicode15.TrimSpace(unicode15.NFKC(text)) }
 
 // visible reports whether r looks the same to every reader. Private and unassigned
 // characters do not.
 func visible(r rune) bool {
-	return !invisible(r) && !unicode.In(r, unicode.C) && r != unicode.ReplacementChar
+	return unicode15.Assigned(r) && !invisible(r) && !unicode.IsControl(r) && r != unicode.ReplacementChar
 }
 
 // invisible reports whether r shows nothing, not even a space. These are control and
 // format characters, characters that Unicode lets a renderer ignore, and the Braille
 // blank.
 func invisible(r rune) bool {
-	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) ||
-		unicode.IsControl(r) && !unicode.IsSpace(r) || r == brailleBlank
+	return unicode15.Invisible(r) || unicode.IsControl(r) && !unicode15.IsSpace(r) || r == brailleBlank
 }
 
 const brailleBlank = '\u2800'
@@ -187,6 +183,18 @@ func codeFault(code pricing.FieldCode, message string) error {
 	return &pricing.ValidationError{Fields: []pricing.FieldError{{Field: "code", Code: code, Message: message}}}
 }
 
+// faults checks what holds for keys of every version of this library.
+func (c Code) faults(faults *pricing.ValidationError) {
+	switch {
+	case c.key == "":
+		faults.At("code", codeFault(pricing.FieldRequired, "a code is required"))
+	case !utf8.ValidString(c.key):
+		faults.At("code", codeFault(pricing.FieldMalformed, "a code is valid UTF-8 text"))
+	case utf8.RuneCountInString(c.key) > MaxCodeLength:
+		faults.At("code", codeFault(pricing.FieldTooLong, codeTooLong()))
+	}
+}
+
 // String returns the code in its normalized form.
 func (c Code) String() string { return c.key }
 
@@ -203,17 +211,14 @@ func (c Code) Equal(d Code) bool { return c == d }
 // MarshalText returns the code in its normalized form.
 func (c Code) MarshalText() ([]byte, error) { return []byte(c.key), nil }
 
-// UnmarshalText works like [ParseCode]. Empty text sets *c to the zero Code. If UnmarshalText
-// fails, *c stays unchanged.
+// StoredCode returns the Code with a key that [Code.String] or [Code.MarshalText] returned. Stores
+// use StoredCode to read coupons. StoredCode neither checks nor normalizes the key. Another
+// version of this library may have made it. For text that people type, use [ParseCode] or
+// [TypedCode].
+func StoredCode(key string) Code { return Code{key: key} }
+
+// UnmarshalText works like [StoredCode]. The error is always nil.
 func (c *Code) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*c = Code{}
-		return nil
-	}
-	parsed, err := ParseCode(string(text))
-	if err != nil {
-		return err
-	}
-	*c = parsed
+	*c = StoredCode(string(text))
 	return nil
 }

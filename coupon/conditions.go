@@ -8,9 +8,8 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/internal/unicode15"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -187,12 +186,12 @@ func labelFaults(faults *pricing.ValidationError, field, text string, most int) 
 	case len(faults.Fields) > before:
 	case strings.TrimFunc(text, blank) != text:
 		faults.Add(field, pricing.FieldMalformed, "no white space or invisible characters at the ends")
-	case !norm.NFC.IsNormalString(text):
+	case unicode15.NFC(text) != text:
 		faults.Add(field, pricing.FieldMalformed, "must be in Unicode form NFC")
 	}
 }
 
 // blank reports whether r shows nothing at the end of a text. Marks of emoji beyond U+FFFF do.
 func blank(r rune) bool {
-	return unicode.IsSpace(r) || r == brailleBlank || r <= 0xFFFF && unicode.Is(unicode.Cf, r)
+	return unicode15.IsSpace(r) || r == brailleBlank || r <= 0xFFFF && unicode.Is(unicode.Cf, r)
 }

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/couponkit/couponkit/internal/unicode15"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -194,17 +195,14 @@ func (c Coupon) Mirrored() bool {
 }
 
 // Validate checks the rules for a stored coupon. The error is a [*pricing.ValidationError] that
-// lists every broken rule. A narrowed allow-list is valid; see [EmailSet].
+// lists every broken rule. A narrowed allow-list is valid; see [EmailSet]. The code and the
+// entries of the allow-list are not normalized again; see [StoredCode].
 func (c Coupon) Validate() error {
 	var faults pricing.ValidationError
 	if !IsID(c.ID) {
 		faults.Add("id", pricing.FieldMalformed, fmt.Sprintf("an ID begins with %q and has at most %d characters, printable ASCII without space", IDPrefix, MaxIDLength))
 	}
-	if again, err := ParseCode(c.Code.key); err != nil {
-		faults.At("code", err)
-	} else if again != c.Code {
-		faults.Add("code", pricing.FieldMalformed, "the code is not in its normalised form")
-	}
+	c.Code.faults(&faults)
 	if c.State < Pending || c.State > Deleting {
 		faults.Add("state", pricing.FieldUnknown, "must be pending, active, inactive or deleting")
 	}
@@ -270,7 +268,7 @@ func (c Coupon) capFaults(faults *pricing.ValidationError, field string, in pric
 
 // wordFaults checks what people read.
 func wordFaults(faults *pricing.ValidationError, name, description string) {
-	if trimSpace(name) == "" {
+	if unicode15.TrimSpace(name) == "" {
 		faults.Add("name", pricing.FieldRequired, "a name is required")
 	} else {
 		textFaults(faults, "name", name, MaxNameLength, false)

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/internal/unicode15"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -23,13 +24,14 @@ const (
 
 // NormalizeEmail trims white space around an e-mail address and converts the address to lower
 // case. E-mail addresses are stored and compared in this normalized form (contract section 4.4).
-// NormalizeEmail does not check whether the address is valid.
+// NormalizeEmail does not check whether the address is valid. Lower case is that of Unicode 15.0,
+// whatever Go toolchain has built the program.
 //
 // NormalizeEmail leaves the Kelvin sign and the dotted capital I unchanged. Converting these two
 // letters to ASCII letters would name a different mailbox. A final Greek sigma stays a final
 // sigma. Text that is not valid UTF-8 is trimmed but not converted to lower case.
 func NormalizeEmail(address string) string {
-	address = trimSpace(address)
+	address = unicode15.TrimSpace(address)
 	if !utf8.ValidString(address) {
 		return address
 	}
@@ -37,7 +39,7 @@ func NormalizeEmail(address string) string {
 }
 
 func lowerEmail(r rune) rune {
-	lower := unicode.ToLower(r)
+	lower := unicode15.ToLower(r)
 	if r >= utf8.RuneSelf && lower < utf8.RuneSelf {
 		return r
 	}
@@ -48,7 +50,8 @@ func lowerEmail(r rune) rune {
 // address has a local part and a domain. The domain has at least one dot. The part of the domain
 // after the last dot contains a letter. If the address is invalid, ParseEmail returns a
 // [*pricing.ValidationError]. Display names, quoted local parts, white space, wildcards and
-// invisible characters make an address invalid.
+// invisible characters make an address invalid, and so do characters that Unicode 15.0 does not
+// assign.
 func ParseEmail(text string) (string, error) {
 	address := NormalizeEmail(text)
 	if code, fault := emailFault(address); fault != "" {
@@ -73,7 +76,7 @@ const (
 
 // parseEntry reads an entry of an allow-list and returns it normalized.
 func parseEntry(text string) (string, error) {
-	entry := NormalizeEmail(withoutName(trimSpace(text)))
+	entry := NormalizeEmail(withoutName(unicode15.TrimSpace(text)))
 	code, fault := emailFault(entry)
 	if domain, covered := strings.CutPrefix(entry, anyMailbox+"@"); covered && len(entry) <= MaxEmailLength {
 		code, fault = pricing.FieldMalformed, domainFault(domain)
@@ -81,7 +84,7 @@ func parseEntry(text string) (string, error) {
 	switch {
 	case fault == "":
 		return entry, nil
-	case strings.ContainsFunc(entry, unicode.IsSpace) || strings.ContainsAny(entry, ",;") || strings.Count(entry, "@") > 1:
+	case strings.ContainsFunc(entry, unicode15.IsSpace) || strings.ContainsAny(entry, ",;") || strings.Count(entry, "@") > 1:
 		fault = separatorRule
 	}
 	return "", notAnEmail(text, code, fault)
@@ -94,7 +97,7 @@ func withoutName(entry string) string {
 	if open < 0 || entry[len(entry)-1] != '>' {
 		return entry
 	}
-	name, address := trimSpace(entry[:open]), entry[open+1:len(entry)-1]
+	name, address := unicode15.TrimSpace(entry[:open]), entry[open+1:len(entry)-1]
 	bare, isQuoted := unquoted(name)
 	switch {
 	case strings.ContainsAny(name, "<>\r\n"), !isQuoted && strings.ContainsAny(name, ",;\t"):
@@ -156,7 +159,7 @@ func isLocalPart(local string) bool {
 		return false
 	}
 	for _, r := range local {
-		if unicode.IsSpace(r) || !visible(r) || strings.ContainsRune(`@<>()[]\,;:"`, r) {
+		if unicode15.IsSpace(r) || !visible(r) || strings.ContainsRune(`@<>()[]\,;:"`, r) {
 			return false
 		}
 	}
@@ -235,7 +238,7 @@ func SplitEmails(text string) EmailList {
 	var list EmailList
 	start, quoted := 0, false
 	end := func(at int) {
-		if entry := trimSpace(text[start:at]); entry != "" {
+		if entry := unicode15.TrimSpace(text[start:at]); entry != "" {
 			list = append(list, entry)
 		}
 		start, quoted = at+1, false
@@ -245,7 +248,7 @@ func SplitEmails(text string) EmailList {
 		case b == '\n' || b == '\r' || !quoted && (b == ',' || b == ';' || b == '\t'):
 			end(i)
 		case b == '"':
-			quoted = !quoted && trimSpace(text[start:i]) == ""
+			quoted = !quoted && unicode15.TrimSpace(text[start:i]) == ""
 		}
 	}
 	end(len(text))

@@ -514,3 +514,18 @@ func TestAMillionBadAddresses(t *testing.T) {
 		require.True(t, counted, name)
 	}
 }
+
+// What is stored is read as it stands.
+func TestStoredAllowListsAreReadAsTheyStand(t *testing.T) {
+	t.Parallel()
+	entries := []string{"\ua7cb@example.org", "UPPER@example.org", "no address", "*@\U000105c9.example", "UPPER@example.org"}
+	set := coupon.StoredEmailSet(entries...)
+	if diff := cmp.Diff(entries[:4], set.Slice()); diff != "" || set.Narrowed() {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, entry := range entries[:4] {
+		narrowed := coupon.NarrowedEmailSet(3, entry)
+		require.Equal(t, []string{entry}, narrowed.Slice())
+		require.Equal(t, 3, narrowed.Len())
+	}
+}

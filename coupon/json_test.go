@@ -167,7 +167,7 @@ func TestReadingACouponIsStrict(t *testing.T) {
 		"an ID that is none":     {`"cpn_1"`, `"1"`, map[string]pricing.FieldCode{"id": "malformed"}},
 		"no word on active":      {`"active":true,`, ``, map[string]pricing.FieldCode{"active": "required"}},
 		"null for active":        {`"active":true`, `"active":null`, map[string]pricing.FieldCode{"active": "required"}},
-		"a malformed code":       {`"TEN"`, `"T N"`, map[string]pricing.FieldCode{"code": "malformed"}},
+		"a long code":            {`"TEN"`, `"` + strings.Repeat("T", 256) + `"`, map[string]pricing.FieldCode{"code": "too_long"}},
 		"no code":                {`"TEN"`, `""`, map[string]pricing.FieldCode{"code": "required"}},
 		"no revision":            {`,"revision":3`, ``, map[string]pricing.FieldCode{"revision": "required"}},
 		"null for a revision":    {`"revision":3`, `"revision":null`, map[string]pricing.FieldCode{"revision": "required"}},

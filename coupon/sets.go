@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/internal/unicode15"
 )
 
 // stringSet is an immutable set that keeps the order in which it was given. The time of
@@ -120,11 +121,15 @@ func NewEmailSet(entries ...string) (EmailSet, error) {
 	return EmailSet{set: newStringSet(normalized)}, nil
 }
 
+// StoredEmailSet returns the set of entries that [EmailSet.Slice] returned. Stores use
+// StoredEmailSet to read allow-lists. The entries are neither checked nor normalized. Another
+// version of this library may have made them.
+func StoredEmailSet(entries ...string) EmailSet { return EmailSet{set: newStringSet(entries)} }
+
 // NarrowedEmailSet returns a set that holds only the given entry. The set's method Len returns
 // the given total. If the given entry is empty, the returned set holds no entry. Stores pass an
-// entry that [EmailEntries] returned.
+// entry that [EmailEntries] returned. The entry is neither checked nor normalized.
 func NarrowedEmailSet(total int, entry string) EmailSet {
-	entry = NormalizeEmail(entry)
 	if total <= 0 {
 		return EmailSet{}
 	}
@@ -151,7 +156,7 @@ func (s EmailSet) Narrow(address string) EmailSet {
 // the address itself or the domain entry for the address. Letter case and surrounding white
 // space do not matter. Has allocates no memory for an ASCII address.
 func (s EmailSet) Has(address string) bool {
-	address = trimSpace(address)
+	address = unicode15.TrimSpace(address)
 	if len(address) > MaxEmailLength {
 		return s.hasEntry(address)
 	}

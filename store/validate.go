@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 )
@@ -185,6 +186,9 @@ func (c CouponChange) Validate() error {
 	actorFault(&faults, c.By)
 	if c.Kind == CreateCoupon {
 		faults.Merge("", c.Coupon.Validate())
+		if key, _ := coupon.ParseCode(c.Coupon.Code.String()); key != c.Coupon.Code {
+			faults.Add("code", pricing.FieldMalformed, "must be a code that coupon.ParseCode returned")
+		}
 		if c.Coupon.AllowedUserEmails.Narrowed() {
 			faults.Add("allowedUserEmails", pricing.FieldMismatch, "the whole allow-list is stored")
 		}

@@ -17,6 +17,9 @@ var policy = []floor{
 	{"0 taking JSON objects apart, for money and the floors above", []rule{
 		{path: "internal/jsonobject"},
 	}},
+	{"0 characters, for keys", []rule{
+		{path: "internal/unicode15", modules: []string{"golang.org/x/text"}},
+	}},
 	{"0 money", []rule{
 		{path: "pricing", modules: core},
 	}},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -77,7 +76,7 @@ func couponID(c coupon.Coupon) string {
 }
 
 // fold is how the processor compares codes.
-func fold(code string) string { return strings.ToUpper(code) }
+func fold(code string) string { return coupon.Fold(code) }
 
 func (a *account) createCoupon(c Coupon) error {
 	if _, taken := a.coupons[c.ID]; taken {

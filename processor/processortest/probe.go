@@ -268,7 +268,7 @@ func (p *probe) showsCode(c coupon.Coupon, object Object, when string) {
 	}
 }
 
-func sameText(code Code, c coupon.Coupon) bool { return strings.EqualFold(code.Text, c.Code.String()) }
+func sameText(code Code, c coupon.Coupon) bool { return coupon.Fold(code.Text) == c.Code.String() }
 
 // nothingOf checks, past the adapter, that nothing of the coupon is left in use.
 func (p *probe) nothingOf(c coupon.Coupon, when string) {

@@ -195,11 +195,9 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 // ReadCoupon completes a coupon with its code, its state, its number of addresses and its
 // document, as a store keeps them. The allow-list tells the number alone.
 func ReadCoupon(c *coupon.Coupon, code, state string, emails int, document []byte) (err error) {
-	if c.Code, err = coupon.ParseCode(code); err == nil {
-		c.State, err = coupon.ParseState(state)
-	}
-	if err != nil {
-		return fmt.Errorf("code or state of coupon %s: %w", c.ID, corrupt(err))
+	c.Code = coupon.StoredCode(code)
+	if c.State, err = coupon.ParseState(state); err != nil {
+		return fmt.Errorf("state of coupon %s: %w", c.ID, corrupt(err))
 	}
 	c.AllowedUserEmails = coupon.NarrowedEmailSet(emails, "")
 	return DecodeCoupon(document, c)

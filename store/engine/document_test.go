@@ -87,3 +87,24 @@ func again(t *testing.T, err error, encode func() ([]byte, error), decode func([
 		t.Errorf("read again (-first +second):\n%s", diff)
 	}
 }
+
+// What is stored is read as it stands: another version of the library may have made the key.
+func TestStoredKeysAreReadAsTheyStand(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		cart := pricingtest.Cart(pricingtest.CartOptions{MaxLines: 2}).Draw(t, "cart")
+		c := coupontest.For(cart).Draw(t, "coupon")
+		key := rapid.SampledFrom([]string{"SALE\U0001fae9", "\ua7cb10", "lower", "with space", "\u200b", "\u0378", "e\u0301"}).Draw(t, "key")
+		document, err := engine.EncodeCoupon(c)
+		require.NoError(t, err)
+		read := coupon.Coupon{ID: c.ID}
+		require.NoError(t, engine.ReadCoupon(&read, key, "active", 0, document))
+		require.Equal(t, key, read.Code.String())
+
+		document, err = engine.EncodeOrder(redemption.Order{ID: "ord", Coupons: []coupon.Snapshot{read.Snapshot()}})
+		require.NoError(t, err)
+		order := redemption.Order{ID: "ord"}
+		require.NoError(t, engine.DecodeOrder(document, &order))
+		require.Equal(t, key, order.Coupons[0].Code.String())
+	})
+}

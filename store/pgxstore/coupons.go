@@ -162,7 +162,7 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error
 	total := found.Coupon.AllowedUserEmails.Len()
 	switch {
 	case by.Whole:
-		found.Coupon.AllowedUserEmails, err = coupon.NewEmailSet(emails...)
+		found.Coupon.AllowedUserEmails = coupon.StoredEmailSet(emails...)
 	case len(emails) > 0:
 		own, domain := coupon.EmailEntries(by.Email)
 		if !slices.Contains(emails, own) {
@@ -170,7 +170,7 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error
 		}
 		found.Coupon.AllowedUserEmails = coupon.NarrowedEmailSet(total, own)
 	}
-	return found, err
+	return found, nil
 }
 
 func (s *Store) lookUp(statement, key string, by store.LookUp, found *store.Found, emails *[]string) *pgx.Batch {

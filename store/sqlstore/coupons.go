@@ -186,14 +186,12 @@ func (s *session) coupon(ctx context.Context, column, name, email string) (c cou
 	return c, err
 }
 
-func (s *session) readEmails(ctx context.Context, c *coupon.Coupon) (err error) {
+func (s *session) readEmails(ctx context.Context, c *coupon.Coupon) error {
 	addresses := make([]string, 0, c.AllowedUserEmails.Len())
 	if err := s.each(ctx, selectEmails, collect(&addresses, one[string]), c.ID); err != nil {
 		return err
 	}
-	if c.AllowedUserEmails, err = coupon.NewEmailSet(addresses...); err != nil {
-		return &failure{err}
-	}
+	c.AllowedUserEmails = coupon.StoredEmailSet(addresses...)
 	return nil
 }
 
