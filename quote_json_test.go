@@ -3,6 +3,8 @@ package couponkit_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,4 +87,56 @@ func TestAQuoteIsPrintedShort(t *testing.T) {
 	require.Less(t, len(want), 500)
 	q.Refused = nil
 	require.NotContains(t, q.String(), "left out")
+}
+
+// Whatever is accepted of the terms is written and read again to the same value. A value that
+// would be lost is refused, at its path.
+func TestTermsOfAQuoteAreReadAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	q, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Codes: only("TEN"), Customer: ann})
+	require.NoError(t, err)
+	text, err := json.Marshal(q)
+	require.NoError(t, err)
+	var document map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(text, &document))
+	var terms []map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(document["terms"], &terms))
+	require.Len(t, terms, 1)
+	names := []string{"pointsRequired", "minPurchase", "minQuantity", "firstOrder", "schedule", "startsAt", "expiresAt", "terms", "group", "buys", "minPurchases", "refundPolicy", "restoreOnRefund", "kinds", "categories"}
+	for name := range terms[0] {
+		names = append(names, name)
+	}
+	required := []string{"appliesTo", "discountType", "distribution", "currency"}
+	for _, name := range names {
+		for _, value := range []string{"null", `""`, "0", "[]", "{}", "false", `"x"`, "absent"} {
+			changed := maps.Clone(terms[0])
+			changed[name] = json.RawMessage(value)
+			if value == "absent" {
+				delete(changed, name)
+			}
+			document["terms"], err = json.Marshal([]any{changed})
+			require.NoError(t, err)
+			changedText, err := json.Marshal(document)
+			require.NoError(t, err)
+			var read, again couponkit.Quote
+			err = json.Unmarshal(changedText, &read)
+			if slices.Contains(required, name) {
+				require.Error(t, err, "%s: %s", name, value)
+			}
+			if err != nil {
+				var invalid *pricing.ValidationError
+				require.ErrorAs(t, err, &invalid, "%s: %s", name, value)
+				require.True(t, strings.HasPrefix(invalid.Fields[0].Field, "terms[0]."+name), "%s: %s: %v", name, value, err)
+				continue
+			}
+			written, err := json.Marshal(read)
+			require.NoError(t, err, "%s: %s", name, value)
+			require.NoError(t, json.Unmarshal(written, &again), "%s: %s: %s", name, value, written)
+			if diff := cmp.Diff(read, again); diff != "" {
+				t.Errorf("%s: %s (-read +again):\n%s", name, value, diff)
+			}
+		}
+	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/jsonobject"
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -245,9 +247,8 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 // [pricing.MaxQuoteDocument] bytes. With its terms, the JSON may have at most 96 MiB. The JSON
 // value null leaves the quote unchanged.
 //
-// UnmarshalJSON returns a [*pricing.ValidationError] for invalid prices. UnmarshalJSON also returns
-// an error if the terms, the time or the fingerprint is malformed. After an error, the quote is
-// unchanged.
+// UnmarshalJSON returns a [*pricing.ValidationError] that names every invalid field of the prices, or
+// else of the terms, the time and the fingerprint. After an error, the quote is unchanged.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -261,7 +262,7 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	var details quoteDetails
-	if err := json.Unmarshal(data, &details); err != nil {
+	if err := strictjson.Stored(data, strictjson.Fields(&details)); err != nil {
 		return err
 	}
 	*q = Quote{Quote: prices, Terms: details.Terms, At: details.At, Fingerprint: details.Fingerprint}
@@ -271,16 +272,21 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 // withoutTerms returns the document without the terms, whose selections alone may be longer
 // than prices can be, or as it is where it is no document.
 func withoutTerms(data []byte) []byte {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(data, &members) != nil {
-		return data
-	}
-	delete(members, "terms")
-	rest, err := json.Marshal(members)
+	rest := []byte{'{'}
+	err := jsonobject.Members(data, func(name string, raw json.RawMessage) {
+		if name == "terms" {
+			return
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		quoted, _ := json.Marshal(name) // a string
+		rest = append(append(append(rest, quoted...), ':'), raw...)
+	})
 	if err != nil {
 		return data
 	}
-	return rest
+	return append(rest, '}')
 }
 
 // RequiresPayment reports whether the total is greater than 0. Check out a cart that costs nothing

@@ -3,6 +3,7 @@ package coupon
 import (
 	"time"
 
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -63,4 +64,38 @@ func (c Coupon) Snapshot() Snapshot {
 		s.MinPurchase = c.Currency.Format(c.MinPurchase)
 	}
 	return s
+}
+
+// UnmarshalJSON reads the JSON form of a Snapshot. Unknown fields are ignored. JSON null leaves *s
+// unchanged. The fields appliesTo, discountType, distribution and currency are required.
+// UnmarshalJSON returns a [*pricing.ValidationError] that lists every malformed or missing field,
+// and leaves *s unchanged.
+func (s *Snapshot) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	type fields Snapshot
+	var read fields
+	var faults pricing.ValidationError
+	faults.Merge("", strictjson.Stored(data, strictjson.Fields(&read)))
+	known := map[string]bool{}
+	for _, f := range faults.Fields {
+		known[f.Field] = true
+	}
+	for _, member := range [...]struct {
+		field string
+		given bool
+	}{
+		{"appliesTo", read.AppliesTo != 0}, {"discountType", read.DiscountType != 0},
+		{"distribution", read.Distribution != 0}, {"currency", !read.Currency.IsZero()},
+	} {
+		if !member.given && !known[member.field] && !known[""] {
+			faults.Add(member.field, pricing.FieldRequired, "is required")
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	*s = Snapshot(read)
+	return nil
 }

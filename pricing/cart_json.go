@@ -1,7 +1,6 @@
 package pricing
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +9,9 @@ import (
 const (
 	// maxCartDocument bounds a cart in JSON, in bytes, as MaxQuoteDocument does a quote.
 	maxCartDocument = MaxQuoteDocument
-	// maxFaultyLines is how many lines that cannot be read are reported. Those behind
-	// them are not read.
-	maxFaultyLines = 1_000
+	// maxFaultyEntries is how many entries of a list that cannot be read are reported. Those
+	// behind them are not read.
+	maxFaultyEntries = 1_000
 )
 
 type cartDocument struct {
@@ -95,9 +94,8 @@ func (c *Cart) UnmarshalJSON(data []byte) error {
 	var read Cart
 	read.Currency, _ = requiredWord(&o, "currency", ParseCurrency)
 	read.Step, _ = o.amount("step", read.Currency)
-	if raw, ok := o.required("lines"); ok {
-		read.Lines = o.lines(raw, read.Currency)
-	}
+	o.required("lines")
+	read.Lines = o.lines(read.Currency)
 	judged := read
 	if judged.Currency.IsZero() {
 		judged.Currency = EUR() // none has its fault already; no amount was read
@@ -111,28 +109,13 @@ func (c *Cart) UnmarshalJSON(data []byte) error {
 }
 
 // lines reads the lines of a cart, at most MaxLines.
-func (o *object) lines(raw json.RawMessage, c Currency) []Line {
-	if jsonKind(raw) != "array" {
-		o.faults.Add("lines", FieldMalformed, "must be a list")
-		return nil
-	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	_, _ = decoder.Token() // the bracket that jsonKind saw
-	lines, faulty := []Line{}, 0
-	for decoder.More() && faulty < maxFaultyLines {
-		if len(lines) == MaxLines {
-			o.faults.Add("lines", FieldTooLong, tooManyLines())
-			break
-		}
-		var text json.RawMessage
-		_ = decoder.Decode(&text) // which was found to be well formed
-		line, err := readLine(text, c)
-		if err != nil {
-			faulty++
-			o.faults.Merge(fmt.Sprintf("lines[%d]", len(lines)), err)
-		}
+func (o *object) lines(c Currency) []Line {
+	var lines []Line
+	o.list("lines", MaxLines, func(raw json.RawMessage) error {
+		line, err := readLine(raw, c)
 		lines = append(lines, line)
-	}
+		return err
+	})
 	return lines
 }
 
@@ -164,17 +147,9 @@ func readLine(data []byte, c Currency) (Line, error) {
 
 // categories reads a list of names, which may be absent.
 func (o *object) categories(name string) Categories {
-	raw, ok := o.value(name)
-	if !ok {
-		return Categories{}
-	}
-	if jsonKind(raw) != "array" {
-		o.faults.Add(name, FieldMalformed, "must be a list")
-		return Categories{}
-	}
-	names, err := readList[string](name, raw, MaxCategories)
-	if err != nil {
-		o.faults.Merge("", err)
+	before := len(o.faults.Fields)
+	names := o.texts(name, MaxCategories)
+	if len(o.faults.Fields) > before {
 		return Categories{}
 	}
 	read, err := NewCategories(names...)

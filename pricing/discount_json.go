@@ -2,7 +2,6 @@ package pricing
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -226,25 +225,12 @@ func (o *object) others() []CurrencyTerms {
 }
 
 // tiers reads the tiers, whose amounts are in the discount's currency.
-func (o *object) tiers(t *DiscountTerms) []Tier {
-	raw, ok := o.value("tiers")
-	if !ok {
-		return nil
-	}
-	if jsonKind(raw) != "array" {
-		o.faults.Add("tiers", FieldMalformed, "must be a list")
-		return nil
-	}
-	texts, err := readList[json.RawMessage]("tiers", raw, MaxTiers)
-	if err != nil {
-		o.faults.Merge("", err)
-		return nil
-	}
-	tiers := make([]Tier, len(texts))
-	for i, text := range texts {
-		tiers[i], err = readTier(text, t)
-		o.faults.Merge(fmt.Sprintf("tiers[%d]", i), err)
-	}
+func (o *object) tiers(t *DiscountTerms) (tiers []Tier) {
+	o.list("tiers", MaxTiers, func(raw json.RawMessage) error {
+		tier, err := readTier(raw, t)
+		tiers = append(tiers, tier)
+		return err
+	})
 	return tiers
 }
 

@@ -1,15 +1,14 @@
 package pricing
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
-	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit/internal/jsonobject"
 )
 
 const (
@@ -32,22 +31,22 @@ type Number string
 
 // UnmarshalJSON stores the text of a JSON string or a JSON number without checking the
 // text. The JSON value null leaves the Number unchanged. For any other JSON type,
-// UnmarshalJSON returns a [*json.UnmarshalTypeError]. UnmarshalJSON stores at most the
+// UnmarshalJSON returns a [*ValidationError]. UnmarshalJSON stores at most the
 // first 65 bytes of the text. All conversions refuse a text of 65 bytes as too long.
 func (n *Number) UnmarshalJSON(data []byte) error {
 	var text string
-	switch kind := jsonKind(data); kind {
+	switch jsonKind(data) {
 	case "null":
 		return nil
 	case "number":
 		text = string(data)
 	case "string":
-		var err error
-		if text, err = jsonText(data); err != nil {
-			return err
+		if _, err := jsonobject.Value(data); err != nil {
+			return invalid("", FieldMalformed, err.Error())
 		}
+		text = jsonobject.Text(data)
 	default:
-		return &json.UnmarshalTypeError{Value: kind, Type: reflect.TypeFor[Number]()}
+		return invalid("", FieldMalformed, "must be a decimal number, bare or as text")
 	}
 	if len(text) > maxNumberText {
 		text = strings.Clone(text[:maxNumberText+1])
@@ -56,19 +55,7 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// jsonText reads a JSON string. One that is what it looks like, as every number is, is
-// read without the decoder.
-func jsonText(data []byte) (text string, err error) {
-	special := func(b byte) bool { return b < ' ' || b > '~' || b == '\\' || b == '"' }
-	if last := len(data) - 1; last > 0 && data[last] == '"' && !slices.ContainsFunc(data[1:last], special) {
-		return string(data[1:last]), nil
-	}
-	err = json.Unmarshal(data, &text)
-	return text, err
-}
-
-// jsonKind names the JSON type of a value by its first byte, in the words of
-// [json.UnmarshalTypeError].
+// jsonKind names the JSON type of a value by its first byte.
 func jsonKind(data []byte) string {
 	if len(data) == 0 {
 		return "nothing"

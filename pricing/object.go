@@ -3,6 +3,7 @@ package pricing
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/internal/jsonobject"
@@ -12,21 +13,31 @@ import (
 // with them. It reads as internal/strictjson does for the packages above.
 type object struct {
 	members map[string]json.RawMessage // nil for one that is given twice
+	stored  bool                       // this library has written the object
 	faults  ValidationError
 }
 
+// readStored is readObject for what this library has written. Unknown members are ignored:
+// another version may have written them.
+func readStored(data []byte, names ...string) (object, error) { return takeApart(data, false, names) }
+
 // readObject takes an object apart. Members that are not named and members that are
 // given twice are faults; text that is not one object in UTF-8 is an error.
-func readObject(data []byte, names ...string) (object, error) {
+func readObject(data []byte, names ...string) (object, error) { return takeApart(data, true, names) }
+
+func takeApart(data []byte, strict bool, names []string) (object, error) {
 	if !utf8.Valid(data) {
 		return object{}, invalid("", FieldMalformed, "the JSON text is not valid UTF-8")
 	}
-	o := object{members: make(map[string]json.RawMessage, len(names))}
+	o := object{members: make(map[string]json.RawMessage, len(names)), stored: !strict}
 	known := make(map[string]bool, len(names))
 	for _, name := range names {
 		known[name] = true
 	}
 	err := jsonobject.Members(data, func(name string, raw json.RawMessage) {
+		if !known[name] && !strict {
+			return
+		}
 		if !known[name] {
 			o.faults.Add(jsonobject.Shown(name), FieldUnknown, "there is no such field")
 			return
@@ -72,8 +83,7 @@ func (o *object) text(name string) (text string, ok bool) {
 		o.faults.Add(name, FieldMalformed, "the text has half of a surrogate pair")
 		return "", false
 	}
-	text, _ = jsonText(raw) // which the decoder has found to be well formed
-	return text, true
+	return jsonobject.Text(raw), true
 }
 
 // word reads a member that is one of some words; no word is absent. ok is false when there is
@@ -151,4 +161,58 @@ func (o *object) whole(name string) (n int64, ok bool) {
 		o.faults.At(name, err)
 	}
 	return 0, false
+}
+
+// digits reads a bare number without judging it; it is empty when there is none.
+func (o *object) digits(name string) json.Number {
+	raw, ok := o.value(name)
+	if !ok {
+		return ""
+	}
+	if jsonKind(raw) != "number" {
+		o.faults.Add(name, FieldMalformed, "must be a whole number")
+		return ""
+	}
+	n, _ := o.number(name)
+	return json.Number(n)
+}
+
+// list calls read for each entry of a member that is a list of at most that many. Faults of read
+// are those of the entry. After maxFaultyEntries faulty entries, the others are not read.
+func (o *object) list(name string, most int, read func(raw json.RawMessage) error) {
+	raw, ok := o.value(name)
+	if null := !ok && raw != nil; !ok && !(o.stored && null) {
+		return
+	}
+	if jsonKind(raw) != "array" {
+		o.faults.Add(name, FieldMalformed, "must be a list")
+		return
+	}
+	count, faulty := 0, 0
+	_ = jsonobject.Elements(raw, func(raw json.RawMessage) bool { // which is well-formed
+		if count == most {
+			o.faults.Add(name, FieldTooLong, fmt.Sprintf("at most %d entries are allowed", most))
+			return false
+		}
+		if err := read(raw); err != nil {
+			faulty++
+			o.faults.Merge(fmt.Sprintf("%s[%d]", name, count), err)
+		}
+		count++
+		return faulty < maxFaultyEntries
+	})
+}
+
+// texts reads a list of texts.
+func (o *object) texts(name string, most int) (texts []string) {
+	o.list(name, most, func(raw json.RawMessage) error {
+		entry := object{members: map[string]json.RawMessage{"": raw}}
+		text, ok := entry.text("")
+		if !ok && len(entry.faults.Fields) == 0 {
+			entry.faults.Add("", FieldMalformed, "must not be null")
+		}
+		texts = append(texts, text)
+		return entry.faults.Err()
+	})
+	return texts
 }

@@ -3,7 +3,6 @@ package pricing
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -15,16 +14,16 @@ const MaxQuoteDocument = 40 << 20
 // quoteDocument is the stored form of a Quote. Values whose text has rules of
 // its own are kept as text, so that each fault is reported with its path.
 type quoteDocument struct {
-	Version          int             `json:"version"`
-	Currency         string          `json:"currency"`
-	Step             Number          `json:"step,omitempty"`
-	Subtotal         Number          `json:"subtotal"`
-	EligibleSubtotal Number          `json:"eligibleSubtotal"`
-	Discount         Number          `json:"discount"`
-	Shipping         Number          `json:"shipping"`
-	Total            Number          `json:"total"`
-	Lines            lineDocuments   `json:"lines"`
-	Coupons          couponDocuments `json:"coupons,omitempty"`
+	Version          int              `json:"version"`
+	Currency         string           `json:"currency"`
+	Step             Number           `json:"step,omitempty"`
+	Subtotal         Number           `json:"subtotal"`
+	EligibleSubtotal Number           `json:"eligibleSubtotal"`
+	Discount         Number           `json:"discount"`
+	Shipping         Number           `json:"shipping"`
+	Total            Number           `json:"total"`
+	Lines            []lineDocument   `json:"lines"`
+	Coupons          []couponDocument `json:"coupons,omitempty"`
 }
 
 // QuoteVersion is the version of the JSON form of a [Quote].
@@ -46,76 +45,29 @@ type couponDocument struct {
 type lineIndexes []int
 
 type lineDocument struct {
-	ID         string        `json:"id"`
-	Kind       string        `json:"kind"`
-	Class      string        `json:"class,omitempty"`
-	ItemID     string        `json:"itemId"`
-	Categories categoryNames `json:"categories,omitempty"`
-	Quantity   json.Number   `json:"quantity"`
-	UnitPrice  Number        `json:"unitPrice"`
-	Recurs     string        `json:"recurs,omitempty"`
-	Eligible   bool          `json:"eligible"`
-	Subtotal   Number        `json:"subtotal"`
-	Discount   Number        `json:"discount"`
-	Total      Number        `json:"total"`
-	Units      unitDocuments `json:"units"`
+	ID         string         `json:"id"`
+	Kind       string         `json:"kind"`
+	Class      string         `json:"class,omitempty"`
+	ItemID     string         `json:"itemId"`
+	Categories []string       `json:"categories,omitempty"`
+	Quantity   json.Number    `json:"quantity"`
+	UnitPrice  Number         `json:"unitPrice"`
+	Recurs     string         `json:"recurs,omitempty"`
+	Eligible   bool           `json:"eligible"`
+	Subtotal   Number         `json:"subtotal"`
+	Discount   Number         `json:"discount"`
+	Total      Number         `json:"total"`
+	Units      []unitDocument `json:"units"`
 }
 
 // maxUnitGroups is one more than a line can have: enough to see that a document has too many.
 // Every coupon cuts a line's units at most twice.
 const maxUnitGroups = 2*MaxCoupons + 2
 
-// readAtOnce is how many bytes of a list are read at once, whatever they hold: so many
-// cannot ask for more than some megabytes.
-const readAtOnce = 64 << 10
-
-// lineDocuments and unitDocuments are bounded while they are read: a short text
-// could otherwise ask for millions.
-type (
-	lineDocuments   []lineDocument
-	unitDocuments   []unitDocument
-	categoryNames   []string
-	couponDocuments []couponDocument
-	unitDiscounts   []Number
-)
-
-func (c *couponDocuments) UnmarshalJSON(data []byte) (err error) {
-	*c, err = readList[couponDocument]("coupons", data, MaxCoupons)
-	return err
-}
-
-func (d *unitDiscounts) UnmarshalJSON(data []byte) (err error) {
-	*d, err = readList[Number]("discounts", data, MaxCoupons)
-	return err
-}
-
-func (l *lineIndexes) UnmarshalJSON(data []byte) (err error) {
-	*l, err = readList[int]("lines", data, MaxLines)
-	if err == nil && *l == nil {
-		*l = lineIndexes{}
-	}
-	return err
-}
-
-func (c *categoryNames) UnmarshalJSON(data []byte) (err error) {
-	*c, err = readList[string]("categories", data, MaxCategories)
-	return err
-}
-
-func (l *lineDocuments) UnmarshalJSON(data []byte) (err error) {
-	*l, err = readList[lineDocument]("lines", data, MaxLines)
-	return err
-}
-
-func (u *unitDocuments) UnmarshalJSON(data []byte) (err error) {
-	*u, err = readList[unitDocument]("units", data, maxUnitGroups)
-	return err
-}
-
 type unitDocument struct {
-	Quantity  json.Number   `json:"quantity"`
-	UnitPrice Number        `json:"unitPrice"`
-	Discounts unitDiscounts `json:"discounts,omitempty"`
+	Quantity  json.Number `json:"quantity"`
+	UnitPrice Number      `json:"unitPrice"`
+	Discounts []Number    `json:"discounts,omitempty"`
 }
 
 // MarshalJSON returns the quote as JSON for storage:
@@ -202,8 +154,8 @@ func (q Quote) document() quoteDocument {
 	return d
 }
 
-func (q Quote) couponDocuments() couponDocuments {
-	documents := make(couponDocuments, len(q.Coupons))
+func (q Quote) couponDocuments() []couponDocument {
+	documents := make([]couponDocument, len(q.Coupons))
 	for i := range q.Coupons {
 		c := &q.Coupons[i]
 		documents[i] = couponDocument{
@@ -249,9 +201,9 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(data, []byte("null")) {
 		return nil
 	}
-	var document quoteDocument
-	if err := json.Unmarshal(data, &document); err != nil {
-		return jsonFault(err)
+	document, err := readQuoteDocument(data)
+	if err != nil {
+		return err
 	}
 	loaded, err := document.quote()
 	if err != nil {
@@ -270,53 +222,115 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// readList reads a JSON array of at most that many entries; its faults carry the
-// path of the entry.
-func readList[T any](field string, data []byte, most int) ([]T, error) {
-	if jsonKind(data) != "array" {
-		return nil, invalid(field, FieldMalformed, "must be a list")
+func readQuoteDocument(data []byte) (quoteDocument, error) {
+	o, err := readStored(data, "version", "currency", "step", "subtotal", "eligibleSubtotal", "discount", "shipping", "total", "lines", "coupons")
+	if err != nil {
+		return quoteDocument{}, err
 	}
-	if len(data) <= readAtOnce {
-		var list []T
-		if err := json.Unmarshal(data, &list); err == nil && len(list) <= most {
-			return list, nil
-		}
+	var d quoteDocument
+	d.Version = o.version()
+	d.Currency, _ = o.text("currency")
+	for name, target := range map[string]*Number{
+		"step": &d.Step, "subtotal": &d.Subtotal, "eligibleSubtotal": &d.EligibleSubtotal,
+		"discount": &d.Discount, "shipping": &d.Shipping, "total": &d.Total,
+	} {
+		*target, _ = o.number(name)
 	}
-	return readEntries[T](field, data, most)
-}
-
-// readEntries is readList for what is long, or has a fault to be named: one entry at a
-// time.
-func readEntries[T any](field string, data []byte, most int) ([]T, error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	_, _ = decoder.Token() // the bracket that jsonKind saw
-	var list []T
-	for decoder.More() {
-		if len(list) == most {
-			return nil, invalid(field, FieldTooLong, fmt.Sprintf("at most %d entries are allowed", most))
-		}
-		var entry T
-		if err := decoder.Decode(&entry); err != nil {
-			var faults ValidationError
-			faults.Merge(fmt.Sprintf("%s[%d]", field, len(list)), jsonFault(err))
-			return nil, faults.Err()
-		}
-		list = append(list, entry)
-	}
-	return list, nil
-}
-
-// jsonFault turns an error of encoding/json into a fault of the field that it
-// names. Faults from within stay as they are.
-func jsonFault(err error) error {
-	var mistyped *json.UnmarshalTypeError
-	switch {
-	case errors.Is(err, ErrInvalid):
+	o.list("lines", MaxLines, func(raw json.RawMessage) error {
+		line, err := readLineDocument(raw)
+		d.Lines = append(d.Lines, line)
 		return err
-	case errors.As(err, &mistyped):
-		return invalid(mistyped.Field, FieldMalformed, "cannot be a JSON "+mistyped.Value)
+	})
+	o.list("coupons", MaxCoupons, func(raw json.RawMessage) error {
+		c, err := readCouponDocument(raw)
+		d.Coupons = append(d.Coupons, c)
+		return err
+	})
+	return d, o.faults.Err()
+}
+
+func readLineDocument(raw []byte) (d lineDocument, err error) {
+	o, err := readStored(raw, "id", "kind", "class", "itemId", "categories", "quantity", "unitPrice", "recurs", "eligible", "subtotal", "discount", "total", "units")
+	if err != nil {
+		return d, err
 	}
-	return invalid("", FieldMalformed, err.Error())
+	d.ID, _ = o.text("id")
+	d.Kind, _ = o.text("kind")
+	d.Class, _ = o.text("class")
+	d.ItemID, _ = o.text("itemId")
+	d.Categories = o.texts("categories", MaxCategories)
+	d.Quantity = o.digits("quantity")
+	d.UnitPrice, _ = o.number("unitPrice")
+	d.Recurs, _ = o.text("recurs")
+	d.Eligible = o.boolean("eligible")
+	d.Subtotal, _ = o.number("subtotal")
+	d.Discount, _ = o.number("discount")
+	d.Total, _ = o.number("total")
+	o.list("units", maxUnitGroups, func(raw json.RawMessage) error {
+		unit, err := readUnitDocument(raw)
+		d.Units = append(d.Units, unit)
+		return err
+	})
+	return d, o.faults.Err()
+}
+
+func readUnitDocument(raw []byte) (d unitDocument, err error) {
+	o, err := readStored(raw, "quantity", "unitPrice", "discounts")
+	if err != nil {
+		return d, err
+	}
+	d.Quantity = o.digits("quantity")
+	d.UnitPrice, _ = o.number("unitPrice")
+	o.list("discounts", MaxCoupons, func(raw json.RawMessage) error {
+		var n Number
+		err := n.UnmarshalJSON(raw)
+		d.Discounts = append(d.Discounts, n)
+		return err
+	})
+	return d, o.faults.Err()
+}
+
+func readCouponDocument(raw []byte) (d couponDocument, err error) {
+	o, err := readStored(raw, "id", "group", "discount", "eligibleSubtotal", "eligibleQuantity", "terms", "lines", "boughtLines", "refund")
+	if err != nil {
+		return d, err
+	}
+	d.ID, _ = o.text("id")
+	d.Group, _ = o.text("group")
+	d.Discount, _ = o.number("discount")
+	d.EligibleSubtotal, _ = o.number("eligibleSubtotal")
+	d.EligibleQuantity = o.digits("eligibleQuantity")
+	if terms, ok := o.value("terms"); ok {
+		o.faults.Merge("terms", d.Terms.UnmarshalJSON(terms))
+	}
+	d.Lines = o.indexes("lines")
+	d.BoughtLines = o.indexes("boughtLines")
+	if raw, ok := o.value("refund"); ok {
+		of, err := readStored(raw, "policy", "minPurchase", "minQuantity")
+		d.Refund = new(refundTerms)
+		d.Refund.Policy, _ = of.text("policy")
+		d.Refund.MinPurchase, _ = of.number("minPurchase")
+		d.Refund.MinQuantity = of.digits("minQuantity")
+		of.faults.Merge("", err)
+		o.faults.Merge("refund", of.faults.Err())
+	}
+	return d, o.faults.Err()
+}
+
+// indexes reads the lines of a mask; absent is no mask.
+func (o *object) indexes(name string) lineIndexes {
+	if _, ok := o.value(name); !ok {
+		return nil
+	}
+	indexes := lineIndexes{}
+	o.list(name, MaxLines, func(raw json.RawMessage) error {
+		entry := object{members: map[string]json.RawMessage{"": raw}}
+		entry.required("")
+		i, _ := entry.whole("")
+		indexes = append(indexes, lineOf(i))
+		return entry.faults.Err()
+	})
+	return indexes
 }
 
 // quoteReader collects the faults of a document's fields.
@@ -471,7 +485,7 @@ func (d *quoteDocument) readUnits(q *Quote) error {
 // unit reads a group of units, and what each coupon takes off one unit.
 func (r *quoteReader) unit(d *unitDocument, q *Quote, l *QuotedLine) UnitGroup {
 	g := UnitGroup{Quantity: r.integer("quantity", d.Quantity), UnitPrice: r.amount("unitPrice", d.UnitPrice)}
-	off := unitDiscounts{Number(q.Currency.Format(l.UnitPrice - g.UnitPrice))}
+	off := []Number{Number(q.Currency.Format(l.UnitPrice - g.UnitPrice))}
 	switch len(q.Coupons) {
 	case 0:
 		return g

@@ -438,3 +438,43 @@ func BenchmarkQuoteUnmarshalJSON(b *testing.B) {
 		})
 	}
 }
+
+// Paths and words are the same on every Go version, for each field and at each depth.
+func TestWhatIsWrongWithAStoredQuote(t *testing.T) {
+	t.Parallel()
+	q, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{ID: "A", Kind: pricing.Plan, ItemID: "basic", Quantity: 3, UnitPrice: 1000},
+	}}, pricing.Terms{})
+	require.NoError(t, err)
+	text, err := json.Marshal(q)
+	require.NoError(t, err)
+	replaced := func(old, by string) string {
+		require.Contains(t, string(text), old)
+		return strings.Replace(string(text), old, by, 1)
+	}
+	for document, want := range map[string]string{
+		replaced(`"subtotal":"30.00"`, `"subtotal":[]`):                     "subtotal: must be a decimal number, bare or as text",
+		replaced(`"version":1`, `"version":"1"`):                            "version: must be a whole number",
+		replaced(`"currency":"EUR"`, `"currency":1`):                        "currency: must be text",
+		replaced(`"quantity":3`, `"quantity":{}`):                           "lines[0].quantity: must be a whole number",
+		replaced(`"quantity":3`, `"quantity":"x"`):                          "lines[0].quantity: must be a whole number",
+		replaced(`"id":"A"`, `"id":["A"]`):                                  "lines[0].id: must be text",
+		replaced(`"eligible":true`, `"eligible":"true"`):                    "lines[0].eligible: must be true or false",
+		replaced(`"units":[`, `"units":{"a":1},"x":[`):                      "lines[0].units: must be a list",
+		replaced(`{"quantity":3,"unitPrice"`, `{"quantity":3,"unitPrices"`): "lines[0].units[0].unitPrice: a number is required",
+		replaced(`"unitPrice":"10.00"}`, `"unitPrice":true}`):               "lines[0].units[0].unitPrice: must be a decimal number, bare or as text",
+		`{"lines":[7]}`: "lines[0]: a JSON object is expected",
+		`{"coupons":[{"terms":{"discountType":5,"discountValue":"10"}}]}`: "coupons[0].terms.discountType: must be text",
+		`{"coupons":[{"lines":["x"]}]}`:                                   "coupons[0].lines[0]: must be a whole number",
+		`[]`:                                                              "a JSON object is expected",
+	} {
+		var loaded pricing.Quote
+		err := loaded.UnmarshalJSON([]byte(document))
+		require.ErrorIs(t, err, pricing.ErrInvalid, document)
+		require.Contains(t, strings.Split(strings.TrimPrefix(err.Error(), "invalid input: "), "; "), want, "%s: %v", document, err)
+	}
+	for end := range len(text) {
+		var loaded pricing.Quote
+		require.EqualError(t, loaded.UnmarshalJSON(text[:end]), "invalid input: the JSON text ends too early", "%s", text[:end])
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 )
 
 // MaxReturnsDocument is the maximum size of [Returns] in JSON, in bytes.
@@ -48,30 +49,16 @@ func (n *Returns) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	read := Returns{Shipping: o.boolean("shipping"), All: o.boolean("all")}
-	if raw, ok := o.value("returns"); ok {
-		read.Lines = o.returns(raw)
-	}
+	o.list("returns", MaxLines, func(raw json.RawMessage) error {
+		line, err := readReturn(raw)
+		read.Lines = append(read.Lines, line)
+		return err
+	})
 	if err := o.faults.Err(); err != nil {
 		return err
 	}
 	*n = read
 	return nil
-}
-
-// returns reads the returned lines, at most MaxLines.
-func (o *object) returns(raw json.RawMessage) []LineReturn {
-	texts, err := readList[json.RawMessage]("returns", raw, MaxLines)
-	if err != nil {
-		o.faults.Merge("", err)
-		return nil
-	}
-	lines := make([]LineReturn, 0, len(texts))
-	for i, text := range texts {
-		line, err := readReturn(text)
-		o.faults.Merge(fmt.Sprintf("returns[%d]", i), err)
-		lines = append(lines, line)
-	}
-	return lines
 }
 
 func readReturn(data []byte) (l LineReturn, err error) {
@@ -94,10 +81,10 @@ func lineOf(at int64) int { return int(max(-1, min(at, MaxLines))) }
 // boolean reads a member that is true or false; one that is absent is false.
 func (o *object) boolean(name string) (value bool) {
 	raw, ok := o.value(name)
-	if ok && json.Unmarshal(raw, &value) != nil {
+	if ok && jsonKind(raw) != "bool" {
 		o.faults.Add(name, FieldMalformed, "must be true or false")
 	}
-	return value
+	return ok && string(raw) == "true"
 }
 
 // maxRefundDocument is more than every valid refund needs.
@@ -107,13 +94,13 @@ const maxRefundDocument = 2 << 20
 const RefundVersion = 1
 
 type refundDocument struct {
-	Version  int             `json:"version"`
-	Currency string          `json:"currency"`
-	Amount   Number          `json:"amount"`
-	Subtotal Number          `json:"subtotal"`
-	Shipping Number          `json:"shipping"`
-	Lines    refundedLines   `json:"lines"`
-	Coupons  refundedCoupons `json:"coupons,omitempty"`
+	Version  int                      `json:"version"`
+	Currency string                   `json:"currency"`
+	Amount   Number                   `json:"amount"`
+	Subtotal Number                   `json:"subtotal"`
+	Shipping Number                   `json:"shipping"`
+	Lines    []refundedLineDocument   `json:"lines"`
+	Coupons  []refundedCouponDocument `json:"coupons,omitempty"`
 }
 
 type refundedLineDocument struct {
@@ -127,19 +114,41 @@ type refundedCouponDocument struct {
 	Discount Number `json:"discount"`
 }
 
-type (
-	refundedLines   []refundedLineDocument
-	refundedCoupons []refundedCouponDocument
-)
-
-func (l *refundedLines) UnmarshalJSON(data []byte) (err error) {
-	*l, err = readList[refundedLineDocument]("lines", data, MaxLines)
-	return err
+func readRefundDocument(data []byte) (refundDocument, error) {
+	o, err := readStored(data, "version", "currency", "amount", "subtotal", "shipping", "lines", "coupons")
+	if err != nil {
+		return refundDocument{}, err
+	}
+	var d refundDocument
+	d.Version = o.version()
+	d.Currency, _ = o.text("currency")
+	d.Amount, _ = o.number("amount")
+	d.Subtotal, _ = o.number("subtotal")
+	d.Shipping, _ = o.number("shipping")
+	o.list("lines", MaxLines, func(raw json.RawMessage) error {
+		of, err := readStored(raw, "line", "quantity", "amount")
+		l := refundedLineDocument{Line: of.digits("line"), Quantity: of.digits("quantity")}
+		l.Amount, _ = of.number("amount")
+		d.Lines = append(d.Lines, l)
+		of.faults.Merge("", err)
+		return of.faults.Err()
+	})
+	o.list("coupons", MaxCoupons, func(raw json.RawMessage) error {
+		of, err := readStored(raw, "id", "discount")
+		var c refundedCouponDocument
+		c.ID, _ = of.text("id")
+		c.Discount, _ = of.number("discount")
+		d.Coupons = append(d.Coupons, c)
+		of.faults.Merge("", err)
+		return of.faults.Err()
+	})
+	return d, o.faults.Err()
 }
 
-func (c *refundedCoupons) UnmarshalJSON(data []byte) (err error) {
-	*c, err = readList[refundedCouponDocument]("coupons", data, MaxCoupons)
-	return err
+// version reads the version of a document. One that no document has becomes -1.
+func (o *object) version() int {
+	n, _ := o.whole("version")
+	return int(max(-1, min(n, math.MaxInt32)))
 }
 
 // Validate checks that the amounts of the refund are consistent. Validate returns a
@@ -209,7 +218,7 @@ func (r Refund) MarshalJSON() ([]byte, error) {
 	amount := func(minor int64) Number { return Number(r.Currency.Format(minor)) }
 	d := refundDocument{
 		Version: RefundVersion, Currency: r.Currency.Code(), Amount: amount(r.Amount),
-		Subtotal: amount(r.Subtotal), Shipping: amount(r.Shipping), Lines: make(refundedLines, len(r.Lines)),
+		Subtotal: amount(r.Subtotal), Shipping: amount(r.Shipping), Lines: make([]refundedLineDocument, len(r.Lines)),
 	}
 	for i, l := range r.Lines {
 		d.Lines[i] = refundedLineDocument{integer(int64(l.Line)), integer(l.Quantity), amount(l.Amount)}
@@ -233,9 +242,9 @@ func (r *Refund) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(data, []byte("null")) {
 		return nil
 	}
-	var d refundDocument
-	if err := json.Unmarshal(data, &d); err != nil {
-		return jsonFault(err)
+	d, err := readRefundDocument(data)
+	if err != nil {
+		return err
 	}
 	read, err := d.refund()
 	if err != nil {

@@ -152,15 +152,17 @@ type Order struct {
 // IsZero reports whether the order has no ID.
 func (o Order) IsZero() bool { return o.ID == "" }
 
-// Clone returns a copy of the order that shares no memory with o.
+// Clone returns a copy of the order that shares no memory with o. Empty lists and maps become nil,
+// as they are when an order is read from a store.
 func (o Order) Clone() Order {
 	o.Quote = o.Quote.Clone()
 	o.Metadata = maps.Clone(o.Metadata)
-	o.Claims = slices.Clone(o.Claims)
-	o.Coupons = slices.Clone(o.Coupons)
 	o.Charge = o.Charge.Clone()
-	o.Refunds = slices.Clone(o.Refunds)
-	o.ExternalRefunds, o.Disputes = slices.Clone(o.ExternalRefunds), slices.Clone(o.Disputes)
+	if len(o.Metadata) == 0 {
+		o.Metadata = nil
+	}
+	o.Claims, o.Coupons, o.Refunds = clone(o.Claims), clone(o.Coupons), clone(o.Refunds)
+	o.ExternalRefunds, o.Disputes = clone(o.ExternalRefunds), clone(o.Disputes)
 	for i := range o.Refunds {
 		o.Refunds[i].Result = o.Refunds[i].Result.Clone()
 	}
@@ -170,6 +172,9 @@ func (o Order) Clone() Order {
 	}
 	return o
 }
+
+// clone returns a copy of the list. The empty list becomes nil.
+func clone[T any](list []T) []T { return append([]T(nil), list...) }
 
 // Validate checks an order before it is stored. The error is a [*pricing.ValidationError] that
 // lists every invalid field.

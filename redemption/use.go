@@ -1,7 +1,6 @@
 package redemption
 
 import (
-	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -176,9 +175,9 @@ type Use struct {
 // IsZero reports whether the use has no ID.
 func (u Use) IsZero() bool { return u.ID == "" }
 
-// Clone returns a copy of the use that shares no memory with u.
+// Clone returns a copy of the use that shares no memory with u. An empty list becomes nil.
 func (u Use) Clone() Use {
-	u.Claims = slices.Clone(u.Claims)
+	u.Claims = clone(u.Claims)
 	return u
 }
 

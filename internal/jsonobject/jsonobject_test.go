@@ -75,3 +75,64 @@ func TestHalfPair(t *testing.T) {
 		}
 	}
 }
+
+// The grammar is that of the Go library. Only nesting has another bound.
+func FuzzValue(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `[]`, `{"a":[1,-0.5e+7,"\u00e9\n",null,true,false]}`, ` 1 `, `01`, `1.`, `-`, `.5`, `1e`, `1e5`, `{"a"}`, `{"a":}`, `{"a":1,}`, `[1,]`, `[,1]`,
+		`"\x"`, `"\u12g4"`, "\"\x01\"", `"a`, `nul`, `nulll`, `tru`, `{a:1}`, `[1 2]`, `{"a":1}{`, "\ufeff{}", `"\ud800"`, ``, " \n", `{"a":1 "b":2}`, "\"\xff\"", `+1`, `-01`, "1\x00", "[\x00]",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		raw, err := jsonobject.Value(data)
+		if valid := json.Valid(data); valid != (err == nil) && !strings.Contains(fmt.Sprint(err), "deep") {
+			t.Fatalf("%q: %v, and the Go library says %t", data, err, valid)
+		}
+		if err == nil && string(raw) != strings.Trim(string(data), " \t\r\n") {
+			t.Errorf("%q is the value of %q", raw, data)
+		}
+		var members map[string]json.RawMessage
+		if err == nil && raw[0] == '{' && json.Unmarshal(data, &members) == nil && len(members) <= jsonobject.MaxMembers {
+			got := map[string]json.RawMessage{}
+			if err := jsonobject.Members(data, func(name string, raw json.RawMessage) { got[name] = raw }); err != nil {
+				return // the same name many times
+			}
+			if diff := cmp.Diff(members, got); diff != "" {
+				t.Errorf("%q (-want +got):\n%s", data, diff)
+			}
+		}
+	})
+}
+
+// Text that ends too early has one message, wherever it ends.
+func TestTextThatEndsTooEarly(t *testing.T) {
+	t.Parallel()
+	const whole = `{"a":[1,-2.5e+7,"\u00e9\n",null,{"b":true}],"c":false}`
+	for end := range len(whole) {
+		for name, err := range map[string]error{
+			"members": jsonobject.Members([]byte(whole[:end]), func(string, json.RawMessage) {}),
+			"value":   func() error { _, err := jsonobject.Value([]byte(whole[:end])); return err }(),
+		} {
+			if err == nil || err.Error() != "the JSON text ends too early" {
+				t.Errorf("%s of %s: %v", name, whole[:end], err)
+			}
+		}
+	}
+}
+
+func TestElementsInTheOrderOfTheText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`[]`: "", ` [ 1 , [2,3] ,{"a":4} ] `: "1|[2,3]|{\"a\":4}|", `[1,2`: "1|2|the JSON text ends too early", `[1,]`: "1|the JSON text has a fault at byte 4",
+		`{}`: "a JSON array is expected", `[1]2`: "1|there is more after the JSON array", `[1 2]`: "1|the JSON text has a fault at byte 4",
+	} {
+		got := ""
+		if err := jsonobject.Elements([]byte(text), func(raw json.RawMessage) bool { got += string(raw) + "|"; return true }); err != nil {
+			got += err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}

@@ -23,7 +23,13 @@ const MaxFields = jsonobject.MaxMembers
 // ("planIds[2]"). Fields that are absent leave their target alone, and the target of one
 // that is given twice is zero. Names are matched exactly, letter case included. Text that
 // is not one JSON object in valid UTF-8 is one fault without a field.
-func Object(data []byte, targets map[string]any) error {
+func Object(data []byte, targets map[string]any) error { return object(data, targets, true) }
+
+// Stored is Object for what this library has written. Unknown fields are ignored: another version
+// may have written them.
+func Stored(data []byte, targets map[string]any) error { return object(data, targets, false) }
+
+func object(data []byte, targets map[string]any, strict bool) error {
 	if !utf8.Valid(data) {
 		return fault("the JSON text is not valid UTF-8")
 	}
@@ -32,13 +38,14 @@ func Object(data []byte, targets map[string]any) error {
 	err := jsonobject.Members(data, func(name string, raw json.RawMessage) {
 		target, known := targets[name]
 		switch {
+		case !known && !strict:
 		case !known:
 			faults.Add(jsonobject.Shown(name), pricing.FieldUnknown, "there is no such field")
 		case seen[name]:
 			faults.Add(name, pricing.FieldMalformed, "the field is given twice")
 			reflect.ValueOf(target).Elem().SetZero() // none of the values is the field's
 		default:
-			faults.Merge(name, Value(raw, target))
+			faults.Merge(name, read(raw, target))
 		}
 		seen[name] = true
 	})

@@ -27,7 +27,6 @@ type target struct {
 	numbers  []int64
 	nested   [][]string
 	number   pricing.Number
-	raw      json.Number
 	kind     pricing.DiscountType
 	currency pricing.Currency
 	object   struct{ A int }
@@ -37,7 +36,7 @@ type target struct {
 func (t *target) fields() map[string]any {
 	return map[string]any{
 		"text": &t.text, "whole": &t.whole, "small": &t.small, "yes": &t.yes, "list": &t.list,
-		"numbers": &t.numbers, "nested": &t.nested, "number": &t.number, "raw": &t.raw,
+		"numbers": &t.numbers, "nested": &t.nested, "number": &t.number,
 		"kind": &t.kind, "currency": &t.currency, "object": &t.object, "strange": &t.strange,
 	}
 }
@@ -64,10 +63,10 @@ func TestObjectReadsEveryForm(t *testing.T) {
 	t.Parallel()
 	var got target
 	require.NoError(t, strictjson.Object([]byte(` {"text":"a","whole":-3,"small":127,"yes":true,"list":["x","y"],
-		"numbers":[1,2],"nested":[["a"],[]],"number":12.50,"raw":7,"kind":"PERCENTAGE","currency":"eur","object":{"A":1}} `), got.fields()))
+		"numbers":[1,2],"nested":[["a"],[]],"number":12.50,"kind":"PERCENTAGE","currency":"eur","object":{"A":1}} `), got.fields()))
 	want := target{
 		text: "a", whole: -3, small: 127, yes: true, list: []string{"x", "y"}, numbers: []int64{1, 2},
-		nested: [][]string{{"a"}, {}}, number: "12.50", raw: "7", kind: pricing.Percentage, currency: pricing.EUR(),
+		nested: [][]string{{"a"}, nil}, number: "12.50", kind: pricing.Percentage, currency: pricing.EUR(),
 	}
 	want.object.A = 1
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(target{}), cmp.FilterPath(isStrange, cmp.Ignore())); diff != "" {
@@ -90,12 +89,12 @@ func TestOneErrorNamesEveryField(t *testing.T) {
 	t.Parallel()
 	var got target
 	err := strictjson.Object([]byte(`{"text":1,"whole":"1","Whole":1,"yes":0,"list":["a",2,null,{}],"nested":[[],["a",true]],
-		"numbers":[1.5,99999999999999999999],"number":[],"raw":true,"kind":"HALF","currency":"EUX","object":[],"extra":{"a":1},
+		"numbers":[1.5,99999999999999999999],"number":[],"kind":"HALF","currency":"EUX","object":[],"extra":{"a":1},
 		"small":128,"text":"again"}`), got.fields())
 	want := map[string]pricing.FieldCode{
 		"whole": "malformed", "Whole": "unknown", "yes": "malformed",
 		"list[1]": "malformed", "list[2]": "malformed", "list[3]": "malformed", "nested[1][1]": "malformed",
-		"numbers[0]": "malformed", "numbers[1]": "too_large", "number": "malformed", "raw": "malformed",
+		"numbers[0]": "malformed", "numbers[1]": "too_large", "number": "malformed",
 		"kind": "unknown", "currency": "unknown", "object": "malformed", "extra": "unknown", "small": "too_large",
 		"text": "malformed",
 	}
@@ -174,8 +173,10 @@ func TestMessagesAreForPeople(t *testing.T) {
 		`{"list":[null]}`:           "list[0]: must not be null",
 		`{"object":3}`:              "object: must be an object",
 		`{"number":true}`:           "number: must be a decimal number, bare or as text",
-		`{"raw":"x"}`:               "raw: must be of another form",
-		`{"raw":{}}`:                "raw: must be a decimal number, bare or as text",
+		`{"number":{}}`:             "number: must be a decimal number, bare or as text",
+		`{"kind":[]}`:               "kind: must be text",
+		`{"object":{"A":"x"}}`:      "object.A: must be a whole number",
+		`{"object":{"B":1}}`:        "object.B: there is no such field",
 		`{"kind":5}`:                "kind: must be text",
 		`{"kind":""}`:               "kind: must be PERCENTAGE, FIXED_AMOUNT, FIXED_AMOUNT_PER_UNIT, FIXED_UNIT_PRICE, CHEAPEST_UNITS, BUY_X_GET_Y or TIERED",
 		`{"strange":5}`:             "strange: must be of another form",
@@ -342,7 +343,7 @@ func TestNumbersForWhatIsNone(t *testing.T) {
 		}
 	}
 	var field struct{ N int }
-	require.Equal(t, map[string]pricing.FieldCode{"N": "malformed"}, faults(t, strictjson.Value([]byte(`{"N":1e400}`), &field)))
+	require.Equal(t, map[string]pricing.FieldCode{"N": "too_large"}, faults(t, strictjson.Value([]byte(`{"N":1e400}`), &field)))
 }
 
 // inWords is a whole number that is written as a text.

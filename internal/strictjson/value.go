@@ -1,14 +1,14 @@
 package strictjson
 
 import (
-	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/couponkit/couponkit/internal/jsonobject"
 	"github.com/couponkit/couponkit/pricing"
@@ -18,146 +18,172 @@ import (
 // is a [*pricing.ValidationError] whose fields are relative to the value: "" is
 // the value itself, "[2]" the third entry of a list. A whole number may be of any exact
 // form within the bounds of [pricing.Number]. null leaves target as the
-// standard library does: lists become empty, all else stays. A list with faulty entries
+// standard library does: lists become nil, all else stays. The empty list becomes nil, too. A list with faulty entries
 // holds what could be read of them, so that the others can be judged beside the error. Of half a
-// surrogate pair no text can be read; a target that decodes itself does so by Value.
+// surrogate pair no text can be read.
 func Value(data []byte, target any) error {
-	if list, ok := listOf(target); ok && opens(data, '[') {
-		return entries(data, list)
+	raw, err := jsonobject.Value(data)
+	if err != nil {
+		return fault(err.Error())
 	}
-	if _, own := target.(json.Unmarshaler); !own && jsonobject.HalfPair(data) {
-		return fault("the text has half of a surrogate pair")
-	}
-	err := json.Unmarshal(data, target)
-	var (
-		invalid *pricing.ValidationError
-		typed   *json.UnmarshalTypeError
-		syntax  *json.SyntaxError
-	)
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &invalid):
-		return relative(invalid, target)
-	case errors.As(err, &typed):
-		return whole(data, target, typed)
-	case errors.As(err, &syntax):
-		return fault(jsonobject.Readable(err).Error())
-	}
-	return fault("must be of another form")
+	return read(raw, target)
 }
 
-// whole decodes a whole number that is written with a point or an exponent, as 2.0 and
-// 2e0 are: the standard library refuses these, and to JSON they are 2. What is none is
-// mistyped.
-func whole(data []byte, target any, refused *json.UnmarshalTypeError) error {
-	if !isWhole(refused.Type) || !bytes.ContainsAny(data, ".eE") {
-		return mistyped(refused)
+// read is Value for text that is well-formed.
+func read(raw json.RawMessage, target any) error {
+	pointer := reflect.ValueOf(target)
+	if pointer.Kind() != reflect.Pointer || pointer.IsNil() {
+		return fault("must be of another form")
 	}
-	n, err := pricing.Number(bytes.TrimSpace(data)).Int64()
+	if own, ok := target.(json.Unmarshaler); ok {
+		return relative(own.UnmarshalJSON(raw), target)
+	}
+	value := pointer.Elem()
+	if string(raw) == "null" {
+		if kind := value.Kind(); kind == reflect.Slice || kind == reflect.Pointer || kind == reflect.Map {
+			value.SetZero()
+		}
+		return nil
+	}
+	if text, ok := target.(encoding.TextUnmarshaler); ok {
+		read, err := textOf(raw)
+		if err != nil {
+			return err
+		}
+		return relative(text.UnmarshalText([]byte(read)), target)
+	}
+	return readKind(raw, value, target)
+}
+
+func readKind(raw json.RawMessage, value reflect.Value, target any) error {
+	switch kind := value.Kind(); {
+	case kind == reflect.Pointer:
+		to := reflect.New(value.Type().Elem())
+		err := read(raw, to.Interface())
+		if err == nil {
+			value.Set(to)
+		}
+		return err
+	case kind == reflect.Slice:
+		return entries(raw, value)
+	case kind == reflect.String:
+		text, err := textOf(raw)
+		if err == nil {
+			value.SetString(text)
+		}
+		return err
+	case kind == reflect.Bool:
+		if string(raw) != "true" && string(raw) != "false" {
+			return fault("must be true or false")
+		}
+		value.SetBool(string(raw) == "true")
+		return nil
+	case value.CanInt() || value.CanUint():
+		return whole(raw, value)
+	case kind != reflect.Struct:
+		return fault("must be of another form")
+	case raw[0] != '{':
+		return fault("must be an object")
+	}
+	return Object(raw, Fields(target))
+}
+
+// Fields returns pointers to the exported fields of a struct by their names in JSON. target is a
+// pointer to the struct. Embedded structs have no special meaning.
+func Fields(target any) map[string]any {
+	value := reflect.ValueOf(target).Elem()
+	targets := make(map[string]any, value.NumField())
+	for i := range value.NumField() {
+		field := value.Type().Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.IsExported() && name != "-" {
+			targets[cmp.Or(name, field.Name)] = value.Field(i).Addr().Interface()
+		}
+	}
+	return targets
+}
+
+func textOf(raw json.RawMessage) (string, error) {
+	switch {
+	case raw[0] != '"':
+		return "", fault("must be text")
+	case jsonobject.HalfPair(raw):
+		return "", fault("the text has half of a surrogate pair")
+	}
+	return jsonobject.Text(raw), nil
+}
+
+// whole decodes a whole number. It may be written with a point or an exponent, as 2.0 and 2e0
+// are: to JSON they are 2.
+func whole(raw json.RawMessage, value reflect.Value) error {
+	if raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+		return fault("must be a whole number")
+	}
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		n, err = pricing.Number(raw).Int64()
+	}
 	var invalid *pricing.ValidationError
 	switch {
-	case err == nil:
-		return Value(strconv.AppendInt(nil, n, 10), target)
-	case errors.As(err, &invalid) && invalid.Fields[0].Code == pricing.FieldTooLarge:
-		return outOfRange()
+	case errors.As(err, &invalid) && invalid.Fields[0].Code != pricing.FieldTooLarge:
+		return fault("must be a whole number")
+	case err != nil || value.CanInt() && value.OverflowInt(n) || value.CanUint() && (n < 0 || value.OverflowUint(uint64(n))): //nolint:gosec // not negative
+		return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: pricing.FieldTooLarge, Message: "the number is out of range"}}}
 	}
-	return mistyped(refused)
+	if value.CanUint() {
+		value.SetUint(uint64(n)) //nolint:gosec // not negative
+	} else {
+		value.SetInt(n)
+	}
+	return nil
 }
 
-// isWhole reports whether a type is written as a whole number. A pointer is none: a refusal
-// names what it points to.
-func isWhole(t reflect.Type) bool {
-	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 && !isText(t)
-}
-
-func outOfRange() error {
-	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: pricing.FieldTooLarge, Message: "the number is out of range"}}}
-}
-
-// relative takes the name off a fault in a value that is one text: its parser
-// names the value itself, the caller of Value knows the field.
-func relative(err *pricing.ValidationError, target any) error {
-	if _, leaf := target.(encoding.TextUnmarshaler); !leaf {
-		return err
+// relative returns an error of a target that decodes itself. It takes the name off a fault in a
+// value that is one text: its parser names the value itself, the caller of Value knows the field.
+func relative(err error, target any) error {
+	var invalid *pricing.ValidationError
+	switch _, leaf := target.(encoding.TextUnmarshaler); {
+	case err == nil:
+		return nil
+	case !errors.As(err, &invalid):
+		if _, instant := target.(*time.Time); instant {
+			return fault("must be an RFC 3339 instant")
+		}
+		return fault("must be of another form")
+	case !leaf:
+		return invalid
 	}
 	var faults pricing.ValidationError
-	faults.At("", err)
+	faults.At("", invalid)
 	return faults.Err()
-}
-
-func opens(data []byte, delim byte) bool {
-	trimmed := bytes.TrimLeft(data, " \t\r\n")
-	return len(trimmed) > 0 && trimmed[0] == delim
-}
-
-// listOf returns the list that target points to, unless its type decodes itself.
-func listOf(target any) (reflect.Value, bool) {
-	if _, own := target.(json.Unmarshaler); own {
-		return reflect.Value{}, false
-	}
-	pointer := reflect.ValueOf(target)
-	if pointer.Kind() != reflect.Pointer || pointer.Elem().Kind() != reflect.Slice {
-		return reflect.Value{}, false // also for nil, which points to nothing
-	}
-	return pointer.Elem(), true
 }
 
 // entries decodes a JSON array entry by entry, so that each fault has its place.
 // Unlike the standard library it refuses null for an entry, which would pass for
 // an empty text.
-func entries(data []byte, list reflect.Value) error {
-	var raw []json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return fault(jsonobject.Readable(err).Error())
+func entries(raw json.RawMessage, list reflect.Value) error {
+	if raw[0] != '[' {
+		return fault("must be a list")
+	}
+	var texts []json.RawMessage
+	_ = jsonobject.Elements(raw, func(raw json.RawMessage) bool { // well-formed
+		texts = append(texts, raw)
+		return true
+	})
+	if len(texts) == 0 { // as of null: an empty list has one form
+		list.SetZero()
+		return nil
 	}
 	var faults pricing.ValidationError
-	list.Set(reflect.MakeSlice(list.Type(), len(raw), len(raw)))
-	for i, entry := range raw {
-		into := list.Index(i).Addr().Interface()
-		err := Value(entry, into)
-		if err == nil && string(entry) == "null" {
+	list.Set(reflect.MakeSlice(list.Type(), len(texts), len(texts)))
+	for i, text := range texts {
+		err := read(text, list.Index(i).Addr().Interface())
+		if err == nil && string(text) == "null" {
 			err = fault("must not be null")
 		}
 		if err != nil {
-			faults.Merge(fmt.Sprintf("[%d]", i), err)
+			faults.Merge("["+strconv.Itoa(i)+"]", err)
 		}
 	}
 	return faults.Err()
-}
-
-// mistyped says what the value should have been, without the name of a Go type.
-func mistyped(err *json.UnmarshalTypeError) error {
-	code, message := pricing.FieldMalformed, "must be of another form"
-	wanted := err.Type
-	for wanted.Kind() == reflect.Pointer {
-		wanted = wanted.Elem()
-	}
-	switch kind := wanted.Kind(); {
-	case wanted == reflect.TypeFor[pricing.Number]() || wanted == reflect.TypeFor[json.Number]():
-		message = "must be a decimal number, bare or as text"
-	case isText(wanted):
-		message = "must be text"
-	case kind == reflect.Bool:
-		message = "must be true or false"
-	case kind >= reflect.Int && kind <= reflect.Uint64:
-		message = "must be a whole number"
-		if digits, ok := strings.CutPrefix(err.Value, "number "); ok && wholeDigits(digits) {
-			code, message = pricing.FieldTooLarge, "the number is out of range"
-		}
-	case kind == reflect.Slice || kind == reflect.Array:
-		message = "must be a list"
-	case kind == reflect.Struct || kind == reflect.Map:
-		message = "must be an object"
-	}
-	return &pricing.ValidationError{Fields: []pricing.FieldError{{Field: err.Field, Code: code, Message: message}}}
-}
-
-// isText reports whether the type is written as text in JSON.
-func isText(t reflect.Type) bool {
-	return t.Kind() == reflect.String || reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
-}
-
-func wholeDigits(text string) bool {
-	return strings.Trim(strings.TrimPrefix(text, "-"), "0123456789") == ""
 }

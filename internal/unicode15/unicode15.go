@@ -3,14 +3,11 @@
 // that use the same database may be built by different toolchains. They must read and write the
 // same keys.
 //
-// The tables are generated. The decomposition of a character never changes once the character is
-// assigned, by the stability policy of Unicode. Decompositions therefore come from
-// golang.org/x/text, for characters of Unicode 15.0 only. Compositions are from a table of this
-// package: golang.org/x/text composes some letters with marks of other letters.
+// The tables are generated. Normal forms come from golang.org/x/text, for characters of Unicode 15.0
+// only: by the stability policy of Unicode, they never change once a character is assigned.
 package unicode15
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -28,9 +25,6 @@ type shift struct {
 	first, last rune
 	step, delta int32
 }
-
-// composition is a character and the two characters that it is composed of.
-type composition struct{ first, second, composed rune }
 
 // Assigned reports whether Unicode 15.0 assigns r. Surrogates and private-use characters are not
 // assigned.
@@ -83,81 +77,30 @@ func place(first, last, r rune) int {
 
 // NFC returns text in Unicode form NFC. Characters that Unicode 15.0 does not assign stay as they
 // are. Text must be valid UTF-8.
-func NFC(text string) string { return compose(decompose(text, norm.NFD)) }
+func NFC(text string) string { return normalized(text, norm.NFC) }
 
 // NFKC returns text in Unicode form NFKC. Characters that Unicode 15.0 does not assign stay as
 // they are. Text must be valid UTF-8.
-func NFKC(text string) string { return compose(decompose(text, norm.NFKD)) }
+func NFKC(text string) string { return normalized(text, norm.NFKC) }
 
 // NFKD returns text in Unicode form NFKD. Characters that Unicode 15.0 does not assign stay as
 // they are. Text must be valid UTF-8.
-func NFKD(text string) string { return string(decompose(text, norm.NFKD)) }
+func NFKD(text string) string { return normalized(text, norm.NFKD) }
 
-// decompose decomposes each run of assigned characters.
-func decompose(text string, form norm.Form) []rune {
-	decomposed := make([]rune, 0, len(text))
+// normalized normalizes each run of assigned characters.
+func normalized(text string, form norm.Form) string {
+	var b strings.Builder
 	for text != "" {
 		end := strings.IndexFunc(text, func(r rune) bool { return !Assigned(r) })
 		if end < 0 {
 			end = len(text)
 		}
-		decomposed = append(decomposed, []rune(form.String(text[:end]))...)
+		b.WriteString(form.String(text[:end]))
 		if text = text[end:]; text != "" {
-			other, size := utf8.DecodeRuneInString(text)
-			decomposed, text = append(decomposed, other), text[size:]
+			_, size := utf8.DecodeRuneInString(text)
+			b.WriteString(text[:size])
+			text = text[size:]
 		}
 	}
-	return decomposed
-}
-
-// compose is the composition of UAX #15, section 1.3, for text that is decomposed.
-func compose(text []rune) string {
-	composed, starter, before := text[:0], -1, uint8(0)
-	for _, r := range text {
-		class := combiningClass(r)
-		if adjacent := starter == len(composed)-1; starter >= 0 && (adjacent || before != 0 && before < class) {
-			if c, ok := composeTwo(composed[starter], r); ok {
-				composed[starter] = c
-				continue
-			}
-		}
-		if class == 0 {
-			starter = len(composed)
-		}
-		composed, before = append(composed, r), class
-	}
-	return string(composed)
-}
-
-func combiningClass(r rune) uint8 {
-	if r < firstMark || !Assigned(r) {
-		return 0
-	}
-	return norm.NFD.PropertiesString(string(r)).CCC()
-}
-
-// These constants describe Hangul syllables, which are composed by arithmetic.
-const (
-	firstMark = 0x300
-
-	leads, vowels, trails, syllables = 0x1100, 0x1161, 0x11A7, 0xAC00
-	leadCount, vowelCount            = 19, 21
-	trailCount                       = 28
-)
-
-func composeTwo(a, b rune) (composed rune, ok bool) {
-	lead, vowel, syllable, trail := a-leads, b-vowels, a-syllables, b-trails
-	switch {
-	case lead >= 0 && lead < leadCount && vowel >= 0 && vowel < vowelCount:
-		return syllables + (lead*vowelCount+vowel)*trailCount, true
-	case syllable >= 0 && syllable < leadCount*vowelCount*trailCount && syllable%trailCount == 0 && trail > 0 && trail < trailCount:
-		return a + trail, true
-	}
-	at, found := slices.BinarySearchFunc(compositions[:], composition{first: a, second: b}, func(x, y composition) int {
-		return cmp.Or(cmp.Compare(x.first, y.first), cmp.Compare(x.second, y.second))
-	})
-	if !found {
-		return 0, false
-	}
-	return compositions[at].composed, true
+	return b.String()
 }

@@ -51,9 +51,13 @@ func DecodeOrder(data []byte, o *redemption.Order) error {
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return fmt.Errorf("document of order %s: %w", o.ID, corrupt(err))
 	}
-	o.Fingerprint, o.Replaces, o.Claims, o.Coupons, o.Metadata = doc.Fingerprint, doc.Replaces, doc.Claims, doc.Coupons, doc.Metadata
-	o.Charge, o.Refunds, o.ExternalRefunds, o.Disputes = doc.Charge, doc.Refunds, doc.ExternalRefunds, doc.Disputes
-	o.OtherPayments = doc.OtherPayments
+	o.Fingerprint, o.Replaces, o.Claims, o.Coupons, o.Metadata = doc.Fingerprint, doc.Replaces, orNil(doc.Claims), orNil(doc.Coupons), doc.Metadata
+	o.Charge = doc.Charge
+	o.Refunds, o.ExternalRefunds, o.Disputes = orNil(doc.Refunds), orNil(doc.ExternalRefunds), orNil(doc.Disputes)
+	o.OtherPayments = orNil(doc.OtherPayments)
+	if len(o.Metadata) == 0 {
+		o.Metadata = nil
+	}
 	if doc.Quote != nil {
 		o.Quote = *doc.Quote
 	}
@@ -98,7 +102,7 @@ func DecodeUse(data []byte, u *redemption.Use) error {
 	if doc.Origin == 0 {
 		return fmt.Errorf("document of use %s: %w", u.ID, errIncomplete)
 	}
-	u.Origin, u.Discount, u.Points, u.Claims = doc.Origin, doc.Discount, doc.Points, doc.Claims
+	u.Origin, u.Discount, u.Points, u.Claims = doc.Origin, doc.Discount, doc.Points, orNil(doc.Claims)
 	u.Returned, u.Currency, u.Restore, u.RestoredAt = doc.Returned, doc.Currency, doc.Restore, doc.RestoredAt
 	return nil
 }
@@ -182,7 +186,7 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 	}
 	c.Distribution, c.PointsRequired = doc.Distribution, doc.PointsRequired
 	c.Limits = coupon.Limits{
-		MaxUses: doc.MaxUses, MaxUsesPerUser: doc.MaxUsesPerUser, Budget: doc.Budget, Periods: doc.PeriodLimits,
+		MaxUses: doc.MaxUses, MaxUsesPerUser: doc.MaxUsesPerUser, Budget: doc.Budget, Periods: orNil(doc.PeriodLimits),
 	}
 	c.Conditions = coupon.Conditions{
 		MinQuantity: doc.MinQuantity, CustomerTags: doc.CustomerTags, FirstOrder: doc.FirstOrder, Schedule: doc.Schedule,
@@ -207,6 +211,14 @@ func ReadCoupon(c *coupon.Coupon, code, state string, emails int, document []byt
 // text that is looked for is found across two fields.
 func SearchText(c coupon.Coupon) string {
 	return strings.Join([]string{store.Fold(c.Name), store.Fold(c.Code.String()), store.Fold(c.Description)}, "\x1f")
+}
+
+// orNil gives the empty list one form.
+func orNil[T any](list []T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
 }
 
 var errIncomplete = errors.New("corrupt: a required field is missing")

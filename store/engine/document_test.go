@@ -51,6 +51,7 @@ func TestDocumentsComeBack(t *testing.T) {
 func FuzzDocuments(f *testing.F) {
 	f.Add([]byte(`{}`))
 	f.Add([]byte(`{"claims":[{"counter":"shared/uses/cpn","amount":1,"limit":3}],"metadata":{"k":"v"},"fingerprint":"f"}`))
+	f.Add([]byte(`{"metadata":{},"claims":[],"coupons":[],"refunds":[],"externalRefunds":[],"disputes":[],"origin":"points"}`))
 	f.Add([]byte(`{"origin":"points","points":5,"discount":-1}`))
 	f.Add([]byte(`{"name":"Ten","discount":{"discountType":"PERCENTAGE","discountValue":"10"},"currency":"EUR","appliesTo":"ALL","distribution":"GENERAL"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -107,4 +108,38 @@ func TestStoredKeysAreReadAsTheyStand(t *testing.T) {
 		require.NoError(t, engine.DecodeOrder(document, &order))
 		require.Equal(t, key, order.Coupons[0].Code.String())
 	})
+}
+
+// What is empty has one form, however a document writes it and whichever store keeps it.
+func TestWhatIsEmptyHasOneForm(t *testing.T) {
+	t.Parallel()
+	for _, none := range []string{
+		`{"origin":"points"`, `{"origin":"points","metadata":{},"claims":[],"coupons":[],"refunds":[],"externalRefunds":[],"disputes":[]`,
+		`{"origin":"points","metadata":null,"claims":null,"coupons":null,"refunds":null,"externalRefunds":null,"disputes":null`,
+	} {
+		var o redemption.Order
+		require.NoError(t, engine.DecodeOrder([]byte(none+"}"), &o))
+		require.Equal(t, redemption.Order{}, o)
+		var u redemption.Use
+		require.NoError(t, engine.DecodeUse([]byte(none+"}"), &u))
+		require.Equal(t, redemption.Use{Origin: redemption.FromPoints}, u)
+	}
+	empty := redemption.Order{
+		Metadata: map[string]string{}, Claims: []redemption.Claim{}, Coupons: []coupon.Snapshot{}, Refunds: []redemption.Refund{},
+		ExternalRefunds: []redemption.ExternalRefund{}, Disputes: []redemption.Dispute{},
+	}
+	require.Equal(t, redemption.Order{}, empty.Clone())
+	require.Equal(t, redemption.Use{}, redemption.Use{Claims: []redemption.Claim{}}.Clone())
+
+	const terms = `{"name":"Ten","discount":{"discountType":"PERCENTAGE","discountValue":"10"},"currency":"EUR","appliesTo":"ALL","distribution":"GENERAL"`
+	var want coupon.Coupon
+	require.NoError(t, engine.DecodeCoupon([]byte(terms+"}"), &want))
+	for _, none := range []string{
+		`,"plans":[],"devices":[],"kinds":[],"categories":[],"periodLimits":[],"customerTags":{"any":[],"all":[],"none":[]}`,
+		`,"plans":null,"devices":null,"kinds":null,"categories":null,"periodLimits":null,"customerTags":null,"budget":null,"minPurchases":null,"schedule":null`,
+	} {
+		var c coupon.Coupon
+		require.NoError(t, engine.DecodeCoupon([]byte(terms+none+"}"), &c), none)
+		require.Equal(t, want, c, none)
+	}
 }

@@ -1,0 +1,238 @@
+package jsonobject
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// scanner reads JSON text by the grammar of RFC 8259.
+type scanner struct {
+	data []byte
+	at   int
+}
+
+// fault names the byte at which the text cannot go on, counted from 1.
+func (s *scanner) fault() error {
+	if s.at >= len(s.data) {
+		return errEarly
+	}
+	return fmt.Errorf("the JSON text has a fault at byte %d", s.at+1)
+}
+
+func (s *scanner) peek() byte {
+	if s.at < len(s.data) {
+		return s.data[s.at]
+	}
+	return 0 // which is in no JSON text
+}
+
+func (s *scanner) space() {
+	for s.at < len(s.data) && strings.IndexByte(" \t\r\n", s.data[s.at]) >= 0 {
+		s.at++
+	}
+}
+
+// open reads the bracket that begins the text. If the text begins with another value, open
+// returns the given error.
+func (s *scanner) open(bracket byte, other error) error {
+	s.space()
+	switch b := s.peek(); {
+	case b == bracket:
+		s.at++
+		s.space()
+		return nil
+	case s.at < len(s.data) && strings.IndexByte(`{["-0123456789tfn`, b) >= 0:
+		if _, err := s.value(); err != nil {
+			return err
+		}
+		return other
+	}
+	return s.fault()
+}
+
+// closes reads the closing bracket, if it is there.
+func (s *scanner) closes(bracket byte) bool {
+	if s.peek() != bracket {
+		return false
+	}
+	s.at++
+	return true
+}
+
+// comma reads a comma, unless the closing bracket follows.
+func (s *scanner) comma(bracket byte) error {
+	s.space()
+	switch s.peek() {
+	case bracket:
+		return nil
+	case ',':
+		s.at++
+		s.space()
+		if s.peek() != bracket {
+			return nil
+		}
+	}
+	return s.fault()
+}
+
+// end checks that nothing follows.
+func (s *scanner) end(what string) error {
+	s.space()
+	if s.at < len(s.data) {
+		return fmt.Errorf("there is more after %s", what)
+	}
+	return nil
+}
+
+// name reads the name of a member and the colon behind it.
+func (s *scanner) name() (quoted []byte, err error) {
+	start := s.at
+	if s.peek() != '"' {
+		return nil, s.fault()
+	}
+	if err := s.text(); err != nil {
+		return nil, err
+	}
+	quoted = s.data[start:s.at]
+	s.space()
+	if s.peek() != ':' {
+		return nil, s.fault()
+	}
+	s.at++
+	return quoted, nil
+}
+
+// value reads a value of any kind.
+func (s *scanner) value() (json.RawMessage, error) {
+	s.space()
+	start := s.at
+	if err := s.skip(0); err != nil {
+		return nil, err
+	}
+	return s.data[start:s.at:s.at], nil
+}
+
+func (s *scanner) skip(depth int) error {
+	switch b := s.peek(); {
+	case b == '{' || b == '[':
+		if depth == maxDepth {
+			return fmt.Errorf("the JSON text is nested more than %d deep", maxDepth)
+		}
+		return s.inside(b, depth)
+	case b == '"':
+		return s.text()
+	case b == '-' || isDigit(b):
+		return s.number()
+	}
+	for _, word := range [...]string{"null", "true", "false"} {
+		if s.peek() == word[0] {
+			return s.word(word)
+		}
+	}
+	return s.fault()
+}
+
+// inside reads an object or a list.
+func (s *scanner) inside(bracket byte, depth int) error {
+	closing := bracket + 2 // in ASCII
+	s.at++
+	s.space()
+	for !s.closes(closing) {
+		if bracket == '{' {
+			if _, err := s.name(); err != nil {
+				return err
+			}
+			s.space()
+		}
+		if err := s.skip(depth + 1); err != nil {
+			return err
+		}
+		if err := s.comma(closing); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scanner) word(word string) error {
+	for i := range len(word) {
+		if s.peek() != word[i] {
+			return s.fault()
+		}
+		s.at++
+	}
+	return nil
+}
+
+func (s *scanner) text() error {
+	for s.at++; s.at < len(s.data); s.at++ {
+		switch b := s.data[s.at]; {
+		case b == '"':
+			s.at++
+			return nil
+		case b < ' ':
+			return s.fault()
+		case b == '\\':
+			if err := s.escape(); err != nil {
+				return err
+			}
+		}
+	}
+	return errEarly
+}
+
+// escape reads the rest of an escape, but for its last byte.
+func (s *scanner) escape() error {
+	s.at++
+	if s.peek() != 'u' {
+		if s.at >= len(s.data) || strings.IndexByte(`"\/bfnrt`, s.data[s.at]) < 0 {
+			return s.fault()
+		}
+		return nil
+	}
+	for range 4 {
+		s.at++
+		if b := s.peek() | 0x20; !isDigit(s.peek()) && (b < 'a' || b > 'f') {
+			return s.fault()
+		}
+	}
+	return nil
+}
+
+func (s *scanner) number() error {
+	if s.peek() == '-' {
+		s.at++
+	}
+	if s.peek() == '0' {
+		s.at++
+	} else if err := s.digits(); err != nil {
+		return err
+	}
+	if s.peek() == '.' {
+		s.at++
+		if err := s.digits(); err != nil {
+			return err
+		}
+	}
+	if b := s.peek(); b == 'e' || b == 'E' {
+		s.at++
+		if b := s.peek(); b == '+' || b == '-' {
+			s.at++
+		}
+		return s.digits()
+	}
+	return nil
+}
+
+func (s *scanner) digits() error {
+	if !isDigit(s.peek()) {
+		return s.fault()
+	}
+	for isDigit(s.peek()) {
+		s.at++
+	}
+	return nil
+}
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
