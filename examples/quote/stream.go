@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/couponkit/couponkit/internal/jsonobject"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -128,12 +129,26 @@ func (d *documents) next() ([]byte, error) {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		err = errors.New("the JSON text ends too early")
 	case errors.As(err, &syntax):
-		err = fmt.Errorf("not JSON at byte %d of the input: %w", syntax.Offset, err)
+		err = fmt.Errorf("not JSON at byte %d of the input", start+faultWithin(d.json.Buffered(), syntax.Offset-start))
 	case errors.Is(err, errTooLarge):
 	default:
 		return nil, err
 	}
 	return nil, &malformedError{number: d.number, id: idWithin(d.json.Buffered()), cause: err}
+}
+
+// faultWithin returns the place at which the text is no JSON, counted from 1. That is not left to
+// the decoder, whose errors depend on the Go version.
+func faultWithin(text io.Reader, unknown int64) int64 {
+	raw, err := io.ReadAll(text)
+	if err == nil {
+		_, err = jsonobject.Value(raw)
+	}
+	var fault *jsonobject.SyntaxError
+	if !errors.As(err, &fault) {
+		return unknown
+	}
+	return int64(fault.Byte)
 }
 
 // idWithin finds the ID at the head of a document that is malformed further on,

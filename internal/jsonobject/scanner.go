@@ -12,12 +12,22 @@ type scanner struct {
 	at   int
 }
 
-// fault names the byte at which the text cannot go on, counted from 1.
+// SyntaxError means that the text is no JSON.
+type SyntaxError struct {
+	// Byte is the place of the first byte at which the text cannot go on, counted from 1.
+	Byte int
+}
+
+// Error names the byte.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("the JSON text has a fault at byte %d", e.Byte)
+}
+
 func (s *scanner) fault() error {
 	if s.at >= len(s.data) {
 		return errEarly
 	}
-	return fmt.Errorf("the JSON text has a fault at byte %d", s.at+1)
+	return &SyntaxError{Byte: s.at + 1}
 }
 
 func (s *scanner) peek() byte {
