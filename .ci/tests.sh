@@ -25,9 +25,6 @@ readonly ONCE='/internal/(architecture|fuzzing|simulation|integration/sqldb/simu
 # for npm. The race step has the one that is installed, which is not run once more.
 readonly POSTGRES_VERSIONS="15.18.0-beta.17 18.4.0-beta.17"
 readonly ON_EVERY_POSTGRES='^TestContract$|^TestAgreesWithMemory$|^TestPlansThatWereMadeForEmptyTables$'
-# Whether the targets still run and agree with their seeds; how long each was fuzzed is what
-# go run ./internal/fuzzing table prints.
-readonly FUZZ_EXECUTIONS_PER_TARGET=5000
 
 # Servers and browsers are installed once a module is there whose tests start
 # them.
@@ -214,64 +211,27 @@ step_coverage() {
   return "$short"
 }
 
-# step_fuzz runs as many targets at once as there are processors, each on one of
-# them: reading the corpus in, with which every target begins, is done by one.
+# step_fuzz runs every fuzz target on its corpus: the seeds and the inputs in testdata/fuzz. New
+# inputs are tried by go run ./internal/fuzzing, so that no change fails by luck.
 step_fuzz() {
-  local targets="$WORK/fuzz.targets" count lanes lane lane_pids=() module package target status=0
-  lanes=$(nproc)
-  mkdir -p "$WORK/fuzz"
+  local module packages count=0
   for module in $MODULES; do
-    list_fuzz_targets "$module"
-  done >"$targets"
-  count=$(wc -l <"$targets")
-  ((count > 0)) || die 'no fuzz targets'
-  printf '%d targets, %d inputs each, %d at once\n' "$count" "$FUZZ_EXECUTIONS_PER_TARGET" "$lanes"
-  for ((lane = 0; lane < lanes; lane++)); do
-    (awk -v lanes="$lanes" -v lane="$lane" 'NR % lanes == lane' "$targets" | while read -r module package target; do
-      fuzz_one "$lane" "$module" "$package" "$target" </dev/null
-    done) &
-    lane_pids+=($!)
-  done
-  for lane in "${lane_pids[@]}"; do
-    wait "$lane" || status=1
-  done
-  return "$status"
-}
-
-# list_fuzz_targets prints "module package target" for each target of a module.
-list_fuzz_targets() {
-  local module=$1 packages package dir program
-  packages=$(cd "$module" && GOWORK=off go list -f '{{.ImportPath}} {{.Dir}}' ./...)
-  while read -r package dir; do
-    if grep -q -s '^func Fuzz' "$dir"/*_test.go; then
-      program=$(fuzz_program "$module" "$package" </dev/null)
-      (cd "$dir" && "$program" -test.list '^Fuzz' </dev/null) | sed "s|^|$module $package |"
+    packages=$(fuzzed_packages "$module")
+    if [[ -n $packages ]]; then
+      count=$((count + $(wc -w <<<"$packages")))
+      # shellcheck disable=SC2086 # one word a package
+      (cd "$module" && GOWORK=off go test -count=1 -vet=off -run '^Fuzz' $packages)
     fi
-  done <<<"$packages"
+  done
+  ((count > 0)) || die 'no fuzz targets'
 }
 
-# fuzz_program compiles the tests of a package once and prints the program. Only
-# the repository's own packages are instrumented: with -fuzz, go test instruments
-# what they link as well, and a database or an SDK among them takes minutes.
-fuzz_program() {
-  local module=$1 package=$2 program
-  program="$WORK/fuzz/${package//\//_}.test"
-  if [[ ! -x $program ]]; then
-    (cd "$module" && GOWORK=off go test -c -vet=off -ldflags=-w -gcflags="$MODULE/...=-d=libfuzzer" -o "$program" "$package")
-  fi
-  printf '%s\n' "$program"
-}
-
-# fuzz_one runs one target. Inputs are hardly made shorter, which would take most of
-# the time. Inputs are counted, since Go sometimes reports the end of a fuzzing time as
-# a failure without an input.
-fuzz_one() {
-  local lane=$1 module=$2 package=$3 target=$4 log="$WORK/fuzz.$1.log" program
-  program=$(fuzz_program "$module" "$package")
-  if ! (cd "$ROOT/${package#"$MODULE"/}" && "$program" -test.run '^$' -test.fuzz "^$target\$" -test.parallel 1 \
-    -test.fuzztime "${FUZZ_EXECUTIONS_PER_TARGET}x" -test.fuzzminimizetime 10x -test.fuzzcachedir "$WORK/fuzz/inputs") >"$log" 2>&1; then
-    cat "$log" >&2
-    return 1
-  fi
-  printf 'ok\t%s %s, %s\n' "$package" "$target" "$(sed -n -E 's/.*elapsed: ([^,]+), execs: ([0-9]+).*/execs: \2 in \1/p' "$log" | tail -1)"
+# fuzzed_packages prints the packages of a module that have fuzz targets, in one line.
+fuzzed_packages() {
+  local package dir
+  (cd "$1" && GOWORK=off go list -f '{{.ImportPath}} {{.Dir}}' ./...) | while read -r package dir; do
+    if grep -q -s '^func Fuzz' "$dir"/*_test.go; then
+      printf '%s ' "$package"
+    fi
+  done
 }

@@ -116,7 +116,7 @@ func TestEmailListInJSON(t *testing.T) {
 		`"a@x.org, b@x.org\nc@x.org"`:   {"a@x.org", "b@x.org", "c@x.org"},
 		`""`:                            nil,
 		`null`:                          nil,
-		`[]`:                            {},
+		`[]`:                            nil,
 		` ["a@x.org , not split here"]`: {"a@x.org , not split here"},
 	} {
 		var got coupon.EmailList

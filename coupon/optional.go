@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 
 	"github.com/shopspring/decimal"
@@ -54,6 +55,9 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 			return nil, err
 		}
 		return json.Marshal(text)
+	}
+	if list := reflect.ValueOf(o.value); list.Kind() == reflect.Slice && list.Len() == 0 {
+		return []byte("[]"), nil // null would clear the field
 	}
 	return json.Marshal(o.value)
 }
