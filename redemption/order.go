@@ -166,7 +166,7 @@ func (o Order) Clone() Order {
 	for i := range o.Refunds {
 		o.Refunds[i].Result = o.Refunds[i].Result.Clone()
 	}
-	o.OtherPayments = slices.Clone(o.OtherPayments)
+	o.OtherPayments = clone(o.OtherPayments)
 	for i := range o.OtherPayments {
 		o.OtherPayments[i].Charge = o.OtherPayments[i].Charge.Clone()
 	}
