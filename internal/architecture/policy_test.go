@@ -68,6 +68,7 @@ var policy = []floor{
 		{path: "internal/simulation", modules: core},
 	}},
 	{"proof: engines, never tagged", []rule{
+		{path: "internal/agreement", modules: engines, suite: true},
 		{path: "internal/architecture"},
 		{path: "internal/testsize"},
 		{path: "internal/fuzzing"},
