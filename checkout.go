@@ -21,7 +21,7 @@ const reserveAttempts = 5
 // CheckoutRequest describes a cart that a customer wants to pay for (specification 4.5).
 type CheckoutRequest struct {
 	// Key is an idempotency key of the customer. A call with a repeated key returns the first order of
-	// the key; see [Checkout].Replayed. A repeated call also finishes work that a crash has
+	// the key, or [ErrOrderEnded] or [ErrOrderPaid]. A repeated call also finishes work that a crash has
 	// interrupted. Make a new key for each attempt to pay. Repeat a key only with the same lines, line
 	// names, coupon codes, URLs and e-mail address. If Key is empty, every call is a new attempt. A key
 	// has at most [redemption.MaxIDLength] bytes.
@@ -74,8 +74,8 @@ type Checkout struct {
 	Session SessionLink
 	// Replayed is true if the idempotency key was used before, so that the order is not new.
 	Replayed bool
-	// Refused are the coupons that were left out of a new order; see [CheckoutRequest].SkipRefused.
-	// Refused is empty if Replayed is true.
+	// Refused are the coupons that were left out of a new order, in the order of the request's codes;
+	// see [CheckoutRequest].SkipRefused. Refused is empty if Replayed is true.
 	Refused coupon.Rejections
 }
 
@@ -88,11 +88,13 @@ type Checkout struct {
 // If the processor does not support a total of 0 (processor.Abilities.NoZeroTotal), Checkout
 // refuses an order that costs 0 with coupon.ErrBelowMinimumCharge.
 //
-// A customer may check out again while their open order holds the coupon's last use. The new order
-// then takes over the use, and Checkout ends the old payment session. Order.Replaces is the ID of the
-// order that has ended. If the customer has already
-// paid the old session, the old order keeps the use and the observer receives an [OpSettle]
-// attempt.
+// If Checkout succeeds, the customer can pay the order now.
+//
+// A customer may check out again while their open order holds what a limit leaves, such as the
+// coupon's last use. The new order then replaces the open order, and Checkout ends the old payment
+// session. Order.Replaces is the ID of the order that has ended. [Service.Quote] decides alike. If the
+// customer has already paid the old session, the old order stays and the observer receives an
+// [OpSettle] attempt.
 //
 // Checkout returns these errors:
 //
@@ -101,15 +103,17 @@ type Checkout struct {
 //   - A [*coupon.Rejection] lists every reason for the refusal. For example,
 //     coupon.ErrCartTotalsInvalid means that the totals differ from the expected totals. Even
 //     without a coupon, the reason may be coupon.ErrBelowMinimumCharge or coupon.ErrUserRequired.
-//     If several coupons are refused, the error is [coupon.Rejections].
+//     If several coupons are refused, the error is [coupon.Rejections], in the order of the request's
+//     codes. errors.As with a *coupon.Rejection finds only the first; use [coupon.RejectionsOf] to
+//     read all.
 //   - store.ErrKeyReused means that the key was used for a different request, or that the key's
 //     open order has different totals than expected.
 //   - store.ErrConflict means that five attempts failed because of concurrent changes.
 //   - [ErrInTransaction] means that the store works inside a transaction of the host.
 //   - [ErrOrderEnded] means that the order of the key has ended unpaid. Check out again with a new
 //     key.
-//   - [ErrOrderPaid] means that the customer has finished the payment session of the key's order.
-//     Checkout then also returns the order.
+//   - [ErrOrderPaid] means that the order of the key is paid, or that its payment is on its way.
+//     Together with this error, Checkout returns the order, without a Session.
 //   - processor.ErrRejected and processor.ErrForbidden mean that the processor refused the payment
 //     session.
 //   - [ErrUnavailable], or the error of the context, means that the result is unknown. Repeat the

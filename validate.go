@@ -195,8 +195,8 @@ type Quote struct {
 	pricing.Quote
 	// Terms are the terms of the coupons that were applied to the cart, sorted by ID.
 	Terms []coupon.Snapshot `json:"terms,omitempty"`
-	// Refused are the coupons that were left out; see [QuoteRequest].SkipRefused. They are not part
-	// of the JSON.
+	// Refused are the coupons that were left out, in the order of the request's codes; see
+	// [QuoteRequest].SkipRefused. They are not part of the JSON.
 	Refused coupon.Rejections `json:"-"`
 	// At is the time at which the cart was priced.
 	At time.Time `json:"at"`
@@ -294,7 +294,9 @@ func withoutTerms(data []byte) []byte {
 func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 
 // Quote prices a cart with coupons (specification 4.5, 4.6, 7). Quote changes nothing and reserves
-// nothing. Quote may have to ask the processor about the coupons; see [WithMirrorTTL].
+// nothing. A quote is what a checkout would do: an open order of the customer that the checkout would
+// replace is not in its way. Quote may have to ask the processor about the coupons; see
+// [WithMirrorTTL].
 // [Service.Explain] tells more about several coupons.
 //
 // Quote returns these errors:
@@ -302,8 +304,9 @@ func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 //   - A [*pricing.ValidationError] means that the cart is malformed, that there are too many codes,
 //     or that two codes name the same coupon.
 //   - A [*coupon.Rejection] lists every reason for the refusal. If several coupons are refused, the
-//     error is [coupon.Rejections]. Together with a rejection, Quote returns the cart at its list
-//     prices.
+//     error is [coupon.Rejections], in the order of the request's codes. errors.As with a
+//     *coupon.Rejection finds only the first; use [coupon.RejectionsOf] to read all. Together with a
+//     rejection, Quote returns the cart at its list prices.
 //   - coupon.ErrBelowMinimumCharge means that the processor cannot charge the total. Quote then
 //     returns the discounted prices instead of the list prices.
 //   - [ErrUnavailable] means that the processor did not answer.

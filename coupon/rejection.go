@@ -208,7 +208,7 @@ type Rejection struct {
 	// CouponID is the ID of the refused coupon. CouponID is empty if there is no coupon.
 	CouponID string
 	// Code is the code or ID with which the caller named the coupon. Code is empty if the reasons
-	// concern no coupon, or if the request names only one.
+	// concern no code of the request.
 	Code string
 	// Reasons lists the reasons for the refusal. Reasons has at least one entry.
 	Reasons []Reason
@@ -220,9 +220,10 @@ func Reject(couponID string, code RejectionCode, params Params) *Rejection {
 }
 
 // Rejections is the error for a set of coupons of which several are refused. It has one Rejection
-// for each refused coupon, sorted by CouponID. The Rejection of the checkout as a whole has no
-// CouponID and comes first. errors.Is with a sentinel error tests the reasons of all coupons.
-// errors.As with a variable of type *Rejection finds the first Rejection only.
+// for each refused coupon. The methods of couponkit.Service sort them in the order of the request's
+// codes. The Rejection of the checkout as a whole has no Code and comes first. errors.Is with a
+// sentinel error tests the reasons of all coupons. errors.As with a variable of type *Rejection
+// finds only the first Rejection; use [RejectionsOf] to read all.
 type Rejections []*Rejection
 
 // Error returns a text that lists the codes of all reasons.

@@ -117,7 +117,8 @@ func CheckSet(set []Candidate, cart pricing.Currency, q Question) ([]Outcome, er
 func (r *SetResult) Err() error { return SetErr(r.Coupons) }
 
 // SetErr returns nil if no coupon is refused. If one coupon is refused, SetErr returns its
-// [*coupon.Rejection]. If several coupons are refused, SetErr returns [coupon.Rejections].
+// [*coupon.Rejection]. If several coupons are refused, SetErr returns [coupon.Rejections] in the order of the
+// outcomes.
 func SetErr(outcomes []Outcome) error {
 	var refused coupon.Rejections
 	for i := range outcomes {
