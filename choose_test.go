@@ -229,17 +229,25 @@ func TestARaceIsRefusedLikeAQuote(t *testing.T) {
 		rival eligibility.Customer
 		want  coupon.Reason
 	}{
-		"uses": {func(d *coupon.Draft) { d.MaxUses = coupon.Set(1) }, bob,
-			coupon.Reason{Code: coupon.UsageLimitReached, Params: coupon.Params{MaxUses: 1}}},
-		"uses per customer": {func(d *coupon.Draft) { d.MaxUsesPerUser = coupon.Set(1) }, ann,
-			coupon.Reason{Code: coupon.UserUsageLimitReached, Params: coupon.Params{MaxUsesPerUser: 1}}},
+		"uses": {
+			func(d *coupon.Draft) { d.MaxUses = coupon.Set(1) }, bob,
+			coupon.Reason{Code: coupon.UsageLimitReached, Params: coupon.Params{MaxUses: 1}},
+		},
+		"uses per customer": {
+			func(d *coupon.Draft) { d.MaxUsesPerUser = coupon.Set(1) }, ann,
+			coupon.Reason{Code: coupon.UserUsageLimitReached, Params: coupon.Params{MaxUsesPerUser: 1}},
+		},
 		"uses a day":               {day(coupon.PerCoupon), bob, ofDay(coupon.PerCoupon)},
 		"uses of a code a day":     {day(coupon.PerCode), bob, ofDay(coupon.PerCode)},
 		"uses of a customer a day": {day(coupon.PerCustomer), ann, ofDay(coupon.PerCustomer)},
-		"budget": {func(d *coupon.Draft) { d.Budget = coupon.NewAmounts(pricing.NewMoney(13_00, pricing.EUR())) }, bob,
-			coupon.Reason{Code: coupon.BudgetExhausted, Params: coupon.Params{Budget: euros(13_00), Remaining: euros(3_00), Missing: euros(7_00)}}},
-		"first order": {func(d *coupon.Draft) { d.FirstOrder = true }, ann,
-			coupon.Reason{Code: coupon.NotFirstOrder, Params: coupon.Params{Orders: 1}}},
+		"budget": {
+			func(d *coupon.Draft) { d.Budget = coupon.NewAmounts(pricing.NewMoney(13_00, pricing.EUR())) }, bob,
+			coupon.Reason{Code: coupon.BudgetExhausted, Params: coupon.Params{Budget: euros(13_00), Remaining: euros(3_00), Missing: euros(7_00)}},
+		},
+		"first order": {
+			func(d *coupon.Draft) { d.FirstOrder = true }, ann,
+			coupon.Reason{Code: coupon.NotFirstOrder, Params: coupon.Params{Orders: 1}},
+		},
 	} {
 		for _, codes := range [][]string{{"A"}, {"A", "B"}} {
 			for _, skip := range []bool{false, true} {

@@ -38,7 +38,9 @@ func TestKeepFirst(t *testing.T) {
 		reasons  []string
 	}{
 		"the first excludes the later ones": {
-			[]string{"ALONE", "TEN", "PERCENT"}, map[string][]string{"TEN": {"ALONE"}, "PERCENT": {"ALONE"}}, 6_00,
+			[]string{"ALONE", "TEN", "PERCENT"},
+			map[string][]string{"TEN": {"ALONE"}, "PERCENT": {"ALONE"}},
+			6_00,
 			[]string{"TEN not_combinable", "PERCENT not_combinable"},
 		},
 		"the last is excluded by those before": {

@@ -72,8 +72,7 @@ func ExampleService_Create() {
 	_, err := shop.Create(context.Background(), coupon.Draft{
 		Code: "two words", Name: "Broken", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(101),
 	})
-	var invalid *pricing.ValidationError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*pricing.ValidationError](err); ok {
 		for _, f := range invalid.Fields {
 			fmt.Println(f.Field, f.Code)
 		}
@@ -141,8 +140,7 @@ func ExampleService_Validate() {
 	fmt.Println(v.Code, v.DiscountType, v.DiscountValue, v.CurrencySymbol, err)
 
 	_, err = shop.Validate(context.Background(), couponkit.ValidateRequest{Code: "ELEVEN", Customer: shop.customer})
-	var refused *coupon.Rejection
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*coupon.Rejection](err); ok {
 		fmt.Println(refused.Headline().Code, "-", refused.Headline().Message())
 	}
 	// Output:
@@ -157,8 +155,7 @@ func ExampleService_Quote() {
 		Cart: exampleCart(), Codes: []string{"TEN"}, Customer: shop.customer,
 	})
 	fmt.Println(quote.Currency.Format(quote.Total))
-	var refused *coupon.Rejection
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*coupon.Rejection](err); ok {
 		fmt.Println(refused.Headline().Code, "missing", refused.Headline().Params.Missing)
 	}
 	// Output:
@@ -223,8 +220,7 @@ func ExampleService_Create_codeTaken() {
 	_, err := shop.Create(context.Background(), coupon.Draft{
 		Code: "ten", Name: "Again", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(5),
 	})
-	var refused *coupon.Rejection
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*coupon.Rejection](err); ok {
 		fmt.Println(refused.Headline().Code, refused.CouponID == shop.coupon.ID)
 	}
 	// Output: code_taken true

@@ -59,7 +59,7 @@ func (s *Service) counts(ctx context.Context, keys []string) (map[string]int64, 
 func (c counted) usage(h handOver) eligibility.Usage {
 	held := h.held()
 	left := func(counter string) int64 { return max(c.taken[counter]-held[counter].Taken(), 0) }
-	most := map[coupon.RejectionCode]int64{}
+	most := make(map[coupon.RejectionCode]int64, len(c.limits))
 	for _, l := range c.limits {
 		most[l.reason] = max(most[l.reason], left(l.Counter))
 	}

@@ -57,8 +57,7 @@ func ExampleNew_faults() {
 		DeviceIDs:         []string{"phone"},
 	}, coupon.Creation{ID: "cpn_1", At: time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC)})
 
-	var invalid *pricing.ValidationError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*pricing.ValidationError](err); ok {
 		for _, f := range invalid.Fields {
 			fmt.Printf("%s (%s): %s\n", f.Field, f.Code, f.Message)
 		}
@@ -143,8 +142,7 @@ func ExampleRejection() {
 	err = fmt.Errorf("checkout of order 17: %w", err)
 
 	fmt.Println(errors.Is(err, coupon.ErrExpired), errors.Is(err, coupon.ErrUsageLimitReached), errors.Is(err, coupon.ErrInactive))
-	var refused *coupon.Rejection
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*coupon.Rejection](err); ok {
 		fmt.Println(refused.Headline().Message())
 		data, err := json.Marshal(refused.Reasons[0])
 		fmt.Println(string(data), err)

@@ -249,12 +249,10 @@ func (r Rejections) Unwrap() []error {
 // RejectionsOf returns the Rejection of each coupon that an error reports. The error may be a
 // Rejection, or Rejections, or wrap one of the two. For any other error, RejectionsOf returns nil.
 func RejectionsOf(err error) Rejections {
-	var several Rejections
-	if errors.As(err, &several) {
+	if several, ok := errors.AsType[Rejections](err); ok {
 		return several
 	}
-	var one *Rejection
-	if errors.As(err, &one) {
+	if one, ok := errors.AsType[*Rejection](err); ok {
 		return Rejections{one}
 	}
 	return nil

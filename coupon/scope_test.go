@@ -83,8 +83,7 @@ func TestScopeFaults(t *testing.T) {
 // codesOf returns the code of every field that an error names.
 func codesOf(err error) map[string]pricing.FieldCode {
 	codes := map[string]pricing.FieldCode{}
-	var invalid *pricing.ValidationError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*pricing.ValidationError](err); ok {
 		for _, f := range invalid.Fields {
 			codes[f.Field] = f.Code
 		}

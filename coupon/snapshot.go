@@ -86,8 +86,10 @@ func (s *Snapshot) UnmarshalJSON(data []byte) error {
 		field string
 		given bool
 	}{
-		{"appliesTo", read.AppliesTo != 0}, {"discountType", read.DiscountType != 0},
-		{"distribution", read.Distribution != 0}, {"currency", !read.Currency.IsZero()},
+		{"appliesTo", read.AppliesTo != 0},
+		{"discountType", read.DiscountType != 0},
+		{"distribution", read.Distribution != 0},
+		{"currency", !read.Currency.IsZero()},
 	} {
 		if !member.given && !known[member.field] && !known[""] {
 			faults.Add(member.field, pricing.FieldRequired, "is required")

@@ -374,14 +374,14 @@ func (r *SetResult) lastOverBudget(q *pricing.Quote) int {
 func (r *SetResult) lastWithoutEffect(cart pricing.Cart) (int, error) {
 	q := &r.Quote
 	zero := len(q.Coupons) > 1 && q.ReachesZero()
-	for at := len(q.Coupons) - 1; at >= 0; at-- {
-		if q.Coupons[at].Amount == 0 {
+	for at, v := range slices.Backward(q.Coupons) {
+		if v.Amount == 0 {
 			return at, nil
 		}
 		if !zero {
 			continue
 		}
-		if err := r.without.Reprice(cart, r.termsWithout(r.index(q.Coupons[at].ID))...); err != nil {
+		if err := r.without.Reprice(cart, r.termsWithout(r.index(v.ID))...); err != nil {
 			return -1, err
 		}
 		if r.without.Total == q.Total && r.lastOverBudget(&r.without) < 0 {

@@ -61,8 +61,7 @@ func ExamplePrice_malformed() {
 		{Kind: pricing.Device, Quantity: 0, UnitPrice: -5},
 	}}
 	_, err := pricing.Price(cart, pricing.Terms{})
-	var faults *pricing.ValidationError
-	if errors.As(err, &faults) {
+	if faults, ok := errors.AsType[*pricing.ValidationError](err); ok {
 		for _, fault := range faults.Fields {
 			fmt.Println(fault.Field, fault.Code, fault.Message)
 		}

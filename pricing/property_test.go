@@ -148,8 +148,7 @@ func TestTheOverflowPropertyNotices(t *testing.T) {
 		},
 		"names the first line": func(c pricing.Cart) (pricing.Quote, error) {
 			q, err := atListPrices(c)
-			var faults *pricing.ValidationError
-			if errors.As(err, &faults) {
+			if faults, ok := errors.AsType[*pricing.ValidationError](err); ok {
 				faults.Fields = faults.Fields[:1]
 				faults.Fields[0].Field = "lines[0].unitPrice"
 			}

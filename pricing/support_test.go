@@ -64,8 +64,7 @@ func wantField(t fataler, err error, field string, code pricing.FieldCode) {
 // faultsOf returns the codes of a validation error by field.
 func faultsOf(err error) map[string]pricing.FieldCode {
 	codes := make(map[string]pricing.FieldCode)
-	var faults *pricing.ValidationError
-	if errors.As(err, &faults) {
+	if faults, ok := errors.AsType[*pricing.ValidationError](err); ok {
 		for _, f := range faults.Fields {
 			codes[f.Field] = f.Code
 		}

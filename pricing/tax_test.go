@@ -151,19 +151,35 @@ func TestTaxOfPartialRefunds(t *testing.T) {
 		"everything":         {quote(goods(2, 50_00), ten), pricing.Tax{Amount: 18_00}, []pricing.Returns{all}, []int64{90_00, 18_00}},
 		"one, then the rest": {quote(goods(2, 50_00), ten), pricing.Tax{Amount: 18_00}, []pricing.Returns{unit(0), all}, []int64{45_00, 9_00, 45_00, 9_00}},
 		"a rounding cent":    {quote(goods(3, 5_00)), pricing.Tax{Amount: 1_00}, []pricing.Returns{unit(0), unit(0), unit(0)}, []int64{5_00, 33, 5_00, 34, 5_00, 33}},
-		"a rounding cent of a line": {quote(goods(3, 5_00)), pricing.Tax{Amount: 1_00, Lines: []pricing.LineTax{{LineID: "A", Amount: 1_00}}},
-			[]pricing.Returns{unit(0), unit(0), unit(0)}, []int64{5_00, 33, 5_00, 34, 5_00, 33}},
+		"a rounding cent of a line": {
+			quote(goods(3, 5_00)),
+			pricing.Tax{Amount: 1_00, Lines: []pricing.LineTax{{LineID: "A", Amount: 1_00}}},
+			[]pricing.Returns{unit(0), unit(0), unit(0)},
+			[]int64{5_00, 33, 5_00, 34, 5_00, 33},
+		},
 		"lines at different rates": {quote(shipped, ten), byLine, []pricing.Returns{unit(1), unit(0), {Shipping: true}, all}, []int64{9_00, 80, 45_00, 9_00, 5_00, 1_00, 45_00, 9_00}},
 		"a tax without lines":      {quote(shipped, ten), pricing.Tax{Amount: 19_80}, []pricing.Returns{unit(1), all}, []int64{9_00, 1_71, 95_00, 18_09}},
-		"a tax of unknown lines": {quote(shipped, ten), pricing.Tax{Amount: 19_80, Lines: []pricing.LineTax{{LineID: "X", Amount: 19_80}}},
-			[]pricing.Returns{unit(1), all}, []int64{9_00, 1_71, 95_00, 18_09}},
-		"the rest earns no discount": {quote(goods(2, 50_00), rebill), pricing.Tax{Amount: 18_00, Lines: []pricing.LineTax{{LineID: "A", Amount: 18_00}}},
-			[]pricing.Returns{unit(0), all}, []int64{40_00, 8_00, 50_00, 10_00}},
+		"a tax of unknown lines": {
+			quote(shipped, ten),
+			pricing.Tax{Amount: 19_80, Lines: []pricing.LineTax{{LineID: "X", Amount: 19_80}}},
+			[]pricing.Returns{unit(1), all},
+			[]int64{9_00, 1_71, 95_00, 18_09},
+		},
+		"the rest earns no discount": {
+			quote(goods(2, 50_00), rebill),
+			pricing.Tax{Amount: 18_00, Lines: []pricing.LineTax{{LineID: "A", Amount: 18_00}}},
+			[]pricing.Returns{unit(0), all},
+			[]int64{40_00, 8_00, 50_00, 10_00},
+		},
 		"no tax":           {quote(goods(1, 50_00)), pricing.Tax{}, []pricing.Returns{all}, []int64{50_00, 0}},
 		"a negative tax":   {quote(goods(1, 50_00)), pricing.Tax{Amount: -5}, []pricing.Returns{all}, []int64{50_00, 0}},
 		"a tax on nothing": {quote(goods(2, 0)), pricing.Tax{Amount: 5}, []pricing.Returns{unit(0), all}, []int64{0, 0, 0, 5}},
-		"lines of the same ID": {quote(append(goods(1, 10_00), goods(1, 30_00)...)), pricing.Tax{Amount: 4_00, Lines: []pricing.LineTax{{LineID: "A", Amount: 4_00}}},
-			[]pricing.Returns{unit(0), all}, []int64{10_00, 1_00, 30_00, 3_00}},
+		"lines of the same ID": {
+			quote(append(goods(1, 10_00), goods(1, 30_00)...)),
+			pricing.Tax{Amount: 4_00, Lines: []pricing.LineTax{{LineID: "A", Amount: 4_00}}},
+			[]pricing.Returns{unit(0), all},
+			[]int64{10_00, 1_00, 30_00, 3_00},
+		},
 	} {
 		var before pricing.Refunded
 		var got []int64

@@ -61,8 +61,13 @@ func TestChargesInJSON(t *testing.T) {
 func TestTotalsOfCharges(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ amount, tax, want int64 }{
-		{90_00, 18_00, 108_00}, {90_00, -5_00, 85_00}, {5, -9, 0}, {-9, 5, 0},
-		{math.MaxInt64, 1, math.MaxInt64}, {1, math.MaxInt64, math.MaxInt64}, {-math.MaxInt64, -math.MaxInt64, 0},
+		{90_00, 18_00, 108_00},
+		{90_00, -5_00, 85_00},
+		{5, -9, 0},
+		{-9, 5, 0},
+		{math.MaxInt64, 1, math.MaxInt64},
+		{1, math.MaxInt64, math.MaxInt64},
+		{-math.MaxInt64, -math.MaxInt64, 0},
 	} {
 		c := redemption.Charge{Currency: pricing.EUR(), Amount: test.amount, Tax: pricing.Tax{Amount: test.tax}}
 		require.Equal(t, test.want, c.Total(), "%+v", test)

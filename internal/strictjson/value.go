@@ -127,7 +127,7 @@ func whole(raw json.RawMessage, value reflect.Value) error {
 	switch {
 	case errors.As(err, &invalid) && invalid.Fields[0].Code != pricing.FieldTooLarge:
 		return fault("must be a whole number")
-	case err != nil || value.CanInt() && value.OverflowInt(n) || value.CanUint() && (n < 0 || value.OverflowUint(uint64(n))): //nolint:gosec // not negative
+	case err != nil || value.CanInt() && value.OverflowInt(n) || value.CanUint() && (n < 0 || value.OverflowUint(uint64(n))):
 		return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: pricing.FieldTooLarge, Message: "the number is out of range"}}}
 	}
 	if value.CanUint() {

@@ -37,10 +37,10 @@ func TaxOfTotal(percent int64) func(processor.SessionRequest) pricing.Tax {
 
 // rate returns a percentage of an amount, rounded half-up.
 func rate(amount, percent int64) int64 {
-	high, low := bits.Mul64(uint64(max(amount, 0)), uint64(max(percent, 0))) //nolint:gosec // not negative
+	high, low := bits.Mul64(uint64(max(amount, 0)), uint64(max(percent, 0)))
 	low, carry := bits.Add64(low, 50, 0)
 	quotient, _ := bits.Div64(high+carry, low, 100)
-	return int64(min(quotient, math.MaxInt64)) //nolint:gosec // bounded
+	return int64(min(quotient, math.MaxInt64))
 }
 
 // paid is what the customer pays for a session, with its tax.

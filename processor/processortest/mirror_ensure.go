@@ -197,8 +197,7 @@ func checkUnsuitable(p *probe) {
 			p.shows(p.mirrored(c), "for the code "+code)
 			continue
 		}
-		var faults *pricing.ValidationError
-		if !errors.As(err, &faults) {
+		if _, ok := errors.AsType[*pricing.ValidationError](err); !ok {
 			p.broken("CheckCoupon of the code %s returned %v, which is no *pricing.ValidationError", code, err)
 		}
 		_, err = p.Processor.EnsureMirror(p.Context(), c)

@@ -163,7 +163,7 @@ func (p *Processor) activateCode(ctx context.Context, id string, active bool) er
 	if err := withID(opUpdateCode, id); err != nil {
 		return err
 	}
-	params := &stripe.PromotionCodeUpdateParams{Active: stripe.Bool(active)}
+	params := &stripe.PromotionCodeUpdateParams{Active: new(active)}
 	return p.do(ctx, call{op: opUpdateCode}, func(ctx context.Context, key string) error {
 		params.SetIdempotencyKey(key)
 		changed, err := p.client.V1PromotionCodes.Update(ctx, id, params)

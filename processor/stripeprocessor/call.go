@@ -303,7 +303,7 @@ func newClient(key string, o Options) *stripe.Client {
 		HTTPClient:        hc,
 		MaxNetworkRetries: stripe.Int64(0),
 		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull},
-		EnableTelemetry:   stripe.Bool(false),
+		EnableTelemetry:   new(false),
 	})))
 }
 

@@ -118,8 +118,7 @@ var errUnreadable = answerError("the answer is not Stripe's")
 // newError wraps what stripe-go returned for an answer.
 func newError(op string, answer *exchange, cause error) *Error {
 	e := &Error{Op: op, Status: answer.status, RequestID: answer.header.Get("Request-Id"), cause: cause}
-	var answered *stripe.Error
-	if errors.As(cause, &answered) {
+	if answered, ok := errors.AsType[*stripe.Error](cause); ok {
 		e.Type, e.Code, e.Param = string(answered.Type), string(answered.Code), answered.Param
 		e.RequestID, e.Message = answered.RequestID, withoutAddresses(answered.Msg)
 		e.kind = kindOf(answered)

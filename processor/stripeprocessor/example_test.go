@@ -79,8 +79,7 @@ func ExampleProcessor_CheckCoupon() {
 	_, payments, stop := exampleAccount()
 	defer stop()
 	err := payments.CheckCoupon(exampleCoupon("SÖMMER", "33.333"))
-	var faults *pricing.ValidationError
-	if errors.As(err, &faults) {
+	if faults, ok := errors.AsType[*pricing.ValidationError](err); ok {
 		for _, f := range faults.Fields {
 			fmt.Println(f.Field, f.Code)
 		}

@@ -53,8 +53,7 @@ func (p *Processor) receive(w http.ResponseWriter, r *http.Request, handle func(
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxDelivery))
 	if err != nil {
-		var tooLong *http.MaxBytesError
-		if errors.As(err, &tooLong) {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return http.StatusRequestEntityTooLarge
 		}
 		return http.StatusBadRequest

@@ -126,8 +126,7 @@ func (p *Processor) undo(ctx context.Context, cause error, c coupon.Coupon, coup
 		return cause
 	}
 	if err := p.deleteCoupon(ctx, couponID); err != nil {
-		var told *Error
-		if errors.As(cause, &told) {
+		if told, ok := errors.AsType[*Error](cause); ok {
 			told.Orphan = couponID
 		}
 	}
@@ -364,10 +363,10 @@ func (p *Processor) newCode(ctx context.Context, want terms, couponID string, fo
 		Promotion: &stripe.PromotionCodeCreatePromotionParams{
 			Type: stripe.String(string(stripe.PromotionCodePromotionTypeCoupon)), Coupon: stripe.String(couponID),
 		},
-		Code: stripe.String(want.code), Active: stripe.Bool(want.active), Metadata: want.codeMetadata(),
+		Code: stripe.String(want.code), Active: new(want.active), Metadata: want.codeMetadata(),
 	}
 	if want.expiresAt > 0 {
-		params.ExpiresAt = stripe.Int64(want.expiresAt)
+		params.ExpiresAt = new(want.expiresAt)
 	}
 	adopted := ""
 	made, err := p.createCode(ctx, params, func(ctx context.Context) (done bool, err error) {

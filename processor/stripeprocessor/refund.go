@@ -63,7 +63,7 @@ func (p *Processor) createRefund(
 	ctx context.Context, payment, key string, amount int64, metadata map[string]string,
 ) (made *stripe.Refund, err error) {
 	params := &stripe.RefundCreateParams{
-		PaymentIntent: stripe.String(payment), Amount: stripe.Int64(amount), Metadata: metadata,
+		PaymentIntent: stripe.String(payment), Amount: new(amount), Metadata: metadata,
 	}
 	var found *stripe.Refund
 	c := call{

@@ -180,7 +180,7 @@ func (p *Processor) sessionParams(out *plan, tag string) *stripe.CheckoutSession
 	params := &stripe.CheckoutSessionCreateParams{
 		Mode:       stripe.String(r.Mode.String()),
 		SuccessURL: stripe.String(r.SuccessURL),
-		ExpiresAt:  stripe.Int64(out.expiresAt.Unix()),
+		ExpiresAt:  new(out.expiresAt.Unix()),
 		Metadata:   metadata,
 	}
 	if r.CancelURL != "" {
@@ -198,7 +198,7 @@ func (p *Processor) sessionParams(out *plan, tag string) *stripe.CheckoutSession
 		params.PaymentIntentData = &stripe.CheckoutSessionCreatePaymentIntentDataParams{Metadata: metadata}
 	}
 	if p.options.AutomaticTax {
-		params.AutomaticTax = &stripe.CheckoutSessionCreateAutomaticTaxParams{Enabled: stripe.Bool(true)}
+		params.AutomaticTax = &stripe.CheckoutSessionCreateAutomaticTaxParams{Enabled: new(true)}
 	}
 	if out.discount > 0 {
 		params.Discounts = []*stripe.CheckoutSessionCreateDiscountParams{{Coupon: stripe.String(p.sessionCouponID(out, tag))}}
@@ -214,7 +214,7 @@ func (p *Processor) lineParams(m money, l line) *stripe.CheckoutSessionCreateLin
 	price := &stripe.CheckoutSessionCreateLineItemPriceDataParams{
 		Currency:    stripe.String(m.code()),
 		ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{Name: stripe.String(name)},
-		UnitAmount:  stripe.Int64(l.unitAmount),
+		UnitAmount:  new(l.unitAmount),
 	}
 	if p.options.TaxBehavior != "" {
 		price.TaxBehavior = stripe.String(p.options.TaxBehavior)
@@ -222,7 +222,7 @@ func (p *Processor) lineParams(m money, l line) *stripe.CheckoutSessionCreateLin
 	if l.recurs != pricing.Once {
 		price.Recurring = &stripe.CheckoutSessionCreateLineItemPriceDataRecurringParams{Interval: stripe.String(l.recurs.String())}
 	}
-	params := &stripe.CheckoutSessionCreateLineItemParams{PriceData: price, Quantity: stripe.Int64(l.quantity)}
+	params := &stripe.CheckoutSessionCreateLineItemParams{PriceData: price, Quantity: new(l.quantity)}
 	if p.options.AutomaticTax && l.id != "" {
 		params.AddMetadata(metadataLine, l.id)
 	}

@@ -71,9 +71,9 @@ func (p *Processor) sessionCouponMetadata(r processor.SessionRequest) map[string
 func (p *Processor) makeSessionCoupon(ctx context.Context, out *plan, id string) error {
 	_, err := p.createCoupon(ctx, &stripe.CouponCreateParams{
 		ID: stripe.String(id), Name: stripe.String(sessionCouponName(out)), Metadata: p.sessionCouponMetadata(out.request),
-		AmountOff: stripe.Int64(out.discount), Currency: stripe.String(out.money.code()),
+		AmountOff: new(out.discount), Currency: stripe.String(out.money.code()),
 		Duration: stripe.String(string(stripe.CouponDurationOnce)), MaxRedemptions: stripe.Int64(1),
-		RedeemBy: stripe.Int64(out.expiresAt.Add(sessionCouponGrace).Unix()),
+		RedeemBy: new(out.expiresAt.Add(sessionCouponGrace).Unix()),
 	}, func(ctx context.Context) (bool, error) {
 		err := p.checkSessionCoupon(ctx, out, id)
 		if errors.Is(err, processor.ErrNotFound) {

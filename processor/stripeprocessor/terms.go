@@ -110,10 +110,10 @@ func (t terms) createParams(id string) *stripe.CouponCreateParams {
 	if t.percent > 0 {
 		params.AddExtra("percent_off", wirePercent(t.percent))
 	} else {
-		params.AmountOff, params.Currency = stripe.Int64(t.amount), stripe.String(t.currency)
+		params.AmountOff, params.Currency = new(t.amount), stripe.String(t.currency)
 	}
 	if t.uses > 0 {
-		params.MaxRedemptions = stripe.Int64(t.uses)
+		params.MaxRedemptions = new(t.uses)
 	}
 	return params
 }

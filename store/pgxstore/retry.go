@@ -53,8 +53,7 @@ func Retryable(err error) bool {
 
 // codeOf returns the code of an error of the server, or nothing.
 func codeOf(err error) string {
-	var server *pgconn.PgError
-	if errors.As(err, &server) {
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return server.Code
 	}
 	return ""
@@ -62,8 +61,7 @@ func codeOf(err error) string {
 
 // again tells [engine.ErrAgain] from other errors.
 func again(err error) error {
-	var server *pgconn.PgError
-	if errors.As(err, &server) {
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok {
 		if server.Code == invalidText && strings.Contains(server.Message, raced) || server.Code == uniqueViolation {
 			return errors.Join(engine.ErrAgain, err)
 		}

@@ -101,15 +101,13 @@ func kinds(err error) []string {
 			all = append(all, kind.Error())
 		}
 	}
-	var rejection *coupon.Rejection
-	if errors.As(err, &rejection) {
+	if rejection, ok := errors.AsType[*coupon.Rejection](err); ok {
 		all = append(all, "of "+rejection.CouponID)
 		for _, reason := range rejection.Reasons {
 			all = append(all, fmt.Sprint(reason.Code))
 		}
 	}
-	var limit *store.LimitError
-	if errors.As(err, &limit) {
+	if limit, ok := errors.AsType[*store.LimitError](err); ok {
 		for _, c := range limit.Exceeded {
 			all = append(all, fmt.Sprint(c))
 		}

@@ -19,7 +19,7 @@ func TestAQuoteIsWhatACheckoutWouldDo(t *testing.T) {
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, d.dialect, sqlstore.Options{}))
 		rapid.Check(t, func(r *rapid.T) {
 			s := d.emptied(t, db)
-			defer s.Close() //nolint:errcheck // nothing is written any more
+			defer s.Close()
 			agreement.Check(r, s)
 		})
 	})

@@ -37,7 +37,7 @@ type fieldShown struct{ Label, Before, After string }
 
 // changeText says a change in words.
 func (s *Site) changeText(c Change) changeShown {
-	shown := changeShown{Title: map[store.EntryKind]string{
+	shown := changeShown{Title: map[store.EntryKind]string{ //nolint:exhaustive // the kinds of a coupon
 		store.CouponCreated: "Created", store.CouponChanged: "Changed", store.CouponDeleted: "Deleted",
 		store.CouponMirrored: "Copied to the payment processor",
 	}[c.Kind]}

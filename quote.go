@@ -1,0 +1,173 @@
+package couponkit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/jsonobject"
+	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// QuoteRequest describes a cart to be priced.
+type QuoteRequest struct {
+	// Cart contains the prices of the host's catalog. Some processors charge a currency only in
+	// multiples of a step (processor.Abilities.AmountStep). Every price in the cart must be a multiple
+	// of the step. If the cart has no Step, the service uses the processor's step. If the cart has its
+	// own Step, that Step must be a multiple of the processor's step.
+	Cart pricing.Cart
+	// Codes are the codes or IDs of coupons, at most [pricing.MaxCoupons]. The order of the codes
+	// does not matter, except with [eligibility.KeepFirst]. Without codes, the service prices the cart
+	// without a coupon.
+	Codes []string
+	// Conflicts tells which coupons are refused if coupons exclude each other. By default, all of them
+	// are refused. SkipRefused tells whether a refused coupon refuses the whole request.
+	Conflicts eligibility.ConflictPolicy
+	// SkipRefused leaves out the coupons that are refused, and reports them in [Quote].Refused. By
+	// default, one refused coupon refuses the whole request.
+	SkipRefused bool
+	// Customer is the person who wants to use the coupons.
+	Customer eligibility.Customer
+	// AllowAnonymous accepts a customer without an ID if everybody may use the coupon. For a customer
+	// without an ID, the service does not check the coupon's limit per customer.
+	AllowAnonymous bool
+}
+
+// Quote is a priced cart.
+type Quote struct {
+	pricing.Quote
+	// Terms are the terms of the coupons that were applied to the cart, sorted by ID.
+	Terms []coupon.Snapshot `json:"terms,omitempty"`
+	// Refused are the coupons that were left out, in the order of the request's codes; see
+	// [QuoteRequest].SkipRefused. They are not part of the JSON.
+	Refused coupon.Rejections `json:"-"`
+	// At is the time at which the cart was priced.
+	At time.Time `json:"at"`
+	// Fingerprint changes when the cart, the currency, a coupon or the revision of a coupon changes.
+	Fingerprint string `json:"fingerprint"`
+}
+
+// String returns the prices, the time and the fingerprint for logs and failed tests, and the codes of
+// coupons that were left out; see [pricing.Quote.String].
+func (q Quote) String() string {
+	text := fmt.Sprintf("%s; at %s; fingerprint %s", q.Quote, q.At.Format(time.RFC3339Nano), q.Fingerprint)
+	if len(q.Refused) > 0 {
+		text += "; left out: " + q.Refused.Error()
+	}
+	return text
+}
+
+// GoString formats the quote for the messages of failed tests; see [Quote.String].
+func (q Quote) GoString() string { return fmt.Sprintf("couponkit.Quote(%s)", q) }
+
+// maxQuoteDocument bounds a quote with its terms in JSON, in bytes: beside the prices, for
+// which [pricing.MaxQuoteDocument] is, three selections at their longest.
+const maxQuoteDocument = pricing.MaxQuoteDocument + 56<<20
+
+// quoteDetails are what a Quote has beside the prices.
+type quoteDetails struct {
+	Terms       []coupon.Snapshot `json:"terms,omitempty"`
+	At          time.Time         `json:"at"`
+	Fingerprint string            `json:"fingerprint"`
+}
+
+// MarshalJSON returns the JSON of [pricing.Quote.MarshalJSON] with the added fields terms, at and
+// fingerprint. MarshalJSON returns a [*pricing.ValidationError] if the prices are invalid.
+func (q Quote) MarshalJSON() ([]byte, error) {
+	prices, err := q.Quote.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	details, err := json.Marshal(quoteDetails{Terms: q.Terms, At: q.At, Fingerprint: q.Fingerprint})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(prices[:len(prices)-1], []byte{','}, details[1:]), nil
+}
+
+// UnmarshalJSON reads the JSON that MarshalJSON writes and checks the prices; see
+// [pricing.Quote.UnmarshalJSON]. Without its terms, the JSON may have at most
+// [pricing.MaxQuoteDocument] bytes. With its terms, the JSON may have at most 96 MiB. The JSON
+// value null leaves the quote unchanged.
+//
+// UnmarshalJSON returns a [*pricing.ValidationError] that names every invalid field of the prices, or
+// else of the terms, the time and the fingerprint. After an error, the quote is unchanged.
+func (q *Quote) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	beside := data // the terms
+	if len(data) > pricing.MaxQuoteDocument && len(data) <= maxQuoteDocument {
+		beside = withoutTerms(data)
+	}
+	var prices pricing.Quote
+	if err := prices.UnmarshalJSON(beside); err != nil {
+		return err
+	}
+	var details quoteDetails
+	if err := strictjson.Stored(data, strictjson.Fields(&details)); err != nil {
+		return err
+	}
+	*q = Quote{Quote: prices, Terms: details.Terms, At: details.At, Fingerprint: details.Fingerprint}
+	return nil
+}
+
+// withoutTerms returns the document without the terms, whose selections alone may be longer
+// than prices can be, or as it is where it is no document.
+func withoutTerms(data []byte) []byte {
+	rest := []byte{'{'}
+	err := jsonobject.Members(data, func(name string, raw json.RawMessage) {
+		if name == "terms" {
+			return
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		quoted, _ := json.Marshal(name) // a string
+		rest = append(append(append(rest, quoted...), ':'), raw...)
+	})
+	if err != nil {
+		return data
+	}
+	return append(rest, '}')
+}
+
+// RequiresPayment reports whether the total is greater than 0. Check out a cart that costs nothing
+// like any other cart; see [Service.Checkout].
+func (q Quote) RequiresPayment() bool { return q.Total > 0 }
+
+// Quote prices a cart with coupons (specification 4.5, 4.6, 7). Quote changes nothing and reserves
+// nothing. A quote is what a checkout would do: an open order of the customer that the checkout would
+// replace is not in its way. Quote may have to ask the processor about the coupons; see
+// [WithMirrorTTL].
+// [Service.Explain] tells more about several coupons.
+//
+// Quote returns these errors:
+//
+//   - A [*pricing.ValidationError] means that the cart is malformed, that there are too many codes,
+//     or that two codes name the same coupon.
+//   - A [*coupon.Rejection] lists every reason for the refusal. If several coupons are refused, the
+//     error is [coupon.Rejections], in the order of the request's codes. errors.As with a
+//     *coupon.Rejection finds only the first; use [coupon.RejectionsOf] to read all. Together with a
+//     rejection, Quote returns the cart at its list prices.
+//   - coupon.ErrBelowMinimumCharge means that the processor cannot charge the total. Quote then
+//     returns the discounted prices instead of the list prices.
+//   - [ErrUnavailable] means that the processor did not answer.
+func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error) {
+	attempt := Attempt{CustomerID: r.Customer.ID}
+	defer s.observed(ctx, OpQuote, &attempt, &err)()
+	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
+		return Quote{}, err
+	}
+	if err := s.quoteFaults(r); err != nil {
+		return Quote{}, err
+	}
+	priced, err := s.price(ctx, r, s.recentMirror)
+	attempt.CouponID = priced.couponID()
+	return priced.quote, err
+}
