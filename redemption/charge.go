@@ -54,6 +54,15 @@ func (o Order) Paid() int64 {
 	return o.Charge.Total()
 }
 
+// PaidCurrency returns the currency in which the customer has paid. If nobody knows the charge, it is
+// the currency of the quote. It is zero if the order has no quote, either.
+func (o Order) PaidCurrency() pricing.Currency {
+	if o.Charge.IsZero() {
+		return o.Quote.Currency
+	}
+	return o.Charge.Currency
+}
+
 // CheckCharge checks whether the charge of a paid order is that of its quote. CheckCharge returns a
 // [*pricing.ValidationError] that names every field that is not:
 //

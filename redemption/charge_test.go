@@ -220,7 +220,7 @@ func TestAFailedRefundOfATaxIsRepeatedWithIt(t *testing.T) {
 	o := after(t, taxedOrder(t, pricing.Keep, pricing.Tax{Amount: 18_00}), refundOf("a", 1, 10))
 	failed := redemption.ReportedRefund{Key: o.Refunds[0].RepaymentKey(), State: redemption.RepaymentFailed}
 	o = after(t, o, reported(20, failed), refundOf("a", 1, 30))
-	require.Equal(t, redemption.Repayment{State: redemption.RepaymentDue, Amount: 54_00, Attempt: 2}, o.Refunds[0].Repayment)
+	require.Equal(t, redemption.Repayment{State: redemption.RepaymentDue, Amount: 54_00, Currency: pricing.EUR(), Attempt: 2}, o.Refunds[0].Repayment)
 }
 
 // TestAReportedTaxIsAPartOfItsRefund: another one is a fault that names its field.

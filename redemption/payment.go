@@ -20,9 +20,9 @@ type Payment struct {
 	InsteadOf string `json:"insteadOf,omitempty"`
 	// Charge is what the processor has charged.
 	Charge Charge `json:"charge,omitzero"`
-	// Returned is what the processor has returned of a second payment, in minor units. It counts
-	// refunds that have not failed and disputes that were lost.
-	Returned int64 `json:"returned,omitempty"`
+	// Returned is what the processor has returned of a second payment, in minor units of the charge's
+	// currency. It counts refunds that have not failed and disputes that were lost.
+	Returned int64 `json:"-"`
 	// At is when the payment was recorded.
 	At time.Time `json:"at"`
 }

@@ -75,8 +75,9 @@ type Refund struct {
 	By string `json:"by,omitempty"`
 	// Result is what is refunded of the prices, without the tax that the processor has added to them.
 	Result pricing.Refund `json:"result"`
-	// Tax is the refunded part of the tax that the processor has added, in minor units.
-	Tax int64 `json:"tax,omitempty"`
+	// Tax is the refunded part of the tax that the processor has added, in minor units of
+	// Result.Currency.
+	Tax int64 `json:"-"`
 	// Repayment tells how the money goes back to the customer.
 	Repayment Repayment `json:"repayment,omitzero"`
 	// At is when the refund was recorded.

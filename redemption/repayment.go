@@ -65,9 +65,11 @@ func (s *RepaymentState) UnmarshalText(text []byte) (err error) {
 // Repayment tells how the money of a refund goes back to the customer.
 type Repayment struct {
 	State RepaymentState `json:"state"`
-	// Amount is the amount that is returned, in minor units. It is at most the refund's amount with
-	// its tax, and at most what was paid less what was returned before.
-	Amount int64 `json:"amount,omitempty"`
+	// Amount is the amount that is returned, in minor units of Currency. It is at most the refund's
+	// amount with its tax, and at most what was paid less what was returned before.
+	Amount int64 `json:"-"`
+	// Currency is the currency of the payment; see [Order.PaidCurrency].
+	Currency pricing.Currency `json:"currency,omitzero"`
 	// Attempt counts the attempts at the processor, from 1. After a failure, a repeated request
 	// begins a new attempt.
 	Attempt int `json:"attempt,omitempty"`
@@ -85,10 +87,12 @@ func (r Repayment) IsZero() bool { return r == Repayment{} }
 type ExternalRefund struct {
 	// ID is the processor's ID of the refund.
 	ID string `json:"id"`
-	// Amount is the returned amount, in minor units. Tax is the part of it that is tax, if the
-	// processor tells that. Later refunds return this tax no more.
-	Amount int64 `json:"amount"`
-	Tax    int64 `json:"tax,omitempty"`
+	// Amount is the returned amount, in minor units of Currency. Tax is the part of it that is tax, if
+	// the processor tells that. Later refunds return this tax no more.
+	Amount int64 `json:"-"`
+	Tax    int64 `json:"-"`
+	// Currency is the currency of the payment; see [Order.PaidCurrency].
+	Currency pricing.Currency `json:"currency,omitzero"`
 	// State is RepaymentPending, RepaymentSucceeded or RepaymentFailed.
 	State RepaymentState `json:"state"`
 	// At is when the service learned of the refund.
@@ -126,8 +130,10 @@ func (s *DisputeState) UnmarshalText(text []byte) (err error) {
 type Dispute struct {
 	// ID is the processor's ID of the dispute.
 	ID string `json:"id"`
-	// Amount is the disputed amount, in minor units.
-	Amount int64 `json:"amount"`
+	// Amount is the disputed amount, in minor units of Currency.
+	Amount int64 `json:"-"`
+	// Currency is the currency of the payment; see [Order.PaidCurrency].
+	Currency pricing.Currency `json:"currency,omitzero"`
 	// State tells who has the money.
 	State DisputeState `json:"state"`
 	// At is when the service learned of the dispute.
@@ -135,7 +141,7 @@ type Dispute struct {
 }
 
 // Report is what a processor tells about the payment of an order. A report may be incomplete, late
-// or repeated. In a Reported event, the At of refunds and disputes is ignored.
+// or repeated. In a Reported event, the At and the Currency of disputes are ignored.
 type Report struct {
 	Refunds  []ReportedRefund
 	Disputes []Dispute
@@ -191,7 +197,7 @@ func (o Order) Returned() int64 {
 
 // repayment is a new attempt to return the money of a refund.
 func (o Order) repayment(refunded int64, attempt int, elsewhere bool) Repayment {
-	r := Repayment{State: RepaymentDue, Amount: min(refunded, o.Paid()-o.Returned()), Attempt: attempt}
+	r := Repayment{State: RepaymentDue, Amount: min(refunded, o.Paid()-o.Returned()), Currency: o.PaidCurrency(), Attempt: attempt}
 	switch {
 	case r.Amount == 0:
 		return Repayment{}
@@ -224,15 +230,15 @@ func (o Order) reported(e Event) (Order, error) {
 			o.Refunds[i].Repayment = o.Refunds[i].Repayment.after(r)
 			continue
 		}
-		o.ExternalRefunds = external(o.ExternalRefunds, r, e.At)
+		o.ExternalRefunds = external(o.ExternalRefunds, r, o.PaidCurrency(), e.At)
 	}
 	for _, d := range e.Report.Disputes {
 		switch i := slices.IndexFunc(o.Disputes, func(known Dispute) bool { return known.ID == d.ID }); {
 		case i < 0:
-			d.At = e.At
+			d.At, d.Currency = e.At, o.PaidCurrency()
 			o.Disputes = append(o.Disputes, d)
 		case d.State != DisputeOpen || o.Disputes[i].State == DisputeOpen: // what is decided is not open again
-			o.Disputes[i].State, o.Disputes[i].Amount = d.State, d.Amount
+			o.Disputes[i].State, o.Disputes[i].Amount, o.Disputes[i].Currency = d.State, d.Amount, o.PaidCurrency()
 		}
 	}
 	if len(o.ExternalRefunds) > MaxReported || len(o.Disputes) > MaxReported {
@@ -265,13 +271,13 @@ func (r Repayment) after(told ReportedRefund) Repayment {
 
 // external adds a refund that the service did not ask for, or updates its state. A failed refund
 // that is new is left out, because it has moved no money.
-func external(list []ExternalRefund, r ReportedRefund, at time.Time) []ExternalRefund {
+func external(list []ExternalRefund, r ReportedRefund, c pricing.Currency, at time.Time) []ExternalRefund {
 	i := slices.IndexFunc(list, func(known ExternalRefund) bool { return known.ID == r.ID })
 	switch {
 	case i >= 0:
 		list[i].State = max(list[i].State, r.State)
 	case r.State != RepaymentFailed && r.ID != "":
-		list = append(list, ExternalRefund{ID: r.ID, Amount: r.Amount, Tax: r.Tax, State: r.State, At: at})
+		list = append(list, ExternalRefund{ID: r.ID, Amount: r.Amount, Tax: r.Tax, Currency: c, State: r.State, At: at})
 	}
 	return list
 }

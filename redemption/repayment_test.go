@@ -42,7 +42,7 @@ func TestReportsComeInAnyOrder(t *testing.T) {
 	t.Parallel()
 	paid, _ := paidOrder(t, 3, coupon.RestoreFull)
 	start := after(t, paid, refundOf("one", 1, 10))
-	require.Equal(t, redemption.Repayment{State: redemption.RepaymentDue, Amount: 500, Attempt: 1}, start.Refunds[0].Repayment)
+	require.Equal(t, redemption.Repayment{State: redemption.RepaymentDue, Amount: 500, Currency: pricing.EUR(), Attempt: 1}, start.Refunds[0].Repayment)
 	require.Equal(t, at(10).Add(redemption.RepaymentRetry), start.Deadline)
 	key := start.Refunds[0].RepaymentKey()
 	require.Equal(t, redemption.RefundID("ord", "one")+"_1", key)
@@ -93,13 +93,13 @@ func TestAttemptsOfARepayment(t *testing.T) {
 	require.Zero(t, o.Returned())
 	require.Equal(t, o, after(t, o, reported(21, first)))
 	o = after(t, o, refundOf("one", 1, 30))
-	require.Equal(t, redemption.Repayment{State: redemption.RepaymentDue, Amount: 500, Attempt: 2}, o.Refunds[0].Repayment)
+	require.Equal(t, redemption.Repayment{State: redemption.RepaymentDue, Amount: 500, Currency: pricing.EUR(), Attempt: 2}, o.Refunds[0].Repayment)
 	require.Len(t, o.Refunds, 1)
 	require.Equal(t, o.Version, after(t, o, reported(31, first), refundOf("one", 1, 32)).Version)
 	// The first attempt was made after all: its money counts, as that of others does.
 	first.State, first.ID = redemption.RepaymentSucceeded, "re_1"
 	o = after(t, o, reported(33, first))
-	require.Equal(t, []redemption.ExternalRefund{{ID: "re_1", State: redemption.RepaymentSucceeded, At: at(33)}}, o.ExternalRefunds)
+	require.Equal(t, []redemption.ExternalRefund{{ID: "re_1", Currency: pricing.EUR(), State: redemption.RepaymentSucceeded, At: at(33)}}, o.ExternalRefunds)
 	require.Equal(t, redemption.RepaymentDue, o.Refunds[0].Repayment.State)
 
 	// A refusal that the processor's own record contradicts was none.
@@ -108,7 +108,7 @@ func TestAttemptsOfARepayment(t *testing.T) {
 	made := refusal
 	made.ID, made.State = "re_1", redemption.RepaymentSucceeded
 	o = after(t, o, reported(20, refusal), reported(21, made))
-	require.Equal(t, redemption.Repayment{State: redemption.RepaymentSucceeded, Amount: 500, Attempt: 1, ID: "re_1"}, o.Refunds[0].Repayment)
+	require.Equal(t, redemption.Repayment{State: redemption.RepaymentSucceeded, Amount: 500, Currency: pricing.EUR(), Attempt: 1, ID: "re_1"}, o.Refunds[0].Repayment)
 }
 
 // A dispute is recorded once, is not opened again, and with refunds never counts above what was paid.
@@ -121,7 +121,7 @@ func TestDisputesOfAnOrder(t *testing.T) {
 	lost := after(t, o, disputed(30, redemption.DisputeLost, 1500))
 	require.Equal(t, paid.Quote.Total, lost.Returned())
 	require.Equal(t, lost, after(t, lost, disputed(31, redemption.DisputeLost, 1500), disputed(32, redemption.DisputeOpen, 1500)))
-	require.Equal(t, []redemption.Dispute{{ID: "dp", Amount: 1500, State: redemption.DisputeLost, At: at(20)}}, lost.Disputes)
+	require.Equal(t, []redemption.Dispute{{ID: "dp", Amount: 1500, Currency: pricing.EUR(), State: redemption.DisputeLost, At: at(20)}}, lost.Disputes)
 	require.True(t, after(t, lost, refundOf("two", 0, 40)).Refunds[1].Repayment.IsZero(), "nothing is left to return")
 	require.Equal(t, int64(500), after(t, lost, disputed(33, redemption.DisputeWon, 1500)).Returned())
 }
@@ -181,7 +181,7 @@ func TestRepaymentsAsJSON(t *testing.T) {
 	o = after(t, o, refundOf("one", 1, 10), disputed(20, redemption.DisputeOpen, 7), reported(21, redemption.ReportedRefund{ID: "re", State: redemption.RepaymentPending}))
 	text, err := json.Marshal(o)
 	require.NoError(t, err)
-	require.Contains(t, string(text), `"repayment":{"state":"due","amount":500,"attempt":1}`)
+	require.Contains(t, string(text), `"repayment":{"state":"due","currency":"EUR","attempt":1,"amount":"5.00"}`)
 	var read redemption.Order
 	require.NoError(t, json.Unmarshal(text, &read))
 	require.True(t, redemption.SameMoney(o, read))

@@ -142,8 +142,8 @@ type Use struct {
 	Origin Origin `json:"origin"`
 	// Discount is the amount that the coupon takes off the order, in minor units of Currency. Returned
 	// is the part of it that refunds took back. Currency is zero if there is no quote.
-	Discount int64            `json:"discount"`
-	Returned int64            `json:"returned,omitempty"`
+	Discount int64            `json:"-"`
+	Returned int64            `json:"-"`
 	Currency pricing.Currency `json:"currency,omitzero"`
 	// Points is the price of the use, in points. PointsState shows whether the ledger has
 	// debited or refunded the points.

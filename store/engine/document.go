@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -74,11 +75,12 @@ func ReadOrder(o *redemption.Order, state string, document []byte) (err error) {
 
 // useDocument is what never changes in a use, except for Claims, Returned and RestoredAt. A payment
 // may add claims, and a refund gives them back. Stores read Discount, Returned, Currency and
-// RestoredAt in SQL, by their JSON names, for [store.Orders].Sums.
+// RestoredAt in SQL, by their JSON names, for [store.Orders].Sums. Discount and Returned have all
+// decimals of Currency, so that the text without its point is the number of minor units.
 type useDocument struct {
 	Origin     redemption.Origin  `json:"origin"`
-	Discount   int64              `json:"discount,omitempty"`
-	Returned   int64              `json:"returned,omitempty"`
+	Discount   pricing.Number     `json:"discount,omitempty"`
+	Returned   pricing.Number     `json:"returned,omitempty"`
 	Currency   pricing.Currency   `json:"currency,omitzero"`
 	Points     int64              `json:"points,omitempty"`
 	Claims     []redemption.Claim `json:"claims,omitempty"`
@@ -89,7 +91,8 @@ type useDocument struct {
 // EncodeUse returns as JSON the fields of a use that stores do not keep in columns.
 func EncodeUse(u redemption.Use) ([]byte, error) {
 	return json.Marshal(useDocument{
-		Origin: u.Origin, Discount: u.Discount, Returned: u.Returned, Currency: u.Currency, Points: u.Points, Claims: u.Claims, Restore: u.Restore, RestoredAt: u.RestoredAt,
+		Origin: u.Origin, Discount: strictjson.OptionalAmount(u.Currency, u.Discount), Returned: strictjson.OptionalAmount(u.Currency, u.Returned),
+		Currency: u.Currency, Points: u.Points, Claims: u.Claims, Restore: u.Restore, RestoredAt: u.RestoredAt,
 	})
 }
 
@@ -102,8 +105,16 @@ func DecodeUse(data []byte, u *redemption.Use) error {
 	if doc.Origin == 0 {
 		return fmt.Errorf("document of use %s: %w", u.ID, errIncomplete)
 	}
-	u.Origin, u.Discount, u.Points, u.Claims = doc.Origin, doc.Discount, doc.Points, orNil(doc.Claims)
-	u.Returned, u.Currency, u.Restore, u.RestoredAt = doc.Returned, doc.Currency, doc.Restore, doc.RestoredAt
+	discount, err := strictjson.Minor(doc.Currency, doc.Discount)
+	if err != nil {
+		return fmt.Errorf("discount of use %s: %w", u.ID, corrupt(err))
+	}
+	returned, err := strictjson.Minor(doc.Currency, doc.Returned)
+	if err != nil {
+		return fmt.Errorf("returned discount of use %s: %w", u.ID, corrupt(err))
+	}
+	u.Origin, u.Discount, u.Points, u.Claims = doc.Origin, discount, doc.Points, orNil(doc.Claims)
+	u.Returned, u.Currency, u.Restore, u.RestoredAt = returned, doc.Currency, doc.Restore, doc.RestoredAt
 	return nil
 }
 

@@ -169,7 +169,7 @@ func (s *statements) writing() {
 	s.readHistory = s.name("read the history of a coupon", fmt.Sprintf(`SELECT position, `+history+` UNION ALL SELECT 0, `+history+`
 		ORDER BY version DESC LIMIT $3`, "", "_pending"))
 	s.sums = s.name("sum up uses", `SELECT (u.created_at - $2) - (u.created_at - $2) % $4, u.state, coalesce(u.d ->> 'currency', ''),
-		count(*), count(u.d ->> 'restoredAt'), sum(coalesce((u.d ->> 'discount')::bigint, 0)), sum(coalesce((u.d ->> 'returned')::bigint, 0))
+		count(*), count(u.d ->> 'restoredAt'), sum(coalesce(replace(u.d ->> 'discount', '.', '')::bigint, 0)), sum(coalesce(replace(u.d ->> 'returned', '.', '')::bigint, 0))
 		FROM (SELECT u.created_at, u.state, u.doc::jsonb AS d FROM {uses} u WHERE u.coupon_id = $1
 			AND u.state IN ('reserved', 'completed') AND u.created_at >= $2 AND u.created_at < $3 OFFSET 0) u GROUP BY 1, 2, 3`)
 }

@@ -77,9 +77,11 @@ func (s *Store) History(ctx context.Context, couponID string, before int64, limi
 	return answered(entries, err)
 }
 
+// sumUses sums minor units: a stored amount has all decimals of its currency. MySQL returns text of
+// JSON in quotes, and SQLite without them.
 const sumUses = `SELECT (u.created_at - ?) - (u.created_at - ?) % ? AS day, u.state, COALESCE(JSON_EXTRACT(u.doc, '$.currency'), '') AS currency,
-	COUNT(*), COUNT(JSON_EXTRACT(u.doc, '$.restoredAt')), SUM(COALESCE(CAST(JSON_EXTRACT(u.doc, '$.discount') AS SIGNED), 0)),
-	SUM(COALESCE(CAST(JSON_EXTRACT(u.doc, '$.returned') AS SIGNED), 0))
+	COUNT(*), COUNT(JSON_EXTRACT(u.doc, '$.restoredAt')), SUM(COALESCE(CAST(REPLACE(REPLACE(JSON_EXTRACT(u.doc, '$.discount'), '.', ''), '"', '') AS SIGNED), 0)),
+	SUM(COALESCE(CAST(REPLACE(REPLACE(JSON_EXTRACT(u.doc, '$.returned'), '.', ''), '"', '') AS SIGNED), 0))
 	FROM {uses} u WHERE u.coupon_id = ? AND u.created_at >= ? AND u.created_at < ? AND u.state <> 'released' GROUP BY day, u.state, currency`
 
 // Sums implements [store.Orders].
