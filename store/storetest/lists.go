@@ -347,13 +347,18 @@ func sumsOfUses(p *probe) {
 	p.own(err)
 	usd, err := pricing.ParseCurrency("USD")
 	p.own(err)
+	kwd, err := pricing.ParseCurrency("KWD")
+	p.own(err)
 	c, other := p.coupon(), p.coupon()
 	first := time.Date(2026, 10, 24, 0, 0, 0, 0, berlin) // the 25th has 25 hours
 	for i := range 40 {
 		r := p.checkout("ann", []coupon.Coupon{c, c, c, c, other}[i%5])
 		r.Order.CreatedAt = first.Add(time.Duration(i/8)*24*time.Hour + time.Duration(i%2)*time.Hour - time.Duration(i/4%2)*time.Microsecond).UTC()
 		r.Uses[0].CreatedAt, r.Uses[0].Discount = r.Order.CreatedAt, r.Order.Quote.Discount
-		r.Uses[0].Currency = []pricing.Currency{pricing.EUR(), usd, {}}[i%3]
+		if i%2 == 0 {
+			r.Uses[0].Discount += 1<<53 + 1 // a float does not hold it
+		}
+		r.Uses[0].Currency = []pricing.Currency{pricing.EUR(), usd, {}, pricing.JPY(), kwd}[i%3+i%2*2]
 		r.Uses[0].Restore = coupon.RestoreAlways
 		r.Order.Quote.Coupons[0].ID = r.Uses[0].CouponID
 		o := p.placed(r, histories[i%6]...).Order
@@ -369,7 +374,7 @@ func sumsOfUses(p *probe) {
 			year, month, day := list.From.Date()
 			same(p, len(got), days, "the number of days")
 			for i := range got {
-				want := sumOf(uses, time.Date(year, month, day+i, 0, 0, 0, 0, zone), time.Date(year, month, day+i+1, 0, 0, 0, 0, zone), pricing.EUR(), usd)
+				want := sumOf(uses, time.Date(year, month, day+i, 0, 0, 0, 0, zone), time.Date(year, month, day+i+1, 0, 0, 0, 0, zone), pricing.EUR(), pricing.JPY(), kwd, usd)
 				same(p, got[i].Start.Format(time.RFC3339Nano), want.Start.Format(time.RFC3339Nano), "the beginning of the day %d in %s", i, zone)
 				same(p, got[i].Start.Location().String(), zone.String(), "the zone of the day %d", i)
 				got[i].Start = want.Start

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -165,6 +167,19 @@ func repayments(p *probe) {
 	same(p, p.told(o.ID)[3:], []string{
 		"order_refunded refunded partly_refunded 4", "order_repaid reported partly_refunded 5", "order_repaid refund_repeated partly_refunded 6",
 	}, "what the journal tells of repayments")
+	var refunded, repaid struct {
+		Refund          redemption.Refund
+		Repayments      map[string]redemption.Repayment
+		ExternalRefunds []redemption.ExternalRefund
+		Disputes        []redemption.Dispute
+	}
+	entries := p.about(o.ID)
+	p.own(errors.Join(json.Unmarshal(entries[3].Data, &refunded), json.Unmarshal(entries[4].Data, &repaid)))
+	same(p, refunded.Refund.Result, got.Order.Refunds[0].Result, "the refund that the journal tells")
+	same(p, refunded.Refund.Repayment.Amount, got.Order.Refunds[0].Repayment.Amount, "the amount of the repayment that the journal tells")
+	same(p, repaid.Repayments[got.Order.Refunds[0].ID], got.Order.Refunds[0].Repayment, "the repayment after the report that the journal tells")
+	same(p, repaid.ExternalRefunds, got.Order.ExternalRefunds, "the external refunds that the journal tells")
+	same(p, repaid.Disputes, got.Order.Disputes, "the disputes that the journal tells")
 	p.unchanged("a report of a session of no order", func() {
 		e := told(redemption.RepaymentSucceeded, 1203)
 		e.OrderID, e.SessionID = "", "cs_none"
