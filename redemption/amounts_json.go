@@ -77,8 +77,8 @@ func (d Dispute) MarshalJSON() ([]byte, error) {
 	}{fields(d), strictjson.Amount(d.Currency, d.Amount)})
 }
 
-// UnmarshalJSON reads the JSON form that [Dispute.MarshalJSON] writes. For a malformed amount,
-// UnmarshalJSON returns a [*pricing.ValidationError] and leaves its receiver unchanged.
+// UnmarshalJSON reads the JSON form that [Dispute.MarshalJSON] writes. For a malformed amount or a
+// missing state, UnmarshalJSON returns a [*pricing.ValidationError] and leaves its receiver unchanged.
 func (d *Dispute) UnmarshalJSON(data []byte) error {
 	type fields Dispute
 	var read struct {
@@ -87,6 +87,11 @@ func (d *Dispute) UnmarshalJSON(data []byte) error {
 	}
 	if err := json.Unmarshal(data, &read); err != nil {
 		return err
+	}
+	if read.State == 0 {
+		var faults pricing.ValidationError
+		faults.Add("state", pricing.FieldRequired, "is required")
+		return faults.Err()
 	}
 	return readAmounts(d, Dispute(read.fields), func(d *Dispute) []storedAmount {
 		return []storedAmount{{"amount", read.Amount, d.Currency, &d.Amount}}

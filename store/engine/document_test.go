@@ -53,6 +53,10 @@ func FuzzDocuments(f *testing.F) {
 	f.Add([]byte(`{"claims":[{"counter":"shared/uses/cpn","amount":1,"limit":3}],"metadata":{"k":"v"},"fingerprint":"f"}`))
 	f.Add([]byte(`{"metadata":{},"claims":[],"coupons":[],"refunds":[],"externalRefunds":[],"disputes":[],"origin":"points"}`))
 	f.Add([]byte(`{"origin":"points","points":5,"discount":-1}`))
+	f.Add([]byte(`{"origin":"checkout","currency":"EUR","discount":"45.00","returned":"1e1"}`))
+	f.Add([]byte(`{"disputes":[{"id":"dp","currency":"EUR","state":"open","amount":"45.00"}],"externalRefunds":[{"id":"re","state":"pending","amount":"45","tax":"7"}]}`))
+	f.Add([]byte(`{"disputes":[{}]}`)) // a dispute without a state
+	f.Add([]byte(`{"otherPayments":[{"sessionId":"cs","charge":{"currency":"JPY","amount":"45"},"returned":"45"}]}`))
 	f.Add([]byte(`{"name":"Ten","discount":{"discountType":"PERCENTAGE","discountValue":"10"},"currency":"EUR","appliesTo":"ALL","distribution":"GENERAL"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var o, o2 redemption.Order
