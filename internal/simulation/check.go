@@ -70,6 +70,7 @@ func keeps(before, now []redemption.Claim, paid bool) bool {
 // checkOrder holds an order to what it froze, and to the ways it may go.
 func (w *world) checkOrder(s *shop, before, now redemption.Order) {
 	w.checkRefunds(s, before, now)
+	w.checkTaxes(before, now)
 	w.checkRepayments(before, now)
 	w.checkReported(before, now)
 	if before.IsZero() {
@@ -141,6 +142,11 @@ func (w *world) checkEnd(s *shop, before, now redemption.Order) {
 		session, err := s.fake.Session(background(), now.SessionID)
 		w.must(OnlyPaidCompletes, err == nil && session.Status == processor.SessionComplete && session.PaymentStatus.Settled(),
 			"order %s is paid, and its session %q is %s and %s (%v)", now.ID, now.SessionID, session.Status, session.PaymentStatus, err)
+		charge := redemption.Charge{Currency: session.Currency, Amount: session.Total, Tax: session.Tax}
+		if now.Key == "" { // the lines of an unknown payment are not recorded
+			charge.Tax.Lines = nil
+		}
+		w.must(ChargesAreKnown, now.Charge.Equal(charge), "order %s knows the charge %+v, and session %s has charged %+v", now.ID, now.Charge, session.ID, charge)
 	case now.State == redemption.OrderCancelled && now.ReplacedBy == "":
 		w.checkReleased(s, before)
 	}

@@ -17,7 +17,8 @@
 // switch, delete and make coupons again, with an old revision in mind. They give coupons budgets
 // and caps, and change budgets or remove them. Somebody changes the mirror at the processor.
 // Sweeps and reconciles run. Hosts read the journal. Minutes or weeks pass. Processes stop and
-// start, and the power fails. The seed also draws how large and how bad a world is.
+// start, and the power fails. The seed also draws how large and how bad a world is, and whether
+// its processors add taxes.
 //
 // Only one thing happens at a time: operations are coroutines. So a seed always leads to the
 // same life, on every machine and on every store. The tests of internal/integration/sqldb live
@@ -53,6 +54,7 @@
 //	one order for each session        contract 5.4; design              attached, checkUse           taking each event for a payment
 //	only what is paid completes       contract 5.5                      checkPaid                    taking what is finished for paid
 //	only what has ended is released   contract 5, diagram               checkReleased                releasing before completing
+//	orders know what was charged      refunds 6                         checkEnd                     forgetting the tax of a payment
 //	records stay                      contract 4.3; design              readAll, checkOrder          deleting uses with their coupon
 //	codes are unique                  contract 4.1                      sawCoupon                    letting two coupons have one code
 //	only active coupons are reserved  contract 5.2                      checkLimits                  reserving what was switched off
@@ -69,6 +71,7 @@
 //	payers are counted                contract 4.8                      acknowledged, checkOrder     forgetting who has paid
 //	nothing is given back twice       refunds 4.2 to 4.5, 5.1           checkRefunds, checkPayback   asking with another key each time
 //	never more than was paid          refunds 1, 5.4                    checkRepayments              refunding a cent more
+//	taxes go back with their goods    refunds 1, 6                      checkTaxes                   forgetting the tax of a refund
 //	no more goes back than came in    refunds 5.1, 5.4                  checkPayback                 refunding whatever is asked for
 //	a dispute changes no refund       refunds 5.6                       checkRepayments              deducting disputes from refunds
 //	answers are true                  contract 5.4; package store       acknowledged, bought         answering before committing

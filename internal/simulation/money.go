@@ -7,9 +7,26 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
 )
+
+// rates are the taxes of one kind of line, in percent. Other kinds have no tax.
+var rates = map[pricing.LineKind]int64{pricing.Device: 19, pricing.Accessory: 19, pricing.Plan: 7}
+
+// drawTax draws whether a processor adds a tax to the prices, and whether it tells the tax by line. If
+// it adds no tax, the prices include it.
+func (w *world) drawTax() func(processor.SessionRequest) pricing.Tax {
+	switch w.random.IntN(4) {
+	case 0:
+		return fakeprocessor.TaxOfTotal(19)
+	case 1:
+		return fakeprocessor.TaxByLine(func(l processor.SessionLine) int64 { return rates[l.Kind] })
+	}
+	return func(processor.SessionRequest) pricing.Tax { return pricing.Tax{} }
+}
 
 // money is what a shop's processor has done with the payments that went back.
 type money struct {
@@ -60,12 +77,13 @@ func (w *world) payment(s *shop) string {
 func (w *world) refundByStaff() bool {
 	s := w.shop()
 	session, err := s.fake.Session(background(), w.payment(s))
-	if err != nil || session.Total == 0 {
+	paid := session.Total + session.Tax.Amount
+	if err != nil || paid == 0 {
 		return false
 	}
-	amount := session.Total
+	amount := paid
 	if !w.odds(4) {
-		amount = 1 + w.random.Int64N(session.Total)
+		amount = 1 + w.random.Int64N(paid)
 	}
 	made, err := s.fake.RefundByStaff(session.ID, amount)
 	if err != nil {
@@ -73,7 +91,7 @@ func (w *world) refundByStaff() bool {
 	}
 	s.money.refunds = append(s.money.refunds, made)
 	s.touched.payments = append(s.touched.payments, session.ID)
-	w.log("staff refund %d of the %d of session %s: %s", amount, session.Total, session.ID, made)
+	w.log("staff refund %d of the %d of session %s: %s", amount, paid, session.ID, made)
 	return true
 }
 
@@ -161,7 +179,8 @@ func (w *world) checkPayback(s *shop, sessionID string) {
 		w.must(NothingTwice, of == "" || made[of] == "", "refund %s has gone back twice, as %s and %s at the processor", of, made[of], r.ID)
 		made[of] = r.ID
 	}
-	w.must(PaybacksAreBounded, sum <= session.Total, "%d have gone back of session %s, which has charged %d", sum, sessionID, session.Total)
+	paid := session.Total + session.Tax.Amount
+	w.must(PaybacksAreBounded, sum <= paid, "%d have gone back of session %s, which has charged %d", sum, sessionID, paid)
 }
 
 // told is what the processor tells of a payment.
@@ -188,7 +207,7 @@ func returned(o redemption.Order) (sum int64) {
 			sum += d.Amount
 		}
 	}
-	return min(sum, o.Quote.Total)
+	return min(sum, o.Paid())
 }
 
 // checkRepayments holds the money of an order's refunds to what was left of the payment when each
@@ -206,15 +225,36 @@ func (w *world) checkRepayments(before, now redemption.Order) {
 		w.when(was.State != is.State, "repayment", was.State.String(), is.State.String())
 		again := was.State == redemption.RepaymentFailed && is.Attempt != was.Attempt
 		if i >= len(before.Refunds) || again {
-			want := min(r.Result.Amount, now.Quote.Total-returned(before))
-			w.must(RefundsAreBounded, is.Amount == want, "refund %s of order %s returns %d of %d, and is to return %d", r.ID, now.ID, is.Amount, r.Result.Amount, want)
+			want := min(r.Amount(), now.Paid()-returned(before))
+			w.must(RefundsAreBounded, is.Amount == want, "refund %s of order %s returns %d of %d, and is to return %d", r.ID, now.ID, is.Amount, r.Amount(), want)
 			continue
 		}
 		w.must(AmountsStay, is.Amount == was.Amount && is.Attempt == was.Attempt, "refund %s of order %s had the repayment %+v, and has %+v", r.ID, now.ID, was, is)
 		w.must(StatesMoveForward, is.State >= was.State, "the repayment of refund %s was %s, and is %s", r.ID, was.State, is.State)
 	}
-	w.must(RefundsAreBounded, sum <= now.Quote.Total && now.Returned() == returned(now),
-		"%d of order %s are to go back and %d have, and it has cost %d", sum, now.ID, now.Returned(), now.Quote.Total)
+	w.must(RefundsAreBounded, sum <= now.Paid() && now.Returned() == returned(now),
+		"%d of order %s are to go back and %d have, and %d were paid", sum, now.ID, now.Returned(), now.Paid())
+}
+
+// checkTaxes holds the taxes of an order's refunds to the tax of its payment, by refunds section 6.
+// Refunds of everything return everything that was paid, unless money went back in another way.
+func (w *world) checkTaxes(before, now redemption.Order) {
+	returns, tax, amount := pricing.Refunded{}, int64(0), int64(0)
+	for _, r := range now.Refunds {
+		returns.Add(r.Result)
+		all, err := now.Quote.TaxOf(now.Charge.Tax, returns)
+		want := max(0, all-tax)
+		w.must(TaxesGoBack, err == nil && r.Tax == want, "refund %s of order %s returns a tax of %d, and is to return %d (%v)", r.ID, now.ID, r.Tax, want, err)
+		tax, amount = tax+r.Tax, amount+r.Repayment.Amount
+	}
+	alone := len(now.ExternalRefunds) == 0 && len(now.Disputes) == 0
+	w.must(TaxesGoBack, now.State != redemption.OrderRefunded || !alone || amount == now.Paid(),
+		"order %s is refunded: %d go back, and %d were paid", now.ID, amount, now.Paid())
+	of := "of the total"
+	if len(now.Charge.Tax.Lines) > 0 {
+		of = "by line"
+	}
+	w.when(len(now.Refunds) > len(before.Refunds) && tax > 0, "tax", of, now.State.String())
 }
 
 // checkReported holds what an order knows of external refunds and disputes to what it knew. Each is

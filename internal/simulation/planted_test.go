@@ -17,6 +17,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/simulation"
 	"github.com/couponkit/couponkit/internal/testsize"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -141,6 +142,13 @@ var planted = []plant{
 			}
 		})
 	})},
+	{"forgetting the tax of a payment", by(simulation.ChargesAreKnown), inStore(func(f *faulty) {
+		f.events(func(_ context.Context, s *store.Settlement) {
+			if s.Event.Charge.Tax.Amount > 0 {
+				s.Event.Charge.Tax = pricing.Tax{}
+			}
+		})
+	})},
 	{"releasing before completing", by(simulation.OnlyEndedIsReleased), inStore(settlesInTwoSteps)},
 	{"deleting uses with their coupon", by(simulation.RecordsStay), inStore(cascades)},
 	{"editing orders with their coupon", by(simulation.RecordsStay, simulation.QuotesAddUp), inStore(editsOrders)},
@@ -254,6 +262,30 @@ var planted = []plant{
 		f.records(func(o *redemption.Order, _ []redemption.Use) {
 			if o.State == redemption.OrderRefunded {
 				o.Refunds[len(o.Refunds)-1].Result.Amount++
+			}
+		})
+	})},
+	{"forgetting the tax of a refund", by(simulation.TaxesGoBack), inStore(func(f *faulty) {
+		f.repayments(func(_ redemption.Order, r *redemption.Refund) {
+			r.Repayment.Amount, r.Tax = max(0, r.Repayment.Amount-r.Tax), 0
+		})
+	})},
+	{"returning the tax twice", by(simulation.TaxesGoBack), inStore(func(f *faulty) {
+		f.repayments(func(_ redemption.Order, r *redemption.Refund) {
+			r.Repayment.Amount, r.Tax = r.Repayment.Amount+r.Tax, 2*r.Tax
+		})
+	})},
+	{"returning the whole tax at the first refund", by(simulation.TaxesGoBack), inStore(func(f *faulty) {
+		f.repayments(func(o redemption.Order, r *redemption.Refund) {
+			if r.ID == o.Refunds[0].ID {
+				r.Repayment.Amount, r.Tax = r.Repayment.Amount+o.Charge.Tax.Amount-r.Tax, o.Charge.Tax.Amount
+			}
+		})
+	})},
+	{"keeping the tax of what is refunded at the end", by(simulation.TaxesGoBack), inStore(func(f *faulty) {
+		f.repayments(func(o redemption.Order, r *redemption.Refund) {
+			if o.State == redemption.OrderRefunded && r.ID == o.Refunds[len(o.Refunds)-1].ID {
+				r.Repayment.Amount = max(0, r.Repayment.Amount-r.Tax)
 			}
 		})
 	})},

@@ -49,6 +49,7 @@ type shop struct {
 	secret  string
 	fake    *fakeprocessor.Processor
 	account Processor // makes the refunds: fake, if it is sound
+	tax     func(processor.SessionRequest) pricing.Tax
 	ledger  *host.Ledger
 	eyes    store.Store // reads for the checks, past all wires
 
@@ -103,7 +104,7 @@ func newWorld(c Config) *world {
 		}
 		s.fake = fakeprocessor.New(fakeprocessor.Options{
 			Now: w.clock, Secret: s.secret, Abilities: processor.Abilities{MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): 50}},
-			DelayRefunds: w.odds(2),
+			DelayRefunds: w.odds(2), Tax: func(r processor.SessionRequest) pricing.Tax { return s.tax(r) },
 		})
 		s.account = s.fake
 		if wrap := w.parts.Account; wrap != nil {
@@ -119,6 +120,9 @@ func newWorld(c Config) *world {
 	for range 1 + w.random.IntN(3*w.config.Shops) { // nothing goes wrong yet
 		w.create()
 		w.finish()
+	}
+	for _, s := range w.shops {
+		s.tax = w.drawTax()
 	}
 	return w
 }
