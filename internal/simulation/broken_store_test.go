@@ -370,7 +370,7 @@ func settlesInTwoSteps(f *faulty) {
 	f.events(func(ctx context.Context, s *store.Settlement) {
 		if s.Event.Kind == redemption.Paid {
 			first := *s
-			first.Event.Kind = redemption.SessionExpired
+			first.Event.Kind, first.Event.Charge, first.Event.Learned = redemption.SessionExpired, redemption.Charge{}, nil
 			_, _ = f.Store.Apply(ctx, first)
 			f.pause()
 		}

@@ -328,7 +328,7 @@ var planted = []plant{
 		})
 	})},
 	{"forgetting orders in the sweep", by(simulation.OrdersEnd), inStore(forgetsOrders)},
-	{"opening another session for a repeated call", by(simulation.EveryPaymentCounts, simulation.OrdersEnd), func() simulation.Parts {
+	{"opening another session for a repeated call", by(simulation.RecordsStay, simulation.EveryPaymentCounts, simulation.OrdersEnd), func() simulation.Parts {
 		made := 0
 		return simulation.Parts{Processor: func(p simulation.Processor) simulation.Processor { return anotherSession{p, &made} }}
 	}},
