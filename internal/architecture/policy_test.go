@@ -71,7 +71,6 @@ var policy = []floor{
 		{path: "internal/agreement", modules: engines, suite: true},
 		{path: "internal/architecture"},
 		{path: "internal/testsize"},
-		{path: "internal/fuzzing"},
 		{path: "internal/integration/...", modules: anything, suite: true},
 	}},
 	{"proof: peers, never tagged", []rule{
