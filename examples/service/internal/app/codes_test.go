@@ -44,7 +44,7 @@ func TestTheFirstCodeIsKept(t *testing.T) {
 	require.Equal(t, []any{true, false}, []any{reversed.value("coupons.0.applied"), reversed.value("coupons.1.applied")})
 }
 
-// TestSeveralCodesInOneCart: issue 41; quote, checkout and order with a list of codes.
+// TestSeveralCodesInOneCart: quote, checkout and order with a list of codes.
 func TestSeveralCodesInOneCart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

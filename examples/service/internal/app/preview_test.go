@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestADraftIsPricedOnASampleCart: issue 41; one draft of each type.
+// TestADraftIsPricedOnASampleCart: one draft of each type.
 func TestADraftIsPricedOnASampleCart(t *testing.T) {
 	t.Parallel()
 	admin := newWorld(t).as(t, "admin")

@@ -32,7 +32,7 @@ func (p page) another(code string) {
 // chip is what is shown of one of several codes.
 func chip(code string) string { return fmt.Sprintf("[data-coupon=%s]", code) }
 
-// Issue 41: several codes, each with its amount, which can be taken off one by one.
+// Several codes, each with its amount, which can be taken off one by one.
 func TestACartIsBoughtWithSeveralCoupons(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		w.combinable()

@@ -6,7 +6,7 @@ import (
 	"github.com/couponkit/couponkit/examples/service/internal/app"
 )
 
-// Issue 41: where there are guests, a cart is paid with an address, also with a coupon.
+// Where there are guests, a cart is paid with an address, also with a coupon.
 func TestAGuestBuysACart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, stores[0], func(c *app.Config) { c.Guests = true })

@@ -68,7 +68,7 @@ func likeJSON(t *testing.T, v any) (like map[string]any) {
 
 type object = map[string]any
 
-// Issue 41: one coupon of each type, with every term of the type.
+// One coupon of each type, with every term of the type.
 func TestEachTypeOfDiscountIsCreated(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		p := w.administer()
@@ -130,7 +130,7 @@ func TestEachTypeOfDiscountIsCreated(t *testing.T) {
 	})
 }
 
-// Issue 41: every term beyond the discount is created and edited. What is not touched stays.
+// Every term beyond the discount is created and edited. What is not touched stays.
 func TestEachFurtherTermIsCreatedAndEdited(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		p := w.administer()
@@ -260,7 +260,7 @@ func TestFaultsOfFurtherTermsAreAtTheirFields(t *testing.T) {
 	})
 }
 
-// Issue 41: the preview follows the form.
+// The preview follows the form.
 func TestTheFormShowsWhatACouponDoes(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		w.create(coupon.Draft{Code: "PLAIN", Name: "Plain", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10)})
