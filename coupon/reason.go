@@ -60,8 +60,7 @@ type Params struct {
 	Missing          Amount `json:"missing,omitzero"`
 	// Budget is the coupon's budget in the currency of the cart, and Remaining is the rest of it.
 	// Missing is the difference between the discount and Remaining. Budget, Remaining and Missing
-	// are set if the code is [BudgetExhausted]. Only Budget is set if other customers took the rest
-	// after the price was computed.
+	// are set if the code is [BudgetExhausted].
 	Budget    Amount `json:"budget,omitzero"`
 	Remaining Amount `json:"remaining,omitzero"`
 	// MinQuantity is the minimum number of eligible units, and EligibleQuantity is the actual

@@ -236,7 +236,9 @@ func (o *oracle) spread(counted []*piece, gives func(*piece) *big.Rat, off func(
 	}
 	var byLine [][]*piece
 	var weights []*big.Rat
-	for _, p := range o.pieces { // in cart order
+	at := make(map[*piece]int, len(o.pieces))
+	for i, p := range o.pieces { // in cart order
+		at[p] = i
 		if !in[p] {
 			continue
 		}
@@ -248,11 +250,11 @@ func (o *oracle) spread(counted []*piece, gives func(*piece) *big.Rat, off func(
 	}
 	taken := map[*piece]*big.Rat{}
 	for i, part := range shareOut(discount, weights) {
-		// Like units stand in one run; in a run the last units come first.
+		// Like neighbors of the cart stand in one run; in a run the last units come first.
 		line := slices.Clone(byLine[i])
 		for from := 0; from < len(line); {
 			to := from + 1
-			for to < len(line) && alike(line[from], line[to]) {
+			for to < len(line) && at[line[to]] == at[line[to-1]]+1 && alike(line[from], line[to]) {
 				to++
 			}
 			slices.Reverse(line[from:to])

@@ -178,12 +178,9 @@ func (w *world) noteBudget(s *shop, couponID string, in pricing.Currency) {
 // checkSpent holds a refusal to what the budget was while the call was under way. It has read the
 // budget and what was taken one after the other.
 func (w *world) checkSpent(t *task, couponID string, p coupon.Params) {
-	budget, needs := p.Budget.Minor(), p.Budget.Minor()
-	if !p.Missing.IsZero() { // the store does not know the discount
-		needs = p.Remaining.Minor() + p.Missing.Minor()
-	}
-	w.when(p.Missing.IsZero(), "budget", "refuses", "what others have taken since the price")
-	w.when(!p.Missing.IsZero(), "budget", "refuses", "a price")
+	w.must(BudgetsCanBeSpent, !p.Missing.IsZero(), "%s: coupon %s refuses because of its budget, and does not tell what is missing", t.name, couponID)
+	budget, needs := p.Budget.Minor(), p.Remaining.Minor()+p.Missing.Minor()
+	w.when(true, "budget", "refuses", "a price")
 	had, spent := false, false
 	for _, m := range slices.Backward(t.shop.book.budgets[redemption.Budget(couponID, p.Budget.Currency().Code())]) {
 		had = had || m.budget == budget

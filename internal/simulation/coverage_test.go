@@ -157,7 +157,6 @@ var least = []struct {
 	{"budget", "reserved", "", 100},
 	{"budget", "completed", "", 100},
 	{"budget", "refuses", "a price", 100},
-	{"budget", "refuses", "what others have taken since the price", 5},
 	{"budget", "exceeded", "by a late payment", 1},
 	{"budget", "given back", "unpaid", 100},
 	{"budget", "given back", "by a refund, in part", 20},

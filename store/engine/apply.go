@@ -368,19 +368,22 @@ func passBack(uses, released []redemption.Use) []redemption.Use {
 	return released
 }
 
-// flag marks the uses whose claims exceed a limit. The order's own claims have the limit of its
-// coupons for first orders. The uses are the last ones of the step.
+// flag marks the uses whose claims exceed a limit. If the order's own claims do, it marks the uses of
+// coupons for first orders, or all uses if no coupon of the order is known to be one. The uses are
+// the last ones of the step.
 func (w *work) flag(st *step, o redemption.Order, uses []redemption.Use) {
 	later := len(st.exceeded(w, o.Claims)) > 0
+	first := func(u redemption.Use) bool { return isForFirstOrders(o, u.CouponID) }
+	unknown := !slices.ContainsFunc(uses, first)
 	for i := range uses {
-		over := later && needsFirstOrder(o, uses[i].CouponID) || len(st.exceeded(w, uses[i].Claims)) > 0
+		over := later && (unknown || first(uses[i])) || len(st.exceeded(w, uses[i].Claims)) > 0
 		uses[i].OverLimit = uses[i].OverLimit || over
 	}
 	copy(st.uses[len(st.uses)-len(uses):], uses)
 }
 
-// needsFirstOrder reports whether a coupon of the order is for first orders.
-func needsFirstOrder(o redemption.Order, couponID string) bool {
+// isForFirstOrders reports whether a coupon of the order is for first orders.
+func isForFirstOrders(o redemption.Order, couponID string) bool {
 	return slices.ContainsFunc(o.Coupons, func(c coupon.Snapshot) bool { return c.ID == couponID && c.FirstOrder })
 }
 
