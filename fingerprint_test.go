@@ -141,3 +141,17 @@ func TestAKeyOfTheSameCodeTypedOtherwise(t *testing.T) {
 		})
 	}
 }
+
+// TestFingerprintsOnEveryToolchain: a key that one program has stored is found by a program that
+// another version of Go has built. The same orders and quotes have these fingerprints everywhere.
+func TestFingerprintsOnEveryToolchain(t *testing.T) {
+	t.Parallel()
+	ids := 0
+	w := newWorld(t, couponkit.WithIDs(func(prefix string) string { ids++; return fmt.Sprint(prefix, ids) }))
+	w.create(t, tenOff())
+	r := w.request("ten")
+	quote, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: r.Cart, Codes: r.Codes, Customer: ann})
+	require.NoError(t, err)
+	require.Equal(t, "xk0mMu_BZGHQqXC-26NAU13aa090GJ2of0jPn0_f4IM", quote.Fingerprint)
+	require.Equal(t, "1jsLGe2JAXZd1Q34uLTxCjTeQyf5T0SKLoitCbd6uGo", w.checkout(t, r).Order.Fingerprint)
+}
