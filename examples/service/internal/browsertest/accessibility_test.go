@@ -165,11 +165,11 @@ func situations() []situation {
 			p.visible("#rows .skeleton")
 		}},
 		{"failed", ada, func(p page) {
-			p.must(p.Release())
+			p.Release()
 			p.must(p.Cut("/admin/coupon/all"))
 			p.visit("/admin/coupons")
 			p.see("#state", "could not be loaded")
-			p.must(p.Release())
+			p.Release()
 		}},
 		{"cart with a notice", ann, func(p page) {
 			p.visit("/cart?notice=other_account")
@@ -265,7 +265,7 @@ func TestDisabledControlsCanBeRead(t *testing.T) {
 		customer.eval(`document.querySelector('[data-focus^="One more"]').click()`, nil)
 		customer.hold(`document.querySelector("#pay-now").disabled`)
 		legible(customer, "a cart that waits for its price")
-		customer.must(customer.Release())
+		customer.Release()
 		legible(administrator, "the table")
 		administrator.must(administrator.Resize(1280, 800, 1))
 		administrator.click(rowOf("TENOFF") + " [data-action=edit]")
@@ -345,7 +345,7 @@ func TestMessagesAreHeard(t *testing.T) {
 		p.must(p.Cut("/admin/coupon/"))
 		p.click(rowOf("SUMMER10") + " [data-action=toggle]")
 		p.hold(`heard.some((text) => text.includes("SUMMER10 may be active or inactive."))`)
-		p.must(p.Release())
+		p.Release()
 		p.visit("/accessories")
 		p.visible("[data-item=watch]")
 		listen()

@@ -23,8 +23,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -125,11 +127,13 @@ const width, height = 1280, 900
 
 // Tab is one customer's or administrator's browser window.
 type Tab struct {
-	browser *Browser
-	ctx     context.Context
-	end     context.CancelFunc
-	base    string
-	mend    context.CancelFunc // ends what Cut has begun
+	browser      *Browser
+	ctx          context.Context
+	end          context.CancelFunc
+	base         string
+	release      func()    // lets go on what Hold lets wait
+	intercepting sync.Once // begins at the first Hold, Cut or Answer
+	settle       atomic.Pointer[func(context.Context, fetch.RequestID)]
 
 	listening  sync.WaitGroup
 	mu         sync.Mutex

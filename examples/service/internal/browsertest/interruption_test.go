@@ -63,7 +63,7 @@ func TestASignInThatIsNotKeptIsReported(t *testing.T) {
 		p.must(p.Answer("/session", `{"user":null,"csrfToken":""}`)) // as it is without the cookie
 		p.signIn("ann")
 		p.see("#form-error", "Your browser did not keep the sign-in.")
-		p.must(p.Release())
+		p.Release()
 		p.signIn("ann")
 		p.see("#account-name", "Ann Archer")
 	})
@@ -123,7 +123,7 @@ func TestEveryClickOnAQuantityCounts(t *testing.T) {
 		for range 3 {
 			p.click(`[data-focus^="One more"]`)
 		}
-		p.must(p.Release())
+		p.Release()
 		p.see("[data-total=total]", "€396.00")
 		p.see("#lines output", "4")
 		p.click(`[data-focus^="One less"]`)
@@ -145,7 +145,7 @@ func TestALateAnswerLeavesTheNextFormAlone(t *testing.T) {
 			p.gone("#coupon-dialog")
 			p.click("#new-coupon")
 			p.fill("#f-code", "SECOND")
-			p.must(p.Release())
+			p.Release()
 			p.see("#toasts", map[string]string{"TENOFF": "TENOFF was not saved. A coupon with this code exists already.", "FIRST": "FIRST is ready to use."}[code])
 			p.gone("#coupon-form .field-error")
 			p.visible("#coupon-dialog")
@@ -165,7 +165,7 @@ func TestASwitchLeavesTheFocusWhereItIs(t *testing.T) {
 		p.click(toggle)
 		p.hold(fmt.Sprintf(`document.querySelector(%q).disabled`, toggle))
 		p.click("#search")
-		p.must(p.Release())
+		p.Release()
 		p.hold(fmt.Sprintf(`!document.querySelector(%q).disabled`, toggle))
 		p.hold(`document.activeElement.id === "search"`)
 
@@ -270,7 +270,7 @@ func TestMoreRedemptionsAreShownOnce(t *testing.T) {
 		p.must(p.Hold("/admin/coupon/"))
 		p.click("#more")
 		p.click("#more")
-		p.must(p.Release())
+		p.Release()
 		rows(100)
 		p.click("#more")
 		rows(120)
@@ -287,7 +287,7 @@ func TestAPageAsksAgainWhoIsSignedIn(t *testing.T) {
 		p.visit("/plans")
 		p.see("#toasts", "The server cannot be reached.")
 		p.gone("#sign-in")
-		p.must(p.Release())
+		p.Release()
 		p.see("#account-name", "Ann Archer")
 		p.gone("#toasts .toast")
 		p.click("[data-item=family] button")
@@ -317,7 +317,7 @@ func TestAPageLeavesAServiceThatDoesNotAnswerAlone(t *testing.T) {
 
 		p.hold(`Boolean(window.waiting)`)
 		p.asksNothingUnseen(goOn)
-		p.must(p.Release())
+		p.Release()
 		p.comesToLight()
 		p.see("#account-name", "Ann Archer")
 	})
@@ -428,7 +428,7 @@ func TestWhatWasBoughtLeavesTheCartWithoutItsOrder(t *testing.T) {
 			w.orderBecomes(p, end.state)
 			p.eval(`sessionStorage.clear()`, nil) // as in another tab
 			p.visit("/healthz")
-			p.must(p.Release())
+			p.Release()
 			for range 2 {
 				p.visit("/cart")
 				p.see("[data-total=total]", end.left)
@@ -450,7 +450,7 @@ func TestACartIsShownWithoutItsOrders(t *testing.T) {
 		w.orderBecomes(p, redemption.OrderPaid)
 		p.visit("/cart")
 		p.see("[data-total=total]", "€124.00")
-		p.must(p.Release())
+		p.Release()
 		p.visit("/cart")
 		p.see("#state", "The cart is empty")
 	})
@@ -487,7 +487,7 @@ func TestALateDeletionLeavesTheNextQuestionAlone(t *testing.T) {
 		p.gone("#delete-dialog")
 		p.click(rowOf("SOON") + " [data-action=delete]")
 		p.see("#delete-text", "SOON (Not yet)")
-		p.must(p.Release())
+		p.Release()
 		p.see("#toasts", "OLD was deleted.")
 		p.gone(rowOf("OLD"))
 		p.click("#confirm-delete")
@@ -511,7 +511,7 @@ func TestALateDeletionLeavesTheFocusWhereItIs(t *testing.T) {
 				gone = "#page-size"
 				p.eval(`document.querySelector("#page-size").focus()`, nil)
 			}
-			p.must(p.Release())
+			p.Release()
 			p.gone(rowOf(code))
 			p.focused(gone)
 		}
@@ -568,7 +568,7 @@ func TestACouponWhoseAnswerIsLostIsFound(t *testing.T) {
 		p.click("#save")
 		p.leave()
 		p.gone("#coupon-dialog")
-		p.must(p.Release())
+		p.Release()
 		p.see("#toasts", "CLOSED may not have been saved.")
 	})
 }
@@ -585,7 +585,7 @@ func TestAPriceThatCouldNotBeHadIsAskedForAgain(t *testing.T) {
 			p.must(p.Cut("/payment/quote"))
 			open()
 			p.see("#checkout", "The server cannot be reached.")
-			p.must(p.Release())
+			p.Release()
 			p.click("#checkout .note button")
 			p.visible("#checkout [data-total=total]")
 			p.gone("#checkout .note")
@@ -621,7 +621,7 @@ func TestAClosedCheckoutLeadsToNoPayment(t *testing.T) {
 					p.click(flow.next)
 					p.visible("#checkout [data-total=total]")
 				}
-				p.must(p.Release())
+				p.Release()
 				p.hold(`document.body.dataset.prepared === "201"`)
 				p.hold(fmt.Sprintf(`location.pathname === %q`, flow.page))
 			}
@@ -643,7 +643,7 @@ func TestACheckoutThatIsChangedWhileItIsPrepared(t *testing.T) {
 		p.click("input[name=shipping][value=express]")
 		p.see("[data-total=total]", "€111.90")
 		p.hold(`document.querySelector("#pay-now").disabled`)
-		p.must(p.Release())
+		p.Release()
 		p.see("#pay-now", "Continue to payment")
 		p.hold(`!document.querySelector("#pay-now").disabled`)
 		p.hold(`location.pathname === "/cart"`)

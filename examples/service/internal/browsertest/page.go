@@ -86,9 +86,7 @@ func (t *Tab) Zone(name string) error {
 // Empty forgets everything: what the service has stored in the tab, cookies, where it
 // has been, and how it looks.
 func (t *Tab) Empty() error {
-	if err := t.Release(); err != nil {
-		return err
-	}
+	t.Release()
 	if err := t.Eval(`location.protocol === "http:" && (localStorage.clear(), sessionStorage.clear())`, nil); err != nil {
 		return err
 	}
@@ -108,8 +106,23 @@ func (t *Tab) Empty() error {
 
 // Hold lets requests to addresses that begin with a path wait for [Tab.Release].
 func (t *Tab) Hold(path string) error {
-	_, err := chromedp.Call(t.ctx, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: t.base + path + "*"}}})
+	released := make(chan struct{})
+	err := t.intercept(path, func(ctx context.Context, request fetch.RequestID) {
+		t.listening.Go(func() {
+			select {
+			case <-released:
+				pass(ctx, request)
+			case <-ctx.Done():
+			}
+		})
+	})
+	t.release = func() { close(released) }
 	return err
+}
+
+// pass lets a request go on.
+func pass(ctx context.Context, request fetch.RequestID) {
+	_, _ = chromedp.Call(ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: request}) // the page may have aborted it
 }
 
 // Cut lets requests to addresses that begin with a path fail, as if there was no
@@ -135,26 +148,30 @@ func (t *Tab) Answer(path, body string) error {
 // intercept hands requests to addresses that begin with a path to a function, until
 // [Tab.Release].
 func (t *Tab) intercept(path string, settle func(context.Context, fetch.RequestID)) error {
-	ctx, stop := context.WithCancel(t.ctx)
-	t.mend = stop
-	paused := chromedp.Events(ctx, fetch.RequestPaused)
-	t.listening.Go(func() {
-		for request, err := range paused {
-			if err != nil {
-				return
+	t.settle.Store(&settle)
+	t.intercepting.Do(func() {
+		paused := chromedp.Events(t.ctx, fetch.RequestPaused)
+		t.listening.Go(func() {
+			for request, err := range paused {
+				if err != nil {
+					return
+				}
+				(*t.settle.Load())(t.ctx, request.RequestID)
 			}
-			settle(ctx, request.RequestID)
-		}
+		})
 	})
-	return t.Hold(path)
+	_, err := chromedp.Call(t.ctx, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: t.base + path + "*"}}})
+	return err
 }
 
-// Release ends what [Tab.Hold], [Tab.Cut] or [Tab.Answer] has begun: what waits goes on.
-func (t *Tab) Release() error {
-	_, err := chromedp.Call(t.ctx, fetch.Disable, cdp.Empty{})
-	if t.mend != nil {
-		t.mend()
-		t.mend = nil
+// Release ends what [Tab.Hold], [Tab.Cut] or [Tab.Answer] has begun: what waits goes on. Requests
+// are still intercepted and go on at once, since a browser that stops intercepting can lose a
+// request that it is about to hand over.
+func (t *Tab) Release() {
+	goOn := pass
+	t.settle.Store(&goOn)
+	if t.release != nil {
+		t.release()
+		t.release = nil
 	}
-	return err
 }

@@ -82,7 +82,6 @@ async function refresh() {
   byId("coupons").hidden = false;
   byId("coupons").setAttribute("aria-busy", "true");
   if (items.length === 0) byId("rows").replaceChildren(...Array.from({ length: 6 }, skeleton));
-  countUsable(signal);
   try {
     const answer = await get(`/admin/coupon/all?${address.parameters(query)}`, { signal });
     ({ items, total, atLeast } = answer);
@@ -91,6 +90,7 @@ async function refresh() {
       return;
     }
     show(answer.sortedWithin === "page");
+    countUsable(signal);
   } catch (error) {
     if (error.name !== "AbortError") showFailure(error);
   }
