@@ -14,7 +14,7 @@ import (
 )
 
 // rates are the taxes of one kind of line, in percent. Other kinds have no tax.
-var rates = map[pricing.LineKind]int64{pricing.Device: 19, pricing.Accessory: 19, pricing.Plan: 7}
+var rates = map[pricing.LineKind]int64{pricing.Device: 19, pricing.Accessory: 19, pricing.Plan: 7, pricing.Shipping: 0}
 
 // drawTax draws whether a processor adds a tax to the prices, and whether it tells the tax by line. If
 // it adds no tax, the prices include it.

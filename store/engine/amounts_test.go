@@ -74,7 +74,7 @@ func TestAmountsOfAStoredOrder(t *testing.T) {
 	golden, err := os.ReadFile(filepath.Join("testdata", "order.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, string(golden), string(order)+"\n"+string(use)+"\n")
-	for _, document := range strings.Split(strings.TrimSpace(string(golden)), "\n") {
+	for document := range strings.SplitSeq(strings.TrimSpace(string(golden)), "\n") {
 		require.Empty(t, bareAmounts(t, []byte(document)))
 	}
 	require.NotEmpty(t, bareAmounts(t, []byte(`{"a":[{"tax":1}]}`)))
