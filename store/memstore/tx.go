@@ -132,6 +132,9 @@ func (s tx) Save(_ context.Context, w engine.Writes) error {
 }
 
 func (s *Store) putOrder(o redemption.Order) {
+	if before := s.orders[o.ID].SessionID; before != o.SessionID {
+		delete(s.sessions, before)
+	}
 	s.orders[o.ID] = o
 	if o.SessionID != "" {
 		s.sessions[o.SessionID] = o.ID
