@@ -121,24 +121,26 @@ func New(d Draft, by Creation) (Coupon, error) {
 func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, error) {
 	var faults pricing.ValidationError
 	c := Coupon{
-		ID: by.ID, Name: d.Name, Description: d.Description, Group: d.Group,
-		MinPurchases: d.MinPurchases,
-		RefundPolicy: d.RefundPolicy, RestoreOnRefund: d.RestoreOnRefund,
-		Distribution:   orDefault(d.Distribution, General),
-		PointsRequired: d.PointsRequired,
-		State:          Active, Revision: 1, AllowedUserEmails: emails,
-		CreatedAt: Instant(by.At), UpdatedAt: Instant(by.At),
-		StartsAt: d.StartsAt.Start(by.Location), ExpiresAt: d.ExpiresAt.End(by.Location),
-		Scope: d.scopeDraft().scope("", &faults),
-		Limits: Limits{
-			MaxUses:        limit(d.MaxUses, 0, "maxUses", &faults),
-			MaxUsesPerUser: limit(d.MaxUsesPerUser, DefaultMaxUsesPerUser, "maxUsesPerUser", &faults),
-			Budget:         d.Budget, Periods: append([]PeriodLimit(nil), d.PeriodLimits...),
+		ID: by.ID, Name: d.Name, Description: d.Description, Terms: Terms{
+			Group:        d.Group,
+			MinPurchases: d.MinPurchases,
+			RefundPolicy: d.RefundPolicy, RestoreOnRefund: d.RestoreOnRefund,
+			Distribution:      orDefault(d.Distribution, General),
+			PointsRequired:    d.PointsRequired,
+			AllowedUserEmails: emails,
+			StartsAt:          d.StartsAt.Start(by.Location), ExpiresAt: d.ExpiresAt.End(by.Location),
+			Scope: d.scopeDraft().scope("", &faults),
+			Limits: Limits{
+				MaxUses:        limit(d.MaxUses, 0, "maxUses", &faults),
+				MaxUsesPerUser: limit(d.MaxUsesPerUser, DefaultMaxUsesPerUser, "maxUsesPerUser", &faults),
+				Budget:         d.Budget, Periods: append([]PeriodLimit(nil), d.PeriodLimits...),
+			},
+			Conditions: Conditions{
+				MinQuantity:  limit(d.MinQuantity, 0, "minQuantity", &faults),
+				CustomerTags: d.CustomerTags.clone(), FirstOrder: d.FirstOrder, Schedule: d.Schedule.clone(),
+			},
 		},
-		Conditions: Conditions{
-			MinQuantity:  limit(d.MinQuantity, 0, "minQuantity", &faults),
-			CustomerTags: d.CustomerTags.clone(), FirstOrder: d.FirstOrder, Schedule: d.Schedule.clone(),
-		},
+		State: Active, Revision: 1, CreatedAt: Instant(by.At), UpdatedAt: Instant(by.At),
 	}
 	var err error
 	c.Code, err = ParseCode(d.Code)

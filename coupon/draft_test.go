@@ -35,9 +35,11 @@ func TestNewFillsInTheDefaults(t *testing.T) {
 	code, err := coupon.ParseCode("TEN")
 	require.NoError(t, err)
 	want := coupon.Coupon{
-		ID: "cpn_1", Code: code, Name: "Ten per cent", Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General,
-		Limits: coupon.Limits{MaxUsesPerUser: coupon.DefaultMaxUsesPerUser}, State: coupon.Active,
+		ID: "cpn_1", Code: code, Name: "Ten per cent", Terms: coupon.Terms{
+			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General,
+			Limits: coupon.Limits{MaxUsesPerUser: coupon.DefaultMaxUsesPerUser}},
+		State:     coupon.Active,
 		CreatedAt: noon.Add(time.Microsecond), UpdatedAt: noon.Add(time.Microsecond), Revision: 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

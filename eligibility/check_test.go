@@ -49,11 +49,13 @@ func sound() situation {
 	}
 	return situation{
 		coupon: coupon.Coupon{
-			ID: "cpn_1", Code: code, Name: "Ten", Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-			Scope:        coupon.Scope{AppliesTo: coupon.Product, Devices: coupon.NewItems("phone")},
-			Distribution: coupon.UserSpecific, AllowedUserEmails: emails,
-			Limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 2}, MinPurchase: 5000,
-			StartsAt: noon, ExpiresAt: noon.Add(time.Hour), State: coupon.Active, Revision: 1,
+			ID: "cpn_1", Code: code, Name: "Ten", Terms: coupon.Terms{
+				Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
+				Scope:        coupon.Scope{AppliesTo: coupon.Product, Devices: coupon.NewItems("phone")},
+				Distribution: coupon.UserSpecific, AllowedUserEmails: emails,
+				Limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 2}, MinPurchase: 5000,
+				StartsAt: noon, ExpiresAt: noon.Add(time.Hour)},
+			State: coupon.Active, Revision: 1,
 		},
 		cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 			{ID: "L1", Kind: pricing.Device, ItemID: "phone", Quantity: 2, UnitPrice: 2500},

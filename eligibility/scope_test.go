@@ -164,7 +164,7 @@ func anyScopeAndCart(t *rapid.T) (coupon.Scope, pricing.Cart) {
 
 // oracleLines is what the contract says of each line.
 func oracleLines(scope coupon.Scope, cart pricing.Cart) []bool {
-	s := situation{coupon: coupon.Coupon{Scope: scope}, cart: cart}
+	s := situation{coupon: coupon.Coupon{Terms: coupon.Terms{Scope: scope}}, cart: cart}
 	want := make([]bool, len(cart.Lines))
 	for _, i := range s.eligible() {
 		want[i] = true

@@ -46,9 +46,11 @@ func situations() *rapid.Generator[situation] {
 // situations have none but those that the cart refuses.
 func makeFavourable(t *rapid.T, s *situation) {
 	s.coupon = coupon.Coupon{
-		ID: s.coupon.ID, Code: s.coupon.Code, Name: s.coupon.Name, Scope: s.coupon.Scope,
-		Discount: pricingtest.SimpleDiscount(s.cart.Currency).Draw(t, "discount"), Currency: s.cart.Currency,
-		Distribution: coupon.General, State: coupon.Active, Revision: s.coupon.Revision,
+		ID: s.coupon.ID, Code: s.coupon.Code, Name: s.coupon.Name, Terms: coupon.Terms{
+			Scope:    s.coupon.Scope,
+			Discount: pricingtest.SimpleDiscount(s.cart.Currency).Draw(t, "discount"), Currency: s.cart.Currency,
+			Distribution: coupon.General},
+		State: coupon.Active, Revision: s.coupon.Revision,
 	}
 	s.question = eligibility.Question{At: s.question.At, AllowAnonymous: true}
 }
@@ -232,8 +234,10 @@ func ExampleGuard_Quote() {
 	}
 	percent, _ := pricing.ParsePercent("10")
 	c := coupon.Coupon{
-		Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, State: coupon.Active,
+		Terms: coupon.Terms{
+			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General},
+		State: coupon.Active,
 	}
 	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "A", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 50_000},

@@ -38,8 +38,10 @@ func someCoupon(t *testing.T, revision int64) coupon.Coupon {
 	percent, err := pricing.ParsePercent("10")
 	require.NoError(t, err)
 	return coupon.Coupon{
-		ID: "cpn_a", Code: code, Name: "ten", Discount: pricing.PercentOff(percent), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
-		Distribution: coupon.UserSpecific, AllowedUserEmails: coupon.NarrowedEmailSet(2, ""), State: coupon.Active, CreatedAt: at(0), UpdatedAt: at(0), Revision: revision,
+		ID: "cpn_a", Code: code, Name: "ten", Terms: coupon.Terms{
+			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
+			Distribution: coupon.UserSpecific, AllowedUserEmails: coupon.NarrowedEmailSet(2, "")},
+		State: coupon.Active, CreatedAt: at(0), UpdatedAt: at(0), Revision: revision,
 	}
 }
 
@@ -140,7 +142,7 @@ func TestDocuments(t *testing.T) {
 	c.Limits, c.MinPurchase, c.PointsRequired, c.Mirror = coupon.Limits{MaxUses: 5, MaxUsesPerUser: 2}, 99, 7, coupon.Mirror{CouponID: "co", PromotionCodeID: "p", Revision: 2}
 	data, err = engine.EncodeCoupon(c)
 	require.NoError(t, err)
-	decoded := coupon.Coupon{ID: c.ID, Code: c.Code, State: c.State, Revision: c.Revision, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, AllowedUserEmails: c.AllowedUserEmails}
+	decoded := coupon.Coupon{ID: c.ID, Code: c.Code, State: c.State, Revision: c.Revision, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Terms: coupon.Terms{AllowedUserEmails: c.AllowedUserEmails}}
 	require.NoError(t, engine.DecodeCoupon(data, &decoded))
 	require.Empty(t, cmp.Diff(c, decoded))
 	for _, broken := range []string{"", "{", `{"claims":"none"}`, `[]`} {

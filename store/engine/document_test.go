@@ -26,7 +26,9 @@ func TestDocumentsComeBack(t *testing.T) {
 		document, err := engine.EncodeCoupon(c)
 		require.NoError(t, err)
 		back := coupon.Coupon{
-			ID: c.ID, Code: c.Code, State: c.State, Revision: c.Revision, StartsAt: c.StartsAt, ExpiresAt: c.ExpiresAt,
+			ID: c.ID, Code: c.Code, State: c.State, Revision: c.Revision, Terms: coupon.Terms{
+				StartsAt: c.StartsAt, ExpiresAt: c.ExpiresAt,
+			},
 			CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, UsedCount: c.UsedCount, ReservedCount: c.ReservedCount,
 		}
 		require.NoError(t, engine.DecodeCoupon(document, &back))

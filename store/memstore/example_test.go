@@ -67,9 +67,11 @@ func ten(at time.Time) (coupon.Coupon, pricing.Quote) {
 		log.Fatal(err)
 	}
 	c := coupon.Coupon{
-		ID: "cpn_ten", Code: code, Name: "Ten", Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, State: coupon.Active,
-		Limits: coupon.Limits{MaxUses: 1}, CreatedAt: at, UpdatedAt: at, Revision: 1,
+		ID: "cpn_ten", Code: code, Name: "Ten", Terms: coupon.Terms{
+			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, Limits: coupon.Limits{MaxUses: 1}},
+		State:     coupon.Active,
+		CreatedAt: at, UpdatedAt: at, Revision: 1,
 	}
 	quote, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 1000},

@@ -44,8 +44,10 @@ func lived(t *testing.T) storetest.Everything {
 		code, err := coupon.ParseCode(fmt.Sprint("CODE", i))
 		require.NoError(t, err)
 		c := coupon.Coupon{
-			ID: id, Code: code, Name: id, Discount: pricing.PercentOff(percent), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
-			Distribution: coupon.General, Limits: coupon.Limits{MaxUses: 2}, State: coupon.Active, CreatedAt: at(0), UpdatedAt: at(0), Revision: 1,
+			ID: id, Code: code, Name: id, Terms: coupon.Terms{
+				Discount: pricing.PercentOff(percent), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
+				Distribution: coupon.General, Limits: coupon.Limits{MaxUses: 2}},
+			State: coupon.Active, CreatedAt: at(0), UpdatedAt: at(0), Revision: 1,
 		}
 		_, err = s.SaveCoupon(ctx, store.CouponChange{Kind: store.CreateCoupon, Coupon: c, At: at(0)})
 		require.NoError(t, err)

@@ -95,8 +95,10 @@ func (p *probe) draft(changes ...terms) coupon.Coupon {
 func draft(n int, changes ...terms) coupon.Coupon {
 	return with(coupon.Coupon{
 		ID: fmt.Sprintf("cpn_%04d", n), Name: fmt.Sprintf("coupon %d", n),
-		Discount: tenPercent(), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
-		Distribution: coupon.General, State: coupon.Active, CreatedAt: at(n), UpdatedAt: at(n), Revision: 1,
+		Terms: coupon.Terms{
+			Discount: tenPercent(), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
+			Distribution: coupon.General},
+		State: coupon.Active, CreatedAt: at(n), UpdatedAt: at(n), Revision: 1,
 	}, changes...)
 }
 

@@ -30,10 +30,12 @@ func couponOf(n int) (coupon.Coupon, error) {
 	}
 	percent, err := pricing.ParsePercent("10")
 	return coupon.Coupon{
-		ID: fmt.Sprintf("cpn_%d", n), Code: code, Name: "Ten", Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, State: coupon.Active,
-		CreatedAt: now(), UpdatedAt: now(), Revision: 1, Limits: coupon.Limits{MaxUses: 1 << 40, MaxUsesPerUser: 1 << 20},
-	}, err
+		ID: fmt.Sprintf("cpn_%d", n), Code: code, Name: "Ten", Terms: coupon.Terms{
+			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, Limits: coupon.Limits{MaxUses: 1 << 40, MaxUsesPerUser: 1 << 20},
+		},
+		State:     coupon.Active,
+		CreatedAt: now(), UpdatedAt: now(), Revision: 1}, err
 }
 
 // orderOf is a new order of a customer with its use of a coupon.

@@ -60,11 +60,13 @@ func sound(tb testing.TB, n int) validity.Situation {
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	s := validity.Situation{
 		Coupon: coupon.Coupon{
-			ID: "cpn_1", Code: code, Name: "Ten", Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-			Scope:        coupon.Scope{AppliesTo: coupon.Product, Devices: coupon.NewItems("device-0", "device-3")},
-			Distribution: coupon.UserSpecific, AllowedUserEmails: emails,
-			Limits: coupon.Limits{MaxUses: 1000, MaxUsesPerUser: 2}, MinPurchase: 50_00,
-			StartsAt: noon.AddDate(0, -1, 0), ExpiresAt: noon.AddDate(0, 1, 0), State: coupon.Active, Revision: 1,
+			ID: "cpn_1", Code: code, Name: "Ten", Terms: coupon.Terms{
+				Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
+				Scope:        coupon.Scope{AppliesTo: coupon.Product, Devices: coupon.NewItems("device-0", "device-3")},
+				Distribution: coupon.UserSpecific, AllowedUserEmails: emails,
+				Limits: coupon.Limits{MaxUses: 1000, MaxUsesPerUser: 2}, MinPurchase: 50_00,
+				StartsAt: noon.AddDate(0, -1, 0), ExpiresAt: noon.AddDate(0, 1, 0)},
+			State: coupon.Active, Revision: 1,
 			CreatedAt: noon.AddDate(0, -2, 0), UpdatedAt: noon.AddDate(0, -2, 0),
 		},
 		Question: eligibility.Question{

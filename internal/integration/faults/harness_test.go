@@ -124,10 +124,12 @@ func (h *harness) newCoupon(name string, limits coupon.Limits) roundCoupon {
 	percent, err := pricing.ParsePercent("10")
 	require.NoError(h.t, err)
 	c := coupon.Coupon{
-		ID: coupon.IDPrefix + name, Code: code, Name: name, Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, State: coupon.Active,
-		CreatedAt: epoch, UpdatedAt: epoch, Revision: 1, Limits: limits,
-	}
+		ID: coupon.IDPrefix + name, Code: code, Name: name, Terms: coupon.Terms{
+			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, Limits: limits,
+		},
+		State:     coupon.Active,
+		CreatedAt: epoch, UpdatedAt: epoch, Revision: 1}
 	_, err = h.store.SaveCoupon(h.t.Context(), store.CouponChange{Kind: store.CreateCoupon, Coupon: c, Unlimited: limits.MaxUses == 0, At: epoch})
 	require.NoError(h.t, err)
 	return roundCoupon{c.ID, limits}

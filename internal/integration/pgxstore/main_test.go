@@ -86,10 +86,12 @@ func newCoupon(tb testing.TB, id string, limits coupon.Limits) coupon.Coupon {
 	percent, err := pricing.ParsePercent("10")
 	require.NoError(tb, err)
 	return coupon.Coupon{
-		ID: coupon.IDPrefix + id, Code: code, Name: "Coupon " + id, Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, State: coupon.Active,
-		CreatedAt: at, UpdatedAt: at, Revision: 1, Limits: limits,
-	}
+		ID: coupon.IDPrefix + id, Code: code, Name: "Coupon " + id, Terms: coupon.Terms{
+			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, Limits: limits,
+		},
+		State:     coupon.Active,
+		CreatedAt: at, UpdatedAt: at, Revision: 1}
 }
 
 func create(tb testing.TB, s store.Store, c coupon.Coupon) coupon.Coupon {

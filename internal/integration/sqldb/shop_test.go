@@ -24,10 +24,12 @@ func hotCoupon(maxUses, perCustomer int64) coupon.Coupon {
 	code, _ := coupon.ParseCode("HOT")
 	percent, _ := pricing.ParsePercent("12.5")
 	return coupon.Coupon{
-		ID: coupon.IDPrefix + "hot", Code: code, Name: "Hot", Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General,
-		Limits: coupon.Limits{MaxUses: maxUses, MaxUsesPerUser: perCustomer},
-		State:  coupon.Active, Revision: 1, CreatedAt: noon(), UpdatedAt: noon(),
+		ID: coupon.IDPrefix + "hot", Code: code, Name: "Hot", Terms: coupon.Terms{
+			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General,
+			Limits: coupon.Limits{MaxUses: maxUses, MaxUsesPerUser: perCustomer},
+		},
+		State: coupon.Active, Revision: 1, CreatedAt: noon(), UpdatedAt: noon(),
 	}
 }
 

@@ -104,10 +104,12 @@ func limited(i int) (coupon.Coupon, pricing.Quote, error) {
 	}
 	at := time.Now()
 	c := coupon.Coupon{
-		ID: fmt.Sprintf("cpn_hot%d", i), Code: code, Name: "Hot", Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-		Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, State: coupon.Active,
-		CreatedAt: at, UpdatedAt: at, Revision: 1, Limits: coupon.Limits{MaxUses: load.MaxUses, MaxUsesPerUser: load.MaxUsesPerUser},
-	}
+		ID: fmt.Sprintf("cpn_hot%d", i), Code: code, Name: "Hot", Terms: coupon.Terms{
+			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, Limits: coupon.Limits{MaxUses: load.MaxUses, MaxUsesPerUser: load.MaxUsesPerUser},
+		},
+		State:     coupon.Active,
+		CreatedAt: at, UpdatedAt: at, Revision: 1}
 	q, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 1000},
 		{ID: "2", Kind: pricing.Accessory, ItemID: "case", Quantity: 2, UnitPrice: 500},
