@@ -43,7 +43,11 @@ type SetResult struct {
 	eligible []bool
 	bought   []bool
 	terms    []pricing.Terms
-	without  pricing.Quote // the cart without one of the coupons
+	priced   []int // for each coupon of Quote its index in Coupons
+
+	// The cart without one of the coupons, and the same for its coupons.
+	without       pricing.Quote
+	pricedWithout []int
 }
 
 // EvaluateSet decides which coupons of a set a customer may use together for a cart, and prices
@@ -319,76 +323,91 @@ func (r *SetResult) index(couponID string) int {
 // price prices the cart with the coupons that are not refused, and refuses those that exceed their
 // budget or have no effect.
 func (r *SetResult) price(cart pricing.Cart) error {
-	for {
-		if len(r.termsWithout(-1)) == 0 {
+	for again := true; again; {
+		r.priced = r.use(r.priced, -1)
+		if len(r.terms) == 0 {
 			return r.listPrices(cart)
 		}
-		if err := r.Quote.Reprice(cart, r.terms...); err != nil {
-			return err
+		err := r.Quote.Reprice(cart, r.terms...)
+		if err == nil {
+			again, err = r.refuseLast(cart)
 		}
-		if at := r.lastOverBudget(&r.Quote); at >= 0 {
-			r.refuseBudget(r.index(r.Quote.Coupons[at].ID), r.Quote.Coupons[at].Amount)
-			continue
-		}
-		at, err := r.lastWithoutEffect(cart)
 		if err != nil {
 			return err
 		}
-		if at < 0 {
-			break
-		}
-		r.Coupons[r.index(r.Quote.Coupons[at].ID)].Decision.refuse(coupon.NoDiscount)
 	}
-	for i := range r.Quote.Coupons {
-		r.Coupons[r.index(r.Quote.Coupons[i].ID)].Discount = r.Quote.Coupons[i].Amount
+	for at, i := range r.priced {
+		r.Coupons[i].Discount = r.Quote.Coupons[at].Amount
 	}
 	return nil
 }
 
-// termsWithout returns the terms of the coupons that are not refused, but for one of them.
-func (r *SetResult) termsWithout(couponIndex int) []pricing.Terms {
-	r.terms = r.terms[:0]
-	for i, c := range r.set {
-		if i != couponIndex && r.Coupons[i].Decision.Allowed() {
-			r.terms = append(r.terms, r.coverage[i].terms(&c.Coupon))
+// use makes the terms of the coupons that are not refused, but for one of them. The terms have the
+// order of the coupons in a quote. It returns the indexes of their coupons.
+func (r *SetResult) use(indexes []int, but int) []int {
+	indexes, r.terms = indexes[:0], r.terms[:0]
+	for lane := pricing.ItemLane; lane <= pricing.OrderLane; lane++ {
+		for i, c := range r.set {
+			if i != but && c.Coupon.Discount.Lane() == lane && r.Coupons[i].Decision.Allowed() {
+				indexes, r.terms = append(indexes, i), append(r.terms, r.coverage[i].terms(&c.Coupon))
+			}
 		}
 	}
-	return r.terms
+	return indexes
 }
 
-// lastOverBudget returns the position of the last coupon in the quote that exceeds its budget, or -1.
-func (r *SetResult) lastOverBudget(q *pricing.Quote) int {
-	for at := len(q.Coupons) - 1; at >= 0; at-- {
-		quoted := &q.Coupons[at]
-		i := r.index(quoted.ID)
-		if r.Coupons[i].Decision.exceeds(&r.set[i].Coupon, pricing.NewMoney(quoted.Amount, q.Currency)) {
+// refuseLast refuses the last coupon that exceeds its budget. If no coupon does, refuseLast refuses
+// the last one without an effect. It goes on as long as the quote tells what comes next, and reports
+// whether the cart has to be priced again.
+func (r *SetResult) refuseLast(cart pricing.Cart) (again bool, err error) {
+	if at := r.lastOverBudget(&r.Quote, r.priced); at >= 0 {
+		r.refuseBudget(r.priced[at], r.Quote.Coupons[at].Amount)
+		return true, nil
+	}
+	for at := len(r.priced) - 1; at >= 0; at-- {
+		d := &r.Coupons[r.priced[at]].Decision
+		switch effect := r.Quote.Effect(at); {
+		case effect == pricing.Nothing: // the other coupons take off the same
+			d.refuse(coupon.NoDiscount)
+			again = true
+		case r.Quote.Coupons[at].Amount == 0:
+			d.refuse(coupon.NoDiscount)
+			return true, nil
+		case effect == pricing.Redundant, effect == pricing.Uncertain && r.Quote.ReachesZero():
+			needless, err := r.needless(cart, r.priced[at])
+			if err != nil {
+				return false, err
+			}
+			if needless {
+				d.refuse(coupon.NoDiscount)
+				r.Quote, r.without = r.without, r.Quote
+				r.priced, r.pricedWithout = r.pricedWithout, r.priced
+				again, at = false, len(r.priced)
+			}
+		}
+	}
+	return again, nil
+}
+
+// needless prices the cart without a coupon. It reports whether the total is then the same, and no
+// budget is exceeded.
+func (r *SetResult) needless(cart pricing.Cart, couponIndex int) (bool, error) {
+	r.pricedWithout = r.use(r.pricedWithout, couponIndex)
+	if err := r.without.Reprice(cart, r.terms...); err != nil {
+		return false, err
+	}
+	return r.without.Total == r.Quote.Total && r.lastOverBudget(&r.without, r.pricedWithout) < 0, nil
+}
+
+// lastOverBudget returns the position of the last coupon in a quote that exceeds its budget, or -1.
+// The indexes are those of the quote's coupons.
+func (r *SetResult) lastOverBudget(q *pricing.Quote, indexes []int) int {
+	for at, i := range slices.Backward(indexes) {
+		if r.Coupons[i].Decision.exceeds(&r.set[i].Coupon, pricing.NewMoney(q.Coupons[at].Amount, q.Currency)) {
 			return at
 		}
 	}
 	return -1
-}
-
-// lastWithoutEffect returns the position of the last coupon in the quote that takes nothing off or
-// changes nothing, or -1. Without a coupon that changes nothing, the total is the same, and no budget
-// is exceeded.
-func (r *SetResult) lastWithoutEffect(cart pricing.Cart) (int, error) {
-	q := &r.Quote
-	zero := len(q.Coupons) > 1 && q.ReachesZero()
-	for at, v := range slices.Backward(q.Coupons) {
-		if v.Amount == 0 {
-			return at, nil
-		}
-		if !zero {
-			continue
-		}
-		if err := r.without.Reprice(cart, r.termsWithout(r.index(v.ID))...); err != nil {
-			return -1, err
-		}
-		if r.without.Total == q.Total && r.lastOverBudget(&r.without) < 0 {
-			return at, nil
-		}
-	}
-	return -1, nil
 }
 
 // listPrices prices the cart without a discount. A line is eligible if a coupon covers it.

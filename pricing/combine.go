@@ -51,6 +51,9 @@ type workspace struct {
 	shares  []share
 
 	left []int64 // of byLines: what each line costs at the entry of the lane, if it is eligible
+
+	// Bit n is set if coupon n of the lane gives something, and if it lowers the price of a unit.
+	gives, lowers uint32
 }
 
 // resize returns a slice of the length, whose content is undefined.
@@ -96,6 +99,10 @@ func (q *Quote) lane(cart *Cart, terms []Terms, from, to int) {
 	w.overlay(from, to-from)
 	w.segments, w.nextSegments = w.nextSegments, w.segments
 	w.amounts, w.nextAmounts = w.nextAmounts, w.amounts
+	for c := from; c < to; c++ {
+		bit := uint32(1) << (c - from)
+		q.Coupons[c].gives, q.Coupons[c].lowers = w.gives&bit != 0, w.lowers&bit != 0
+	}
 }
 
 // overlay cuts the segments where a coupon of the lane gives another amount, and takes the
@@ -103,11 +110,12 @@ func (q *Quote) lane(cart *Cart, terms []Terms, from, to int) {
 // lane's.
 func (w *workspace) overlay(before, count int) {
 	w.nextSegments, w.nextAmounts = w.nextSegments[:0], w.nextAmounts[:0]
+	w.gives, w.lowers = 0, 0
 	n, width := len(w.segments), before+count
 	for i, s := range w.segments {
 		earlier := w.amounts[i*before:][:before]
 		for unit := int64(0); unit < s.quantity; {
-			end, left, short := s.quantity, s.left, false
+			end, left, short, gives := s.quantity, s.left, false, uint32(0)
 			w.nextAmounts = append(w.nextAmounts, earlier...)
 			for c := range count {
 				var amount int64
@@ -115,11 +123,18 @@ func (w *workspace) overlay(before, count int) {
 				w.nextAmounts = append(w.nextAmounts, amount)
 				short = short || amount > left
 				left -= min(amount, left)
+				if amount > 0 {
+					gives |= 1 << c
+				}
 			}
 			row := w.nextAmounts[len(w.nextAmounts)-width:]
+			w.gives |= gives
 			if short {
 				left = 0
+				w.lowers |= lowering(row[before:], excess(row[before:], s.left))
 				cut(row[before:], s.left)
+			} else {
+				w.lowers |= gives
 			}
 			w.add(segment{line: s.line, quantity: end - unit, left: left}, row)
 			unit = end

@@ -68,6 +68,7 @@ func (q *Quote) byLines(terms []Terms) bool {
 		return false
 	}
 	q.settleLines(step)
+	q.effects()
 	return true
 }
 

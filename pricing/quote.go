@@ -268,6 +268,7 @@ func (q *Quote) one(t *Terms) {
 	c.copy(t)
 	c.EligibleSubtotal, c.EligibleQuantity = q.EligibleSubtotal, q.units
 	c.Amount = t.Discount.ofLines(q, q.EligibleSubtotal)
+	c.gives, c.lowers = c.Amount > 0, c.Amount > 0
 	q.apply(c.Amount)
 }
 

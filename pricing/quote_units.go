@@ -32,7 +32,7 @@ func (q Quote) AppendUnits(dst []UnitGroup, line int) []UnitGroup {
 
 // ReachesZero reports whether the coupons take the whole price of a unit. A unit with a list price
 // of 0 does not count.
-func (q Quote) ReachesZero() bool {
+func (q *Quote) ReachesZero() bool {
 	for i := range q.Lines {
 		if q.Lines[i].Discount > 0 && q.reachesZero(i) {
 			return true
@@ -43,13 +43,16 @@ func (q Quote) ReachesZero() bool {
 
 // reachesZero is ReachesZero for a line with a discount.
 func (q *Quote) reachesZero(line int) bool {
-	l := &q.Lines[line]
-	units := l.Total / max(q.Step, 1) / l.Quantity // steps for each unit
-	if units == 0 || len(q.ends)+len(q.parts) == 0 || !q.explained() {
-		return units == 0
+	l, units := &q.Lines[line], len(q.ends)+len(q.parts) > 0 && q.explained()
+	steps := int64(1)
+	if units && len(q.ends) == 0 {
+		// The units of a line differ by the rounding of each coupon in each lane.
+		steps += 2 * int64(len(q.Coupons))
 	}
-	// Without groups, the units of a line differ by the rounding of each coupon in each lane.
-	if len(q.ends) == 0 && units > 2*int64(len(q.Coupons)) {
+	switch left := inSteps(l.Total, max(q.Step, 1)); {
+	case left < l.Quantity:
+		return true
+	case !units || len(q.ends) == 0 && covered(left, l.Quantity, steps):
 		return false
 	}
 	groups, _ := q.rows(line)

@@ -159,6 +159,9 @@ type QuotedCoupon struct {
 
 	eligible []bool // nil if the coupon covers the eligible lines of the quote
 	bought   []bool // nil without a scope of its own for what is bought
+
+	gives  bool // it takes something off, before its lane is cut at what the units cost
+	lowers bool // the units cost more at the end of its lane without it
 }
 
 // Equal reports whether c and d are the same. Package go-cmp uses Equal to compare values.

@@ -1,0 +1,70 @@
+package pricing
+
+import "math"
+
+// Effect tells what a coupon does to the total of a quote.
+type Effect uint8
+
+// These constants are the effects.
+const (
+	// Uncertain means that the quote does not tell whether the total is another without the coupon.
+	// Price the cart without it to find out.
+	Uncertain Effect = iota
+	// Nothing means that the coupon takes nothing off, whatever the other coupons of its lane are.
+	// Without it, the other coupons take off the same.
+	Nothing
+	// Redundant means that the total is the same without the coupon. The other coupons of its lane
+	// then take off more.
+	Redundant
+	// Lowering means that the total is higher without the coupon.
+	Lowering
+)
+
+// Effect returns what the coupon with the given index in Coupons does to the total. The effect of a
+// coupon of the item lane is Uncertain if it changes what the coupons of the order lane see. In a
+// quote that was read from JSON, every coupon that takes something off is Uncertain.
+func (q *Quote) Effect(coupon int) Effect {
+	c, last := &q.Coupons[coupon], &q.Coupons[len(q.Coupons)-1]
+	switch {
+	case !c.gives && c.Amount == 0:
+		return Nothing
+	case !c.gives:
+		return Uncertain
+	case !c.lowers:
+		return Redundant
+	case c.Discount.lane == last.Discount.lane:
+		return Lowering
+	}
+	return Uncertain
+}
+
+// effects notes the effects of coupons that no unit cuts: each lowers the total by its amount.
+func (q *Quote) effects() {
+	for i := range q.Coupons {
+		c := &q.Coupons[i]
+		c.gives = c.Amount > 0
+		c.lowers = c.gives
+	}
+}
+
+// excess returns by how much the amounts that several coupons would take of one unit exceed what the
+// unit costs. An excess beyond an int64 is the greatest int64.
+func excess(amounts []int64, cost int64) (beyond int64) {
+	for _, a := range amounts {
+		part := min(a, cost)
+		cost -= part
+		beyond += min(a-part, math.MaxInt64-beyond)
+	}
+	return beyond
+}
+
+// lowering returns which of the amounts of a unit lower its price below what the others leave, as
+// bits. beyond is their excess.
+func lowering(amounts []int64, beyond int64) (bits uint32) {
+	for i, a := range amounts {
+		if a > beyond {
+			bits |= 1 << i
+		}
+	}
+	return bits
+}
