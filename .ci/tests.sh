@@ -210,28 +210,3 @@ step_coverage() {
   done
   return "$short"
 }
-
-# step_fuzz runs every fuzz target on its corpus: the seeds and the inputs in testdata/fuzz. New
-# inputs are tried by hand with go test -fuzz, so that no change fails by luck.
-step_fuzz() {
-  local module packages count=0
-  for module in $MODULES; do
-    packages=$(fuzzed_packages "$module")
-    if [[ -n $packages ]]; then
-      count=$((count + $(wc -w <<<"$packages")))
-      # shellcheck disable=SC2086 # one word a package
-      (cd "$module" && GOWORK=off go test -count=1 -vet=off -run '^Fuzz' $packages)
-    fi
-  done
-  ((count > 0)) || die 'no fuzz targets'
-}
-
-# fuzzed_packages prints the packages of a module that have fuzz targets, in one line.
-fuzzed_packages() {
-  local package dir
-  (cd "$1" && GOWORK=off go list -f '{{.ImportPath}} {{.Dir}}' ./...) | while read -r package dir; do
-    if grep -q -s '^func Fuzz' "$dir"/*_test.go; then
-      printf '%s ' "$package"
-    fi
-  done
-}
