@@ -27,8 +27,9 @@
 // [*LibraryError].
 //
 // Give the connections of the host a busy timeout, and begin its transactions that write
-// as such (_txlock=immediate). To copy a database in use run VACUUM INTO; never copy the
-// file alone.
+// as such (_txlock=immediate). ncruces/go-sqlite3 v0.37 does so by default: begin transactions
+// that only read as ReadOnly. To copy a database in use run VACUUM INTO; never copy the file
+// alone.
 //
 // # MySQL and MariaDB
 //

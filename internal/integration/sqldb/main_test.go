@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
@@ -127,9 +128,7 @@ func (d database) storeOn(tb testing.TB, db *sql.DB, o sqlstore.Options) *sqlsto
 
 // immediate is the database for hosts whose transactions write.
 func (d database) immediate() database {
-	if d.dialect == sqlstore.SQLite {
-		d.dsn += "&_txlock=immediate"
-	}
+	d.dsn = strings.Replace(d.dsn, "_txlock=deferred", "_txlock=immediate", 1)
 	return d
 }
 

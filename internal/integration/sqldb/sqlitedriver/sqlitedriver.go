@@ -20,9 +20,10 @@ const (
 // ByName returns the names in database/sql by the names that people use.
 func ByName() map[string]string { return map[string]string{"modernc": Modernc, SecondName: Second} }
 
-// DSN opens the file with any of the drivers, and waits ten seconds for others.
+// DSN opens the file with any of the drivers, and waits ten seconds for others. Its
+// transactions are deferred: that is SQLite's default, but not that of every driver.
 func DSN(file string) string {
-	return fmt.Sprintf("file:%s?_pragma=busy_timeout(10000)&_busy_timeout=10000", file)
+	return fmt.Sprintf("file:%s?_pragma=busy_timeout(10000)&_busy_timeout=10000&_txlock=deferred", file)
 }
 
 // Backup copies the main database of a driver's connection to a file, page by page, while
