@@ -87,7 +87,7 @@ func (s *Service) claim(ctx context.Context, c coupon.Coupon) error {
 
 // holder returns the ID of the coupon that has the code, or "" when the code is free by now.
 func (s *Service) holder(ctx context.Context, code coupon.Code) (string, error) {
-	found, err := s.store.LookUp(ctx, store.LookUp{Code: code})
+	found, err := store.Find(ctx, s.store, store.LookUp{Names: store.ByCode(code)})
 	switch {
 	case errors.Is(err, coupon.ErrNotFound):
 		return "", nil
@@ -422,7 +422,7 @@ func (s *Service) stored(ctx context.Context, id string) (coupon.Coupon, error) 
 	if id == "" {
 		return coupon.Coupon{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
 	}
-	found, err := s.store.LookUp(ctx, store.LookUp{CouponID: id, Whole: true})
+	found, err := store.Find(ctx, s.store, store.LookUp{Names: store.ByID(id), Whole: true})
 	return found.Coupon, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
 )
 
 // checkCodes refuses more codes than a cart can have coupons, a code that is given twice, and an
@@ -65,6 +66,9 @@ type decided struct {
 	at       time.Time
 	result   eligibility.SetResult
 	takes    handOver // what the order takes over so that the result holds
+
+	open   []store.Settled // the customer's open orders, if they were read
+	opened bool
 }
 
 // decide finds the coupons of a request and decides about them at one instant.
@@ -105,27 +109,6 @@ func (d *decided) addReasons(more error) {
 			slices.SortStableFunc(r.Reasons, coupon.CompareReasons)
 		}
 	}
-}
-
-// name looks up what the codes name. A code that names no coupon is refused.
-func (s *Service) name(ctx context.Context, d *decided, codes []string, c eligibility.Customer, check mirrorCheck) error {
-	d.at, d.customer = s.now(), c
-	var faults pricing.ValidationError
-	for i, code := range codes {
-		n, err := s.ask(ctx, code, c, d.at, check)
-		switch refused := coupon.RejectionsOf(err); {
-		case refused != nil:
-			n.refused = &coupon.Rejection{CouponID: refused[0].CouponID, Code: code, Reasons: slices.Clone(refused[0].Reasons)}
-		case err != nil:
-			return err
-		}
-		first := slices.IndexFunc(d.named, func(m named) bool { return n.refused == nil && m.Coupon.ID == n.Coupon.ID })
-		if first >= 0 {
-			twice(&faults, i, first)
-		}
-		d.named = append(d.named, n)
-	}
-	return faults.Err()
 }
 
 // choose decides about the coupons beside what the order takes over.

@@ -505,7 +505,7 @@ func TestAllOrNothingUnderLoad(t *testing.T) {
 		}
 	}
 	for code, limit := range map[string]int64{"TEN": limitOfTen, "PERCENT": limitOfPercent} {
-		found, err := shared.LookUp(t.Context(), store.LookUp{CouponID: ids[code]})
+		found, err := store.Find(t.Context(), shared, store.LookUp{Names: store.ByID(ids[code])})
 		require.NoError(t, err)
 		require.Equal(t, found.Coupon.ReservedCount, reserved[ids[code]], code)
 		require.LessOrEqual(t, reserved[ids[code]], limit, code)

@@ -176,7 +176,7 @@ func (s *Service) unknownPayment(ctx context.Context, e processor.Event, paid re
 		if storableID(couponID) == "" {
 			continue // no coupon has such an ID
 		}
-		found, err := s.store.LookUp(ctx, store.LookUp{CouponID: couponID})
+		found, err := store.Find(ctx, s.store, store.LookUp{Names: store.ByID(couponID)})
 		if err != nil && !errors.Is(err, coupon.ErrNotFound) {
 			return store.Reservation{}, err
 		}

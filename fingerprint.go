@@ -168,7 +168,7 @@ func (s *Service) names(ctx context.Context, typed string, used coupon.Snapshot)
 	if code == used.Code && !coupon.IsID(id) {
 		return true, nil
 	}
-	found, err := s.lookUp(ctx, typed, eligibility.Customer{})
+	found, err := s.findCode(ctx, typed)
 	if errors.Is(err, coupon.ErrNotFound) {
 		return true, nil
 	}

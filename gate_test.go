@@ -42,8 +42,8 @@ func (s gated) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Cou
 	return through(s.gate, "SaveCoupon "+changes[c.Kind], func() (coupon.Coupon, error) { return s.Store.SaveCoupon(ctx, c) })
 }
 
-func (s gated) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
-	return through(s.gate, "LookUp", func() (store.Found, error) { return s.Store.LookUp(ctx, by) })
+func (s gated) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
+	return through(s.gate, "LookUp", func() (store.LookedUp, error) { return s.Store.LookUp(ctx, by) })
 }
 
 func (s gated) ListCoupons(ctx context.Context, l store.CouponList) (store.CouponPage, error) {

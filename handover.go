@@ -31,7 +31,7 @@ import (
 // nobody has come back for.
 
 // maxCandidates is how many of a customer's open orders may be replaced, the newest of them.
-const maxCandidates = 16
+const maxCandidates = store.MaxHeld
 
 // A handOver is what a new order takes over from its customer. The zero value is nothing.
 type handOver struct {
@@ -113,12 +113,12 @@ func (s *Service) candidates(ctx context.Context, d *decided, reached limitsReac
 	if d.customer.ID == "" {
 		return nil, nil
 	}
-	page, err := s.store.ListOrders(ctx, store.OrderList{
-		CustomerID: d.customer.ID, State: redemption.OrderOpen, PageSize: maxCandidates,
-	})
-	if err != nil {
-		return nil, err
+	if !d.opened {
+		if _, err := s.open(ctx, d, nil); err != nil {
+			return nil, err
+		}
 	}
+	open := slices.Clone(d.open)
 	rank := func(o redemption.Order) (rank int) {
 		if !slices.Contains(fingerprints, o.Fingerprint) {
 			rank = 2
@@ -128,7 +128,7 @@ func (s *Service) candidates(ctx context.Context, d *decided, reached limitsReac
 		}
 		return rank
 	}
-	slices.SortFunc(page.Items, func(a, b store.Settled) int {
+	slices.SortFunc(open, func(a, b store.Settled) int {
 		return cmp.Or(cmp.Compare(rank(a.Order), rank(b.Order)), a.Order.CreatedAt.Compare(b.Order.CreatedAt), cmp.Compare(a.Order.ID, b.Order.ID))
 	})
 	var list []handOver
@@ -136,7 +136,7 @@ func (s *Service) candidates(ctx context.Context, d *decided, reached limitsReac
 	if len(free) > len(d.takes.points) { // for a coupon that costs no points any more
 		list = append(list, handOver{points: free})
 	}
-	for _, o := range page.Items {
+	for _, o := range open {
 		if reached.anyOf(o) {
 			list = append(list, replacing(o, free))
 		}

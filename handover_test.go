@@ -585,7 +585,7 @@ type interrupting struct {
 	first func()
 }
 
-func (s *interrupting) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
+func (s *interrupting) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 	if first := s.first; first != nil {
 		s.first = nil
 		first()

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -27,7 +26,7 @@ func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
 //   - coupon.ErrNotFound means that no coupon has the code or ID. Find does not return a coupon
 //     whose creation or deletion is unfinished.
 func (s *Service) Find(ctx context.Context, codeOrID string) (coupon.Coupon, error) {
-	found, err := s.lookUp(ctx, codeOrID, eligibility.Customer{})
+	found, err := s.findCode(ctx, codeOrID)
 	if err != nil {
 		return coupon.Coupon{}, err
 	}

@@ -347,7 +347,7 @@ func (m *machine) reconcile(t *rapid.T) {
 }
 
 func (m *machine) tamper(t *rapid.T) {
-	found, err := m.store.LookUp(context.Background(), store.LookUp{CouponID: m.drawCoupon(t)})
+	found, err := store.Find(context.Background(), m.store, store.LookUp{Names: store.ByID(m.drawCoupon(t))})
 	c := found.Coupon
 	if err != nil || c.Mirror.IsZero() {
 		return

@@ -308,8 +308,8 @@ func (elusive) SaveCoupon(_ context.Context, c store.CouponChange) (coupon.Coupo
 	return coupon.Coupon{}, coupon.Reject(c.Coupon.ID, coupon.CodeTaken, coupon.Params{})
 }
 
-func (s elusive) LookUp(context.Context, store.LookUp) (store.Found, error) {
-	return store.Found{}, s.err
+func (s elusive) LookUp(context.Context, store.LookUp) (store.LookedUp, error) {
+	return store.LookedUp{}, s.err
 }
 
 // TestFind reads what a customer's look-up reads, and returns the whole coupon.

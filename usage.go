@@ -2,7 +2,7 @@ package couponkit
 
 import (
 	"context"
-	"maps"
+	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -21,22 +21,49 @@ type counted struct {
 	taken      map[string]int64 // by the counter of a limit
 }
 
-// count reads the counters of the coupon's limits that the look-up has not read.
-func (s *Service) count(ctx context.Context, found store.Found, identities []string, at time.Time) (counted, error) {
+// countedUses returns what a look-up has counted.
+func countedUses(found store.Found, identities []string, at time.Time) counted {
 	c := counted{Found: found, identities: identities, at: at, limits: allLimits(found.Coupon, identities, at)}
 	c.taken = map[string]int64{redemption.CouponUses(c.Coupon.ID): c.Coupon.UsedCount + c.Coupon.ReservedCount}
 	for i, identity := range identities {
 		c.taken[redemption.CustomerUses(c.Coupon.ID, identity)] = found.ByCustomer[i].Taken()
 	}
+	return c
+}
+
+// count reads the counters of the coupons' limits that the look-up has not read. The customer's open
+// orders are read with them: a limit may refuse, and the decision then needs them.
+func (s *Service) count(ctx context.Context, d *decided) error {
 	var keys []string
-	for _, l := range c.limits {
-		if _, known := c.taken[l.Counter]; !known {
-			keys = append(keys, l.Counter)
+	for _, n := range d.named {
+		for _, l := range n.limits {
+			if _, known := n.taken[l.Counter]; !known {
+				keys = append(keys, l.Counter)
+			}
 		}
 	}
-	taken, err := s.counts(ctx, keys)
-	maps.Copy(c.taken, taken)
-	return c, err
+	if len(keys) == 0 {
+		return nil
+	}
+	counts, err := s.open(ctx, d, keys)
+	if err != nil {
+		return err
+	}
+	for i, key := range keys {
+		for _, n := range d.named {
+			if slices.ContainsFunc(n.limits, func(l claimedLimit) bool { return l.Counter == key }) {
+				n.taken[key] = counts[i].Taken()
+			}
+		}
+	}
+	return nil
+}
+
+// open reads the customer's open orders, and counters.
+func (s *Service) open(ctx context.Context, d *decided, counters []string) ([]redemption.Count, error) {
+	answer, err := s.store.LookUp(ctx, store.LookUp{CustomerID: d.customer.ID, Orders: maxCandidates, Counters: counters})
+	d.open, d.opened = answer.Orders, err == nil
+	return answer.Counts, err
 }
 
 // counts returns how much is taken of counters.

@@ -3,17 +3,14 @@ package couponkit
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
-	"github.com/couponkit/couponkit/store"
 )
 
 // Validation describes a coupon that the customer may use (specification 4.4).
@@ -83,80 +80,6 @@ func (s *Service) check(ctx context.Context, d *decided, r ValidateRequest) erro
 		return refused[0]
 	}
 	return nil
-}
-
-// ask resolves code or ID and gathers what a decision about the customer needs.
-func (s *Service) ask(
-	ctx context.Context, codeOrID string, c eligibility.Customer, at time.Time, check mirrorCheck,
-) (named, error) {
-	n := named{code: codeOrID}
-	found, err := s.lookUp(ctx, codeOrID, c)
-	if err != nil {
-		return n, err
-	}
-	if err := found.Coupon.Validate(); err != nil {
-		// No fault of the caller's input, and so no error that looks like one.
-		return n, fmt.Errorf("stored coupon %s is corrupt: %s", found.Coupon.ID, err.Error())
-	}
-	if n.counted, err = s.count(ctx, found, identities(c), at); err != nil {
-		return n, err
-	}
-	n.mirror, err = s.mirrorInvalid(ctx, found.Coupon, at, check)
-	return n, err
-}
-
-// lookUp finds the coupon that has the code or ID, and what the customer has used of it.
-func (s *Service) lookUp(ctx context.Context, codeOrID string, c eligibility.Customer) (store.Found, error) {
-	by, err := resolve(codeOrID)
-	if err != nil {
-		return store.Found{}, err
-	}
-	by.CustomerID, by.Email, by.Identities = c.ID, c.Email, identities(c)
-	found, err := s.store.LookUp(ctx, by)
-	if errors.Is(err, coupon.ErrNotFound) {
-		return s.lookUpCode(ctx, by)
-	}
-	return found, err
-}
-
-// lookUpCode looks for the other codes that the customer may have meant, where no coupon
-// has the ID or the code: the code that reads like the ID, for its letters may have been
-// typed in lower case, and the generated code whose symbols were confused.
-func (s *Service) lookUpCode(ctx context.Context, by store.LookUp) (found store.Found, err error) {
-	unknown := coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
-	if by.CouponID != "" {
-		if by.Code, err = coupon.TypedCode(by.CouponID); err != nil {
-			return store.Found{}, unknown
-		}
-		by.CouponID = ""
-		if found, err = s.store.LookUp(ctx, by); !errors.Is(err, coupon.ErrNotFound) {
-			return found, err
-		}
-	}
-	generated, is := by.Code.AsGenerated()
-	if !is || generated == by.Code {
-		return store.Found{}, unknown
-	}
-	by.Code = generated
-	return s.store.LookUp(ctx, by)
-}
-
-// resolve reads a code or ID, for preview, apply and checkout alike (contract
-// section 4.2). What cannot be a code is not found.
-func resolve(codeOrID string) (store.LookUp, error) {
-	if id := strings.TrimSpace(codeOrID); coupon.IsID(id) {
-		return store.LookUp{CouponID: id}, nil
-	}
-	code, err := coupon.TypedCode(codeOrID)
-	var fault *pricing.ValidationError
-	switch {
-	case err == nil:
-		return store.LookUp{Code: code}, nil
-	case errors.As(err, &fault) && fault.Fields[0].Code == pricing.FieldRequired:
-		return store.LookUp{}, coupon.Reject("", coupon.CodeRequired, coupon.Params{})
-	default:
-		return store.LookUp{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
-	}
 }
 
 func expired(c coupon.Coupon, at time.Time) bool {

@@ -363,9 +363,11 @@ func TestTotalsThatCannotBeCharged(t *testing.T) {
 // corrupted is a store whose coupons have lost their discount.
 type corrupted struct{ store.Store }
 
-func (s corrupted) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
+func (s corrupted) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 	found, err := s.Store.LookUp(ctx, by)
-	found.Coupon.Discount = pricing.Discount{}
+	for i := range found.Coupons {
+		found.Coupons[i].Coupon.Discount = pricing.Discount{}
+	}
 	return found, err
 }
 

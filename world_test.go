@@ -129,7 +129,7 @@ func (w *world) deliver(t *testing.T) []couponkit.Outcome {
 
 func (w *world) get(t *testing.T, id string) coupon.Coupon {
 	t.Helper()
-	found, err := w.store.LookUp(t.Context(), store.LookUp{CouponID: id, Whole: true})
+	found, err := store.Find(t.Context(), w.store, store.LookUp{Names: store.ByID(id), Whole: true})
 	require.NoError(t, err)
 	return found.Coupon
 }

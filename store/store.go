@@ -33,9 +33,9 @@ type Coupons interface {
 	//   - pricing.ErrInvalid: the coupon is invalid.
 	SaveCoupon(ctx context.Context, c CouponChange) (coupon.Coupon, error)
 
-	// LookUp returns a coupon and how often it was used. For an unknown coupon, LookUp
-	// returns coupon.ErrNotFound.
-	LookUp(ctx context.Context, by LookUp) (Found, error)
+	// LookUp returns all that a decision about one request needs. If the request is out of
+	// bounds, LookUp returns pricing.ErrInvalid. [Find] looks up one coupon.
+	LookUp(ctx context.Context, by LookUp) (LookedUp, error)
 
 	// ListCoupons returns a page of coupons, newest first. Each listed coupon has the number
 	// of addresses in its allow-list, but no addresses. If the list is out of bounds,
@@ -76,39 +76,6 @@ type CouponChange struct {
 	By string
 	// At is the time of the change. It is required.
 	At time.Time
-}
-
-// LookUp selects a coupon and the customer who wants to use it.
-type LookUp struct {
-	// CouponID selects the coupon. If CouponID is empty, Code selects the coupon.
-	CouponID string
-	Code     coupon.Code
-	// CustomerID selects the customer whose reserved uses are returned. If CustomerID is
-	// empty, no reserved uses are returned.
-	CustomerID string
-	// Identities are the ID, the e-mail address and the aliases of the customer. LookUp
-	// counts the uses of each identity.
-	Identities []string
-	// Email is the only address in the returned allow-list, if it is on the list.
-	Email string
-	// If Whole is true, the returned allow-list has all addresses.
-	Whole bool
-}
-
-// MaxHeld is the maximum number of reserved uses in a [Found].
-const MaxHeld = 16
-
-// Found is a coupon with the counts that a decision about one customer needs.
-type Found struct {
-	// Coupon is the stored coupon with its counts. Its allow-list may be narrowed to
-	// [LookUp].Email.
-	Coupon coupon.Coupon
-	// ByCustomer contains the number of uses of each identity, in the order of
-	// [LookUp].Identities.
-	ByCustomer []redemption.Count
-	// Held are the customer's reserved uses of the coupon, newest first. It has at most
-	// [MaxHeld] entries.
-	Held []redemption.Use
 }
 
 // Orders stores orders and uses.

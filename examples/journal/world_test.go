@@ -387,7 +387,7 @@ func (w *world) differences(ctx context.Context) (found []string) {
 		}
 	}
 	for _, c := range w.coupons {
-		found, err := w.store.LookUp(ctx, store.LookUp{CouponID: c.ID})
+		found, err := store.Find(ctx, w.store, store.LookUp{Names: store.ByID(c.ID)})
 		require.NoError(w.t, err)
 		if used := found.Coupon.UsedCount; used != uses[c.ID] || c.Limits.MaxUses > 0 && used > c.Limits.MaxUses {
 			complain("%s has %d uses of %d; paid orders have %d", c.Code, used, c.Limits.MaxUses, uses[c.ID])

@@ -139,7 +139,7 @@ func within(c coupon.Coupon) string {
 
 // coupon returns the whole coupon as it is stored.
 func (w *world) coupon(s *shop, id string) (coupon.Coupon, error) {
-	found, err := s.eyes.LookUp(background(), store.LookUp{CouponID: id, Whole: true})
+	found, err := store.Find(background(), s.eyes, store.LookUp{Names: store.ByID(id), Whole: true})
 	return found.Coupon, err
 }
 

@@ -132,7 +132,7 @@ func unique(ids []string) []string {
 // lookAtCoupon reads a coupon again.
 func (w *world) lookAtCoupon(s *shop, id string, c *change) {
 	before, known := s.book.coupons[id]
-	found, err := s.eyes.LookUp(background(), store.LookUp{CouponID: id})
+	found, err := store.Find(background(), s.eyes, store.LookUp{Names: store.ByID(id)})
 	switch gone := errors.Is(err, coupon.ErrNotFound); {
 	case err == nil:
 		w.sawCoupon(s, before, found.Coupon, c)

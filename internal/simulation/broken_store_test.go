@@ -23,7 +23,7 @@ type faulty struct {
 	apply   func(context.Context, store.Settlement) (store.Settled, error)
 	save    func(context.Context, store.CouponChange) (coupon.Coupon, error)
 	order   func(context.Context, store.OrderKey) (store.Settled, error)
-	lookUp  func(context.Context, store.LookUp) (store.Found, error)
+	lookUp  func(context.Context, store.LookUp) (store.LookedUp, error)
 	coupons func(context.Context, store.CouponList) (store.CouponPage, error)
 	orders  func(context.Context, store.OrderList) (store.OrderPage, error)
 	uses    func(context.Context, store.UseList) (store.UsePage, error)
@@ -58,7 +58,7 @@ func (f *faulty) Order(ctx context.Context, by store.OrderKey) (store.Settled, e
 	return f.order(ctx, by)
 }
 
-func (f *faulty) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
+func (f *faulty) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 	return f.lookUp(ctx, by)
 }
 
@@ -123,9 +123,14 @@ func (f *faulty) records(change func(*redemption.Order, []redemption.Use)) {
 		change(&settled.Order, settled.Uses)
 		return settled, err
 	}
-	f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+	f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 		found, err := lookUp(ctx, by)
-		change(&redemption.Order{}, found.Held)
+		for i := range found.Coupons {
+			change(&redemption.Order{}, found.Coupons[i].Held)
+		}
+		for i := range found.Orders {
+			change(&found.Orders[i].Order, found.Orders[i].Uses)
+		}
 		return found, err
 	}
 	f.order = func(ctx context.Context, by store.OrderKey) (store.Settled, error) {
@@ -183,9 +188,11 @@ func (f *faulty) eachCoupon(change func(*coupon.Coupon)) {
 		change(&saved)
 		return saved, err
 	}
-	f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+	f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 		found, err := lookUp(ctx, by)
-		change(&found.Coupon)
+		for i := range found.Coupons {
+			change(&found.Coupons[i].Coupon)
+		}
 		return found, err
 	}
 	f.coupons = func(ctx context.Context, l store.CouponList) (store.CouponPage, error) {
@@ -206,6 +213,14 @@ func (f *faulty) eachCount(change func(counter string, c *redemption.Count)) {
 			change(keys[i], &counts[i])
 		}
 		return counts, err
+	}
+	lookUp := f.lookUp
+	f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
+		found, err := lookUp(ctx, by)
+		for i := range found.Counts {
+			change(by.Counters[i], &found.Counts[i])
+		}
+		return found, err
 	}
 	f.eachCoupon(func(c *coupon.Coupon) {
 		count := redemption.Count{Reserved: c.ReservedCount, Completed: c.UsedCount}
@@ -481,7 +496,7 @@ func cascades(f *faulty) {
 func editsOrders(f *faulty) {
 	f.records(func(o *redemption.Order, _ []redemption.Use) {
 		for i, k := range o.Coupons {
-			if found, err := f.Store.LookUp(context.Background(), store.LookUp{CouponID: k.ID}); err == nil {
+			if found, err := store.Find(context.Background(), f.Store, store.LookUp{Names: store.ByID(k.ID)}); err == nil {
 				o.Coupons[i].Name = found.Coupon.Name
 			}
 		}
@@ -580,14 +595,18 @@ func forgetsBudgets(f *faulty) {
 // budgets changes the budget of a coupon when a customer asks.
 func (f *faulty) budgets(change func(pricing.Money) []pricing.Money) {
 	sound := f.lookUp
-	f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+	f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 		found, err := sound(ctx, by)
-		if len(by.Identities) > 0 {
+		for i := range found.Coupons {
+			c := &found.Coupons[i].Coupon
+			if len(by.Identities) == 0 {
+				break
+			}
 			var amounts []pricing.Money
-			for m := range found.Coupon.Limits.Budget.All() {
+			for m := range c.Limits.Budget.All() {
 				amounts = append(amounts, change(m)...)
 			}
-			found.Coupon.Limits.Budget = coupon.NewAmounts(amounts...)
+			c.Limits.Budget = coupon.NewAmounts(amounts...)
 		}
 		return found, err
 	}
@@ -640,10 +659,12 @@ func givesBack(finds func(redemption.Order, redemption.Use) bool, much func(rede
 // countsTwice counts completed uses twice when a customer asks.
 func countsTwice(f *faulty) {
 	sound := f.lookUp
-	f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+	f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 		found, err := sound(ctx, by)
-		if len(by.Identities) > 0 {
-			found.Coupon.UsedCount *= 2
+		for i := range found.Coupons {
+			if len(by.Identities) > 0 {
+				found.Coupons[i].Coupon.UsedCount *= 2
+			}
 		}
 		return found, err
 	}

@@ -117,8 +117,8 @@ func (v wiredStore) Apply(ctx context.Context, e store.Settlement) (store.Settle
 	})
 }
 
-func (v wiredStore) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
-	return over(ctx, v.wire, "LookUp", func(ctx context.Context) (store.Found, error) { return v.inner().LookUp(ctx, by) })
+func (v wiredStore) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
+	return over(ctx, v.wire, "LookUp", func(ctx context.Context) (store.LookedUp, error) { return v.inner().LookUp(ctx, by) })
 }
 
 func (v wiredStore) ListCoupons(ctx context.Context, l store.CouponList) (store.CouponPage, error) {

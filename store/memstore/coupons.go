@@ -55,20 +55,40 @@ func (s *Store) counted(c coupon.Coupon) coupon.Coupon {
 }
 
 // LookUp implements [store.Coupons].
-func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
+func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
+	if err := by.Validate(); err != nil {
+		return store.LookedUp{}, err
+	}
 	if err := s.enter(ctx); err != nil {
-		return store.Found{}, err
+		return store.LookedUp{}, err
 	}
 	defer s.mu.Unlock()
-	id := by.CouponID
+	var found store.LookedUp
+	for _, name := range by.Names {
+		found.Coupons = append(found.Coupons, s.find(name, by))
+	}
+	for _, key := range by.Counters {
+		found.Counts = append(found.Counts, s.counters[key])
+	}
+	if by.CustomerID != "" && by.Orders > 0 {
+		open := s.orderLists.of(customerList(by.CustomerID)).newest(func(id string) bool { return s.orders[id].State == redemption.OrderOpen })
+		for _, e := range open[:min(len(open), by.Orders)] {
+			found.Orders = append(found.Orders, s.whole(e.id))
+		}
+	}
+	return found, nil
+}
+
+func (s *Store) find(name store.Name, by store.LookUp) (found store.Found) {
+	id := name.CouponID
 	if id == "" {
-		id = s.codes[by.Code]
+		id = s.codes[name.Code]
 	}
 	row := s.coupons[id]
 	if row == nil {
-		return store.Found{}, coupon.Reject(by.CouponID, coupon.CouponNotFound, coupon.Params{})
+		return found
 	}
-	found := store.Found{Coupon: s.counted(row.coupon)}
+	found.Coupon = s.counted(row.coupon)
 	if !by.Whole {
 		found.Coupon.AllowedUserEmails = row.coupon.AllowedUserEmails.Narrow(by.Email)
 	}
@@ -80,7 +100,7 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error
 		slices.Reverse(held)
 		_, found.Held = copyRecords(redemption.Order{}, held[:min(len(held), store.MaxHeld)])
 	}
-	return found, nil
+	return found
 }
 
 // ListCoupons implements [store.Coupons].

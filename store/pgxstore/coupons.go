@@ -2,8 +2,7 @@ package pgxstore
 
 import (
 	"context"
-	"slices"
-	"strings"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -19,8 +18,6 @@ const couponList = `c.id, c.code, c.state, c.revision, c.version, c.unlimited, c
 // couponCounts are the counts k of the coupon c.
 const couponCounts = ` CROSS JOIN LATERAL (SELECT coalesce(sum(k.reserved), 0)::bigint AS reserved,
 	coalesce(sum(k.completed), 0)::bigint AS completed FROM {counters} k WHERE k.counter = c.uses_counter) k`
-
-const ownerMark = "%owner%" // where a statement says which coupon
 
 func (s *statements) catalog() {
 	s.lockCoupon = s.name("lock a coupon", `SELECT FROM {coupons} WHERE id = $1 FOR UPDATE`)
@@ -44,19 +41,40 @@ func (s *statements) catalog() {
 		DO UPDATE SET reserved = c.reserved + excluded.reserved, completed = c.completed + excluded.completed`)
 
 	s.lookUpByID = s.name("look up a coupon", `SELECT `+couponList+` FROM (SELECT * FROM {coupons} WHERE id = $1) c`+couponCounts)
-	s.lookUpByCode = s.name("look up a code", `SELECT `+couponList+` FROM (SELECT * FROM {coupons} WHERE code = $1) c`+couponCounts)
-	// The coupon is found as %owner% says.
-	s.customerCounts = s.name("count a customer's uses", `SELECT coalesce(k.reserved, 0), coalesce(k.completed, 0)
-		FROM {coupons} c CROSS JOIN unnest((SELECT $2::text[])) WITH ORDINALITY AS w (ending, n) LEFT JOIN LATERAL (
-			SELECT * FROM {counters} k WHERE k.counter = c.customer_counter || w.ending AND k.part = 0 OFFSET 0) k ON true
-		WHERE %owner% ORDER BY w.n`)
-	s.held = s.name("read held uses", `SELECT `+useList+` FROM {coupons} c CROSS JOIN LATERAL (
-			SELECT * FROM {uses} u WHERE u.customer_id = $2 AND u.coupon_id = c.id AND u.state = 'reserved' OFFSET 0) u
-		WHERE %owner% ORDER BY u.created_at DESC, u.id DESC LIMIT $3`)
-	s.emails = s.name("read an allow-list", `SELECT e.email FROM {coupons} c CROSS JOIN LATERAL (
-			SELECT * FROM {coupon_emails} e WHERE e.coupon_id = c.id OFFSET 0) e WHERE %owner% ORDER BY e.position`)
-	s.email = s.name("look into an allow-list", `SELECT e.email FROM {coupons} c CROSS JOIN unnest((SELECT $2::text[])) AS w (email)
-		CROSS JOIN LATERAL (SELECT e.email FROM {coupon_emails} e WHERE e.coupon_id = c.id AND e.email = w.email OFFSET 0) e WHERE %owner%`)
+	const byID = `SELECT w.id FROM unnest((SELECT ?::text[])) AS w (id)`
+	const byCode = `SELECT c.id FROM unnest((SELECT ?::text[])) AS w (code)
+		CROSS JOIN LATERAL (SELECT c.id FROM {coupons} c WHERE c.code = w.code OFFSET 0) c`
+	s.named = [...]namedStatements{
+		namesID: s.about(byID), namesCode: s.about(byCode), namesID | namesCode: s.about(byID + ` UNION ` + byCode),
+	}
+}
+
+// namedStatements read about the coupons of a look-up. The first arguments are the IDs, the codes, or both.
+type namedStatements struct{ coupons, customers, held, emails, email string }
+
+// These constants are what the names of a look-up are: indexes of statements.named.
+const (
+	namesID   = 1
+	namesCode = 2
+)
+
+// about returns the statements about the coupons whose IDs the text selects.
+func (s *statements) about(ids string) namedStatements {
+	name := func(what, text string) string { return numbered(s.name(what, fmt.Sprintf(text, ids))) }
+	const named = ` FROM (%s) w CROSS JOIN LATERAL (SELECT * FROM {coupons} c WHERE c.id = w.id OFFSET 0) c`
+	return namedStatements{
+		coupons: name("look up coupons", `SELECT `+couponList+named+couponCounts),
+		customers: name("count a customer's uses", `SELECT c.id, e.n, k.reserved, k.completed`+named+`
+			CROSS JOIN unnest((SELECT ?::text[])) WITH ORDINALITY AS e (ending, n) CROSS JOIN LATERAL (
+			SELECT * FROM {counters} k WHERE k.counter = c.customer_counter || e.ending AND k.part = 0 OFFSET 0) k`),
+		held: name("read held uses", `SELECT `+useList+` FROM (%s) w CROSS JOIN LATERAL (SELECT * FROM (
+			SELECT * FROM {uses} u WHERE u.customer_id = ? AND u.coupon_id = w.id AND u.state = 'reserved' OFFSET 0) u
+			ORDER BY u.created_at DESC, u.id DESC LIMIT ?) u ORDER BY u.created_at DESC, u.id DESC`),
+		emails: name("read allow-lists", `SELECT w.id, e.email FROM (%s) w CROSS JOIN LATERAL (
+			SELECT * FROM {coupon_emails} e WHERE e.coupon_id = w.id OFFSET 0) e ORDER BY w.id, e.position`),
+		email: name("look into allow-lists", `SELECT w.id, e.email FROM (%s) w CROSS JOIN unnest((SELECT ?::text[])) AS a (email)
+			CROSS JOIN LATERAL (SELECT e.email FROM {coupon_emails} e WHERE e.coupon_id = w.id AND e.email = a.email OFFSET 0) e`),
+	}
 }
 
 func scanCoupon(into *coupon.Coupon, version *int64, unlimited *bool) func(pgx.Rows) error {
@@ -137,73 +155,3 @@ func (t *tx) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
 	t.queueEntries(b, []store.Entry{w.Entry})
 	return t.send(ctx, b, true)
 }
-
-// LookUp implements [store.Coupons] in one round trip.
-func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
-	coupons, key := s.sql.lookUpByID, by.CouponID
-	if key == "" {
-		coupons, key = s.sql.lookUpByCode, by.Code.String()
-	}
-	if key == "" || !store.IsText(key) {
-		return store.Found{}, unknownCoupon(by.CouponID)
-	}
-	var found store.Found
-	var emails []string
-	err := s.read(ctx, func() *pgx.Batch {
-		found, emails = store.Found{}, nil
-		return s.lookUp(coupons, key, by, &found, &emails)
-	})
-	switch {
-	case err != nil:
-		return store.Found{}, wrap("look up a coupon", err)
-	case found.Coupon.ID == "":
-		return store.Found{}, unknownCoupon(by.CouponID)
-	}
-	total := found.Coupon.AllowedUserEmails.Len()
-	switch {
-	case by.Whole:
-		found.Coupon.AllowedUserEmails = coupon.StoredEmailSet(emails...)
-	case len(emails) > 0:
-		own, domain := coupon.EmailEntries(by.Email)
-		if !slices.Contains(emails, own) {
-			own = domain
-		}
-		found.Coupon.AllowedUserEmails = coupon.NarrowedEmailSet(total, own)
-	}
-	return found, nil
-}
-
-func (s *Store) lookUp(statement, key string, by store.LookUp, found *store.Found, emails *[]string) *pgx.Batch {
-	b := new(pgx.Batch)
-	queue(b, scanCoupon(&found.Coupon, new(int64), new(bool)), statement, key)
-	owner := "c.id = $1"
-	if by.CouponID == "" {
-		owner = "c.code = $1"
-	}
-	if len(by.Identities) > 0 {
-		queue(b, collect(&found.ByCustomer, func(row pgx.Rows) (c redemption.Count, err error) {
-			return c, row.Scan(&c.Reserved, &c.Completed)
-		}), withOwner(owner, s.sql.customerCounts), key, each(by.Identities, counterEnd))
-	}
-	if by.CustomerID != "" && store.IsText(by.CustomerID) {
-		queue(b, collect(&found.Held, scanUse), withOwner(owner, s.sql.held), key, by.CustomerID, store.MaxHeld)
-	}
-	switch own, domain := coupon.EmailEntries(by.Email); {
-	case by.Whole:
-		queue(b, collect(emails, text), withOwner(owner, s.sql.emails), key)
-	case own != "" && store.IsText(own):
-		queue(b, collect(emails, text), withOwner(owner, s.sql.email), key, []string{own, domain})
-	}
-	return b
-}
-
-func withOwner(owner, statement string) string {
-	return strings.Replace(statement, ownerMark, owner, 1)
-}
-
-// counterEnd returns how the counter of a customer's uses ends.
-func counterEnd(identity string) string {
-	return strings.TrimPrefix(redemption.CustomerUses("", identity), redemption.CustomerUses("", ""))
-}
-
-func text(row pgx.Rows) (string, error) { return pgx.RowTo[string](row) }

@@ -207,6 +207,18 @@ func (s *Store) ListOrders(ctx context.Context, asked store.OrderList) (store.Or
 	if err != nil {
 		return store.OrderPage{}, err
 	}
+	statement, arguments, err := s.orderList(asked)
+	if err != nil {
+		return store.OrderPage{}, err
+	}
+	found, err := readAll(ctx, s, "list orders", scanSettled, statement, arguments...)
+	var page store.OrderPage
+	page.Items, page.Next = store.Cut(found, asked.PageSize)
+	return page, err
+}
+
+// orderList returns the statement of a normalized list, and its arguments.
+func (s *Store) orderList(asked store.OrderList) (statement string, arguments []any, err error) {
 	l := list{from: "{orders} o", joined: withUses, columns: settledList, alias: "o", size: asked.PageSize, states: allOrderStates}
 	if !asked.DueAt.IsZero() {
 		l.oldest, l.states = true, dueOrderStates
@@ -223,13 +235,9 @@ func (s *Store) ListOrders(ctx context.Context, asked store.OrderList) (store.Or
 	l.Equal("o.customer_id", asked.CustomerID)
 	l.Period("o.created_at", asked.Created)
 	if err := l.after(asked.After); err != nil {
-		return store.OrderPage{}, err
+		return "", nil, err
 	}
-	statement := s.sql.name("list orders", l.page()+strings.Replace(byUse, " ORDER BY", ",", 1))
-	found, err := readAll(ctx, s, "list orders", scanSettled, statement, l.Args...)
-	var page store.OrderPage
-	page.Items, page.Next = store.Cut(found, l.size)
-	return page, err
+	return s.sql.name("list orders", l.page()+strings.Replace(byUse, " ORDER BY", ",", 1)), l.Args, nil
 }
 
 // ListUses implements [store.Orders] in one round trip.

@@ -26,7 +26,8 @@ type statements struct {
 	lockCoupon, codeOwner, counted, counts                         string
 	insertCoupon, updateCoupon, deleteCoupon                       string
 	deleteEmails, insertEmails, foldCounter                        string
-	lookUpByID, lookUpByCode, customerCounts, held, email, emails  string
+	lookUpByID                                                     string
+	named                                                          [4]namedStatements
 }
 
 const (

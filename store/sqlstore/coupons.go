@@ -20,7 +20,6 @@ const (
 	deleteCoupon = `DELETE FROM {coupons} WHERE id = ?`
 	deleteEmails = `DELETE FROM {coupon_emails} WHERE coupon_id = ?`
 	insertEmails = `{insert} {coupon_emails} (coupon_id, email, position) VALUES {rows}`
-	selectEmails = `SELECT email FROM {coupon_emails} WHERE coupon_id = ? ORDER BY position`
 	lockSlots    = `SELECT slot, reserved, completed FROM {counters}{by_id} WHERE counter = ? ORDER BY slot{for_update}`
 	deleteSlots  = `DELETE FROM {counters} WHERE counter = ?`
 )
@@ -122,88 +121,6 @@ func (s *session) fold(ctx context.Context, counter string) error {
 		return err
 	}
 	return s.saveCounters(ctx, []engine.CounterWrite{{Counter: counter, By: sum, New: true}})
-}
-
-// LookUp implements [store.Coupons].
-func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
-	column, name := "c.id", by.CouponID
-	if name == "" {
-		column, name = "c.code", by.Code.String()
-	}
-	var found store.Found
-	err := s.view(ctx, "look up coupon", func(ctx context.Context, t *session) (err error) {
-		found = store.Found{}
-		if !findable(name) {
-			return coupon.Reject(by.CouponID, coupon.CouponNotFound, coupon.Params{})
-		}
-		if found.Coupon, err = t.coupon(ctx, column, name, by.Email); err != nil {
-			return err
-		}
-		if found.Coupon.ID == "" {
-			return coupon.Reject(by.CouponID, coupon.CouponNotFound, coupon.Params{})
-		}
-		if by.Whole {
-			if err := t.readEmails(ctx, &found.Coupon); err != nil {
-				return err
-			}
-		}
-		if err := t.lookUpCounts(ctx, by.Identities, &found); err != nil || !findable(by.CustomerID) {
-			return err
-		}
-		found.Held, err = t.uses(ctx, selectHeld, by.CustomerID, found.Coupon.ID, int64(store.MaxHeld))
-		return err
-	})
-	return answered(found, err)
-}
-
-const (
-	selectCoupon = `SELECT ` + couponColumns + `, (SELECT COUNT(*) FROM {coupon_emails} e WHERE e.coupon_id = c.id AND e.email = ?),
-	(SELECT COUNT(*) FROM {coupon_emails} e WHERE e.coupon_id = c.id AND e.email = ?)
-	FROM {coupons} c WHERE `
-	// The order is one that no index has. Otherwise SQLite reads all uses of the coupon.
-	selectHeld = `SELECT ` + useColumns + ` FROM {uses} WHERE customer_id = ? AND coupon_id = ? AND state = 'reserved'
-	ORDER BY created_at + 0 DESC, id DESC LIMIT ?`
-)
-
-// coupon reads a coupon whose allow-list is narrowed to the address.
-func (s *session) coupon(ctx context.Context, column, name, email string) (c coupon.Coupon, err error) {
-	own, domain := coupon.EmailEntries(email)
-	if !store.IsText(own) {
-		own, domain = "", ""
-	}
-	err = s.each(ctx, selectCoupon+column+" = ?", func(rows *sql.Rows) error {
-		var listed, covered int
-		row, err := scanCoupon(rows, &listed, &covered)
-		c = row.Coupon
-		switch total := c.AllowedUserEmails.Len(); {
-		case listed > 0:
-			c.AllowedUserEmails = coupon.NarrowedEmailSet(total, own)
-		case covered > 0:
-			c.AllowedUserEmails = coupon.NarrowedEmailSet(total, domain)
-		}
-		return err
-	}, own, domain, name)
-	return c, err
-}
-
-func (s *session) readEmails(ctx context.Context, c *coupon.Coupon) error {
-	addresses := make([]string, 0, c.AllowedUserEmails.Len())
-	if err := s.each(ctx, selectEmails, collect(&addresses, one[string]), c.ID); err != nil {
-		return err
-	}
-	c.AllowedUserEmails = coupon.StoredEmailSet(addresses...)
-	return nil
-}
-
-func (s *session) lookUpCounts(ctx context.Context, identities []string, found *store.Found) error {
-	id := found.Coupon.ID
-	customers := each(identities, func(identity string) string { return redemption.CustomerUses(id, identity) })
-	counts, err := s.counts(ctx, append([]string{redemption.CouponUses(id)}, customers...))
-	setCounts(&found.Coupon, counts[0])
-	if len(identities) > 0 {
-		found.ByCustomer = counts[1:]
-	}
-	return err
 }
 
 func (s *session) uses(ctx context.Context, statement string, args ...any) (found []redemption.Use, err error) {

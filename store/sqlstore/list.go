@@ -144,6 +144,15 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	if err != nil {
 		return store.OrderPage{}, err
 	}
+	page, err := paged(ctx, s, "list orders", list.PageSize, func(ctx context.Context, t *session, page *found[store.Settled]) (err error) {
+		page.Items, err = t.listOrders(ctx, list)
+		return err
+	})
+	return store.OrderPage{Items: page.Items, Next: page.Next}, err
+}
+
+// listOrders reads the orders of a normalized list, and one more than its page has.
+func (s *session) listOrders(ctx context.Context, list store.OrderList) ([]store.Settled, error) {
 	var all sqlparts.Conditions
 	all.Equal("o.customer_id", list.CustomerID)
 	all.Equal("o.state", list.State.String())
@@ -155,14 +164,10 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	}
 	some, err := q.following(all, list.After)
 	if err != nil {
-		return store.OrderPage{}, err
+		return nil, err
 	}
-	page, err := paged(ctx, s, "list orders", list.PageSize, func(ctx context.Context, t *session, page *found[store.Settled]) (err error) {
-		page.Items, err = t.orders(ctx, "SELECT "+of("o", orderColumns)+" FROM {orders} o"+some.Where()+q.order(),
-			append(some.Args, int64(list.PageSize+1))...)
-		return err
-	})
-	return store.OrderPage{Items: page.Items, Next: page.Next}, err
+	return s.orders(ctx, "SELECT "+of("o", orderColumns)+" FROM {orders} o"+some.Where()+q.order(),
+		append(some.Args, int64(list.PageSize+1))...)
 }
 
 // dueUses finds each kind by an index of its own. What is to be refunded is reserved no more.

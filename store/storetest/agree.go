@@ -374,8 +374,15 @@ func (h *history) createOrDelete(t *rapid.T) {
 
 func (h *history) read(t *rapid.T) {
 	c, customer := anyOf(t, h.coupons, coupon.Coupon{}, "coupon"), h.customer(t)
-	read(h, store.Store.LookUp, store.LookUp{CouponID: c.ID, CustomerID: customer, Identities: customers})
-	read(h, store.Store.LookUp, store.LookUp{Code: c.Code, Whole: true})
+	read(h, store.Store.LookUp, store.LookUp{Names: store.ByID(c.ID), CustomerID: customer, Identities: customers})
+	read(h, store.Store.LookUp, store.LookUp{Names: store.ByCode(c.Code), Whole: true})
+	atOnce := store.LookUp{CustomerID: customer, Identities: customers, Orders: 3}
+	for _, known := range h.coupons {
+		atOnce.Names = append(atOnce.Names, store.Name{CouponID: known.ID}, store.Name{Code: known.Code})
+		atOnce.Counters = append(atOnce.Counters, redemption.CustomerUses(known.ID, customer))
+	}
+	atOnce.Names = atOnce.Names[:min(len(atOnce.Names), store.MaxNames)]
+	read(h, store.Store.LookUp, atOnce)
 	coupons := store.CouponList{PageSize: rapid.IntRange(1, 3).Draw(t, "size"), Page: rapid.IntRange(0, 3).Draw(t, "page"), Search: rapid.SampledFrom([]string{"", "1", "code"}).Draw(t, "search")}
 	due := at(rapid.SampledFrom([]int{0, 999, 1000, 2500}).Draw(t, "due"))
 	orders := store.OrderList{PageSize: 2, State: redemption.OrderState(rapid.IntRange(0, 6).Draw(t, "state"))}

@@ -45,8 +45,8 @@ func (p *probe) calls() []call {
 		on("Reserve (points)", true, p.exchange("bob", points), store.Store.Reserve),
 		on("Apply", true, settlement(event(redemption.SessionAttached, known)), store.Store.Apply),
 		on("Apply (unknown payment)", true, p.unknown("ann", "cs_lost", c), store.Store.Apply),
-		on("LookUp", false, store.LookUp{CouponID: c.ID, CustomerID: "ann", Identities: []string{"ann", "bob"}, Whole: true}, store.Store.LookUp),
-		on("LookUp of points", false, store.LookUp{Code: points.Code, CustomerID: "ann"}, store.Store.LookUp),
+		on("LookUp", false, store.LookUp{Names: store.ByID(c.ID), CustomerID: "ann", Identities: []string{"ann", "bob"}, Whole: true}, store.Store.LookUp),
+		on("LookUp of points", false, store.LookUp{Names: store.ByCode(points.Code), CustomerID: "ann"}, store.Store.LookUp),
 		on("ListCoupons", false, store.CouponList{}, store.Store.ListCoupons),
 		on("Order", false, store.OrderKey{ID: known.ID}, store.Store.Order),
 		on("ListOrders", false, store.OrderList{}, store.Store.ListOrders),
@@ -266,8 +266,8 @@ func impossibleTextIsNotFound(p *probe) {
 	p.unchanged("looking for text that cannot be kept", func() {
 		for _, text := range append(impossible(), strings.Repeat("x", 100_000)) {
 			what := fmt.Sprintf("%.20q", text)
-			fails(p, store.Store.LookUp, store.LookUp{CouponID: text}, coupon.ErrNotFound, "of text that cannot be kept")
-			found := p.look(store.LookUp{CouponID: c.ID, CustomerID: text, Identities: []string{text, "a"}, Email: text})
+			fails(p, find, store.LookUp{Names: store.ByID(text)}, coupon.ErrNotFound, "of text that cannot be kept")
+			found := p.look(store.LookUp{Names: store.ByID(c.ID), CustomerID: text, Identities: []string{text, "a"}, Email: text})
 			same(p, found.ByCustomer, []redemption.Count{{}, {Reserved: 1}}, "the uses of the customer %s", what)
 			for _, key := range []store.OrderKey{{ID: text}, {SessionID: text}, {CustomerID: text, Key: "k"}, {CustomerID: "a", Key: text}} {
 				fails(p, store.Store.Order, key, store.ErrNotFound, "of text that cannot be kept")

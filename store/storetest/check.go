@@ -54,7 +54,7 @@ func readCoupons(ctx context.Context, s store.Store) ([]coupon.Coupon, error) {
 		return nil, fmt.Errorf("list of coupons: %w", err)
 	}
 	for i, c := range coupons {
-		found, err := s.LookUp(ctx, store.LookUp{CouponID: c.ID, Whole: true})
+		found, err := store.Find(ctx, s, store.LookUp{Names: store.ByID(c.ID), Whole: true})
 		if err != nil {
 			return nil, fmt.Errorf("coupon %s: %w", c.ID, err)
 		}

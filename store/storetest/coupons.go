@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,9 +21,9 @@ func couponClauses() []clause {
 			p.saveFails(store.CreateCoupon, p.draft(coded(c.Code)), coupon.ErrCodeTaken, "with a code that is taken")
 			p.reserve(p.checkout("ann", c))
 			p.save(store.DeleteCoupon, c)
-			fails(p, store.Store.LookUp, store.LookUp{Code: c.Code}, coupon.ErrNotFound, "of a deleted coupon")
+			fails(p, find, store.LookUp{Names: store.ByCode(c.Code)}, coupon.ErrNotFound, "of a deleted coupon")
 			next := p.coupon(coded(c.Code))
-			found := p.look(store.LookUp{Code: c.Code})
+			found := p.look(store.LookUp{Names: store.ByCode(c.Code)})
 			same(p, found.Coupon.ID, next.ID, "the coupon of the code")
 			same(p, found.Coupon.ReservedCount, int64(0), "the reservations of a new coupon")
 		}},
@@ -41,12 +42,17 @@ func couponClauses() []clause {
 // lookedUp returns the whole stored coupon.
 func (p *probe) lookedUp(id string) coupon.Coupon {
 	p.Helper()
-	return p.look(store.LookUp{CouponID: id, Whole: true}).Coupon
+	return p.look(store.LookUp{Names: store.ByID(id), Whole: true}).Coupon
+}
+
+// find looks up one name.
+func find(s store.Store, ctx context.Context, by store.LookUp) (store.Found, error) {
+	return store.Find(ctx, s, by)
 }
 
 func (p *probe) look(by store.LookUp) store.Found {
 	p.Helper()
-	return answer(p, store.Store.LookUp, by)
+	return answer(p, find, by)
 }
 
 // likeStored compares a coupon that was returned; its allow-list may tell its length only.
@@ -69,7 +75,7 @@ func couponComesBack(p *probe) {
 		p.own(c.Validate())
 		p.likeStored(p.save(store.CreateCoupon, c), c, "what SaveCoupon returns")
 		same(p, p.lookedUp(c.ID), c, "the stored coupon")
-		same(p, p.look(store.LookUp{Code: c.Code, Whole: true}).Coupon, c, "the coupon of the code")
+		same(p, p.look(store.LookUp{Names: store.ByCode(c.Code), Whole: true}).Coupon, c, "the coupon of the code")
 	}
 	counted := p.draft()
 	counted.UsedCount, counted.ReservedCount = 7, 8
@@ -124,7 +130,7 @@ func edits(p *probe) {
 	want.Revision, want.UsedCount, want.ReservedCount = 2, 1, 1
 	p.likeStored(p.save(store.EditCoupon, changed), want, "what SaveCoupon returns")
 	same(p, p.lookedUp(c.ID), want, "the edited coupon")
-	fails(p, store.Store.LookUp, store.LookUp{Code: changed.Code}, coupon.ErrNotFound, "of a code that an edit cannot set")
+	fails(p, find, store.LookUp{Names: store.ByCode(changed.Code)}, coupon.ErrNotFound, "of a code that an edit cannot set")
 }
 
 func changesOfOthers(p *probe) {
@@ -149,7 +155,7 @@ func allowListStays(p *probe) {
 	c := p.coupon(p.forAddresses("ann@shop.example", "bob@shop.example"))
 	all := c.AllowedUserEmails
 	for _, narrow := range []string{"", "ann@shop.example", "nobody@shop.example"} {
-		found := p.look(store.LookUp{CouponID: c.ID, Email: narrow})
+		found := p.look(store.LookUp{Names: store.ByID(c.ID), Email: narrow})
 		same(p, found.Coupon.AllowedUserEmails.Narrowed(), true, "whether the allow-list is narrowed")
 		p.edit(found.Coupon, described("for "+narrow))
 		same(p, p.lookedUp(c.ID).AllowedUserEmails.Slice(), all.Slice(), "the addresses after an edit with a narrowed list")
@@ -275,12 +281,12 @@ func lookUpClauses() []clause {
 			request := claiming(p.checkout("ann", c), claim(redemption.CustomerUses(c.ID, "ann@shop.example"), 1, 9))
 			p.placed(request, redemption.Paid)
 			p.reserve(p.checkout("ann", c))
-			found := p.look(store.LookUp{CouponID: c.ID, Identities: []string{"bob", "ann@shop.example", "ann", "bob", "Ann"}})
+			found := p.look(store.LookUp{Names: store.ByID(c.ID), Identities: []string{"bob", "ann@shop.example", "ann", "bob", "Ann"}})
 			same(p, found.ByCustomer, []redemption.Count{{}, {Completed: 1}, {Reserved: 1, Completed: 1}, {}, {}}, "the uses by identity")
 			same(p, [2]int64{found.Coupon.UsedCount, found.Coupon.ReservedCount}, [2]int64{1, 1}, "the counts of the coupon")
-			same(p, p.look(store.LookUp{Code: c.Code}).Coupon, found.Coupon, "the coupon of the code")
-			for _, by := range []store.LookUp{{}, {CouponID: "cpn_none"}, {Code: p.code("NONE")}, {CouponID: "cpn_none", Code: c.Code}} {
-				fails(p, store.Store.LookUp, by, coupon.ErrNotFound, "of an unknown coupon")
+			same(p, p.look(store.LookUp{Names: store.ByCode(c.Code)}).Coupon, found.Coupon, "the coupon of the code")
+			for _, name := range []store.Name{{}, {CouponID: "cpn_none"}, {Code: p.code("NONE")}, {CouponID: "cpn_none", Code: c.Code}} {
+				fails(p, find, store.LookUp{Names: []store.Name{name}}, coupon.ErrNotFound, "of an unknown coupon")
 			}
 		}},
 		{"narrowed allow-lists", "the allow-list of LookUp is narrowed to the address or else to the entry of its domain, or whole if that is asked for", func(p *probe) {
@@ -289,13 +295,60 @@ func lookUpClauses() []clause {
 				"": nil, "ann@shop.example": {"ann@shop.example"}, "cem@shop.example": nil,
 				"cem@club.example": {"*@club.example"}, "dan@club.example": {"dan@club.example"}, "cem@sub.club.example": nil,
 			} {
-				got := p.look(store.LookUp{CouponID: c.ID, Email: address}).Coupon.AllowedUserEmails
+				got := p.look(store.LookUp{Names: store.ByID(c.ID), Email: address}).Coupon.AllowedUserEmails
 				same(p, got.Slice(), want, "the allow-list narrowed to %q", address)
 				same(p, []any{got.Len(), got.Narrowed()}, []any{4, true}, "the length of the narrowed allow-list")
 			}
 			same(p, p.lookedUp(c.ID), c, "the whole coupon")
 		}},
+		{"looking up at once", "LookUp answers every name, counter and open order of one request, in the order asked for", lookedUpAtOnce},
 		{"held reservations", "Held are the customer's reserved uses of the coupon, in a checkout or not, bought with points or not, the newest first, at most MaxHeld", heldReservations},
+	}
+}
+
+// lookedUpAtOnce compares the answer to many names with the answers to each.
+func lookedUpAtOnce(p *probe) {
+	listed := p.coupon(p.forAddresses("ann@shop.example", "*@club.example"))
+	by := store.LookUp{CustomerID: "ann", Email: "ann@shop.example", Identities: []string{"ann", "ann@shop.example"}}
+	coupons := []coupon.Coupon{listed}
+	for i := range 3 {
+		c := p.coupon(limits(9, int64(i)))
+		for range i {
+			p.reserve(p.checkout("ann", c))
+			p.reserve(p.checkout("bob", c))
+		}
+		coupons = append(coupons, c)
+	}
+	for _, c := range coupons {
+		by.Names = append(by.Names, store.Name{Code: p.code("NONE")}, store.Name{Code: c.Code}, store.Name{CouponID: "cpn_none"}, store.Name{CouponID: c.ID})
+	}
+	by.Names = append(by.Names, store.Name{Code: listed.Code}, store.Name{}, store.Name{CouponID: "cpn_none", Code: listed.Code})
+	by.Counters = []string{redemption.CouponUses(coupons[2].ID), "none", redemption.CustomerUses(coupons[3].ID, "bob"), redemption.CouponUses(coupons[2].ID)}
+	all := answer(p, store.Store.LookUp, by)
+	want := store.LookedUp{Counts: []redemption.Count{{Reserved: 2}, {}, {Reserved: 2}, {Reserved: 2}}}
+	for _, name := range by.Names {
+		one := by
+		one.Names, one.Counters = []store.Name{name}, nil
+		want.Coupons = append(want.Coupons, answer(p, store.Store.LookUp, one).Coupons...)
+	}
+	same(p, all, want, "the answer to many names")
+	same(p, all.Coupons[1].Coupon.AllowedUserEmails.Slice(), []string{"ann@shop.example"}, "the allow-list of one of many coupons")
+	same(p, [2]int{len(all.Coupons[9].Held), len(all.Coupons[13].Held)}, [2]int{1, 2}, "how many uses the customer holds of each coupon")
+
+	page := answer(p, store.Store.ListOrders, store.OrderList{CustomerID: "ann", State: redemption.OrderOpen})
+	for _, most := range []int{0, 2, store.MaxHeld} {
+		open := answer(p, store.Store.LookUp, store.LookUp{CustomerID: "ann", Orders: most})
+		same(p, open, store.LookedUp{Orders: page.Items[:min(most, len(page.Items))]}, "the %d newest open orders", most)
+	}
+	p.happen(page.Items[0].Order, redemption.Paid)
+	same(p, answer(p, store.Store.LookUp, store.LookUp{CustomerID: "ann", Orders: store.MaxHeld}).Orders, page.Items[1:], "the open orders after a payment")
+	same(p, answer(p, store.Store.LookUp, store.LookUp{Orders: store.MaxHeld}), store.LookedUp{}, "the open orders of nobody")
+
+	most := store.LookUp{Names: store.ByID(slices.Repeat([]string{listed.ID}, store.MaxNames)...)}
+	same(p, len(answer(p, store.Store.LookUp, most).Coupons), store.MaxNames, "the answer to as many names as there may be")
+	most.Names = append(most.Names, store.Name{CouponID: listed.ID})
+	for _, wrong := range []store.LookUp{most, {CustomerID: "ann", Orders: -1}, {CustomerID: "ann", Orders: store.MaxHeld + 1}} {
+		fails(p, store.Store.LookUp, wrong, pricing.ErrInvalid, "out of bounds")
 	}
 }
 
@@ -313,10 +366,10 @@ func heldReservations(p *probe) {
 	want := all[:store.MaxHeld]
 	p.exchanged("ann", other)
 	p.exchanged("bob", c)
-	held := func() []redemption.Use { return p.look(store.LookUp{CouponID: c.ID, CustomerID: "ann"}).Held }
+	held := func() []redemption.Use { return p.look(store.LookUp{Names: store.ByID(c.ID), CustomerID: "ann"}).Held }
 	same(p, held(), want, "the uses of a customer who holds more than are listed")
 	p.happen(p.order(want[0].OrderID).Order, redemption.Paid)
 	p.happen(p.order(want[1].OrderID).Order, redemption.Cancelled)
 	same(p, held(), all[2:], "the uses that are still reserved")
-	same(p, p.look(store.LookUp{CouponID: c.ID}).Held, nil, "the reservations of nobody")
+	same(p, p.look(store.LookUp{Names: store.ByID(c.ID)}).Held, nil, "the reservations of nobody")
 }

@@ -28,7 +28,7 @@ type faulty struct {
 	apply   func(ctx context.Context, s store.Settlement) (store.Settled, error)
 	save    func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error)
 	order   func(ctx context.Context, by store.OrderKey) (store.Settled, error)
-	lookUp  func(ctx context.Context, by store.LookUp) (store.Found, error)
+	lookUp  func(ctx context.Context, by store.LookUp) (store.LookedUp, error)
 	coupons func(ctx context.Context, list store.CouponList) (store.CouponPage, error)
 	orders  func(ctx context.Context, list store.OrderList) (store.OrderPage, error)
 	uses    func(ctx context.Context, list store.UseList) (store.UsePage, error)
@@ -60,7 +60,7 @@ func (f *faulty) Order(ctx context.Context, by store.OrderKey) (store.Settled, e
 	return f.order(ctx, by)
 }
 
-func (f *faulty) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
+func (f *faulty) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 	return f.lookUp(ctx, by)
 }
 
@@ -351,7 +351,7 @@ func reservationFaults() map[string]fault {
 			sound := f.reserve
 			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
 				for _, c := range r.Coupons {
-					if found, err := f.Store.LookUp(ctx, store.LookUp{CouponID: c.ID}); err != nil || !found.Coupon.Active() {
+					if found, err := store.Find(ctx, f.Store, store.LookUp{Names: store.ByID(c.ID)}); err != nil || !found.Coupon.Active() {
 						return store.Reserved{}, coupon.Reject(c.ID, coupon.CouponInactive, coupon.Params{})
 					}
 				}
@@ -730,7 +730,7 @@ func couponFaults() map[string]fault {
 		}, []string{"taken codes", "a code is free again"}},
 		"codes are looked for before the lock": {func(f *faulty) {
 			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
-				_, free := f.Store.LookUp(ctx, store.LookUp{Code: c.Coupon.Code})
+				_, free := store.Find(ctx, f.Store, store.LookUp{Names: store.ByCode(c.Coupon.Code)})
 				time.Sleep(meanwhile) // another caller looks for the same code meanwhile
 				saved, err := f.Store.SaveCoupon(ctx, c)
 				if errors.Is(err, coupon.ErrCodeTaken) && free != nil {
@@ -759,7 +759,7 @@ func couponFaults() map[string]fault {
 			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
 				saved, err := f.Store.SaveCoupon(ctx, c)
 				if errors.Is(err, store.ErrStaleRevision) {
-					found, _ := f.Store.LookUp(ctx, store.LookUp{CouponID: c.Coupon.ID})
+					found, _ := store.Find(ctx, f.Store, store.LookUp{Names: store.ByID(c.Coupon.ID)})
 					c.Coupon.Revision, c.Coupon.Mirror.Revision = found.Coupon.Revision, found.Coupon.Revision
 					return f.Store.SaveCoupon(ctx, c)
 				}
@@ -788,7 +788,7 @@ func couponFaults() map[string]fault {
 		"a deleted coupon is only switched off": {func(f *faulty) {
 			f.change(func(c *store.CouponChange) {
 				if c.Kind == store.DeleteCoupon {
-					found, _ := f.Store.LookUp(context.Background(), store.LookUp{CouponID: c.Coupon.ID, Whole: true})
+					found, _ := store.Find(context.Background(), f.Store, store.LookUp{Names: store.ByID(c.Coupon.ID), Whole: true})
 					found.Coupon.Revision, found.Coupon.State = c.Coupon.Revision, coupon.Deleting
 					c.Kind, c.Coupon, c.Unlimited = store.EditCoupon, found.Coupon, found.Coupon.Limits.MaxUses == 0
 				}
@@ -842,7 +842,7 @@ func couponFaults() map[string]fault {
 		"an ID is taken only by what is there": {func(f *faulty) {
 			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
 				saved, err := f.Store.SaveCoupon(ctx, c)
-				if _, missing := f.Store.LookUp(ctx, store.LookUp{CouponID: c.Coupon.ID}); missing != nil && errors.Is(err, store.ErrConflict) {
+				if _, missing := store.Find(ctx, f.Store, store.LookUp{Names: store.ByID(c.Coupon.ID)}); missing != nil && errors.Is(err, store.ErrConflict) {
 					return c.Coupon, nil
 				}
 				return saved, err
@@ -894,11 +894,13 @@ func readFaults() map[string]fault {
 		}, []string{"copies"}},
 		"the store returns what it keeps": {func(f *faulty) {
 			var kept sync.Map
-			f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+			f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 				found, err := f.Store.LookUp(ctx, by)
-				if len(found.Held) > 0 {
-					first, _ := kept.LoadOrStore(by.CustomerID, found.Held)
-					found.Held, _ = first.([]redemption.Use)
+				for i, c := range found.Coupons {
+					if len(c.Held) > 0 {
+						first, _ := kept.LoadOrStore(by.CustomerID, c.Held)
+						found.Coupons[i].Held, _ = first.([]redemption.Use)
+					}
 				}
 				return found, err
 			}
@@ -936,31 +938,52 @@ func readFaults() map[string]fault {
 			})
 		}, []string{"bounds"}},
 		"uses are those of the first identity": {func(f *faulty) {
-			f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+			f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 				slices.Sort(by.Identities)
 				return f.Store.LookUp(ctx, by)
 			}
 		}, []string{"looking up"}},
+		"names are answered in the order of coupons": {func(f *faulty) {
+			f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
+				found, err := f.Store.LookUp(ctx, by)
+				slices.SortStableFunc(found.Coupons, func(a, b store.Found) int { return strings.Compare(a.Coupon.ID, b.Coupon.ID) })
+				return found, err
+			}
+		}, []string{agreement, "looking up at once"}},
+		"ended orders are looked up too": {func(f *faulty) {
+			f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
+				found, err := f.Store.LookUp(ctx, by)
+				if by.Orders > 0 && by.CustomerID != "" && err == nil {
+					page, _ := f.Store.ListOrders(ctx, store.OrderList{CustomerID: by.CustomerID, PageSize: by.Orders})
+					found.Orders = page.Items
+				}
+				return found, err
+			}
+		}, []string{agreement, "looking up at once"}},
 		"the allow-list is always whole": {func(f *faulty) {
-			f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+			f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 				by.Whole = true
 				return f.Store.LookUp(ctx, by)
 			}
 		}, []string{"narrowed allow-lists", "an allow-list stays"}},
 		"a look-up knows no domains": {func(f *faulty) {
-			f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+			f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 				found, err := f.Store.LookUp(ctx, by)
-				if list := found.Coupon.AllowedUserEmails; list.Narrowed() {
-					own := slices.DeleteFunc(list.Slice(), func(entry string) bool { return strings.HasPrefix(entry, "*@") })
-					found.Coupon.AllowedUserEmails = coupon.NarrowedEmailSet(list.Len(), strings.Join(own, ""))
+				for i := range found.Coupons {
+					if list := found.Coupons[i].Coupon.AllowedUserEmails; list.Narrowed() {
+						own := slices.DeleteFunc(list.Slice(), func(entry string) bool { return strings.HasPrefix(entry, "*@") })
+						found.Coupons[i].Coupon.AllowedUserEmails = coupon.NarrowedEmailSet(list.Len(), strings.Join(own, ""))
+					}
 				}
 				return found, err
 			}
 		}, []string{"narrowed allow-lists"}},
 		"held reservations are the free ones": {func(f *faulty) {
-			f.lookUp = func(ctx context.Context, by store.LookUp) (store.Found, error) {
+			f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 				found, err := f.Store.LookUp(ctx, by)
-				found.Held = slices.DeleteFunc(found.Held, func(u redemption.Use) bool { return !u.Free() })
+				for i := range found.Coupons {
+					found.Coupons[i].Held = slices.DeleteFunc(found.Coupons[i].Held, func(u redemption.Use) bool { return !u.Free() })
+				}
 				return found, err
 			}
 		}, []string{"held reservations"}},

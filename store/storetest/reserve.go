@@ -302,7 +302,7 @@ func replayClauses() []clause {
 			p.replays(r, "of a sold-out coupon")
 			p.edit(c, inState(coupon.Inactive))
 			p.replays(r, "of a coupon that is off")
-			now := p.look(store.LookUp{CouponID: c.ID})
+			now := p.look(store.LookUp{Names: store.ByID(c.ID)})
 			p.save(store.DeleteCoupon, now.Coupon)
 			p.replays(r, "of a deleted coupon")
 		}},

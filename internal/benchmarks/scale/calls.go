@@ -51,7 +51,7 @@ func (m *meter) apply(ctx context.Context, kind redemption.EventKind) error {
 
 func (m *meter) edit(ctx context.Context) error {
 	n := m.coupon()
-	found, err := m.store.LookUp(ctx, store.LookUp{CouponID: fmt.Sprint("cpn_", n), Whole: true})
+	found, err := store.Find(ctx, m.store, store.LookUp{Names: store.ByID(fmt.Sprint("cpn_", n)), Whole: true})
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ var calls = []struct {
 		customer := m.customer()
 		c, err := couponOf(m.coupon())
 		if err == nil {
-			_, err = m.store.LookUp(ctx, store.LookUp{Code: c.Code, CustomerID: customer, Identities: []string{customer}, Email: "ann@example.org"})
+			_, err = store.Find(ctx, m.store, store.LookUp{Names: store.ByCode(c.Code), CustomerID: customer, Identities: []string{customer}, Email: "ann@example.org"})
 		}
 		return err
 	}},

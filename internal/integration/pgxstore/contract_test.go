@@ -111,8 +111,8 @@ func (s *transactions) SaveCoupon(ctx context.Context, c store.CouponChange) (co
 	return within(ctx, s, func(s *pgxstore.Store) (coupon.Coupon, error) { return s.SaveCoupon(ctx, c) })
 }
 
-func (s *transactions) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
-	return within(ctx, s, func(s *pgxstore.Store) (store.Found, error) { return s.LookUp(ctx, by) })
+func (s *transactions) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
+	return within(ctx, s, func(s *pgxstore.Store) (store.LookedUp, error) { return s.LookUp(ctx, by) })
 }
 
 func (s *transactions) ListCoupons(ctx context.Context, list store.CouponList) (store.CouponPage, error) {

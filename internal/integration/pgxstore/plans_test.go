@@ -133,11 +133,11 @@ func callsAbout(t *testing.T, c coupon.Coupon, customer string) []about {
 		{"pay", few, apply(redemption.Paid)},
 		{"pay again", few, apply(redemption.Paid)},
 		{"look up by code", few, func(s store.Store) error {
-			_, err := s.LookUp(t.Context(), store.LookUp{Code: c.Code, CustomerID: customer, Identities: []string{customer}, Email: "ann@example.org"})
+			_, err := store.Find(t.Context(), s, store.LookUp{Names: store.ByCode(c.Code), CustomerID: customer, Identities: []string{customer}, Email: "ann@example.org"})
 			return err
 		}},
 		{"look up by ID", few, func(s store.Store) error {
-			_, err := s.LookUp(t.Context(), store.LookUp{CouponID: c.ID, CustomerID: customer, Identities: []string{customer}, Email: "other7@example.org"})
+			_, err := store.Find(t.Context(), s, store.LookUp{Names: store.ByID(c.ID), CustomerID: customer, Identities: []string{customer}, Email: "other7@example.org"})
 			return err
 		}},
 		{"order by ID", few, read(store.OrderKey{ID: order})},

@@ -107,7 +107,7 @@ func TestRoundTrips(t *testing.T) {
 			call  func() error
 		}{
 			{"look up by code", 1, func() error {
-				_, err := s.LookUp(ctx, store.LookUp{Code: limited.Code, CustomerID: customer, Identities: []string{customer}, Email: "a@example.org"})
+				_, err := store.Find(ctx, s, store.LookUp{Names: store.ByCode(limited.Code), CustomerID: customer, Identities: []string{customer}, Email: "a@example.org"})
 				return err
 			}},
 			{"reserve", 2, func() error { _, err := s.Reserve(ctx, checkout(limited, q, customer, "k1")); return err }},

@@ -73,7 +73,7 @@ func purchase(t *testing.T, s store.Store) {
 		func(s store.Store) (any, error) { return s.Apply(t.Context(), paid("ord_ann-5")) },
 		func(s store.Store) (any, error) { return s.Apply(t.Context(), paid("ord_nobody")) },
 		func(s store.Store) (any, error) {
-			return s.LookUp(t.Context(), store.LookUp{Code: c.Code, CustomerID: "ann", Identities: []string{"bob", "ann", "a/b"}})
+			return store.Find(t.Context(), s, store.LookUp{Names: store.ByCode(c.Code), CustomerID: "ann", Identities: []string{"bob", "ann", "a/b"}})
 		},
 		func(s store.Store) (any, error) {
 			return s.Counts(t.Context(), []string{redemption.CouponUses(c.ID), "none", redemption.CustomerOrders("ann")})

@@ -56,7 +56,7 @@ func Example() {
 	fmt.Println(err)
 	settled, err := coupons.Apply(ctx, pay("ord_1"))
 	fmt.Println(settled.Order.State, settled.Uses[0].State, err)
-	found, err := coupons.LookUp(ctx, store.LookUp{Code: hotCoupon(1, 1).Code, Identities: []string{"ann"}})
+	found, err := store.Find(ctx, coupons, store.LookUp{Names: store.ByCode(hotCoupon(1, 1).Code), Identities: []string{"ann"}})
 	fmt.Println(found.Coupon.UsedCount, found.ByCustomer[0].Completed, err)
 	// Output:
 	// open reserved <nil>

@@ -107,7 +107,7 @@ func TestWithTxRefusesAnOlderState(t *testing.T) {
 		c := hotCoupon(1, 1)
 		create(t, s, c)
 		tx := d.begins(t, db)
-		_, err := s.WithTx(tx).LookUp(t.Context(), store.LookUp{CouponID: c.ID})
+		_, err := s.WithTx(tx).LookUp(t.Context(), store.LookUp{Names: store.ByID(c.ID)})
 		require.NoError(t, err)
 		_, err = s.Reserve(t.Context(), checkoutOf(c, "ann", "", "other"))
 		require.NoError(t, err)

@@ -3,6 +3,7 @@ package sqldb_test
 import (
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
@@ -99,8 +101,8 @@ func tour(t *testing.T, s store.Store) {
 		_, err = s.Apply(ctx, pay(order))
 		require.NoError(t, err)
 	}
-	for _, by := range []store.LookUp{{Code: c.Code, CustomerID: "ann", Identities: []string{"ann"}}, {CouponID: listed.ID, Email: "ann@example.org", Whole: true}} {
-		_, err = s.LookUp(ctx, by)
+	for _, by := range []store.LookUp{{Names: store.ByCode(c.Code), CustomerID: "ann", Identities: []string{"ann"}}, {Names: store.ByID(listed.ID), Email: "ann@example.org", Whole: true}} {
+		_, err = store.Find(ctx, s, by)
 		require.NoError(t, err)
 	}
 	for _, by := range []store.OrderKey{{ID: "ord_first"}, {SessionID: "cs_ord_first"}, {CustomerID: "bob", Key: "key-next"}} {
@@ -155,4 +157,39 @@ func plan(t *testing.T, db *sql.DB, statement string) (steps []string) {
 	}
 	require.NoError(t, rows.Err())
 	return steps
+}
+
+// TestLookUpsTakeOneStatementForAllNames: a look-up of 32 codes asks the database as often as a
+// look-up of one.
+func TestLookUpsTakeOneStatementForAllNames(t *testing.T) {
+	t.Parallel()
+	d := databases()["modernc"](t)
+	var mu sync.Mutex
+	asked := 0
+	s := d.storeOn(t, d.wired(t, func(query string, _ driver.Conn) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.HasPrefix(query, "SELECT") {
+			asked++
+		}
+		return nil
+	}), sqlstore.Options{})
+	by := store.LookUp{CustomerID: "ann", Identities: []string{"ann", "ann@example.org"}, Email: "ann@example.org", Orders: store.MaxHeld}
+	for i := range pricing.MaxCoupons {
+		c := withCode(fmt.Sprint("CODE", i))
+		c.Distribution, c.AllowedUserEmails = coupon.UserSpecific, must(coupon.NewEmailSet("ann@example.org"))
+		create(t, s, c)
+		by.Names = append(by.Names, store.Name{Code: c.Code})
+	}
+	count := func(names int) int {
+		asked = 0
+		one := by
+		one.Names = by.Names[:names]
+		found, err := s.LookUp(t.Context(), one)
+		require.NoError(t, err)
+		require.True(t, found.Coupons[names-1].Coupon.AllowedUserEmails.Has("ann@example.org"))
+		return asked
+	}
+	require.Equal(t, count(1), count(pricing.MaxCoupons))
+	require.LessOrEqual(t, asked, 6)
 }

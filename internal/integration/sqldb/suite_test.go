@@ -141,8 +141,8 @@ func (h *hosted) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.C
 	return in(ctx, h, func(s *sqlstore.Store) (coupon.Coupon, error) { return s.SaveCoupon(ctx, c) })
 }
 
-func (h *hosted) LookUp(ctx context.Context, by store.LookUp) (store.Found, error) {
-	return in(ctx, h, func(s *sqlstore.Store) (store.Found, error) { return s.LookUp(ctx, by) })
+func (h *hosted) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
+	return in(ctx, h, func(s *sqlstore.Store) (store.LookedUp, error) { return s.LookUp(ctx, by) })
 }
 
 func (h *hosted) ListCoupons(ctx context.Context, list store.CouponList) (store.CouponPage, error) {

@@ -407,7 +407,7 @@ func TestCloseLetsCallsFinish(t *testing.T) {
 					for n := 0; errs[i] == nil; n++ {
 						name := fmt.Sprintf("%d-%d-%d", round, i, n)
 						if i%2 == 0 {
-							_, errs[i] = s.LookUp(t.Context(), store.LookUp{Code: c.Code, CustomerID: name})
+							_, errs[i] = store.Find(t.Context(), s, store.LookUp{Names: store.ByCode(c.Code), CustomerID: name})
 						} else {
 							_, errs[i] = s.Reserve(t.Context(), checkoutOf(c, name, "", name))
 						}

@@ -1,0 +1,135 @@
+package pgxstore_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/integration/postgrestest"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/store"
+	pgxstore "github.com/couponkit/couponkit/store/pgxstore"
+)
+
+var ann = eligibility.Customer{ID: "ann", Email: "ann@example.org"}
+
+// codesToQuote makes coupons that all apply to one cart, and returns the request of them all.
+func codesToQuote(tb testing.TB, s store.Store, change func(*coupon.Coupon)) (*couponkit.Service, couponkit.QuoteRequest) {
+	tb.Helper()
+	service, err := couponkit.New(s, fakeprocessor.New(fakeprocessor.Options{}))
+	require.NoError(tb, err)
+	cart := pricing.Cart{Currency: pricing.EUR()}
+	for i := range 10 {
+		cart.Lines = append(cart.Lines, pricing.Line{ID: fmt.Sprint(i), Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 100_00})
+	}
+	percent, err := pricing.ParsePercent("1")
+	require.NoError(tb, err)
+	request := couponkit.QuoteRequest{Cart: cart, Customer: ann}
+	for i := range pricing.MaxCoupons {
+		c := newCoupon(tb, fmt.Sprint("C", i), coupon.Limits{MaxUses: 100, MaxUsesPerUser: 2})
+		c.Group, c.Mirror = c.ID, coupon.Mirror{Unsupported: true, Revision: 1}
+		c.Discount = pricing.PercentOff(percent)
+		change(&c)
+		create(tb, s, c)
+		request.Codes = append(request.Codes, c.Code.String())
+	}
+	return service, request
+}
+
+// Quotes take as many round trips with one code as with 32, and at most two: one for coupons that
+// limit what a look-up counts, a second one for coupons with further counters, or if a limit is
+// reached and the customer's open orders decide.
+func TestQuotesLookUpAtOnce(t *testing.T) {
+	t.Parallel()
+	utc, err := coupon.ParseZone("UTC")
+	require.NoError(t, err)
+	everyLimit := func(c *coupon.Coupon) {
+		c.Limits.Budget = coupon.NewAmounts(pricing.NewMoney(1_000_000_00, pricing.EUR()))
+		c.Limits.Periods = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: coupon.Day, Zone: utc, MaxUses: 3}}
+		c.Conditions.FirstOrder = true
+	}
+	for name, test := range map[string]struct {
+		change func(*coupon.Coupon)
+		trips  int64
+		open   bool // an open order of the customer holds all
+	}{
+		"plain":                       {func(*coupon.Coupon) {}, 1, false},
+		"limits of every kind":        {everyLimit, 2, false},
+		"an open order holds the use": {func(c *coupon.Coupon) { c.Limits.MaxUses = 1 }, 2, true},
+		"limits of every kind, an open order holds the use": {func(c *coupon.Coupon) {
+			everyLimit(c)
+			c.Limits.MaxUses, c.Limits.MaxUsesPerUser = 1, 1
+		}, 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var c conversation
+			s := newStore(t, c.on(t, shared.NewCopy(t)), pgxstore.Options{})
+			service, request := codesToQuote(t, s, test.change)
+			if test.open {
+				_, err := service.Checkout(t.Context(), couponkit.CheckoutRequest{
+					Cart: request.Cart, Codes: request.Codes, Customer: request.Customer, Key: "other tab", SuccessURL: "https://shop.example/thanks", CancelURL: "https://shop.example/cart",
+				})
+				require.NoError(t, err)
+			}
+			all := request.Codes
+			for warm := range 2 { // statements are prepared first
+				for _, codes := range [][]string{all[:1], all[:8], all, slices.Concat(all[:16], []string{"cpn_C17", "cpn_none", "N0NE", "none"})} {
+					request.Codes, request.SkipRefused = codes, true
+					before := c.trips.Load()
+					q, err := service.Quote(t.Context(), request)
+					require.NoError(t, err)
+					require.NotEmpty(t, q.Terms)
+					if trips := c.trips.Load() - before; warm == 1 && trips != test.trips {
+						t.Errorf("%d codes: %d round trips, want %d", len(codes), trips, test.trips)
+					}
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkQuoteCodes is a whole quote with 1, 8 and 32 codes.
+func BenchmarkQuoteCodes(b *testing.B) {
+	pool := postgrestest.NewPool(b, shared.NewCopy(b), func(*pgxpool.Config) {})
+	service, request := codesToQuote(b, newStore(b, pool, pgxstore.Options{}), func(*coupon.Coupon) {})
+	all := request.Codes
+	for _, n := range []int{1, 8, len(all)} {
+		b.Run(fmt.Sprint("codes=", n), func(b *testing.B) {
+			request.Codes = all[:n]
+			var took []time.Duration
+			for b.Loop() {
+				begin := time.Now()
+				_, err := service.Quote(b.Context(), request)
+				took = append(took, time.Since(begin))
+				require.NoError(b, err)
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
+		})
+	}
+}
+
+// BenchmarkLookUp is the look-up of one code.
+func BenchmarkLookUp(b *testing.B) {
+	pool := postgrestest.NewPool(b, shared.NewCopy(b), func(*pgxpool.Config) {})
+	s := newStore(b, pool, pgxstore.Options{})
+	c := create(b, s, newCoupon(b, "TEN", coupon.Limits{}))
+	var took []time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		_, err := store.Find(b.Context(), s, store.LookUp{Names: store.ByCode(c.Code), CustomerID: "ann", Identities: []string{"ann"}, Email: "ann@example.org"})
+		took = append(took, time.Since(begin))
+		require.NoError(b, err)
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
+}

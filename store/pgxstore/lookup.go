@@ -1,0 +1,183 @@
+package pgxstore
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// LookUp implements [store.Coupons] in one round trip, whatever the number of names.
+func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
+	if err := by.Validate(); err != nil {
+		return store.LookedUp{}, err
+	}
+	l := &lookUp{store: s, by: by}
+	l.names()
+	err := s.read(ctx, l.batch)
+	if err == nil {
+		err = l.failed
+	}
+	if err != nil {
+		return store.LookedUp{}, wrap("look up coupons", err)
+	}
+	return l.answer(), nil
+}
+
+// lookUp collects the rows of a look-up.
+type lookUp struct {
+	store  *Store
+	by     store.LookUp
+	named  namedStatements
+	keys   []any // their first arguments
+	failed error
+
+	coupons map[string]*store.Found
+	ids     map[coupon.Code]string
+	emails  map[string][]string
+	counts  map[string]redemption.Count
+	orders  []store.Settled
+}
+
+// names chooses the statements for the names.
+func (l *lookUp) names() {
+	var ids, codes []string
+	for _, n := range l.by.Names {
+		switch text := n.Code.String(); {
+		case n.CouponID != "" && store.IsText(n.CouponID):
+			ids = append(ids, n.CouponID)
+		case n.CouponID == "" && text != "" && store.IsText(text):
+			codes = append(codes, text)
+		}
+	}
+	kind := 0
+	for of, list := range [...][]string{namesID: ids, namesCode: codes} {
+		if len(list) > 0 {
+			slices.Sort(list)
+			kind |= of
+			l.keys = append(l.keys, slices.Compact(list))
+		}
+	}
+	l.named = l.store.sql.named[kind]
+}
+
+// batch returns the statements. A repeated call begins anew.
+func (l *lookUp) batch() *pgx.Batch {
+	l.coupons, l.ids = map[string]*store.Found{}, map[coupon.Code]string{}
+	l.emails, l.counts, l.orders = map[string][]string{}, map[string]redemption.Count{}, nil
+	b := new(pgx.Batch)
+	known := l.by.CustomerID != "" && store.IsText(l.by.CustomerID)
+	if len(l.keys) > 0 {
+		l.queueCoupons(b, known)
+	}
+	if counters := slices.DeleteFunc(slices.Clone(l.by.Counters), func(key string) bool { return !store.IsText(key) }); len(counters) > 0 {
+		queue(b, scanCount(l.counts), l.store.sql.counts, counters)
+	}
+	if known && l.by.Orders > 0 {
+		statement, arguments, err := l.store.orderList(store.OrderList{
+			CustomerID: l.by.CustomerID, State: redemption.OrderOpen, PageSize: l.by.Orders,
+		})
+		l.failed = err
+		queue(b, scanSettled(&l.orders), statement, arguments...)
+	}
+	return b
+}
+
+// queueCoupons adds the statements about the coupons, and about what the customer has of them.
+func (l *lookUp) queueCoupons(b *pgx.Batch, known bool) {
+	add := func(scan func(pgx.Rows) error, statement string, more ...any) {
+		queue(b, scan, statement, slices.Concat(l.keys, more)...)
+	}
+	add(l.scanCoupon, l.named.coupons)
+	if len(l.by.Identities) > 0 {
+		add(l.scanCustomer, l.named.customers, each(l.by.Identities, counterEnd))
+	}
+	if known {
+		add(l.scanHeld, l.named.held, l.by.CustomerID, store.MaxHeld)
+	}
+	switch own, domain := coupon.EmailEntries(l.by.Email); {
+	case l.by.Whole:
+		add(l.scanEmail, l.named.emails)
+	case own != "" && store.IsText(own):
+		add(l.scanEmail, l.named.email, []string{own, domain})
+	}
+}
+
+func (l *lookUp) scanCoupon(row pgx.Rows) error {
+	found := &store.Found{ByCustomer: make([]redemption.Count, len(l.by.Identities))}
+	err := scanCoupon(&found.Coupon, new(int64), new(bool))(row)
+	l.coupons[found.Coupon.ID], l.ids[found.Coupon.Code] = found, found.Coupon.ID
+	return err
+}
+
+func (l *lookUp) scanCustomer(row pgx.Rows) error {
+	var id string
+	var n int
+	var count redemption.Count
+	err := row.Scan(&id, &n, &count.Reserved, &count.Completed)
+	if found := l.coupons[id]; found != nil {
+		found.ByCustomer[n-1] = count
+	}
+	return err
+}
+
+func (l *lookUp) scanHeld(row pgx.Rows) error {
+	use, err := scanUse(row)
+	if found := l.coupons[use.CouponID]; found != nil {
+		found.Held = append(found.Held, use)
+	}
+	return err
+}
+
+func (l *lookUp) scanEmail(row pgx.Rows) error {
+	var id, email string
+	err := row.Scan(&id, &email)
+	l.emails[id] = append(l.emails[id], email)
+	return err
+}
+
+// answer puts together what was read.
+func (l *lookUp) answer() (found store.LookedUp) {
+	for id, f := range l.coupons {
+		f.Coupon.AllowedUserEmails = l.allowed(f.Coupon.AllowedUserEmails, l.emails[id])
+	}
+	for _, n := range l.by.Names {
+		id := n.CouponID
+		if id == "" {
+			id = l.ids[n.Code]
+		}
+		if f := l.coupons[id]; f != nil {
+			found.Coupons = append(found.Coupons, *f)
+		} else {
+			found.Coupons = append(found.Coupons, store.Found{})
+		}
+	}
+	found.Counts = each(l.by.Counters, func(key string) redemption.Count { return l.counts[key] })
+	found.Orders = l.orders[:min(len(l.orders), l.by.Orders)]
+	return found
+}
+
+// allowed returns the allow-list with the entries that were read.
+func (l *lookUp) allowed(set coupon.EmailSet, entries []string) coupon.EmailSet {
+	switch {
+	case l.by.Whole:
+		return coupon.StoredEmailSet(entries...)
+	case len(entries) == 0:
+		return set
+	}
+	own, domain := coupon.EmailEntries(l.by.Email)
+	if !slices.Contains(entries, own) {
+		own = domain
+	}
+	return coupon.NarrowedEmailSet(set.Len(), own)
+}
+
+// counterEnd returns how the counter of a customer's uses ends.
+func counterEnd(identity string) string {
+	return strings.TrimPrefix(redemption.CustomerUses("", identity), redemption.CustomerUses("", ""))
+}

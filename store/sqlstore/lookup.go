@@ -1,0 +1,169 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+const (
+	selectByID   = `SELECT ` + couponColumns + ` FROM {coupons} WHERE id IN ({in})`
+	selectByCode = `SELECT ` + couponColumns + ` FROM {coupons} WHERE code IN ({in})`
+	selectEmails = `SELECT coupon_id, email FROM {coupon_emails} WHERE coupon_id IN ({in}) ORDER BY coupon_id, position`
+	selectEmail  = `SELECT coupon_id, email FROM {coupon_emails} WHERE (coupon_id, email) IN ({in})`
+	// The order is one that no index has. Otherwise SQLite reads all uses of the coupon.
+	selectHeld = `SELECT ` + useColumns + ` FROM {uses} WHERE (customer_id, coupon_id) IN ({in}) AND state = 'reserved'
+	ORDER BY created_at + 0 DESC, id DESC`
+)
+
+// LookUp implements [store.Coupons].
+func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
+	if err := by.Validate(); err != nil {
+		return store.LookedUp{}, err
+	}
+	var found store.LookedUp
+	err := s.view(ctx, "look up coupons", func(ctx context.Context, t *session) (err error) {
+		found, err = t.lookUp(ctx, by)
+		return err
+	})
+	return answered(found, err)
+}
+
+func (s *session) lookUp(ctx context.Context, by store.LookUp) (found store.LookedUp, err error) {
+	coupons, err := s.named(ctx, by.Names)
+	if err != nil {
+		return found, err
+	}
+	known := unique(each(coupons, func(c coupon.Coupon) string { return c.ID }))
+	if err := s.allowLists(ctx, coupons, by); err != nil {
+		return found, err
+	}
+	counts, err := s.countsOf(ctx, known, by)
+	if err != nil {
+		return found, err
+	}
+	held, err := s.held(ctx, known, by.CustomerID)
+	if err != nil {
+		return found, err
+	}
+	of := map[string]store.Found{}
+	for _, c := range coupons {
+		setCounts(&c, counts[redemption.CouponUses(c.ID)])
+		of[c.ID] = store.Found{
+			Coupon: c, Held: held[c.ID],
+			ByCustomer: each(by.Identities, func(identity string) redemption.Count { return counts[redemption.CustomerUses(c.ID, identity)] }),
+		}
+	}
+	found.Coupons = each(by.Names, func(n store.Name) store.Found { return of[idOf(n, coupons)] })
+	found.Counts = each(by.Counters, func(key string) redemption.Count { return counts[key] })
+	if by.Orders > 0 && findable(by.CustomerID) {
+		found.Orders, err = s.listOrders(ctx, store.OrderList{CustomerID: by.CustomerID, State: redemption.OrderOpen, PageSize: by.Orders})
+		found.Orders = found.Orders[:min(len(found.Orders), by.Orders)]
+	}
+	return found, err
+}
+
+func idOf(n store.Name, coupons []coupon.Coupon) string {
+	i := slices.IndexFunc(coupons, func(c coupon.Coupon) bool { return n.CouponID == "" && c.Code == n.Code })
+	if i < 0 {
+		return n.CouponID
+	}
+	return coupons[i].ID
+}
+
+// named reads the coupons of the names, without their counts.
+func (s *session) named(ctx context.Context, names []store.Name) (coupons []coupon.Coupon, err error) {
+	var ids, codes []string
+	for _, n := range names {
+		switch text := n.Code.String(); {
+		case findable(n.CouponID):
+			ids = append(ids, n.CouponID)
+		case n.CouponID == "" && findable(text):
+			codes = append(codes, text)
+		}
+	}
+	read := collect(&coupons, func(rows *sql.Rows) (coupon.Coupon, error) {
+		stored, err := scanCoupon(rows)
+		return stored.Coupon, err
+	})
+	if err = s.eachIn(ctx, selectByID, 1, anys(unique(ids)), read); err == nil {
+		err = s.eachIn(ctx, selectByCode, 1, anys(unique(codes)), read)
+	}
+	return coupons, err
+}
+
+// held reads the customer's reserved uses of each coupon, the newest first.
+func (s *session) held(ctx context.Context, coupons []string, customerID string) (map[string][]redemption.Use, error) {
+	held := map[string][]redemption.Use{}
+	if !findable(customerID) {
+		return held, nil
+	}
+	keys := slices.Concat(each(coupons, func(id string) []any { return []any{customerID, id} })...)
+	return held, s.eachIn(ctx, selectHeld, 2, keys, func(rows *sql.Rows) error {
+		u, err := scanUse(rows)
+		if len(held[u.CouponID]) < store.MaxHeld {
+			held[u.CouponID] = append(held[u.CouponID], u)
+		}
+		return err
+	})
+}
+
+// allowLists reads the entries that the look-up wants of allow-lists.
+func (s *session) allowLists(ctx context.Context, coupons []coupon.Coupon, by store.LookUp) error {
+	own, domain := coupon.EmailEntries(by.Email)
+	if !by.Whole && (own == "" || !store.IsText(own)) {
+		return nil
+	}
+	statement, width, keys := selectEmails, 1, []any(nil)
+	for _, c := range coupons {
+		switch {
+		case c.AllowedUserEmails.Len() == 0:
+		case by.Whole:
+			keys = append(keys, c.ID)
+		default:
+			statement, width, keys = selectEmail, 2, append(keys, c.ID, own, c.ID, domain)
+		}
+	}
+	entries := map[string][]string{}
+	if err := s.eachIn(ctx, statement, width, keys, func(rows *sql.Rows) error {
+		var id, email string
+		err := rows.Scan(&id, &email)
+		entries[id] = append(entries[id], email)
+		return err
+	}); err != nil {
+		return err
+	}
+	for i, c := range coupons {
+		switch read := entries[c.ID]; {
+		case by.Whole:
+			coupons[i].AllowedUserEmails = coupon.StoredEmailSet(read...)
+		case slices.Contains(read, own):
+			coupons[i].AllowedUserEmails = coupon.NarrowedEmailSet(c.AllowedUserEmails.Len(), own)
+		case len(read) > 0:
+			coupons[i].AllowedUserEmails = coupon.NarrowedEmailSet(c.AllowedUserEmails.Len(), domain)
+		}
+	}
+	return nil
+}
+
+// countsOf reads the counters of the coupons, of the customer's uses of them, and all others that
+// the look-up wants.
+func (s *session) countsOf(ctx context.Context, coupons []string, by store.LookUp) (map[string]redemption.Count, error) {
+	keys := slices.Clone(by.Counters)
+	for _, id := range coupons {
+		keys = append(keys, redemption.CouponUses(id))
+		for _, identity := range by.Identities {
+			keys = append(keys, redemption.CustomerUses(id, identity))
+		}
+	}
+	counts, err := s.counts(ctx, keys)
+	of := make(map[string]redemption.Count, len(keys))
+	for i, key := range keys {
+		of[key] = counts[i]
+	}
+	return of, err
+}
