@@ -88,9 +88,12 @@ func (s *Service) claim(ctx context.Context, c coupon.Coupon) error {
 // holder returns the ID of the coupon that has the code, or "" when the code is free by now.
 func (s *Service) holder(ctx context.Context, code coupon.Code) (string, error) {
 	found, err := store.Find(ctx, s.store, store.LookUp{Names: store.ByCode(code)})
+	var unreadable *store.UnreadableError
 	switch {
 	case errors.Is(err, coupon.ErrNotFound):
 		return "", nil
+	case errors.As(err, &unreadable):
+		return unreadable.ID, nil
 	case err != nil:
 		return "", fmt.Errorf("find the coupon of a taken code: %w", err)
 	case found.Coupon.State != coupon.Deleting:

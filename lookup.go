@@ -3,7 +3,6 @@ package couponkit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -69,6 +68,9 @@ func (s *Service) lookUp(ctx context.Context, codes []string, c eligibility.Cust
 		read := answer.Coupons[begin:end]
 		begin = end
 		if at := slices.IndexFunc(read, func(f store.Found) bool { return f.Coupon.ID != "" }); at >= 0 {
+			if read[at].Unreadable != nil {
+				return nil, read[at].Unreadable
+			}
 			all[i].Found = read[at]
 		} else if all[i].refused == nil {
 			all[i].refused = unknownCode()
@@ -102,7 +104,7 @@ func (s *Service) name(ctx context.Context, d *decided, codes []string, c eligib
 		} else {
 			if err := f.Coupon.Validate(); err != nil {
 				// No fault of the caller's input, and so no error that looks like one.
-				return fmt.Errorf("stored coupon %s is corrupt: %s", f.Coupon.ID, err.Error())
+				return &store.UnreadableError{Kind: "coupon", ID: f.Coupon.ID, Reason: "its terms: " + err.Error()}
 			}
 			n.counted = countedUses(f.Found, identities(c), d.at)
 		}

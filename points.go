@@ -165,8 +165,13 @@ func (s *Service) firstExchange(ctx context.Context, customerID, key string) (re
 		return redemption.Use{}, nil
 	}
 	page, err := s.store.ListUses(ctx, store.UseList{CustomerID: customerID, Key: key, PageSize: 1})
-	if err != nil || len(page.Items) == 0 {
+	switch {
+	case err != nil:
 		return redemption.Use{}, err
+	case len(page.Unreadable) > 0: // it is there
+		return redemption.Use{}, page.Unreadable[0]
+	case len(page.Items) == 0:
+		return redemption.Use{}, nil
 	}
 	return s.current(ctx, page.Items[0])
 }
@@ -178,10 +183,14 @@ func (s *Service) current(ctx context.Context, u redemption.Use) (redemption.Use
 		return u, nil
 	}
 	list := store.UseList{ExchangeID: u.ExchangeID, PageSize: store.MaxPageSize}
+	missing := store.ErrNotFound
 	for {
 		page, err := s.store.ListUses(ctx, list)
 		if err != nil {
 			return redemption.Use{}, err
+		}
+		if len(page.Unreadable) > 0 {
+			missing = page.Unreadable[0]
 		}
 		for _, later := range page.Items {
 			if later.PointsState != redemption.PointsPassedOn {
@@ -189,7 +198,7 @@ func (s *Service) current(ctx context.Context, u redemption.Use) (redemption.Use
 			}
 		}
 		if list.After = page.Next; list.After == "" {
-			return redemption.Use{}, fmt.Errorf("exchange %s: %w", u.ExchangeID, store.ErrNotFound)
+			return redemption.Use{}, fmt.Errorf("exchange %s: %w", u.ExchangeID, missing)
 		}
 	}
 }
@@ -398,17 +407,23 @@ func (s *Service) refundPoints(ctx context.Context, u redemption.Use) (redemptio
 
 // Exchanges returns the customer's reserved uses that were bought with points, newest first.
 // Exchanges returns at most [store.MaxPageSize] uses. The points of a returned use may not be
-// debited yet; see [redemption.Use].PointsState. Any error comes from the store or the context.
+// debited yet; see [redemption.Use].PointsState. If the store cannot read some of the uses, Exchanges
+// returns the others beside an error that matches [store.ErrUnreadable]. Any other error comes from
+// the store or the context.
 func (s *Service) Exchanges(ctx context.Context, customerID string) ([]redemption.Use, error) {
 	if customerID == "" {
 		return nil, nil // the list would be everybody's
 	}
 	list := store.UseList{CustomerID: customerID, State: redemption.Reserved, PageSize: store.MaxPageSize}
 	var held []redemption.Use
+	var failures []error
 	for len(held) < store.MaxPageSize {
 		page, err := s.store.ListUses(ctx, list)
 		if err != nil {
 			return nil, err
+		}
+		for _, unreadable := range page.Unreadable {
+			failures = append(failures, unreadable)
 		}
 		for _, u := range page.Items {
 			if u.Origin == redemption.FromPoints {
@@ -419,5 +434,5 @@ func (s *Service) Exchanges(ctx context.Context, customerID string) ([]redemptio
 			break
 		}
 	}
-	return held[:min(len(held), store.MaxPageSize)], nil
+	return held[:min(len(held), store.MaxPageSize)], errors.Join(failures...)
 }

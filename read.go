@@ -8,7 +8,8 @@ import (
 )
 
 // Get returns the coupon with the given ID. Get returns coupon.ErrNotFound if the coupon is
-// unknown, or if its creation or deletion is unfinished. [Service.Find] also accepts a code.
+// unknown, or if its creation or deletion is unfinished. Get returns a [*store.UnreadableError] if the
+// store cannot read the coupon. [Service.Find] also accepts a code.
 func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
 	c, err := s.stored(ctx, id)
 	if err == nil && c.State != coupon.Active && c.State != coupon.Inactive {
@@ -25,6 +26,7 @@ func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
 //   - coupon.ErrCodeRequired means that the text is empty.
 //   - coupon.ErrNotFound means that no coupon has the code or ID. Find does not return a coupon
 //     whose creation or deletion is unfinished.
+//   - store.ErrUnreadable means that the store cannot read the coupon.
 func (s *Service) Find(ctx context.Context, codeOrID string) (coupon.Coupon, error) {
 	found, err := s.findCode(ctx, codeOrID)
 	if err != nil {
@@ -35,7 +37,8 @@ func (s *Service) Find(ctx context.Context, codeOrID string) (coupon.Coupon, err
 
 // List returns a page of coupons for administrators, newest first (specification 4.1). The page
 // includes coupons whose creation or deletion is unfinished. The page contains the number of
-// addresses on each allow-list, but not the addresses. List returns a [*pricing.ValidationError] if
+// addresses on each allow-list, but not the addresses. [store.CouponPage].Unreadable names the coupons
+// that the store cannot read. List returns a [*pricing.ValidationError] if
 // a field of the [store.CouponList] is out of bounds.
 func (s *Service) List(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
 	return s.store.ListCoupons(ctx, list)
@@ -80,6 +83,7 @@ func (s *Service) Spent(ctx context.Context, coupons ...coupon.Coupon) ([]coupon
 // returns these errors:
 //
 //   - store.ErrNotFound means that the customer has no such order.
+//   - store.ErrUnreadable means that the store cannot read the order or one of its uses.
 //   - A [*pricing.ValidationError] names every invalid field of the request.
 func (s *Service) Order(ctx context.Context, r OrderRequest) (store.Settled, error) {
 	return s.find(ctx, &Attempt{}, r)

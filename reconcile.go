@@ -36,7 +36,8 @@ const (
 
 // Drift describes a coupon that differs between the store and the processor.
 type Drift struct {
-	// Kind tells how the coupon differs. Kind is empty if the processor did not answer.
+	// Kind tells how the coupon differs. Kind is empty if the processor did not answer, or if the
+	// store cannot read the coupon.
 	Kind     DriftKind
 	CouponID string
 	// Repaired tells whether Reconcile has repaired the difference.
@@ -57,7 +58,8 @@ type ReconcileOptions struct {
 // also removes mirrors without a coupon.
 //
 // Reconcile returns the differences that it found. The error joins the errors of all coupons that
-// Reconcile could not repair. The error also reports a failure to list the coupons or the mirrors.
+// Reconcile could not repair. A coupon that the store cannot read has a [*store.UnreadableError] in
+// it, and keeps its mirror. The error also reports a failure to list the coupons or the mirrors.
 // Several nodes may call Reconcile at once, even while administrators change coupons.
 //
 // On a store inside a transaction of the host, Reconcile returns [ErrInTransaction], unless DryRun
@@ -93,6 +95,9 @@ func (s *Service) reconcileStored(ctx context.Context, dryRun bool) (drifts []Dr
 		page, err := s.store.ListCoupons(ctx, list)
 		if err != nil {
 			return drifts, fmt.Errorf("list coupons: %w", err)
+		}
+		for _, unreadable := range page.Unreadable {
+			drifts = append(drifts, Drift{CouponID: unreadable.ID, Err: fmt.Errorf("reconcile coupon: %w", unreadable)})
 		}
 		for _, c := range page.Items {
 			if d, differs := s.reconcile(ctx, c, dryRun); differs {
@@ -217,6 +222,8 @@ func (s *Service) reconcileListed(ctx context.Context, dryRun bool) ([]Drift, er
 		switch {
 		case errors.Is(err, coupon.ErrNotFound), err == nil && c.Mirror.Unsupported:
 			d = s.removeOrphan(ctx, ref, dryRun)
+		case errors.Is(err, store.ErrUnreadable):
+			continue // what goes through the coupons reports it
 		case err != nil:
 			return drifts, fmt.Errorf("find coupon of mirror: %w", err)
 		case shows(ref.Mirror, c.Mirror) || !c.Mirrored():

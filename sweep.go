@@ -38,8 +38,8 @@ type SweepReport struct {
 	Repaid []Outcome
 	// Flagged is the number of payments that a person should check; see [Flag].
 	Flagged int
-	// Failed is the number of orders and exchanges that the sweep could not finish. The next sweep
-	// tries the failed orders and exchanges again.
+	// Failed is the number of orders and exchanges that the sweep could not finish, or that the store
+	// cannot read. The next sweep tries the failed orders and exchanges again.
 	Failed int
 }
 
@@ -78,8 +78,9 @@ func orderIDs(outcomes []Outcome) []string {
 // times the limit, Sweep skips the remaining orders. Sweep counts failed exchanges separately.
 //
 // The returned error joins the errors of all orders and exchanges that failed. The error also
-// reports a failure to read the orders or exchanges from the store. Use the context to limit the
-// duration of a sweep. While the processor does not answer, Sweep may wait for the adapter's
+// reports a failure to read the orders or exchanges from the store. An order or exchange that the
+// store cannot read has a [*store.UnreadableError] in it. Use the context to limit the duration of a
+// sweep. While the processor does not answer, Sweep may wait for the adapter's
 // timeout at every order.
 //
 // Handle every outcome in [SweepReport].Paid and [SweepReport].Cancelled like an outcome of
@@ -96,9 +97,9 @@ func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err
 	if limit <= 0 {
 		limit = DefaultSweepLimit
 	}
-	failures, err := pastFailures(limit, func(most int, after string) ([]store.Settled, string, error) {
+	failures, err := pastFailures(limit, func(most int, after string) (duePage[store.Settled], error) {
 		page, err := s.store.ListOrders(ctx, store.OrderList{DueAt: s.now(), After: after, PageSize: most})
-		return page.Items, page.Next, err
+		return duePage[store.Settled]{page.Items, page.Unreadable, page.Next}, err
 	}, func(o store.Settled) error { return s.sweepOrder(ctx, o, &report) })
 	report.Failed = len(failures)
 	if err != nil {
@@ -107,9 +108,9 @@ func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err
 	if s.inTransaction {
 		return report, errors.Join(failures...) // a rollback would forget that points were refunded
 	}
-	failedUses, err := pastFailures(limit, func(most int, after string) ([]redemption.Use, string, error) {
+	failedUses, err := pastFailures(limit, func(most int, after string) (duePage[redemption.Use], error) {
 		page, err := s.store.ListUses(ctx, store.UseList{DueAt: s.now(), After: after, PageSize: most})
-		return page.Items, page.Next, err
+		return duePage[redemption.Use]{page.Items, page.Unreadable, page.Next}, err
 	}, func(u redemption.Use) error { return s.sweepUse(ctx, u, &report) })
 	report.Failed += len(failedUses)
 	failures = append(failures, failedUses...)
@@ -119,17 +120,27 @@ func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err
 	return report, errors.Join(failures...)
 }
 
+// duePage is a page of a list of due records.
+type duePage[T any] struct {
+	records    []T
+	unreadable []*store.UnreadableError
+	next       string
+}
+
 // pastFailures looks at each record of a list, a page at a time, until limit of them are
-// finished. Records that fail do not keep the others from their turn.
+// finished. Records that fail, or that cannot be read, do not keep the others from their turn.
 func pastFailures[T any](
-	limit int, list func(most int, after string) ([]T, string, error), look func(T) error,
+	limit int, list func(most int, after string) (duePage[T], error), look func(T) error,
 ) (failures []error, err error) {
 	for finished, after := 0, ""; ; {
-		records, next, err := list(min(limit, store.MaxPageSize), after)
+		page, err := list(min(limit, store.MaxPageSize), after)
 		if err != nil {
 			return failures, err
 		}
-		for _, r := range records {
+		for _, unreadable := range page.unreadable {
+			failures = append(failures, unreadable)
+		}
+		for _, r := range page.records {
 			if err := look(r); err != nil {
 				failures = append(failures, err)
 			} else {
@@ -139,7 +150,7 @@ func pastFailures[T any](
 				return failures, nil
 			}
 		}
-		if after = next; after == "" {
+		if after = page.next; after == "" || len(failures) >= sweepPatience*limit {
 			return failures, nil
 		}
 	}

@@ -2,6 +2,7 @@ package couponkit
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -63,6 +64,9 @@ func (s *Service) count(ctx context.Context, d *decided) error {
 func (s *Service) open(ctx context.Context, d *decided, counters []string) ([]redemption.Count, error) {
 	answer, err := s.store.LookUp(ctx, store.LookUp{CustomerID: d.customer.ID, Orders: maxCandidates, Counters: counters})
 	d.open, d.opened = answer.Orders, err == nil
+	for _, unreadable := range answer.Unreadable { // nobody knows what could be taken over
+		s.logger.WarnContext(ctx, "an open order of the customer cannot be replaced", slog.Any("error", unreadable))
+	}
 	return answer.Counts, err
 }
 

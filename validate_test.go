@@ -380,6 +380,7 @@ func TestAStoredCouponThatIsNoneIsAFailure(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 	require.ErrorContains(t, err, c.ID)
+	require.ErrorIs(t, err, store.ErrUnreadable)
 	require.NotErrorIs(t, err, pricing.ErrInvalid)
 	var refused *coupon.Rejection
 	require.NotErrorAs(t, err, &refused)

@@ -36,6 +36,9 @@ var (
 	// ErrClosed means that the store was closed, or that the host's transaction in which it worked has
 	// ended.
 	ErrClosed = errors.New("the store is closed")
+	// ErrUnreadable means that a stored record cannot be read. Every [*UnreadableError] matches
+	// ErrUnreadable.
+	ErrUnreadable = errors.New("a stored record cannot be read")
 )
 
 type conflict struct{ text string }
@@ -63,3 +66,28 @@ func (e *LimitError) Error() string {
 
 // Is reports whether the target is [ErrLimit].
 func (e *LimitError) Is(target error) bool { return target == ErrLimit }
+
+// UnreadableError names a stored record that cannot be read, for one of these reasons:
+//
+//   - Its row is damaged.
+//   - Its row has a member that this version of couponkit does not know.
+//   - Its row names a time zone that the machine does not have.
+//
+// The record is unchanged. A program that can read it may still use it. An UnreadableError does not
+// match pricing.ErrInvalid, because the caller's input is not at fault.
+type UnreadableError struct {
+	// Kind is the kind of the record: "coupon", "order" or "use".
+	Kind string
+	// ID is the ID of the record.
+	ID string
+	// Reason tells administrators what cannot be read.
+	Reason string
+}
+
+// Error returns a message with the kind, the ID and the reason.
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("stored %s %s cannot be read: %s", e.Kind, e.ID, e.Reason)
+}
+
+// Is reports whether the target is [ErrUnreadable].
+func (e *UnreadableError) Is(target error) bool { return target == ErrUnreadable }

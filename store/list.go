@@ -56,6 +56,9 @@ type CouponList struct {
 // CouponPage is a page of coupons.
 type CouponPage struct {
 	Items []coupon.Coupon
+	// Unreadable names the coupons of the page that cannot be read, in the order of the list. They
+	// are not in Items, but they count for the size of the page and for Total.
+	Unreadable []*UnreadableError
 	// Total is the number of coupons that the search finds. If AtLeast is true, the search
 	// finds more coupons than Total. A store may stop counting at [ExactTotal] or at a higher
 	// number.
@@ -164,6 +167,9 @@ type OrderList struct {
 // OrderPage is a page of orders with their uses.
 type OrderPage struct {
 	Items []Settled
+	// Unreadable names the orders of the page that cannot be read, as in [CouponPage]. An order
+	// cannot be read if one of its uses cannot be read.
+	Unreadable []*UnreadableError
 	// Next is the cursor of the next page. It is empty on the last page.
 	Next string
 }
@@ -204,6 +210,8 @@ type UseList struct {
 // UsePage is a page of uses.
 type UsePage struct {
 	Items []redemption.Use
+	// Unreadable names the uses of the page that cannot be read, as in [CouponPage].
+	Unreadable []*UnreadableError
 	// Total and AtLeast count the uses in the list, as in [CouponPage].
 	Total   int64
 	AtLeast bool

@@ -85,10 +85,15 @@ type LookedUp struct {
 	Counts []redemption.Count
 	// Orders are the customer's open orders, newest first.
 	Orders []Settled
+	// Unreadable names those of the open orders that cannot be read. They are not in Orders.
+	Unreadable []*UnreadableError
 }
 
 // Found is a coupon with the counts that a decision about one customer needs.
 type Found struct {
+	// Unreadable tells that the coupon, or one of the customer's reserved uses of it, cannot be
+	// read. Of the other fields, only Coupon.ID is then valid. Unreadable is nil otherwise.
+	Unreadable *UnreadableError
 	// Coupon is the stored coupon with its counts. Its allow-list may be narrowed to
 	// [LookUp].Email.
 	Coupon coupon.Coupon
@@ -101,7 +106,7 @@ type Found struct {
 }
 
 // Find looks up one name and returns its coupon. For an unknown coupon, Find returns
-// coupon.ErrNotFound. All other errors are those of [Coupons].LookUp.
+// coupon.ErrNotFound. For Found.Unreadable, Find returns the [*UnreadableError]. All other errors are those of [Coupons].LookUp.
 func Find(ctx context.Context, s Coupons, by LookUp) (Found, error) {
 	found, err := s.LookUp(ctx, by)
 	switch {
@@ -109,6 +114,8 @@ func Find(ctx context.Context, s Coupons, by LookUp) (Found, error) {
 		return Found{}, err
 	case len(found.Coupons) == 0 || found.Coupons[0].Coupon.ID == "":
 		return Found{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
+	case found.Coupons[0].Unreadable != nil:
+		return Found{}, found.Coupons[0].Unreadable
 	}
 	return found.Coupons[0], nil
 }

@@ -30,16 +30,19 @@ type Coupons interface {
 	//     ID was used.
 	//   - coupon.ErrNotFound: the coupon to change does not exist.
 	//   - [ErrStaleRevision]: the stored coupon has a different revision than the caller saw.
+	//   - [ErrUnreadable]: the stored coupon cannot be read.
 	//   - pricing.ErrInvalid: the coupon is invalid.
 	SaveCoupon(ctx context.Context, c CouponChange) (coupon.Coupon, error)
 
-	// LookUp returns all that a decision about one request needs. If the request is out of
-	// bounds, LookUp returns pricing.ErrInvalid. [Find] looks up one coupon.
+	// LookUp returns all that a decision about one request needs. A record that cannot be read
+	// is named in the answer, and does not affect the others. If the request is out of bounds,
+	// LookUp returns pricing.ErrInvalid. [Find] looks up one coupon.
 	LookUp(ctx context.Context, by LookUp) (LookedUp, error)
 
 	// ListCoupons returns a page of coupons, newest first. Each listed coupon has the number
-	// of addresses in its allow-list, but no addresses. If the list is out of bounds,
-	// ListCoupons returns pricing.ErrInvalid.
+	// of addresses in its allow-list, but no addresses. A coupon that cannot be read is named in
+	// CouponPage.Unreadable and does not end the list. If the list is out of bounds, ListCoupons
+	// returns pricing.ErrInvalid.
 	ListCoupons(ctx context.Context, list CouponList) (CouponPage, error)
 }
 
@@ -100,6 +103,9 @@ type Orders interface {
 	//   - If a coupon has a different revision, Reserve returns [ErrStaleRevision].
 	//   - If a claim exceeds its limit, Reserve returns a [*LimitError].
 	//   - If an ID is taken, Reserve returns [ErrConflict].
+	//
+	// If an order or a use that Reserve needs cannot be read, Reserve returns an
+	// [*UnreadableError].
 	Reserve(ctx context.Context, r Reservation) (Reserved, error)
 
 	// Apply applies an event and returns the order and its uses after the event.
@@ -136,16 +142,20 @@ type Orders interface {
 	//   - [ErrSuperseded]: another order has the session, or the order of a new session was
 	//     cancelled or has another session.
 	//   - [ErrConflict]: an ID in Settlement.Unknown is taken.
+	//   - [ErrUnreadable]: the order or one of its uses cannot be read.
 	Apply(ctx context.Context, s Settlement) (Settled, error)
 
 	// Order returns one order with its uses. If there is no such order, Order returns
-	// [ErrNotFound].
+	// [ErrNotFound]. If the order or one of its uses cannot be read, Order returns an
+	// [*UnreadableError].
 	Order(ctx context.Context, by OrderKey) (Settled, error)
 
-	// ListOrders returns a page of orders, newest first.
+	// ListOrders returns a page of orders, newest first. An order that cannot be read is named in
+	// OrderPage.Unreadable.
 	ListOrders(ctx context.Context, list OrderList) (OrderPage, error)
 
-	// ListUses returns a page of uses, newest first.
+	// ListUses returns a page of uses, newest first. A use that cannot be read is named in
+	// UsePage.Unreadable.
 	ListUses(ctx context.Context, list UseList) (UsePage, error)
 
 	// Sums returns the sums of each day of the list, in order. A use counts on the day of its

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/jsonobject"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -50,7 +52,7 @@ func EncodeOrder(o redemption.Order) ([]byte, error) {
 func DecodeOrder(data []byte, o *redemption.Order) error {
 	var doc orderDocument
 	if err := json.Unmarshal(data, &doc); err != nil {
-		return fmt.Errorf("document of order %s: %w", o.ID, corrupt(err))
+		return unreadable("order", o.ID, "its document", err)
 	}
 	o.Fingerprint, o.Replaces, o.Claims, o.Coupons, o.Metadata = doc.Fingerprint, doc.Replaces, orNil(doc.Claims), orNil(doc.Coupons), doc.Metadata
 	o.Charge = doc.Charge
@@ -68,7 +70,7 @@ func DecodeOrder(data []byte, o *redemption.Order) error {
 // ReadOrder completes an order with its state and its document, as a store keeps them.
 func ReadOrder(o *redemption.Order, state string, document []byte) (err error) {
 	if o.State, err = redemption.ParseOrderState(state); err != nil {
-		return fmt.Errorf("state of order %s: %w", o.ID, corrupt(err))
+		return unreadable("order", o.ID, "its state", err)
 	}
 	return DecodeOrder(document, o)
 }
@@ -100,18 +102,18 @@ func EncodeUse(u redemption.Use) ([]byte, error) {
 func DecodeUse(data []byte, u *redemption.Use) error {
 	var doc useDocument
 	if err := json.Unmarshal(data, &doc); err != nil {
-		return fmt.Errorf("document of use %s: %w", u.ID, corrupt(err))
+		return unreadable("use", u.ID, "its document", err)
 	}
 	if doc.Origin == 0 {
-		return fmt.Errorf("document of use %s: %w", u.ID, errIncomplete)
+		return unreadable("use", u.ID, "its document", errIncomplete)
 	}
 	discount, err := strictjson.Minor(doc.Currency, doc.Discount)
 	if err != nil {
-		return fmt.Errorf("discount of use %s: %w", u.ID, corrupt(err))
+		return unreadable("use", u.ID, "its discount", err)
 	}
 	returned, err := strictjson.Minor(doc.Currency, doc.Returned)
 	if err != nil {
-		return fmt.Errorf("returned discount of use %s: %w", u.ID, corrupt(err))
+		return unreadable("use", u.ID, "its returned discount", err)
 	}
 	u.Origin, u.Discount, u.Points, u.Claims = doc.Origin, discount, doc.Points, orNil(doc.Claims)
 	u.Returned, u.Currency, u.Restore, u.RestoredAt = returned, doc.Currency, doc.Restore, doc.RestoredAt
@@ -124,7 +126,7 @@ func ReadUse(u *redemption.Use, state, points string, document []byte) (err erro
 		u.PointsState, err = redemption.ParsePointsState(points)
 	}
 	if err != nil {
-		return fmt.Errorf("state of use %s: %w", u.ID, corrupt(err))
+		return unreadable("use", u.ID, "its state", err)
 	}
 	return DecodeUse(document, u)
 }
@@ -183,11 +185,11 @@ func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
 // DecodeCoupon reads the JSON that EncodeCoupon returned into a coupon.
 func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 	var doc couponDocument
-	if err := json.Unmarshal(data, &doc); err != nil {
-		return fmt.Errorf("document of coupon %s: %w", c.ID, corrupt(err))
+	if err := decodeKnown(data, &doc, couponMembers); err != nil {
+		return unreadable("coupon", c.ID, fmt.Sprintf("its document at revision %d", c.Revision), err)
 	}
 	if doc.Discount.IsZero() || doc.Currency.IsZero() || doc.AppliesTo == 0 || doc.Distribution == 0 {
-		return fmt.Errorf("document of coupon %s: %w", c.ID, errIncomplete)
+		return unreadable("coupon", c.ID, "its document", errIncomplete)
 	}
 	c.Name, c.Description, c.Discount, c.Currency = doc.Name, doc.Description, doc.Discount, doc.Currency
 	c.Scope = coupon.Scope{
@@ -211,8 +213,8 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 // document, as a store keeps them. The allow-list tells the number alone.
 func ReadCoupon(c *coupon.Coupon, code, state string, emails int, document []byte) (err error) {
 	c.Code = coupon.StoredCode(code)
-	if c.State, err = coupon.ParseState(state); err != nil {
-		return fmt.Errorf("state of coupon %s: %w", c.ID, corrupt(err))
+	if c.State, err = ReadCouponState(c.ID, state); err != nil {
+		return err
 	}
 	c.AllowedUserEmails = coupon.NarrowedEmailSet(emails, "")
 	return DecodeCoupon(document, c)
@@ -232,8 +234,49 @@ func orNil[T any](list []T) []T {
 	return list
 }
 
-var errIncomplete = errors.New("corrupt: a required field is missing")
+// ReadCouponState returns the state of a coupon, as a store keeps it.
+func ReadCouponState(id, state string) (coupon.State, error) {
+	read, err := coupon.ParseState(state)
+	if err != nil {
+		return 0, unreadable("coupon", id, "its state", err)
+	}
+	return read, nil
+}
 
-// corrupt hides a validation error: what is stored wrongly is no fault of the caller's
-// input.
-func corrupt(err error) error { return fmt.Errorf("corrupt: %s", err.Error()) }
+// decodeKnown reads a JSON document and refuses members that are not among the fields of the
+// document. Terms that this version does not know would otherwise be ignored.
+func decodeKnown(data []byte, into any, fields map[string]bool) error {
+	if err := json.Unmarshal(data, into); err != nil {
+		return err
+	}
+	unknown := ""
+	if err := jsonobject.Members(data, func(name string, _ json.RawMessage) {
+		if !fields[name] {
+			unknown = name
+		}
+	}); err != nil {
+		return err
+	}
+	if unknown != "" {
+		return fmt.Errorf("this version does not know its member %q", jsonobject.Shown(unknown))
+	}
+	return nil
+}
+
+var errIncomplete = errors.New("a required field is missing")
+
+// unreadable returns the error for a record that cannot be read. It does not match the cause: a
+// damaged record is not invalid input.
+func unreadable(kind, id, part string, cause error) error {
+	return &store.UnreadableError{Kind: kind, ID: id, Reason: part + ": " + cause.Error()}
+}
+
+// couponMembers are the names of the members of a couponDocument.
+var couponMembers = func() map[string]bool {
+	names := map[string]bool{}
+	for field := range reflect.TypeFor[couponDocument]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names[name] = true
+	}
+	return names
+}()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -78,7 +79,7 @@ func (s *Sums) Add(run Run, row SumRow) error {
 	}
 	currency, err := pricing.ParseCurrency(row.Currency)
 	if err != nil {
-		return corrupt(err)
+		return fmt.Errorf("the stored currency %q: %s", row.Currency, err.Error()) // not invalid input
 	}
 	at, found := slices.BinarySearchFunc(day.Amounts, currency.Code(), func(a store.AmountSum, code string) int {
 		return strings.Compare(a.Currency.Code(), code)

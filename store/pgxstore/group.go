@@ -236,15 +236,15 @@ func (g *group[Q, A]) execute(ctx context.Context, b *batch[Q, A]) {
 	}
 }
 
-// settle runs the jobs in one transaction. If the server refuses it, each half is run by
-// itself, so that a bad request fails alone. If a lock was waited for too long, the jobs of
-// each turn are.
+// settle runs the jobs in one transaction. If the server refuses it, or a record cannot be read,
+// each half is run by itself, so that a bad request fails alone. If a lock was waited for too
+// long, the jobs of each turn are.
 func (g *group[Q, A]) settle(ctx context.Context, jobs []*job[Q, A]) error {
 	answers, err := g.run(ctx, each(jobs, func(j *job[Q, A]) Q { return j.request }))
 	switch code := codeOf(err); {
 	case err == nil:
 		return g.deliver(ctx, jobs, answers)
-	case len(jobs) == 1 || !isServerError(err):
+	case len(jobs) == 1 || !isServerError(err) && !errors.Is(err, store.ErrUnreadable):
 	case code == lockNotAvailable || code == queryCanceled:
 		if parts := byTurn(jobs); len(parts) > 1 {
 			return g.apart(ctx, parts)

@@ -1,7 +1,6 @@
 package pgxstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 	"github.com/couponkit/couponkit/store/internal/sqlparts"
 )
 
@@ -30,11 +30,22 @@ func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, er
 		condition, arguments = "o.session_id = $1 AND o.session_id <> ''", []any{by.SessionID}
 	}
 	statement := s.sql.name("read an order", `SELECT `+settledList+` FROM {orders} o`+withUses+` WHERE `+condition+byUse)
-	found, err := readAll(ctx, s, "read an order", scanSettled, statement, arguments...)
-	if err != nil || len(found) == 0 {
-		return store.Settled{}, cmp.Or(err, store.ErrNotFound)
+	found, err := s.readOrders(ctx, "read an order", statement, arguments...)
+	if err != nil {
+		return store.Settled{}, err
 	}
-	return found[0], nil
+	return found.First()
+}
+
+// readOrders reads orders with their uses in one round trip.
+func (s *Store) readOrders(ctx context.Context, what, statement string, arguments ...any) (found engine.List[store.Settled], err error) {
+	err = s.read(ctx, func() *pgx.Batch {
+		found = engine.List[store.Settled]{}
+		b := new(pgx.Batch)
+		queue(b, scanSettled(&found), statement, arguments...)
+		return b
+	})
+	return found, wrap(what, err)
 }
 
 // readAll reads the rows of one statement in one round trip.
@@ -143,10 +154,11 @@ func (l *list) order() string {
 
 // page is a page of a list with its total, like [store.CouponPage] and [store.UsePage].
 type page[T any] struct {
-	Items   []T
-	Total   int64
-	AtLeast bool
-	Next    string
+	Items      []T
+	Unreadable []*store.UnreadableError
+	Total      int64
+	AtLeast    bool
+	Next       string
 }
 
 // readPage counts a list and reads the page after a cursor, in one round trip.
@@ -157,18 +169,19 @@ func readPage[T coupon.Coupon | redemption.Use](
 	if err := l.after(after); err != nil {
 		return p, err
 	}
+	var found engine.List[T]
 	err = s.read(ctx, func() *pgx.Batch {
-		p = page[T]{}
+		p, found = page[T]{}, engine.List[T]{}
 		b := new(pgx.Batch)
 		queue(b, func(row pgx.Rows) error { return row.Scan(&p.Total) }, s.sql.name("count "+what, count), arguments...)
-		queue(b, collect(&p.Items, scan), s.sql.name("list "+what, l.page()), l.Args...)
+		queue(b, func(row pgx.Rows) error { return found.Add(scan(row)) }, s.sql.name("list "+what, l.page()), l.Args...)
 		return b
 	})
 	if err != nil {
 		return page[T]{}, wrap("list "+what, err)
 	}
 	p.Total, p.AtLeast = min(p.Total, store.ExactTotal), p.Total > store.ExactTotal
-	p.Items, p.Next = store.Cut(p.Items, l.size)
+	p.Items, p.Unreadable, p.Next = found.Page(l.size)
 	return p, nil
 }
 
@@ -211,10 +224,13 @@ func (s *Store) ListOrders(ctx context.Context, asked store.OrderList) (store.Or
 	if err != nil {
 		return store.OrderPage{}, err
 	}
-	found, err := readAll(ctx, s, "list orders", scanSettled, statement, arguments...)
+	found, err := s.readOrders(ctx, "list orders", statement, arguments...)
+	if err != nil {
+		return store.OrderPage{}, err
+	}
 	var page store.OrderPage
-	page.Items, page.Next = store.Cut(found, asked.PageSize)
-	return page, err
+	page.Items, page.Unreadable, page.Next = found.Page(asked.PageSize)
+	return page, nil
 }
 
 // orderList returns the statement of a normalized list, and its arguments.

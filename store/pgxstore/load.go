@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
-	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -94,7 +93,7 @@ func (t *tx) queueCoupons(b *pgx.Batch, n engine.Need, uses keys, rows *engine.R
 	queue(b, collect(&rows.Coupons, func(row pgx.Rows) (c engine.Coupon, err error) {
 		var state string
 		if err = row.Scan(&c.ID, &state, &c.Revision, &c.Unlimited); err == nil {
-			c.State, err = coupon.ParseState(state)
+			c.State, err = engine.ReadCouponState(c.ID, state)
 		}
 		return c, err
 	}), k.locked(t.sql.shareCoupons), k.arguments...)
@@ -153,27 +152,26 @@ func scanUse(row pgx.Rows) (redemption.Use, error) {
 }
 
 // scanSettled reads orders with their uses: a row for each use, or one for an order without.
-func scanSettled(into *[]store.Settled) func(pgx.Rows) error {
+func scanSettled(into *engine.List[store.Settled]) func(pgx.Rows) error {
 	return func(row pgx.Rows) error {
 		var of orderRow
 		var by useRow
 		if err := row.Scan(append(of.columns(), by.columns()...)...); err != nil {
 			return err
 		}
-		if n := len(*into); n == 0 || (*into)[n-1].Order.ID != of.o.ID {
+		if n := len(into.Records); n == 0 || into.Records[n-1].Order.ID != of.o.ID {
 			o, err := of.order()
-			if err != nil {
+			if err := into.Add(store.Settled{Order: o}, err); err != nil {
 				return err
 			}
-			*into = append(*into, store.Settled{Order: o})
 		}
 		if by.u.ID == "" {
 			return nil
 		}
 		u, err := by.use()
-		last := &(*into)[len(*into)-1]
-		last.Uses = append(last.Uses, u)
-		return err
+		last := len(into.Records) - 1
+		into.Records[last].Uses = append(into.Records[last].Uses, u)
+		return engine.NoteUse(into, last, err)
 	}
 }
 

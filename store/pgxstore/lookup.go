@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
 // LookUp implements [store.Coupons] in one round trip, whatever the number of names.
@@ -41,7 +43,7 @@ type lookUp struct {
 	ids     map[coupon.Code]string
 	emails  map[string][]string
 	counts  map[string]redemption.Count
-	orders  []store.Settled
+	orders  engine.List[store.Settled]
 }
 
 // names chooses the statements for the names.
@@ -69,7 +71,7 @@ func (l *lookUp) names() {
 // batch returns the statements. A repeated call begins anew.
 func (l *lookUp) batch() *pgx.Batch {
 	l.coupons, l.ids = map[string]*store.Found{}, map[coupon.Code]string{}
-	l.emails, l.counts, l.orders = map[string][]string{}, map[string]redemption.Count{}, nil
+	l.emails, l.counts, l.orders = map[string][]string{}, map[string]redemption.Count{}, engine.List[store.Settled]{}
 	b := new(pgx.Batch)
 	known := l.by.CustomerID != "" && store.IsText(l.by.CustomerID)
 	if len(l.keys) > 0 {
@@ -112,7 +114,7 @@ func (l *lookUp) scanCoupon(row pgx.Rows) error {
 	found := &store.Found{ByCustomer: make([]redemption.Count, len(l.by.Identities))}
 	err := scanCoupon(&found.Coupon, new(int64), new(bool))(row)
 	l.coupons[found.Coupon.ID], l.ids[found.Coupon.Code] = found, found.Coupon.ID
-	return err
+	return unread(found, err)
 }
 
 func (l *lookUp) scanCustomer(row pgx.Rows) error {
@@ -130,6 +132,15 @@ func (l *lookUp) scanHeld(row pgx.Rows) error {
 	use, err := scanUse(row)
 	if found := l.coupons[use.CouponID]; found != nil {
 		found.Held = append(found.Held, use)
+		return unread(found, err)
+	}
+	return err
+}
+
+// unread notes that a coupon or a use of it cannot be read. It returns every other error.
+func unread(found *store.Found, err error) error {
+	if errors.As(err, &found.Unreadable) {
+		return nil
 	}
 	return err
 }
@@ -158,7 +169,7 @@ func (l *lookUp) answer() (found store.LookedUp) {
 		}
 	}
 	found.Counts = each(l.by.Counters, func(key string) redemption.Count { return l.counts[key] })
-	found.Orders = l.orders[:min(len(l.orders), l.by.Orders)]
+	found.Orders, found.Unreadable, _ = l.orders.Page(l.by.Orders)
 	return found
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 	"github.com/couponkit/couponkit/store/internal/sqlparts"
 )
 
@@ -63,20 +64,21 @@ func (q sequence) order() string {
 
 // found is a page of a list.
 type found[R any] struct {
-	Items   []R
-	Total   int64
-	AtLeast bool
-	Next    string
+	Items      []R
+	Unreadable []*store.UnreadableError
+	Total      int64
+	AtLeast    bool
+	Next       string
 }
 
 // paged reads a page. The function reads one record more than the page has, and counts.
 func paged[R coupon.Coupon | store.Settled | redemption.Use](
-	ctx context.Context, s *Store, what string, size int, read func(context.Context, *session, *found[R]) error,
+	ctx context.Context, s *Store, what string, size int, read func(context.Context, *session, *found[R]) (engine.List[R], error),
 ) (page found[R], err error) {
 	err = s.view(ctx, what, func(ctx context.Context, t *session) error {
 		page = found[R]{}
-		err := read(ctx, t, &page)
-		page.Items, page.Next = store.Cut(page.Items, size)
+		list, err := read(ctx, t, &page)
+		page.Items, page.Unreadable, page.Next = list.Page(size)
 		return err
 	})
 	return answered(page, err)
@@ -107,33 +109,32 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	if err != nil {
 		return store.CouponPage{}, err
 	}
-	page, err := paged(ctx, s, "list coupons", list.PageSize, func(ctx context.Context, t *session, page *found[coupon.Coupon]) (err error) {
+	page, err := paged(ctx, s, "list coupons", list.PageSize, func(ctx context.Context, t *session, page *found[coupon.Coupon]) (items engine.List[coupon.Coupon], err error) {
 		if all.Empty() {
 			page.Total, err = t.number(ctx, "SELECT COUNT(*) FROM {coupons}")
 		} else {
 			page.Total, page.AtLeast, err = t.total(ctx, "{coupons} c", all, store.ExactTotal)
 		}
 		if err == nil {
-			page.Items, err = t.listed(ctx, "SELECT "+of("c", couponColumns)+" FROM {coupons} c"+some.Where()+q.order()+" OFFSET ?",
+			items, err = t.listed(ctx, "SELECT "+of("c", couponColumns)+" FROM {coupons} c"+some.Where()+q.order()+" OFFSET ?",
 				append(some.Args, int64(list.PageSize+1), int64(list.Page-1)*int64(list.PageSize))...)
 		}
-		return err
+		return items, err
 	})
 	return store.CouponPage(page), err
 }
 
 // listed reads coupons with their counts.
-func (s *session) listed(ctx context.Context, statement string, args ...any) (items []coupon.Coupon, err error) {
+func (s *session) listed(ctx context.Context, statement string, args ...any) (items engine.List[coupon.Coupon], err error) {
 	if err := s.each(ctx, statement, func(rows *sql.Rows) error {
 		row, err := scanCoupon(rows)
-		items = append(items, row.Coupon)
-		return err
+		return items.Add(row.Coupon, err)
 	}, args...); err != nil {
-		return nil, err
+		return items, err
 	}
-	counts, err := s.counts(ctx, each(items, func(c coupon.Coupon) string { return redemption.CouponUses(c.ID) }))
-	for i := range items {
-		setCounts(&items[i], counts[i])
+	counts, err := s.counts(ctx, each(items.Records, func(c coupon.Coupon) string { return redemption.CouponUses(c.ID) }))
+	for i := range items.Records {
+		setCounts(&items.Records[i], counts[i])
 	}
 	return items, err
 }
@@ -144,15 +145,14 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	if err != nil {
 		return store.OrderPage{}, err
 	}
-	page, err := paged(ctx, s, "list orders", list.PageSize, func(ctx context.Context, t *session, page *found[store.Settled]) (err error) {
-		page.Items, err = t.listOrders(ctx, list)
-		return err
+	page, err := paged(ctx, s, "list orders", list.PageSize, func(ctx context.Context, t *session, _ *found[store.Settled]) (engine.List[store.Settled], error) {
+		return t.listOrders(ctx, list)
 	})
-	return store.OrderPage{Items: page.Items, Next: page.Next}, err
+	return store.OrderPage{Items: page.Items, Unreadable: page.Unreadable, Next: page.Next}, err
 }
 
 // listOrders reads the orders of a normalized list, and one more than its page has.
-func (s *session) listOrders(ctx context.Context, list store.OrderList) ([]store.Settled, error) {
+func (s *session) listOrders(ctx context.Context, list store.OrderList) (none engine.List[store.Settled], err error) {
 	var all sqlparts.Conditions
 	all.Equal("o.customer_id", list.CustomerID)
 	all.Equal("o.state", list.State.String())
@@ -164,7 +164,7 @@ func (s *session) listOrders(ctx context.Context, list store.OrderList) ([]store
 	}
 	some, err := q.following(all, list.After)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	return s.orders(ctx, "SELECT "+of("o", orderColumns)+" FROM {orders} o"+some.Where()+q.order(),
 		append(some.Args, int64(list.PageSize+1))...)
@@ -198,12 +198,12 @@ func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage
 	if err != nil {
 		return store.UsePage{}, err
 	}
-	page, err := paged(ctx, s, "list uses", list.PageSize, func(ctx context.Context, t *session, page *found[redemption.Use]) (err error) {
+	page, err := paged(ctx, s, "list uses", list.PageSize, func(ctx context.Context, t *session, page *found[redemption.Use]) (items engine.List[redemption.Use], err error) {
 		if page.Total, page.AtLeast, err = t.total(ctx, from, all, maxCounted); err == nil {
-			page.Items, err = t.uses(ctx, "SELECT "+of("u", useColumns)+" FROM "+from+some.Where()+q.order(),
-				append(some.Args, int64(list.PageSize+1))...)
+			err = t.each(ctx, "SELECT "+of("u", useColumns)+" FROM "+from+some.Where()+q.order(),
+				func(rows *sql.Rows) error { return items.Add(scanUse(rows)) }, append(some.Args, int64(list.PageSize+1))...)
 		}
-		return err
+		return items, err
 	})
 	return store.UsePage(page), err
 }

@@ -3,11 +3,13 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
 const (
@@ -38,31 +40,36 @@ func (s *session) lookUp(ctx context.Context, by store.LookUp) (found store.Look
 	if err != nil {
 		return found, err
 	}
-	known := unique(each(coupons, func(c coupon.Coupon) string { return c.ID }))
-	if err := s.allowLists(ctx, coupons, by); err != nil {
+	known := unique(each(coupons.Records, func(c coupon.Coupon) string { return c.ID }))
+	if err := s.allowLists(ctx, coupons.Records, by); err != nil {
 		return found, err
 	}
 	counts, err := s.countsOf(ctx, known, by)
 	if err != nil {
 		return found, err
 	}
-	held, err := s.held(ctx, known, by.CustomerID)
-	if err != nil {
-		return found, err
-	}
-	of := map[string]store.Found{}
-	for _, c := range coupons {
+	of := map[string]*store.Found{}
+	for i, c := range coupons.Records {
 		setCounts(&c, counts[redemption.CouponUses(c.ID)])
-		of[c.ID] = store.Found{
-			Coupon: c, Held: held[c.ID],
+		of[c.ID] = &store.Found{
+			Coupon: c, Unreadable: coupons.Unreadable(i),
 			ByCustomer: each(by.Identities, func(identity string) redemption.Count { return counts[redemption.CustomerUses(c.ID, identity)] }),
 		}
 	}
-	found.Coupons = each(by.Names, func(n store.Name) store.Found { return of[idOf(n, coupons)] })
+	if err := s.held(ctx, known, by.CustomerID, of); err != nil {
+		return found, err
+	}
+	found.Coupons = each(by.Names, func(n store.Name) (f store.Found) {
+		if known := of[idOf(n, coupons.Records)]; known != nil {
+			f = *known
+		}
+		return f
+	})
 	found.Counts = each(by.Counters, func(key string) redemption.Count { return counts[key] })
 	if by.Orders > 0 && findable(by.CustomerID) {
-		found.Orders, err = s.listOrders(ctx, store.OrderList{CustomerID: by.CustomerID, State: redemption.OrderOpen, PageSize: by.Orders})
-		found.Orders = found.Orders[:min(len(found.Orders), by.Orders)]
+		var open engine.List[store.Settled]
+		open, err = s.listOrders(ctx, store.OrderList{CustomerID: by.CustomerID, State: redemption.OrderOpen, PageSize: by.Orders})
+		found.Orders, found.Unreadable, _ = open.Page(by.Orders)
 	}
 	return found, err
 }
@@ -76,7 +83,7 @@ func idOf(n store.Name, coupons []coupon.Coupon) string {
 }
 
 // named reads the coupons of the names, without their counts.
-func (s *session) named(ctx context.Context, names []store.Name) (coupons []coupon.Coupon, err error) {
+func (s *session) named(ctx context.Context, names []store.Name) (coupons engine.List[coupon.Coupon], err error) {
 	var ids, codes []string
 	for _, n := range names {
 		switch text := n.Code.String(); {
@@ -86,10 +93,10 @@ func (s *session) named(ctx context.Context, names []store.Name) (coupons []coup
 			codes = append(codes, text)
 		}
 	}
-	read := collect(&coupons, func(rows *sql.Rows) (coupon.Coupon, error) {
+	read := func(rows *sql.Rows) error {
 		stored, err := scanCoupon(rows)
-		return stored.Coupon, err
-	})
+		return coupons.Add(stored.Coupon, err)
+	}
 	if err = s.eachIn(ctx, selectByID, 1, anys(unique(ids)), read); err == nil {
 		err = s.eachIn(ctx, selectByCode, 1, anys(unique(codes)), read)
 	}
@@ -97,16 +104,20 @@ func (s *session) named(ctx context.Context, names []store.Name) (coupons []coup
 }
 
 // held reads the customer's reserved uses of each coupon, the newest first.
-func (s *session) held(ctx context.Context, coupons []string, customerID string) (map[string][]redemption.Use, error) {
-	held := map[string][]redemption.Use{}
+func (s *session) held(ctx context.Context, coupons []string, customerID string, into map[string]*store.Found) error {
 	if !findable(customerID) {
-		return held, nil
+		return nil
 	}
 	keys := slices.Concat(each(coupons, func(id string) []any { return []any{customerID, id} })...)
-	return held, s.eachIn(ctx, selectHeld, 2, keys, func(rows *sql.Rows) error {
+	return s.eachIn(ctx, selectHeld, 2, keys, func(rows *sql.Rows) error {
 		u, err := scanUse(rows)
-		if len(held[u.CouponID]) < store.MaxHeld {
-			held[u.CouponID] = append(held[u.CouponID], u)
+		found := into[u.CouponID]
+		if found == nil || len(found.Held) == store.MaxHeld {
+			return err
+		}
+		found.Held = append(found.Held, u)
+		if errors.As(err, &found.Unreadable) {
+			return nil
 		}
 		return err
 	})

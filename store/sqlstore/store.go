@@ -351,39 +351,34 @@ func (s *Store) Order(ctx context.Context, by store.OrderKey) (store.Settled, er
 			}
 		}
 		orders, err := t.orders(ctx, selectOrder+where, args...)
-		if err != nil {
-			return err
+		if err == nil {
+			found, err = orders.First()
 		}
-		if len(orders) == 0 {
-			return store.ErrNotFound
-		}
-		found = orders[0]
-		return nil
+		return err
 	})
 	return answered(found, err)
 }
 
 // orders reads orders with their uses.
-func (s *session) orders(ctx context.Context, statement string, args ...any) ([]store.Settled, error) {
-	var found []store.Settled
+func (s *session) orders(ctx context.Context, statement string, args ...any) (found engine.List[store.Settled], err error) {
 	at := map[string]int{}
 	var ids []any
-	err := s.each(ctx, statement, func(rows *sql.Rows) error {
+	if err := s.each(ctx, statement, func(rows *sql.Rows) error {
 		o, err := scanOrder(rows)
-		at[o.ID] = len(found)
+		at[o.ID] = len(ids)
 		ids = append(ids, o.ID)
-		found = append(found, store.Settled{Order: o})
-		return err
-	}, args...)
-	if err != nil {
-		return nil, err
+		return found.Add(store.Settled{Order: o}, err)
+	}, args...); err != nil {
+		return found, err
 	}
 	err = s.eachIn(ctx, selectUses, 1, ids, func(rows *sql.Rows) error {
 		u, err := scanUse(rows)
-		if err == nil {
-			found[at[u.OrderID]].Uses = append(found[at[u.OrderID]].Uses, u)
+		i, known := at[u.OrderID]
+		if !known { // the row could not be read at all
+			return err
 		}
-		return err
+		found.Records[i].Uses = append(found.Records[i].Uses, u)
+		return engine.NoteUse(&found, i, err)
 	})
 	return found, err
 }

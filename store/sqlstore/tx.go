@@ -91,7 +91,8 @@ func (s *session) loadCoupons(ctx context.Context, n engine.Need, rows *engine.R
 		if err := found.Scan(&c.ID, &state, &c.Revision, &c.Unlimited); err != nil {
 			return err
 		}
-		err := c.State.UnmarshalText([]byte(state))
+		var err error
+		c.State, err = engine.ReadCouponState(c.ID, state)
 		rows.Coupons = append(rows.Coupons, c)
 		return err
 	})

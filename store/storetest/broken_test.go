@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/store"
-	"github.com/couponkit/couponkit/store/memstore"
 	"github.com/couponkit/couponkit/store/storetest"
 )
 
@@ -90,7 +89,7 @@ func runSuite(t *testing.T, name string, clauses ...string) string {
 
 func runSubject(t *testing.T, name string) {
 	t.Helper()
-	sound := func(*testing.T) store.Store { return memstore.New() }
+	sound := func(*testing.T) store.Store { return newDamageable() }
 	newStore := sound
 	if name != "sound" {
 		broken, known := faults()[name]
@@ -105,5 +104,5 @@ func runSubject(t *testing.T, name string) {
 		t.Parallel()
 		storetest.Agree(t, newStore, sound)
 	})
-	storetest.Run(t, newStore, storetest.Capabilities{Goroutines: 16})
+	storetest.Run(t, newStore, storetest.Capabilities{Goroutines: 16, Damage: damage})
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
-	"github.com/couponkit/couponkit/store/memstore"
 )
 
 // meanwhile is how long a broken store waits between looking and writing.
@@ -40,7 +39,7 @@ type faulty struct {
 }
 
 func newFaulty() *faulty {
-	s := memstore.New()
+	s := newDamageable()
 	return &faulty{s, s.Reserve, s.Apply, s.SaveCoupon, s.Order, s.LookUp, s.ListCoupons, s.ListOrders, s.ListUses, s.Counts, s.Journal, s.Sums, s.History, s.Close}
 }
 
@@ -93,6 +92,8 @@ func (f *faulty) History(ctx context.Context, couponID string, before int64, lim
 }
 
 func (f *faulty) Close() error { return f.close() }
+
+func (f *faulty) Unwrap() store.Store { return f.Store }
 
 // request changes every reservation before the sound store sees it.
 func (f *faulty) request(change func(r *store.Reservation)) {
@@ -193,7 +194,7 @@ type fault struct {
 
 func faults() map[string]fault {
 	all := map[string]fault{}
-	for _, group := range []map[string]fault{reservationFaults(), eventFaults(), refundFaults(), couponFaults(), readFaults(), journalFaults()} {
+	for _, group := range []map[string]fault{reservationFaults(), eventFaults(), refundFaults(), couponFaults(), readFaults(), journalFaults(), damageFaults()} {
 		maps.Copy(all, group)
 	}
 	return all

@@ -35,7 +35,7 @@ func couponsOf(ctx context.Context, s store.Store, list store.CouponList) lister
 	return func(after string, size int) ([]coupon.Coupon, string, error) {
 		list.After, list.PageSize = after, size
 		page, err := s.ListCoupons(ctx, list)
-		return page.Items, page.Next, err
+		return page.Items, page.Next, cmp.Or(err, whole(page.Unreadable))
 	}
 }
 
@@ -43,7 +43,7 @@ func ordersOf(ctx context.Context, s store.Store, list store.OrderList) lister[s
 	return func(after string, size int) ([]store.Settled, string, error) {
 		list.After, list.PageSize = after, size
 		page, err := s.ListOrders(ctx, list)
-		return page.Items, page.Next, err
+		return page.Items, page.Next, cmp.Or(err, whole(page.Unreadable))
 	}
 }
 
@@ -51,8 +51,16 @@ func usesOf(ctx context.Context, s store.Store, list store.UseList) lister[redem
 	return func(after string, size int) ([]redemption.Use, string, error) {
 		list.After, list.PageSize = after, size
 		page, err := s.ListUses(ctx, list)
-		return page.Items, page.Next, err
+		return page.Items, page.Next, cmp.Or(err, whole(page.Unreadable))
 	}
+}
+
+// whole returns the error of the first record that cannot be read.
+func whole(unreadable []*store.UnreadableError) error {
+	if len(unreadable) > 0 {
+		return unreadable[0]
+	}
+	return nil
 }
 
 // allPages reads a list page by page.

@@ -28,6 +28,11 @@ type Capabilities struct {
 	// stores, and the suite checks that what was stored outlives the store. Nil declares
 	// that the data is gone when s is closed.
 	Reopen func(t *testing.T, s store.Store) store.Store
+	// Damage replaces the document of a stored record by text that is not JSON, and returns a
+	// function that restores the document. The kind is a kind of [store.UnreadableError]. With
+	// Damage, the suite checks that a record that cannot be read does not affect other records.
+	// Nil declares that no other program can change what the store keeps.
+	Damage func(t *testing.T, s store.Store, kind, id string) (restore func())
 	// Goroutines is how many goroutines call at once; 0 is [DefaultGoroutines].
 	Goroutines int
 	// Rounds is how often each race is run; 0 is 1.
@@ -76,6 +81,9 @@ func clauses(can Capabilities) []clause {
 		callClauses(), textClauses(), identityClauses(), refundClauses(), chargeClauses(), raceClauses(), eventRaceClauses(),
 	} {
 		all = append(all, group...)
+	}
+	if can.Damage != nil {
+		all = append(all, damageClauses()...)
 	}
 	if can.Reopen != nil {
 		all = append(all, reopenClauses()...)

@@ -39,7 +39,25 @@ func suite(t *testing.T, wrap func(*pgxstore.Store, *pgxpool.Pool) store.Store, 
 		t.Helper()
 		dsn, _ := d.of.Load(s)
 		return d.open(t, dsn.(string), wrap, configure...)
+	}, Damage: func(t *testing.T, s store.Store, kind, id string) func() {
+		t.Helper()
+		dsn, _ := d.of.Load(s)
+		return damage(t, postgrestest.NewPool(t, dsn.(string)), kind, id)
 	}})
+}
+
+// damage replaces the document of a record by text that is not JSON.
+func damage(t *testing.T, pool *pgxpool.Pool, kind, id string) (restore func()) {
+	t.Helper()
+	table := "couponkit." + kind + "s"
+	var document string
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT doc FROM "+table+" WHERE id = $1", id).Scan(&document))
+	write := func(text string) {
+		_, err := pool.Exec(t.Context(), "UPDATE "+table+" SET doc = $1 WHERE id = $2", text, id)
+		require.NoError(t, err)
+	}
+	write("{")
+	return func() { write(document) }
 }
 
 func asItIs(s *pgxstore.Store, _ *pgxpool.Pool) store.Store { return s }

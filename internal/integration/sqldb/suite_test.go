@@ -1,6 +1,7 @@
 package sqldb_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"sync"
@@ -18,8 +19,23 @@ import (
 
 // reopener remembers the database of each store, to open it a second time.
 type reopener struct {
-	open func(*testing.T, database) store.Store
-	of   sync.Map // store.Store -> database
+	open   func(*testing.T, database) store.Store
+	prefix string   // of the tables
+	of     sync.Map // store.Store -> database
+}
+
+// damage replaces the document of a record by text that is not JSON.
+func (d database) damage(t *testing.T, prefix, kind, id string) (restore func()) {
+	t.Helper()
+	db, table := d.connect(t), prefix+kind+"s"
+	var document string
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT doc FROM "+table+" WHERE id = ?", id).Scan(&document))
+	write := func(text string) {
+		_, err := db.ExecContext(t.Context(), "UPDATE "+table+" SET doc = ? WHERE id = ?", text, id)
+		require.NoError(t, err)
+	}
+	write("{")
+	return func() { write(document) }
 }
 
 func (r *reopener) fresh(t *testing.T, d database) store.Store {
@@ -39,11 +55,16 @@ func (r *reopener) again(t *testing.T, s store.Store) store.Store {
 // fewer is how many goroutines call at once where each call is a transaction.
 const fewer = 24
 
-func runSuite(t *testing.T, goroutines int, open func(*testing.T, database) store.Store, fresh func(testing.TB) database) {
+func runSuite(t *testing.T, goroutines int, prefix string, open func(*testing.T, database) store.Store, fresh func(testing.TB) database) {
 	t.Helper()
-	r := &reopener{open: open}
+	r := &reopener{open: open, prefix: cmp.Or(prefix, "couponkit_")}
 	storetest.Run(t, func(t *testing.T) store.Store { t.Helper(); return r.fresh(t, fresh(t)) },
-		storetest.Capabilities{Reopen: r.again, Goroutines: goroutines})
+		storetest.Capabilities{Reopen: r.again, Goroutines: goroutines, Damage: func(t *testing.T, s store.Store, kind, id string) func() {
+			t.Helper()
+			d, known := r.of.Load(s)
+			require.True(t, known)
+			return d.(database).damage(t, r.prefix, kind, id)
+		}})
 }
 
 func suiteWith(t *testing.T, o sqlstore.Options, kinds ...string) {
@@ -56,7 +77,7 @@ func suiteWith(t *testing.T, o sqlstore.Options, kinds ...string) {
 			if name == "mariadb" || o.MaxBatch == 1 {
 				goroutines = fewer
 			}
-			runSuite(t, goroutines, func(t *testing.T, d database) store.Store { t.Helper(); return d.store(t, o) }, databases()[name])
+			runSuite(t, goroutines, o.TablePrefix, func(t *testing.T, d database) store.Store { t.Helper(); return d.store(t, o) }, databases()[name])
 		})
 	}
 }
@@ -83,7 +104,7 @@ func TestContractInTransactionsOfTheHost(t *testing.T) {
 	for _, name := range []string{"modernc", "mariadb"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runSuite(t, fewer, func(t *testing.T, d database) store.Store { t.Helper(); return openHosted(t, d) }, databases()[name])
+			runSuite(t, fewer, "", func(t *testing.T, d database) store.Store { t.Helper(); return openHosted(t, d) }, databases()[name])
 		})
 	}
 }
