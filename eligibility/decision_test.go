@@ -166,14 +166,14 @@ func TestAMalformedCart(t *testing.T) {
 	if len(result.Quote.Lines) != 0 {
 		t.Errorf("an error comes with a quote: %+v", result.Quote)
 	}
-	var reused eligibility.Result
-	require.NoError(t, reused.Reevaluate(sound().coupon, sound().cart, sound().question))
-	require.ErrorIs(t, reused.Reevaluate(s.coupon, s.cart, s.question), pricing.ErrInvalid)
+	var reused eligibility.SetResult
+	require.NoError(t, reused.Reevaluate(sound().set(), sound().cart, sound().question))
+	require.ErrorIs(t, reused.Reevaluate(s.set(), s.cart, s.question), pricing.ErrInvalid)
 	if len(reused.Quote.Lines) != 0 || reused.Quote.Total != 0 {
 		t.Errorf("an error leaves the quote before: %+v", reused.Quote)
 	}
-	require.NoError(t, reused.Reevaluate(sound().coupon, sound().cart, sound().question))
-	if !reused.Decision.Allowed() || reused.Quote.Discount != 500 {
+	require.NoError(t, reused.Reevaluate(sound().set(), sound().cart, sound().question))
+	if !reused.Coupons[0].Decision.Allowed() || reused.Quote.Discount != 500 {
 		t.Errorf("after an error: %+v", reused)
 	}
 }
@@ -199,7 +199,12 @@ func TestResultsAreTheCallersOwn(t *testing.T) {
 	require.NoError(t, err)
 	kept := first.Quote.Clone()
 	s.cart.Lines[0].UnitPrice = 1_000_000
-	require.NoError(t, first.Reevaluate(s.coupon, s.cart, s.question))
+	later, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	require.NoError(t, err)
+	require.NotEqual(t, kept.Total, later.Quote.Total)
+	if diff := cmp.Diff(kept, first.Quote); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 	second, err := eligibility.Evaluate(sound().coupon, sound().cart, sound().question)
 	require.NoError(t, err)
 	if diff := cmp.Diff(kept, second.Quote); diff != "" {

@@ -100,18 +100,19 @@ func ExampleEvaluate() {
 }
 
 // A preview before sign-in, of many carts, without allocating.
-func ExampleResult_Reevaluate() {
-	var result eligibility.Result
+func ExampleSetResult_Reevaluate() {
+	var result eligibility.SetResult
+	set := []eligibility.Candidate{{Coupon: tenOnPhones()}}
 	question := eligibility.Question{At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), AllowAnonymous: true}
 	for _, price := range []int64{4999, 5000} {
 		cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 			{Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: price},
 		}}
-		if err := result.Reevaluate(tenOnPhones(), cart, question); err != nil {
+		if err := result.Reevaluate(set, cart, question); err != nil {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(result.Decision.Allowed(), result.Quote.Total)
+		fmt.Println(result.Coupons[0].Decision.Allowed(), result.Quote.Total)
 	}
 	// Output:
 	// false 4999

@@ -22,6 +22,11 @@ type situation struct {
 	question eligibility.Question
 }
 
+// set is the set of the one coupon.
+func (s situation) set() []eligibility.Candidate {
+	return []eligibility.Candidate{{Coupon: s.coupon, Usage: s.question.Usage, MirrorInvalid: s.question.MirrorInvalid}}
+}
+
 // rejections returns the codes that apply, by name, in the order of section 6.
 // Section 6 has codes that are not for this package: those about finding and
 // naming coupons, and those of checkout.

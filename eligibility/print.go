@@ -2,6 +2,7 @@ package eligibility
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -10,9 +11,9 @@ func (d Decision) String() string {
 	if d.Allowed() {
 		return "allowed"
 	}
-	var codes []string
-	for code := range d.codes() {
-		codes = append(codes, code.String())
+	codes := make([]string, len(d.reasons))
+	for i, r := range slices.SortedStableFunc(slices.Values(d.reasons), compare) {
+		codes[i] = r.code.String()
 	}
 	return "refused: " + strings.Join(codes, ", ")
 }

@@ -98,7 +98,7 @@ func names(reasons []coupon.Reason) []string {
 
 func TestEvaluateAgreesWithTheContract(t *testing.T) {
 	t.Parallel()
-	var reused eligibility.Result // filled by one cart after another
+	var reused eligibility.SetResult // filled by one cart after another
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)
 		got, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
@@ -106,10 +106,10 @@ func TestEvaluateAgreesWithTheContract(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkResult(t, s, got)
-		if err := reused.Reevaluate(s.coupon, s.cart, s.question); err != nil {
+		if err := reused.Reevaluate(s.set(), s.cart, s.question); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(got.Quote, reused.Quote); diff != "" || !reused.Decision.Equal(got.Decision) {
+		if diff := cmp.Diff(got.Quote, reused.Quote); diff != "" || !reused.Coupons[0].Decision.Equal(got.Decision) {
 			t.Errorf("a reused result differs (-new +reused):\n%s", diff)
 		}
 	})

@@ -10,29 +10,33 @@ import (
 // schedule.
 func (d *Decision) checkSchedule(c *coupon.Coupon, q *Question) {
 	schedule := c.Conditions.Schedule
-	d.facts.schedule = schedule
 	if !schedule.IsZero() && (q.At.IsZero() || !schedule.Contains(q.At)) {
-		d.refuse(coupon.OutsideSchedule)
+		d.refuse(coupon.OutsideSchedule, closed{schedule, q.At, c.StartsAt, c.ExpiresAt})
 	}
 }
 
-func (f *facts) scheduleParams() coupon.Params {
-	return coupon.Params{TimeZone: f.schedule.Zone.String(), OpensAt: f.opensAt()}
+type closed struct {
+	schedule                coupon.Schedule
+	at, startsAt, expiresAt time.Time
+}
+
+func (r closed) params() coupon.Params {
+	return coupon.Params{TimeZone: r.schedule.Zone.String(), OpensAt: r.opensAt()}
 }
 
 // opensAt returns the first instant from the question on at which the coupon is valid and its
 // schedule is open. It returns the zero time if there is no such instant within the horizon of
 // [coupon.Schedule.Next].
-func (f *facts) opensAt() time.Time {
-	if f.at.IsZero() {
+func (r closed) opensAt() time.Time {
+	if r.at.IsZero() {
 		return time.Time{}
 	}
-	from := f.at
-	if from.Before(f.startsAt) {
-		from = f.startsAt
+	from := r.at
+	if from.Before(r.startsAt) {
+		from = r.startsAt
 	}
-	opens, found := f.schedule.Next(from)
-	if !found || !f.expiresAt.IsZero() && !opens.Before(f.expiresAt) {
+	opens, found := r.schedule.Next(from)
+	if !found || !r.expiresAt.IsZero() && !opens.Before(r.expiresAt) {
 		return time.Time{}
 	}
 	return opens.UTC()

@@ -23,37 +23,37 @@ func covers(s *coupon.Scope, l *pricing.Line) bool {
 
 // applies reports whether the kind of scope and its selections cover the line.
 func applies(s *coupon.Scope, l *pricing.Line) bool {
-	class := l.ClassOf()
 	switch s.AppliesTo {
 	case coupon.All:
-		return l.Kind != "" && class != pricing.ShippingClass
+		return l.Kind != "" && l.ClassOf() != pricing.ShippingClass
 	case coupon.Subscription:
-		return class == pricing.SubscriptionClass && narrowed(s, l)
+		return l.ClassOf() == pricing.SubscriptionClass && narrowed(s, l)
 	case coupon.Product:
-		return class == pricing.ProductClass && l.Kind != "" && narrowed(s, l)
+		return l.Kind != "" && narrowed(s, l) && l.ClassOf() == pricing.ProductClass
 	case coupon.Specific:
-		return selection(s, l.Kind).Has(l.ItemID)
+		selected := selection(s, l.Kind)
+		return selected != nil && selected.Has(l.ItemID)
 	}
 	return false
 }
 
-// selection returns the items of a kind that the scope selects.
-func selection(s *coupon.Scope, kind pricing.LineKind) coupon.Items {
+// selection returns the items of a kind that the scope selects. No other kind has a selection.
+func selection(s *coupon.Scope, kind pricing.LineKind) *coupon.Items {
 	switch kind { //nolint:exhaustive // no other kind has a selection
 	case pricing.Plan:
-		return s.Plans
+		return &s.Plans
 	case pricing.Device:
-		return s.Devices
+		return &s.Devices
 	case pricing.Accessory:
-		return s.Accessories
+		return &s.Accessories
 	}
-	return coupon.Items{}
+	return nil
 }
 
 // narrowed reads an empty selection as "all of this kind".
 func narrowed(s *coupon.Scope, l *pricing.Line) bool {
 	selected := selection(s, l.Kind)
-	return selected.Len() == 0 || selected.Has(l.ItemID)
+	return selected == nil || selected.Len() == 0 || selected.Has(l.ItemID)
 }
 
 // Lines reports for each cart line whether the coupon's scope covers the line. The result can be

@@ -37,17 +37,27 @@ type SetResult struct {
 	// list prices, and all lines that a coupon of the set covers are marked as eligible.
 	Quote pricing.Quote
 
-	// Memory that Reevaluate keeps. The first two have an entry for each coupon, as Coupons has.
-	set      []*Candidate
-	coverage []coverage
-	eligible []bool
-	bought   []bool
-	terms    []pricing.Terms
-	priced   []int // for each coupon of Quote its index in Coupons
+	members     []member // of the set, as Coupons has them
+	conflicting bool     // two of them cannot be combined
+	masks       []bool   // of the members' coverage
+	terms       []pricing.Terms
+	priced      indexes // of the coupons of Quote
 
 	// The cart without one of the coupons, and the same for its coupons.
-	without       pricing.Quote
-	pricedWithout []int
+	without       *pricing.Quote
+	pricedWithout indexes
+}
+
+// indexes tells for each coupon of a quote its index in the Coupons of a SetResult.
+type indexes [pricing.MaxCoupons]uint8
+
+// member is a coupon of a set in a cart.
+type member struct {
+	*Candidate
+
+	on        coverage
+	conflicts bool  // it cannot be combined with another coupon of the set
+	beyond    int64 // what it takes off alone, if that exceeds its budget; else 0
 }
 
 // EvaluateSet decides which coupons of a set a customer may use together for a cart, and prices
@@ -82,20 +92,20 @@ func EvaluateSet(set []Candidate, cart pricing.Cart, q Question) (SetResult, err
 }
 
 // Reevaluate is like [EvaluateSet] but stores the result in its receiver and reuses its memory.
-// Repeated calls with carts and sets of the same size allocate no memory, unless coupons exclude
-// each other. On error, the result must not be used. While Reevaluate runs, no other goroutine may
-// use the SetResult or its Quote.
+// Repeated calls with carts and sets of the same size allocate no memory, unless a coupon is refused.
+// On error, the result must not be used. While Reevaluate runs, no other goroutine may use the
+// SetResult or its Quote.
 func (r *SetResult) Reevaluate(set []Candidate, cart pricing.Cart, q Question) error {
-	if err := r.begin(set, q); err != nil {
+	if err := r.begin(set, &q); err != nil {
 		return err
 	}
-	r.cover(cart)
-	beyond, err := r.refuseAlone(cart)
-	if err != nil {
-		return r.fault(set, cart, err)
+	r.cover(&cart)
+	err := r.refuseAlone(cart)
+	if err == nil {
+		r.exclude(set, q.Conflicts)
+		err = r.price(cart)
 	}
-	r.exclude(set, q.Conflicts, &beyond)
-	if err := r.price(cart); err != nil {
+	if err != nil {
 		return r.fault(set, cart, err)
 	}
 	return nil
@@ -107,13 +117,13 @@ func (r *SetResult) Reevaluate(set []Candidate, cart pricing.Cart, q Question) e
 // change them, except with [KeepFirst].
 func CheckSet(set []Candidate, cart pricing.Currency, q Question) ([]Outcome, error) {
 	var r SetResult
-	if err := r.begin(set, q); err != nil {
+	if err := r.begin(set, &q); err != nil {
 		return nil, err
 	}
 	for i := range r.Coupons {
-		r.Coupons[i].Decision = r.Coupons[i].Decision.CheckCurrency(r.set[i].Coupon, cart)
+		r.Coupons[i].Decision = r.Coupons[i].Decision.CheckCurrency(r.members[i].Coupon, cart)
 	}
-	r.exclude(set, q.Conflicts, &excesses{})
+	r.exclude(set, q.Conflicts)
 	return r.Coupons, nil
 }
 
@@ -139,21 +149,25 @@ func SetErr(outcomes []Outcome) error {
 	return refused
 }
 
-// begin sorts the set and decides about each coupon without a cart.
-func (r *SetResult) begin(set []Candidate, q Question) error {
+// begin sorts the set and decides about each coupon without a cart. It overwrites what the question
+// says about one coupon.
+func (r *SetResult) begin(set []Candidate, q *Question) error {
 	if !wellFormed(set) || q.Conflicts.Validate() != nil {
 		return setFaults(set, q.Conflicts)
 	}
-	r.set = r.set[:0]
+	r.members, r.Coupons = slices.Grow(r.members[:0], len(set)), slices.Grow(r.Coupons[:0], len(set))
 	for i := range set {
-		r.set = append(r.set, &set[i])
+		r.members = append(r.members, member{Candidate: &set[i]})
 	}
-	slices.SortFunc(r.set, func(a, b *Candidate) int { return cmp.Compare(a.Coupon.ID, b.Coupon.ID) })
-	r.Coupons = slices.Grow(r.Coupons[:0], len(set))
-	for _, c := range r.set {
+	if len(set) > 1 {
+		slices.SortFunc(r.members, func(a, b member) int { return cmp.Compare(a.Coupon.ID, b.Coupon.ID) })
+	}
+	r.findConflicts()
+	for i := range r.members {
+		c := r.members[i].Candidate
 		q.Usage, q.MirrorInvalid = c.Usage, c.MirrorInvalid
 		r.Coupons = append(r.Coupons, Outcome{CouponID: c.Coupon.ID, Code: c.Coupon.Code})
-		r.Coupons[len(r.Coupons)-1].Decision.check(&c.Coupon, &q)
+		r.Coupons[i].Decision.check(&c.Coupon, q)
 	}
 	return nil
 }
@@ -189,247 +203,18 @@ func setFaults(set []Candidate, policy ConflictPolicy) error {
 	return faults.Err()
 }
 
-// cover finds the lines of each coupon, and compares the coupons with the list prices.
-func (r *SetResult) cover(cart pricing.Cart) {
-	n := len(cart.Lines)
-	r.eligible = slices.Grow(r.eligible[:0], n*len(r.set))
-	r.bought = slices.Grow(r.bought[:0], n*len(r.set))
-	r.coverage = slices.Grow(r.coverage[:0], len(r.set))
-	for i, c := range r.set {
-		r.eligible = appendLines(r.eligible, &c.Coupon.Scope, cart.Lines)
-		on := coverageOf(&c.Coupon, cart, r.eligible[i*n:][:n:n])
-		if first := len(r.bought); !c.Coupon.Buys.IsZero() {
-			r.bought = appendLines(r.bought, &c.Coupon.Buys, cart.Lines)
-			on.bought = r.bought[first:len(r.bought):len(r.bought)]
-		}
-		r.coverage = append(r.coverage, on)
-		r.Coupons[i].Decision.checkCart(&c.Coupon, on)
-	}
-}
-
-// excesses tell for each coupon that exceeds its budget alone what it would take off, in minor
-// units. For any other coupon the entry is 0.
-type excesses [pricing.MaxCoupons]int64
-
-// refuseAlone adds the reasons that depend on what a coupon takes off alone. A budget is a reason
-// only of a coupon that is refused anyway. A coupon is priced alone only where that can matter.
-func (r *SetResult) refuseAlone(cart pricing.Cart) (beyond excesses, err error) {
-	for i := range r.set {
-		c, on, d := &r.set[i].Coupon, r.coverage[i], &r.Coupons[i].Decision
-		if !on.fits || !on.covered || d.Allowed() && !r.meetsAny(i) && !r.mayTakeMore(i) {
-			continue
-		}
-		if err := r.Quote.Reprice(cart, on.terms(c)); err != nil {
-			return beyond, err
-		}
-		discount := r.Quote.Discount
-		if d.checkTaken(c, on, discount); d.Allowed() && d.exceeds(c, pricing.NewMoney(discount, on.currency)) {
-			beyond[i] = discount
-		} else if !d.Allowed() {
-			d.checkBudget(c, pricing.NewMoney(discount, on.currency))
-		}
-	}
-	return beyond, nil
-}
-
-// mayTakeMore reports whether a coupon may take more off beside other coupons than alone. The others
-// can make its cheapest units free, so that it counts units that cost more.
-func (r *SetResult) mayTakeMore(i int) bool {
-	d := &r.set[i].Coupon.Discount
-	return len(r.set) > 1 && d.Lane() == pricing.OrderLane && d.Type() == pricing.Percentage && !d.Simple()
-}
-
-// exclude refuses the coupons that cannot be combined with a coupon that is not refused alone.
-func (r *SetResult) exclude(set []Candidate, policy ConflictPolicy, beyond *excesses) {
-	if !r.conflicts() { // as usual
-		return
-	}
-	var excluding, left [pricing.MaxCoupons]bool
-	for at := range set {
-		i := r.index(set[at].Coupon.ID)
-		excluding[i] = r.Coupons[i].Decision.Allowed() && beyond[i] == 0 && (policy != KeepFirst || !r.meets(i, &excluding))
-	}
-	for i := range r.set {
-		if r.meets(i, &excluding) {
-			r.refuseExcluded(i, &excluding)
-		}
-		left[i] = r.Coupons[i].Decision.Allowed()
-	}
-	for i, discount := range beyond[:len(r.set)] {
-		if discount > 0 && (!left[i] || r.meets(i, &left)) {
-			r.refuseBudget(i, discount)
-		}
-	}
-}
-
-// refuseExcluded refuses a coupon that cannot be combined with the excluding coupons.
-func (r *SetResult) refuseExcluded(i int, excluding *[pricing.MaxCoupons]bool) {
-	d := &r.Coupons[i].Decision
-	d.facts.excludedBy = nil
-	for j := range r.set {
-		if excluding[j] && r.conflict(i, j) {
-			d.facts.excludedBy = append(d.facts.excludedBy, r.Coupons[j].Code.String())
-		}
-	}
-	slices.Sort(d.facts.excludedBy)
-	d.refuse(coupon.NotCombinable)
-}
-
-// refuseBudget refuses a coupon whose discount exceeds its budget.
-func (r *SetResult) refuseBudget(i int, discount int64) {
-	r.Coupons[i].Decision.checkBudget(&r.set[i].Coupon, pricing.NewMoney(discount, r.coverage[i].currency))
-}
-
-// meets reports whether a coupon cannot be combined with one of the others.
-func (r *SetResult) meets(i int, others *[pricing.MaxCoupons]bool) bool {
-	for j := range r.set {
-		if others[j] && r.conflict(i, j) {
-			return true
-		}
-	}
-	return false
-}
-
-// meetsAny reports whether a coupon cannot be combined with any other of the set.
-func (r *SetResult) meetsAny(i int) bool {
-	for j := range r.set {
-		if r.conflict(i, j) {
-			return true
-		}
-	}
-	return false
-}
-
-// conflicts reports whether any two coupons cannot be combined.
-func (r *SetResult) conflicts() bool {
-	for i := range r.set {
-		if r.meetsAny(i) {
-			return true
-		}
-	}
-	return false
-}
-
-func (r *SetResult) conflict(i, j int) bool {
-	return i != j && !pricing.Combinable(r.set[i].Coupon.Group, r.set[j].Coupon.Group)
-}
-
-// index returns the position of a coupon of the set.
-func (r *SetResult) index(couponID string) int {
-	i, _ := slices.BinarySearchFunc(r.Coupons, couponID, func(o Outcome, id string) int { return cmp.Compare(o.CouponID, id) })
-	return i
-}
-
-// price prices the cart with the coupons that are not refused, and refuses those that exceed their
-// budget or have no effect.
-func (r *SetResult) price(cart pricing.Cart) error {
-	for again := true; again; {
-		r.priced = r.use(r.priced, -1)
-		if len(r.terms) == 0 {
-			return r.listPrices(cart)
-		}
-		err := r.Quote.Reprice(cart, r.terms...)
-		if err == nil {
-			again, err = r.refuseLast(cart)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for at, i := range r.priced {
-		r.Coupons[i].Discount = r.Quote.Coupons[at].Amount
-	}
-	return nil
-}
-
-// use makes the terms of the coupons that are not refused, but for one of them. The terms have the
-// order of the coupons in a quote. It returns the indexes of their coupons.
-func (r *SetResult) use(indexes []int, but int) []int {
-	indexes, r.terms = indexes[:0], r.terms[:0]
-	for lane := pricing.ItemLane; lane <= pricing.OrderLane; lane++ {
-		for i, c := range r.set {
-			if i != but && c.Coupon.Discount.Lane() == lane && r.Coupons[i].Decision.Allowed() {
-				indexes, r.terms = append(indexes, i), append(r.terms, r.coverage[i].terms(&c.Coupon))
-			}
-		}
-	}
-	return indexes
-}
-
-// refuseLast refuses the last coupon that exceeds its budget. If no coupon does, refuseLast refuses
-// the last one without an effect. It goes on as long as the quote tells what comes next, and reports
-// whether the cart has to be priced again.
-func (r *SetResult) refuseLast(cart pricing.Cart) (again bool, err error) {
-	if at := r.lastOverBudget(&r.Quote, r.priced); at >= 0 {
-		r.refuseBudget(r.priced[at], r.Quote.Coupons[at].Amount)
-		return true, nil
-	}
-	for at := len(r.priced) - 1; at >= 0; at-- {
-		d := &r.Coupons[r.priced[at]].Decision
-		switch effect := r.Quote.Effect(at); {
-		case effect == pricing.Nothing: // the other coupons take off the same
-			d.refuse(coupon.NoDiscount)
-			again = true
-		case r.Quote.Coupons[at].Amount == 0:
-			d.refuse(coupon.NoDiscount)
-			return true, nil
-		case effect == pricing.Redundant, effect == pricing.Uncertain && r.Quote.ReachesZero():
-			needless, err := r.needless(cart, r.priced[at])
-			if err != nil {
-				return false, err
-			}
-			if needless {
-				d.refuse(coupon.NoDiscount)
-				r.Quote, r.without = r.without, r.Quote
-				r.priced, r.pricedWithout = r.pricedWithout, r.priced
-				again, at = false, len(r.priced)
-			}
-		}
-	}
-	return again, nil
-}
-
-// needless prices the cart without a coupon. It reports whether the total is then the same, and no
-// budget is exceeded.
-func (r *SetResult) needless(cart pricing.Cart, couponIndex int) (bool, error) {
-	r.pricedWithout = r.use(r.pricedWithout, couponIndex)
-	if err := r.without.Reprice(cart, r.terms...); err != nil {
-		return false, err
-	}
-	return r.without.Total == r.Quote.Total && r.lastOverBudget(&r.without, r.pricedWithout) < 0, nil
-}
-
-// lastOverBudget returns the position of the last coupon in a quote that exceeds its budget, or -1.
-// The indexes are those of the quote's coupons.
-func (r *SetResult) lastOverBudget(q *pricing.Quote, indexes []int) int {
-	for at, i := range slices.Backward(indexes) {
-		if r.Coupons[i].Decision.exceeds(&r.set[i].Coupon, pricing.NewMoney(q.Coupons[at].Amount, q.Currency)) {
-			return at
-		}
-	}
-	return -1
-}
-
-// listPrices prices the cart without a discount. A line is eligible if a coupon covers it.
-func (r *SetResult) listPrices(cart pricing.Cart) error {
-	if len(r.set) == 0 {
-		return r.Quote.Reprice(cart)
-	}
-	n := len(cart.Lines)
-	union := r.eligible[:n:n]
-	for at, covered := range r.eligible {
-		union[at%n] = union[at%n] || covered
-	}
-	return r.Quote.Reprice(cart, pricing.Terms{Eligible: union})
-}
-
-// fault names everything that is wrong with the cart and with the amounts of the coupons.
+// fault names everything that is wrong with the cart and with the amounts of the coupons. The only
+// coupon of a set has no path.
 func (r *SetResult) fault(set []Candidate, cart pricing.Cart, err error) error {
 	var faults pricing.ValidationError
 	faults.Merge("", cart.Validate())
 	for i := range set {
+		path := ""
+		if len(set) > 1 {
+			path = fmt.Sprintf("coupons[%d]", i)
+		}
 		if c := &set[i].Coupon; fitsCurrency(c, cart.Currency) && !cart.Currency.IsZero() {
-			faults.Merge(fmt.Sprintf("coupons[%d]", i), c.Discount.FitsCart(cart))
+			faults.Merge(path, c.Discount.FitsCart(cart))
 		}
 	}
 	if all := faults.Err(); all != nil {

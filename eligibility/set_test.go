@@ -407,9 +407,8 @@ func TestASetWithoutACart(t *testing.T) {
 func TestDecidingASetAllocatesNothing(t *testing.T) {
 	s := filled(sound(), 10)
 	for about, set := range map[string][]eligibility.Candidate{
-		"three":   {member("A", "a", nil), member("B", "b", percentInItemLane("20")), member("C", "c", amountOff(500))},
-		"refused": {member("A", "a", expired), member("B", "b", budgetOf(1)), member("C", "c", nil)},
-		"most":    manyMembers(pricing.MaxCoupons, nil),
+		"three":           {member("A", "a", nil), member("B", "b", percentInItemLane("20")), member("C", "c", amountOff(500))},
+		"most that apply": manyMembers(pricing.MaxCoupons, func(c *eligibility.Candidate) { percentInItemLane("1")(c) }),
 	} {
 		var r eligibility.SetResult
 		require.NoError(t, r.Reevaluate(set, s.cart, s.question))

@@ -24,9 +24,7 @@ type document struct {
 	id       string
 	cart     pricing.Cart
 	question eligibility.Question
-	coupon   coupon.Coupon
-	couponed bool                    // there is a coupon
-	set      []eligibility.Candidate // the coupons of a list, in its order
+	set      []eligibility.Candidate // the coupon, or the coupons of a list in its order
 	listed   bool                    // there is a list
 }
 
@@ -60,10 +58,10 @@ func (d *document) decode(raw []byte, now func() time.Time) error {
 		d.decodeUsages(&f, usage)
 	}
 	if terms, ok := f.value("coupon"); ok {
-		d.coupon, err = decodeCoupon(terms)
-		d.couponed = true
+		c, err := decodeCoupon(terms)
 		f.faults.Merge("coupon", err)
-		d.checkStep(&f, "coupon.", d.coupon)
+		d.checkStep(&f, "coupon.", c)
+		d.set = append(d.set, eligibility.Candidate{Coupon: c, Usage: d.question.Usage})
 		if d.listed {
 			f.faults.Add("coupons", pricing.FieldNotAllowed, "a document has a coupon or coupons, not both")
 		}

@@ -14,9 +14,7 @@ import (
 // quoter answers one document after another in the same memory.
 type quoter struct {
 	document document
-	result   eligibility.Result
-	set      eligibility.SetResult
-	none     []bool // no line is eligible
+	result   eligibility.SetResult
 	units    []pricing.UnitGroup
 }
 
@@ -25,31 +23,17 @@ func (q *quoter) appendResult(dst, raw []byte, now func() time.Time) ([]byte, er
 	if err := q.document.decode(raw, now); err != nil {
 		return dst, err
 	}
-	if err := q.price(); err != nil {
+	if err := q.result.Reevaluate(q.document.set, q.document.cart, q.document.question); err != nil {
 		return dst, err
 	}
 	return q.append(dst)
 }
 
-// price fills the result.
-func (q *quoter) price() error {
-	d := &q.document
-	if d.listed {
-		return q.set.Reevaluate(d.set, d.cart, d.question)
-	}
-	if d.couponed {
-		return q.result.Reevaluate(d.coupon, d.cart, d.question)
-	}
-	q.none = append(q.none[:0], make([]bool, len(d.cart.Lines))...)
-	q.result.Decision = eligibility.Decision{}
-	return q.result.Quote.Reprice(d.cart, pricing.Terms{Eligible: q.none})
-}
-
 func (q *quoter) append(dst []byte) ([]byte, error) {
-	quote := q.quote()
+	quote := &q.result.Quote
 	dst = appendText(append(dst, `{"id":`...), q.document.id)
 	dst = append(dst, `,"applied":`...)
-	dst = strconv.AppendBool(dst, q.applied())
+	dst = strconv.AppendBool(dst, len(quote.Coupons) > 0)
 	dst = appendText(append(dst, `,"currency":`...), quote.Currency.Code())
 	amount := func(name string, minor int64) { dst = appendAmount(dst, name, quote.Currency, minor) }
 	amount("subtotal", quote.Subtotal)
@@ -63,30 +47,21 @@ func (q *quoter) append(dst []byte) ([]byte, error) {
 	}
 	dst = append(dst, ']')
 	if q.document.listed {
-		return q.appendCoupons(dst)
+		var err error
+		if dst, err = q.appendCoupons(dst); err != nil {
+			return dst, err
+		}
 	}
-	dst, err := appendReasons(append(dst, `,"rejections":`...), q.result.Decision.Reasons())
+	var all []coupon.Reason
+	for _, o := range q.result.Coupons {
+		all = append(all, o.Decision.Reasons()...)
+	}
+	slices.SortStableFunc(all, coupon.CompareReasons)
+	dst, err := appendReasons(append(dst, `,"rejections":`...), all)
 	return append(dst, '}'), err
 }
 
-// quote is the priced cart of the document.
-func (q *quoter) quote() *pricing.Quote {
-	if q.document.listed {
-		return &q.set.Quote
-	}
-	return &q.result.Quote
-}
-
-// applied reports whether a coupon applies.
-func (q *quoter) applied() bool {
-	if q.document.listed {
-		return len(q.set.Quote.Coupons) > 0
-	}
-	return q.document.couponed && q.result.Decision.Allowed()
-}
-
-// appendCoupons appends what each coupon of the list does, in the order of the list, and the
-// reasons of all.
+// appendCoupons appends what each coupon of the list does, in the order of the list.
 func (q *quoter) appendCoupons(dst []byte) ([]byte, error) {
 	dst = append(dst, `,"coupons":[`...)
 	var err error
@@ -94,28 +69,22 @@ func (q *quoter) appendCoupons(dst []byte) ([]byte, error) {
 		o := q.outcome(q.document.set[i].Coupon.ID)
 		dst = appendText(append(appendComma(dst, i), `{"code":`...), o.Code.String())
 		dst = strconv.AppendBool(append(dst, `,"applied":`...), o.Decision.Allowed())
-		dst = appendAmount(dst, "discount", q.set.Quote.Currency, o.Discount)
+		dst = appendAmount(dst, "discount", q.result.Quote.Currency, o.Discount)
 		if dst, err = appendReasons(append(dst, `,"rejections":`...), o.Decision.Reasons()); err != nil {
 			return dst, err
 		}
 		dst = append(dst, '}')
 	}
-	var all []coupon.Reason
-	for _, o := range q.set.Coupons {
-		all = append(all, o.Decision.Reasons()...)
-	}
-	slices.SortStableFunc(all, coupon.CompareReasons)
-	dst, err = appendReasons(append(dst, `],"rejections":`...), all)
-	return append(dst, '}'), err
+	return append(dst, ']'), nil
 }
 
 func (q *quoter) outcome(couponID string) eligibility.Outcome {
-	at := slices.IndexFunc(q.set.Coupons, func(o eligibility.Outcome) bool { return o.CouponID == couponID })
-	return q.set.Coupons[at] // each coupon of the document has an outcome
+	at := slices.IndexFunc(q.result.Coupons, func(o eligibility.Outcome) bool { return o.CouponID == couponID })
+	return q.result.Coupons[at] // each coupon of the document has an outcome
 }
 
 func (q *quoter) appendLine(dst []byte, line int) []byte {
-	quote := q.quote()
+	quote := &q.result.Quote
 	l, currency := &quote.Lines[line], quote.Currency
 	dst = appendText(append(dst, `{"id":`...), l.ID)
 	dst = strconv.AppendBool(append(dst, `,"eligible":`...), l.Eligible)

@@ -12,7 +12,7 @@
 // computed beforehand, instants are integers, e-mail addresses come normalised, an
 // allow-list is a map, and the fastest of several forms of variables and of sums is
 // used. They answer yes or no, and stop at the first no. This repository's
-// [eligibility.Check] finds every reason, and [eligibility.Result.Reevaluate] prices
+// [eligibility.Check] finds every reason, and [eligibility.SetResult.Reevaluate] prices
 // the cart as well; both normalise the address themselves.
 //
 //	go test ./validity                      # the same answers?

@@ -44,20 +44,23 @@ func Ways() []Way {
 // ours asks package eligibility.
 type ours struct {
 	situation Situation
-	result    eligibility.Result
+	set       []eligibility.Candidate
+	result    eligibility.SetResult
 }
 
 func newOurs(s Situation) (Decider, error) {
 	if s.Cart == nil {
 		return beforeCart(s), nil
 	}
-	return &ours{situation: s}, nil
+	return &ours{situation: s, set: []eligibility.Candidate{
+		{Coupon: s.Coupon, Usage: s.Question.Usage, MirrorInvalid: s.Question.MirrorInvalid},
+	}}, nil
 }
 
 // Allowed decides and prices.
 func (o *ours) Allowed() (bool, error) {
-	err := o.result.Reevaluate(o.situation.Coupon, *o.situation.Cart, o.situation.Question)
-	return o.result.Decision.Allowed(), err
+	err := o.result.Reevaluate(o.set, *o.situation.Cart, o.situation.Question)
+	return err == nil && o.result.Err() == nil, err
 }
 
 type beforeCart Situation

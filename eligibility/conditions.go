@@ -1,0 +1,32 @@
+package eligibility
+
+import (
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// The three functions below are the table of the conditions. Each condition of [coupon.Conditions]
+// has one line here, and its rule in a file of its own. A rule refuses the coupon with what explains
+// the refusal.
+
+// checkConditions calls the rules that look at the time.
+func (d *Decision) checkConditions(c *coupon.Coupon, q *Question) {
+	d.checkSchedule(c, q)
+}
+
+// checkCustomerConditions calls the rules that look at the customer.
+func (d *Decision) checkCustomerConditions(c *coupon.Coupon, q *Question) {
+	d.checkTags(c, q)
+	d.checkFirstOrder(c, q)
+}
+
+// checkCartConditions calls the rules that look at the cart at its list prices.
+func (d *Decision) checkCartConditions(c *coupon.Coupon, on *coverage) {
+	d.checkMinPurchase(c, on)
+	d.checkMinQuantity(c, on)
+}
+
+// amountOf returns an amount in minor units as a parameter.
+func amountOf(minor int64, in pricing.Currency) coupon.Amount {
+	return coupon.Amount{Money: pricing.NewMoney(minor, in)}
+}

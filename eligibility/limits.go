@@ -1,0 +1,33 @@
+package eligibility
+
+import "github.com/couponkit/couponkit/coupon"
+
+// checkLimits compares the counted uses with the limits. The customer's own reservation
+// does not count. The limit per user applies only to a known customer.
+func (d *Decision) checkLimits(l *coupon.Limits, q *Question) {
+	known, own := q.Customer.known(), int64(0)
+	if known && q.Usage.CustomerHoldsReservation {
+		own = 1
+	}
+	if full(l.MaxUses, q.Usage.Completed, q.Usage.Reserved, own) {
+		d.refuse(coupon.UsageLimitReached, usedUp(l.MaxUses))
+	}
+	if known && full(l.MaxUsesPerUser, q.Usage.CompletedByCustomer, q.Usage.ReservedByCustomer, own) {
+		d.refuse(coupon.UserUsageLimitReached, usedUpByUser(l.MaxUsesPerUser))
+	}
+}
+
+// full reports whether a limit, of which 0 is none, leaves no place. It subtracts
+// so that no figure overflows; figures below 0 count as 0.
+func full(limit, completed, reserved, own int64) bool {
+	return limit > 0 && max(max(reserved, 0)-own, 0) >= limit-max(completed, 0)
+}
+
+// These types are limits that are reached.
+type (
+	usedUp       int64
+	usedUpByUser int64
+)
+
+func (r usedUp) params() coupon.Params       { return coupon.Params{MaxUses: int64(r)} }
+func (r usedUpByUser) params() coupon.Params { return coupon.Params{MaxUsesPerUser: int64(r)} }
