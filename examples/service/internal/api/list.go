@@ -24,6 +24,21 @@ type couponPage struct {
 	// SortedWithin is "all", or "page" when there were too many coupons to sort and
 	// only this page is in order.
 	SortedWithin string `json:"sortedWithin"`
+	// Unreadable are the coupons of the page that the store cannot read.
+	Unreadable []Unreadable `json:"unreadable,omitempty"`
+}
+
+// Unreadable is a record of a list that the store cannot read.
+type Unreadable struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+}
+
+func unreadable(records []*store.UnreadableError) (list []Unreadable) {
+	for _, r := range records {
+		list = append(list, Unreadable{r.ID, r.Reason})
+	}
+	return list
 }
 
 // listedCoupon is a coupon in a list: everything but the addresses of its
@@ -79,7 +94,7 @@ func (a *API) listCoupons(w http.ResponseWriter, r *http.Request) error {
 	}
 	view := couponPage{
 		Items: make([]listedCoupon, len(page.Items)), Page: list.Page, PageSize: list.PageSize,
-		Total: page.Total, AtLeast: page.AtLeast, SortedWithin: within,
+		Total: page.Total, AtLeast: page.AtLeast, SortedWithin: within, Unreadable: unreadable(page.Unreadable),
 	}
 	for i, c := range page.Items {
 		view.Items[i] = listedCoupon{c}
@@ -106,9 +121,10 @@ func (q *query) discountType() (t pricing.DiscountType) {
 // countedUpTo says of a total that the store has not counted to the end what this
 // page knows of it: that it is the last one, or that there is one after it.
 func countedUpTo(list store.CouponList, page store.CouponPage) store.CouponPage {
-	seen := int64(list.Page-1)*int64(list.PageSize) + int64(len(page.Items))
+	shown := len(page.Items) + len(page.Unreadable)
+	seen := int64(list.Page-1)*int64(list.PageSize) + int64(shown)
 	switch {
-	case !page.AtLeast || len(page.Items) == 0:
+	case !page.AtLeast || shown == 0:
 	case page.Next == "":
 		page.Total, page.AtLeast = seen, false
 	default:
@@ -140,22 +156,29 @@ func (a *API) sorted(ctx context.Context, list store.CouponList, by, order strin
 		sortCoupons(page.Items, by, order)
 		return page, "page", nil
 	}
-	all, err := a.everyCoupon(ctx, list)
+	all, unread, err := a.everyCoupon(ctx, list)
 	if err != nil {
 		return page, "all", err
 	}
-	return pageOf(all, list, by, order), "all", nil
+	return pageOf(all, unread, list, by, order), "all", nil
 }
 
-// pageOf returns a page of coupons that are sorted as a whole.
-func pageOf(all []coupon.Coupon, list store.CouponList, by, order string) (page store.CouponPage) {
+// pageOf returns a page of coupons that are sorted as a whole. Those that cannot be read come last.
+func pageOf(all []coupon.Coupon, unread []*store.UnreadableError, list store.CouponList, by, order string) (page store.CouponPage) {
 	if by != byCreation || order == "asc" {
 		sortCoupons(all, by, order)
 	}
-	begin := min((list.Page-1)*list.PageSize, len(all))
-	page.Items = all[begin:min(begin+list.PageSize, len(all))]
-	page.Total = int64(len(all))
+	begin := (list.Page - 1) * list.PageSize
+	page.Items = window(all, begin, begin+list.PageSize)
+	page.Unreadable = window(unread, begin-len(all), begin-len(all)+list.PageSize)
+	page.Total = int64(len(all) + len(unread))
 	return page
+}
+
+// window returns a part of a list, as far as there is one.
+func window[T any](list []T, begin, end int) []T {
+	begin, end = min(max(begin, 0), len(list)), min(max(end, 0), len(list))
+	return list[begin:end]
 }
 
 // usable returns the page of the coupons that can be used now: active, started, not expired, not used
@@ -165,7 +188,7 @@ func (a *API) usable(ctx context.Context, list store.CouponList, by, order strin
 		return store.CouponPage{}, nil
 	}
 	list.State = coupon.Active
-	all, err := a.everyCoupon(ctx, list)
+	all, _, err := a.everyCoupon(ctx, list) // what cannot be read cannot be used
 	if err != nil {
 		return store.CouponPage{}, err
 	}
@@ -185,22 +208,21 @@ func (a *API) usable(ctx context.Context, list store.CouponList, by, order strin
 			left = append(left, c)
 		}
 	}
-	page := pageOf(left, list, by, order)
+	page := pageOf(left, nil, list, by, order)
 	page.AtLeast = looked > 2*maxSorted
 	return page, nil
 }
 
-func (a *API) everyCoupon(ctx context.Context, list store.CouponList) ([]coupon.Coupon, error) {
-	var all []coupon.Coupon
+func (a *API) everyCoupon(ctx context.Context, list store.CouponList) (all []coupon.Coupon, unread []*store.UnreadableError, err error) {
 	list.Page, list.PageSize = 0, store.MaxPageSize
 	for {
 		page, err := a.Service.List(ctx, list)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		all = append(all, page.Items...)
+		all, unread = append(all, page.Items...), append(unread, page.Unreadable...)
 		if page.Next == "" || len(all) > 2*maxSorted {
-			return all, nil
+			return all, unread, nil
 		}
 		list.After = page.Next
 	}

@@ -35,6 +35,8 @@ type ListedOrder struct {
 type OrderPage struct {
 	Items []ListedOrder `json:"items"`
 	Next  string        `json:"next"`
+	// Unreadable are the orders of the page that the store cannot read.
+	Unreadable []Unreadable `json:"unreadable,omitempty"`
 }
 
 // SoldOrder is an order with what was bought and what was refunded.
@@ -186,7 +188,7 @@ func (a *API) OrderPage(r *http.Request) (OrderPage, error) {
 		customers[i] = item.Order.CustomerID
 	}
 	emails, err := a.Shop.Emails(r.Context(), customers)
-	page := OrderPage{Items: []ListedOrder{}, Next: found.Next}
+	page := OrderPage{Items: []ListedOrder{}, Next: found.Next, Unreadable: unreadable(found.Unreadable)}
 	for _, item := range found.Items {
 		page.Items = append(page.Items, listedOrder(item.Order, emails))
 	}

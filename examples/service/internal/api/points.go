@@ -1,11 +1,14 @@
 package api
 
 import (
+	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
 )
 
 type pointsView struct {
@@ -44,7 +47,9 @@ func (a *API) points(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	held, err := a.Service.Exchanges(r.Context(), user.ID)
-	if err != nil {
+	if errors.Is(err, store.ErrUnreadable) { // the others are shown
+		a.Logger.ErrorContext(r.Context(), "a reservation cannot be read", slog.Any("error", err))
+	} else if err != nil {
 		return err
 	}
 	view := pointsView{Balance: balance, Reservations: make([]reservationView, len(held))}

@@ -157,6 +157,7 @@ func conflictOf(err error) (problem, bool) {
 		{couponkit.ErrReservationClosed, http.StatusConflict, "reservation_closed", "The reservation was given up; exchange points again."},
 		{redemption.ErrIllegal, http.StatusConflict, "conflict", "That is not possible any more."},
 		{store.ErrConflict, http.StatusConflict, "conflict", "The record was changed at the same time; try again."},
+		{store.ErrUnreadable, http.StatusInternalServerError, "unreadable", "A stored record cannot be read."},
 		{store.ErrNotFound, http.StatusNotFound, "not_found", "There is no such thing."},
 		{shop.ErrNotFound, http.StatusNotFound, "not_found", "There is no such thing."},
 	} {

@@ -25,6 +25,8 @@ type redemptionPage struct {
 	// AtLeast is whether there are more than Total: the store stopped counting.
 	AtLeast bool   `json:"atLeast"`
 	Next    string `json:"next"`
+	// Unreadable are the redemptions of the page that the store cannot read.
+	Unreadable []Unreadable `json:"unreadable,omitempty"`
 }
 
 // redemptionView is a redemption as administrators see it.
@@ -67,11 +69,15 @@ func (a *API) redemptions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view := redemptionPage{Items: make([]redemptionView, len(page.Items)), Total: page.Total, AtLeast: page.AtLeast, Next: page.Next}
+	view := redemptionPage{
+		Items: make([]redemptionView, len(page.Items)), Total: page.Total, AtLeast: page.AtLeast, Next: page.Next,
+		Unreadable: unreadable(page.Unreadable),
+	}
 	for i, item := range page.Items {
 		var found store.Settled
 		if item.OrderID != "" {
-			if found, err = a.Service.Order(r.Context(), couponkit.OrderRequest{OrderID: item.OrderID, AnyCustomer: true}); err != nil {
+			found, err = a.Service.Order(r.Context(), couponkit.OrderRequest{OrderID: item.OrderID, AnyCustomer: true})
+			if err != nil && !errors.Is(err, store.ErrUnreadable) {
 				return err
 			}
 		}

@@ -78,9 +78,14 @@ function actions(coupon, handlers) {
   return [link, button("edit", "Edit", handlers.edit, "edit"), button("copy", "Duplicate", handlers.duplicate, "duplicate"), button("remove", "Delete", handlers.remove, "delete")];
 }
 
+// unreadableRow shows a record that the store cannot read, in a table with so many columns.
+const unreadableRow = ({ id, reason }, columns) => el("tr", { role: "row", class: "unreadable" },
+  el("td", { role: "cell", class: "cell-code span" }, id),
+  el("td", { role: "cell", class: "span", colspan: String(columns - 1) }, el("span", { class: "badge badge-danger" }, "Cannot be read"), " ", foreign(reason)));
+
 // skeleton is a row that waits for its coupon.
 function skeleton() {
   return el("tr", { role: "row", "aria-hidden": "true" }, ...Array.from({ length: 9 }, () => el("td", { role: "cell" }, el("span", { class: "skeleton" }))));
 }
 
-export { row, scopes, skeleton };
+export { row, scopes, skeleton, unreadableRow };

@@ -3,7 +3,7 @@ import { get, signInAddress } from "../api.js";
 import { byId, el, foreign } from "../dom.js";
 import { day, dayOfEnd, discount, midnight, moment, money, number, plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
-import { scopes } from "./columns.js";
+import { scopes, unreadableRow } from "./columns.js";
 
 const id = location.pathname.split("/").at(-1);
 const origins = { checkout: "Checkout", points: "Points", payment: "Payment" };
@@ -85,8 +85,9 @@ async function showRedemptions() {
   try {
     const page = await get(`/admin/coupon/${id}/redemptions?${new URLSearchParams({ pageSize: 50, ...(next && { after: next }) })}`);
     next = page.next ?? "";
-    shown += page.items.length;
-    byId("redemption-rows").append(...page.items.map(row));
+    const unreadable = page.unreadable ?? [];
+    shown += page.items.length + unreadable.length;
+    byId("redemption-rows").append(...page.items.map(row), ...unreadable.map((record) => unreadableRow(record, 6)));
     byId("redemptions-failed").hidden = true;
     byId("redemptions").hidden = shown === 0;
     byId("redemptions-empty").hidden = shown > 0;

@@ -4,13 +4,14 @@ import { get, patch, remove, signInAddress } from "../api.js";
 import { byId, debounce, el, foreign, icon } from "../dom.js";
 import { number, plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
-import { row, skeleton } from "./columns.js";
+import { row, skeleton, unreadableRow } from "./columns.js";
 import { openForm } from "./form.js";
 import * as address from "./query.js";
 
 const fields = address.filters.filter((name) => name !== "usable"); // which has tabs
 let query = address.read();
 let items = [];
+let unreadable = []; // the coupons of the page that the store cannot read
 let total = 0;
 let atLeast = false; // there are more than total
 let loading = new AbortController();
@@ -84,8 +85,8 @@ async function refresh() {
   if (items.length === 0) byId("rows").replaceChildren(...Array.from({ length: 6 }, skeleton));
   try {
     const answer = await get(`/admin/coupon/all?${address.parameters(query)}`, { signal });
-    ({ items, total, atLeast } = answer);
-    if (items.length === 0 && total > 0 && query.page > 1) {
+    ({ items, total, atLeast, unreadable = [] } = answer);
+    if (items.length + unreadable.length === 0 && total > 0 && query.page > 1) {
       change({ page: Math.ceil(total / query.pageSize) }, { replace: true });
       return;
     }
@@ -126,11 +127,11 @@ function showControls() {
 }
 
 function show(onlyPage) {
-  byId("rows").replaceChildren(...items.map((coupon) => row(coupon, handlers)));
+  byId("rows").replaceChildren(...items.map((coupon) => row(coupon, handlers)), ...unreadable.map((record) => unreadableRow(record, 9)));
   byId("coupons").setAttribute("aria-busy", "false");
   byId("count").textContent = plural(total, "coupon", "coupons", atLeast) + (onlyPage ? ", each page sorted by itself" : "");
   showPager();
-  if (items.length > 0) return;
+  if (items.length + unreadable.length > 0) return;
   byId("coupons").hidden = true;
   if (address.filters.some((name) => query[name])) {
     const all = el("button", { class: "button", type: "button", onclick: showAll }, "Show all coupons");
@@ -158,6 +159,7 @@ function clearSearch() {
 
 function showFailure(error) {
   items = [];
+  unreadable = [];
   byId("rows").replaceChildren();
   byId("coupons").hidden = true;
   byId("coupons").setAttribute("aria-busy", "false");
