@@ -23,11 +23,14 @@ type CheckoutRequest struct {
 	// Key is an idempotency key of the customer. A call with a repeated key returns the first order of
 	// the key, or [ErrOrderEnded] or [ErrOrderPaid]. A repeated call also finishes work that a crash has
 	// interrupted. Make a new key for each attempt to pay. Repeat a key only with the same lines, line
-	// names, coupon codes, URLs and e-mail address. If Key is empty, every call is a new attempt. A key
+	// names, coupon codes, facts, URLs and e-mail address. If Key is empty, every call is a new attempt. A key
 	// has at most [redemption.MaxIDLength] bytes.
 	Key string
 	// Customer is the buyer. The customer's ID is required.
 	Customer eligibility.Customer
+	// Facts are what the host knows about the purchase, such as the country of delivery. Conditions of
+	// coupons look at them.
+	Facts eligibility.Facts
 	// Cart contains at least one line. The prices in the cart come from the host's catalog; see
 	// [QuoteRequest].
 	Cart pricing.Cart
@@ -198,7 +201,7 @@ func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (p
 // quoteRequest is what the checkout asks the price of.
 func (r CheckoutRequest) quoteRequest() QuoteRequest {
 	return QuoteRequest{
-		Cart: r.Cart, Codes: r.Codes, Conflicts: r.Conflicts, SkipRefused: r.SkipRefused, Customer: r.Customer,
+		Cart: r.Cart, Codes: r.Codes, Conflicts: r.Conflicts, SkipRefused: r.SkipRefused, Customer: r.Customer, Facts: r.Facts,
 	}
 }
 
@@ -263,6 +266,7 @@ func (s *Service) checkRequest(r CheckoutRequest) error {
 	}
 	faults.Merge("", redemption.CheckRequest(r.Key, r.Metadata))
 	faults.Merge("", checkCodes(r.Codes, r.Conflicts))
+	faults.Merge("facts", r.Facts.Validate())
 	return faults.Err()
 }
 

@@ -83,7 +83,7 @@ func (s *Service) decide(ctx context.Context, r QuoteRequest, check mirrorCheck)
 		return decided{}, err
 	}
 	question := eligibility.Question{
-		At: d.at, Customer: r.Customer, AllowAnonymous: r.AllowAnonymous, Conflicts: r.Conflicts,
+		At: d.at, Customer: r.Customer, Facts: r.Facts, AllowAnonymous: r.AllowAnonymous, Conflicts: r.Conflicts,
 	}
 	err = s.choose(ctx, &d, decision{
 		fingerprints: requestFingerprints(r), skipRefused: r.SkipRefused,

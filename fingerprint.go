@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -80,7 +81,8 @@ func requestFingerprints(r QuoteRequest) []string {
 	return []string{requestFingerprint(r), requestFingerprint(other)}
 }
 
-// codes adds the codes of a request. Their order is added only where it can change the answer.
+// codes adds the codes of a request and its facts. The order of the codes is added only where it can
+// change the answer.
 func (d *digest) codes(r QuoteRequest) {
 	keys := make([]string, len(r.Codes))
 	for i, code := range r.Codes {
@@ -99,6 +101,10 @@ func (d *digest) codes(r QuoteRequest) {
 	}
 	if keepFirst {
 		d.number(2)
+	}
+	if !r.Facts.IsZero() {
+		facts, _ := json.Marshal(r.Facts) // texts alone
+		d.text(string(facts))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
 )
@@ -34,6 +35,8 @@ func TestAKeyOfAnotherRequest(t *testing.T) {
 		"fewer lines": func(r *couponkit.CheckoutRequest) { r.Cart.Lines = r.Cart.Lines[:1] },
 		"currency":    func(r *couponkit.CheckoutRequest) { r.Cart.Currency = usd },
 		"code":        func(r *couponkit.CheckoutRequest) { r.Codes = []string{"TEN"} },
+		"country":     func(r *couponkit.CheckoutRequest) { r.Facts.Country = "DE" },
+		"channel":     func(r *couponkit.CheckoutRequest) { r.Facts.Channel = "store" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,6 +55,7 @@ func TestAKeyOfAnotherRequest(t *testing.T) {
 	for name, differ := range map[string]func(*couponkit.PaymentLinkRequest){
 		"amount":             func(r *couponkit.PaymentLinkRequest) { r.Amount = pricing.NewMoney(10_01, pricing.EUR()) },
 		"currency of a link": func(r *couponkit.PaymentLinkRequest) { r.Amount = pricing.NewMoney(10_00, usd) },
+		"country of a link":  func(r *couponkit.PaymentLinkRequest) { r.Facts.Country = "DE" },
 		"code of a link":     func(r *couponkit.PaymentLinkRequest) { r.Codes = []string{"TEN"} },
 		"cart":               func(r *couponkit.PaymentLinkRequest) { r.Mode, r.Cart = couponkit.SubscriptionLink, phones() },
 	} {
@@ -70,6 +74,23 @@ func TestAKeyOfAnotherRequest(t *testing.T) {
 			require.ErrorIs(t, err, store.ErrKeyReused)
 		})
 	}
+}
+
+// Facts of another form are a fault of every request, beside its other faults.
+func TestFaultsOfFacts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	wrong := eligibility.Facts{Country: "Germany", Channel: strings.Repeat("x", eligibility.MaxChannelLength+1)}
+	_, quote := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Customer: ann, Facts: wrong, Codes: []string{"A", "a"}})
+	_, explain := w.Explain(t.Context(), couponkit.QuoteRequest{Cart: phones(), Customer: ann, Facts: wrong, Codes: []string{"A", "a"}})
+	_, checkout := w.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Customer: ann, Facts: wrong, Codes: []string{"A", "a"}})
+	for _, err := range []error{quote, explain, checkout} {
+		require.ErrorContains(t, err, "codes[1]: ")
+		require.ErrorContains(t, err, "facts.country: ")
+		require.ErrorContains(t, err, "facts.channel: ")
+	}
+	_, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann, Facts: wrong})
+	require.ErrorContains(t, err, "facts.country: ")
 }
 
 // TestAKeyOfACodeThatReadsLikeAnID: the ID of a coupon and the code of another one may differ

@@ -152,7 +152,7 @@ func (s *Service) priceAmount(ctx context.Context, r PaymentLinkRequest) (priced
 	if err := s.name(ctx, &d, r.Codes, r.Customer, s.askMirror); err != nil {
 		return p, err
 	}
-	question := eligibility.Question{At: d.at, Customer: r.Customer, Conflicts: r.Conflicts}
+	question := eligibility.Question{At: d.at, Customer: r.Customer, Facts: r.Facts, Conflicts: r.Conflicts}
 	err := s.choose(ctx, &d, decision{
 		fingerprints: []string{amountFingerprint(r)}, skipRefused: r.SkipRefused,
 		evaluate: func(set []eligibility.Candidate) (checked eligibility.SetResult, err error) {

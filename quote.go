@@ -33,6 +33,9 @@ type QuoteRequest struct {
 	SkipRefused bool
 	// Customer is the person who wants to use the coupons.
 	Customer eligibility.Customer
+	// Facts are what the host knows about the purchase, such as the country of delivery. Conditions of
+	// coupons look at them.
+	Facts eligibility.Facts
 	// AllowAnonymous accepts a customer without an ID if everybody may use the coupon. For a customer
 	// without an ID, the service does not check the coupon's limit per customer.
 	AllowAnonymous bool

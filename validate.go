@@ -29,6 +29,9 @@ type ValidateRequest struct {
 	Code string
 	// Customer is the person who wants to use the coupon.
 	Customer eligibility.Customer
+	// Facts are what the host knows already about the purchase. A fact that is not given refuses no
+	// coupon yet.
+	Facts eligibility.Facts
 	// AllowAnonymous accepts a customer without an ID if everybody may use the coupon. For a customer
 	// without an ID, the service does not check the coupon's limit per customer.
 	AllowAnonymous bool
@@ -43,6 +46,11 @@ type ValidateRequest struct {
 func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpValidate, &attempt, &err)()
+	var faults pricing.ValidationError
+	faults.Merge("facts", r.Facts.Validate())
+	if err = faults.Err(); err != nil {
+		return Validation{}, err
+	}
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Validation{}, err
 	}
@@ -69,7 +77,7 @@ func (s *Service) check(ctx context.Context, d *decided, r ValidateRequest) erro
 	err := s.choose(ctx, d, decision{evaluate: func(set []eligibility.Candidate) (eligibility.SetResult, error) {
 		c := set[0].Coupon
 		decision := eligibility.Check(c, eligibility.Question{
-			At: d.at, Customer: r.Customer, Usage: set[0].Usage, MirrorInvalid: set[0].MirrorInvalid, AllowAnonymous: r.AllowAnonymous,
+			At: d.at, Customer: r.Customer, Facts: r.Facts, Usage: set[0].Usage, MirrorInvalid: set[0].MirrorInvalid, AllowAnonymous: r.AllowAnonymous,
 		})
 		return eligibility.SetResult{Coupons: []eligibility.Outcome{{CouponID: c.ID, Code: c.Code, Decision: decision}}}, nil
 	}})
@@ -86,16 +94,17 @@ func expired(c coupon.Coupon, at time.Time) bool {
 	return !c.ExpiresAt.IsZero() && !at.Before(c.ExpiresAt)
 }
 
-// quoteFaults names all that is wrong with the codes, their policy and the IDs of lines. What is wrong
+// quoteFaults names all that is wrong with the codes, their policy, the facts and the IDs of lines. What is wrong
 // with the rest of the cart is found when it is priced.
 func (s *Service) quoteFaults(r QuoteRequest) error {
-	err := checkCodes(r.Codes, r.Conflicts)
-	if err == nil && checkLines(r.Cart) == nil {
+	var request, faults pricing.ValidationError
+	request.Merge("", checkCodes(r.Codes, r.Conflicts))
+	request.Merge("facts", r.Facts.Validate())
+	if request.Err() == nil && checkLines(r.Cart) == nil {
 		return nil
 	}
-	var faults pricing.ValidationError
 	faults.Merge("", s.cartFaults(r.Cart))
-	faults.Merge("", err)
+	faults.Merge("", request.Err())
 	return faults.Err()
 }
 

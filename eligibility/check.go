@@ -42,6 +42,9 @@ type Question struct {
 	At time.Time
 	// Customer is the person who wants to use the coupon.
 	Customer Customer
+	// Facts are what the host knows about the purchase. [Check] does not judge a fact that is not
+	// given, because the purchase may come later.
+	Facts Facts
 	// Usage tells how often the coupon was used.
 	Usage Usage
 	// MirrorInvalid is true if the coupon's mirror at the payment processor is missing or inactive.

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	documentFields = []string{"id", "at", "currency", "step", "customer", "lines", "coupon", "coupons", "conflicts", "usage"}
+	documentFields = []string{"id", "at", "currency", "step", "customer", "facts", "lines", "coupon", "coupons", "conflicts", "usage"}
 	customerFields = []string{"id", "email", "tags", "earlierOrders"}
 	lineFields     = []string{"id", "kind", "class", "itemId", "categories", "quantity", "unitPrice"}
 	usageFields    = []string{"completed", "reserved", "completedByCustomer", "reservedByCustomer", "customerHoldsReservation", "orders", "periods", "spent"}
@@ -47,6 +47,9 @@ func (d *document) decode(raw []byte, now func() time.Time) error {
 	f.require("id", "currency", "lines")
 	if customer, ok := f.value("customer"); ok {
 		f.faults.Merge("customer", d.decodeCustomer(customer))
+	}
+	if facts, ok := f.value("facts"); ok {
+		f.faults.Merge("facts", d.question.Facts.UnmarshalJSON(facts))
 	}
 	if lines, ok := f.value("lines"); ok {
 		d.decodeLines(&f, lines)

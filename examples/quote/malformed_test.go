@@ -94,6 +94,8 @@ func TestMalformed(t *testing.T) {
 		},
 		"an instant of no zone": {`{"id":"x","at":"2026-11-20T12:00:00","currency":"EUR","lines":[]}`, []string{"at"}},
 
+		"facts of a wrong form":          {`{"id":"x","currency":"EUR","lines":[],"facts":{"country":"de","channel":""}}`, []string{"facts.country"}},
+		"unknown facts":                  {`{"id":"x","currency":"EUR","lines":[],"facts":{"contry":"DE","channel":1}}`, []string{"facts.contry", "facts.channel"}},
 		"a customer without an ID":       {`{"id":"x","currency":"EUR","lines":[],"customer":{"email":"ann@example.org"}}`, []string{"customer.id"}},
 		"a customer of unknown fields":   {`{"id":"x","currency":"EUR","lines":[],"customer":{"id":"u","name":"Ann","mail":1}}`, []string{"customer.name", "customer.mail"}},
 		"a customer of mistyped fields":  {`{"id":"x","currency":"EUR","lines":[],"customer":{"id":1,"email":true}}`, []string{"customer.id", "customer.email"}},

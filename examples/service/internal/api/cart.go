@@ -26,10 +26,11 @@ type cartRequest struct {
 	skip       bool   // leaves out coupons that are refused; of checkouts
 	keepFirst  bool   // of codes that exclude each other, the first is kept
 	email      string // of a guest
+	country    string // of delivery
 }
 
 func (c *cartRequest) targets() map[string]any {
-	return map[string]any{"lines": &c.lines, "shippingOptionId": &c.shippingID, "couponCode": &c.code, "codes": &c.codes, "email": &c.email, "keepFirst": &c.keepFirst}
+	return map[string]any{"lines": &c.lines, "shippingOptionId": &c.shippingID, "couponCode": &c.code, "codes": &c.codes, "email": &c.email, "country": &c.country, "keepFirst": &c.keepFirst}
 }
 
 // conflicts tells which of the codes that exclude each other are refused.
@@ -38,6 +39,16 @@ func (c *cartRequest) conflicts() eligibility.ConflictPolicy {
 		return eligibility.KeepFirst
 	}
 	return eligibility.RefuseAll
+}
+
+// channel is where this shop sells.
+const channel = "web"
+
+// facts are what the shop knows about the purchase.
+func (c *cartRequest) facts(faults *pricing.ValidationError) eligibility.Facts {
+	facts := eligibility.Facts{Country: c.country, Channel: channel}
+	faults.Merge("", facts.Validate())
+	return facts
 }
 
 // coupons are the codes of the request. A request has one code, or a list of codes.

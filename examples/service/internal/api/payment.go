@@ -70,7 +70,7 @@ func (a *API) applyCoupon(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	validation, err := a.Service.Validate(r.Context(), couponkit.ValidateRequest{Code: code, Customer: customer(r), AllowAnonymous: a.Guests})
+	validation, err := a.Service.Validate(r.Context(), couponkit.ValidateRequest{Code: code, Customer: customer(r), Facts: eligibility.Facts{Channel: channel}, AllowAnonymous: a.Guests})
 	outcome(err)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	}
 	var faults pricing.ValidationError
 	cart, codes := a.cart(request, &faults), request.coupons(&faults)
-	who := a.buyerOf(r, request.email, &faults)
+	who, facts := a.buyerOf(r, request.email, &faults), request.facts(&faults)
 	if err := read.besides(faults); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	explained, err := a.Service.Explain(r.Context(), couponkit.QuoteRequest{Cart: cart, Codes: codes, Conflicts: request.conflicts(), Customer: who, AllowAnonymous: true})
+	explained, err := a.Service.Explain(r.Context(), couponkit.QuoteRequest{Cart: cart, Codes: codes, Conflicts: request.conflicts(), Customer: who, Facts: facts, AllowAnonymous: true})
 	refused := explained.Quote.Refused
 	outcome(errors.Join(err, refused))
 	if err != nil && coupon.RejectionsOf(err) == nil {
@@ -171,12 +171,12 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 		faults.Add("shippingOptionId", pricing.FieldRequired, "choose a shipping option")
 	}
 	totals, codes := shownTotals(expected, cart.Currency, &faults), request.coupons(&faults)
-	who := a.payerOf(r, request.email, &faults)
+	who, facts := a.payerOf(r, request.email, &faults), request.facts(&faults)
 	checkout, err := a.checkoutRequest(r, codes, "/cart", read, faults)
 	if err != nil {
 		return err
 	}
-	checkout.Cart, checkout.Expected, checkout.Customer = cart, totals, who
+	checkout.Cart, checkout.Expected, checkout.Customer, checkout.Facts = cart, totals, who, facts
 	checkout.SkipRefused, checkout.Conflicts = request.skip, request.conflicts()
 	done, err := a.buy(w, r, codes, func() (couponkit.Checkout, error) { return a.Service.Checkout(r.Context(), checkout) })
 	if err != nil {
@@ -299,12 +299,12 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 		cancelPath = "/accessories"
 		link.Amount = request.price(&faults)
 	}
-	codes := request.coupons(&faults)
+	codes, facts := request.coupons(&faults), request.facts(&faults)
 	link.CheckoutRequest, err = a.checkoutRequest(r, codes, cancelPath, read, faults)
 	if err != nil {
 		return err
 	}
-	link.Cart, link.SkipRefused, link.Conflicts = cart, request.skip, request.conflicts()
+	link.Cart, link.SkipRefused, link.Conflicts, link.Facts = cart, request.skip, request.conflicts(), facts
 	done, err := a.buy(w, r, codes, func() (couponkit.Checkout, error) { return a.Service.PaymentLink(r.Context(), link) })
 	if err != nil {
 		return err
