@@ -147,15 +147,7 @@ func (t CustomerTags) faults(faults *pricing.ValidationError) {
 	tagFaults(faults, "customerTags.any", t.Any)
 	tagFaults(faults, "customerTags.all", t.All)
 	tagFaults(faults, "customerTags.none", t.None)
-	for i, tag := range t.None[:min(len(t.None), MaxTags)] {
-		if slices.Contains(t.All, tag) {
-			faults.Add(fmt.Sprintf("customerTags.none[%d]", i), pricing.FieldMismatch, "the tag is also required, so that nobody meets the condition")
-		}
-	}
-	excluded := func(tag string) bool { return !slices.Contains(t.None, tag) }
-	if bounded := len(t.Any) <= MaxTags && len(t.None) <= MaxTags; bounded && len(t.Any) > 0 && !slices.ContainsFunc(t.Any, excluded) {
-		faults.Add("customerTags.any", pricing.FieldMismatch, "all tags are also excluded, so that nobody meets the condition")
-	}
+	t.contradictions(faults)
 }
 
 func tagFaults(faults *pricing.ValidationError, field string, tags []string) {

@@ -32,6 +32,8 @@ const (
 	MaxBudget = 1_000_000_000_000_000_000
 	// MaxPointsRequired is the maximum price of a coupon, in points.
 	MaxPointsRequired = 1_000_000_000_000
+	// MaxMinPurchase is the maximum of a minimum purchase, in minor units.
+	MaxMinPurchase = MaxBudget
 )
 
 // IDPrefix is the beginning of every coupon ID. A coupon ID is never a normalized code, because
@@ -209,19 +211,6 @@ func (c Coupon) budgetFaults(faults *pricing.ValidationError) {
 	if !own && !c.Currency.IsZero() && !c.Limits.Budget.IsZero() {
 		faults.Add("budget."+c.Currency.Code(), pricing.FieldRequired, "a budget needs an amount in the coupon's currency")
 	}
-	t := c.Discount.Terms()
-	c.capFaults(faults, "maxDiscount", t.Currency, t.MaxDiscount)
-	for _, o := range t.Others {
-		c.capFaults(faults, "maxDiscounts."+o.Currency.Code(), o.Currency, o.MaxDiscount)
-	}
-}
-
-// capFaults checks that the maximum of a discount is within the budget. Otherwise the first use
-// with the maximum would be refused.
-func (c Coupon) capFaults(faults *pricing.ValidationError, field string, in pricing.Currency, most int64) {
-	if budget, limited := c.Limits.Budget.In(in); limited && budget > 0 && most > budget {
-		faults.Add(field, pricing.FieldTooLarge, "at most the budget of "+pricing.NewMoney(budget, in).String())
-	}
 }
 
 // wordFaults checks what people read.
@@ -249,9 +238,6 @@ func (c Coupon) discountFaults(faults *pricing.ValidationError) {
 func (c Coupon) windowFaults(faults *pricing.ValidationError) {
 	instantFaults(faults, "startsAt", c.StartsAt)
 	instantFaults(faults, "expiresAt", c.ExpiresAt)
-	if !c.StartsAt.IsZero() && !c.ExpiresAt.IsZero() && !c.StartsAt.Before(c.ExpiresAt) {
-		faults.Add("expiresAt", pricing.FieldMismatch, "a coupon expires after it starts")
-	}
 }
 
 // instantFaults refuses years that RFC 3339 cannot write.

@@ -279,10 +279,12 @@ func (c Coupon) minimumFaults(faults *pricing.ValidationError) {
 	switch {
 	case c.MinPurchase < 0:
 		faults.Add("minPurchase", pricing.FieldTooSmall, "a minimum purchase is not negative")
+	case c.MinPurchase > MaxMinPurchase:
+		faults.Add("minPurchase", pricing.FieldTooLarge, "at most "+pricing.NewMoney(MaxMinPurchase, c.Currency).String())
 	case c.MinPurchase == 0 && !c.MinPurchases.IsZero():
 		faults.Add("minPurchase", pricing.FieldRequired, "a coupon with minimum purchases has one in its own currency")
 	}
-	c.MinPurchases.faults(faults, "minPurchases", c.Currency, math.MaxInt64)
+	c.MinPurchases.faults(faults, "minPurchases", c.Currency, MaxMinPurchase)
 }
 
 // Minimum returns the minimum purchase for a cart in the given currency, in minor units. ok is

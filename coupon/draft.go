@@ -111,13 +111,25 @@ type Creation struct {
 // New checks the draft and returns an active coupon with revision 1. The new coupon has no copy
 // at the payment processor yet. If the draft is invalid, New returns a
 // [*pricing.ValidationError] that lists every invalid field by its JSON path. The path of an
-// invalid list entry contains its index, as in "planIds[2]".
+// invalid list entry contains its index, as in "planIds[2]". If each field is valid, New refuses terms
+// that contradict each other; see [Coupon.Contradictions].
 func New(d Draft, by Creation) (Coupon, error) {
 	emails, err := d.AllowedUserEmails.judged()
-	return d.create(by, emails, err)
+	c, err := d.create(by, emails, err)
+	if err != nil {
+		return Coupon{}, err
+	}
+	var faults pricing.ValidationError
+	faults.Merge("", c.Contradictions())
+	faults.Merge("", c.noInstant())
+	if err := faults.Err(); err != nil {
+		return Coupon{}, err
+	}
+	return c, nil
 }
 
-// create works like New, with the draft's addresses or their faults as arguments.
+// create works like New, with the draft's addresses or their faults as arguments. Terms that
+// contradict each other are accepted.
 func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, error) {
 	var faults pricing.ValidationError
 	c := Coupon{
@@ -153,8 +165,12 @@ func (d Draft) create(by Creation, emails EmailSet, noEmails error) (Coupon, err
 		c.Buys = d.Buys.scope("buys.", &faults)
 	}
 	c.MinPurchase = minimum(d.MinPurchase, c.Currency, &faults)
-	if !c.ExpiresAt.IsZero() && !c.ExpiresAt.After(c.CreatedAt) {
+	switch {
+	case c.ExpiresAt.IsZero():
+	case !c.ExpiresAt.After(c.CreatedAt):
 		faults.Add("expiresAt", pricing.FieldTooSmall, "a new coupon expires after its creation at "+c.CreatedAt.Format(time.RFC3339))
+	case !c.StartsAt.Before(c.ExpiresAt):
+		contradict(&faults, "a coupon expires after it starts", "startsAt", "expiresAt")
 	}
 	c.addFaults(&faults, "discountValue")
 	if err := faults.Err(); err != nil {

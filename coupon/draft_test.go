@@ -312,10 +312,10 @@ func TestTheWindow(t *testing.T) {
 		want       map[string]pricing.FieldCode
 	}{
 		{coupon.At(noon), coupon.At(noon.Add(time.Microsecond)), map[string]pricing.FieldCode{}},
-		{coupon.At(noon), coupon.At(noon), map[string]pricing.FieldCode{"expiresAt": "mismatch"}},
-		{coupon.At(noon), coupon.At(noon.Add(999)), map[string]pricing.FieldCode{"expiresAt": "mismatch"}},
+		{coupon.At(noon), coupon.At(noon), map[string]pricing.FieldCode{"startsAt": "mismatch", "expiresAt": "mismatch"}},
+		{coupon.At(noon), coupon.At(noon.Add(999)), map[string]pricing.FieldCode{"startsAt": "mismatch", "expiresAt": "mismatch"}},
 		{coupon.On(2026, 11, 20), coupon.On(2026, 11, 20), map[string]pricing.FieldCode{}}, // all of that day
-		{coupon.On(2026, 11, 20), coupon.On(2026, 11, 19), map[string]pricing.FieldCode{"expiresAt": "mismatch"}},
+		{coupon.On(2026, 11, 20), coupon.On(2026, 11, 19), map[string]pricing.FieldCode{"startsAt": "mismatch", "expiresAt": "mismatch"}},
 		{coupon.Moment{}, coupon.On(9999, 12, 31), map[string]pricing.FieldCode{}}, // a date that says "never"
 		{coupon.On(9999, 12, 31), coupon.On(9999, 12, 31), map[string]pricing.FieldCode{}},
 		{coupon.Moment{}, coupon.On(10000, 1, 1), map[string]pricing.FieldCode{"expiresAt": "too_large"}},

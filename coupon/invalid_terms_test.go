@@ -150,12 +150,12 @@ func TestACouponSharesNoMemoryWithItsDraft(t *testing.T) {
 	t.Parallel()
 	const terms = `{"code":"A","name":"A","discountType":"TIERED","tierBasis":"AMOUNT","tiers":[{"from":"5","percent":"10"}],
 		"kinds":["book"],"categories":["c"],"excludedItemIds":["i"],"excludedCategories":["x"],"minPurchase":"1","minPurchases":{"USD":"2"},
-		"customerTags":{"any":["a"],"all":["b"],"none":["d"]},"budget":{"EUR":"9"},
+		"customerTags":{"any":["a"],"all":["b"],"none":["d"]},"budget":{"EUR":"900"},
 		"schedule":{"timeZone":"UTC","hours":[{"day":"MONDAY","from":"09:00","until":"10:00"}]},
 		"periodLimits":[{"per":"COUPON","period":"DAY","timeZone":"UTC","maxUses":7}]}`
 	var d coupon.Draft
 	require.NoError(t, json.Unmarshal([]byte(terms), &d))
-	amounts := []pricing.Money{eur(9)}
+	amounts := []pricing.Money{eur(900)}
 	d.Budget = coupon.NewAmounts(amounts...)
 	text := func(c coupon.Coupon) string {
 		written, err := json.Marshal(c)

@@ -71,15 +71,26 @@ type Edit struct {
 // the patch is invalid, Apply returns a [*pricing.ValidationError] that lists every invalid
 // field.
 //
+// If each field is valid, Apply refuses terms that contradict each other; see
+// [Coupon.Contradictions]. If the terms of c contradict each other already, Apply accepts every
+// change of them. Apply accepts every validity, so that a change can end a coupon.
+//
 // If the coupon has a narrowed allow-list (see [EmailSet]), the patch must contain the whole
 // allow-list. A patch without the whole list would delete the entries that were not loaded.
 func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	emails, err := p.emails(c.AllowedUserEmails)
-	return c.apply(p, by, emails, err)
+	changed, err := c.apply(p, by, emails, err)
+	if err != nil {
+		return Coupon{}, err
+	}
+	if err := changed.Contradictions(); err != nil && c.Contradictions() == nil {
+		return Coupon{}, err
+	}
+	return changed, nil
 }
 
 // apply works like Apply, with the new addresses of the coupon or their faults as
-// arguments.
+// arguments. Terms that contradict each other are accepted.
 func (c Coupon) apply(p Patch, by Edit, emails EmailSet, noEmails error) (Coupon, error) {
 	var faults pricing.ValidationError
 	p.immutableFaults(c, &faults)

@@ -147,13 +147,13 @@ func TestApplyReportsAllFaults(t *testing.T) {
 		Description: coupon.Set("\x00"), AppliesTo: coupon.Set(coupon.Subscription), PlanIDs: coupon.Set([]string{"a", ""}),
 		AllowedUserEmails: coupon.Set(coupon.EmailList{"ann@x.org", "bob"}), PointsRequired: coupon.Set(5),
 		MaxUses: coupon.Set(0), MaxUsesPerUser: coupon.Set(-5), MinPurchase: coupon.Set(decimal.New(1, -3)),
-		ExpiresAt: coupon.Set(coupon.On(2026, 10, 1)),
+		ExpiresAt: coupon.Set(coupon.On(10000, 1, 1)),
 	}, coupon.Edit{At: noon})
 	want := map[string]pricing.FieldCode{
 		"code": "immutable", "discountValue": "immutable", "name": "required", "description": "malformed",
 		"planIds[1]": "required", "deviceIds": "not_allowed", "accessoryIds": "not_allowed",
 		"allowedUserEmails[1]": "malformed", "pointsRequired": "not_allowed", "maxUses": "too_small",
-		"maxUsesPerUser": "too_small", "minPurchase": "too_many_decimals", "expiresAt": "mismatch",
+		"maxUsesPerUser": "too_small", "minPurchase": "too_many_decimals", "expiresAt": "too_large",
 	}
 	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

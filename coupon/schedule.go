@@ -19,6 +19,9 @@ const MaxHours = 70
 // may repeat or skip minutes.
 const minutesOfDay = 24 * 60
 
+// scheduleHorizon is how far [Schedule.Next] looks ahead.
+const scheduleHorizon = 35 * 24 * time.Hour
+
 // Schedule restricts a coupon to certain hours of the week in a time zone. A schedule follows the
 // local clock. An hour that the clock repeats is within the schedule both times. The zero
 // Schedule does not restrict a coupon. The Hours must not be modified.
@@ -68,8 +71,7 @@ func (s Schedule) Next(at time.Time) (next time.Time, found bool) {
 	if s.Contains(at) {
 		return at, true
 	}
-	const horizon = 35 * 24 * time.Hour
-	for from := at; from.Before(at.Add(horizon)); {
+	for from := at; from.Before(at.Add(scheduleHorizon)); {
 		until := offsetEnd(from, s.Zone.Location())
 		wait, found := s.wait(from)
 		if opens := from.Add(wait); found && (until.IsZero() || opens.Before(until)) {

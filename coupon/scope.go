@@ -70,16 +70,7 @@ func (s Scope) faults(prefix string, faults *pricing.ValidationError) {
 	categoryFaults(faults, prefix+"categories", s.Categories.set.list)
 	itemFaults(faults, prefix+"excludedItemIds", s.ExcludedItems.set.list)
 	categoryFaults(faults, prefix+"excludedCategories", s.ExcludedCategories.set.list)
-	s.contradictions(prefix, faults)
-}
-
-// contradictions reports categories that are covered and excluded at the same time.
-func (s Scope) contradictions(prefix string, faults *pricing.ValidationError) {
-	for i, name := range s.ExcludedCategories.set.list {
-		if s.Categories.Has(name) {
-			faults.Add(fmt.Sprintf("%sexcludedCategories[%d]", prefix, i), pricing.FieldMismatch, "the category is also among the categories that are covered")
-		}
-	}
+	s.categoriesApart(prefix, faults)
 }
 
 // kindFaults reports each kind that is invalid, or that the scope can never cover.

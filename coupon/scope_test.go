@@ -75,7 +75,7 @@ func TestScopeFaults(t *testing.T) {
 	draft.Kinds, draft.ExcludedItemIDs = []string{"plan"}, nil
 	draft.Categories, draft.ExcludedCategories = []string{"sale"}, []string{"new", "sale"}
 	_, err = coupon.New(draft, coupon.Creation{ID: "cpn_1"})
-	if diff := cmp.Diff(map[string]pricing.FieldCode{"excludedCategories[1]": pricing.FieldMismatch}, codesOf(err)); diff != "" {
+	if diff := cmp.Diff(map[string]pricing.FieldCode{"categories[0]": pricing.FieldMismatch, "excludedCategories[1]": pricing.FieldMismatch}, codesOf(err)); diff != "" {
 		t.Errorf("a category both covered and excluded (-want +got):\n%s", diff)
 	}
 }

@@ -52,7 +52,7 @@ func forCart(cart pricing.Cart, discounts func(pricing.Cart) *rapid.Generator[pr
 			d.MinQuantity = coupon.Set(rapid.IntRange(1, 3).Draw(t, "units"))
 		}
 		d.Budget = budgetFor(t, currency, discount)
-		c := fromDraft(t, d)
+		c := fromDraft(t, consistent(d))
 		c.State = coupon.Active
 		switch {
 		case len(goods(cart)) > 0 && rapid.IntRange(0, 3).Draw(t, "covers") > 0:
@@ -76,7 +76,7 @@ func nearMinimum(t *rapid.T, c pricing.Currency, cart pricing.Cart) decimal.Deci
 			sum += l.UnitPrice * l.Quantity
 		}
 	}
-	return pricing.NewMoney(max(min(sum, math.MaxInt64-2)+rapid.Int64Range(-2, 2).Draw(t, "off by"), 0), c).Decimal()
+	return pricing.NewMoney(max(min(sum, coupon.MaxMinPurchase-2)+rapid.Int64Range(-2, 2).Draw(t, "off by"), 0), c).Decimal()
 }
 
 func fromDraft(t *rapid.T, d coupon.Draft) coupon.Coupon {
@@ -156,6 +156,9 @@ func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 		}
 		if chosen("nothing that cannot change") {
 			patchImmutable(t, &p, c)
+		}
+		if _, err := c.Apply(p, coupon.Edit{At: time.Unix(0, 0)}); err != nil { // terms contradict each other
+			p.Budget, p.MinQuantity = coupon.Clear[coupon.Amounts](), coupon.Clear[int]()
 		}
 		return p
 	})

@@ -83,7 +83,10 @@ func Draft() *rapid.Generator[coupon.Draft] {
 		if soon := time.Date(newUntil, 1, 3, 0, 0, 0, 0, time.UTC); !d.ExpiresAt.IsZero() && d.ExpiresAt.End(nil).Before(soon) {
 			d.ExpiresAt = moment(t, soon.Add(time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "later"))*time.Second))
 		}
-		return d
+		if !d.ExpiresAt.IsZero() && !d.Schedule.IsZero() { // which a change of clocks can keep shut for a week
+			d.ExpiresAt = coupon.At(d.ExpiresAt.End(nil).Add(15 * 24 * time.Hour))
+		}
+		return consistent(d)
 	})
 }
 
@@ -93,7 +96,7 @@ func minimum(t *rapid.T, c pricing.Currency) decimal.Decimal {
 		rapid.Just[int64](0),
 		rapid.Just[int64](0),
 		rapid.Int64Range(1, 10_000),
-		rapid.Int64Range(1, math.MaxInt64),
+		rapid.Int64Range(1, coupon.MaxMinPurchase),
 	).Draw(t, "minimum purchase")
 	return pricing.NewMoney(minor, c).Decimal()
 }

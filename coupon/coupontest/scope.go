@@ -37,6 +37,9 @@ func Scope() *rapid.Generator[coupon.Scope] {
 			excluded := rapid.SliceOfN(pricingtest.Category(), 1, 3).Draw(t, "excluded categories")
 			s.ExcludedCategories = coupon.NewItems(slices.DeleteFunc(excluded, s.Categories.Has)...)
 		}
+		if _, covers := s.Example(); !covers {
+			s.Kinds, s.ExcludedItems = coupon.Items{}, coupon.Items{}
+		}
 		return s
 	})
 }

@@ -1,10 +1,14 @@
 package coupontest
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/shopspring/decimal"
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -114,12 +118,15 @@ func Budget(c pricing.Currency) *rapid.Generator[coupon.Amounts] {
 	})
 }
 
-// budgetFor draws a budget that is not below the maximum of the discount.
+// budgetFor draws a budget that is not below an amount of the discount.
 func budgetFor(t *rapid.T, c pricing.Currency, discount pricing.Discount) coupon.Amounts {
 	terms := discount.Terms()
-	most := map[pricing.Currency]int64{terms.Currency: terms.MaxDiscount}
+	most := map[pricing.Currency]int64{terms.Currency: max(terms.Amount, terms.MaxDiscount)}
 	for _, o := range terms.Others {
-		most[o.Currency] = o.MaxDiscount
+		most[o.Currency] = max(o.Amount, o.MaxDiscount)
+	}
+	for _, tier := range terms.Tiers {
+		most[terms.Currency] = max(most[terms.Currency], tier.Amount)
 	}
 	var amounts []pricing.Money
 	for m := range Budget(c).Draw(t, "budget").All() {
@@ -129,6 +136,30 @@ func budgetFor(t *rapid.T, c pricing.Currency, discount pricing.Discount) coupon
 		amounts = append(amounts, pricing.NewMoney(max(m.Minor(), most[m.Currency()]), m.Currency()))
 	}
 	return coupon.NewAmounts(amounts...)
+}
+
+// consistent returns the draft without terms that contradict others.
+func consistent(d coupon.Draft) coupon.Draft {
+	one := func(currency string) decimal.Decimal {
+		c, _ := pricing.ParseCurrency(currency)
+		return pricing.NewMoney(1, c).Decimal()
+	}
+	for _, repair := range []struct {
+		field string
+		draft func()
+	}{
+		{"maxDiscount", func() { d.MaxDiscount, d.MaxDiscounts = decimal.Decimal{}, coupon.Amounts{} }},
+		{"budget", func() { d.Budget = coupon.Amounts{} }},
+		{"minQuantity", func() { d.MinQuantity = coupon.Optional[int]{} }},
+		{"discountValue", func() { d.DiscountValue, d.DiscountValues, d.MaxDiscounts = one(d.Currency), coupon.Amounts{}, coupon.Amounts{} }},
+	} {
+		_, err := coupon.New(d, coupon.Creation{ID: coupon.IDPrefix + "draft", At: time.Unix(0, 0)})
+		var faults *pricing.ValidationError
+		if errors.As(err, &faults) && slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return strings.HasPrefix(f.Field, repair.field) }) {
+			repair.draft()
+		}
+	}
+	return d
 }
 
 // drawTerms draws the conditions and limits of a draft with a discount.

@@ -1,0 +1,318 @@
+package coupon
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// mistakenAmounts reports amounts above the maximum of the discount or above the budget. found tells
+// whether there are any.
+func (c *Coupon) mistakenAmounts(faults *pricing.ValidationError) (found bool) {
+	t := c.Discount.Terms()
+	if !t.Type.HasAmount() || t.Type == pricing.FixedUnitPrice {
+		t.Amount = 0 // takes off no amount
+	}
+	type amount struct {
+		field string
+		minor int64
+	}
+	check := func(in pricing.Currency, most int64, mostField string, amounts ...amount) {
+		budgetField := amountPath("budget", in)
+		budget, limited := c.Limits.Budget.In(in)
+		if limited && most > budget {
+			contradict(faults, "the maximum is above the budget", mostField, budgetField)
+			found = true
+			return
+		}
+		for _, a := range amounts {
+			switch {
+			case most > 0 && a.minor > most:
+				contradict(faults, "the amount is above the maximum", a.field, mostField)
+			case limited && a.minor > budget:
+				contradict(faults, "the amount is above the budget", a.field, budgetField)
+			default:
+				continue
+			}
+			found = true
+			return
+		}
+	}
+	amounts := []amount{{"discountValue", t.Amount}}
+	for i, tier := range t.Tiers {
+		amounts = append(amounts, amount{fmt.Sprintf("tiers[%d].amount", i), tier.Amount})
+	}
+	check(t.Currency, t.MaxDiscount, "maxDiscount", amounts...)
+	for _, o := range t.Others {
+		if t.Amount == 0 {
+			o.Amount = 0
+		}
+		check(o.Currency, o.MaxDiscount, amountPath("maxDiscounts", o.Currency), amount{amountPath("discountValues", o.Currency), o.Amount})
+	}
+	return found
+}
+
+// impossiblePurchase reports terms that no purchase meets in any currency of the coupon.
+func (c *Coupon) impossiblePurchase(faults *pricing.ValidationError) {
+	var fields []string
+	for _, in := range c.currencies() {
+		p, terms := c.purchase(in)
+		contradicting := p.contradicting(terms)
+		if contradicting == nil {
+			return
+		}
+		for _, field := range contradicting {
+			if !slices.Contains(fields, field) {
+				fields = append(fields, field)
+			}
+		}
+	}
+	contradict(faults, "no purchase gets a discount", fields...)
+}
+
+// currencies returns the coupon's currency and the others in which it has all its amounts.
+func (c *Coupon) currencies() []pricing.Currency {
+	all := []pricing.Currency{c.Currency}
+	named := c.Discount.Currencies()
+	for _, m := range slices.Concat(c.MinPurchases.list, c.Limits.Budget.list) {
+		named = append(named, m.Currency())
+	}
+	for _, in := range named {
+		if !slices.Contains(all, in) && c.fits(in) {
+			all = append(all, in)
+		}
+	}
+	return all
+}
+
+// fits reports whether the coupon has all its amounts in a currency.
+func (c *Coupon) fits(in pricing.Currency) bool {
+	_, minimum := c.Minimum(in)
+	_, budget := c.Limits.Budget.In(in)
+	return minimum && (budget || c.Limits.Budget.IsZero()) && c.Discount.Accepts(in)
+}
+
+// purchase is what the terms ask of the eligible lines of a cart. Amounts are in minor units of the
+// cart's currency. Bounds are inclusive. Units are those with a price above 0.
+type purchase struct {
+	discount             pricing.DiscountTerms // Amount and MaxDiscount are in the currency of the cart
+	anyDiscount          bool                  // the value of the discount does not matter
+	minAmount, maxAmount int64                 // the eligible subtotal
+	minUnits, maxUnits   int64
+	budget               int64
+	separate             bool // BUY_X_GET_Y: an eligible unit need not count as bought
+}
+
+// purchaseTerm is a term of a purchase by its field, and what the purchase is without it.
+type purchaseTerm struct {
+	field string
+	relax func(*purchase)
+}
+
+// purchase returns what the coupon asks of a purchase in a currency, and the terms that are given.
+func (c *Coupon) purchase(in pricing.Currency) (p purchase, terms []purchaseTerm) {
+	p = purchase{discount: c.Discount.Terms(), minAmount: 1, maxAmount: math.MaxInt64, minUnits: 1, maxUnits: math.MaxInt64, budget: math.MaxInt64}
+	given := func(field string, relax func(*purchase)) { terms = append(terms, purchaseTerm{field, relax}) }
+	value, minimum := "discountValue", "minPurchase"
+	for _, o := range p.discount.Others {
+		if o.Currency == in {
+			p.discount.Amount, p.discount.MaxDiscount, value = o.Amount, o.MaxDiscount, amountPath("discountValues", in)
+		}
+	}
+	if in != c.Currency {
+		minimum = amountPath("minPurchases", in)
+	}
+	switch p.discount.Type {
+	case pricing.Tiered:
+		value = "tiers"
+	case pricing.CheapestUnits:
+		given("units", func(p *purchase) { p.discount.Units = 1 })
+	case pricing.BuyXGetY:
+		_, p.separate = c.Scope.Example(c.Buys)
+		p.separate = p.separate && !c.Buys.IsZero()
+		given("getQuantity", func(p *purchase) { p.discount.GetQuantity = 1 })
+	}
+	given(value, func(p *purchase) { p.anyDiscount = true })
+	if least, _ := c.Minimum(in); least > 0 {
+		p.minAmount = least
+		given(minimum, func(p *purchase) { p.minAmount = 1 })
+	}
+	if c.Conditions.MinQuantity > 0 {
+		p.minUnits = c.Conditions.MinQuantity
+		given("minQuantity", func(p *purchase) { p.minUnits = 1 })
+	}
+	if budget, limited := c.Limits.Budget.In(in); limited {
+		p.budget = budget
+		given(amountPath("budget", in), func(p *purchase) { p.budget = math.MaxInt64 })
+	}
+	return p, terms
+}
+
+// contradicting returns the smallest set of terms that no purchase meets, or nil.
+func (p purchase) contradicting(terms []purchaseTerm) (fields []string) {
+	if p.possible() {
+		return nil
+	}
+	best := uint(1)<<len(terms) - 1
+	for set := range best {
+		if bits.OnesCount(set) >= bits.OnesCount(best) {
+			continue
+		}
+		relaxed := p
+		for i, term := range terms {
+			if set&(1<<i) == 0 {
+				term.relax(&relaxed)
+			}
+		}
+		if !relaxed.possible() {
+			best = set
+		}
+	}
+	for i, term := range terms {
+		if best&(1<<i) != 0 {
+			fields = append(fields, term.field)
+		}
+	}
+	return fields
+}
+
+// possible reports whether a purchase gets a discount above 0 within the budget.
+func (p purchase) possible() bool {
+	t := &p.discount
+	switch {
+	case !p.exists():
+		return false
+	case p.anyDiscount && t.Type != pricing.BuyXGetY:
+		return true
+	}
+	switch t.Type {
+	case pricing.Percentage, pricing.FixedAmount:
+		return p.takes(p.cheapest(unlimited(t.MaxUnits)))
+	case pricing.FixedAmountPerUnit:
+		return p.takes(p.leastPerUnit(), math.MaxInt64)
+	case pricing.FixedUnitPrice:
+		return t.Amount <= p.maxAmount-p.minUnits && p.takes(p.leastAbovePrice(), math.MaxInt64)
+	case pricing.CheapestUnits:
+		return p.takes(p.cheapest(t.Units))
+	case pricing.BuyXGetY:
+		return p.buyGet()
+	case pricing.Tiered:
+		return p.tiers()
+	}
+	return true
+}
+
+// exists reports whether a purchase is within the bounds. A unit costs at least 1.
+func (p purchase) exists() bool {
+	return p.minUnits <= p.maxUnits && max(p.minAmount, p.minUnits) <= p.maxAmount
+}
+
+// takes reports whether a discount above 0 is within the budget. What the discount counts gives from
+// low to high, and every amount between them.
+func (p purchase) takes(low, high int64) bool {
+	return p.anyDiscount || max(p.off(low), 1) <= min(p.budget, p.off(high))
+}
+
+// off returns what the discount takes off units that cost an amount together.
+func (p purchase) off(amount int64) int64 {
+	t := &p.discount
+	switch {
+	case !t.Percent.IsZero():
+		amount = t.Percent.Of(amount)
+	case t.Type == pricing.FixedAmount || t.Type == pricing.Tiered:
+		amount = min(amount, t.Amount)
+	}
+	return min(amount, unlimited(t.MaxDiscount))
+}
+
+// unlimited reads a limit of 0 as none.
+func unlimited(limit int64) int64 {
+	if limit == 0 {
+		return math.MaxInt64
+	}
+	return limit
+}
+
+// with returns the purchase with at least the given units.
+func (p purchase) with(units int64) purchase {
+	p.minUnits = max(p.minUnits, units)
+	return p
+}
+
+// cheapest returns the least and the greatest amount that the n cheapest units can cost together.
+func (p purchase) cheapest(n int64) (low, high int64) {
+	low, high = max(p.minAmount, p.minUnits), p.maxAmount
+	if n < math.MaxInt64 && p.with(n+1).exists() {
+		low = min(low, n) // the other units cost the rest
+	}
+	if p.minUnits > n {
+		each, rest := p.maxAmount/p.minUnits, p.maxAmount%p.minUnits
+		high = n*each + max(0, n-(p.minUnits-rest))
+	}
+	return low, high
+}
+
+// leastPerUnit returns the least discount of an amount off each unit. It is that of one unit that costs
+// as much as possible, if the others cost 1, or that of units that all cost 1.
+func (p purchase) leastPerUnit() int64 {
+	others := p.minUnits - 1
+	least := others + min(max(p.minAmount-others, 1), p.discount.Amount)
+	if n := unlimited(p.discount.MaxUnits); n < math.MaxInt64 && p.with(n+1).exists() {
+		least = min(least, n)
+	}
+	return least
+}
+
+// leastAbovePrice returns the least discount of a unit price. It is 1, unless even the most units at
+// that price do not reach the minimum purchase.
+func (p purchase) leastAbovePrice() int64 {
+	high, low := bits.Mul64(uint64(p.discount.Amount), uint64(p.maxUnits)) //nolint:gosec // not negative
+	if high > 0 || low >= uint64(p.minAmount) {                            //nolint:gosec // not negative
+		return 1
+	}
+	least := p.minAmount - int64(low) //nolint:gosec // below minAmount
+	if n := unlimited(p.discount.MaxUnits); n < p.maxUnits {
+		least = min(least, n)
+	}
+	return least
+}
+
+// buyGet reports whether an application of a BUY_X_GET_Y discount is possible.
+func (p purchase) buyGet() bool {
+	t := &p.discount
+	least := t.BuyQuantity + t.GetQuantity
+	if p.separate {
+		least = t.GetQuantity
+	}
+	p = p.with(least)
+	applications := min(p.minUnits/least, unlimited(t.MaxApplications))
+	low, high := p.cheapest(applications * t.GetQuantity)
+	if p.separate {
+		low, _ = p.cheapest(t.GetQuantity) // no more is bought than for one application
+	}
+	return p.exists() && p.takes(low, high)
+}
+
+// tiers reports whether a tier gives a discount.
+func (p purchase) tiers() bool {
+	t := &p.discount
+	for i, tier := range t.Tiers {
+		of, end := p, int64(math.MaxInt64)
+		if i+1 < len(t.Tiers) {
+			end = t.Tiers[i+1].From - 1
+		}
+		if t.TierBasis == pricing.ByAmount {
+			of.minAmount, of.maxAmount = max(p.minAmount, tier.From), min(p.maxAmount, end)
+		} else {
+			of.minUnits, of.maxUnits = max(p.minUnits, tier.From), min(p.maxUnits, end)
+		}
+		of.discount.Percent, of.discount.Amount = tier.Percent, tier.Amount
+		if of.exists() && of.takes(max(of.minAmount, of.minUnits), of.maxAmount) {
+			return true
+		}
+	}
+	return false
+}
