@@ -114,8 +114,8 @@ var breakages = map[string][]struct {
 	"window": {{"expiresAt", "mismatch", func(d *coupon.Draft) { d.StartsAt, d.ExpiresAt = coupon.On(2027, 1, 2), coupon.On(2027, 1, 1) }}},
 }
 
-// contradicted are the other fields of faults that two fields have.
-var contradicted = map[string]string{
+// beside are the other fields of faults that two fields have.
+var beside = map[string]string{
 	"expiresAt": "startsAt", "customerTags.none[1]": "customerTags.all[0]", "customerTags.any": "customerTags.none",
 }
 
@@ -146,7 +146,7 @@ func TestNewReportsAllFaults(t *testing.T) {
 				b := rapid.SampledFrom(breakages[field]).Draw(rt, field)
 				b.make(&d)
 				want[b.path] = b.code
-				if other, both := contradicted[b.path]; both && b.code == "mismatch" {
+				if other, both := beside[b.path]; both && b.code == "mismatch" {
 					want[other] = "mismatch"
 				}
 			}

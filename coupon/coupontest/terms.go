@@ -151,7 +151,9 @@ func consistent(d coupon.Draft) coupon.Draft {
 		{"maxDiscount", func() { d.MaxDiscount, d.MaxDiscounts = decimal.Decimal{}, coupon.Amounts{} }},
 		{"budget", func() { d.Budget = coupon.Amounts{} }},
 		{"minQuantity", func() { d.MinQuantity = coupon.Optional[int]{} }},
-		{"discountValue", func() { d.DiscountValue, d.DiscountValues, d.MaxDiscounts = one(d.Currency), coupon.Amounts{}, coupon.Amounts{} }},
+		{"discountValue", func() {
+			d.DiscountValue, d.DiscountValues, d.MaxDiscounts = one(d.Currency), coupon.Amounts{}, coupon.Amounts{}
+		}},
 	} {
 		_, err := coupon.New(d, coupon.Creation{ID: coupon.IDPrefix + "draft", At: time.Unix(0, 0)})
 		var faults *pricing.ValidationError

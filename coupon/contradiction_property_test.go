@@ -1,0 +1,232 @@
+package coupon_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/coupon/coupontest"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/testsize"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/pricing/pricingtest"
+)
+
+// tight draws a coupon whose terms often contradict each other: few items, kinds and categories, small
+// amounts and budgets. No amount is above a maximum or a budget, which would be refused anyhow.
+func tight() *rapid.Generator[coupon.Coupon] {
+	return rapid.Custom(func(t *rapid.T) coupon.Coupon {
+		c, err := coupon.New(coupon.Draft{
+			Code: "A", Name: "A", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+		}, creation)
+		require.NoError(t, err)
+		c.Scope = tightScope(t)
+		if some(t, "amounts") {
+			c.Discount = tightDiscount(t)
+			c.MinPurchase = rapid.SampledFrom([]int64{0, 1, 5, 20, 1_000, coupon.MaxMinPurchase}).Draw(t, "minimum purchase")
+			c.Conditions.MinQuantity = rapid.SampledFrom([]int64{0, 0, 1, 2, 5, 40, coupon.MaxQuantity}).Draw(t, "minimum quantity")
+			if c.MinPurchase > 0 && some(t, "other minimum") {
+				c.MinPurchases = coupon.NewAmounts(jpy(rapid.Int64Range(1, 100).Draw(t, "other minimum")))
+			}
+			c.Limits.Budget = tightBudget(t, c.Discount)
+		}
+		if c.Discount.Type() == pricing.BuyXGetY && some(t, "buys") {
+			c.Buys = tightScope(t)
+		}
+		require.NoError(t, c.Validate())
+		return c
+	})
+}
+
+func some(t *rapid.T, what string) bool { return rapid.Bool().Draw(t, what) }
+
+func tightScope(t *rapid.T) coupon.Scope {
+	few := func(what string, from ...string) coupon.Items {
+		return coupon.NewItems(rapid.SliceOfN(rapid.SampledFrom(from), 0, 2).Draw(t, what)...)
+	}
+	s := coupon.Scope{AppliesTo: rapid.SampledFrom([]coupon.AppliesTo{coupon.All, coupon.Subscription, coupon.Product, coupon.Specific}).Draw(t, "applies to")}
+	kinds := []string{"plan", "device", "accessory", "book"}
+	switch s.AppliesTo {
+	case coupon.Subscription:
+		s.Plans, kinds = few("plans", "a", "b"), []string{"plan", "book"}
+	case coupon.Product:
+		s.Devices, s.Accessories, kinds = few("devices", "a", "b"), few("accessories", "a", "b"), kinds[1:]
+	case coupon.Specific:
+		s.Plans, s.Devices, s.Accessories = few("plans", "a"), few("devices", "a", "b"), coupon.NewItems("a")
+	case coupon.All:
+	}
+	s.Kinds, s.ExcludedItems = few("kinds", kinds...), few("excluded items", "a", "b")
+	s.Categories = few("categories", "x", "y")
+	s.ExcludedCategories = coupon.NewItems(slices.DeleteFunc(few("excluded categories", "x", "y", "z").Slice(), s.Categories.Has)...)
+	return s
+}
+
+// tightDiscount draws a discount with small amounts in EUR, at times in JPY too.
+func tightDiscount(t *rapid.T) pricing.Discount {
+	terms := pricingtest.Discount(pricing.EUR()).Draw(t, "discount").Terms()
+	terms.Others = nil
+	small := func(n int64, what string) int64 {
+		if n == 0 {
+			return 0
+		}
+		return rapid.SampledFrom([]int64{1, 2, 3, 50, math.MaxInt64}).Draw(t, what)
+	}
+	units := func(n int64, what string) int64 { return min(small(n, what), 60) }
+	terms.Currency, terms.Amount, terms.MaxDiscount = pricing.EUR(), small(terms.Amount, "amount"), small(terms.MaxDiscount, "maximum")
+	if terms.Type != pricing.FixedUnitPrice {
+		terms.Amount = min(terms.Amount, unlimited(terms.MaxDiscount))
+	}
+	terms.MaxUnits, terms.Units, terms.MaxApplications = units(terms.MaxUnits, "maximum units"), units(terms.Units, "units"), units(terms.MaxApplications, "applications")
+	terms.BuyQuantity, terms.GetQuantity = units(terms.BuyQuantity, "buy"), units(terms.GetQuantity, "get")
+	for i := range terms.Tiers {
+		terms.Tiers[i].Amount = min(terms.Tiers[i].Amount, unlimited(terms.MaxDiscount))
+	}
+	if terms.Amount > 0 && some(t, "in yen") {
+		terms.Others = []pricing.CurrencyTerms{{Currency: pricing.JPY(), Amount: min(terms.Amount, 50), MaxDiscount: terms.MaxDiscount}}
+	}
+	d, err := pricing.NewDiscount(terms)
+	require.NoError(t, err)
+	return d
+}
+
+// unlimited reads a limit of 0 as none.
+func unlimited(limit int64) int64 {
+	if limit == 0 {
+		return math.MaxInt64
+	}
+	return limit
+}
+
+// tightBudget draws a small budget that is not below an amount of the discount.
+func tightBudget(t *rapid.T, d pricing.Discount) coupon.Amounts {
+	terms, small := d.Terms(), rapid.SampledFrom([]int64{1, 2, 5, 60, 500})
+	least := terms.MaxDiscount
+	if terms.Type != pricing.FixedUnitPrice {
+		least = max(least, terms.Amount)
+	}
+	for _, tier := range terms.Tiers {
+		least = max(least, tier.Amount)
+	}
+	if least > coupon.MaxBudget || some(t, "no budget") {
+		return coupon.Amounts{}
+	}
+	budget := []pricing.Money{eur(max(small.Draw(t, "budget"), least))}
+	if some(t, "budget in yen") {
+		budget = append(budget, jpy(max(small.Draw(t, "budget in yen"), least)))
+	}
+	return coupon.NewAmounts(budget...)
+}
+
+// To every coupon that is not refused, some purchase gets a discount.
+func TestEveryCouponHasAPurchase(t *testing.T) {
+	t.Parallel()
+	drawn := map[bool]int{}
+	check := func(t *rapid.T, c coupon.Coupon) {
+		if _, _, found := coupontest.Purchase(c); !found {
+			t.Fatalf("no purchase for %+v", c)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		c, err := coupon.New(coupontest.Draft().Draw(t, "draft"), creation)
+		require.NoError(t, err)
+		check(t, c)
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		c := tight().Draw(t, "coupon")
+		err := c.Contradictions()
+		if drawn[err == nil]++; err == nil {
+			check(t, c)
+		}
+	})
+	require.Greater(t, drawn[true], 3, "coupons that are not refused")
+	require.Greater(t, drawn[false], 3, "coupons that are refused")
+}
+
+// No purchase gets a discount from a coupon that is refused. The search finds one for most coupons that
+// are not refused.
+func TestNoPurchaseForARefusedCoupon(t *testing.T) {
+	t.Parallel()
+	tries := testsize.Of(300, 10_000)
+	var found, accepted, refused int
+	rapid.Check(t, func(t *rapid.T) {
+		c := tight().Draw(t, "coupon")
+		err := c.Contradictions()
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		words := wordsOf(c)
+		for range tries {
+			cart, q := words.purchase(random)
+			result, evaluated := eligibility.Evaluate(c, cart, q)
+			if evaluated != nil || !result.Decision.Allowed() {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%v, but this cart gets %d: %+v\n%+v", err, result.Quote.Discount, cart, c)
+			}
+			found++
+			break
+		}
+		if err == nil {
+			accepted++
+		} else {
+			refused++
+		}
+	})
+	require.Greater(t, found, accepted/2, "the search finds too little")
+	require.Greater(t, refused, 3, "coupons that are refused")
+}
+
+// words are what a coupon talks about.
+type words struct {
+	kinds, items, categories []string
+	numbers                  []int64
+	currencies               []pricing.Currency
+}
+
+func wordsOf(c coupon.Coupon) words {
+	w := words{
+		kinds: []string{"plan", "device", "accessory", "book"}, items: []string{"a", "b", "c"}, categories: []string{"x", "y", "z"},
+		numbers: []int64{1, 1, 2, 5, 100, 5_000, math.MaxInt64}, currencies: []pricing.Currency{pricing.EUR(), pricing.EUR(), pricing.JPY()},
+	}
+	t := c.Discount.Terms()
+	numbers := []int64{t.Amount, t.MaxDiscount, t.MaxUnits, t.Units, t.BuyQuantity, t.GetQuantity, c.MinPurchase, c.Conditions.MinQuantity}
+	for _, tier := range t.Tiers {
+		numbers = append(numbers, tier.From)
+	}
+	for _, n := range numbers {
+		if n > 0 && n < math.MaxInt64 {
+			w.numbers = append(w.numbers, n, n, n+1, max(n-1, 1))
+		}
+	}
+	return w
+}
+
+// purchase returns a cart of one to four lines, and a customer who may use every coupon.
+func (w words) purchase(random *rand.Rand) (pricing.Cart, eligibility.Question) {
+	cart := pricing.Cart{Currency: pick(random, w.currencies)}
+	for range 1 + random.IntN(4) {
+		l := pricing.Line{
+			Kind: pricing.LineKind(pick(random, w.kinds)), ItemID: pick(random, w.items),
+			Quantity: min(pick(random, w.numbers), 1<<40), UnitPrice: pick(random, w.numbers),
+		}
+		if l.Kind == "book" && random.IntN(2) == 0 {
+			l.Class = pricing.SubscriptionClass
+		}
+		if random.IntN(2) == 0 {
+			l.Categories, _ = pricing.NewCategories(pick(random, w.categories), pick(random, w.categories))
+		}
+		if len(cart.Lines) > 0 && random.IntN(2) == 0 { // the same at another price
+			same := cart.Lines[0]
+			l.Kind, l.ItemID, l.Class, l.Categories = same.Kind, same.ItemID, same.Class, same.Categories
+		}
+		cart.Lines = append(cart.Lines, l)
+	}
+	return cart, eligibility.Question{At: noon, Customer: eligibility.Customer{ID: "ann"}}
+}
+
+func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }

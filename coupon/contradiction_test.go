@@ -1,0 +1,144 @@
+package coupon_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/coupon/coupontest"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// contradictionCases are terms by the fields that contradict each other. Terms without fields do not
+// contradict each other.
+var contradictionCases = []struct {
+	terms  string // beside code, name and 10 %
+	fields string // separated by spaces
+}{
+	// The scope covers no line.
+	{`"appliesTo":"SPECIFIC","accessoryIds":["case"],"excludedItemIds":["case"]`, "accessoryIds excludedItemIds"},
+	{`"appliesTo":"SPECIFIC","accessoryIds":["case","cable"],"excludedItemIds":["case"]`, ""},
+	{`"appliesTo":"SPECIFIC","planIds":["a"],"deviceIds":["b"],"excludedItemIds":["a","b","c"]`, "planIds deviceIds excludedItemIds"},
+	{`"appliesTo":"SPECIFIC","planIds":["a"],"deviceIds":["b"],"excludedItemIds":["a"]`, ""},
+	{`"appliesTo":"SPECIFIC","planIds":["a"],"kinds":["device"]`, "planIds kinds"},
+	{`"appliesTo":"SPECIFIC","planIds":["a"],"kinds":["book"]`, "planIds kinds"},
+	{`"appliesTo":"SPECIFIC","planIds":["a"],"deviceIds":["b"],"kinds":["device","book"]`, ""},
+	{`"appliesTo":"SPECIFIC","planIds":["a"],"deviceIds":["b"],"kinds":["device"],"excludedItemIds":["b"]`, "deviceIds kinds excludedItemIds"},
+	{`"appliesTo":"SUBSCRIPTION","planIds":["a"],"excludedItemIds":["a"]`, ""}, // subscriptions of other kinds
+	{`"appliesTo":"SUBSCRIPTION","planIds":["a"],"kinds":["plan"],"excludedItemIds":["a"]`, "planIds kinds excludedItemIds"},
+	{`"appliesTo":"PRODUCT","deviceIds":["a"],"kinds":["device"],"excludedItemIds":["a"]`, "deviceIds kinds excludedItemIds"},
+	{`"appliesTo":"PRODUCT","deviceIds":["a"],"kinds":["device","accessory"],"excludedItemIds":["a"]`, ""},
+	{`"appliesTo":"PRODUCT","deviceIds":["a"],"accessoryIds":["b"],"kinds":["device","accessory"],"excludedItemIds":["a","b"]`, "deviceIds accessoryIds kinds excludedItemIds"},
+	{`"kinds":["device"],"excludedItemIds":["a"]`, ""},
+	{`"categories":["new","sale"],"excludedCategories":["old","sale"]`, "categories[1] excludedCategories[1]"},
+	{`"discountType":"BUY_X_GET_Y","buyQuantity":1,"getQuantity":1,"buys":{"appliesTo":"SPECIFIC","planIds":["a"],"excludedItemIds":["a"]}`, "buys.planIds buys.excludedItemIds"},
+	// Nobody has such tags.
+	{`"customerTags":{"all":["a","b"],"none":["b"]}`, "customerTags.all[1] customerTags.none[0]"},
+	{`"customerTags":{"any":["a","b"],"none":["b","a"]}`, "customerTags.any customerTags.none"},
+	{`"customerTags":{"any":["a","b"],"none":["b"]}`, ""},
+	// A fixed amount above its maximum or above the budget.
+	{`"discountType":"FIXED_AMOUNT","discountValue":"50","budget":{"EUR":"10"}`, "discountValue budget.EUR"},
+	{`"discountType":"FIXED_AMOUNT","discountValue":"50","budget":{"EUR":"50"}`, ""},
+	{`"discountType":"FIXED_AMOUNT","discountValue":"50","maxDiscount":"49.99"`, "discountValue maxDiscount"},
+	{`"discountType":"FIXED_AMOUNT","discountValue":"50","maxDiscount":"50"`, ""},
+	{`"discountType":"FIXED_AMOUNT","discountValue":"50","maxDiscount":"20","budget":{"EUR":"10"}`, "maxDiscount budget.EUR"},
+	{`"discountType":"FIXED_AMOUNT","discountValue":"5","discountValues":{"JPY":"500"},"budget":{"EUR":"10","JPY":"400"}`, "discountValues.JPY budget.JPY"},
+	{`"discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":"50","budget":{"EUR":"10"}`, "discountValue budget.EUR"},
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"50","maxDiscount":"20","budget":{"EUR":"20"}`, ""},
+	{`"maxDiscount":"50.01","budget":{"EUR":"50"}`, "maxDiscount budget.EUR"},
+	{`"discountType":"TIERED","discountValue":null,"tierBasis":"AMOUNT","tiers":[{"from":"10","amount":"1"},{"from":"20","amount":"6"}],"maxDiscount":"5"`, "tiers[1].amount maxDiscount"},
+	{`"discountType":"TIERED","discountValue":null,"tierBasis":"AMOUNT","tiers":[{"from":"10","amount":"1"},{"from":"20","amount":"6"}],"budget":{"EUR":"5"}`, "tiers[1].amount budget.EUR"},
+	// The least discount is above the budget.
+	{`"minPurchase":"100","budget":{"EUR":"9.99"}`, "discountValue minPurchase budget.EUR"},
+	{`"minPurchase":"100","budget":{"EUR":"10"}`, ""},
+	{`"minPurchase":"100","budget":{"EUR":"9.99"},"maxDiscount":"9"`, ""},
+	{`"minPurchase":"100","budget":{"EUR":"9.99"},"maxUnits":1`, ""}, // one unit may be cheap
+	{`"minPurchase":"100","minPurchases":{"USD":"100"},"budget":{"EUR":"9.99","USD":"10"}`, ""},
+	{`"minPurchase":"100","minPurchases":{"USD":"100"},"budget":{"EUR":"9.99","USD":"9"}`, "discountValue minPurchase budget.EUR minPurchases.USD budget.USD"},
+	{`"minPurchase":"100","minPurchases":{"JPY":"100"},"budget":{"EUR":"9.99","USD":"10"}`, "discountValue minPurchase budget.EUR"},
+	{`"discountValue":"100","minQuantity":100,"budget":{"EUR":"0.99"}`, "discountValue minQuantity budget.EUR"},
+	{`"discountValue":"100","minQuantity":100,"budget":{"EUR":"0.99"},"maxUnits":99`, ""},
+	{`"discountValue":"100","minQuantity":100,"minPurchase":"5","budget":{"EUR":"0.99"}`, "discountValue minPurchase budget.EUR"}, // as small as with minQuantity
+	{`"discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":"0.50","minQuantity":100,"budget":{"EUR":"0.99"}`, "discountValue minQuantity budget.EUR"},
+	{`"discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":"0.50","minQuantity":50,"minPurchase":"40","budget":{"EUR":"0.98"}`, "discountValue minPurchase minQuantity budget.EUR"},
+	{`"discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":"0.50","minQuantity":50,"minPurchase":"40","budget":{"EUR":"0.99"}`, ""},
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"0.50","minQuantity":100,"minPurchase":"60","budget":{"EUR":"0.50"}`, ""}, // one unit is just above the price
+	{`"discountType":"CHEAPEST_UNITS","discountValue":"100","units":100,"minQuantity":100,"budget":{"EUR":"0.99"}`, "units discountValue minQuantity budget.EUR"},
+	{`"discountType":"CHEAPEST_UNITS","discountValue":"100","units":100,"budget":{"EUR":"0.99"}`, ""}, // one unit is enough
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":1,"getQuantity":100,"budget":{"EUR":"0.99"}`, "getQuantity discountValue budget.EUR"},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":1,"getQuantity":1,"minQuantity":200,"budget":{"EUR":"0.99"}`, "discountValue minQuantity budget.EUR"},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":1,"getQuantity":1,"maxApplications":99,"minQuantity":200,"budget":{"EUR":"0.99"}`, ""},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":1,"getQuantity":1,"buys":{"kinds":["plan"]},"minQuantity":200,"budget":{"EUR":"0.99"}`, ""}, // one plan is bought
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":1,"getQuantity":1,"buys":{},"minQuantity":200,"budget":{"EUR":"0.99"}`, "discountValue minQuantity budget.EUR"},
+	{`"discountType":"TIERED","discountValue":null,"tierBasis":"AMOUNT","tiers":[{"from":"100","percent":"50"}],"budget":{"EUR":"49.99"}`, "tiers budget.EUR"},
+	{`"discountType":"TIERED","discountValue":null,"tierBasis":"AMOUNT","tiers":[{"from":"10","percent":"5"},{"from":"100","percent":"50"}],"budget":{"EUR":"49.99"}`, ""},
+	{`"discountType":"TIERED","discountValue":null,"tierBasis":"AMOUNT","tiers":[{"from":"10","percent":"5"},{"from":"100","percent":"50"}],"minPurchase":"100","budget":{"EUR":"49.99"}`, "tiers minPurchase budget.EUR"},
+	{`"discountType":"TIERED","discountValue":null,"tierBasis":"QUANTITY","tiers":[{"from":"10","percent":"50"}],"minPurchase":"100","budget":{"EUR":"49.99"}`, "tiers minPurchase budget.EUR"},
+	{`"discountType":"TIERED","discountValue":null,"tierBasis":"QUANTITY","tiers":[{"from":"10","percent":"50"},{"from":"20","amount":"5"}],"minPurchase":"100","budget":{"EUR":"49.99"}`, ""},
+	// No unit costs more than the greatest amount.
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.07"`, "discountValue"},
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.06"`, ""},
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.06","minQuantity":2`, "discountValue minQuantity"},
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.07","discountValues":{"JPY":"5"}`, ""},
+	// No instant. The coupon is created on Friday, 20 November 2026 at 12:00.
+	{`"startsAt":"2026-12-02","expiresAt":"2026-12-01"`, "startsAt expiresAt"},
+	{`"expiresAt":"2026-11-22","schedule":{"timeZone":"UTC","hours":[{"day":"FRIDAY","from":"09:00","until":"12:00"}]}`, "schedule.hours expiresAt"},
+	{`"expiresAt":"2026-11-22","schedule":{"timeZone":"UTC","hours":[{"day":"FRIDAY","from":"09:00","until":"12:01"}]}`, ""},
+	{`"expiresAt":"2026-11-26","schedule":{"timeZone":"UTC","hours":[{"day":"FRIDAY","from":"09:00","until":"12:00"}]}`, "schedule.hours expiresAt"},
+	{`"expiresAt":"2026-11-27","schedule":{"timeZone":"UTC","hours":[{"day":"FRIDAY","from":"09:00","until":"12:00"}]}`, ""},
+	{`"startsAt":"2026-11-28","expiresAt":"2026-12-03","schedule":{"timeZone":"UTC","hours":[{"day":"FRIDAY","from":"09:00","until":"12:00"}]}`, "schedule.hours startsAt expiresAt"},
+	{`"startsAt":"2026-11-28","schedule":{"timeZone":"UTC","hours":[{"day":"FRIDAY","from":"09:00","until":"12:00"}]}`, ""},
+	// A limit that is never reached, and one that ends the coupon early.
+	{`"firstOrder":true,"maxUsesPerUser":5,"maxUses":2,"periodLimits":[{"per":"COUPON","period":"DAY","timeZone":"UTC","maxUses":9}]`, ""},
+	{`"distribution":"POINTS_REDEEMABLE","pointsRequired":5,"firstOrder":true,"customerTags":{"any":["a"],"all":["b"],"none":["c"]}`, ""},
+}
+
+// draftOf returns a draft with a code, a name, 10 % and the given terms.
+func draftOf(t *testing.T, terms string) (d coupon.Draft) {
+	t.Helper()
+	members := map[string]json.RawMessage{}
+	require.NoError(t, json.Unmarshal([]byte(`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10"}`), &members))
+	require.NoError(t, json.Unmarshal([]byte("{"+terms+"}"), &members), terms)
+	text, err := json.Marshal(members)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &d), terms)
+	return d
+}
+
+// Terms that no cart, customer or instant meets are refused. The fault names the smallest set of
+// fields, each beside the others.
+func TestContradictionsAtCreation(t *testing.T) {
+	t.Parallel()
+	for _, test := range contradictionCases {
+		c, err := coupon.New(draftOf(t, test.terms), creation)
+		if test.fields == "" {
+			require.NoError(t, err, test.terms)
+			cart, q, found := coupontest.Purchase(c)
+			require.True(t, found, "%s: no cart", test.terms)
+			require.NoError(t, cart.Validate())
+			require.NoError(t, q.Customer.Validate())
+			continue
+		}
+		want := strings.Fields(test.fields)
+		require.Equal(t, want, contradicted(t, err), "%s: %v", test.terms, err)
+	}
+}
+
+// contradicted returns the fields of a contradiction. Each has a message that names the others.
+func contradicted(t require.TestingT, err error) (fields []string) {
+	var faults *pricing.ValidationError
+	require.ErrorAs(t, err, &faults)
+	for _, f := range faults.Fields {
+		require.Equal(t, pricing.FieldMismatch, f.Code, err)
+		fields = append(fields, f.Field)
+	}
+	for _, f := range faults.Fields {
+		for _, other := range fields {
+			require.True(t, other == f.Field || strings.Contains(f.Message, other), "%s: %s", f.Field, f.Message)
+		}
+	}
+	return fields
+}
