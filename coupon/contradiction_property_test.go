@@ -27,7 +27,7 @@ func tight() *rapid.Generator[coupon.Coupon] {
 		}, creation)
 		require.NoError(t, err)
 		c.Scope = tightScope(t)
-		if some(t, "amounts") {
+		if rapid.IntRange(0, 3).Draw(t, "amounts") > 0 {
 			c.Discount = tightDiscount(t)
 			c.MinPurchase = rapid.SampledFrom([]int64{0, 1, 5, 20, 1_000, coupon.MaxMinPurchase}).Draw(t, "minimum purchase")
 			c.Conditions.MinQuantity = rapid.SampledFrom([]int64{0, 0, 1, 2, 5, 40, coupon.MaxQuantity}).Draw(t, "minimum quantity")
@@ -113,7 +113,7 @@ func tightBudget(t *rapid.T, d pricing.Discount) coupon.Amounts {
 	for _, tier := range terms.Tiers {
 		least = max(least, tier.Amount)
 	}
-	if least > coupon.MaxBudget || some(t, "no budget") {
+	if least > coupon.MaxBudget || rapid.IntRange(0, 3).Draw(t, "no budget") == 0 {
 		return coupon.Amounts{}
 	}
 	budget := []pricing.Money{eur(max(small.Draw(t, "budget"), least))}

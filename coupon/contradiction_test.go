@@ -65,6 +65,7 @@ var contradictionCases = []struct {
 	{`"discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":"0.50","minQuantity":100,"budget":{"EUR":"0.99"}`, "discountValue minQuantity budget.EUR"},
 	{`"discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":"0.50","minQuantity":50,"minPurchase":"40","budget":{"EUR":"0.98"}`, "discountValue minPurchase minQuantity budget.EUR"},
 	{`"discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":"0.50","minQuantity":50,"minPurchase":"40","budget":{"EUR":"0.99"}`, ""},
+	{`"discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":"0.50","minQuantity":100,"maxUnits":99,"budget":{"EUR":"0.99"}`, ""},
 	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"0.50","minQuantity":100,"minPurchase":"60","budget":{"EUR":"0.50"}`, ""}, // one unit is just above the price
 	{`"discountType":"CHEAPEST_UNITS","discountValue":"100","units":100,"minQuantity":100,"budget":{"EUR":"0.99"}`, "units discountValue minQuantity budget.EUR"},
 	{`"discountType":"CHEAPEST_UNITS","discountValue":"100","units":100,"budget":{"EUR":"0.99"}`, ""}, // one unit is enough
