@@ -182,7 +182,8 @@ func TestMalformed(t *testing.T) {
 		"a value that is empty":            {withDiscount("PERCENTAGE", `""`), []string{"coupon.discountValue"}},
 		"a price that is empty":            {withLine(strings.Replace(goodLine, "10.00", "", 1)), []string{"lines[0].unitPrice"}},
 		"dates that are none":              {withTerms(`"startsAt":"soon","expiresAt":"2026-02-30"`), []string{"coupon.startsAt", "coupon.expiresAt"}},
-		"an expiry before the start":       {withTerms(`"startsAt":"2026-12-01","expiresAt":"2026-11-30"`), []string{"coupon.expiresAt"}},
+		"an expiry before the start":       {withTerms(`"startsAt":"2026-12-01","expiresAt":"2026-11-30"`), []string{"coupon.startsAt", "coupon.expiresAt"}},
+		"terms that contradict each other": {withTerms(`"minPurchase":"50","budget":{"EUR":"4.99"}`), []string{"coupon.discountValue", "coupon.minPurchase", "coupon.budget.EUR"}},
 		"stored fields of another form":    {withTerms(`"id":1,"active":"yes","usedCount":-1,"reservedCount":"0","processorCouponId":2,"promotionCodeId":[],"createdAt":"2026-01-01","updatedAt":0,"revision":1.5`), []string{"coupon.active", "coupon.id", "coupon.processorCouponId", "coupon.promotionCodeId", "coupon.usedCount", "coupon.reservedCount", "coupon.revision", "coupon.createdAt", "coupon.updatedAt"}},
 		"faults at every level": {
 			`{"id":"x","currency":"EUR","extra":1,"customer":{"age":3,"id":"u"},"lines":[` + strings.Replace(goodLine, ":2", ":0", 1) + `],"coupon":{"code":"A B","name":"n","discountType":"PERCENTAGE","discountValue":"101"},"usage":{"completed":-1}}`,
