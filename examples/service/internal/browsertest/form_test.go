@@ -394,6 +394,32 @@ func TestErrorsOfTheFormComeAndGoWithTheValues(t *testing.T) {
 	})
 }
 
+// Terms that contradict each other are shown at all their fields, which name each other. The errors go
+// when one of the fields is changed.
+func TestAContradictionIsAtAllItsFields(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		p := w.administer()
+		p.begin("APART", "FIXED_AMOUNT", "50")
+		p.click(radio("appliesTo", "SPECIFIC"))
+		p.pick("#f-devices", "watch", "watch")
+		p.unfold("#f-excluded-items")
+		p.pick("#f-excluded-items", "watch", "watch")
+		p.unfold("[data-rows=budget]")
+		p.fill("[name='budget[0].amount']", "10")
+		p.click("#save")
+		p.fault("deviceIds", "contradicts Except These Items: every selected item is excluded")
+		p.fault("excludedItemIds", "contradicts Select Devices: every selected item is excluded")
+		p.fault("discountValue", "contradicts Budget")
+		p.fault("'budget[0].amount'", "contradicts Discount Value: the amount is above the budget")
+		p.pick("#f-devices", "tab", "tablet")
+		p.gone("[data-field=deviceIds] > .field-error, [data-field=excludedItemIds] > .field-error")
+		p.fault("discountValue", "contradicts Budget")
+		p.fill("[name='budget[0].amount']", "50")
+		p.gone(".field-error, [aria-invalid]")
+		p.finish("APART")
+	})
+}
+
 // A budget is an amount and a currency that customers pay in. It begins with the coupon's.
 func TestABudgetIsAnAmountAndACurrency(t *testing.T) {
 	onOneStore(t, func(w *world) {

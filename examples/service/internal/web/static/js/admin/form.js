@@ -49,6 +49,7 @@ let scratch = true; // whether the form began empty
 let clean = ""; // what the form held when it was opened
 let checked = new Set(); // fields whose error this page has found, and takes away
 let reported = new Set(); // fields that the server has refused
+let contradicting = new Set(); // of these, the fields that contradict others
 let opened = 0; // how often; what was asked for one form is not shown in the next
 
 form.addEventListener("submit", (event) => {
@@ -310,11 +311,14 @@ function revise(target) {
   }
 }
 
-// refusedAgain shows the faults of a preview at the fields that were refused before.
+// refusedAgain shows the faults of a preview at the fields that were refused before. A field that
+// contradicted another one is right as soon as either of them is changed.
 function refusedAgain(errors) {
+  const refused = new Set(errors.map(({ field }) => place(field)[0]));
+  for (const name of contradicting) if (!refused.has(name)) showError(name, "");
   for (const { field, message } of errors) {
     const [name] = place(field);
-    if (reported.has(name) && !fields.fieldOf(form, name).querySelector(":scope > .field-error")) showError(name, message);
+    if (reported.has(name) && !fields.fieldOf(form, name).querySelector(":scope > .field-error")) showError(name, labelled(message));
   }
 }
 
@@ -506,19 +510,25 @@ function setBusy(on) {
   byId("save").setAttribute("aria-disabled", String(on));
 }
 
+// labelled writes the fields that another one contradicts as the form calls them.
+const labelled = (message) => message.replace(/^contradicts (\S+(?: and \S+)*): /, (_, names) => `contradicts ${names.split(" and ").map(label).join(" and ")}: `);
+
 // showProblem puts what the server says at the fields that it names.
 function showProblem(error) {
   const faults = {};
   const rest = [];
-  for (const { field, code, message } of error.errors ?? []) {
+  contradicting = new Set();
+  for (const { field, code, message: text } of error.errors ?? []) {
     const [name, within] = place(field);
+    const message = labelled(text);
+    if (message !== text) contradicting.add(name);
     if (name === "" || fields.fieldOf(form, name).closest("[hidden]")) {
       rest.push(`${label(field)}: ${message}`);
       continue;
     }
     const item = pickers[name]?.items()[/^\[(\d+)\]/.exec(within)?.[1]];
-    const text = name === "allowedUserEmails" || within === "" ? message : `${entry(within).slice(2)}: ${message}`; // messages about addresses quote them
-    (faults[name] ??= new Faults()).add(code === "more" ? Number.parseInt(message, 10) || 1 : 1, item ? about(item.name, `: ${message}`) : text);
+    const shown = name === "allowedUserEmails" || within === "" ? message : `${entry(within).slice(2)}: ${message}`; // messages about addresses quote them
+    (faults[name] ??= new Faults()).add(code === "more" ? Number.parseInt(message, 10) || 1 : 1, item ? about(item.name, `: ${message}`) : shown);
   }
   if (error.code === "code_taken") faults.code = taken(error);
   reported = new Set(Object.keys(faults));
@@ -565,7 +575,7 @@ function showFormError(text) {
 }
 
 function clearErrors() {
-  [checked, reported] = [new Set(), new Set()];
+  [checked, reported, contradicting] = [new Set(), new Set(), new Set()];
   byId("form-error").hidden = true;
   fields.clearErrors(form);
 }

@@ -27,6 +27,7 @@ function preview(form, draft, label, refused) {
     try {
       const answer = await post(`/admin/coupon/preview?${new URLSearchParams({ units })}`, wanted);
       if (mine === asked) show(answer);
+      if (mine === asked) refused([]);
     } catch (error) {
       if (mine === asked) showFaults(error);
       if (mine === asked) refused(error.errors);
