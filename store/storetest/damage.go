@@ -161,15 +161,7 @@ func damagedOrder(p *probe) {
 	pagesOfDamaged(p, "order", want, orders(store.OrderList{DueAt: at(1000)}))
 	pagesOfDamaged(p, "use", []string{use(0), use(1), use(2), "!" + use(3), use(4)}, uses)
 
-	var open []string
-	found := answer(p, store.Store.LookUp, store.LookUp{CustomerID: "ann", Orders: 4})
-	for _, o := range found.Orders {
-		open = append(open, o.Order.ID)
-	}
-	for _, o := range found.Unreadable {
-		open = append(open, "!"+o.ID)
-	}
-	same(p, open, []string{order(0), order(2), "!" + order(1), "!" + order(3)}, "the open orders of a look-up")
+	same(p, p.openOrders("ann", 4), []string{order(0), order(2), "!" + order(1), "!" + order(3)}, "the open orders of a look-up")
 	of := store.LookUp{Names: store.ByID(c.ID), CustomerID: "ann"}
 	unreadable(p, find, of, "use", use(3))
 	of.CustomerID = "bob"
@@ -182,6 +174,20 @@ func damagedOrder(p *probe) {
 		restore()
 	}
 	same(p, p.order(order(1)).Order, all[1].Order, "an order that can be read again")
+}
+
+// openOrders looks up a customer's open orders. Those that cannot be read come last and begin with an
+// exclamation mark.
+func (p *probe) openOrders(customer string, most int) (ids []string) {
+	p.Helper()
+	found := answer(p, store.Store.LookUp, store.LookUp{CustomerID: customer, Orders: most})
+	for _, o := range found.Orders {
+		ids = append(ids, o.Order.ID)
+	}
+	for _, o := range found.Unreadable {
+		ids = append(ids, "!"+o.ID)
+	}
+	return ids
 }
 
 func besideADamagedOrder(p *probe) {

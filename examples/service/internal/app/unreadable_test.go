@@ -91,7 +91,7 @@ func newDamageableWorld(t *testing.T) (w *world, damage func(table, id, document
 	return w, func(table, id, document string) {
 		db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(10000)")
 		require.NoError(t, err)
-		defer db.Close() //nolint:errcheck // a test
+		defer db.Close()
 		done, err := db.ExecContext(t.Context(), fmt.Sprintf("UPDATE couponkit_%s SET doc = ? WHERE id = ?", table), document, id)
 		require.NoError(t, err)
 		rows, err := done.RowsAffected()

@@ -19,7 +19,7 @@ func TestACouponThatCannotBeReadHasALineInTheTable(t *testing.T) {
 	id := w.detail("SUMMER10")
 	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(10000)")
 	require.NoError(t, err)
-	defer db.Close() //nolint:errcheck // a test
+	defer db.Close()
 	_, err = db.ExecContext(t.Context(), "UPDATE couponkit_coupons SET doc = ? WHERE code = 'SUMMER10'", `{"later":true}`)
 	require.NoError(t, err)
 
