@@ -69,6 +69,7 @@ func couponComesBack(p *probe) {
 		p.draft(p.forAddresses("ann@shop.example", "bob@shop.example")), p.draft(forPoints),
 		p.draft(func(c *coupon.Coupon) { c.Discount, c.MinPurchase = p.amountOff(1_234), 5_000 }),
 		p.draft(func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(1), at(2) }),
+		p.draft(func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(2), at(1) }), // ended before its start
 		p.draft(func(c *coupon.Coupon) { c.RefundPolicy, c.RestoreOnRefund = pricing.Rebill, coupon.RestoreAlways }),
 		p.draft(mirrored(1)),
 	} {
@@ -258,8 +259,7 @@ func invalidChanges(p *probe) {
 	c := p.coupon()
 	for what, spoil := range map[string]terms{
 		"no name": named(""), "no distribution": func(c *coupon.Coupon) { c.Distribution = 0 },
-		"a negative limit":         limits(-1, 0),
-		"a window that ends first": func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(2), at(1) },
+		"a negative limit": limits(-1, 0),
 	} {
 		p.saveFails(store.CreateCoupon, p.draft(spoil), pricing.ErrInvalid, "of a new coupon with "+what)
 		p.saveFails(store.EditCoupon, with(c, spoil), pricing.ErrInvalid, "of an edit to "+what)
