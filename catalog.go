@@ -360,9 +360,9 @@ func (s *Service) outdate(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// Delete removes a coupon and its mirror (specification 3.1). A mirror is the processor's own copy
+// Delete removes a coupon with its codes and its mirror (specification 3.1). A mirror is the processor's own copy
 // of a coupon. Customers cannot use the coupon while Delete removes the mirror. After the deletion,
-// a new coupon may have the same code.
+// other coupons may have the same codes.
 //
 // Delete keeps the coupon's orders, their uses, and open payment sessions. Delete also keeps uses
 // that were bought with points, although no checkout accepts these uses any more.
@@ -413,7 +413,10 @@ func (s *Service) finishDelete(ctx context.Context, c coupon.Coupon) (coupon.Cou
 	if err != nil {
 		return c, fmt.Errorf("remove mirror of coupon %s: %w", c.ID, err)
 	}
-	_, err = s.saveCoupon(ctx, store.DeleteCoupon, c)
+	err = store.ErrCodesLeft
+	for errors.Is(err, store.ErrCodesLeft) && ctx.Err() == nil {
+		_, err = s.saveCoupon(ctx, store.DeleteCoupon, c)
+	}
 	if errors.Is(err, coupon.ErrNotFound) {
 		return c, nil // somebody else has finished it
 	}

@@ -356,29 +356,49 @@ func (s *Service) newReservation(ctx context.Context, key, request string, metad
 		if limit := orderLimit(c); limit > 0 {
 			r.Order.Claims = orderClaims(identities(p.customer), limit)
 		}
-		r.Coupons = append(r.Coupons, store.CouponAt{ID: c.ID, Revision: c.Revision})
-		r.Uses = append(r.Uses, s.newUse(r.Order, c, p))
+		code := p.code(c.ID)
+		r.Coupons = append(r.Coupons, couponAt(c, code))
+		r.Uses = append(r.Uses, s.newUse(r.Order, c, code, p))
 	}
 	r.Order.Coupons = p.quote.Terms
 	return r
 }
 
 // newUse is the order's use of a coupon, with what it claims.
-func (s *Service) newUse(o redemption.Order, c coupon.Coupon, p priced) redemption.Use {
+func (s *Service) newUse(o redemption.Order, c coupon.Coupon, code coupon.IssuedCode, p priced) redemption.Use {
 	discount := p.discount(c.ID)
-	claims := useClaims(c, identities(p.customer), o.CreatedAt)
+	claims := useClaims(c, code, identities(p.customer), o.CreatedAt)
 	claims = append(claims, budgetClaims(c, pricing.NewMoney(discount, p.quote.Currency))...)
 	use := redemption.Use{
-		ID: s.newID(redemption.UseIDPrefix), CouponID: c.ID, CustomerID: o.CustomerID, OrderID: o.ID,
+		ID: s.newID(redemption.UseIDPrefix), CouponID: c.ID, Code: c.Code, CustomerID: o.CustomerID, OrderID: o.ID,
 		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: discount, Currency: p.quote.Currency,
 		Claims: claims, Restore: c.RestoreOnRefund, CreatedAt: o.CreatedAt,
 	}
 	if bought, is := p.takes.points[c.ID]; is {
 		use.Origin, use.ExchangeID = redemption.FromPoints, bought.ExchangeID
 		use.Points, use.PointsState = bought.Points, redemption.PointsDebited
-		use.Claims = exchangedClaims(c, use, bought, identities(p.customer))
+		use.Claims = exchangedClaims(c, code, use, bought, identities(p.customer))
 	}
 	return use
+}
+
+// couponAt is the coupon, and its code of a batch, as the decision has seen them.
+func couponAt(c coupon.Coupon, code coupon.IssuedCode) store.CouponAt {
+	at := store.CouponAt{ID: c.ID, Revision: c.Revision}
+	if !code.Plain() {
+		at.Code, at.CodeRevision = code.Key, code.Revision
+	}
+	return at
+}
+
+// code is the code by which a coupon that applies came.
+func (p priced) code(couponID string) coupon.IssuedCode {
+	for _, n := range p.named {
+		if n.Coupon.ID == couponID && n.refused == nil {
+			return n.Code
+		}
+	}
+	return coupon.IssuedCode{}
 }
 
 // discount is what a coupon takes off the quote.

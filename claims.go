@@ -35,10 +35,10 @@ type claimedLimit struct {
 	reason coupon.RejectionCode
 }
 
-// useLimits are what a use of the coupon takes that is reserved at the given instant. The uses
+// useLimits are what a use of the coupon by a code takes that is reserved at the given instant. The uses
 // of the coupon and of the customer are taken without a limit too, so that a limit that is set
 // later counts the past.
-func useLimits(c coupon.Coupon, identities []string, at time.Time) []claimedLimit {
+func useLimits(c coupon.Coupon, code coupon.IssuedCode, identities []string, at time.Time) []claimedLimit {
 	limits := []claimedLimit{{
 		redemption.Claim{Counter: redemption.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses}, coupon.UsageLimitReached,
 	}}
@@ -46,6 +46,11 @@ func useLimits(c coupon.Coupon, identities []string, at time.Time) []claimedLimi
 		limits = append(limits, claimedLimit{
 			redemption.Claim{Counter: redemption.CustomerUses(c.ID, identity), Amount: 1, Limit: c.Limits.MaxUsesPerUser},
 			coupon.UserUsageLimitReached,
+		})
+	}
+	if !code.Plain() {
+		limits = append(limits, claimedLimit{
+			redemption.Claim{Counter: redemption.CodeUses(c.ID, code.Key.String()), Amount: 1, Limit: code.MaxUses}, coupon.UsageLimitReached,
 		})
 	}
 	for _, l := range c.Limits.Periods {
@@ -59,8 +64,8 @@ func useLimits(c coupon.Coupon, identities []string, at time.Time) []claimedLimi
 }
 
 // allLimits are the limits of useLimits, the budgets, and the limit of a coupon for first orders.
-func allLimits(c coupon.Coupon, identities []string, at time.Time) []claimedLimit {
-	limits := useLimits(c, identities, at)
+func allLimits(c coupon.Coupon, code coupon.IssuedCode, identities []string, at time.Time) []claimedLimit {
+	limits := useLimits(c, code, identities, at)
 	for m := range c.Limits.Budget.All() {
 		limits = append(limits, claimedLimit{
 			redemption.Claim{Counter: redemption.Budget(c.ID, m.Currency().Code()), Limit: m.Minor()}, coupon.BudgetExhausted,
@@ -92,8 +97,8 @@ func periodCounters(c coupon.Coupon, l coupon.PeriodLimit, identities []string, 
 	return counters
 }
 
-func useClaims(c coupon.Coupon, identities []string, at time.Time) []redemption.Claim {
-	limits := useLimits(c, identities, at)
+func useClaims(c coupon.Coupon, code coupon.IssuedCode, identities []string, at time.Time) []redemption.Claim {
+	limits := useLimits(c, code, identities, at)
 	claims := make([]redemption.Claim, len(limits))
 	for i, l := range limits {
 		claims[i] = l.Claim

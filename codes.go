@@ -28,7 +28,7 @@ func checkCodes(codes []string, policy eligibility.ConflictPolicy) error {
 	for i, code := range codes {
 		keys[i] = spelling(code)
 		if first := slices.Index(keys[:i], keys[i]); first >= 0 {
-			twice(&faults, i, first)
+			faults.Add(fmt.Sprintf("codes[%d]", i), pricing.FieldMismatch, fmt.Sprintf("is the same as codes[%d]", first))
 		}
 	}
 	return faults.Err()
@@ -45,14 +45,10 @@ func spelling(typed string) string {
 	return code.String()
 }
 
-// twice reports a code that names the same coupon as an earlier code.
-func twice(faults *pricing.ValidationError, i, first int) {
-	faults.Add(fmt.Sprintf("codes[%d]", i), pricing.FieldMismatch, fmt.Sprintf("names the same coupon as codes[%d]", first))
-}
-
 // named is a code of a request together with the coupon that the code names.
 type named struct {
 	code    string            // as it was given
+	plain   coupon.Code       // of the coupon, whose Code is the one by which it came
 	counted                   // zero if the code names no coupon
 	mirror  bool              // the mirror is invalid
 	refused *coupon.Rejection // why the coupon does not take part in the decision
@@ -79,7 +75,7 @@ func (s *Service) decide(ctx context.Context, r QuoteRequest, check mirrorCheck)
 	if err := d.cart.Validate(); err != nil {
 		return decided{}, err
 	}
-	if err := s.name(ctx, &d, r.Codes, r.Customer, check); err != nil {
+	if err := s.name(ctx, &d, r.Codes, r.Customer, check, r.Conflicts); err != nil {
 		return decided{}, err
 	}
 	question := eligibility.Question{
@@ -116,7 +112,7 @@ func (d *decided) choose(h handOver, by decision) (err error) {
 	var set []eligibility.Candidate
 	for _, n := range d.named {
 		if n.refused == nil {
-			set = append(set, eligibility.Candidate{Coupon: n.Coupon, Usage: n.usage(h), MirrorInvalid: n.mirror})
+			set = append(set, eligibility.Candidate{Coupon: n.Coupon, Code: n.Code, Usage: n.usage(h), MirrorInvalid: n.mirror})
 		}
 	}
 	d.takes = h
@@ -262,7 +258,7 @@ type ExplainedCode struct {
 // Explain returns these errors:
 //
 //   - A [*pricing.ValidationError] means that the cart is malformed, that there are too many codes,
-//     or that two codes name the same coupon.
+//     or that a code is given twice. Different codes of one coupon are refused as not_combinable.
 //   - coupon.ErrBelowMinimumCharge means that the processor cannot charge the total. Explain returns
 //     the explanation together with this error.
 //   - [ErrUnavailable] means that the processor did not answer.

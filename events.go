@@ -183,7 +183,7 @@ func (s *Service) unknownPayment(ctx context.Context, e processor.Event, paid re
 		found.Coupon.ID = couponID // a coupon that is gone has no limits
 		unknown.Uses = append(unknown.Uses, redemption.Use{
 			ID: s.newID(redemption.UseIDPrefix), CouponID: couponID, CustomerID: customerID, OrderID: o.ID,
-			State: redemption.Completed, Origin: redemption.FromPayment, Claims: useClaims(found.Coupon, customer, paid.At),
+			State: redemption.Completed, Origin: redemption.FromPayment, Claims: useClaims(found.Coupon, coupon.IssuedCode{}, customer, paid.At),
 			Restore:   found.Coupon.RestoreOnRefund,
 			CreatedAt: paid.At, CompletedAt: paid.At,
 		})

@@ -56,6 +56,7 @@ func quoteFingerprint(c pricing.Cart, terms []coupon.Snapshot) string {
 	d.number(int64(len(terms)))
 	for i := range terms {
 		d.text(terms[i].ID)
+		d.text(terms[i].Code.String())
 		d.number(terms[i].Revision)
 	}
 	if c.Step > 1 {

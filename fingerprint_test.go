@@ -173,6 +173,6 @@ func TestFingerprintsOnEveryToolchain(t *testing.T) {
 	r := w.request("ten")
 	quote, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: r.Cart, Codes: r.Codes, Customer: ann})
 	require.NoError(t, err)
-	require.Equal(t, "xk0mMu_BZGHQqXC-26NAU13aa090GJ2of0jPn0_f4IM", quote.Fingerprint)
+	require.Equal(t, "GXXsIVwtNfgpxeZLfm9vCMb9BCxjtfBw7gvYjXTzrTM", quote.Fingerprint)
 	require.Equal(t, "1jsLGe2JAXZd1Q34uLTxCjTeQyf5T0SKLoitCbd6uGo", w.checkout(t, r).Order.Fingerprint)
 }

@@ -176,7 +176,7 @@ func (l limitsReached) anyOf(o store.Settled) bool {
 // exchangedClaims are what a use claims that was exchanged for points: the uses of the coupon and
 // of the customer, the periods that the exchange has decided, and what depends on the quote. An
 // identity that was not known at the exchange claims the current periods.
-func exchangedClaims(c coupon.Coupon, use, exchanged redemption.Use, identities []string) []redemption.Claim {
+func exchangedClaims(c coupon.Coupon, code coupon.IssuedCode, use, exchanged redemption.Use, identities []string) []redemption.Claim {
 	budget := redemption.Budget(c.ID, "")
 	var learned []string
 	for _, identity := range identities {
@@ -184,10 +184,10 @@ func exchangedClaims(c coupon.Coupon, use, exchanged redemption.Use, identities 
 			learned = append(learned, identity)
 		}
 	}
-	ofLearned := useClaims(c, learned, use.CreatedAt)
+	ofLearned := useClaims(c, code, learned, use.CreatedAt)
 	current := c
 	current.Limits.Periods = nil
-	lasting := useClaims(current, identities, use.CreatedAt)
+	lasting := useClaims(current, code, identities, use.CreatedAt)
 	taken := slices.DeleteFunc(slices.Clone(use.Claims), func(claim redemption.Claim) bool {
 		shared := redemption.IsShared(claim.Counter)
 		return !claims(lasting, claim.Counter) && !strings.HasPrefix(claim.Counter, budget) &&

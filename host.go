@@ -66,6 +66,8 @@ const (
 	OpUpdate         Operation = "update"
 	OpSetActive      Operation = "set_active"
 	OpDelete         Operation = "delete"
+	OpAddCodes       Operation = "add_codes"
+	OpUpdateCode     Operation = "update_code"
 	OpValidate       Operation = "validate"
 	OpQuote          Operation = "quote"
 	OpExplain        Operation = "explain"

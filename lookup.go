@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -89,40 +90,33 @@ func (s *Service) findCode(ctx context.Context, code string) (store.Found, error
 }
 
 // name looks up what the codes name, in at most two calls of the store. A code that names no coupon
-// is refused.
-func (s *Service) name(ctx context.Context, d *decided, codes []string, c eligibility.Customer, check mirrorCheck) error {
+// is refused. So are codes that name the same coupon.
+func (s *Service) name(
+	ctx context.Context, d *decided, codes []string, c eligibility.Customer, check mirrorCheck, conflicts eligibility.ConflictPolicy,
+) error {
 	d.at, d.customer = s.now(), c
 	all, err := s.lookUp(ctx, codes, c)
 	if err != nil {
 		return err
 	}
-	var faults pricing.ValidationError
 	for i, f := range all {
-		n := named{code: codes[i]}
+		n, err := named{code: codes[i]}, error(nil)
 		if refused := coupon.RejectionsOf(f.refused); refused != nil {
 			n.refused = &coupon.Rejection{Code: n.code, Reasons: slices.Clone(refused[0].Reasons)}
-		} else {
-			if err := f.Coupon.Validate(); err != nil {
-				// No fault of the caller's input, and so no error that looks like one.
-				return &store.UnreadableError{Kind: "coupon", ID: f.Coupon.ID, Reason: "its terms: " + err.Error()}
-			}
-			n.counted = countedUses(f.Found, identities(c), d.at)
-		}
-		first := slices.IndexFunc(d.named, func(m named) bool { return n.refused == nil && m.Coupon.ID == n.Coupon.ID })
-		if first >= 0 {
-			twice(&faults, i, first)
+		} else if n, err = nameOf(codes[i], f.Found, identities(c), d.at); err != nil {
+			return err
 		}
 		d.named = append(d.named, n)
-	}
-	if err := faults.Err(); err != nil {
-		return err
 	}
 	if err := s.count(ctx, d); err != nil {
 		return err
 	}
+	d.refuseSameCoupons(conflicts)
 	for i := range d.named {
 		if n := &d.named[i]; n.refused == nil {
-			if n.mirror, err = s.mirrorInvalid(ctx, n.Coupon, d.at, check); err != nil {
+			stored := n.Coupon
+			stored.Code = n.plain
+			if n.mirror, err = s.mirrorInvalid(ctx, stored, d.at, check); err != nil {
 				return err
 			}
 		}
@@ -130,10 +124,70 @@ func (s *Service) name(ctx context.Context, d *decided, codes []string, c eligib
 	return nil
 }
 
+// nameOf is a code with its coupon. The coupon has the code by which it came.
+func nameOf(code string, f store.Found, identities []string, at time.Time) (named, error) {
+	if err := f.Coupon.Validate(); err != nil {
+		// No fault of the caller's input, and so no error that looks like one.
+		return named{}, &store.UnreadableError{Kind: "coupon", ID: f.Coupon.ID, Reason: "its terms: " + err.Error()}
+	}
+	n := named{code: code, plain: f.Coupon.Code}
+	if !f.Code.Key.IsZero() {
+		f.Coupon.Code = f.Code.Key
+	}
+	n.counted = countedUses(f, identities, at)
+	return n, nil
+}
+
+// refuseSameCoupons refuses codes that name one coupon: all of them, or with [eligibility.KeepFirst]
+// the later ones. A code that is refused alone excludes no other code.
+func (d *decided) refuseSameCoupons(conflicts eligibility.ConflictPolicy) {
+	rivals := map[string][]int{}
+	for i, n := range d.named {
+		if n.refused == nil {
+			rivals[n.Coupon.ID] = append(rivals[n.Coupon.ID], i)
+		}
+	}
+	for _, same := range rivals {
+		if len(same) < 2 {
+			continue
+		}
+		same = slices.DeleteFunc(same, func(i int) bool {
+			n := &d.named[i]
+			if reasons := eligibility.CheckCode(n.Code, eligibility.Question{At: d.at, Customer: d.customer, Usage: n.usage(handOver{})}); reasons != nil {
+				n.refused = &coupon.Rejection{CouponID: n.Coupon.ID, Code: n.code, Reasons: reasons}
+			}
+			return n.refused != nil
+		})
+		for at, i := range same {
+			if len(same) < 2 || conflicts == eligibility.KeepFirst && at == 0 {
+				continue
+			}
+			by := same[:1]
+			if conflicts != eligibility.KeepFirst {
+				by = slices.Delete(slices.Clone(same), at, at+1)
+			}
+			d.named[i].refused = d.excludedBy(i, by)
+		}
+	}
+}
+
+// excludedBy refuses a code because of others of the same coupon.
+func (d *decided) excludedBy(i int, by []int) *coupon.Rejection {
+	n := d.named[i]
+	var keys []string
+	for _, other := range by {
+		keys = append(keys, d.named[other].Coupon.Code.String())
+	}
+	slices.Sort(keys)
+	return &coupon.Rejection{CouponID: n.Coupon.ID, Code: n.code, Reasons: []coupon.Reason{
+		{Code: coupon.NotCombinable, Params: coupon.Params{ExcludedBy: slices.Compact(keys)}},
+	}}
+}
+
 // ask is name of one code.
 func (s *Service) ask(ctx context.Context, code string, c eligibility.Customer, check mirrorCheck) (named, error) {
 	var d decided
-	if err := s.name(ctx, &d, []string{code}, c, check); err != nil {
+	if err := s.name(ctx, &d, []string{code}, c, check, 0); err != nil {
 		return named{code: code}, err
 	}
 	n := d.named[0]

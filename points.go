@@ -98,7 +98,7 @@ func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequ
 	if r.Key == "" {
 		r.Key = s.newID("key_")
 	}
-	reservation := s.newExchange(n.Coupon, r)
+	reservation := s.newExchange(n.Coupon, n.Code, r)
 	reservation.By = actorOf(ctx)
 	reserved, err := s.store.Reserve(ctx, reservation)
 	if err != nil {
@@ -111,15 +111,15 @@ func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequ
 	return s.debit(ctx, made, nil)
 }
 
-func (s *Service) newExchange(c coupon.Coupon, r ExchangeRequest) store.Reservation {
+func (s *Service) newExchange(c coupon.Coupon, code coupon.IssuedCode, r ExchangeRequest) store.Reservation {
 	now, id := s.now(), s.newID(redemption.UseIDPrefix)
 	return store.Reservation{
-		Coupons: []store.CouponAt{{ID: c.ID, Revision: c.Revision}},
+		Coupons: []store.CouponAt{couponAt(c, code)},
 		Uses: []redemption.Use{{
-			ID: id, ExchangeID: id, Key: r.Key, CouponID: c.ID, CustomerID: r.Customer.ID,
+			ID: id, ExchangeID: id, Key: r.Key, CouponID: c.ID, Code: c.Code, CustomerID: r.Customer.ID,
 			State: redemption.Reserved, Origin: redemption.FromPoints,
 			Points: c.PointsRequired, PointsState: redemption.PointsPending,
-			Claims: useClaims(c, identities(r.Customer), now), Deadline: now.Add(s.exchangeTime), CreatedAt: now,
+			Claims: useClaims(c, code, identities(r.Customer), now), Deadline: now.Add(s.exchangeTime), CreatedAt: now,
 		}},
 	}
 }

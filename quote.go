@@ -153,7 +153,7 @@ func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 // Quote returns these errors:
 //
 //   - A [*pricing.ValidationError] means that the cart is malformed, that there are too many codes,
-//     or that two codes name the same coupon.
+//     or that a code is given twice. Different codes of one coupon are refused as not_combinable.
 //   - A [*coupon.Rejection] lists every reason for the refusal. If several coupons are refused, the
 //     error is [coupon.Rejections], in the order of the request's codes. errors.As with a
 //     *coupon.Rejection finds only the first; use [coupon.RejectionsOf] to read all. Together with a

@@ -24,13 +24,19 @@ type counted struct {
 
 // countedUses returns what a look-up has counted.
 func countedUses(found store.Found, identities []string, at time.Time) counted {
-	c := counted{Found: found, identities: identities, at: at, limits: allLimits(found.Coupon, identities, at)}
+	c := counted{Found: found, identities: identities, at: at, limits: allLimits(found.Coupon, found.Code, identities, at)}
 	c.taken = map[string]int64{redemption.CouponUses(c.Coupon.ID): c.Coupon.UsedCount + c.Coupon.ReservedCount}
+	if !c.Code.Plain() {
+		c.taken[c.codeCounter()] = c.Code.UsedCount + c.Code.ReservedCount
+	}
 	for i, identity := range identities {
 		c.taken[redemption.CustomerUses(c.Coupon.ID, identity)] = found.ByCustomer[i].Taken()
 	}
 	return c
 }
+
+// codeCounter is the counter of the uses by the code of a batch.
+func (c counted) codeCounter() string { return redemption.CodeUses(c.Coupon.ID, c.Code.Key.String()) }
 
 // count reads the counters of the coupons' limits that the look-up has not read. The customer's open
 // orders are read with them: a limit may refuse, and the decision then needs them.
@@ -92,11 +98,16 @@ func (c counted) usage(h handOver) eligibility.Usage {
 	left := func(counter string) int64 { return max(c.taken[counter]-held[counter].Taken(), 0) }
 	most := make(map[coupon.RejectionCode]int64, len(c.limits))
 	for _, l := range c.limits {
-		most[l.reason] = max(most[l.reason], left(l.Counter))
+		if c.Code.Plain() || l.Counter != c.codeCounter() {
+			most[l.reason] = max(most[l.reason], left(l.Counter))
+		}
 	}
 	u := eligibility.Usage{
 		Reserved: most[coupon.UsageLimitReached], ReservedByCustomer: most[coupon.UserUsageLimitReached],
 		Orders: most[coupon.NotFirstOrder], Spent: spentOf(c.Coupon, left),
+	}
+	if !c.Code.Plain() {
+		u.ByCode = left(c.codeCounter())
 	}
 	for _, l := range c.Coupon.Limits.Periods {
 		most := int64(0)

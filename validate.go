@@ -55,7 +55,7 @@ func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation
 		return Validation{}, err
 	}
 	var d decided
-	if err := s.name(ctx, &d, []string{r.Code}, r.Customer, s.recentMirror); err != nil {
+	if err := s.name(ctx, &d, []string{r.Code}, r.Customer, s.recentMirror, 0); err != nil {
 		return Validation{}, err
 	}
 	c := d.named[0].Coupon
@@ -77,7 +77,8 @@ func (s *Service) check(ctx context.Context, d *decided, r ValidateRequest) erro
 	err := s.choose(ctx, d, decision{evaluate: func(set []eligibility.Candidate) (eligibility.SetResult, error) {
 		c := set[0].Coupon
 		decision := eligibility.Check(c, eligibility.Question{
-			At: d.at, Customer: r.Customer, Facts: r.Facts, Usage: set[0].Usage, MirrorInvalid: set[0].MirrorInvalid, AllowAnonymous: r.AllowAnonymous,
+			At: d.at, Customer: r.Customer, Facts: r.Facts, Usage: set[0].Usage, Code: set[0].Code, MirrorInvalid: set[0].MirrorInvalid,
+			AllowAnonymous: r.AllowAnonymous,
 		})
 		return eligibility.SetResult{Coupons: []eligibility.Outcome{{CouponID: c.ID, Code: c.Code, Decision: decision}}}, nil
 	}})

@@ -30,6 +30,9 @@ type Usage struct {
 	// order. The uses count in the period that contains Question.At. A reserved use that the
 	// customer holds for this purchase does not count.
 	Periods []int64
+	// ByCode is the number of uses by the code by which the coupon came, completed and reserved. A
+	// reserved use that the customer holds for this purchase does not count.
+	ByCode int64
 	// Spent is the sum of the discounts of paid and open orders. Check compares Spent with the
 	// coupon's budget. The discount of an order that the new order would replace does not count.
 	Spent coupon.Amounts
@@ -47,6 +50,8 @@ type Question struct {
 	Facts Facts
 	// Usage tells how often the coupon was used.
 	Usage Usage
+	// Code is the code by which the coupon came. The zero Code restricts nothing.
+	Code coupon.IssuedCode
 	// MirrorInvalid is true if the coupon's mirror at the payment processor is missing or inactive.
 	// If MirrorInvalid is true, the coupon is refused.
 	MirrorInvalid bool
@@ -87,6 +92,7 @@ func (d *Decision) check(c *coupon.Coupon, q *Question) {
 	d.checkPeriods(c, q)
 	d.checkBudgets(c, q)
 	d.checkCustomer(c, q)
+	d.checkCode(&q.Code, q)
 }
 
 // These types are what the reasons of check keep.
@@ -147,7 +153,7 @@ func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 		outcome   [1]Outcome
 		terms     [1]pricing.Terms
 	}
-	one.candidate[0] = Candidate{Coupon: c, Usage: q.Usage, MirrorInvalid: q.MirrorInvalid}
+	one.candidate[0] = Candidate{Coupon: c, Code: q.Code, Usage: q.Usage, MirrorInvalid: q.MirrorInvalid}
 	one.set.members, one.set.Coupons, one.set.terms = one.member[:0], one.outcome[:0], one.terms[:0]
 	q.Conflicts = RefuseAll
 	if err := one.set.Reevaluate(one.candidate[:], cart, q); err != nil {

@@ -12,6 +12,8 @@ import (
 // Candidate is one of several coupons that a customer wants to use together.
 type Candidate struct {
 	Coupon coupon.Coupon
+	// Code is the code by which the coupon came. The zero Code restricts nothing.
+	Code coupon.IssuedCode
 	// Usage tells how often the coupon was used.
 	Usage Usage
 	// MirrorInvalid is true if the coupon's mirror at the payment processor is missing or inactive.
@@ -62,7 +64,7 @@ type member struct {
 
 // EvaluateSet decides which coupons of a set a customer may use together for a cart, and prices
 // the cart with these coupons. The Customer, the time, AllowAnonymous and Conflicts are those of the
-// question. The Usage and MirrorInvalid of the question are ignored, because each candidate has
+// question. The Code, Usage and MirrorInvalid of the question are ignored, because each candidate has
 // its own. The order of the set does not change the result, except with [KeepFirst].
 //
 // EvaluateSet refuses coupons in this order. A refused coupon never comes back, and the cart is
@@ -165,7 +167,7 @@ func (r *SetResult) begin(set []Candidate, q *Question) error {
 	r.findConflicts()
 	for i := range r.members {
 		c := r.members[i].Candidate
-		q.Usage, q.MirrorInvalid = c.Usage, c.MirrorInvalid
+		q.Usage, q.MirrorInvalid, q.Code = c.Usage, c.MirrorInvalid, c.Code
 		r.Coupons = append(r.Coupons, Outcome{CouponID: c.Coupon.ID, Code: c.Coupon.Code})
 		r.Coupons[i].Decision.check(&c.Coupon, q)
 	}

@@ -18,6 +18,16 @@ func CodePeriodUses(code, period, first string) string {
 	return SharedCounter("code", code, period, first)
 }
 
+// CodeUses returns the key of the counter for all uses of a coupon by one of its codes. A long code
+// is in the key as its SHA-256 hash.
+func CodeUses(couponID, code string) string {
+	const longest = 128 // bytes
+	if len(code) > longest {
+		code = "long:" + hashed("code", code)
+	}
+	return SharedCounter("by-code", couponID, code)
+}
+
 // CustomerPeriodUses returns the key of the counter for one customer's uses of a coupon within one
 // period. Any text that identifies the customer is accepted.
 func CustomerPeriodUses(couponID, identity, period, first string) string {

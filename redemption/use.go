@@ -124,6 +124,8 @@ type Use struct {
 	ID string `json:"id"`
 	// CouponID is the ID of the coupon, even if the coupon was deleted later.
 	CouponID string `json:"couponId"`
+	// Code is the code by which the coupon came, if it is known.
+	Code coupon.Code `json:"code,omitzero"`
 	// CustomerID is the ID of the customer.
 	CustomerID string `json:"customerId,omitempty"`
 	// OrderID is the ID of the order that contains the use. OrderID is empty for a points

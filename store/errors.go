@@ -31,6 +31,9 @@ var (
 	// ErrKeyReused means that the idempotency key was used before for a different request. It
 	// matches ErrConflict.
 	ErrKeyReused error = &conflict{"the idempotency key was used for another request"}
+	// ErrCodesLeft means that a coupon has more codes than one call of DeleteCoupon removes. The
+	// call has removed some. Repeat the call.
+	ErrCodesLeft = errors.New("the coupon has more codes to remove")
 	// ErrLimit means that a claim exceeds its limit. Every [*LimitError] matches ErrLimit.
 	ErrLimit = errors.New("a limit leaves no room")
 	// ErrClosed means that the store was closed, or that the host's transaction in which it worked has

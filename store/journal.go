@@ -14,6 +14,8 @@ const (
 	CouponChanged   EntryKind = "coupon_changed"
 	CouponMirrored  EntryKind = "coupon_mirrored"
 	CouponDeleted   EntryKind = "coupon_deleted"
+	CodesAdded      EntryKind = "codes_added"
+	CodeChanged     EntryKind = "code_changed"
 	OrderOpened     EntryKind = "order_opened"
 	OrderChanged    EntryKind = "order_changed" // a session, also of a paid order, a payment that is on its way, or an identity that was learned late
 	OrderPaid       EntryKind = "order_paid"
@@ -31,7 +33,8 @@ type Entry struct {
 	// just written may still have the position 0.
 	Position int64     `json:"position"`
 	Kind     EntryKind `json:"kind"`
-	// Subject is the ID of the coupon, order or use that has changed.
+	// Subject is the ID of the coupon, order or use that has changed. A change of codes is one of
+	// their coupon.
 	Subject string `json:"subject"`
 	// Version is the number of changes of the subject so far, starting at 1. If the ID of a
 	// deleted coupon is used again, Version starts at 1 again. A change of a use is recorded
@@ -42,7 +45,8 @@ type Entry struct {
 	// By names who made the change. It is empty for the system.
 	By string `json:"by,omitempty"`
 	// Data describes the change as JSON. For a coupon, Data contains the coupon before and
-	// after the change. For an order, Data contains the cause of the change and the uses.
+	// after the change. For codes, Data contains the batch and the number of new codes, or the
+	// code before and after the change, without owners. For an order, Data contains the cause of the change and the uses.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 

@@ -97,6 +97,8 @@ type Found struct {
 	// Coupon is the stored coupon with its counts. Its allow-list may be narrowed to
 	// [LookUp].Email.
 	Coupon coupon.Coupon
+	// Code is the code that the name had, with its counts. It is zero for a name that is an ID.
+	Code coupon.IssuedCode
 	// ByCustomer contains the number of uses of each identity, in the order of
 	// [LookUp].Identities.
 	ByCustomer []redemption.Count

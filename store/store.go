@@ -44,6 +44,23 @@ type Coupons interface {
 	// CouponPage.Unreadable and does not end the list. If the list is out of bounds, ListCoupons
 	// returns pricing.ErrInvalid.
 	ListCoupons(ctx context.Context, list CouponList) (CouponPage, error)
+
+	// SaveCodes adds a batch of codes to a coupon, all or none, or changes one code. SaveCodes
+	// returns the stored codes. SaveCodes returns these errors:
+	//
+	//   - A [*coupon.TakenError] lists the new codes that a coupon has, active or not.
+	//   - [ErrKeyReused]: the coupon has a batch with the same ID and another fingerprint. A batch
+	//     with the same fingerprint returns the codes of the first call.
+	//   - coupon.ErrNotFound: the coupon, or the code to change, does not exist, or the coupon is
+	//     being deleted.
+	//   - [ErrStaleRevision]: the stored code has a different revision than the caller saw.
+	//   - pricing.ErrInvalid: a code is invalid, or the code to change is the plain code.
+	SaveCodes(ctx context.Context, c CodeChange) ([]coupon.IssuedCode, error)
+
+	// ListCodes returns a page of the codes of a coupon, sorted by the bytes of their keys. Used
+	// codes of a deleted coupon are listed too. If the list is out of bounds, ListCodes returns
+	// pricing.ErrInvalid.
+	ListCodes(ctx context.Context, list CodeList) (CodePage, error)
 }
 
 // ChangeKind is the kind of a change to a coupon.
@@ -60,8 +77,10 @@ const (
 	// ConfirmMirror stores the mirror of the given revision and makes a pending coupon
 	// active. The revision stays the same.
 	ConfirmMirror
-	// DeleteCoupon removes a coupon. The orders, uses and counters of the coupon stay. Its
-	// code becomes free for another coupon.
+	// DeleteCoupon removes a coupon and its codes. The orders, uses and counters of the coupon
+	// stay, and so do the codes that have uses. All of its codes become free for other coupons.
+	// If the coupon has more than [coupon.MaxCodes] codes, DeleteCoupon removes so many of them
+	// and returns [ErrCodesLeft].
 	DeleteCoupon
 )
 
@@ -101,6 +120,9 @@ type Orders interface {
 	//   - If a coupon does not exist, Reserve returns coupon.ErrNotFound.
 	//   - If a coupon is not active, Reserve returns coupon.ErrInactive.
 	//   - If a coupon has a different revision, Reserve returns [ErrStaleRevision].
+	//   - If a coupon does not have the code, Reserve returns coupon.ErrNotFound.
+	//   - If a code is switched off, Reserve returns coupon.ErrInactive.
+	//   - If a code has a different revision, Reserve returns [ErrStaleRevision].
 	//   - If a claim exceeds its limit, Reserve returns a [*LimitError].
 	//   - If an ID is taken, Reserve returns [ErrConflict].
 	//
@@ -165,10 +187,13 @@ type Orders interface {
 }
 
 // CouponAt is a coupon at the revision for which the cart was priced. The Revision 0 accepts
-// every revision.
+// every revision. Code is the code of a batch by which the coupon came, at its revision. It is zero
+// for the plain code.
 type CouponAt struct {
-	ID       string
-	Revision int64
+	ID           string
+	Revision     int64
+	Code         coupon.Code
+	CodeRevision int64
 }
 
 // Reservation is an order with its uses, or a points reservation, that a store is asked to

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -111,6 +112,9 @@ func (r Reservation) couponFaults(faults *pricing.ValidationError) {
 	priced := map[string]bool{}
 	for _, c := range r.Coupons {
 		priced[c.ID] = true
+		if key, _ := coupon.ParseCode(c.Code.String()); key != c.Code {
+			faults.Add("coupons", pricing.FieldMalformed, "a code must be one that coupon.ParseCode returned")
+		}
 	}
 	used := map[string]bool{}
 	for i := range r.Uses {
@@ -177,13 +181,7 @@ func (c CouponChange) Validate() error {
 	if c.Kind < CreateCoupon || c.Kind > DeleteCoupon {
 		faults.Add("kind", pricing.FieldUnknown, "is no change of a coupon")
 	}
-	switch year := c.At.Year(); {
-	case c.At.IsZero():
-		faults.Add("at", pricing.FieldRequired, "a change has an instant")
-	case year < 1 || year > 9999:
-		faults.Add("at", pricing.FieldMalformed, "must be in the years 1 to 9999")
-	}
-	actorFault(&faults, c.By)
+	changeFaults(&faults, c.At, c.By)
 	if c.Kind == CreateCoupon {
 		faults.Merge("", c.Coupon.Validate())
 		if key, _ := coupon.ParseCode(c.Coupon.Code.String()); key != c.Coupon.Code {
@@ -197,6 +195,16 @@ func (c CouponChange) Validate() error {
 		}
 	}
 	return faults.Err()
+}
+
+func changeFaults(faults *pricing.ValidationError, at time.Time, by string) {
+	switch year := at.Year(); {
+	case at.IsZero():
+		faults.Add("at", pricing.FieldRequired, "a change has an instant")
+	case year < 1 || year > 9999:
+		faults.Add("at", pricing.FieldMalformed, "must be in the years 1 to 9999")
+	}
+	actorFault(faults, by)
 }
 
 func invalidField(field string, code pricing.FieldCode, message string) error {

@@ -117,6 +117,18 @@ func (v wiredStore) Apply(ctx context.Context, e store.Settlement) (store.Settle
 	})
 }
 
+func (v wiredStore) SaveCodes(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
+	names := map[store.CodeChangeKind]string{store.AddCodes: "add", store.EditCode: "edit"}
+	return over(ctx, v.wire, "SaveCodes "+names[c.Kind], func(ctx context.Context) ([]coupon.IssuedCode, error) {
+		v.s.touched.coupons = append(v.s.touched.coupons, c.CouponID)
+		return v.inner().SaveCodes(ctx, c)
+	})
+}
+
+func (v wiredStore) ListCodes(ctx context.Context, list store.CodeList) (store.CodePage, error) {
+	return over(ctx, v.wire, "ListCodes", func(ctx context.Context) (store.CodePage, error) { return v.inner().ListCodes(ctx, list) })
+}
+
 func (v wiredStore) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 	return over(ctx, v.wire, "LookUp", func(ctx context.Context) (store.LookedUp, error) { return v.inner().LookUp(ctx, by) })
 }

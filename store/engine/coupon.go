@@ -18,6 +18,8 @@ type CouponTx interface {
 	// SaveCoupon writes the change. If a new row exists already, SaveCoupon returns
 	// [ErrAgain].
 	SaveCoupon(ctx context.Context, w CouponWrite) error
+	// LoadCodes returns codes. The caller has locked their coupon with LoadCoupon.
+	LoadCodes(ctx context.Context, n CodeNeed) (CodeRows, error)
 }
 
 // StoredCoupon is the data that is stored for the ID and the code of a coupon.
@@ -46,7 +48,10 @@ type CouponWrite struct {
 	KeepEmails bool
 	// Fold is the counter whose rows must be merged into one row. This happens if the counter
 	// gets a limit or the coupon is deleted. An empty Fold merges nothing.
-	Fold  string
+	Fold string
+	// Codes are new and changed codes. A write that deletes the coupon also removes its batches.
+	Codes CodeWrites
+	// Entry is the entry of the journal. Without a Kind, it is none.
 	Entry store.Entry
 }
 
@@ -61,9 +66,11 @@ func SaveCoupon(ctx context.Context, tx CouponTx, c store.CouponChange) (coupon.
 	if err != nil {
 		return coupon.Coupon{}, err
 	}
-	w.Entry, err = couponEntry(stored, w, c)
-	if err != nil {
+	if w.Entry, err = couponEntry(stored, w, c); err != nil {
 		return coupon.Coupon{}, err
+	}
+	if c.Kind == store.DeleteCoupon {
+		return w.Coupon, deleteCoupon(ctx, tx, stored, w)
 	}
 	return w.Coupon, tx.SaveCoupon(ctx, w)
 }
@@ -119,6 +126,9 @@ func decideCreate(stored StoredCoupon, w CouponWrite, c coupon.Coupon) (CouponWr
 	}
 	w.Coupon = c
 	w.Coupon.UsedCount, w.Coupon.ReservedCount = 0, 0
+	w.Codes.New = []coupon.IssuedCode{{
+		Key: c.Code, CouponID: c.ID, Active: true, CreatedAt: c.CreatedAt, UpdatedAt: c.CreatedAt, Revision: 1,
+	}}
 	return w, nil
 }
 

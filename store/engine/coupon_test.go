@@ -31,6 +31,10 @@ func (s *shelf) SaveCoupon(_ context.Context, w engine.CouponWrite) error {
 	return s.err
 }
 
+func (s *shelf) LoadCodes(context.Context, engine.CodeNeed) (engine.CodeRows, error) {
+	return engine.CodeRows{}, nil
+}
+
 func someCoupon(t *testing.T, revision int64) coupon.Coupon {
 	t.Helper()
 	code, err := coupon.ParseCode("TEN")

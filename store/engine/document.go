@@ -80,6 +80,7 @@ func ReadOrder(o *redemption.Order, state string, document []byte) (err error) {
 // RestoredAt in SQL, by their JSON names, for [store.Orders].Sums. Discount and Returned have all
 // decimals of Currency, so that the text without its point is the number of minor units.
 type useDocument struct {
+	Code       coupon.Code        `json:"code,omitzero"`
 	Origin     redemption.Origin  `json:"origin"`
 	Discount   pricing.Number     `json:"discount,omitempty"`
 	Returned   pricing.Number     `json:"returned,omitempty"`
@@ -93,7 +94,7 @@ type useDocument struct {
 // EncodeUse returns as JSON the fields of a use that stores do not keep in columns.
 func EncodeUse(u redemption.Use) ([]byte, error) {
 	return json.Marshal(useDocument{
-		Origin: u.Origin, Discount: strictjson.OptionalAmount(u.Currency, u.Discount), Returned: strictjson.OptionalAmount(u.Currency, u.Returned),
+		Code: u.Code, Origin: u.Origin, Discount: strictjson.OptionalAmount(u.Currency, u.Discount), Returned: strictjson.OptionalAmount(u.Currency, u.Returned),
 		Currency: u.Currency, Points: u.Points, Claims: u.Claims, Restore: u.Restore, RestoredAt: u.RestoredAt,
 	})
 }
@@ -115,6 +116,7 @@ func DecodeUse(data []byte, u *redemption.Use) error {
 	if err != nil {
 		return unreadable("use", u.ID, "its returned discount", err)
 	}
+	u.Code = doc.Code
 	u.Origin, u.Discount, u.Points, u.Claims = doc.Origin, discount, doc.Points, orNil(doc.Claims)
 	u.Returned, u.Currency, u.Restore, u.RestoredAt = returned, doc.Currency, doc.Restore, doc.RestoredAt
 	return nil

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -165,6 +166,9 @@ func (n *Need) reservation(r store.Reservation, thorough bool) {
 	n.claims("", r.Order.Claims)
 	for _, c := range r.Coupons {
 		n.Coupons = append(n.Coupons, c.ID)
+		if !c.Code.IsZero() {
+			n.Codes = append(n.Codes, CodeKey{c.ID, c.Code.String()})
+		}
 	}
 	if r.Order.Replaces != "" {
 		n.OrderIDs = append(n.OrderIDs, r.Order.Replaces)
@@ -211,6 +215,10 @@ func (n *Need) sorted() Need {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
+	slices.SortFunc(n.Codes, func(a, b CodeKey) int {
+		return cmp.Or(cmp.Compare(a.CouponID, b.CouponID), cmp.Compare(a.Code, b.Code))
+	})
+	n.Codes = slices.Compact(n.Codes)
 	return *n
 }
 
@@ -404,6 +412,25 @@ func (w *work) usable(r store.Reservation) error {
 		case c.Unlimited && limits(r, redemption.CouponUses(want.ID)):
 			return store.ErrStaleRevision // a limit that the stored terms do not have
 		}
+		if err := w.usableCode(want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usableCode refuses a code that is not as it was decided about.
+func (w *work) usableCode(want store.CouponAt) error {
+	if want.Code.IsZero() {
+		return nil
+	}
+	switch code, found := w.codes[CodeKey{want.ID, want.Code.String()}]; {
+	case !found:
+		return coupon.Reject(want.ID, coupon.CouponNotFound, coupon.Params{})
+	case !code.Active:
+		return coupon.Reject(want.ID, coupon.CouponInactive, coupon.Params{})
+	case want.CodeRevision != 0 && want.CodeRevision != code.Revision:
+		return store.ErrStaleRevision
 	}
 	return nil
 }

@@ -44,6 +44,9 @@ type Need struct {
 	// the coupons of the selected orders.
 	Coupons         []string
 	CouponsOfOrders bool
+	// Codes selects codes of coupons. They are read after the coupons are locked: who changes a code
+	// has locked its coupon.
+	Codes []CodeKey
 	// Counters selects the first row of each counter.
 	Counters []string
 	// Late lists the Counters that all customers share. Load may leave their rows unlocked. In
@@ -57,6 +60,9 @@ type Need struct {
 // Key is an idempotency key of a customer.
 type Key struct{ CustomerID, Key string }
 
+// CodeKey names a code of a coupon.
+type CodeKey struct{ CouponID, Code string }
+
 // Held names a coupon and a customer who may hold a points reservation.
 type Held struct{ CouponID, CustomerID string }
 
@@ -65,6 +71,7 @@ type Rows struct {
 	Orders  []redemption.Order
 	Uses    []redemption.Use
 	Coupons []Coupon
+	Codes   []Code
 	// Counts contains the counters that exist, by their keys.
 	Counts map[string]redemption.Count
 }
@@ -76,6 +83,13 @@ type Coupon struct {
 	Revision int64
 	// Unlimited is taken from the last [store.CouponChange].
 	Unlimited bool
+}
+
+// Code contains the fields of a code that a reservation depends on.
+type Code struct {
+	CodeKey
+	Active   bool
+	Revision int64
 }
 
 // Writes are new and changed rows.

@@ -20,6 +20,7 @@ type work struct {
 	uses     map[string]*useRow
 	useKeys  map[Key]string
 	coupons  map[string]Coupon
+	codes    map[CodeKey]Code
 	spread   map[string]bool // counters of unlimited coupons
 	counts   map[string]redemption.Count
 	loaded   map[string]bool // counters that Load has looked for
@@ -53,7 +54,7 @@ type rowState struct{ added, changed, grown bool } // grown: its document is ano
 func newWork(row int) *work {
 	return &work{
 		row: row, orders: map[string]*orderRow{}, keys: map[Key]string{}, sessions: map[string]string{},
-		uses: map[string]*useRow{}, useKeys: map[Key]string{}, coupons: map[string]Coupon{}, spread: map[string]bool{},
+		uses: map[string]*useRow{}, useKeys: map[Key]string{}, coupons: map[string]Coupon{}, codes: map[CodeKey]Code{}, spread: map[string]bool{},
 		counts: map[string]redemption.Count{}, loaded: map[string]bool{}, absent: map[string]bool{}, moved: map[cell]redemption.Count{},
 		bounds: map[string]*bound{},
 	}
@@ -70,6 +71,9 @@ func (w *work) add(n Need, rows Rows) {
 		if w.uses[u.ID] == nil {
 			w.putUse(u)
 		}
+	}
+	for _, c := range rows.Codes {
+		w.codes[c.CodeKey] = c
 	}
 	for _, c := range rows.Coupons {
 		w.coupons[c.ID] = c

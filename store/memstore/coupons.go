@@ -27,11 +27,9 @@ func (tx couponTx) SaveCoupon(_ context.Context, w engine.CouponWrite) error {
 	c := w.Coupon
 	switch w.Kind {
 	case store.CreateCoupon:
-		tx.codes[c.Code] = c.ID
 		tx.coupons[c.ID] = &couponRow{coupon: c}
 		tx.couponLists.add(entry{c.CreatedAt, c.ID})
 	case store.DeleteCoupon:
-		delete(tx.codes, c.Code)
 		delete(tx.coupons, c.ID)
 		tx.couponLists.remove(entry{c.CreatedAt, c.ID})
 	case store.EditCoupon, store.ConfirmMirror:
@@ -42,8 +40,11 @@ func (tx couponTx) SaveCoupon(_ context.Context, w engine.CouponWrite) error {
 		}
 		row.coupon, row.unlimited, row.version = c, w.Unlimited, w.Version
 	}
-	tx.write(w.Entry)
-	tx.histories[c.ID] = append(tx.histories[c.ID], tx.journal[len(tx.journal)-1])
+	tx.saveCodes(c.ID, w.Codes)
+	if w.Entry.Kind != "" {
+		tx.write(w.Entry)
+		tx.histories[c.ID] = append(tx.histories[c.ID], tx.journal[len(tx.journal)-1])
+	}
 	return nil
 }
 
@@ -83,10 +84,11 @@ func (s *Store) find(name store.Name, by store.LookUp) (found store.Found) {
 	id := name.CouponID
 	if id == "" {
 		id = s.codes[name.Code]
+		found.Code = s.countedCode(s.issued[codeKey(id, name.Code)])
 	}
 	row := s.coupons[id]
 	if row == nil {
-		return found
+		return store.Found{}
 	}
 	found.Coupon = s.counted(row.coupon)
 	if !by.Whole {

@@ -23,7 +23,10 @@ type Store struct {
 	closed bool
 
 	coupons     map[string]*couponRow
-	codes       map[coupon.Code]string
+	codes       map[coupon.Code]string // the coupon of each live code
+	issued      map[engine.CodeKey]coupon.IssuedCode
+	codesOf     map[string][]string // by coupon: the keys of its codes, sorted
+	batches     map[engine.CodeKey]batch
 	couponLists timeline
 
 	orders     map[string]redemption.Order
@@ -55,6 +58,7 @@ type couponRow struct {
 func New() *Store {
 	return &Store{
 		coupons: map[string]*couponRow{}, codes: map[coupon.Code]string{},
+		issued: map[engine.CodeKey]coupon.IssuedCode{}, codesOf: map[string][]string{}, batches: map[engine.CodeKey]batch{},
 		orders: map[string]redemption.Order{}, orderKeys: map[engine.Key]string{}, sessions: map[string]string{},
 		orderLists: timelines{}, uses: map[string]redemption.Use{}, useKeys: map[engine.Key]string{},
 		usesOf: map[string][]string{}, reserved: map[string]string{}, useLists: timelines{},

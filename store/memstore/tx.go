@@ -29,6 +29,11 @@ func (s tx) Load(_ context.Context, n engine.Need) (engine.Rows, error) {
 			})
 		}
 	}
+	for _, key := range n.Codes {
+		if c, found := s.issued[key]; found {
+			rows.Codes = append(rows.Codes, engine.Code{CodeKey: key, Active: c.Active, Revision: c.Revision})
+		}
+	}
 	for _, key := range n.Counters {
 		if count, found := s.counters[key]; found {
 			rows.Counts[key] = count

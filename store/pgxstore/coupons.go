@@ -21,7 +21,7 @@ const couponCounts = ` CROSS JOIN LATERAL (SELECT coalesce(sum(k.reserved), 0)::
 
 func (s *statements) catalog() {
 	s.lockCoupon = s.name("lock a coupon", `SELECT FROM {coupons} WHERE id = $1 FOR UPDATE`)
-	s.codeOwner = s.name("find a code", `SELECT id FROM {coupons} WHERE code = $1`)
+	s.codeOwner = s.name("find a code", `SELECT coupon_id FROM {codes} WHERE code_key = $1 AND live`)
 	s.counted = s.name("look for uses", `SELECT EXISTS (SELECT FROM {counters} WHERE counter = $1)`)
 	s.insertCoupon = s.name("insert a coupon", guarded(`INSERT INTO {coupons} (id, code, state, revision, version, unlimited,
 		uses_counter, customer_counter, emails, starts_at, expires_at, created_at, updated_at, search, doc,
@@ -42,28 +42,39 @@ func (s *statements) catalog() {
 
 	s.lookUpByID = s.name("look up a coupon", `SELECT `+couponList+` FROM (SELECT * FROM {coupons} WHERE id = $1) c`+couponCounts)
 	const byID = `SELECT w.id FROM unnest((SELECT ?::text[])) AS w (id)`
-	const byCode = `SELECT c.id FROM unnest((SELECT ?::text[])) AS w (code)
-		CROSS JOIN LATERAL (SELECT c.id FROM {coupons} c WHERE c.code = w.code OFFSET 0) c`
+	const withoutCode = `SELECT w.id, ` + noCode + ` FROM unnest((SELECT ?::text[])) AS w (id)`
+	const codes = `unnest((SELECT ?::text[])) AS w (code) CROSS JOIN LATERAL (SELECT * FROM {codes} k WHERE k.code_key = w.code AND k.live OFFSET 0) k`
+	const byCode = `SELECT k.coupon_id AS id FROM ` + codes
+	const withCode = `SELECT k.coupon_id AS id, ` + codeList + ` FROM ` + codes + codeCounts
+	const one = `{codes} k`
+	const oneCode = ` WHERE k.code_key = ? AND k.live`
 	s.named = [...]namedStatements{
-		namesID: s.about(byID), namesCode: s.about(byCode), namesID | namesCode: s.about(byID + ` UNION ` + byCode),
+		namesID: s.about(byID, withoutCode), namesCode: s.about(byCode, withCode),
+		namesID | namesCode: s.about(byID+` UNION `+byCode, withoutCode+` UNION ALL `+withCode),
+		oneName | namesID:   s.about(`SELECT ?::text AS id`, `SELECT ?::text AS id, `+noCode),
+		oneName | namesCode: s.about(`SELECT k.coupon_id AS id FROM `+one+oneCode, `SELECT k.coupon_id AS id, `+codeList+` FROM `+one+codeCounts+oneCode),
 	}
+	s.codes()
 }
 
 // namedStatements read about the coupons of a look-up. The first arguments are the IDs, the codes, or both.
 type namedStatements struct{ coupons, customers, held, emails, email string }
 
-// These constants are what the names of a look-up are: indexes of statements.named.
+// These constants are what the names of a look-up are: indexes of statements.named. One name has
+// statements of its own, whose plans are simple.
 const (
 	namesID   = 1
 	namesCode = 2
+	oneName   = 4
 )
 
 // about returns the statements about the coupons whose IDs the text selects.
-func (s *statements) about(ids string) namedStatements {
+func (s *statements) about(ids, withCodes string) namedStatements {
 	name := func(what, text string) string { return numbered(s.name(what, fmt.Sprintf(text, ids))) }
 	const named = ` FROM (%s) w CROSS JOIN LATERAL (SELECT * FROM {coupons} c WHERE c.id = w.id OFFSET 0) c`
 	return namedStatements{
-		coupons: name("look up coupons", `SELECT `+couponList+named+couponCounts),
+		coupons: numbered(s.name("look up coupons", fmt.Sprintf(`SELECT `+couponList+`, w.code_key, w.code_batch, w.code_max_uses, w.code_owner, w.code_active,
+			w.code_expires_at, w.code_created_at, w.code_updated_at, w.code_revision, w.code_reserved, w.code_completed`+named+couponCounts, withCodes))),
 		customers: name("count a customer's uses", `SELECT c.id, e.n, k.reserved, k.completed`+named+`
 			CROSS JOIN unnest((SELECT ?::text[])) WITH ORDINALITY AS e (ending, n) CROSS JOIN LATERAL (
 			SELECT * FROM {counters} k WHERE k.counter = c.customer_counter || e.ending AND k.part = 0 OFFSET 0) k`),
@@ -77,15 +88,18 @@ func (s *statements) about(ids string) namedStatements {
 	}
 }
 
-func scanCoupon(into *coupon.Coupon, version *int64, unlimited *bool) func(pgx.Rows) error {
+// scanCoupon reads couponList, and more after it.
+func scanCoupon(into *coupon.Coupon, version *int64, unlimited *bool, more ...any) func(pgx.Rows) error {
 	return func(row pgx.Rows) error {
 		var c coupon.Coupon
 		var code, state string
 		var emails int
 		var starts, expires, created, updated int64
 		var document []byte
-		if err := row.Scan(&c.ID, &code, &state, &c.Revision, version, unlimited, &emails,
-			&starts, &expires, &created, &updated, &document, &c.ReservedCount, &c.UsedCount); err != nil {
+		if err := row.Scan(append([]any{
+			&c.ID, &code, &state, &c.Revision, version, unlimited, &emails,
+			&starts, &expires, &created, &updated, &document, &c.ReservedCount, &c.UsedCount,
+		}, more...)...); err != nil {
 			return err
 		}
 		c.StartsAt, c.ExpiresAt, c.CreatedAt, c.UpdatedAt = instant(starts), instant(expires), instant(created), instant(updated)
@@ -121,7 +135,9 @@ func (t *tx) LoadCoupon(ctx context.Context, id string, code coupon.Code) (store
 	b := new(pgx.Batch)
 	b.Queue(t.sql.lockCoupon, id) // by itself: a statement that waits counts what was there before
 	queue(b, scanCoupon(&stored.Coupon, &stored.Version, &stored.Unlimited), t.sql.lookUpByID, id)
-	queue(b, func(row pgx.Rows) error { return row.Scan(&stored.CodeOf) }, t.sql.codeOwner, code.String())
+	if !code.IsZero() {
+		queue(b, func(row pgx.Rows) error { return row.Scan(&stored.CodeOf) }, t.sql.codeOwner, code.String())
+	}
 	queue(b, func(row pgx.Rows) error { return row.Scan(&stored.Counted) }, t.sql.counted, redemption.CouponUses(id))
 	return stored, t.send(ctx, b, false)
 }
@@ -152,6 +168,9 @@ func (t *tx) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
 	if w.Fold != "" {
 		b.Queue(t.sql.foldCounter, w.Fold)
 	}
-	t.queueEntries(b, []store.Entry{w.Entry})
+	t.queueCodes(b, w)
+	if w.Entry.Kind != "" {
+		t.queueEntries(b, []store.Entry{w.Entry})
+	}
 	return t.send(ctx, b, true)
 }

@@ -24,6 +24,12 @@ func (t *tx) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
 		queue(b, collect(&rows.Uses, scanUse), uses.locked(unless(n.Peek, t.sql.lockUses)), uses.arguments...)
 	}
 	t.queueCoupons(b, n, uses, &rows)
+	if len(n.Codes) > 0 {
+		queue(b, collect(&rows.Codes, func(row pgx.Rows) (c engine.Code, err error) {
+			err = row.Scan(&c.CouponID, &c.CodeKey.Code, &c.Active, &c.Revision)
+			return c, err
+		}), t.sql.readCodes, each(n.Codes, func(k engine.CodeKey) string { return k.CouponID }), each(n.Codes, func(k engine.CodeKey) string { return k.Code }))
+	}
 	t.queueCounts(b, n, &rows)
 	if len(n.Free) > 0 {
 		coupons := each(n.Free, func(h engine.Held) string { return h.CouponID })

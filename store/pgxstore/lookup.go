@@ -40,7 +40,7 @@ type lookUp struct {
 	failed error
 
 	coupons map[string]*store.Found
-	ids     map[coupon.Code]string
+	codes   map[coupon.Code]coupon.IssuedCode
 	emails  map[string][]string
 	counts  map[string]redemption.Count
 	orders  engine.List[store.Settled]
@@ -65,12 +65,16 @@ func (l *lookUp) names() {
 			l.keys = append(l.keys, slices.Compact(list))
 		}
 	}
+	if names := slices.Concat(ids, codes); len(names) == 1 {
+		kind |= oneName
+		l.keys = []any{names[0]}
+	}
 	l.named = l.store.sql.named[kind]
 }
 
 // batch returns the statements. A repeated call begins anew.
 func (l *lookUp) batch() *pgx.Batch {
-	l.coupons, l.ids = map[string]*store.Found{}, map[coupon.Code]string{}
+	l.coupons, l.codes = map[string]*store.Found{}, map[coupon.Code]coupon.IssuedCode{}
 	l.emails, l.counts, l.orders = map[string][]string{}, map[string]redemption.Count{}, engine.List[store.Settled]{}
 	b := new(pgx.Batch)
 	known := l.by.CustomerID != "" && store.IsText(l.by.CustomerID)
@@ -112,8 +116,14 @@ func (l *lookUp) queueCoupons(b *pgx.Batch, known bool) {
 
 func (l *lookUp) scanCoupon(row pgx.Rows) error {
 	found := &store.Found{ByCustomer: make([]redemption.Count, len(l.by.Identities))}
-	err := scanCoupon(&found.Coupon, new(int64), new(bool))(row)
-	l.coupons[found.Coupon.ID], l.ids[found.Coupon.Code] = found, found.Coupon.ID
+	var code codeRow
+	err := unread(found, scanCoupon(&found.Coupon, new(int64), new(bool), code.columns()...)(row))
+	if err != nil {
+		return err
+	}
+	l.coupons[found.Coupon.ID] = found
+	issued, err := code.code(found.Coupon.ID)
+	l.codes[issued.Key] = issued
 	return unread(found, err)
 }
 
@@ -158,15 +168,17 @@ func (l *lookUp) answer() (found store.LookedUp) {
 		f.Coupon.AllowedUserEmails = l.allowed(f.Coupon.AllowedUserEmails, l.emails[id])
 	}
 	for _, n := range l.by.Names {
-		id := n.CouponID
+		var f store.Found
+		id, code := n.CouponID, coupon.IssuedCode{}
 		if id == "" {
-			id = l.ids[n.Code]
+			code = l.codes[n.Code]
+			id = code.CouponID
 		}
-		if f := l.coupons[id]; f != nil {
-			found.Coupons = append(found.Coupons, *f)
-		} else {
-			found.Coupons = append(found.Coupons, store.Found{})
+		if read := l.coupons[id]; read != nil {
+			f = *read
+			f.Code = code
 		}
+		found.Coupons = append(found.Coupons, f)
 	}
 	found.Counts = each(l.by.Counters, func(key string) redemption.Count { return l.counts[key] })
 	found.Orders, found.Unreadable, _ = l.orders.Page(l.by.Orders)

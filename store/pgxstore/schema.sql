@@ -11,7 +11,7 @@ CREATE TABLE {version} (
 
 CREATE TABLE {coupons} (
     id         text COLLATE "C" PRIMARY KEY,
-    code       text COLLATE "C" NOT NULL UNIQUE,
+    code       text COLLATE "C" NOT NULL, -- the plain one, as in codes
     state      text COLLATE "C" NOT NULL,
     revision   bigint NOT NULL,
     version    bigint NOT NULL,  -- counts the changes
@@ -34,6 +34,33 @@ CREATE INDEX coupons_type ON {coupons} (discount_type, created_at, id);
 CREATE INDEX coupons_starts ON {coupons} (starts_at);
 CREATE INDEX coupons_expires ON {coupons} (expires_at);
 CREATE INDEX coupons_limited ON {coupons} (created_at, id) WHERE max_uses > 0;
+
+-- A code is live until its coupon is deleted. Used codes stay, and are retired then: live is NULL.
+CREATE TABLE {codes} (
+    coupon_id  text COLLATE "C" NOT NULL,
+    code_key   text COLLATE "C" NOT NULL,
+    live       boolean,
+    batch      text COLLATE "C" NOT NULL, -- empty for the plain code
+    position   integer NOT NULL,          -- in its batch
+    counter    text COLLATE "C" NOT NULL, -- the counter of its uses, empty for the plain code
+    max_uses   bigint NOT NULL,           -- 0 is no limit
+    owner      text COLLATE "C" NOT NULL,
+    active     boolean NOT NULL,
+    expires_at bigint NOT NULL,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    revision   bigint NOT NULL,
+    PRIMARY KEY (coupon_id, code_key)
+);
+CREATE UNIQUE INDEX codes_key ON {codes} (code_key) WHERE live;
+CREATE INDEX codes_batch ON {codes} (batch, coupon_id, position);
+
+CREATE TABLE {code_batches} (
+    coupon_id   text COLLATE "C" NOT NULL,
+    id          text COLLATE "C" NOT NULL,
+    fingerprint text COLLATE "C" NOT NULL, -- of the request that made it
+    PRIMARY KEY (coupon_id, id)
+);
 
 CREATE TABLE {coupon_emails} (
     coupon_id text COLLATE "C" NOT NULL,
@@ -112,7 +139,7 @@ CREATE TABLE {journal_pending} (
     data    text NOT NULL
 );
 CREATE INDEX journal_pending_coupon ON {journal_pending} (subject, version)
-    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted');
+    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed');
 
 CREATE TABLE {journal} (
     position bigint PRIMARY KEY,
@@ -124,7 +151,7 @@ CREATE TABLE {journal} (
     data     text NOT NULL
 );
 CREATE INDEX journal_coupon ON {journal} (subject, version)
-    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted');
+    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed');
 
 -- The lock under which entries get their positions, and the last position.
 CREATE TABLE {journal_head} (

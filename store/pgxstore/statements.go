@@ -27,7 +27,10 @@ type statements struct {
 	insertCoupon, updateCoupon, deleteCoupon                       string
 	deleteEmails, insertEmails, foldCounter                        string
 	lookUpByID                                                     string
-	named                                                          [4]namedStatements
+	named                                                          [7]namedStatements
+	liveKeys, liveCodes, batchCodes, batch, readCodes              string
+	insertBatch, insertCodes, updateCode, removeCodes, retireCodes string
+	deleteBatches                                                  string
 }
 
 const (

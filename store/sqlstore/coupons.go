@@ -12,7 +12,7 @@ import (
 
 const (
 	lockCoupon   = `SELECT ` + couponColumns + ` FROM {coupons} WHERE id = ?{for_update}`
-	findCode     = `SELECT id FROM {coupons} WHERE code = ?`
+	findCode     = `SELECT coupon_id FROM {codes} WHERE live = 1 AND code_key = ?`
 	findCounter  = `SELECT COUNT(*) FROM {counters} WHERE counter = ?`
 	insertCoupon = `{insert} {coupons} (` + couponColumns + `) VALUES {rows}`
 	updateCoupon = `UPDATE {coupons} SET state = ?, revision = ?, version = ?, unlimited = ?, updated_at = ?,
@@ -35,8 +35,10 @@ func (s *session) LoadCoupon(ctx context.Context, id string, code coupon.Code) (
 	}, id); err != nil {
 		return stored, err
 	}
-	if err := s.each(ctx, findCode+s.find, func(rows *sql.Rows) error { return rows.Scan(&stored.CodeOf) }, code.String()); err != nil {
-		return stored, err
+	if !code.IsZero() {
+		if err := s.each(ctx, findCode+s.find, func(rows *sql.Rows) error { return rows.Scan(&stored.CodeOf) }, code.String()); err != nil {
+			return stored, err
+		}
 	}
 	counter := redemption.CouponUses(id)
 	if stored.Coupon.ID == "" {
@@ -62,6 +64,9 @@ func (s *session) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
 		if err := s.fold(ctx, w.Fold); err != nil {
 			return err
 		}
+	}
+	if err := s.saveCodes(ctx, w); err != nil || w.Entry.Kind == "" {
+		return err
 	}
 	return s.insert(ctx, insertEntries, [][]any{entryRow(w.Entry)})
 }

@@ -14,7 +14,6 @@ import (
 
 const (
 	selectByID   = `SELECT ` + couponColumns + ` FROM {coupons} WHERE id IN ({in})`
-	selectByCode = `SELECT ` + couponColumns + ` FROM {coupons} WHERE code IN ({in})`
 	selectEmails = `SELECT coupon_id, email FROM {coupon_emails} WHERE coupon_id IN ({in}) ORDER BY coupon_id, position`
 	selectEmail  = `SELECT coupon_id, email FROM {coupon_emails} WHERE (coupon_id, email) IN ({in})`
 	// The order is one that no index has. Otherwise SQLite reads all uses of the coupon.
@@ -36,7 +35,7 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, er
 }
 
 func (s *session) lookUp(ctx context.Context, by store.LookUp) (found store.LookedUp, err error) {
-	coupons, err := s.named(ctx, by.Names)
+	codes, coupons, err := s.named(ctx, by.Names)
 	if err != nil {
 		return found, err
 	}
@@ -60,8 +59,14 @@ func (s *session) lookUp(ctx context.Context, by store.LookUp) (found store.Look
 		return found, err
 	}
 	found.Coupons = each(by.Names, func(n store.Name) (f store.Found) {
-		if known := of[idOf(n, coupons.Records)]; known != nil {
+		id, code := n.CouponID, coupon.IssuedCode{}
+		if id == "" {
+			code = codes[n.Code]
+			id = code.CouponID
+		}
+		if known := of[id]; known != nil {
 			f = *known
+			f.Code = code
 		}
 		return f
 	})
@@ -74,33 +79,28 @@ func (s *session) lookUp(ctx context.Context, by store.LookUp) (found store.Look
 	return found, err
 }
 
-func idOf(n store.Name, coupons []coupon.Coupon) string {
-	i := slices.IndexFunc(coupons, func(c coupon.Coupon) bool { return n.CouponID == "" && c.Code == n.Code })
-	if i < 0 {
-		return n.CouponID
-	}
-	return coupons[i].ID
-}
-
-// named reads the coupons of the names, without their counts.
-func (s *session) named(ctx context.Context, names []store.Name) (coupons engine.List[coupon.Coupon], err error) {
-	var ids, codes []string
+// named reads the codes among the names, and the coupons of all names without their counts.
+func (s *session) named(ctx context.Context, names []store.Name) (codes map[coupon.Code]coupon.IssuedCode, coupons engine.List[coupon.Coupon], err error) {
+	var ids, keys []string
 	for _, n := range names {
 		switch text := n.Code.String(); {
 		case findable(n.CouponID):
 			ids = append(ids, n.CouponID)
 		case n.CouponID == "" && findable(text):
-			codes = append(codes, text)
+			keys = append(keys, text)
 		}
 	}
-	read := func(rows *sql.Rows) error {
+	if codes, err = s.codesOf(ctx, unique(keys)); err != nil {
+		return nil, coupons, err
+	}
+	for _, c := range codes {
+		ids = append(ids, c.CouponID)
+	}
+	err = s.eachIn(ctx, selectByID, 1, anys(unique(ids)), func(rows *sql.Rows) error {
 		stored, err := scanCoupon(rows)
 		return coupons.Add(stored.Coupon, err)
-	}
-	if err = s.eachIn(ctx, selectByID, 1, anys(unique(ids)), read); err == nil {
-		err = s.eachIn(ctx, selectByCode, 1, anys(unique(codes)), read)
-	}
-	return coupons, err
+	})
+	return codes, coupons, err
 }
 
 // held reads the customer's reserved uses of each coupon, the newest first.

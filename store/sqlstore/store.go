@@ -116,12 +116,14 @@ type request struct {
 	reservation *store.Reservation
 	settlement  *store.Settlement
 	change      *store.CouponChange
+	codes       *store.CodeChange
 	late        bool // the settlement is for [engine.ApplyLate]
 	docs        documents
 
 	reserved store.Reserved
 	settled  store.Settled
 	saved    coupon.Coupon
+	issued   []coupon.IssuedCode
 	err      error
 }
 
@@ -137,6 +139,8 @@ func (r *request) answer(ctx context.Context, s *session, row int, thorough bool
 		r.settled, err = engine.ApplyLate(ctx, s, row, *r.settlement)
 	case r.settlement != nil:
 		r.settled, err = single(engine.Apply(ctx, s, row, *r.settlement))
+	case r.codes != nil:
+		r.issued, err = engine.SaveCodes(ctx, s, *r.codes)
 	default:
 		r.saved, err = engine.SaveCoupon(ctx, s, *r.change)
 	}

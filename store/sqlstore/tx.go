@@ -20,7 +20,7 @@ import (
 func (s *session) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
 	rows := engine.Rows{Counts: make(map[string]redemption.Count, len(n.Counters))}
 	for _, load := range [...]func(context.Context, engine.Need, *engine.Rows) error{
-		s.loadOrders, s.loadUses, s.loadCoupons, s.loadCounters, s.loadFree,
+		s.loadOrders, s.loadUses, s.loadCoupons, s.loadCodes, s.loadCounters, s.loadFree,
 	} {
 		if err := load(ctx, n, &rows); err != nil {
 			return engine.Rows{}, err

@@ -33,7 +33,7 @@ func Agree(t *testing.T, newStore, newReference func(t *testing.T) store.Store) 
 		rt.Repeat(map[string]func(*rapid.T){
 			"": func(*rapid.T) {}, "reserve": h.reserve, "hand over": h.handOver, "exchange": h.exchange, "take points": h.takePoints,
 			"repeat": h.repeat, "event": h.event, "event again": h.event, "use": h.useEvent, "unknown": h.unknownPayment, "refund": h.refund,
-			"edit": h.edit, "coupon": h.createOrDelete, "read": h.read,
+			"edit": h.edit, "coupon": h.createOrDelete, "codes": h.addCodes, "code": h.changeCode, "by a code": h.reserveByCode, "read": h.read,
 		})
 		h.compareEverything()
 	})
@@ -51,6 +51,7 @@ type history struct {
 	uses     []string
 	sessions []string
 	coupons  []coupon.Coupon // as they were seen last
+	codes    []coupon.IssuedCode
 }
 
 func newHistory(t *testing.T, rt *rapid.T, tested, reference store.Store) *history {
@@ -106,6 +107,9 @@ func kinds(err error) []string {
 		for _, reason := range rejection.Reasons {
 			all = append(all, fmt.Sprint(reason.Code))
 		}
+	}
+	if taken, ok := errors.AsType[*coupon.TakenError](err); ok {
+		all = append(all, fmt.Sprint(taken.Taken))
 	}
 	if limit, ok := errors.AsType[*store.LimitError](err); ok {
 		for _, c := range limit.Exceeded {
@@ -372,6 +376,58 @@ func (h *history) createOrDelete(t *rapid.T) {
 	h.create(draft)
 }
 
+// addCodes adds a batch to a coupon, perhaps again, and perhaps with codes that coupons have.
+func (h *history) addCodes(t *rapid.T) {
+	c := anyOf(t, h.coupons, coupon.Coupon{}, "coupon")
+	change := h.issue(c, rapid.SampledFrom([]string{"spring", "summer", "autumn"}).Draw(t, "batch"), rapid.IntRange(1, 3).Draw(t, "count"),
+		maxUses(rapid.Int64Range(0, 2).Draw(t, "maxUses")))
+	if rapid.IntRange(0, 3).Draw(t, "other") == 0 {
+		change.Fingerprint = "second"
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "like another") {
+	case 0:
+		change.Codes[0].Key = c.Code
+	case 1:
+		if known := anyOf(t, h.codes, coupon.IssuedCode{}, "code"); known.CouponID != "" {
+			change.Codes[0].Key = known.Key
+		}
+	}
+	if saved, err := h.saveCodes(change); err == nil {
+		h.codes = append(h.codes, saved...)
+	}
+}
+
+func (h *history) saveCodes(change store.CodeChange) ([]coupon.IssuedCode, error) {
+	return compare(h, fmt.Sprintf("SaveCodes %+v", change), func(s store.Store) ([]coupon.IssuedCode, error) { return s.SaveCodes(h.Context(), change) })
+}
+
+// changeCode changes a code, at the revision that was seen last, or another.
+func (h *history) changeCode(t *rapid.T) {
+	if len(h.codes) == 0 {
+		t.Skip("no code yet")
+	}
+	i := rapid.IntRange(0, len(h.codes)-1).Draw(t, "code")
+	change := editOf(h.codes[i], func(c *coupon.IssuedCode) {
+		c.MaxUses, c.Active = rapid.Int64Range(0, 2).Draw(t, "maxUses"), rapid.Bool().Draw(t, "active")
+		if rapid.IntRange(0, 4).Draw(t, "stale") == 0 {
+			c.Revision++
+		}
+	})
+	if saved, err := h.saveCodes(change); err == nil {
+		h.codes[i] = saved[0]
+	}
+}
+
+// reserveByCode reserves a coupon by one of its codes.
+func (h *history) reserveByCode(t *rapid.T) {
+	if len(h.codes) == 0 {
+		t.Skip("no code yet")
+	}
+	code := anyOf(t, h.codes, coupon.IssuedCode{}, "code")
+	at := slices.IndexFunc(h.coupons, func(c coupon.Coupon) bool { return c.ID == code.CouponID })
+	h.ask(by(h.checkout(h.customer(t), h.coupons[at]), code), "reserve by a code")
+}
+
 func (h *history) read(t *rapid.T) {
 	c, customer := anyOf(t, h.coupons, coupon.Coupon{}, "coupon"), h.customer(t)
 	read(h, store.Store.LookUp, store.LookUp{Names: store.ByID(c.ID), CustomerID: customer, Identities: customers})
@@ -381,6 +437,10 @@ func (h *history) read(t *rapid.T) {
 		atOnce.Names = append(atOnce.Names, store.Name{CouponID: known.ID}, store.Name{Code: known.Code})
 		atOnce.Counters = append(atOnce.Counters, redemption.CustomerUses(known.ID, customer))
 	}
+	for _, code := range h.codes {
+		atOnce.Names = append(atOnce.Names, store.Name{Code: code.Key})
+	}
+	read(h, store.Store.ListCodes, store.CodeList{CouponID: c.ID, PageSize: 2, Unused: rapid.Bool().Draw(t, "unused")})
 	atOnce.Names = atOnce.Names[:min(len(atOnce.Names), store.MaxNames)]
 	read(h, store.Store.LookUp, atOnce)
 	coupons := store.CouponList{PageSize: rapid.IntRange(1, 3).Draw(t, "size"), Page: rapid.IntRange(0, 3).Draw(t, "page"), Search: rapid.SampledFrom([]string{"", "1", "code"}).Draw(t, "search")}

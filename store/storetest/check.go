@@ -18,6 +18,8 @@ import (
 type Everything struct {
 	// Coupons have their whole allow-lists, sorted by ID.
 	Coupons []coupon.Coupon
+	// Codes are those of the coupons, sorted by coupon and key.
+	Codes []coupon.IssuedCode
 	// Orders and Uses are sorted by ID.
 	Orders []store.Settled
 	Uses   []redemption.Use
@@ -32,6 +34,13 @@ type Everything struct {
 func Read(ctx context.Context, s store.Store) (all Everything, err error) {
 	if all.Coupons, err = readCoupons(ctx, s); err != nil {
 		return all, err
+	}
+	for _, c := range all.Coupons {
+		codes, err := readCodes(ctx, s, store.CodeList{CouponID: c.ID})
+		if err != nil {
+			return all, err
+		}
+		all.Codes = append(all.Codes, codes...)
 	}
 	if all.Orders, err = allPages(ordersOf(ctx, s, store.OrderList{}), store.MaxPageSize); err != nil {
 		return all, fmt.Errorf("list of orders: %w", err)
@@ -62,6 +71,20 @@ func readCoupons(ctx context.Context, s store.Store) ([]coupon.Coupon, error) {
 	}
 	slices.SortFunc(coupons, func(a, b coupon.Coupon) int { return cmp.Compare(a.ID, b.ID) })
 	return coupons, nil
+}
+
+// readCodes reads all pages of a list.
+func readCodes(ctx context.Context, s store.Store, list store.CodeList) (codes []coupon.IssuedCode, err error) {
+	for list.PageSize = store.MaxPageSize; ; {
+		page, err := s.ListCodes(ctx, list)
+		if err != nil {
+			return nil, fmt.Errorf("list of codes: %w", err)
+		}
+		codes = append(codes, page.Items...)
+		if list.After = page.Next; page.Next == "" {
+			return codes, nil
+		}
+	}
 }
 
 // ReadJournal returns all entries that have positions.

@@ -26,6 +26,8 @@ type faulty struct {
 	reserve func(ctx context.Context, r store.Reservation) (store.Reserved, error)
 	apply   func(ctx context.Context, s store.Settlement) (store.Settled, error)
 	save    func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error)
+	issue   func(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error)
+	codes   func(ctx context.Context, list store.CodeList) (store.CodePage, error)
 	order   func(ctx context.Context, by store.OrderKey) (store.Settled, error)
 	lookUp  func(ctx context.Context, by store.LookUp) (store.LookedUp, error)
 	coupons func(ctx context.Context, list store.CouponList) (store.CouponPage, error)
@@ -40,7 +42,7 @@ type faulty struct {
 
 func newFaulty() *faulty {
 	s := newDamageable()
-	return &faulty{s, s.Reserve, s.Apply, s.SaveCoupon, s.Order, s.LookUp, s.ListCoupons, s.ListOrders, s.ListUses, s.Counts, s.Journal, s.Sums, s.History, s.Close}
+	return &faulty{s, s.Reserve, s.Apply, s.SaveCoupon, s.SaveCodes, s.ListCodes, s.Order, s.LookUp, s.ListCoupons, s.ListOrders, s.ListUses, s.Counts, s.Journal, s.Sums, s.History, s.Close}
 }
 
 func (f *faulty) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
@@ -53,6 +55,14 @@ func (f *faulty) Apply(ctx context.Context, s store.Settlement) (store.Settled, 
 
 func (f *faulty) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
 	return f.save(ctx, c)
+}
+
+func (f *faulty) SaveCodes(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
+	return f.issue(ctx, c)
+}
+
+func (f *faulty) ListCodes(ctx context.Context, list store.CodeList) (store.CodePage, error) {
+	return f.codes(ctx, list)
 }
 
 func (f *faulty) Order(ctx context.Context, by store.OrderKey) (store.Settled, error) {
@@ -194,7 +204,7 @@ type fault struct {
 
 func faults() map[string]fault {
 	all := map[string]fault{}
-	for _, group := range []map[string]fault{reservationFaults(), eventFaults(), refundFaults(), couponFaults(), readFaults(), journalFaults(), damageFaults()} {
+	for _, group := range []map[string]fault{reservationFaults(), eventFaults(), refundFaults(), couponFaults(), codeFaults(), readFaults(), journalFaults(), damageFaults()} {
 		maps.Copy(all, group)
 	}
 	return all

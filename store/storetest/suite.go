@@ -77,8 +77,8 @@ func clauses(can Capabilities) []clause {
 	var all []clause
 	for _, group := range [][]clause{
 		reserveClauses(), limitClauses(), replayClauses(), pointsClauses(), handOverClauses(),
-		applyClauses(), lateClauses(), couponClauses(), lookUpClauses(), listClauses(), journalClauses(),
-		callClauses(), textClauses(), identityClauses(), refundClauses(), chargeClauses(), raceClauses(), eventRaceClauses(),
+		applyClauses(), lateClauses(), couponClauses(), codeClauses(), lookUpClauses(), listClauses(), journalClauses(),
+		callClauses(), textClauses(), identityClauses(), refundClauses(), chargeClauses(), raceClauses(), eventRaceClauses(), codeRaceClauses(),
 	} {
 		all = append(all, group...)
 	}

@@ -129,6 +129,14 @@ func (s *transactions) SaveCoupon(ctx context.Context, c store.CouponChange) (co
 	return within(ctx, s, func(s *pgxstore.Store) (coupon.Coupon, error) { return s.SaveCoupon(ctx, c) })
 }
 
+func (s *transactions) SaveCodes(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
+	return within(ctx, s, func(s *pgxstore.Store) ([]coupon.IssuedCode, error) { return s.SaveCodes(ctx, c) })
+}
+
+func (s *transactions) ListCodes(ctx context.Context, list store.CodeList) (store.CodePage, error) {
+	return within(ctx, s, func(s *pgxstore.Store) (store.CodePage, error) { return s.ListCodes(ctx, list) })
+}
+
 func (s *transactions) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 	return within(ctx, s, func(s *pgxstore.Store) (store.LookedUp, error) { return s.LookUp(ctx, by) })
 }

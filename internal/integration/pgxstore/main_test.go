@@ -41,7 +41,7 @@ var shared = postgrestest.Shared{
 	},
 }
 
-const emptying = `DELETE FROM couponkit.coupons; DELETE FROM couponkit.coupon_emails; DELETE FROM couponkit.orders;
+const emptying = `DELETE FROM couponkit.coupons; DELETE FROM couponkit.coupon_emails; DELETE FROM couponkit.codes; DELETE FROM couponkit.code_batches; DELETE FROM couponkit.orders;
 	DELETE FROM couponkit.uses; DELETE FROM couponkit.counters; DELETE FROM couponkit.journal_pending; DELETE FROM couponkit.journal;
 	UPDATE couponkit.journal_head SET position = 0`
 

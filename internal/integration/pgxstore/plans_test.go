@@ -27,7 +27,7 @@ func TestPlansThatWereMadeForEmptyTables(t *testing.T) {
 		_, err := pool.Exec(t.Context(), statement, arguments...)
 		require.NoError(t, err)
 	}
-	for _, table := range []string{"coupons", "coupon_emails", "orders", "uses", "counters"} {
+	for _, table := range []string{"coupons", "codes", "coupon_emails", "orders", "uses", "counters"} {
 		run(`ALTER TABLE couponkit.` + table + ` SET (autovacuum_enabled = false)`) // it would plan anew
 	}
 	c := create(t, s, newCoupon(t, "HOT", coupon.Limits{MaxUses: 1 << 40, MaxUsesPerUser: 2}))
@@ -39,6 +39,8 @@ func TestPlansThatWereMadeForEmptyTables(t *testing.T) {
 	run(`INSERT INTO couponkit.coupons SELECT 'cpn_other' || n, 'OTHER-' || n, state, revision, version, unlimited, 'shared/uses/cpn_other' || n,
 		'customer/uses/cpn_other' || n || '/', emails, discount_type, max_uses, starts_at, expires_at, created_at, updated_at, search, doc
 		FROM couponkit.coupons CROSS JOIN generate_series(1, $1::integer) n WHERE id = $2`, others, c.ID)
+	run(`INSERT INTO couponkit.codes SELECT $2, 'OTHER-' || n, true, 'others', n, 'shared/by-code/' || $2 || '/OTHER-' || n, 1, '', true, 0, 0, 0, 1
+		FROM generate_series(1, $1::integer) n`, others, c.ID)
 	run(`INSERT INTO couponkit.coupon_emails SELECT $2, 'other' || n || '@example.org', n FROM generate_series(1, $1::integer) n`, others, c.ID)
 	run(`INSERT INTO couponkit.orders SELECT 'ord_other' || n, 'other' || n, 'k', 'paid', 'cs_other' || n, '', '', deadline, created_at - n, updated_at, 2, doc
 		FROM couponkit.orders CROSS JOIN generate_series(1, $1::integer) n WHERE id = 'ord_early-0-k'`, others)
@@ -140,6 +142,14 @@ func callsAbout(t *testing.T, c coupon.Coupon, customer string) []about {
 			_, err := store.Find(t.Context(), s, store.LookUp{Names: store.ByID(c.ID), CustomerID: customer, Identities: []string{customer}, Email: "other7@example.org"})
 			return err
 		}},
+		{"look up by a code of a batch", few, func(s store.Store) error {
+			_, err := s.LookUp(t.Context(), store.LookUp{Names: store.ByCode(codeOfBatch(t), c.Code), CustomerID: customer, Identities: []string{customer}})
+			return err
+		}},
+		{"list codes", 300, func(s store.Store) error {
+			_, err := s.ListCodes(t.Context(), store.CodeList{CouponID: c.ID, PageSize: 100})
+			return err
+		}},
 		{"order by ID", few, read(store.OrderKey{ID: order})},
 		{"order by session", few, read(store.OrderKey{SessionID: "cs_" + order})},
 		{"order by key", few, read(store.OrderKey{CustomerID: customer, Key: "k"})},
@@ -154,6 +164,13 @@ func callsAbout(t *testing.T, c coupon.Coupon, customer string) []about {
 		{"list a customer's uses", page, uses(store.UseList{CustomerID: customer})},
 		{"list uses that are due", page, uses(store.UseList{DueAt: at})},
 	}
+}
+
+func codeOfBatch(t *testing.T) coupon.Code {
+	t.Helper()
+	code, err := coupon.ParseCode("OTHER-77")
+	require.NoError(t, err)
+	return code
 }
 
 // rowsRead makes a call and returns how many rows of the store's tables it has read.

@@ -162,6 +162,14 @@ func (h *hosted) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.C
 	return in(ctx, h, func(s *sqlstore.Store) (coupon.Coupon, error) { return s.SaveCoupon(ctx, c) })
 }
 
+func (h *hosted) SaveCodes(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
+	return in(ctx, h, func(s *sqlstore.Store) ([]coupon.IssuedCode, error) { return s.SaveCodes(ctx, c) })
+}
+
+func (h *hosted) ListCodes(ctx context.Context, list store.CodeList) (store.CodePage, error) {
+	return in(ctx, h, func(s *sqlstore.Store) (store.CodePage, error) { return s.ListCodes(ctx, list) })
+}
+
 func (h *hosted) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 	return in(ctx, h, func(s *sqlstore.Store) (store.LookedUp, error) { return s.LookUp(ctx, by) })
 }

@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
 
 // Historical are the kinds of entries about coupons, as a list of SQL. Partial indexes have the same
 // text.
-const Historical = `'coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted'`
+const Historical = `'coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed'`
 
 // usesOfCoupon is the number of completed and reserved uses of a coupon c.
 const usesOfCoupon = `(SELECT COALESCE(SUM(k.reserved + k.completed), 0) FROM {counters} k WHERE k.counter = c.uses_counter)`
@@ -68,6 +69,25 @@ func (c *Conditions) Coupons(list store.CouponList) {
 	}
 	c.Period("c.starts_at", list.Starts)
 	c.Period("c.expires_at", list.Expires)
+}
+
+// Codes adds the conditions of a normalized list of codes k, whose counts n may be NULL.
+func (c *Conditions) Codes(list store.CodeList) {
+	c.Equal("k.coupon_id", list.CouponID)
+	c.Equal("k.batch", list.Batch)
+	c.Equal("k.owner", list.Owner.String())
+	switch list.State {
+	case coupon.Active:
+		c.And("k.active")
+	case coupon.Inactive:
+		c.And("NOT k.active")
+	case coupon.Pending, coupon.Deleting:
+	}
+	if list.Unused {
+		c.And("k.batch <> '' AND COALESCE(n.reserved + n.completed, 0) = 0")
+	}
+	// Also without a cursor: PostgreSQL then expects few rows, and reads them along the primary key.
+	c.And("k.code_key > ?", list.After)
 }
 
 // Empty reports whether every row is selected.

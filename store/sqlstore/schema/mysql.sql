@@ -3,7 +3,7 @@
 
 CREATE TABLE IF NOT EXISTS {coupons} (
     id         VARBINARY(64) NOT NULL,
-    code       VARBINARY(1020) NOT NULL,
+    code       VARBINARY(1020) NOT NULL, -- the plain one, as in codes
     discount_type VARBINARY(32) NOT NULL,
     uses_counter  VARBINARY(1024) NOT NULL, -- the counter of its uses
     state      VARBINARY(16) NOT NULL,
@@ -17,13 +17,38 @@ CREATE TABLE IF NOT EXISTS {coupons} (
     search     LONGTEXT NOT NULL, -- name, code and description without letter case
     doc        LONGTEXT NOT NULL, -- JSON
     PRIMARY KEY (id),
-    UNIQUE KEY {coupons_code} (code),
     KEY {coupons_list} (created_at, id),
     KEY {coupons_state} (state, created_at, id),
     KEY {coupons_type} (discount_type, created_at, id),
     KEY {coupons_starts} (starts_at),
     KEY {coupons_expires} (expires_at)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- A code is live until its coupon is deleted. Used codes stay, and are retired then: live is NULL.
+CREATE TABLE IF NOT EXISTS {codes} (
+    coupon_id  VARBINARY(64) NOT NULL,
+    code_key   VARBINARY(1020) NOT NULL,
+    live       TINYINT,
+    batch      VARBINARY(64) NOT NULL, -- empty for the plain code
+    position   BIGINT NOT NULL,
+    counter    VARBINARY(1024) NOT NULL, -- the counter of its uses, empty for the plain code
+    max_uses   BIGINT NOT NULL, -- 0 is no limit
+    owner      VARBINARY(512) NOT NULL,
+    active     TINYINT NOT NULL,
+    expires_at BIGINT,
+    created_at BIGINT NOT NULL, updated_at BIGINT NOT NULL,
+    revision   BIGINT NOT NULL,
+    PRIMARY KEY (coupon_id, code_key),
+    UNIQUE KEY {codes_key} (code_key, live),
+    KEY {codes_batch} (batch, coupon_id, position)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+CREATE TABLE IF NOT EXISTS {code_batches} (
+    coupon_id   VARBINARY(64) NOT NULL,
+    id          VARBINARY(64) NOT NULL,
+    fingerprint VARBINARY(255) NOT NULL, -- of the request that made it
+    PRIMARY KEY (coupon_id, id)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 CREATE TABLE IF NOT EXISTS {coupon_emails} (
     coupon_id VARBINARY(64) NOT NULL,
@@ -95,7 +120,7 @@ CREATE TABLE IF NOT EXISTS {journal_pending} (
     made_by VARBINARY(255) NOT NULL,
     data    LONGTEXT NOT NULL, -- JSON
     -- NULL but for entries about coupons.
-    coupon  VARBINARY(255) GENERATED ALWAYS AS (CASE WHEN kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted') THEN subject END) STORED,
+    coupon  VARBINARY(255) GENERATED ALWAYS AS (CASE WHEN kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed') THEN subject END) STORED,
     PRIMARY KEY (id),
     KEY {journal_pending_coupon} (coupon)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -106,7 +131,7 @@ CREATE TABLE IF NOT EXISTS {journal} (
     made_by  VARBINARY(255) NOT NULL,
     data     LONGTEXT NOT NULL, -- JSON
     -- NULL but for entries about coupons.
-    coupon  VARBINARY(255) GENERATED ALWAYS AS (CASE WHEN kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted') THEN subject END) STORED,
+    coupon  VARBINARY(255) GENERATED ALWAYS AS (CASE WHEN kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed') THEN subject END) STORED,
     PRIMARY KEY (position),
     KEY {journal_coupon} (coupon)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

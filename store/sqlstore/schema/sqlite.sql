@@ -3,7 +3,7 @@
 
 CREATE TABLE {coupons} (
     id         TEXT NOT NULL PRIMARY KEY,
-    code       TEXT NOT NULL UNIQUE,
+    code       TEXT NOT NULL, -- the plain one, as in codes
     discount_type TEXT NOT NULL,
     uses_counter  TEXT NOT NULL, -- the counter of its uses
     state      TEXT NOT NULL,
@@ -24,6 +24,33 @@ CREATE INDEX {coupons_type} ON {coupons} (discount_type, created_at, id);
 CREATE INDEX {coupons_starts} ON {coupons} (starts_at);
 CREATE INDEX {coupons_expires} ON {coupons} (expires_at);
 CREATE INDEX {coupons_limited} ON {coupons} (created_at, id) WHERE max_uses > 0;
+
+-- A code is live until its coupon is deleted. Used codes stay, and are retired then: live is NULL.
+CREATE TABLE {codes} (
+    coupon_id  TEXT NOT NULL,
+    code_key   TEXT NOT NULL,
+    live       INTEGER,
+    batch      TEXT NOT NULL, -- empty for the plain code
+    position   INTEGER NOT NULL,
+    counter    TEXT NOT NULL, -- the counter of its uses, empty for the plain code
+    max_uses   INTEGER NOT NULL, -- 0 is no limit
+    owner      TEXT NOT NULL,
+    active     INTEGER NOT NULL,
+    expires_at INTEGER,
+    created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+    revision   INTEGER NOT NULL,
+    PRIMARY KEY (coupon_id, code_key)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX {codes_key} ON {codes} (code_key, live);
+CREATE INDEX {codes_batch} ON {codes} (batch, coupon_id, position);
+
+CREATE TABLE {code_batches} (
+    coupon_id   TEXT NOT NULL,
+    id          TEXT NOT NULL,
+    fingerprint TEXT NOT NULL, -- of the request that made it
+    PRIMARY KEY (coupon_id, id)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE {coupon_emails} (
     coupon_id TEXT NOT NULL,
@@ -98,4 +125,4 @@ CREATE TABLE {journal} (
 ) STRICT;
 
 CREATE INDEX {journal_coupon} ON {journal} (subject, version)
-    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted');
+    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed');

@@ -1,0 +1,337 @@
+package coupon
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// These constants limit the codes of a coupon.
+const (
+	// MaxCodes is the maximum number of codes that one call adds to a coupon.
+	MaxCodes = 1_000
+	// MaxBatchIDLength is the maximum length of a batch's ID, in bytes.
+	MaxBatchIDLength = 64
+	// MaxOwnerIDLength is the maximum length of a customer ID that owns a code, in bytes.
+	MaxOwnerIDLength = 255
+)
+
+// IssuedCode is a code of a coupon. A coupon has one plain code and any number of codes from
+// batches. The zero IssuedCode is no code.
+type IssuedCode struct {
+	// Key is what customers type. Key never changes. No two existing coupons have the same key.
+	Key Code `json:"code"`
+	// CouponID is the ID of the coupon, even if the coupon was deleted later.
+	CouponID string `json:"couponId"`
+	// Batch is the ID of the batch in which the code was added. The plain code has none.
+	Batch string `json:"batch,omitempty"`
+	// MaxUses is the maximum number of uses by this code. A MaxUses of 0 means no limit.
+	MaxUses int64 `json:"maxUses,omitempty"`
+	// Owner is the only customer who may use the code. The zero Owner means everybody.
+	Owner Owner `json:"owner,omitzero"`
+	// ExpiresAt is the first instant at which the code is no longer valid. If ExpiresAt is zero,
+	// the code is valid as long as its coupon.
+	ExpiresAt time.Time `json:"expiresAt,omitzero"`
+	// Active shows whether the code is switched on. The plain code is switched with its coupon.
+	Active bool `json:"active"`
+	// UsedCount is the number of completed uses by this code. ReservedCount is the number of live
+	// reservations. The store maintains both. The uses of the plain code are counted with the
+	// coupon only, and both are 0.
+	UsedCount     int64 `json:"usedCount"`
+	ReservedCount int64 `json:"reservedCount"`
+	// CreatedAt and UpdatedAt are instants in UTC with microsecond precision.
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
+	// Revision is 1 after creation. Every change increases Revision by 1.
+	Revision int64 `json:"revision"`
+}
+
+// Plain reports whether the code has no batch, and so no limit, owner or expiry of its own.
+func (c IssuedCode) Plain() bool { return c.Batch == "" }
+
+// Validate checks the rules for a stored code. The error is a [*pricing.ValidationError] that
+// lists every broken rule.
+func (c IssuedCode) Validate() error {
+	var faults pricing.ValidationError
+	c.Key.faults(&faults)
+	if key, _ := ParseCode(c.Key.String()); key != c.Key {
+		faults.Add("code", pricing.FieldMalformed, "must be a code that coupon.ParseCode returned")
+	}
+	if !IsID(c.CouponID) {
+		faults.Add("couponId", pricing.FieldMalformed, "must be the ID of a coupon")
+	}
+	faults.Merge("", Batch{ID: c.Batch}.validate(false))
+	if c.MaxUses < 0 {
+		faults.Add("maxUses", pricing.FieldTooSmall, "a limit is at least 1")
+	}
+	faults.Merge("owner", c.Owner.validate())
+	instantFaults(&faults, "expiresAt", c.ExpiresAt)
+	instantFaults(&faults, "createdAt", c.CreatedAt)
+	instantFaults(&faults, "updatedAt", c.UpdatedAt)
+	if c.Revision < 1 {
+		faults.Add("revision", pricing.FieldTooSmall, "a revision is at least 1")
+	}
+	if c.Plain() && (c.MaxUses != 0 || !c.Owner.IsZero() || !c.ExpiresAt.IsZero() || !c.Active) {
+		faults.Add("batch", pricing.FieldRequired, "a code with a limit, an owner or an expiry has a batch")
+	}
+	return faults.Err()
+}
+
+// Owner is the customer who may use a code. The zero Owner is nobody in particular. Owners can
+// be compared with the operator ==.
+type Owner struct{ text string }
+
+// These constants are the prefixes of the text of an Owner.
+const (
+	ownerID    = "id:"
+	ownerEmail = "email:"
+)
+
+// OwnerID returns the Owner with a customer ID.
+func OwnerID(id string) Owner {
+	if id == "" {
+		return Owner{}
+	}
+	return Owner{ownerID + id}
+}
+
+// OwnerEmail returns the Owner with an e-mail address. The address is normalized. A code with an
+// invalid address is refused when it is added.
+func OwnerEmail(address string) Owner {
+	if address == "" {
+		return Owner{}
+	}
+	if normal, err := ParseEmail(address); err == nil {
+		address = normal
+	}
+	return Owner{ownerEmail + address}
+}
+
+// ParseOwner reads the text that String returns.
+func ParseOwner(text string) (Owner, error) {
+	o := Owner{text}
+	return o, o.validate()
+}
+
+// IsZero reports whether everybody may use the code.
+func (o Owner) IsZero() bool { return o.text == "" }
+
+// String returns "id:" with the customer's ID, "email:" with the address, or nothing.
+func (o Owner) String() string { return o.text }
+
+// MarshalText returns the same text as String.
+func (o Owner) MarshalText() ([]byte, error) { return []byte(o.text), nil }
+
+// UnmarshalText works like [ParseOwner].
+func (o *Owner) UnmarshalText(text []byte) (err error) {
+	*o, err = ParseOwner(string(text))
+	return err
+}
+
+// Equal reports whether o and p are the same owner. Package go-cmp uses Equal to compare values.
+func (o Owner) Equal(p Owner) bool { return o == p }
+
+// Is reports whether a customer with the given ID and e-mail address is the owner. The zero Owner
+// is every customer.
+func (o Owner) Is(customerID, email string) bool {
+	switch {
+	case o.IsZero():
+		return true
+	case strings.HasPrefix(o.text, ownerID):
+		return o.text == ownerID+customerID
+	}
+	address, err := ParseEmail(email)
+	return err == nil && o.text == ownerEmail+address
+}
+
+func (o Owner) validate() error {
+	var faults pricing.ValidationError
+	address, byEmail := strings.CutPrefix(o.text, ownerEmail)
+	id, byID := strings.CutPrefix(o.text, ownerID)
+	switch {
+	case o.IsZero():
+	case byEmail:
+		if normal, err := ParseEmail(address); err != nil || normal != address {
+			faults.Add("", pricing.FieldMalformed, "must be an e-mail address")
+		}
+	case !byID || id == "":
+		faults.Add("", pricing.FieldMalformed, `must be "id:" and a customer's ID, or "email:" and an address`)
+	default:
+		if len(id) > MaxOwnerIDLength {
+			faults.Add("", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", MaxOwnerIDLength))
+		}
+		textFaults(&faults, "", id, MaxOwnerIDLength, false)
+	}
+	return faults.Err()
+}
+
+// Batch is a set of codes that are added in one call.
+type Batch struct {
+	// ID names the batch within its coupon. A call with the ID of an earlier batch returns the codes
+	// of that batch.
+	ID string
+}
+
+func (b Batch) validate(required bool) error {
+	var faults pricing.ValidationError
+	if b.ID == "" && required {
+		faults.Add("batch", pricing.FieldRequired, "a batch has an ID")
+	}
+	if len(b.ID) > MaxBatchIDLength {
+		faults.Add("batch", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", MaxBatchIDLength))
+	}
+	textFaults(&faults, "batch", b.ID, MaxBatchIDLength, false)
+	return faults.Err()
+}
+
+// CodeDraft is an administrator's description of a new code.
+type CodeDraft struct {
+	// Code is the code as an administrator typed it. If Code is empty, [CodeGenerator] makes one.
+	Code string `json:"code,omitempty"`
+	// Owner is the only customer who may use the code.
+	Owner Owner `json:"owner,omitzero"`
+	// MaxUses is the maximum number of uses by the code, at least 1. There is no maximum if MaxUses
+	// is not given or is cleared.
+	MaxUses Optional[int] `json:"maxUses,omitzero"`
+	// ExpiresAt is the end of the code. A date means through the end of that day.
+	ExpiresAt Moment `json:"expiresAt,omitzero"`
+}
+
+// NewCodes returns the codes of the drafts. Codes that the drafts leave out are zero. NewCodes
+// returns a [*pricing.ValidationError] that names every invalid field, also a code that is in the
+// list twice.
+func NewCodes(couponID string, b Batch, drafts []CodeDraft, by Edit) ([]IssuedCode, error) {
+	var faults pricing.ValidationError
+	faults.Merge("", b.validate(true))
+	switch {
+	case len(drafts) == 0:
+		faults.Add("codes", pricing.FieldRequired, "at least one code")
+	case len(drafts) > MaxCodes:
+		faults.Add("codes", pricing.FieldTooLong, fmt.Sprintf("at most %d codes", MaxCodes))
+		return nil, faults.Err()
+	}
+	codes, first := make([]IssuedCode, len(drafts)), map[Code]int{}
+	at := Instant(by.At)
+	for i, d := range drafts {
+		c, err := d.code(by)
+		field := fmt.Sprintf("codes[%d]", i)
+		faults.Merge(field, err)
+		if before, twice := first[c.Key]; twice && !c.Key.IsZero() {
+			faults.Add(field+".code", pricing.FieldMismatch, fmt.Sprintf("is also codes[%d]", before))
+		} else {
+			first[c.Key] = i
+		}
+		c.CouponID, c.Batch, c.Active, c.CreatedAt, c.UpdatedAt, c.Revision = couponID, b.ID, true, at, at, 1
+		codes[i] = c
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	return codes, nil
+}
+
+func (d CodeDraft) code(by Edit) (c IssuedCode, err error) {
+	var faults pricing.ValidationError
+	if d.Code != "" {
+		c.Key, err = ParseCode(d.Code)
+		faults.Merge("", err)
+	}
+	faults.Merge("owner", d.Owner.validate())
+	c.Owner = d.Owner
+	c.MaxUses = codeLimit(&faults, d.MaxUses)
+	c.ExpiresAt = d.ExpiresAt.End(by.Location)
+	instantFaults(&faults, "expiresAt", c.ExpiresAt)
+	if !c.ExpiresAt.IsZero() && !c.ExpiresAt.After(by.At) {
+		faults.Add("expiresAt", pricing.FieldTooSmall, "a new code expires after its creation")
+	}
+	return c, faults.Err()
+}
+
+func codeLimit(faults *pricing.ValidationError, limit Optional[int]) int64 {
+	uses, given := limit.Value()
+	if given && uses < 1 {
+		faults.Add("maxUses", pricing.FieldTooSmall, "a limit is at least 1")
+	}
+	return int64(max(uses, 0))
+}
+
+// CodePatch changes a code. A field that is not given keeps its value.
+type CodePatch struct {
+	// Revision is the revision that the caller saw. A change of another revision is refused.
+	Revision Optional[int64] `json:"revision,omitzero"`
+	// Active switches the code on or off.
+	Active Optional[bool] `json:"active,omitzero"`
+	// MaxUses, Owner and ExpiresAt replace those of the code. Clear removes them.
+	MaxUses   Optional[int]    `json:"maxUses,omitzero"`
+	Owner     Optional[Owner]  `json:"owner,omitzero"`
+	ExpiresAt Optional[Moment] `json:"expiresAt,omitzero"`
+}
+
+// Apply returns the code after the change. The expiry may be in the past. Apply returns a
+// [*pricing.ValidationError] that names every invalid field. All fields of the plain code are
+// immutable: it is changed with its coupon.
+func (c IssuedCode) Apply(p CodePatch, by Edit) (IssuedCode, error) {
+	var faults pricing.ValidationError
+	for field, given := range map[string]bool{
+		"active": p.Active.Given(), "maxUses": p.MaxUses.Given(), "owner": p.Owner.Given(), "expiresAt": p.ExpiresAt.Given(),
+	} {
+		if given && c.Plain() {
+			faults.Add(field, pricing.FieldImmutable, "the plain code is changed with its coupon")
+		}
+	}
+	if active, given := p.Active.Value(); given {
+		c.Active = active
+	} else if p.Active.Given() {
+		faults.Add("active", pricing.FieldRequired, "must be true or false")
+	}
+	if p.MaxUses.Given() {
+		c.MaxUses = codeLimit(&faults, p.MaxUses)
+	}
+	if p.Owner.Given() {
+		c.Owner, _ = p.Owner.Value()
+		faults.Merge("owner", c.Owner.validate())
+	}
+	if p.ExpiresAt.Given() {
+		end, _ := p.ExpiresAt.Value()
+		c.ExpiresAt = end.End(by.Location)
+		instantFaults(&faults, "expiresAt", c.ExpiresAt)
+	}
+	c.UpdatedAt = Instant(by.At)
+	return c, faults.Err()
+}
+
+// TakenError lists the new codes that other coupons have. It matches [ErrCodeTaken]. No code of
+// the call was added.
+type TakenError struct {
+	// Taken has one entry for each taken code, in the order of the call.
+	Taken []TakenCode
+}
+
+// TakenCode is a new code that a coupon has.
+type TakenCode struct {
+	// Index is the position of the code in the call.
+	Index int `json:"index"`
+	// Key is the code.
+	Key Code `json:"code"`
+	// CouponID is the ID of the coupon that has the code.
+	CouponID string `json:"couponId"`
+}
+
+// Error returns a message with the positions and the codes, at most ten.
+func (e *TakenError) Error() string {
+	const most = 10
+	var text strings.Builder
+	text.WriteString("codes are taken:")
+	for _, t := range e.Taken[:min(len(e.Taken), most)] {
+		fmt.Fprintf(&text, " codes[%d] %s;", t.Index, t.Key)
+	}
+	if len(e.Taken) > most {
+		fmt.Fprintf(&text, " and %d more", len(e.Taken)-most)
+	}
+	return strings.TrimSuffix(text.String(), ";")
+}
+
+// Unwrap returns ErrCodeTaken.
+func (e *TakenError) Unwrap() error { return ErrCodeTaken }

@@ -1,0 +1,35 @@
+package eligibility
+
+import "github.com/couponkit/couponkit/coupon"
+
+// checkCode refuses a code that is off, has expired, is used up or is another customer's. The
+// parameters are those of the code, unless the coupon is refused for the same reason.
+func (d *Decision) checkCode(code *coupon.IssuedCode, q *Question) {
+	if code.Plain() {
+		return
+	}
+	if !code.Active {
+		d.refuse(coupon.CouponInactive, nil)
+	}
+	if expired := !code.ExpiresAt.IsZero() && (q.At.IsZero() || !q.At.Before(code.ExpiresAt)); expired && !d.Has(coupon.CouponExpired) {
+		d.refuse(coupon.CouponExpired, hasExpired(code.ExpiresAt))
+	}
+	if full(code.MaxUses, q.Usage.ByCode, 0, 0) && !d.Has(coupon.UsageLimitReached) {
+		d.refuse(coupon.UsageLimitReached, usedUp(code.MaxUses))
+	}
+	switch {
+	case code.Owner.IsZero():
+	case q.Customer.Guest || !q.Customer.known():
+		d.refuse(coupon.UserRequired, nil)
+	case !code.Owner.Is(q.Customer.ID, q.Customer.Email):
+		d.refuse(coupon.UserNotAllowed, nil)
+	}
+}
+
+// CheckCode returns the reasons for which a code is refused, whatever its coupon. Of the question,
+// At, Customer and Usage.ByCode count.
+func CheckCode(code coupon.IssuedCode, q Question) []coupon.Reason {
+	var d Decision
+	d.checkCode(&code, &q)
+	return d.Reasons()
+}

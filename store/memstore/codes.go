@@ -1,0 +1,128 @@
+package memstore
+
+import (
+	"context"
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
+)
+
+// batch is a batch of codes.
+type batch struct {
+	fingerprint string
+	keys        []coupon.Code // in the order in which they were added
+}
+
+func codeKey(couponID string, code coupon.Code) engine.CodeKey {
+	return engine.CodeKey{CouponID: couponID, Code: code.String()}
+}
+
+// LoadCodes implements [engine.CouponTx]. The caller holds the mutex.
+func (tx couponTx) LoadCodes(_ context.Context, n engine.CodeNeed) (engine.CodeRows, error) {
+	var rows engine.CodeRows
+	for _, key := range n.Keys {
+		if holder, live := tx.codes[key]; live {
+			rows.Codes = append(rows.Codes, tx.countedCode(tx.issued[codeKey(holder, key)]))
+		}
+	}
+	for _, key := range tx.codesOf[n.CouponID] {
+		code := tx.countedCode(tx.issued[engine.CodeKey{CouponID: n.CouponID, Code: key}])
+		if n.Live > len(rows.Codes) && tx.codes[code.Key] == n.CouponID {
+			rows.Codes = append(rows.Codes, code)
+		}
+	}
+	known := tx.batches[engine.CodeKey{CouponID: n.CouponID, Code: n.Batch}]
+	rows.Fingerprint = known.fingerprint
+	for _, key := range known.keys {
+		rows.Batch = append(rows.Batch, tx.countedCode(tx.issued[codeKey(n.CouponID, key)]))
+	}
+	return rows, nil
+}
+
+// saveCodes writes codes of a coupon. The caller holds the mutex.
+func (s *Store) saveCodes(couponID string, w engine.CodeWrites) {
+	added := batch{fingerprint: w.Fingerprint}
+	for _, c := range w.New {
+		s.issued[codeKey(couponID, c.Key)], s.codes[c.Key] = c, couponID
+		added.keys = append(added.keys, c.Key)
+		keys := s.codesOf[couponID]
+		at, _ := slices.BinarySearch(keys, c.Key.String())
+		s.codesOf[couponID] = slices.Insert(keys, at, c.Key.String())
+	}
+	if w.Batch != "" {
+		s.batches[engine.CodeKey{CouponID: couponID, Code: w.Batch}] = added
+	}
+	for _, c := range w.Changed {
+		s.issued[codeKey(couponID, c.Key)] = c
+	}
+	for _, key := range w.Removed {
+		delete(s.issued, codeKey(couponID, key))
+		delete(s.codes, key)
+	}
+	for _, key := range w.Retired {
+		delete(s.codes, key)
+	}
+	if len(w.Removed) > 0 {
+		s.codesOf[couponID] = slices.DeleteFunc(s.codesOf[couponID], func(key string) bool {
+			_, known := s.issued[engine.CodeKey{CouponID: couponID, Code: key}]
+			return !known
+		})
+	}
+	if s.coupons[couponID] == nil { // it was deleted
+		for key := range s.batches {
+			if key.CouponID == couponID {
+				delete(s.batches, key)
+			}
+		}
+	}
+}
+
+// countedCode returns the code with its counts.
+func (s *Store) countedCode(c coupon.IssuedCode) coupon.IssuedCode {
+	count := s.counters[engine.CounterOf(c)]
+	c.UsedCount, c.ReservedCount = count.Completed, count.Reserved
+	return c
+}
+
+// SaveCodes implements [store.Coupons].
+func (s *Store) SaveCodes(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
+	c = c.Normalize()
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	return engine.SaveCodes(ctx, couponTx{s}, c)
+}
+
+// ListCodes implements [store.Coupons].
+func (s *Store) ListCodes(ctx context.Context, list store.CodeList) (store.CodePage, error) {
+	list, err := list.Normalize()
+	if err != nil {
+		return store.CodePage{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.CodePage{}, err
+	}
+	defer s.mu.Unlock()
+	keys := s.codesOf[list.CouponID]
+	at, found := slices.BinarySearch(keys, list.After)
+	if found {
+		at++
+	}
+	var codes []coupon.IssuedCode
+	for _, key := range keys[at:] {
+		c := s.countedCode(s.issued[engine.CodeKey{CouponID: list.CouponID, Code: key}])
+		if list.Wants(c) {
+			codes = append(codes, c)
+		}
+		if len(codes) > list.PageSize {
+			break
+		}
+	}
+	return store.CutCodes(codes, list.PageSize), nil
+}

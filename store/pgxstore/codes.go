@@ -1,0 +1,169 @@
+package pgxstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
+	"github.com/couponkit/couponkit/store/internal/sqlparts"
+)
+
+const (
+	// codeList is what codeRow reads of a code k with its counts n.
+	codeList = `k.code_key, k.batch AS code_batch, k.max_uses AS code_max_uses, k.owner AS code_owner, k.active AS code_active,
+	k.expires_at AS code_expires_at, k.created_at AS code_created_at, k.updated_at AS code_updated_at, k.revision AS code_revision,
+	n.reserved AS code_reserved, n.completed AS code_completed`
+	// noCode are the same columns of a coupon that was not found by a code.
+	noCode = `NULL::text AS code_key, NULL::text AS code_batch, NULL::bigint AS code_max_uses, NULL::text AS code_owner, NULL::boolean AS code_active,
+	NULL::bigint AS code_expires_at, NULL::bigint AS code_created_at, NULL::bigint AS code_updated_at, NULL::bigint AS code_revision,
+	NULL::bigint AS code_reserved, NULL::bigint AS code_completed`
+	codeCounts = ` LEFT JOIN LATERAL (SELECT * FROM {counters} n WHERE n.counter = k.counter AND n.part = 0 OFFSET 0) n ON true`
+)
+
+func (s *statements) codes() {
+	const ofKeys = ` FROM unnest((SELECT $1::text[])) AS w (key) CROSS JOIN LATERAL (SELECT * FROM {codes} k WHERE k.code_key = w.key AND k.live OFFSET 0) k`
+	s.liveKeys = s.name("find codes", `SELECT k.coupon_id, `+codeList+ofKeys+codeCounts)
+	s.liveCodes = s.name("read codes of a coupon", `SELECT k.coupon_id, `+codeList+` FROM (
+		SELECT * FROM {codes} k WHERE k.coupon_id = $1 AND k.live ORDER BY k.code_key LIMIT $2) k`+codeCounts)
+	s.batchCodes = s.name("read a batch", `SELECT k.coupon_id, `+codeList+` FROM (
+		SELECT * FROM {codes} k WHERE k.coupon_id = $1 AND k.batch = $2) k`+codeCounts+` ORDER BY k.position`)
+	s.batch = s.name("find a batch", `SELECT fingerprint FROM {code_batches} WHERE coupon_id = $1 AND id = $2`)
+	s.readCodes = s.name("read codes", `SELECT k.coupon_id, k.code_key, k.active, k.revision FROM unnest((SELECT $1::text[]), (SELECT $2::text[])) AS w (id, key)
+		CROSS JOIN LATERAL (SELECT * FROM {codes} k WHERE k.coupon_id = w.id AND k.code_key = w.key OFFSET 0) k`)
+	s.insertBatch = s.name("insert a batch", guarded(`INSERT INTO {code_batches} (coupon_id, id, fingerprint) SELECT unnest($1::text[]), $2, $3`))
+	s.insertCodes = s.name("insert codes", guarded(`INSERT INTO {codes} (code_key, counter, max_uses, owner, expires_at, coupon_id, live, batch, position,
+		active, created_at, updated_at, revision)
+		SELECT w.key, w.counter, w.max_uses, w.owner, w.expires_at, $6, true, $7, w.position - 1, true, $8, $9, 1
+		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[]) WITH ORDINALITY AS w (key, counter, max_uses, owner, expires_at, position)`))
+	s.updateCode = s.name("update a code", `UPDATE {codes} SET max_uses = $3, owner = $4, active = $5, expires_at = $6, updated_at = $7, revision = $8
+		WHERE coupon_id = $1 AND code_key = $2`)
+	s.removeCodes = s.name("remove codes", `DELETE FROM {codes} WHERE coupon_id = $1 AND code_key = ANY ($2::text[])`)
+	s.retireCodes = s.name("retire codes", `UPDATE {codes} SET live = NULL WHERE coupon_id = $1 AND code_key = ANY ($2::text[])`)
+	s.deleteBatches = s.name("delete batches", `DELETE FROM {code_batches} WHERE coupon_id = $1`)
+}
+
+// codeRow is what codeList selects. All columns are NULL for no code.
+type codeRow struct {
+	c                         coupon.IssuedCode
+	key, owner                string
+	active                    *bool
+	expires, created, updated int64
+}
+
+func (r *codeRow) columns() []any {
+	text := func(s *string) any { return (*zeronull.Text)(s) }
+	number := func(n *int64) any { return (*zeronull.Int8)(n) }
+	return []any{
+		text(&r.key), text(&r.c.Batch), number(&r.c.MaxUses), text(&r.owner), &r.active, number(&r.expires), number(&r.created), number(&r.updated),
+		number(&r.c.Revision), number(&r.c.ReservedCount), number(&r.c.UsedCount),
+	}
+}
+
+// code returns the code, or the zero value if there is none.
+func (r *codeRow) code(couponID string) (c coupon.IssuedCode, err error) {
+	if r.key == "" {
+		return c, nil
+	}
+	c = r.c
+	c.CouponID, c.Active = couponID, *r.active
+	c.ExpiresAt, c.CreatedAt, c.UpdatedAt = instant(r.expires), instant(r.created), instant(r.updated)
+	err = engine.ReadCode(&c, r.key, r.owner)
+	return c, err
+}
+
+func scanCode(row pgx.Rows) (coupon.IssuedCode, error) {
+	var r codeRow
+	var id string
+	if err := row.Scan(append([]any{&id}, r.columns()...)...); err != nil {
+		return coupon.IssuedCode{}, err
+	}
+	return r.code(id)
+}
+
+// LoadCodes implements [engine.CouponTx] in one round trip.
+func (t *tx) LoadCodes(ctx context.Context, n engine.CodeNeed) (rows engine.CodeRows, err error) {
+	b := new(pgx.Batch)
+	if len(n.Keys) > 0 {
+		queue(b, collect(&rows.Codes, scanCode), t.sql.liveKeys, each(n.Keys, coupon.Code.String))
+	}
+	if n.Live > 0 {
+		queue(b, collect(&rows.Codes, scanCode), t.sql.liveCodes, n.CouponID, n.Live)
+	}
+	if n.Batch != "" {
+		queue(b, func(row pgx.Rows) error { return row.Scan(&rows.Fingerprint) }, t.sql.batch, n.CouponID, n.Batch)
+		queue(b, collect(&rows.Batch, scanCode), t.sql.batchCodes, n.CouponID, n.Batch)
+	}
+	err = t.send(ctx, b, false)
+	return rows, err
+}
+
+// queueCodes adds the statements that write codes.
+func (t *tx) queueCodes(b *pgx.Batch, w engine.CouponWrite) {
+	type code = coupon.IssuedCode
+	id, codes := w.Coupon.ID, w.Codes
+	if codes.Batch != "" {
+		b.Queue(t.sql.insertBatch, []string{id}, codes.Batch, codes.Fingerprint)
+	}
+	if added := codes.New; len(added) > 0 {
+		b.Queue(t.sql.insertCodes, each(added, func(c code) string { return c.Key.String() }), each(added, engine.CounterOf),
+			each(added, func(c code) int64 { return c.MaxUses }), each(added, func(c code) string { return c.Owner.String() }),
+			each(added, func(c code) int64 { return micros(c.ExpiresAt) }),
+			id, codes.Batch, micros(added[0].CreatedAt), micros(added[0].UpdatedAt))
+	}
+	for _, c := range codes.Changed {
+		b.Queue(t.sql.updateCode, id, c.Key.String(), c.MaxUses, c.Owner.String(), c.Active, micros(c.ExpiresAt), micros(c.UpdatedAt), c.Revision)
+	}
+	if len(codes.Removed) > 0 {
+		b.Queue(t.sql.removeCodes, id, each(codes.Removed, coupon.Code.String))
+	}
+	if len(codes.Retired) > 0 {
+		b.Queue(t.sql.retireCodes, id, each(codes.Retired, coupon.Code.String))
+	}
+	if w.Kind == store.DeleteCoupon {
+		b.Queue(t.sql.deleteBatches, id)
+	}
+}
+
+// SaveCodes implements [store.Coupons].
+func (s *Store) SaveCodes(ctx context.Context, c store.CodeChange) (saved []coupon.IssuedCode, err error) {
+	c = c.Normalize()
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	err = s.transact(ctx, func(t *tx) (err error) {
+		saved, err = engine.SaveCodes(ctx, t, c)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return saved, nil
+}
+
+// ListCodes implements [store.Coupons] in one round trip.
+func (s *Store) ListCodes(ctx context.Context, asked store.CodeList) (store.CodePage, error) {
+	asked, err := asked.Normalize()
+	if err != nil {
+		return store.CodePage{}, err
+	}
+	var all sqlparts.Conditions
+	all.Codes(asked)
+	counted := ""
+	if asked.Unused {
+		counted = codeCounts
+	}
+	// The page is cut before its codes are counted: it is read along the primary key.
+	statement := s.sql.name("list codes", `SELECT k.coupon_id, `+codeList+` FROM (SELECT k.* FROM {codes} k`+counted+numbered(all.Where())+
+		fmt.Sprintf(` ORDER BY k.coupon_id, k.code_key LIMIT %d) k`, asked.PageSize+1)+codeCounts+` ORDER BY k.code_key`)
+	codes, err := readAll(ctx, s, "list codes", func(into *[]coupon.IssuedCode) func(pgx.Rows) error { return collect(into, scanCode) },
+		statement, all.Args...)
+	return store.CutCodes(codes, asked.PageSize), err
+}

@@ -1,0 +1,170 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
+	"github.com/couponkit/couponkit/store/internal/sqlparts"
+)
+
+const (
+	codeColumns   = "coupon_id, code_key, batch, max_uses, owner, active, expires_at, created_at, updated_at, revision"
+	selectLive    = `SELECT ` + codeColumns + ` FROM {codes} WHERE live = 1 AND code_key IN ({in})`
+	selectCodes   = `SELECT ` + codeColumns + ` FROM {codes} WHERE (coupon_id, code_key) IN ({in})`
+	selectPortion = `SELECT ` + codeColumns + ` FROM {codes} WHERE coupon_id = ? AND live = 1 ORDER BY code_key LIMIT ?`
+	selectBatch   = `SELECT ` + codeColumns + ` FROM {codes} WHERE coupon_id = ? AND batch = ? ORDER BY position`
+	findBatch     = `SELECT fingerprint FROM {code_batches} WHERE coupon_id = ? AND id = ?`
+	insertBatch   = `{insert} {code_batches} (coupon_id, id, fingerprint) VALUES {rows}`
+	insertCodes   = `{insert} {codes} (coupon_id, code_key, live, batch, position, counter, max_uses, owner, active, expires_at,
+	created_at, updated_at, revision) VALUES {rows}`
+	updateCode = `UPDATE {codes} SET max_uses = ?, owner = ?, active = ?, expires_at = ?, updated_at = ?, revision = ?
+	WHERE coupon_id = ? AND code_key = ?`
+	removeCodes   = `DELETE FROM {codes} WHERE (coupon_id, code_key) IN ({in})`
+	retireCodes   = `UPDATE {codes} SET live = NULL WHERE (coupon_id, code_key) IN ({in})`
+	deleteBatches = `DELETE FROM {code_batches} WHERE coupon_id = ?`
+)
+
+// scanCode reads codeColumns. The code has no counts.
+func scanCode(rows *sql.Rows) (c coupon.IssuedCode, err error) {
+	var key, owner string
+	var expires, created, updated instant
+	if err := rows.Scan(&c.CouponID, &key, &c.Batch, &c.MaxUses, &owner, &c.Active, &expires, &created, &updated, &c.Revision); err != nil {
+		return c, err
+	}
+	c.ExpiresAt, c.CreatedAt, c.UpdatedAt = expires.time(), created.time(), updated.time()
+	err = engine.ReadCode(&c, key, owner)
+	return c, err
+}
+
+// countCodes sets the counts of codes.
+func (s *session) countCodes(ctx context.Context, codes []coupon.IssuedCode) error {
+	counts, err := s.counts(ctx, each(codes, engine.CounterOf))
+	for i := range codes {
+		codes[i].UsedCount, codes[i].ReservedCount = counts[i].Completed, counts[i].Reserved
+	}
+	return err
+}
+
+// loadCodes reads codes after their coupons are locked.
+func (s *session) loadCodes(ctx context.Context, n engine.Need, rows *engine.Rows) error {
+	keys := slices.Concat(each(n.Codes, func(k engine.CodeKey) []any { return []any{k.CouponID, k.Code} })...)
+	return s.eachIn(ctx, selectCodes+s.find, 2, keys, func(found *sql.Rows) error {
+		c, err := scanCode(found)
+		rows.Codes = append(rows.Codes, engine.Code{CodeKey: engine.CodeKey{CouponID: c.CouponID, Code: c.Key.String()}, Active: c.Active, Revision: c.Revision})
+		return err
+	})
+}
+
+// LoadCodes implements [engine.CouponTx].
+func (s *session) LoadCodes(ctx context.Context, n engine.CodeNeed) (rows engine.CodeRows, err error) {
+	keys := anys(unique(each(n.Keys, coupon.Code.String)))
+	if err := s.eachIn(ctx, selectLive+s.find, 1, keys, collect(&rows.Codes, scanCode)); err != nil {
+		return rows, err
+	}
+	if n.Live > 0 {
+		if err := s.each(ctx, selectPortion+s.find, collect(&rows.Codes, scanCode), n.CouponID, int64(n.Live)); err != nil {
+			return rows, err
+		}
+	}
+	if err := s.countCodes(ctx, rows.Codes); err != nil || n.Batch == "" {
+		return rows, err
+	}
+	if err := s.each(ctx, findBatch+s.find, func(found *sql.Rows) error { return found.Scan(&rows.Fingerprint) }, n.CouponID, n.Batch); err != nil {
+		return rows, err
+	}
+	if err := s.each(ctx, selectBatch+s.find, collect(&rows.Batch, scanCode), n.CouponID, n.Batch); err != nil {
+		return rows, err
+	}
+	return rows, s.countCodes(ctx, rows.Batch)
+}
+
+func (s *session) saveCodes(ctx context.Context, w engine.CouponWrite) error {
+	id, codes := w.Coupon.ID, w.Codes
+	if codes.Batch != "" {
+		if err := s.insert(ctx, insertBatch, [][]any{{id, codes.Batch, codes.Fingerprint}}); err != nil {
+			return err
+		}
+	}
+	rows := make([][]any, len(codes.New))
+	for i, c := range codes.New {
+		counter := engine.CounterOf(c)
+		if counter != "" {
+			counter = s.stored(counter)
+		}
+		rows[i] = []any{
+			id, c.Key.String(), int64(1), c.Batch, int64(i), counter, c.MaxUses, c.Owner.String(), flag(c.Active), micros(c.ExpiresAt),
+			c.CreatedAt.UnixMicro(), c.UpdatedAt.UnixMicro(), c.Revision,
+		}
+	}
+	if err := s.insert(ctx, insertCodes, rows); err != nil {
+		return err
+	}
+	for _, c := range codes.Changed {
+		if err := s.exec(ctx, updateCode, c.MaxUses, c.Owner.String(), flag(c.Active), micros(c.ExpiresAt), c.UpdatedAt.UnixMicro(), c.Revision,
+			id, c.Key.String()); err != nil {
+			return err
+		}
+	}
+	if err := s.execIn(ctx, removeCodes, id, codes.Removed); err != nil {
+		return err
+	}
+	if err := s.execIn(ctx, retireCodes, id, codes.Retired); err != nil || w.Kind != store.DeleteCoupon {
+		return err
+	}
+	return s.exec(ctx, deleteBatches, id)
+}
+
+// execIn runs a statement on the codes of a coupon.
+func (s *session) execIn(ctx context.Context, statement, couponID string, codes []coupon.Code) error {
+	keys := slices.Concat(each(codes, func(c coupon.Code) []any { return []any{couponID, c.String()} })...)
+	return s.eachIn(ctx, statement, 2, keys, func(*sql.Rows) error { return nil })
+}
+
+// SaveCodes implements [store.Coupons].
+func (s *Store) SaveCodes(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
+	c = c.Normalize()
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	asked := request{codes: &c}
+	err := s.write(ctx, "save codes", &asked)
+	return answered(asked.issued, err)
+}
+
+// ListCodes implements [store.Coupons].
+func (s *Store) ListCodes(ctx context.Context, list store.CodeList) (store.CodePage, error) {
+	list, err := list.Normalize()
+	if err != nil {
+		return store.CodePage{}, err
+	}
+	var all sqlparts.Conditions
+	all.Codes(list)
+	var codes []coupon.IssuedCode
+	err = s.view(ctx, "list codes", func(ctx context.Context, t *session) error {
+		codes = nil
+		if err := t.each(ctx, "SELECT "+of("k", codeColumns)+" FROM {codes} k LEFT JOIN {counters} n ON n.counter = k.counter AND n.slot = 0"+
+			all.Where()+" ORDER BY k.code_key LIMIT ?", collect(&codes, scanCode), append(all.Args, int64(list.PageSize+1))...); err != nil {
+			return err
+		}
+		return t.countCodes(ctx, codes)
+	})
+	return answered(store.CutCodes(codes, list.PageSize), err)
+}
+
+// codesOf reads the live codes with these keys, and their counts.
+func (s *session) codesOf(ctx context.Context, keys []string) (map[coupon.Code]coupon.IssuedCode, error) {
+	var codes []coupon.IssuedCode
+	if err := s.eachIn(ctx, selectLive, 1, anys(keys), collect(&codes, scanCode)); err != nil {
+		return nil, err
+	}
+	of := make(map[coupon.Code]coupon.IssuedCode, len(codes))
+	err := s.countCodes(ctx, codes)
+	for _, c := range codes {
+		of[c.Key] = c
+	}
+	return of, err
+}

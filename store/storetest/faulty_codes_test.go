@@ -1,0 +1,150 @@
+package storetest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/store"
+)
+
+// issues changes the request of each call of SaveCodes.
+func (f *faulty) issues(change func(c *store.CodeChange)) {
+	f.issue = func(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
+		c = c.Normalize()
+		change(&c)
+		return f.Store.SaveCodes(ctx, c)
+	}
+}
+
+// forgives hides an error of SaveCodes.
+func (f *faulty) forgives(hidden error) {
+	f.issue = func(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
+		codes, err := f.Store.SaveCodes(ctx, c)
+		if errors.Is(err, hidden) {
+			return c.Codes, nil
+		}
+		return codes, err
+	}
+}
+
+func codeFaults() map[string]fault {
+	return map[string]fault{
+		"codes lose their owners": {func(f *faulty) {
+			f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
+				found, err := f.Store.LookUp(ctx, by)
+				for i := range found.Coupons {
+					found.Coupons[i].Code.Owner = coupon.Owner{}
+				}
+				return found, err
+			}
+		}, []string{"codes come back", "codes are changed"}},
+		"one taken code is named": {func(f *faulty) {
+			f.issue = func(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
+				codes, err := f.Store.SaveCodes(ctx, c)
+				if taken, is := errors.AsType[*coupon.TakenError](err); is {
+					return nil, &coupon.TakenError{Taken: taken.Taken[:1]}
+				}
+				return codes, err
+			}
+		}, []string{"codes of all kinds are taken"}},
+		"taken codes are added nowhere": {func(f *faulty) {
+			f.forgives(coupon.ErrCodeTaken)
+		}, []string{agreement, "codes of all kinds are taken", "race for a key"}},
+		"every batch is the first one": {func(f *faulty) {
+			f.issues(func(c *store.CodeChange) {
+				if c.Kind == store.AddCodes {
+					c.Fingerprint = "always"
+				}
+			})
+		}, []string{agreement, "a batch again"}},
+		"every batch is another one": {func(f *faulty) {
+			var calls atomic.Int64
+			f.issues(func(c *store.CodeChange) {
+				if c.Kind == store.AddCodes && c.Fingerprint != "" {
+					c.Fingerprint = fmt.Sprint(calls.Add(1))
+				}
+			})
+		}, []string{agreement, "a batch again", "race of one batch"}},
+		"codes cannot be switched off": {func(f *faulty) {
+			f.issues(func(c *store.CodeChange) {
+				for i := range c.Codes {
+					c.Codes[i].Active = true
+				}
+			})
+		}, []string{agreement, "codes are changed", "a code is switched off among reservations"}},
+		"codes of no coupon are added nowhere": {func(f *faulty) {
+			f.forgives(coupon.ErrNotFound)
+		}, []string{"codes of no coupon"}},
+		"lists know no owners": {func(f *faulty) {
+			f.codes = func(ctx context.Context, list store.CodeList) (store.CodePage, error) {
+				list.Owner = coupon.Owner{}
+				return f.Store.ListCodes(ctx, list)
+			}
+		}, []string{"codes are listed"}},
+		"codes have no limit": {func(f *faulty) {
+			f.request(func(r *store.Reservation) {
+				for i := range r.Uses {
+					for j := range r.Uses[i].Claims {
+						if claim := &r.Uses[i].Claims[j]; strings.Contains(claim.Counter, "by-code") {
+							claim.Limit = 0
+						}
+					}
+				}
+			})
+		}, []string{"uses by a code", "race for the last uses of a code"}},
+		"a code belongs to one coupon for ever": {func(f *faulty) {
+			var mu sync.Mutex
+			had := map[coupon.Code]string{}
+			f.issue = func(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				for i, code := range c.Codes {
+					if holder := had[code.Key]; holder != "" && holder != c.CouponID {
+						return nil, &coupon.TakenError{Taken: []coupon.TakenCode{{Index: i, Key: code.Key, CouponID: holder}}}
+					}
+				}
+				codes, err := f.Store.SaveCodes(ctx, c)
+				for _, code := range codes {
+					had[code.Key] = c.CouponID
+				}
+				return codes, err
+			}
+			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+				mu.Lock()
+				holder := had[c.Coupon.Code]
+				mu.Unlock()
+				if c.Kind == store.CreateCoupon && holder != "" {
+					return coupon.Coupon{}, coupon.Reject(holder, coupon.CodeTaken, coupon.Params{})
+				}
+				return f.Store.SaveCoupon(ctx, c)
+			}
+		}, []string{"a code is free after a deletion", "a coupon is deleted among reservations by a code"}},
+		"a part of a deletion is all of it": {func(f *faulty) {
+			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+				saved, err := f.Store.SaveCoupon(ctx, c)
+				if errors.Is(err, store.ErrCodesLeft) {
+					err = nil
+				}
+				return saved, err
+			}
+		}, []string{"many codes are deleted in portions"}},
+		"a code that is added twice is added once": {func(f *faulty) {
+			f.issues(func(c *store.CodeChange) {
+				seen := map[coupon.Code]bool{}
+				var codes []coupon.IssuedCode
+				for _, code := range c.Codes {
+					if !seen[code.Key] {
+						codes = append(codes, code)
+					}
+					seen[code.Key] = true
+				}
+				c.Codes = codes
+			})
+		}, []string{"invalid codes"}},
+	}
+}
