@@ -230,3 +230,26 @@ func (w words) purchase(random *rand.Rand) (pricing.Cart, eligibility.Question) 
 }
 
 func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
+
+// Where a scope has no example outside another scope, no line is covered by the one alone.
+func TestExamplesOutsideAnotherScope(t *testing.T) {
+	t.Parallel()
+	tries := testsize.Of(300, 10_000)
+	missing := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s, other := tightScope(t), tightScope(t)
+		if line, found := s.Example(other); found {
+			require.True(t, s.Covers(&line) && !other.Covers(&line), "%+v", line)
+			return
+		}
+		missing++
+		random, words := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), wordsOf(coupon.Coupon{})
+		for range tries {
+			cart, _ := words.purchase(random)
+			for _, l := range cart.Lines {
+				require.False(t, cart.Validate() == nil && s.Covers(&l) && !other.Covers(&l), "%+v covers %+v, and %+v does not", s, l, other)
+			}
+		}
+	})
+	require.Positive(t, missing)
+}

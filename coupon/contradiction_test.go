@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -142,4 +144,66 @@ func contradicted(t require.TestingT, err error) (fields []string) {
 		}
 	}
 	return fields
+}
+
+// A change is refused like a draft. It may always end a coupon: its dates are not compared.
+func TestContradictionsOfAChange(t *testing.T) {
+	t.Parallel()
+	const terms = `"discountType":"FIXED_AMOUNT","discountValue":"50","appliesTo":"SPECIFIC","accessoryIds":["case"],"startsAt":"2027-01-01",
+		"schedule":{"timeZone":"UTC","hours":[{"day":"FRIDAY","from":"09:00","until":"12:00"}]}`
+	c, err := coupon.New(draftOf(t, terms), creation)
+	require.NoError(t, err)
+	for text, want := range map[string]string{
+		`{"excludedItemIds":["case"]}`:                                 "accessoryIds excludedItemIds",
+		`{"excludedItemIds":["case"],"accessoryIds":["case","cable"]}`: "",
+		`{"kinds":["plan"]}`:                                           "accessoryIds kinds",
+		`{"budget":{"EUR":"49.99"}}`:                                   "discountValue budget.EUR",
+		`{"customerTags":{"all":["a"],"none":["a"]}}`:                  "customerTags.all[0] customerTags.none[0]",
+		`{"expiresAt":"2026-11-20"}`:                                   "", // before it starts
+		`{"expiresAt":"2027-01-01"}`:                                   "", // a Friday
+		`{"startsAt":"2027-01-02","expiresAt":"2027-01-03"}`:           "", // no Friday
+	} {
+		var p coupon.Patch
+		require.NoError(t, json.Unmarshal([]byte(text), &p), text)
+		changed, err := c.Apply(p, coupon.Edit{At: noon})
+		if want == "" {
+			require.NoError(t, err, text)
+			require.NoError(t, changed.Validate(), text)
+			continue
+		}
+		require.Equal(t, strings.Fields(want), contradicted(t, err), text)
+	}
+}
+
+// Stored terms that contradict each other are valid. They can be changed, and so corrected.
+func TestAContradictionThatIsStored(t *testing.T) {
+	t.Parallel()
+	c, err := coupon.New(draftOf(t, `"discountType":"FIXED_AMOUNT","discountValue":"50"`), creation)
+	require.NoError(t, err)
+	c.Limits.Budget = coupon.NewAmounts(eur(10_00))
+	require.NoError(t, c.Validate())
+	require.Equal(t, []string{"discountValue", "budget.EUR"}, contradicted(t, c.Contradictions()))
+	renamed, err := c.Apply(coupon.Patch{Name: coupon.Set("Other")}, coupon.Edit{At: noon})
+	require.NoError(t, err)
+	corrected, err := renamed.Apply(coupon.Patch{Budget: coupon.Set(coupon.NewAmounts(eur(50_00)))}, coupon.Edit{At: noon})
+	require.NoError(t, err)
+	require.NoError(t, corrected.Contradictions())
+}
+
+// A line of an example is covered by its scope, and not by the others.
+func TestExamplesOfScopes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s, other := coupontest.Scope().Draw(t, "scope"), coupontest.Scope().Draw(t, "other scope")
+		if line, found := s.Example(); !found || !eligibility.Covers(s, line) {
+			t.Errorf("no example: %+v", line)
+		}
+		line, found := s.Example(other)
+		if found && (!eligibility.Covers(s, line) || eligibility.Covers(other, line)) {
+			t.Errorf("a wrong example: %+v", line)
+		}
+		if _, found := s.Example(s); found {
+			t.Error("a scope has no line outside itself")
+		}
+	})
 }
