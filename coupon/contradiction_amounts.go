@@ -115,7 +115,7 @@ type purchaseTerm struct {
 // purchase returns what the coupon asks of a purchase in a currency, and the terms that are given.
 func (c *Coupon) purchase(in pricing.Currency) (p purchase, terms []purchaseTerm) {
 	p = purchase{discount: c.Discount.Terms(), minAmount: 1, maxAmount: math.MaxInt64, minUnits: 1, maxUnits: math.MaxInt64, budget: math.MaxInt64}
-	given := func(field string, relax func(*purchase)) { terms = append(terms, purchaseTerm{field, relax}) }
+	term := func(field string, relax func(*purchase)) { terms = append(terms, purchaseTerm{field, relax}) }
 	value, minimum := "discountValue", "minPurchase"
 	for _, o := range p.discount.Others {
 		if o.Currency == in {
@@ -125,28 +125,28 @@ func (c *Coupon) purchase(in pricing.Currency) (p purchase, terms []purchaseTerm
 	if in != c.Currency {
 		minimum = amountPath("minPurchases", in)
 	}
-	switch p.discount.Type {
+	switch p.discount.Type { //nolint:exhaustive // the other types have nothing but a value
 	case pricing.Tiered:
 		value = "tiers"
 	case pricing.CheapestUnits:
-		given("units", func(p *purchase) { p.discount.Units = 1 })
+		term("units", func(p *purchase) { p.discount.Units = 1 })
 	case pricing.BuyXGetY:
 		_, p.separate = c.Scope.Example(c.Buys)
 		p.separate = p.separate && !c.Buys.IsZero()
-		given("getQuantity", func(p *purchase) { p.discount.GetQuantity = 1 })
+		term("getQuantity", func(p *purchase) { p.discount.GetQuantity = 1 })
 	}
-	given(value, func(p *purchase) { p.anyDiscount = true })
+	term(value, func(p *purchase) { p.anyDiscount = true })
 	if least, _ := c.Minimum(in); least > 0 {
 		p.minAmount = least
-		given(minimum, func(p *purchase) { p.minAmount = 1 })
+		term(minimum, func(p *purchase) { p.minAmount = 1 })
 	}
 	if c.Conditions.MinQuantity > 0 {
 		p.minUnits = c.Conditions.MinQuantity
-		given("minQuantity", func(p *purchase) { p.minUnits = 1 })
+		term("minQuantity", func(p *purchase) { p.minUnits = 1 })
 	}
 	if budget, limited := c.Limits.Budget.In(in); limited {
 		p.budget = budget
-		given(amountPath("budget", in), func(p *purchase) { p.budget = math.MaxInt64 })
+		term(amountPath("budget", in), func(p *purchase) { p.budget = math.MaxInt64 })
 	}
 	return p, terms
 }

@@ -125,7 +125,7 @@ func unitGroups(c coupon.Coupon, in pricing.Currency) (tries [][]pricing.UnitGro
 	needs := []int64{1}
 	for _, p := range percents {
 		if !p.IsZero() {
-			needs = append(needs, decimal.NewFromInt(50).Div(p.Decimal()).Ceil().IntPart())
+			needs = append(needs, decimal.NewFromInt(50).DivRound(p.Decimal(), 10).Ceil().IntPart())
 		}
 	}
 	for _, count := range counts {
