@@ -55,14 +55,34 @@ func (c *Coupon) mistakenAmounts(faults *pricing.ValidationError) (found bool) {
 	return found
 }
 
-// impossiblePurchase reports terms that no purchase meets in any currency of the coupon.
+// impossiblePurchase reports terms that no purchase meets in any currency of the coupon. A minimum
+// purchase or a budget without which a further currency is possible is one of them.
 func (c *Coupon) impossiblePurchase(faults *pricing.ValidationError) {
-	var fields []string
+	fields := c.impossible()
+	if fields == nil {
+		return
+	}
+	noMinimum, noBudget := *c, *c
+	noMinimum.MinPurchase, noMinimum.MinPurchases, noBudget.Limits.Budget = 0, Amounts{}, Amounts{}
+	for _, term := range [...]struct {
+		field   string
+		without *Coupon
+	}{{"minPurchase", &noMinimum}, {amountPath("budget", c.Currency), &noBudget}} {
+		if !slices.Contains(fields, term.field) && term.without.impossible() == nil {
+			fields = append(fields, term.field)
+		}
+	}
+	contradict(faults, "no purchase gets a discount", fields...)
+}
+
+// impossible returns the fields that contradict each other in each currency, or nil if a purchase is
+// possible in one of them.
+func (c *Coupon) impossible() (fields []string) {
 	for _, in := range c.currencies() {
 		p, terms := c.purchase(in)
 		contradicting := p.contradicting(terms)
 		if contradicting == nil {
-			return
+			return nil
 		}
 		for _, field := range contradicting {
 			if !slices.Contains(fields, field) {
@@ -70,7 +90,7 @@ func (c *Coupon) impossiblePurchase(faults *pricing.ValidationError) {
 			}
 		}
 	}
-	contradict(faults, "no purchase gets a discount", fields...)
+	return fields
 }
 
 // currencies returns the coupon's currency and the others in which it has all its amounts.

@@ -86,6 +86,8 @@ var contradictionCases = []struct {
 	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.06"`, ""},
 	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.06","minQuantity":2`, "discountValue minQuantity"},
 	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.07","discountValues":{"JPY":"5"}`, ""},
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.07","discountValues":{"JPY":"5"},"minPurchase":"5"`, "discountValue minPurchase"}, // none in JPY
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.07","discountValues":{"JPY":"5"},"budget":{"EUR":"5"}`, "discountValue budget.EUR"},
 	// No instant. The coupon is created on Friday, 20 November 2026 at 12:00.
 	{`"startsAt":"2026-12-02","expiresAt":"2026-12-01"`, "startsAt expiresAt"},
 	{`"expiresAt":"2026-11-22","schedule":{"timeZone":"UTC","hours":[{"day":"FRIDAY","from":"09:00","until":"12:00"}]}`, "schedule.hours expiresAt"},

@@ -159,6 +159,7 @@ func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 		}
 		if _, err := c.Apply(p, coupon.Edit{At: time.Unix(0, 0)}); err != nil { // terms contradict each other
 			p.Budget, p.MinQuantity = coupon.Clear[coupon.Amounts](), coupon.Clear[int]()
+			p.MinPurchase, p.MinPurchases = coupon.Optional[decimal.Decimal]{}, coupon.Optional[coupon.Amounts]{}
 		}
 		return p
 	})
