@@ -54,7 +54,8 @@ func sound() situation {
 				Scope:        coupon.Scope{AppliesTo: coupon.Product, Devices: coupon.NewItems("phone")},
 				Distribution: coupon.UserSpecific, AllowedUserEmails: emails,
 				Limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 2}, MinPurchase: 5000,
-				StartsAt: noon, ExpiresAt: noon.Add(time.Hour)},
+				StartsAt: noon, ExpiresAt: noon.Add(time.Hour),
+			},
 			State: coupon.Active, Revision: 1,
 		},
 		cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{

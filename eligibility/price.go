@@ -142,7 +142,7 @@ func (r *SetResult) needless(cart pricing.Cart, couponIndex int) (bool, error) {
 // lastOverBudget returns the position of the last coupon in a quote that exceeds its budget, or -1.
 // The indexes are those of the quote's coupons.
 func (r *SetResult) lastOverBudget(q *pricing.Quote, of *indexes) int {
-	for at := len(q.Coupons) - 1; at >= 0; at-- {
+	for at := range slices.Backward(q.Coupons) {
 		if m := &r.members[of[at]]; exceeds(&m.Coupon, m.Usage.Spent, pricing.NewMoney(q.Coupons[at].Amount, q.Currency)) {
 			return at
 		}

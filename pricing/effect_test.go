@@ -24,8 +24,11 @@ func effectCase(t *testing.T, r *rand.Rand) (pricing.Cart, []pricing.Terms) {
 	discounts := slices.Collect(func(yield func(pricing.Discount) bool) {
 		for _, text := range []string{"100", "60", "50", "20", "1"} {
 			for _, d := range []pricing.DiscountTerms{
-				{Type: pricing.Percentage, Lane: pricing.ItemLane}, {Type: pricing.Percentage},
-				{Type: pricing.Percentage, Lane: pricing.ItemLane, MaxUnits: 1}, {Type: pricing.CheapestUnits, Units: 2}, {Type: pricing.BuyXGetY, BuyQuantity: 1, GetQuantity: 1},
+				{Type: pricing.Percentage, Lane: pricing.ItemLane},
+				{Type: pricing.Percentage},
+				{Type: pricing.Percentage, Lane: pricing.ItemLane, MaxUnits: 1},
+				{Type: pricing.CheapestUnits, Units: 2},
+				{Type: pricing.BuyXGetY, BuyQuantity: 1, GetQuantity: 1},
 			} {
 				d.Percent = percent(t, text)
 				if !yield(discountOf(t, d)) {
@@ -59,7 +62,7 @@ func effectCase(t *testing.T, r *rand.Rand) (pricing.Cart, []pricing.Terms) {
 // also leaves what every other coupon takes off.
 func TestEffects(t *testing.T) {
 	t.Parallel()
-	seen := map[pricing.Effect]int{}
+	var seen [pricing.Lowering + 1]int
 	uncertain := map[bool]int{}
 	for seed := range 8_000 {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
@@ -95,9 +98,7 @@ func TestEffects(t *testing.T) {
 			}
 		}
 	}
-	for _, effect := range []pricing.Effect{pricing.Uncertain, pricing.Nothing, pricing.Redundant, pricing.Lowering} {
-		require.Positive(t, seen[effect], "effect %d", effect)
-	}
+	require.NotContains(t, seen, 0)
 	require.Positive(t, uncertain[true])
 	require.Positive(t, uncertain[false])
 }
