@@ -62,12 +62,18 @@ type Question struct {
 	// Conflicts tells [EvaluateSet] and [CheckSet] what happens to coupons that exclude each other.
 	// [Check] and [Evaluate] ignore Conflicts.
 	Conflicts ConflictPolicy
+
+	early bool // the purchase may come later
 }
+
+// notYet reports whether a fact is not given, and may be given later.
+func (q *Question) notYet(fact string) bool { return q.early && fact == "" }
 
 // Check decides whether a customer may use a coupon, without looking at a cart (specification 4.4).
 // Check considers the customer and the coupon's state, dates, limits and mirror. If the coupon is
 // allowed, Check allocates memory only for an e-mail address with non-ASCII characters.
 func Check(c coupon.Coupon, q Question) (d Decision) {
+	q.early = true
 	d.check(&c, &q)
 	return d
 }

@@ -167,7 +167,7 @@ func (r *SetResult) begin(set []Candidate, q *Question) error {
 	r.findConflicts()
 	for i := range r.members {
 		c := r.members[i].Candidate
-		q.Usage, q.MirrorInvalid, q.Code = c.Usage, c.MirrorInvalid, c.Code
+		q.Usage, q.MirrorInvalid, q.Code, q.early = c.Usage, c.MirrorInvalid, c.Code, false
 		r.Coupons = append(r.Coupons, Outcome{CouponID: c.Coupon.ID, Code: c.Coupon.Code})
 		r.Coupons[i].Decision.check(&c.Coupon, q)
 	}
