@@ -150,6 +150,7 @@ var calls = []call{
 	{"GET /admin/coupon/{id}/redemptions", administrator, 0, (*API).redemptions},
 	{"GET /admin/coupon/{id}/usage", administrator, 0, (*API).usage},
 	{"GET /admin/coupon/{id}/history", administrator, 0, (*API).history},
+	{"GET /admin/coupon/{id}/codes", administrator, 0, (*API).codes},
 	{"GET /admin/order/all", administrator, 0, (*API).listOrders},
 	{"GET /admin/order/{id}", administrator, 0, (*API).soldOrder},
 	{"POST /admin/order/{id}/refund", administrator, smallBody, (*API).makeRefund},

@@ -39,7 +39,7 @@ type fieldShown struct{ Label, Before, After string }
 func (s *Site) changeText(c Change) changeShown {
 	shown := changeShown{Title: map[store.EntryKind]string{ //nolint:exhaustive // the kinds of a coupon
 		store.CouponCreated: "Created", store.CouponChanged: "Changed", store.CouponDeleted: "Deleted",
-		store.CouponMirrored: "Copied to the payment processor",
+		store.CouponMirrored: "Copied to the payment processor", store.CodesAdded: "Codes added", store.CodeChanged: "Code changed",
 	}[c.Kind]}
 	if c.Kind == store.CouponMirrored && c.Unsupported {
 		shown.Title = "Not copied to the payment processor, which cannot show this discount"
