@@ -14,7 +14,7 @@ var fates = []string{
 
 // calls are all that a service makes: to the store, the processor and the ledger.
 var calls = []string{
-	"SaveCoupon create", "SaveCoupon edit", "SaveCoupon confirm", "SaveCoupon delete", "LookUp", "ListCoupons",
+	"SaveCoupon create", "SaveCoupon edit", "SaveCoupon confirm", "SaveCoupon delete", "SaveCodes add", "SaveCodes edit", "LookUp", "ListCoupons",
 	"Reserve", "Apply session_attached", "Apply paid", "Apply payment_pending", "Apply payment_failed", "Apply session_expired",
 	"Apply cancelled", "Apply lapsed", "Apply refunded", "Apply reported", "Apply points_exchanged", "Apply points_refused", "Apply points_given_back",
 	"Order", "ListOrders", "ListUses", "Journal",
@@ -33,6 +33,8 @@ var least = []struct {
 	{"step", "switch", "", 100},
 	{"step", "delete", "", 100},
 	{"step", "code made again", "while a session of its former coupon is open", 20},
+	{"step", "add codes", "", 100},
+	{"step", "change code", "", 20},
 	{"step", "preview", "", 100},
 	{"step", "exchange", "", 100},
 	{"step", "cancel exchange", "", 100},

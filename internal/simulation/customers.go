@@ -49,6 +49,8 @@ func (w *world) typed(s *shop, id string) string {
 		return id
 	case n < 7:
 		return " " + strings.ToLower(c.Code.String()) + " "
+	case len(s.issued[id]) > 0 && w.odds(2):
+		return s.issued[id][w.random.IntN(len(s.issued[id]))].String()
 	case !there:
 		return strings.TrimSpace(codes[w.random.IntN(w.temper.codes)])
 	}

@@ -43,7 +43,7 @@ func (w *world) sawEntry(b *book, t *touched, e store.Entry) {
 	}
 	w.follows(b, e, e.Subject, e.Version)
 	switch kind, _, _ := strings.Cut(string(e.Kind), "_"); kind {
-	case "coupon":
+	case "coupon", "codes", "code":
 		t.coupons = append(t.coupons, e.Subject)
 	case "points":
 		t.uses = append(t.uses, e.Subject)

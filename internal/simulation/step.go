@@ -22,6 +22,8 @@ var (
 		{"edit", 2, (*world).edit},
 		{"switch", 1, (*world).switchState},
 		{"delete", 1, (*world).remove},
+		{"add codes", 1, (*world).addCodes},
+		{"change code", 2, (*world).changeCode},
 		{"preview", 1, (*world).preview},
 		{"exchange", 5, (*world).exchange},
 		{"cancel exchange", 3, (*world).cancelExchange},

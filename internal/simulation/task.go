@@ -25,7 +25,7 @@ var (
 // expected are the errors, beside rejections, that a caller of the service has to expect.
 var expected = []error{
 	errLost, errRefused, errStopped, context.Canceled, couponkit.ErrUnavailable, couponkit.ErrOrderEnded, couponkit.ErrReservationClosed,
-	pricing.ErrInvalid, processor.ErrRejected, processor.ErrSignature, store.ErrConflict, store.ErrNotFound, redemption.ErrIllegal,
+	pricing.ErrInvalid, processor.ErrRejected, processor.ErrSignature, store.ErrConflict, store.ErrNotFound, redemption.ErrIllegal, coupon.ErrCodeTaken,
 }
 
 // role is whom a process calls.

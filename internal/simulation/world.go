@@ -53,7 +53,9 @@ type shop struct {
 	ledger  *host.Ledger
 	eyes    store.Store // reads for the checks, past all wires
 
-	coupons      []string // that were made at some time
+	coupons      []string                 // that were made at some time
+	issued       map[string][]coupon.Code // by coupon: the codes of batches that an answer has told
+	told         []coupon.Code            // all of them, in the order of the answers
 	deleted      map[string]bool
 	contradicted map[string]bool // sessions
 	lost         map[string]bool // sessions whose order the store does not have
@@ -100,7 +102,7 @@ func newWorld(c Config) *world {
 	for i := range w.config.Shops {
 		s := &shop{
 			number: i, secret: fmt.Sprintf("whsec_%d", i), ledger: &host.Ledger{}, money: newMoney(), book: newBook(),
-			deleted: map[string]bool{}, contradicted: map[string]bool{}, lost: map[string]bool{}, seen: map[string]int64{},
+			issued: map[string][]coupon.Code{}, deleted: map[string]bool{}, contradicted: map[string]bool{}, lost: map[string]bool{}, seen: map[string]int64{},
 		}
 		s.fake = fakeprocessor.New(fakeprocessor.Options{
 			Now: w.clock, Secret: s.secret, Abilities: processor.Abilities{MinimumCharge: map[pricing.Currency]int64{pricing.EUR(): 50}},

@@ -1,0 +1,75 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// addCodes adds a batch to a coupon. Coupons share the texts of codes, so that some are taken.
+func (w *world) addCodes() bool {
+	s := w.shop()
+	id, batch := w.anyCoupon(s), coupon.Batch{ID: []string{"spring", "summer"}[w.random.IntN(2)]}
+	drafts := make([]coupon.CodeDraft, 1+w.random.IntN(3))
+	for i := range drafts {
+		drafts[i] = coupon.CodeDraft{Code: fmt.Sprintf("BATCH-%d-%d", i, w.random.IntN(4)), MaxUses: w.limit()}
+		if w.odds(5) {
+			drafts[i].Owner = coupon.OwnerEmail(email(w.customer(s).ID))
+		}
+	}
+	return w.begin(s, "add codes", "an administrator adds "+fmt.Sprint(len(drafts))+" codes to "+id, func(ctx context.Context, t *task) error {
+		codes, err := t.service.AddCodes(ctx, id, batch, drafts)
+		t.then = func() {
+			for i, c := range codes {
+				w.must(AnswersAreTrue, c.Key.String() == drafts[i].Code && c.CouponID == id, "code %s of %s was added as %s of %s", drafts[i].Code, id, c.Key, c.CouponID)
+				s.issued[id], s.told = append(s.issued[id], c.Key), append(s.told, c.Key)
+			}
+		}
+		return err
+	})
+}
+
+// changeCode switches a code, or changes its limit.
+func (w *world) changeCode() bool {
+	s := w.shop()
+	if len(s.told) == 0 {
+		return false
+	}
+	code, patch := recent(w, s.told, 4, 8), coupon.CodePatch{Active: coupon.Set(w.odds(2))}
+	if w.odds(2) {
+		patch.MaxUses = w.limit()
+	}
+	return w.begin(s, "change code", "an administrator changes "+code.String(), func(ctx context.Context, t *task) error {
+		_, err := t.service.UpdateCode(ctx, code.String(), patch)
+		return err
+	})
+}
+
+// added reports whether the coupon of an order has its code, of which no answer may have told.
+func (w *world) added(s *shop, of coupon.Snapshot) bool {
+	found, err := store.Find(background(), s.eyes, store.LookUp{Names: store.ByCode(of.Code)})
+	return err == nil && found.Code.CouponID == of.ID
+}
+
+// withoutExchanged returns the claims of a use, but for that of another code, by which its points were
+// exchanged.
+func withoutExchanged(u redemption.Use) []redemption.Claim {
+	return slices.DeleteFunc(slices.Clone(u.Claims), func(c redemption.Claim) bool {
+		other := strings.HasPrefix(c.Counter, redemption.CodeUses(u.CouponID, "")) && c.Counter != redemption.CodeUses(u.CouponID, u.Code.String())
+		return other && u.Origin == redemption.FromPoints && u.OrderID != ""
+	})
+}
+
+// codeClaim is what a new use claims by its code, which must be usable.
+func (w *world) codeClaim(s *shop, k coupon.Coupon, now redemption.Use) redemption.Claim {
+	found, err := store.Find(background(), s.eyes, store.LookUp{Names: store.ByCode(now.Code)})
+	code := found.Code
+	w.must(OnlyActiveReserves, err == nil && code.CouponID == k.ID && code.Active && code.Owner.Is(now.CustomerID, email(now.CustomerID)),
+		"%s was reserved of coupon %s by code %s, which is %+v (%v)", now.ID, k.ID, now.Code, code, err)
+	return redemption.Claim{Counter: redemption.CodeUses(k.ID, now.Code.String()), Amount: 1, Limit: code.MaxUses}
+}
