@@ -28,8 +28,8 @@ const ExactTotal = 1_000
 // [CouponPage].Next of the previous page. Paging by cursors neither repeats nor skips a
 // coupon that exists all the time.
 type CouponList struct {
-	// Search selects coupons whose name, code or description contains the text, ignoring
-	// letter case. The characters % and _ have no special meaning. An empty Search selects
+	// Search selects coupons whose name, plain code or description contains the text, ignoring
+	// letter case, and the coupon of which a batch has the text as a code. The characters % and _ have no special meaning. An empty Search selects
 	// all coupons.
 	Search string
 	// State and DiscountType select the coupons with these values. A zero value selects all
@@ -101,6 +101,15 @@ func (l CouponList) Normalize() (CouponList, error) {
 	l.Page = max(l.Page, 1)
 	l.PageSize = pageSize(l.PageSize, &faults)
 	return l, faults.Err()
+}
+
+// Code returns the code that Search is, or the zero Code if it cannot be one.
+func (l CouponList) Code() coupon.Code {
+	code, err := coupon.TypedCode(l.Search)
+	if err != nil {
+		return coupon.Code{}
+	}
+	return code
 }
 
 // expired expresses ExpiredAt by Expires.

@@ -119,10 +119,10 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 		return store.CouponPage{}, err
 	}
 	defer s.mu.Unlock()
-	search := store.Fold(list.Search)
+	search, holder := store.Fold(list.Search), s.codes[list.Code()]
 	found := s.couponLists.newest(func(id string) bool {
 		c := s.counted(s.coupons[id].coupon)
-		return wanted(c, list) && matches(c, search)
+		return wanted(c, list) && (id == holder || matches(c, search))
 	})
 	page := store.CouponPage{Total: int64(len(found))}
 	rest := found

@@ -193,7 +193,8 @@ func (s *Store) ListCoupons(ctx context.Context, asked store.CouponList) (store.
 	}
 	l := list{from: "{coupons} c", joined: couponCounts, columns: couponList, alias: "c", size: asked.PageSize, offset: (asked.Page - 1) * asked.PageSize}
 	if asked.Search != "" {
-		l.And(`c.search LIKE ?`, likePattern(asked.Search))
+		l.And(`(c.search LIKE ? OR c.id = (SELECT k.coupon_id FROM {codes} k WHERE k.code_key = ? AND k.live))`,
+			likePattern(asked.Search), asked.Code().String())
 	}
 	l.Coupons(asked)
 	found, err := readPage(ctx, s, "coupons", l, asked.After, func(row pgx.Rows) (c coupon.Coupon, err error) {

@@ -101,7 +101,8 @@ func (s *Store) ListCoupons(ctx context.Context, list store.CouponList) (store.C
 	}
 	var all sqlparts.Conditions
 	if list.Search != "" {
-		all.And("INSTR(c.search, ?) > 0", store.Fold(list.Search))
+		all.And("(INSTR(c.search, ?) > 0 OR c.id = (SELECT k.coupon_id FROM {codes} k WHERE k.live = 1 AND k.code_key = ?))",
+			store.Fold(list.Search), list.Code().String())
 	}
 	all.Coupons(list)
 	q := newest("c")

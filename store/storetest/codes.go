@@ -21,6 +21,7 @@ func codeClauses() []clause {
 		{"codes are changed", "EditCode replaces limit, owner, expiry and state of one code, and raises its revision by 1", codesAreChanged},
 		{"codes of no coupon", "the codes of a coupon that does not exist, or is being deleted, are coupon.ErrNotFound", codesOfNoCoupon},
 		{"codes are listed", "ListCodes lists the codes of a coupon by key, narrowed by batch, owner, state and use, without a gap between pages", codesAreListed},
+		{"a search finds codes", "a search finds the coupon of a batch's code by the whole code alone", searchFindsCodes},
 		{"uses by a code", "a use holds the claim of its code, whose limit is exact, and has the code", usesByACode},
 		{"a code is free after a deletion", "all codes of a deleted coupon may be used again; those with uses stay listed", codesAfterDeletion},
 		{"many codes are deleted in portions", "DeleteCoupon of a coupon with more than MaxCodes codes removes so many and is ErrCodesLeft", codesInPortions},
@@ -198,6 +199,24 @@ func codesAreListed(p *probe) {
 	for _, wrong := range []store.CodeList{{}, {CouponID: c.ID, PageSize: 101}, {CouponID: c.ID, State: coupon.Pending}, {CouponID: c.ID, After: "no key"}, {CouponID: "a\x00"}} {
 		fails(p, store.Store.ListCodes, wrong, pricing.ErrInvalid, "out of bounds")
 	}
+}
+
+func searchFindsCodes(p *probe) {
+	c, other := p.coupon(), p.coupon(named("about batch-zz-77"))
+	change := p.issue(c, "spring", 2)
+	change.Codes[0].Key, change.Codes[1].Key = p.code("BATCH-ZZ-7"), p.code("BATCH-YY-78")
+	answer(p, store.Store.SaveCodes, change)
+	for text, want := range map[string][]string{
+		"BATCH-ZZ-7": {other.ID, c.ID}, " batch-yy-78": {c.ID}, "batch-yy-7": nil, "YY-78": nil, "batch-zz-77": {other.ID},
+	} {
+		var got []string
+		for _, found := range answer(p, store.Store.ListCoupons, store.CouponList{Search: text}).Items {
+			got = append(got, found.ID)
+		}
+		same(p, got, want, "the coupons that a search for %q finds", text)
+	}
+	p.save(store.DeleteCoupon, c)
+	same(p, answer(p, store.Store.ListCoupons, store.CouponList{Search: "batch-yy-78"}).Items, nil, "the coupons of a deleted coupon's code")
 }
 
 func usesByACode(p *probe) {

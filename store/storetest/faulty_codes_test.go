@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,6 +87,15 @@ func codeFaults() map[string]fault {
 				return f.Store.ListCodes(ctx, list)
 			}
 		}, []string{"codes are listed"}},
+		"a search knows no codes": {func(f *faulty) {
+			f.coupons = func(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
+				page, err := f.Store.ListCoupons(ctx, list)
+				page.Items = slices.DeleteFunc(page.Items, func(c coupon.Coupon) bool {
+					return !strings.Contains(store.Fold(c.Name+" "+c.Code.String()+" "+c.Description), store.Fold(list.Search))
+				})
+				return page, err
+			}
+		}, []string{"a search finds codes"}},
 		"codes have no limit": {func(f *faulty) {
 			f.request(func(r *store.Reservation) {
 				for i := range r.Uses {
