@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -35,7 +34,7 @@ func BenchmarkQuoteMirror(b *testing.B) {
 				for i := range coupons {
 					code := fmt.Sprint("CODE-", i)
 					_, err := service.Create(b.Context(), coupon.Draft{
-						Code: code, Name: code, Group: code, DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+						Code: code, Name: code, Group: code, DiscountType: pricing.Percentage, Percent: "10",
 					})
 					require.NoError(b, err)
 					request.Codes = append(request.Codes, code)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -210,28 +209,28 @@ func TestCreateNamesWhatTheProcessorRefuses(t *testing.T) {
 			return faults.Err()
 		},
 	})
-	offStep := decimal.RequireFromString("1.005")
+	offStep := coupon.Amounts{"": "1.005"}
 	for name, test := range map[string]struct {
 		draft coupon.Draft
 		want  []string
 	}{
 		"no name": {
-			coupon.Draft{Code: "ÄÄ", DiscountType: pricing.FixedAmount, DiscountValue: offStep, Currency: "KWD"},
+			coupon.Draft{Code: "ÄÄ", DiscountType: pricing.FixedAmount, Amount: offStep, Currency: "KWD"},
 			[]string{"name", "code", "maxUses", "discountValue"},
 		},
 		"no code": {
-			coupon.Draft{Name: "Ä", DiscountType: pricing.FixedAmount, DiscountValue: offStep, Currency: "KWD"},
+			coupon.Draft{Name: "Ä", DiscountType: pricing.FixedAmount, Amount: offStep, Currency: "KWD"},
 			[]string{"code", "name", "maxUses", "discountValue"},
 		},
 		"no currency": {
-			coupon.Draft{Code: "ÄÄ", Name: "Ä", DiscountType: pricing.FixedAmount, DiscountValue: offStep, Currency: "dinar"},
+			coupon.Draft{Code: "ÄÄ", Name: "Ä", DiscountType: pricing.FixedAmount, Amount: offStep, Currency: "dinar"},
 			[]string{"currency", "code", "name", "maxUses"},
 		},
 		"no value": {coupon.Draft{Code: "ÄÄ", Name: "Ä", DiscountType: pricing.FixedAmount}, []string{"discountValue", "code", "name", "maxUses"}},
-		"no type":  {coupon.Draft{Code: "ÄÄ", Name: "Ä", DiscountValue: offStep}, []string{"discountType", "code", "name", "maxUses"}},
+		"no type":  {coupon.Draft{Code: "ÄÄ", Name: "Ä", Amount: offStep}, []string{"discountType", "code", "name", "maxUses"}},
 		"no limit": {
 			coupon.Draft{
-				Code: "ÄÄ", Name: "Ä", DiscountType: pricing.FixedAmount, DiscountValue: offStep, Currency: "KWD",
+				Code: "ÄÄ", Name: "Ä", DiscountType: pricing.FixedAmount, Amount: offStep, Currency: "KWD",
 				MaxUses: coupon.Set(0),
 			},
 			[]string{"maxUses", "code", "name", "discountValue"},
@@ -265,7 +264,7 @@ func TestWhatCannotBeMirroredIsNotTried(t *testing.T) {
 		},
 	})
 	d := tenOff()
-	d.Currency, d.DiscountValue = "KWD", decimal.RequireFromString("1.005")
+	d.Currency, d.Amount = "KWD", coupon.Amounts{"": "1.005"}
 	_, err = w.Create(t.Context(), d)
 	require.ErrorIs(t, err, pricing.ErrInvalid)
 	d = tenOff()
@@ -304,7 +303,7 @@ func TestUpdate(t *testing.T) {
 			t.Errorf("on revision %d: %v, want ErrStaleRevision", other, err)
 		}
 	}
-	_, err = w.Update(t.Context(), c.ID, coupon.Patch{Code: coupon.Set("OTHER"), DiscountValue: coupon.Set(decimal.NewFromInt(5))})
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{Code: coupon.Set("OTHER"), DiscountValue: coupon.Set(coupon.Amounts{"": "5"})})
 	var invalid *pricing.ValidationError
 	require.ErrorAs(t, err, &invalid)
 	if len(invalid.Fields) != 2 || invalid.Fields[0].Code != pricing.FieldImmutable {

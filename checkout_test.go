@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -40,7 +39,7 @@ func TestCheckoutStoresTheOrderAndOpensTheSession(t *testing.T) {
 
 	order := w.order(t, got.Order.ID)
 	if order.State != redemption.OrderOpen || order.Coupons[0].ID != c.ID || useOf(t, got.Uses).Discount != 10_00 || order.Quote.Total != 24_90 ||
-		order.Coupons[0].Code != c.Code || order.Coupons[0].DiscountValue != "10.00" || order.Metadata["cart"] != "42" || order.SessionID != got.Session.ID {
+		order.Coupons[0].Code != c.Code || order.Coupons[0].Discount.Value() != "10.00" || order.Metadata["cart"] != "42" || order.SessionID != got.Session.ID {
 		t.Errorf("order is %+v", order)
 	}
 	if held := w.get(t, c.ID); held.UsedCount != 0 || held.ReservedCount != 1 {
@@ -195,7 +194,7 @@ func TestNothingChangesAfterCheckout(t *testing.T) {
 	changes := map[string]func(w *world, c coupon.Coupon) error{
 		"edited": func(w *world, c coupon.Coupon) error {
 			_, err := w.Update(w.t.Context(), c.ID, coupon.Patch{
-				Name: coupon.Set("New"), MinPurchase: coupon.Set(pricing.NewMoney(999_00, pricing.EUR()).Decimal()),
+				Name: coupon.Set("New"), MinPurchase: coupon.Set(coupon.Amounts{"EUR": "999"}),
 			})
 			return err
 		},
@@ -537,7 +536,7 @@ func TestTermsThatChangeWhileACheckoutIsPriced(t *testing.T) {
 	other := w.Service
 	w.behind(func(call string, effect func() error) error {
 		if call == "Reserve" {
-			_, err := other.Update(t.Context(), c.ID, coupon.Patch{MinPurchase: coupon.Set(decimal.NewFromInt(500))})
+			_, err := other.Update(t.Context(), c.ID, coupon.Patch{MinPurchase: coupon.Set(coupon.Amounts{"": "500"})})
 			require.NoError(t, err)
 		}
 		return effect()
@@ -1081,7 +1080,7 @@ func TestProductLink(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := tenOff()
-	d.MinPurchase = pricing.NewMoney(1000_00, pricing.EUR()).Decimal()
+	d.MinPurchase = coupon.Amounts{"EUR": "1000"}
 	c := w.create(t, d)
 	r := couponkit.PaymentLinkRequest{
 		Mode: couponkit.ProductLink, Amount: pricing.NewMoney(20_00, pricing.EUR()),

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -353,7 +352,7 @@ func TestRefusalsAreInTheOrderOfTheRequest(t *testing.T) {
 	w := newWorld(t)
 	for _, code := range []string{"A", "B", "C"} {
 		d := often(code)
-		d.MinPurchase = decimal.NewFromInt(1000)
+		d.MinPurchase = coupon.Amounts{"": "1000"}
 		w.create(t, d)
 	}
 	for _, codes := range [][]string{{"C", "A", "NONE", "B"}, {"NONE", "B", "C", "A"}} {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -424,7 +423,7 @@ func TestExplain(t *testing.T) {
 	w := newWorld(t)
 	w.twoCoupons(t)
 	d := grouped(percentOff(20), "LARGE", "large")
-	d.MinPurchase = decimal.NewFromInt(50)
+	d.MinPurchase = coupon.Amounts{"": "50"}
 	w.create(t, d)
 	w.create(t, grouped(tenOff(), "TENTH", "amount"))
 	request := couponkit.QuoteRequest{Cart: phones(), Codes: []string{"tenth", "TEN", "PERCENT", "LARGE", "NONE"}, Customer: ann}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -22,7 +20,7 @@ func Example_readme() {
 		log.Fatal(err)
 	}
 	_, err = service.Create(context.Background(), coupon.Draft{
-		Code: "SUMMER10", Name: "Summer", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
+		Code: "SUMMER10", Name: "Summer", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10"},
 	})
 	if err != nil {
 		log.Fatal(err)

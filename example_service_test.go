@@ -7,8 +7,6 @@ import (
 	"log"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -48,7 +46,7 @@ func openShop(change func(*coupon.Draft)) *shop {
 		panic(err)
 	}
 	draft := coupon.Draft{
-		Code: "TEN", Name: "Ten off", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
+		Code: "TEN", Name: "Ten off", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10"},
 	}
 	if change != nil {
 		change(&draft)
@@ -70,7 +68,7 @@ func exampleCart() pricing.Cart {
 func ExampleService_Create() {
 	shop := openShop(nil)
 	_, err := shop.Create(context.Background(), coupon.Draft{
-		Code: "two words", Name: "Broken", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(101),
+		Code: "two words", Name: "Broken", DiscountType: pricing.Percentage, Percent: "101",
 	})
 	if invalid, ok := errors.AsType[*pricing.ValidationError](err); ok {
 		for _, f := range invalid.Fields {
@@ -78,7 +76,7 @@ func ExampleService_Create() {
 		}
 	}
 	_, err = shop.Create(context.Background(), coupon.Draft{
-		Code: "ten", Name: "Again", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(5),
+		Code: "ten", Name: "Again", DiscountType: pricing.Percentage, Percent: "5",
 	})
 	fmt.Println(errors.Is(err, coupon.ErrCodeTaken))
 	// Output:
@@ -150,7 +148,7 @@ func ExampleService_Validate() {
 
 // A refused quote has the list prices, and every reason.
 func ExampleService_Quote() {
-	shop := openShop(func(d *coupon.Draft) { d.MinPurchase = decimal.NewFromInt(60) })
+	shop := openShop(func(d *coupon.Draft) { d.MinPurchase = coupon.Amounts{"": "60"} })
 	quote, err := shop.Quote(context.Background(), couponkit.QuoteRequest{
 		Cart: exampleCart(), Codes: []string{"TEN"}, Customer: shop.customer,
 	})
@@ -218,7 +216,7 @@ func ExampleService_Find() {
 func ExampleService_Create_codeTaken() {
 	shop := openShop(nil)
 	_, err := shop.Create(context.Background(), coupon.Draft{
-		Code: "ten", Name: "Again", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(5),
+		Code: "ten", Name: "Again", DiscountType: pricing.Percentage, Percent: "5",
 	})
 	if refused, ok := errors.AsType[*coupon.Rejection](err); ok {
 		fmt.Println(refused.Headline().Code, refused.CouponID == shop.coupon.ID)
@@ -244,7 +242,7 @@ func ExampleWithMirrorTTL() {
 		return
 	}
 	if _, err := service.Create(ctx, coupon.Draft{
-		Code: "TEN", Name: "Ten off", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+		Code: "TEN", Name: "Ten off", DiscountType: pricing.Percentage, Percent: "10",
 	}); err != nil {
 		fmt.Println(err)
 		return
@@ -393,7 +391,7 @@ func ExampleWithActor() {
 	shop := openShop(nil)
 	ctx := couponkit.WithActor(context.Background(), "admin-7")
 	if _, err := shop.Create(ctx, coupon.Draft{
-		Code: "FIVE", Name: "Five", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(5),
+		Code: "FIVE", Name: "Five", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "5"},
 	}); err != nil {
 		fmt.Println(err)
 		return
@@ -469,7 +467,7 @@ func ExampleService_Orders() {
 func ExampleService_Checkout_severalCoupons() {
 	shop := openShop(func(d *coupon.Draft) { d.Group = "welcome" })
 	if _, err := shop.Create(context.Background(), coupon.Draft{
-		Code: "SPRING", Name: "Spring", Group: "season", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(5),
+		Code: "SPRING", Name: "Spring", Group: "season", DiscountType: pricing.Percentage, Percent: "5",
 	}); err != nil {
 		fmt.Println(err)
 		return
@@ -485,7 +483,7 @@ func ExampleService_Checkout_severalCoupons() {
 func ExampleService_Explain() {
 	shop := openShop(func(d *coupon.Draft) { d.Group = "welcome" })
 	if _, err := shop.Create(context.Background(), coupon.Draft{
-		Code: "LARGE", Name: "Large", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(5), MinPurchase: decimal.NewFromInt(100),
+		Code: "LARGE", Name: "Large", DiscountType: pricing.Percentage, Percent: "5", MinPurchase: coupon.Amounts{"": "100"},
 	}); err != nil {
 		fmt.Println(err)
 		return

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -29,7 +27,7 @@ func Example() {
 	// An administrator makes a coupon.
 	summer, err := service.Create(ctx, coupon.Draft{
 		Code: "summer10", Name: "Summer sale",
-		DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("10.00"),
+		DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10.00"},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -450,7 +449,7 @@ func TestARefusedHandOverLeavesTheOldOrder(t *testing.T) {
 	}{
 		"switched off":       {func(w *world, id string) error { _, err := w.SetActive(w.t.Context(), id, false); return err }, coupon.ErrInactive},
 		"deleted":            {func(w *world, id string) error { return w.Delete(w.t.Context(), id) }, coupon.ErrNotFound},
-		"a minimum purchase": {update(coupon.Patch{MinPurchase: coupon.Set(decimal.NewFromInt(1000))}), coupon.ErrMinimumPurchaseNotMet},
+		"a minimum purchase": {update(coupon.Patch{MinPurchase: coupon.Set(coupon.Amounts{"": "1000"})}), coupon.ErrMinimumPurchaseNotMet},
 		"another scope":      {update(coupon.Patch{AppliesTo: coupon.Set(coupon.Subscription)}), coupon.ErrNoEligibleItems},
 		"paid for by now": {func(w *world, _ string) error {
 			s := w.fake.Sessions()[0]

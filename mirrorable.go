@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/shopspring/decimal"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -45,7 +42,7 @@ func (s *Service) offStep(c coupon.Coupon) error {
 	terms := c.Discount.Terms()
 	faults.Merge("", s.onStep("discountValue", c.Discount.Amount()))
 	for _, o := range terms.Others {
-		faults.Merge("", s.onStep("discountValues."+o.Currency.Code(), pricing.NewMoney(o.Amount, o.Currency)))
+		faults.Merge("", s.onStep("discountValue."+o.Currency.Code(), pricing.NewMoney(o.Amount, o.Currency)))
 	}
 	for i, tier := range terms.Tiers {
 		faults.Merge("", s.onStep(fmt.Sprintf("tiers[%d].amount", i), pricing.NewMoney(tier.Amount, terms.Currency)))
@@ -63,7 +60,7 @@ func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error
 	sound := func(fields ...string) bool {
 		return !slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return slices.Contains(fields, rootOf(f.Field)) })
 	}
-	legible := coupon.Draft{Code: "CODE", Name: "Name", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(1)}
+	legible := coupon.Draft{Code: "CODE", Name: "Name", DiscountType: pricing.Percentage, Percent: "1"}
 	var judged []string
 	if sound("code") {
 		legible.Code, judged = d.Code, append(judged, "code")
@@ -74,10 +71,9 @@ func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error
 	discount := []string{"discountType", "discountValue", "currency"}
 	switch {
 	case sound(append(discount, furtherTerms()...)...):
-		legible.DiscountType, legible.DiscountValue, legible.Currency = d.DiscountType, d.DiscountValue, d.Currency
-		legible.DiscountDraft = d.DiscountDraft
+		setDiscount(&legible, d)
 		judged = append(judged, discount...)
-	case d.DiscountType > pricing.FixedAmount || !reflect.DeepEqual(d.DiscountDraft, coupon.DiscountDraft{}):
+	case d.DiscountType > pricing.FixedAmount || hasFurtherTerms(d):
 		return err // the processor perhaps makes no mirror of such a discount, and refuses nothing then
 	}
 	if sound("maxUses") {
@@ -95,10 +91,23 @@ func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error
 	return faults.Err()
 }
 
+// setDiscount gives a draft the discount of another draft.
+func setDiscount(to *coupon.Draft, d coupon.Draft) {
+	to.DiscountType, to.Percent, to.Amount, to.Currency, to.Lane, to.MaxDiscount = d.DiscountType, d.Percent, d.Amount, d.Currency, d.Lane, d.MaxDiscount
+	to.MaxUnits, to.Units, to.BuyQuantity, to.GetQuantity = d.MaxUnits, d.Units, d.BuyQuantity, d.GetQuantity
+	to.MaxApplications, to.Buys, to.TierBasis, to.Tiers = d.MaxApplications, d.Buys, d.TierBasis, d.Tiers
+}
+
+// hasFurtherTerms reports whether the discount of a draft has terms beside its type, value and currency.
+func hasFurtherTerms(d coupon.Draft) bool {
+	return d.Lane != 0 || len(d.MaxDiscount) > 0 || len(d.Amount) > 1 || d.MaxUnits != 0 || d.Units != 0 || d.BuyQuantity != 0 ||
+		d.GetQuantity != 0 || d.MaxApplications != 0 || d.Buys != nil || d.TierBasis != 0 || len(d.Tiers) > 0
+}
+
 // furtherTerms are the fields of a draft's discount beside its type, value and currency.
 func furtherTerms() []string {
 	return []string{
-		"lane", "discountValues", "maxDiscount", "maxDiscounts", "maxUnits", "units", "buyQuantity", "getQuantity",
+		"lane", "maxDiscount", "maxUnits", "units", "buyQuantity", "getQuantity",
 		"maxApplications", "buys", "tierBasis", "tiers",
 	}
 }

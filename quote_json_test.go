@@ -55,9 +55,12 @@ func TestQuoteOfALargeCouponAsJSON(t *testing.T) {
 	t.Parallel()
 	prices, err := pricing.Price(phones(), pricing.Terms{})
 	require.NoError(t, err)
+	percent, err := pricing.ParsePercent("10")
+	require.NoError(t, err)
 	q := couponkit.Quote{Quote: prices, At: time.Unix(0, 0).UTC(), Fingerprint: "f", Terms: []coupon.Snapshot{{
-		ID: "cpn_1", DiscountType: pricing.Percentage, Currency: pricing.EUR(),
-		AppliesTo: coupon.Specific, Distribution: coupon.General, PlanIDs: coupon.NewItems("plan"),
+		ID: "cpn_1", Terms: coupon.Terms{
+			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.Specific, Plans: coupon.NewItems("plan")},
+		},
 	}}}
 	text, err := q.MarshalJSON()
 	require.NoError(t, err)
@@ -65,7 +68,7 @@ func TestQuoteOfALargeCouponAsJSON(t *testing.T) {
 	var loaded couponkit.Quote
 	err = loaded.UnmarshalJSON([]byte(strings.Replace(string(text), `"plan"`, `"`+long+`"`, 1)))
 	require.NoError(t, err)
-	q.Terms[0].PlanIDs = coupon.NewItems(long)
+	q.Terms[0].Scope.Plans = coupon.NewItems(long)
 	if !cmp.Equal(q, loaded) {
 		t.Error("another quote is read back")
 	}

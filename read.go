@@ -63,7 +63,7 @@ func (s *Service) Uses(ctx context.Context, list store.UseList) (store.UsePage, 
 // amounts have the currencies of the budget. For a coupon without a budget, the amounts are empty.
 // Late payments can raise an amount above the budget. Spent reads only the IDs and the budgets of
 // the coupons, and reads all counters at once. Any error comes from the store or the context.
-func (s *Service) Spent(ctx context.Context, coupons ...coupon.Coupon) ([]coupon.Amounts, error) {
+func (s *Service) Spent(ctx context.Context, coupons ...coupon.Coupon) ([]coupon.MoneySet, error) {
 	var keys []string
 	for _, c := range coupons {
 		keys = append(keys, budgetCounters(c)...)
@@ -72,7 +72,7 @@ func (s *Service) Spent(ctx context.Context, coupons ...coupon.Coupon) ([]coupon
 	if err != nil {
 		return nil, err
 	}
-	spent := make([]coupon.Amounts, len(coupons))
+	spent := make([]coupon.MoneySet, len(coupons))
 	for i, c := range coupons {
 		spent[i] = spentOf(c, func(counter string) int64 { return taken[counter] })
 	}

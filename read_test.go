@@ -42,7 +42,7 @@ func TestWhatIsSpentOfABudget(t *testing.T) {
 		t.Helper()
 		got, err := admin.Spent(t.Context(), both...)
 		require.NoError(t, err)
-		want := []coupon.Amounts{coupon.NewAmounts(pricing.NewMoney(euros, pricing.EUR()), pricing.NewMoney(cents, dollars)), {}}
+		want := []coupon.MoneySet{coupon.NewMoneySet(pricing.NewMoney(euros, pricing.EUR()), pricing.NewMoney(cents, dollars)), {}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step, diff)
 		}

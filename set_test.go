@@ -3,7 +3,6 @@ package couponkit_test
 import (
 	"testing"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -64,7 +63,7 @@ func TestACouponOverItsBudgetChangesNothingForOthers(t *testing.T) {
 	all.Lane, all.Budget = pricing.ItemLane, eur(50_00)
 	w.create(t, all)
 	five := grouped(tenOff(), "FIVE", "five")
-	five.DiscountValue = decimal.NewFromInt(5)
+	five.Amount = coupon.Amounts{"": "5"}
 	w.create(t, five)
 	cart := goods(piece("phone", pricing.Device, 1, 100_00))
 	quote, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Codes: []string{"ALL", "FIVE"}, Customer: ann, SkipRefused: true})

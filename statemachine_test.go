@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit"
@@ -169,10 +169,14 @@ func (m *machine) live(t *rapid.T) {
 func (m *machine) create(t *rapid.T) {
 	d := coupon.Draft{
 		Code: rapid.SampledFrom([]string{"alpha", "beta", "gamma"}).Draw(t, "code"), Name: "A coupon",
-		DiscountType:  rapid.SampledFrom([]pricing.DiscountType{pricing.Percentage, pricing.FixedAmount}).Draw(t, "type"),
-		DiscountValue: decimal.NewFromInt(rapid.Int64Range(1, 100).Draw(t, "value")),
-		Distribution:  rapid.SampledFrom([]coupon.Distribution{coupon.General, coupon.PointsRedeemable}).Draw(t, "distribution"),
-		MaxUses:       drawLimit(t, "maxUses"), MaxUsesPerUser: drawLimit(t, "maxUsesPerUser"),
+		DiscountType: rapid.SampledFrom([]pricing.DiscountType{pricing.Percentage, pricing.FixedAmount}).Draw(t, "type"),
+		Distribution: rapid.SampledFrom([]coupon.Distribution{coupon.General, coupon.PointsRedeemable}).Draw(t, "distribution"),
+		MaxUses:      drawLimit(t, "maxUses"), MaxUsesPerUser: drawLimit(t, "maxUsesPerUser"),
+	}
+	if value := strconv.Itoa(rapid.IntRange(1, 100).Draw(t, "value")); d.DiscountType == pricing.Percentage {
+		d.Percent = value
+	} else {
+		d.Amount = coupon.Amounts{"": value}
 	}
 	if d.Distribution == coupon.PointsRedeemable {
 		d.PointsRequired = rapid.Int64Range(1, 200).Draw(t, "points")

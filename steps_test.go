@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -126,10 +125,10 @@ func TestAmountsOffTheProcessorsStep(t *testing.T) {
 	require.Equal(t, int64(10), link.Order.Quote.Step)
 
 	d := tenOff()
-	d.Currency, d.DiscountValue = "KWD", decimal.RequireFromString("1.005")
+	d.Currency, d.Amount = "KWD", coupon.Amounts{"": "1.005"}
 	_, err = w.Create(t.Context(), d)
 	named(err, "discountValue")
-	d.DiscountValue = decimal.RequireFromString("1.01")
+	d.Amount = coupon.Amounts{"": "1.01"}
 	w.create(t, d)
 	require.Len(t, w.fake.Coupons(), 2)
 }
@@ -237,7 +236,7 @@ func TestEveryFaultAtOnce(t *testing.T) {
 	}
 	create := func(code string) error {
 		_, err := w.Create(t.Context(), coupon.Draft{
-			Code: code, Name: "x", DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("1.005"), Currency: "KWD",
+			Code: code, Name: "x", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "1.005"}, Currency: "KWD",
 		})
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -46,7 +45,7 @@ func everything(w *world) coupon.Draft {
 	d.Schedule = coupon.Schedule{Zone: zone("Europe/Berlin"), Hours: []coupon.Hours{{Day: time.Friday, Until: 1440}}}
 	d.Budget = coupon.NewAmounts(pricing.NewMoney(500_00, pricing.EUR()))
 	d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Period: coupon.Week, Zone: zone("Europe/Berlin"), MaxUses: 7}}
-	d.MinPurchase, d.MinPurchases = decimal.NewFromInt(20), coupon.NewAmounts(pricing.NewMoney(22_00, pricing.USD()))
+	d.MinPurchase = coupon.Amounts{"EUR": "20", "USD": "22.00"}
 	d.Group = "spring"
 	d.RefundPolicy, d.RestoreOnRefund = pricing.Rebill, coupon.RestoreAlways
 	d.StartsAt, d.ExpiresAt = coupon.At(w.now), coupon.At(w.now.Add(48*time.Hour))
@@ -77,7 +76,6 @@ func samePatches(w *world) map[string]coupon.Patch {
 		"ExcludedItemIDs":    {ExcludedItemIDs: coupon.Set(d.ExcludedItemIDs)},
 		"ExcludedCategories": {ExcludedCategories: coupon.Set(d.ExcludedCategories)},
 		"Group":              {Group: coupon.Set(d.Group)},
-		"MinPurchases":       {MinPurchases: coupon.Set(d.MinPurchases)},
 		"Distribution":       {Distribution: coupon.Set(d.Distribution)},
 		"AllowedUserEmails":  {AllowedUserEmails: coupon.Set(d.AllowedUserEmails)},
 		"PointsRequired":     {PointsRequired: coupon.Clear[int]()},
@@ -95,7 +93,7 @@ func samePatches(w *world) map[string]coupon.Patch {
 		"Revision":           {Revision: coupon.Set[int64](1)},
 		"Code":               {Code: coupon.Set(d.Code)},
 		"DiscountType":       {DiscountType: coupon.Set(d.DiscountType)},
-		"DiscountValue":      {DiscountValue: coupon.Set(d.DiscountValue)},
+		"DiscountValue":      {DiscountValue: coupon.Set(d.Amount)},
 		"Currency":           {Currency: coupon.Set("EUR")},
 		"RefundPolicy":       {RefundPolicy: coupon.Set(d.RefundPolicy)},
 		"RestoreOnRefund":    {RestoreOnRefund: coupon.Set(d.RestoreOnRefund)},
@@ -117,6 +115,9 @@ func TestAChangeThatChangesNothing(t *testing.T) {
 	w.fake.ForgetCalls()
 	counted.n = 0
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[coupon.Patch]()) {
+		if field.Name == "Unread" {
+			continue // is no field of the coupon
+		}
 		patch, given := same[field.Name]
 		require.True(t, given, "no patch of %s", field.Name)
 		got, err := service.Update(t.Context(), c.ID, patch)
@@ -152,14 +153,14 @@ func TestEveryFieldIsAChange(t *testing.T) {
 		"addresses":     {AllowedUserEmails: coupon.Set(coupon.EmailList{"ann@example.org"})},
 		"uses":          {MaxUses: coupon.Clear[int]()},
 		"uses per user": {MaxUsesPerUser: coupon.Set(3)},
-		"minimum":       {MinPurchase: coupon.Set(decimal.NewFromInt(21))},
+		"minimum":       {MinPurchase: coupon.Set(coupon.Amounts{"": "21"})},
 		"quantity":      {MinQuantity: coupon.Set(3)},
 		"tags":          {CustomerTags: coupon.Clear[coupon.CustomerTags]()},
 		"first order":   {FirstOrder: coupon.Set(false)},
 		"schedule":      {Schedule: coupon.Clear[coupon.Schedule]()},
 		"budget":        {Budget: coupon.Clear[coupon.Amounts]()},
 		"period limits": {PeriodLimits: coupon.Clear[[]coupon.PeriodLimit]()},
-		"minimums":      {MinPurchases: coupon.Clear[coupon.Amounts]()},
+		"minimums":      {MinPurchase: coupon.Clear[coupon.Amounts]()},
 		"group":         {Group: coupon.Set("summer")},
 		"kinds":         {Kinds: coupon.Clear[[]string]()},
 		"categories":    {Categories: coupon.Set([]string{"old"})},

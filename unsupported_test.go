@@ -2,10 +2,10 @@ package couponkit_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -18,7 +18,7 @@ import (
 // capped is a draft that a processor of simple discounts cannot express: half off, at most 7 EUR.
 func capped() coupon.Draft {
 	d := percentOff(50)
-	d.Code, d.MaxDiscount, d.MaxUsesPerUser = "CAPPED", decimal.NewFromInt(7), coupon.Clear[int]()
+	d.Code, d.MaxDiscount, d.MaxUsesPerUser = "CAPPED", coupon.Amounts{"": "7"}, coupon.Clear[int]()
 	return d
 }
 
@@ -137,19 +137,19 @@ func TestAmountsOffTheStep(t *testing.T) {
 	dinar, err := pricing.ParseCurrency("KWD")
 	require.NoError(t, err)
 	w := newWorldWith(t, processor.Abilities{AmountStep: map[pricing.Currency]int64{dinar: 10}})
-	off := decimal.RequireFromString("1.005")
+	const off = "1.005"
 	other := tenOff()
-	other.DiscountValues = coupon.NewAmounts(pricing.NewMoney(1_005, dinar))
+	other.Amount = coupon.Amounts{"EUR": "10", "KWD": off}
 	tiered := coupon.Draft{
 		Code: "TIERS", Name: "Tiers", DiscountType: pricing.Tiered, Currency: "KWD",
-		DiscountDraft: coupon.DiscountDraft{TierBasis: pricing.ByAmount, Tiers: []coupon.TierDraft{
-			{From: decimal.NewFromInt(1), Amount: decimal.NewFromInt(1)}, {From: decimal.NewFromInt(20), Amount: off},
-		}},
+		TierBasis: pricing.ByAmount, Tiers: []coupon.TierDraft{
+			{From: "1", Amount: "1"}, {From: "20", Amount: off},
+		},
 	}
 	perUnit := tenOff()
-	perUnit.DiscountType, perUnit.DiscountValue, perUnit.Currency = pricing.FixedAmountPerUnit, off, "KWD"
+	perUnit.DiscountType, perUnit.Amount, perUnit.Currency = pricing.FixedAmountPerUnit, coupon.Amounts{"": off}, "KWD"
 	for field, d := range map[string]coupon.Draft{
-		"discountValues.KWD": other, "tiers[1].amount": tiered, "discountValue": perUnit,
+		"discountValue.KWD": other, "tiers[1].amount": tiered, "discountValue": perUnit,
 	} {
 		_, err := w.Create(t.Context(), d)
 		if diff := cmp.Diff([]string{field}, faultyFields(t, err)); diff != "" {
@@ -157,7 +157,7 @@ func TestAmountsOffTheStep(t *testing.T) {
 		}
 	}
 	limit := percentOff(10)
-	limit.Currency, limit.MaxDiscount = "KWD", off
+	limit.Currency, limit.MaxDiscount = "KWD", coupon.Amounts{"": off}
 	w.create(t, limit)
 }
 
@@ -190,7 +190,7 @@ func TestFaultsOfADraftThatTheProcessorCannotExpress(t *testing.T) {
 		"without its terms":             {none, 10, []string{"units", "name"}},
 	} {
 		d := test.draft
-		d.Code, d.Name, d.DiscountValue = "ÄÄ", "", decimal.NewFromInt(test.value)
+		d.Code, d.Name, d.Percent = "ÄÄ", "", strconv.FormatInt(test.value, 10)
 		_, err := w.Create(t.Context(), d)
 		if diff := cmp.Diff(test.want, faultyFields(t, err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

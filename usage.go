@@ -133,10 +133,10 @@ func budgetCounters(c coupon.Coupon) (keys []string) {
 }
 
 // spentOf returns the taken amounts of the coupon's budget, in its currencies.
-func spentOf(c coupon.Coupon, taken func(counter string) int64) coupon.Amounts {
+func spentOf(c coupon.Coupon, taken func(counter string) int64) coupon.MoneySet {
 	budget := c.Limits.Budget.Slice()
 	for i, counter := range budgetCounters(c) {
 		budget[i] = pricing.NewMoney(taken(counter), budget[i].Currency())
 	}
-	return coupon.NewAmounts(budget...)
+	return coupon.NewMoneySet(budget...)
 }

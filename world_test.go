@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -79,13 +79,13 @@ func (w *world) pass(d time.Duration) { w.now = w.now.Add(d) }
 // tenOff is a draft of 10 EUR off, for a test to change.
 func tenOff() coupon.Draft {
 	return coupon.Draft{
-		Code: "TEN", Name: "Ten off", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
+		Code: "TEN", Name: "Ten off", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10"},
 	}
 }
 
 func percentOff(percent int64) coupon.Draft {
 	return coupon.Draft{
-		Code: "PERCENT", Name: "Percent off", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(percent),
+		Code: "PERCENT", Name: "Percent off", DiscountType: pricing.Percentage, Percent: strconv.FormatInt(percent, 10),
 	}
 }
 

@@ -6,29 +6,172 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
+	"math"
 	"slices"
+	"strings"
 
+	"github.com/couponkit/couponkit/internal/jsonobject"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// MaxAmounts is the maximum number of currencies in [Amounts].
+// MaxAmounts is the maximum number of currencies in [Amounts] and in a [MoneySet].
 const MaxAmounts = pricing.MaxCurrencies
 
-// Amounts is an immutable set of amounts of money with one amount for each currency, such as a
-// budget. The zero Amounts is empty.
-type Amounts struct{ list []pricing.Money }
+// Amounts are amounts of money as an administrator typed them, by ISO 4217 currency code, such as
+// Amounts{"EUR": "20.00", "USD": "22.00"}. The empty code stands for the currency of the coupon. An
+// amount is a decimal number in major units. [New] and [Coupon.Apply] check the amounts.
+type Amounts map[string]string
 
-// NewAmounts returns the set of the given amounts. NewAmounts accepts every argument. If an amount
-// has no currency, or two amounts have the same currency, the set is invalid. [New],
-// [Coupon.Apply] and [Coupon.Validate] refuse invalid sets.
+// NewAmounts returns the given amounts as text.
 func NewAmounts(amounts ...pricing.Money) Amounts {
 	if len(amounts) == 0 {
-		return Amounts{}
+		return nil
+	}
+	texts := make(Amounts, len(amounts))
+	for _, m := range amounts {
+		texts[m.Currency().Code()] = m.Currency().Format(m.Minor())
+	}
+	return texts
+}
+
+// IsZero reports whether there are no amounts.
+func (a Amounts) IsZero() bool { return len(a) == 0 }
+
+// MarshalJSON returns a JSON object of decimal strings, such as {"EUR":"20.00","USD":"22.00"}. An
+// amount in the currency of the coupon alone is a JSON string, such as "20.00". Without amounts,
+// MarshalJSON returns null.
+func (a Amounts) MarshalJSON() ([]byte, error) {
+	if own, alone := a[""]; alone && len(a) == 1 {
+		return json.Marshal(own)
+	}
+	if len(a) == 0 {
+		return []byte("null"), nil
+	}
+	return json.Marshal(map[string]string(a))
+}
+
+// UnmarshalJSON reads the JSON that [Amounts.MarshalJSON] returns. An amount may also be a JSON
+// number. For JSON null, *a becomes nil. If an amount is neither text nor a number, or a code is
+// given twice, UnmarshalJSON returns a [*pricing.ValidationError] that names each such amount by its
+// code. *a then holds the other amounts.
+func (a *Amounts) UnmarshalJSON(data []byte) error {
+	*a = nil
+	switch {
+	case bytes.Equal(data, []byte("null")):
+		return nil
+	case len(data) == 0 || data[0] != '{':
+		var number pricing.Number
+		if err := strictjson.Value(data, &number); err != nil {
+			return err
+		}
+		*a = Amounts{"": string(number)}
+		return nil
+	}
+	read := Amounts{}
+	err := strictjson.Each(data, func(code string, raw json.RawMessage) error {
+		var number *pricing.Number
+		err := strictjson.Value(raw, &number)
+		if err == nil && number == nil {
+			err = fieldFault(pricing.FieldRequired, "an amount is required")
+		}
+		if err == nil {
+			read[code] = string(*number)
+		}
+		return err
+	})
+	if *a = read; err == nil && len(read) == 0 {
+		return fieldFault(pricing.FieldRequired, "at least one currency is required, or null")
+	}
+	return err
+}
+
+// money returns the amounts in minor units. Each amount is at least and at most the given number of minor
+// units. Of a coupon without a currency, only the form of the own amount is
+// checked, because the currency has a fault already.
+func (a Amounts) money(field string, own pricing.Currency, least, most int64, faults *pricing.ValidationError) []pricing.Money {
+	if len(a) > MaxAmounts {
+		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d currencies are allowed", MaxAmounts))
+		return nil
+	}
+	var valid []pricing.Money
+	seen := map[pricing.Currency]bool{}
+	for _, code := range slices.Sorted(maps.Keys(a)) {
+		path, c := field, own
+		if code != "" {
+			path = strings.TrimPrefix(field+"."+jsonobject.Shown(code), ".")
+			var err error
+			if c, err = pricing.ParseCurrency(code); err != nil {
+				faults.Add(path, pricing.FieldUnknown, "must be an ISO 4217 currency code")
+				continue
+			}
+		}
+		minor, err := amount(a[code], c, least)
+		switch {
+		case err != nil:
+			faults.At(path, err)
+		case c.IsZero():
+		case seen[c]: // in another letter case, or as the own currency
+			faults.Add(path, pricing.FieldMismatch, "the currency is given twice")
+		case minor > most:
+			faults.Add(path, pricing.FieldTooLarge, "at most "+pricing.NewMoney(most, c).String())
+		default:
+			valid = append(valid, pricing.NewMoney(minor, c))
+		}
+		seen[c] = true
+	}
+	return valid
+}
+
+// minimum returns the minimum purchases. A 0 in the coupon's currency alone means none.
+func (a Amounts) minimum(own pricing.Currency, faults *pricing.ValidationError) MoneySet {
+	if text, alone := a[""]; alone && len(a) == 1 {
+		switch n, err := pricing.Number(text).Decimal(); {
+		case err == nil && n.IsZero():
+			return MoneySet{}
+		case err == nil && n.Sign() < 0:
+			faults.Add("minPurchase", pricing.FieldTooSmall, "a minimum purchase is not negative")
+			return MoneySet{}
+		}
+	}
+	return NewMoneySet(a.money("minPurchase", own, 1, MaxMinPurchase, faults)...)
+}
+
+// maxDecimals is the number of decimals of the currencies that have most.
+const maxDecimals = 4
+
+// amount reads an amount of at least 0 or 1 minor units. Without a currency, amount checks the form
+// and the sign.
+func amount(text string, c pricing.Currency, least int64) (minor int64, err error) {
+	n, err := pricing.Number(text).Decimal()
+	switch {
+	case err != nil:
+		return 0, err
+	case n.Sign() < 0, n.Sign() == 0 && least > 0:
+		return 0, fieldFault(pricing.FieldTooSmall, "an amount is greater than 0")
+	case c.IsZero() && !n.Truncate(maxDecimals).Equal(n):
+		return 0, fieldFault(pricing.FieldTooManyDecimals, fmt.Sprintf("at most %d decimals are allowed", maxDecimals))
+	case c.IsZero():
+		return 0, nil
+	}
+	return c.Parse(text)
+}
+
+// MoneySet is an immutable set of amounts of money with one amount for each currency, such as a
+// budget. The zero MoneySet is empty.
+type MoneySet struct{ list []pricing.Money }
+
+// NewMoneySet returns the set of the given amounts. NewMoneySet accepts every argument. If an amount
+// has no currency, or two amounts have the same currency, the set is invalid.
+// [Coupon.Validate] refuses invalid sets.
+func NewMoneySet(amounts ...pricing.Money) MoneySet {
+	if len(amounts) == 0 {
+		return MoneySet{}
 	}
 	list := slices.Clone(amounts)
 	slices.SortStableFunc(list, func(a, b pricing.Money) int { return byCurrency(a, b.Currency()) })
-	return Amounts{list: list}
+	return MoneySet{list: list}
 }
 
 func byCurrency(m pricing.Money, c pricing.Currency) int {
@@ -36,167 +179,92 @@ func byCurrency(m pricing.Money, c pricing.Currency) int {
 }
 
 // IsZero reports whether the set is empty.
-func (a Amounts) IsZero() bool { return len(a.list) == 0 }
+func (s MoneySet) IsZero() bool { return len(s.list) == 0 }
 
 // Slice returns a copy of the amounts, sorted by currency code.
-func (a Amounts) Slice() []pricing.Money { return slices.Clone(a.list) }
+func (s MoneySet) Slice() []pricing.Money { return slices.Clone(s.list) }
 
 // All yields the amounts, sorted by currency code.
-func (a Amounts) All() iter.Seq[pricing.Money] { return slices.Values(a.list) }
+func (s MoneySet) All() iter.Seq[pricing.Money] { return slices.Values(s.list) }
 
 // In returns the amount in the given currency, in minor units. If the set has no amount in the
 // currency, found is false.
-func (a Amounts) In(c pricing.Currency) (minor int64, found bool) {
-	at, found := slices.BinarySearchFunc(a.list, c, byCurrency)
+func (s MoneySet) In(c pricing.Currency) (minor int64, found bool) {
+	at, found := slices.BinarySearchFunc(s.list, c, byCurrency)
 	if !found {
 		return 0, false
 	}
-	return a.list[at].Minor(), true
+	return s.list[at].Minor(), true
 }
 
-// Equal reports whether a and b contain the same amounts.
-func (a Amounts) Equal(b Amounts) bool { return slices.Equal(a.list, b.list) }
+// Equal reports whether s and t contain the same amounts.
+func (s MoneySet) Equal(t MoneySet) bool { return slices.Equal(s.list, t.list) }
 
-// GoString formats the amounts for the messages of failed tests.
-func (a Amounts) GoString() string { return fmt.Sprintf("coupon.Amounts(%v)", a.list) }
+// GoString formats the set for the messages of failed tests.
+func (s MoneySet) GoString() string { return fmt.Sprintf("coupon.MoneySet(%v)", s.list) }
 
-// MarshalJSON returns a JSON object of decimal strings, such as {"EUR":"1000.00"}. For the empty
-// set, MarshalJSON returns null. If a currency is missing or given twice, MarshalJSON returns a
-// [*pricing.ValidationError].
-func (a Amounts) MarshalJSON() ([]byte, error) {
-	if a.IsZero() {
-		return []byte("null"), nil
-	}
-	var faults pricing.ValidationError
-	a.currencyFaults(&faults, "")
-	if err := faults.Err(); err != nil {
-		return nil, err
-	}
-	texts := make(map[string]string, len(a.list))
-	for _, m := range a.list {
-		texts[m.Currency().Code()] = m.Currency().Format(m.Minor())
-	}
-	return json.Marshal(texts)
-}
+// MarshalJSON returns a JSON object of decimal strings by currency code, or null for the empty set.
+func (s MoneySet) MarshalJSON() ([]byte, error) { return NewAmounts(s.list...).MarshalJSON() }
 
-// UnmarshalJSON reads the JSON that [Amounts.MarshalJSON] returns. Amounts may also be JSON
-// numbers. JSON null sets *a to the empty set. UnmarshalJSON returns a [*pricing.ValidationError]
-// that names each of these faults by its currency code:
-//
-//   - The currency is unknown or given twice.
-//   - The amount is malformed, too large, or has more decimals than its currency.
-//
-// If UnmarshalJSON fails, *a stays unchanged.
-func (a *Amounts) UnmarshalJSON(data []byte) error {
-	var read amountsInPart
-	if err := read.UnmarshalJSON(data); err != nil {
+// UnmarshalJSON reads the JSON that [MoneySet.MarshalJSON] returns. Amounts may also be JSON numbers.
+// UnmarshalJSON returns a [*pricing.ValidationError] that names each invalid amount by its currency
+// code. *s then stays unchanged.
+func (s *MoneySet) UnmarshalJSON(data []byte) error {
+	var texts Amounts
+	if err := texts.UnmarshalJSON(data); err != nil {
 		return err
 	}
-	*a = Amounts(read)
+	if _, bare := texts[""]; bare {
+		return fieldFault(pricing.FieldMalformed, "must be an object of amounts by currency")
+	}
+	var faults pricing.ValidationError
+	amounts := texts.money("", pricing.Currency{}, 0, math.MaxInt64, &faults)
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	*s = NewMoneySet(amounts...)
 	return nil
 }
 
-// amountsInPart is a set of amounts that after an error keeps the amounts that could be read.
-type amountsInPart Amounts
-
-func (a *amountsInPart) UnmarshalJSON(data []byte) error {
-	*a = amountsInPart{}
-	if bytes.Equal(data, []byte("null")) {
-		return nil
+// text returns the set as text. If the only amount is in the coupon's own currency, its code is
+// empty.
+func (s MoneySet) text(own pricing.Currency) Amounts {
+	if len(s.list) == 1 && s.list[0].Currency() == own {
+		return Amounts{"": own.Format(s.list[0].Minor())}
 	}
-	var (
-		amounts []pricing.Money
-		members int
-		seen    = map[pricing.Currency]bool{}
-	)
-	err := strictjson.Each(data, func(code string, raw json.RawMessage) error {
-		members++
-		m, err := readAmount(code, raw)
-		switch {
-		case err != nil:
-			return err
-		case seen[m.Currency()]: // in other letter case
-			return fieldFault(pricing.FieldMismatch, "the currency is given twice")
-		}
-		seen[m.Currency()] = true
-		amounts = append(amounts, m)
-		return nil
-	})
-	*a = amountsInPart(NewAmounts(amounts...))
-	if err == nil && members == 0 {
-		return fieldFault(pricing.FieldRequired, "at least one currency is required, or null")
-	}
-	return err
+	return NewAmounts(s.list...)
 }
 
-func readAmount(code string, raw json.RawMessage) (pricing.Money, error) {
-	currency, err := pricing.ParseCurrency(code)
-	if err != nil {
-		return pricing.Money{}, unknown("must be an ISO 4217 currency code")
+// faults checks that every amount has a currency of its own, that one is in the coupon's currency,
+// and that each is at least one minor unit and at most the given number of minor units.
+func (s MoneySet) faults(faults *pricing.ValidationError, field string, own pricing.Currency, most int64) {
+	if len(s.list) > MaxAmounts {
+		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d currencies are allowed", MaxAmounts))
+		return
 	}
-	var number pricing.Number
-	if err := strictjson.Value(raw, &number); err != nil {
-		return pricing.Money{}, err
-	}
-	minor, err := currency.Parse(string(number))
-	if err != nil {
-		var fault pricing.ValidationError
-		fault.At("", err)
-		return pricing.Money{}, fault.Err()
-	}
-	return pricing.NewMoney(minor, currency), nil
-}
-
-// currencyFaults checks that every amount has a currency of its own. It returns the amounts that
-// have one.
-func (a Amounts) currencyFaults(faults *pricing.ValidationError, field string) []pricing.Money {
-	valid := make([]pricing.Money, 0, len(a.list))
-	same := func(i, j int) bool {
-		return j >= 0 && j < len(a.list) && a.list[i].Currency() == a.list[j].Currency()
-	}
-	for i, m := range a.list {
+	for i, m := range s.list {
+		path := amountPath(field, m.Currency(), own)
 		switch {
-		case same(i, i-1): // has the fault already
 		case m.Currency().IsZero():
 			faults.Add(field, pricing.FieldRequired, "an amount needs a currency")
-		case same(i, i+1):
-			faults.Add(amountPath(field, m.Currency()), pricing.FieldMismatch, "the currency is given twice")
-		default:
-			valid = append(valid, m)
-		}
-	}
-	return valid
-}
-
-// faults checks the currencies, and that every amount is at least one minor unit and at most the
-// given number of them. If own is a currency, an amount in it is refused, because it has a field of
-// its own. faults returns the valid amounts.
-func (a Amounts) faults(faults *pricing.ValidationError, field string, own pricing.Currency, most int64) []pricing.Money {
-	if len(a.list) > MaxAmounts {
-		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d currencies are allowed", MaxAmounts))
-		return nil
-	}
-	var valid []pricing.Money
-	for _, m := range a.currencyFaults(faults, field) {
-		path := amountPath(field, m.Currency())
-		switch {
-		case m.Currency() == own:
-			faults.Add(path, pricing.FieldNotAllowed, "the amount in the coupon's currency has a field of its own")
+		case i > 0 && s.list[i-1].Currency() == m.Currency():
+			faults.Add(path, pricing.FieldMismatch, "the currency is given twice")
 		case m.Minor() < 1:
 			faults.Add(path, pricing.FieldTooSmall, "an amount is greater than 0")
 		case m.Minor() > most:
 			faults.Add(path, pricing.FieldTooLarge, "at most "+pricing.NewMoney(most, m.Currency()).String())
-		default:
-			valid = append(valid, m)
 		}
 	}
-	return valid
+	if _, found := s.In(own); !found && !s.IsZero() && !own.IsZero() {
+		faults.Add(field+"."+own.Code(), pricing.FieldRequired, "an amount in the coupon's currency is required")
+	}
 }
 
-// amountPath returns the path of an amount in a field of [Amounts].
-func amountPath(field string, c pricing.Currency) string {
-	if field == "" {
-		return c.Code()
+// amountPath returns the JSON path of an amount. The amount in the coupon's own currency has the path of
+// the field.
+func amountPath(field string, c, own pricing.Currency) string {
+	if c == own {
+		return field
 	}
 	return field + "." + c.Code()
 }

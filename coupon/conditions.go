@@ -23,26 +23,6 @@ const (
 	MaxQuantity = 1_000_000_000
 )
 
-// Conditions restricts when a coupon can be used, by whom and for which carts. The zero Conditions
-// does not restrict a coupon.
-type Conditions struct {
-	// MinQuantity is the minimum number of units in the lines that the coupon covers. Units with a
-	// list price of 0 do not count. A MinQuantity of 0 means that there is no minimum.
-	MinQuantity int64
-	// CustomerTags restricts the coupon to customers with certain tags.
-	CustomerTags CustomerTags
-	// FirstOrder restricts the coupon to the first order of a customer.
-	FirstOrder bool
-	// Schedule restricts the coupon to certain hours of the week.
-	Schedule Schedule
-}
-
-// Equal reports whether c and d are the same conditions.
-func (c Conditions) Equal(d Conditions) bool {
-	return c.MinQuantity == d.MinQuantity && c.CustomerTags.Equal(d.CustomerTags) &&
-		c.FirstOrder == d.FirstOrder && c.Schedule.Equal(d.Schedule)
-}
-
 // CustomerTags restricts a coupon to customers with certain tags. The host gives tags to its
 // customers and passes them with each request. Tags are compared byte by byte. The zero
 // CustomerTags does not restrict a coupon. The lists must not be modified.
@@ -130,17 +110,6 @@ func (t CustomerTags) MarshalJSON() ([]byte, error) {
 	}
 	type plain CustomerTags
 	return json.Marshal(plain(t))
-}
-
-func (c Conditions) faults(faults *pricing.ValidationError) {
-	switch {
-	case c.MinQuantity < 0:
-		faults.Add("minQuantity", pricing.FieldTooSmall, "a minimum quantity is at least 1")
-	case c.MinQuantity > MaxQuantity:
-		faults.Add("minQuantity", pricing.FieldTooLarge, fmt.Sprintf("at most %d", int64(MaxQuantity)))
-	}
-	c.CustomerTags.faults(faults)
-	c.Schedule.faults(faults)
 }
 
 func (t CustomerTags) faults(faults *pricing.ValidationError) {

@@ -21,7 +21,7 @@ func (c *Coupon) mistakenAmounts(faults *pricing.ValidationError) (found bool) {
 		minor int64
 	}
 	check := func(in pricing.Currency, most int64, mostField string, amounts ...amount) {
-		budgetField := amountPath("budget", in)
+		budgetField := amountPath("budget", in, pricing.Currency{})
 		budget, limited := c.Limits.Budget.In(in)
 		if limited && most > budget {
 			contradict(faults, "the maximum is above the budget", mostField, budgetField)
@@ -50,7 +50,7 @@ func (c *Coupon) mistakenAmounts(faults *pricing.ValidationError) (found bool) {
 		if t.Amount == 0 {
 			o.Amount = 0
 		}
-		check(o.Currency, o.MaxDiscount, amountPath("maxDiscounts", o.Currency), amount{amountPath("discountValues", o.Currency), o.Amount})
+		check(o.Currency, o.MaxDiscount, amountPath("maxDiscount", o.Currency, c.Currency), amount{amountPath("discountValue", o.Currency, c.Currency), o.Amount})
 	}
 	return found
 }
@@ -63,11 +63,11 @@ func (c *Coupon) impossiblePurchase(faults *pricing.ValidationError) {
 		return
 	}
 	noMinimum, noBudget := *c, *c
-	noMinimum.MinPurchase, noMinimum.MinPurchases, noBudget.Limits.Budget = 0, Amounts{}, Amounts{}
+	noMinimum.Conditions.MinPurchase, noBudget.Limits.Budget = MoneySet{}, MoneySet{}
 	for _, term := range [...]struct {
 		field   string
 		without *Coupon
-	}{{"minPurchase", &noMinimum}, {amountPath("budget", c.Currency), &noBudget}} {
+	}{{"minPurchase", &noMinimum}, {amountPath("budget", c.Currency, pricing.Currency{}), &noBudget}} {
 		if !slices.Contains(fields, term.field) && term.without.impossible() == nil {
 			fields = append(fields, term.field)
 		}
@@ -97,7 +97,7 @@ func (c *Coupon) impossible() (fields []string) {
 func (c *Coupon) currencies() []pricing.Currency {
 	all := []pricing.Currency{c.Currency}
 	named := c.Discount.Currencies()
-	for _, m := range slices.Concat(c.MinPurchases.list, c.Limits.Budget.list) {
+	for _, m := range slices.Concat(c.Conditions.MinPurchase.list, c.Limits.Budget.list) {
 		named = append(named, m.Currency())
 	}
 	for _, in := range named {
@@ -139,11 +139,11 @@ func (c *Coupon) purchase(in pricing.Currency) (p purchase, terms []purchaseTerm
 	value, minimum := "discountValue", "minPurchase"
 	for _, o := range p.discount.Others {
 		if o.Currency == in {
-			p.discount.Amount, p.discount.MaxDiscount, value = o.Amount, o.MaxDiscount, amountPath("discountValues", in)
+			p.discount.Amount, p.discount.MaxDiscount, value = o.Amount, o.MaxDiscount, amountPath("discountValue", in, c.Currency)
 		}
 	}
 	if in != c.Currency {
-		minimum = amountPath("minPurchases", in)
+		minimum = amountPath("minPurchase", in, c.Currency)
 	}
 	switch p.discount.Type { //nolint:exhaustive // the other types have nothing but a value
 	case pricing.Tiered:
@@ -166,7 +166,7 @@ func (c *Coupon) purchase(in pricing.Currency) (p purchase, terms []purchaseTerm
 	}
 	if budget, limited := c.Limits.Budget.In(in); limited {
 		p.budget = budget
-		term(amountPath("budget", in), func(p *purchase) { p.budget = math.MaxInt64 })
+		term(amountPath("budget", in, pricing.Currency{}), func(p *purchase) { p.budget = math.MaxInt64 })
 	}
 	return p, terms
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -23,16 +22,19 @@ import (
 func tight() *rapid.Generator[coupon.Coupon] {
 	return rapid.Custom(func(t *rapid.T) coupon.Coupon {
 		c, err := coupon.New(coupon.Draft{
-			Code: "A", Name: "A", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+			Code: "A", Name: "A", DiscountType: pricing.Percentage, Percent: "10",
 		}, creation)
 		require.NoError(t, err)
 		c.Scope = tightScope(t)
 		if rapid.IntRange(0, 3).Draw(t, "amounts") > 0 {
 			c.Discount = tightDiscount(t)
-			c.MinPurchase = rapid.SampledFrom([]int64{0, 1, 5, 20, 1_000, coupon.MaxMinPurchase}).Draw(t, "minimum purchase")
+			own := rapid.SampledFrom([]int64{0, 1, 5, 20, 1_000, coupon.MaxMinPurchase}).Draw(t, "minimum purchase")
 			c.Conditions.MinQuantity = rapid.SampledFrom([]int64{0, 0, 1, 2, 5, 40, coupon.MaxQuantity}).Draw(t, "minimum quantity")
-			if c.MinPurchase > 0 && some(t, "other minimum") {
-				c.MinPurchases = coupon.NewAmounts(jpy(rapid.Int64Range(1, 100).Draw(t, "other minimum")))
+			switch {
+			case own > 0 && some(t, "other minimum"):
+				c.Conditions.MinPurchase = coupon.NewMoneySet(eur(own), jpy(rapid.Int64Range(1, 100).Draw(t, "other minimum")))
+			case own > 0:
+				c.Conditions.MinPurchase = coupon.NewMoneySet(eur(own))
 			}
 			c.Limits.Budget = tightBudget(t, c.Discount)
 		}
@@ -104,7 +106,7 @@ func unlimited(limit int64) int64 {
 }
 
 // tightBudget draws a small budget that is not below an amount of the discount.
-func tightBudget(t *rapid.T, d pricing.Discount) coupon.Amounts {
+func tightBudget(t *rapid.T, d pricing.Discount) coupon.MoneySet {
 	terms, small := d.Terms(), rapid.SampledFrom([]int64{1, 2, 5, 60, 500})
 	least := terms.MaxDiscount
 	if terms.Type != pricing.FixedUnitPrice {
@@ -114,13 +116,13 @@ func tightBudget(t *rapid.T, d pricing.Discount) coupon.Amounts {
 		least = max(least, tier.Amount)
 	}
 	if least > coupon.MaxBudget || rapid.IntRange(0, 3).Draw(t, "no budget") == 0 {
-		return coupon.Amounts{}
+		return coupon.MoneySet{}
 	}
 	budget := []pricing.Money{eur(max(small.Draw(t, "budget"), least))}
 	if some(t, "budget in yen") {
 		budget = append(budget, jpy(max(small.Draw(t, "budget in yen"), least)))
 	}
-	return coupon.NewAmounts(budget...)
+	return coupon.NewMoneySet(budget...)
 }
 
 // To every coupon that is not refused, some purchase gets a discount.
@@ -194,7 +196,8 @@ func wordsOf(c coupon.Coupon) words {
 		numbers: []int64{1, 1, 2, 5, 100, 5_000, math.MaxInt64}, currencies: []pricing.Currency{pricing.EUR(), pricing.EUR(), pricing.JPY()},
 	}
 	t := c.Discount.Terms()
-	numbers := []int64{t.Amount, t.MaxDiscount, t.MaxUnits, t.Units, t.BuyQuantity, t.GetQuantity, c.MinPurchase, c.Conditions.MinQuantity}
+	least, _ := c.Minimum(c.Currency)
+	numbers := []int64{t.Amount, t.MaxDiscount, t.MaxUnits, t.Units, t.BuyQuantity, t.GetQuantity, least, c.Conditions.MinQuantity}
 	for _, tier := range t.Tiers {
 		numbers = append(numbers, tier.From)
 	}

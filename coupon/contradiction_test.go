@@ -47,7 +47,7 @@ var contradictionCases = []struct {
 	{`"discountType":"FIXED_AMOUNT","discountValue":"50","maxDiscount":"49.99"`, "discountValue maxDiscount"},
 	{`"discountType":"FIXED_AMOUNT","discountValue":"50","maxDiscount":"50"`, ""},
 	{`"discountType":"FIXED_AMOUNT","discountValue":"50","maxDiscount":"20","budget":{"EUR":"10"}`, "maxDiscount budget.EUR"},
-	{`"discountType":"FIXED_AMOUNT","discountValue":"5","discountValues":{"JPY":"500"},"budget":{"EUR":"10","JPY":"400"}`, "discountValues.JPY budget.JPY"},
+	{`"discountType":"FIXED_AMOUNT","discountValue":{"EUR":"5","JPY":"500"},"budget":{"EUR":"10","JPY":"400"}`, "discountValue.JPY budget.JPY"},
 	{`"discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":"50","budget":{"EUR":"10"}`, "discountValue budget.EUR"},
 	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"50","maxDiscount":"20","budget":{"EUR":"20"}`, ""},
 	{`"maxDiscount":"50.01","budget":{"EUR":"50"}`, "maxDiscount budget.EUR"},
@@ -58,9 +58,9 @@ var contradictionCases = []struct {
 	{`"minPurchase":"100","budget":{"EUR":"10"}`, ""},
 	{`"minPurchase":"100","budget":{"EUR":"9.99"},"maxDiscount":"9"`, ""},
 	{`"minPurchase":"100","budget":{"EUR":"9.99"},"maxUnits":1`, ""}, // one unit may be cheap
-	{`"minPurchase":"100","minPurchases":{"USD":"100"},"budget":{"EUR":"9.99","USD":"10"}`, ""},
-	{`"minPurchase":"100","minPurchases":{"USD":"100"},"budget":{"EUR":"9.99","USD":"9"}`, "discountValue minPurchase budget.EUR minPurchases.USD budget.USD"},
-	{`"minPurchase":"100","minPurchases":{"JPY":"100"},"budget":{"EUR":"9.99","USD":"10"}`, "discountValue minPurchase budget.EUR"},
+	{`"minPurchase":{"EUR":"100","USD":"100"},"budget":{"EUR":"9.99","USD":"10"}`, ""},
+	{`"minPurchase":{"EUR":"100","USD":"100"},"budget":{"EUR":"9.99","USD":"9"}`, "discountValue minPurchase budget.EUR minPurchase.USD budget.USD"},
+	{`"minPurchase":{"EUR":"100","JPY":"100"},"budget":{"EUR":"9.99","USD":"10"}`, "discountValue minPurchase budget.EUR"},
 	{`"discountValue":"100","minQuantity":100,"budget":{"EUR":"0.99"}`, "discountValue minQuantity budget.EUR"},
 	{`"discountValue":"100","minQuantity":100,"budget":{"EUR":"0.99"},"maxUnits":99`, ""},
 	{`"discountValue":"100","minQuantity":100,"minPurchase":"5","budget":{"EUR":"0.99"}`, "discountValue minPurchase budget.EUR"}, // as small as with minQuantity
@@ -85,9 +85,9 @@ var contradictionCases = []struct {
 	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.07"`, "discountValue"},
 	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.06"`, ""},
 	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.06","minQuantity":2`, "discountValue minQuantity"},
-	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.07","discountValues":{"JPY":"5"}`, ""},
-	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.07","discountValues":{"JPY":"5"},"minPurchase":"5"`, "discountValue minPurchase"}, // none in JPY
-	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"92233720368547758.07","discountValues":{"JPY":"5"},"budget":{"EUR":"5"}`, "discountValue budget.EUR"},
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":{"EUR":"92233720368547758.07","JPY":"5"}`, ""},
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":{"EUR":"92233720368547758.07","JPY":"5"},"minPurchase":"5"`, "discountValue minPurchase"}, // none in JPY
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":{"EUR":"92233720368547758.07","JPY":"5"},"budget":{"EUR":"5"}`, "discountValue budget.EUR"},
 	// No instant. The coupon is created on Friday, 20 November 2026 at 12:00.
 	{`"startsAt":"2026-12-02","expiresAt":"2026-12-01"`, "startsAt expiresAt"},
 	{`"expiresAt":"2026-11-22","schedule":{"timeZone":"UTC","hours":[{"day":"FRIDAY","from":"09:00","until":"12:00"}]}`, "schedule.hours expiresAt"},
@@ -182,7 +182,7 @@ func TestAContradictionThatIsStored(t *testing.T) {
 	t.Parallel()
 	c, err := coupon.New(draftOf(t, `"discountType":"FIXED_AMOUNT","discountValue":"50"`), creation)
 	require.NoError(t, err)
-	c.Limits.Budget = coupon.NewAmounts(eur(10_00))
+	c.Limits.Budget = coupon.NewMoneySet(eur(10_00))
 	require.NoError(t, c.Validate())
 	require.Equal(t, []string{"discountValue", "budget.EUR"}, contradicted(t, c.Contradictions()))
 	renamed, err := c.Apply(coupon.Patch{Name: coupon.Set("Other")}, coupon.Edit{At: noon})

@@ -81,7 +81,7 @@ type Limits struct {
 	// Budget is the maximum sum of all discounts in each currency. Orders that are paid or still
 	// open count. A budget needs an amount in the coupon's Currency. A coupon with a budget cannot
 	// be used in a currency without an amount. The maximum of one discount is at most the budget.
-	Budget Amounts
+	Budget MoneySet
 	// Periods restricts the number of uses in a day, a week or a month. Periods must not be
 	// modified.
 	Periods []PeriodLimit
@@ -178,38 +178,29 @@ func (c Coupon) Validate() error {
 		faults.Add("reservedCount", pricing.FieldTooSmall, "a count is not negative")
 	}
 	faults.Merge("", c.Mirror.Validate())
-	c.termFaults(&faults)
+	wordFaults(&faults, c.Name, c.Description)
+	c.Terms.faults(&faults)
 	return faults.Err()
 }
 
-// termFaults checks what an administrator decides.
-func (c Coupon) termFaults(faults *pricing.ValidationError) {
-	wordFaults(faults, c.Name, c.Description)
-	c.discountFaults(faults)
-	c.Scope.faults("", faults)
-	c.distributionFaults(faults)
-	c.Limits.faults(faults)
-	c.Conditions.faults(faults)
-	c.budgetFaults(faults)
-	c.combiningFaults(faults)
-	c.minimumFaults(faults)
-	c.refundFaults(faults)
-	c.windowFaults(faults)
+// faults checks what an administrator decides.
+func (t Terms) faults(faults *pricing.ValidationError) {
+	t.discountFaults(faults)
+	t.Scope.faults("", faults)
+	t.distributionFaults(faults)
+	t.Limits.faults(t.Currency, faults)
+	t.Conditions.faults(t.Currency, faults)
+	t.combiningFaults(faults)
+	t.refundFaults(faults)
+	t.windowFaults(faults)
 }
 
-func (c Coupon) refundFaults(faults *pricing.ValidationError) {
-	if c.RefundPolicy > pricing.Rebill {
+func (t Terms) refundFaults(faults *pricing.ValidationError) {
+	if t.RefundPolicy > pricing.Rebill {
 		faults.Add("refundPolicy", pricing.FieldUnknown, "must be keep or rebill")
 	}
-	if c.RestoreOnRefund > RestoreNever {
+	if t.RestoreOnRefund > RestoreNever {
 		faults.Add("restoreOnRefund", pricing.FieldUnknown, restoreMessage)
-	}
-}
-
-func (c Coupon) budgetFaults(faults *pricing.ValidationError) {
-	_, own := c.Limits.Budget.In(c.Currency)
-	if !own && !c.Currency.IsZero() && !c.Limits.Budget.IsZero() {
-		faults.Add("budget."+c.Currency.Code(), pricing.FieldRequired, "a budget needs an amount in the coupon's currency")
 	}
 }
 
@@ -223,21 +214,21 @@ func wordFaults(faults *pricing.ValidationError, name, description string) {
 	textFaults(faults, "description", description, MaxDescriptionLength, true)
 }
 
-func (c Coupon) discountFaults(faults *pricing.ValidationError) {
-	if c.Currency.IsZero() {
+func (t Terms) discountFaults(faults *pricing.ValidationError) {
+	if t.Currency.IsZero() {
 		faults.Add("currency", pricing.FieldRequired, "a coupon needs a currency")
 	}
-	if c.Discount.IsZero() {
+	if t.Discount.IsZero() {
 		faults.Add("discountValue", pricing.FieldRequired, "a coupon needs a discount")
 	}
-	if in := c.Discount.Currencies(); len(in) > 0 && in[0] != c.Currency {
+	if in := t.Discount.Currencies(); len(in) > 0 && in[0] != t.Currency {
 		faults.Add("currency", pricing.FieldMismatch, "the amounts of a discount are in the coupon's currency")
 	}
 }
 
-func (c Coupon) windowFaults(faults *pricing.ValidationError) {
-	instantFaults(faults, "startsAt", c.StartsAt)
-	instantFaults(faults, "expiresAt", c.ExpiresAt)
+func (t Terms) windowFaults(faults *pricing.ValidationError) {
+	instantFaults(faults, "startsAt", t.StartsAt)
+	instantFaults(faults, "expiresAt", t.ExpiresAt)
 }
 
 // instantFaults refuses years that RFC 3339 cannot write.
@@ -250,37 +241,39 @@ func instantFaults(faults *pricing.ValidationError, field string, t time.Time) {
 	}
 }
 
-func (l Limits) faults(faults *pricing.ValidationError) {
+func (l Limits) faults(own pricing.Currency, faults *pricing.ValidationError) {
 	if l.MaxUses < 0 {
 		faults.Add("maxUses", pricing.FieldTooSmall, "a limit is at least 1")
 	}
 	if l.MaxUsesPerUser < 0 {
 		faults.Add("maxUsesPerUser", pricing.FieldTooSmall, "a limit is at least 1")
 	}
-	l.Budget.faults(faults, "budget", pricing.Currency{}, MaxBudget)
+	l.Budget.faults(faults, "budget", own, MaxBudget)
 	periodFaults(faults, l.Periods)
 }
 
-func (c Coupon) distributionFaults(faults *pricing.ValidationError) {
-	if c.Distribution < General || c.Distribution > UserSpecific {
+func (t Terms) distributionFaults(faults *pricing.ValidationError) {
+	known := t.Distribution >= General && t.Distribution <= UserSpecific
+	if !known {
 		faults.Add("distribution", pricing.FieldUnknown, "must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC")
-		return
 	}
-	switch listed := c.AllowedUserEmails.Len(); {
-	case c.Distribution == UserSpecific && listed == 0:
+	switch listed := t.AllowedUserEmails.Len(); {
+	case t.Distribution == UserSpecific && listed == 0:
 		faults.Add("allowedUserEmails", pricing.FieldRequired, "a USER_SPECIFIC coupon needs at least one address or domain")
-	case c.Distribution != UserSpecific && listed > 0:
-		faults.Add("allowedUserEmails", pricing.FieldNotAllowed, fmt.Sprintf("a %s coupon takes no addresses", c.Distribution))
+	case t.Distribution != UserSpecific && known && listed > 0:
+		faults.Add("allowedUserEmails", pricing.FieldNotAllowed, fmt.Sprintf("a %s coupon takes no addresses", t.Distribution))
 	case listed > MaxAllowedEmails:
 		faults.Add("allowedUserEmails", pricing.FieldTooLong, tooManyEmails())
 	}
 	switch {
-	case c.Distribution == PointsRedeemable && c.PointsRequired < 1:
+	case t.Distribution == PointsRedeemable && t.PointsRequired < 1:
 		faults.Add("pointsRequired", pricing.FieldRequired, "a POINTS_REDEEMABLE coupon costs at least 1 point")
-	case c.Distribution == PointsRedeemable && c.PointsRequired > MaxPointsRequired:
+	case t.Distribution != PointsRedeemable && known && t.PointsRequired != 0:
+		faults.Add("pointsRequired", pricing.FieldNotAllowed, fmt.Sprintf("a %s coupon costs no points", t.Distribution))
+	case t.PointsRequired < 0:
+		faults.Add("pointsRequired", pricing.FieldTooSmall, "points are not negative")
+	case t.PointsRequired > MaxPointsRequired:
 		faults.Add("pointsRequired", pricing.FieldTooLarge, fmt.Sprintf("at most %d points", int64(MaxPointsRequired)))
-	case c.Distribution != PointsRedeemable && c.PointsRequired != 0:
-		faults.Add("pointsRequired", pricing.FieldNotAllowed, fmt.Sprintf("a %s coupon costs no points", c.Distribution))
 	}
 }
 

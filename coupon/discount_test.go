@@ -15,8 +15,8 @@ import (
 // furtherTerms are coupons of every type, with every term that the type has.
 func furtherTerms() map[string]string {
 	return map[string]string{
-		"percentage": `"discountType":"PERCENTAGE","discountValue":"20","lane":"item","maxDiscount":"50","maxDiscounts":{"USD":"55.00"},"maxUnits":3,"group":"sale"`,
-		"amount":     `"discountType":"FIXED_AMOUNT","discountValue":"10","discountValues":{"JPY":"1500","USD":"11"},"minPurchase":"50","minPurchases":{"JPY":7000,"USD":"55"}`,
+		"percentage": `"discountType":"PERCENTAGE","discountValue":"20","lane":"item","maxDiscount":{"EUR":"50","USD":"55.00"},"maxUnits":3,"group":"sale"`,
+		"amount":     `"discountType":"FIXED_AMOUNT","discountValue":{"EUR":"10","JPY":"1500","USD":"11"},"minPurchase":{"EUR":"50","JPY":7000,"USD":"55"}`,
 		"per unit":   `"discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":"1.50","maxUnits":2,"maxDiscount":"2"`,
 		"unit price": `"discountType":"FIXED_UNIT_PRICE","discountValue":"4.99"`,
 		"cheapest":   `"discountType":"CHEAPEST_UNITS","discountValue":"100","units":1`,
@@ -85,12 +85,13 @@ func TestFurtherTermsThatAreInvalid(t *testing.T) {
 			"tiers[1].from": mismatch, "tiers[1].amount": tooSmall, "tiers[2].from": tooFine, "tiers[1].percent": required, "tiers[2].percent": required, "tiers[3].amount": notAllowed,
 		},
 		`"discountType":"TIERED","tierBasis":"QUANTITY","tiers":[{"from":1.5,"percent":"5"},{"from":1000001,"percent":"6"}]`: {"tiers[0].from": tooFine, "tiers[1].from": tooLarge},
-		`"discountType":"PERCENTAGE","discountValue":"10","maxDiscount":"0","maxDiscounts":{"USD":"-1","EUR":"1","XXX":"1"}`: {"maxDiscount": tooSmall, "maxDiscounts.USD": tooSmall, "maxDiscounts.EUR": notAllowed, "maxDiscounts.XXX": unknown},
-		`"discountType":"PERCENTAGE","discountValue":"10","maxDiscounts":{"USD":"1"}`:                                        {"maxDiscounts.USD": notAllowed},
-		`"discountType":"PERCENTAGE","discountValue":"10","maxDiscount":"1","discountValues":{"USD":"1"}`:                    {"discountValues.USD": notAllowed, "maxDiscounts.USD": required},
-		`"discountType":"FIXED_AMOUNT","discountValue":"10","discountValues":{"USD":"0","JPY":"1.5"}`:                        {"discountValues.USD": tooSmall, "discountValues.JPY": tooFine},
-		`"discountType":"FIXED_AMOUNT","discountValue":"10","discountValues":["USD"]`:                                        {"discountValues": malformed},
-		`"discountType":"PERCENTAGE","discountValue":"10","minPurchases":{"USD":"5"}`:                                        {"minPurchase": required},
+		`"discountType":"PERCENTAGE","discountValue":"10","maxDiscount":{"USD":"-1","EUR":"0","XXX":"1"}`:                    {"maxDiscount.EUR": tooSmall, "maxDiscount.USD": tooSmall, "maxDiscount.XXX": unknown},
+		`"discountType":"PERCENTAGE","discountValue":"10","maxDiscount":{"USD":"1"}`:                                         {"maxDiscount.USD": notAllowed},
+		`"discountType":"PERCENTAGE","discountValue":{"USD":"1"},"maxDiscount":"1"`:                                          {"discountValue": notAllowed},
+		`"discountType":"FIXED_AMOUNT","discountValue":{"EUR":10,"USD":"0","JPY":"1.5"}`:                                     {"discountValue.USD": tooSmall, "discountValue.JPY": tooFine},
+		`"discountType":"FIXED_AMOUNT","discountValue":{"EUR":10,"USD":"1"},"maxDiscount":5`:                                 {"maxDiscount.USD": required},
+		`"discountType":"FIXED_AMOUNT","discountValue":["USD"]`:                                                              {"discountValue": malformed},
+		`"discountType":"PERCENTAGE","discountValue":"10","minPurchase":{"USD":"5"}`:                                         {"minPurchase.EUR": required},
 		`"discountType":"PERCENTAGE","discountValue":"10","buys":{"appliesTo":"ALL"}`:                                        {"buys": notAllowed},
 		`"discountType":"BUY_X_GET_Y","discountValue":"10","buyQuantity":1,"getQuantity":1,"buys":{"appliesTo":"SPECIFIC","kinds":["Book"]}`: {
 			"buys.appliesTo": required, "buys.kinds[0]": malformed,
@@ -113,7 +114,7 @@ func TestFurtherTermsThatAreInvalid(t *testing.T) {
 func TestFurtherTermsInAPatch(t *testing.T) {
 	t.Parallel()
 	var patch coupon.Patch
-	err := json.Unmarshal([]byte(`{"lane":"item","units":2,"tiers":[],"buys":null,"maxDiscount":"1"}`), &patch)
+	_, err := applyJSON(mustNew(t, ten()), `{"lane":"item","units":2,"tiers":[],"buys":null,"maxDiscount":"1"}`)
 	want := map[string]pricing.FieldCode{}
 	for _, field := range []string{"lane", "units", "tiers", "buys", "maxDiscount"} {
 		want[field] = pricing.FieldImmutable
@@ -126,9 +127,13 @@ func TestFurtherTermsInAPatch(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(`{"code":"A","name":"A",`+terms+`}`), &draft), name)
 		c, err := coupon.New(draft, coupon.Creation{ID: "cpn_1"})
 		require.NoError(t, err, name)
-		text := fmt.Sprintf(`{"group":"other","minPurchase":"5","minPurchases":{"GBP":"4"},"discountType":"%s"}`, c.Discount.Type())
-		if value := c.Discount.Value(); value != "" {
-			text = text[:len(text)-1] + `,"discountValue":"` + value + `"}`
+		text := fmt.Sprintf(`{"group":"other","minPurchase":{"%s":"5","GBP":"4"},"discountType":"%s"}`, c.Currency, c.Discount.Type())
+		whole := map[string]json.RawMessage{}
+		data, err := json.Marshal(c)
+		require.NoError(t, err, name)
+		require.NoError(t, json.Unmarshal(data, &whole), name)
+		if value := whole["discountValue"]; value != nil {
+			text = text[:len(text)-1] + `,"discountValue":` + string(value) + `}`
 		}
 		patch = coupon.Patch{}
 		require.NoError(t, json.Unmarshal([]byte(text), &patch), name)

@@ -267,31 +267,16 @@ func (l EmailList) judged() (EmailSet, error) {
 }
 
 // UnmarshalJSON reads a JSON array of entries, or a JSON string that [SplitEmails] splits. JSON
-// null sets *l to the empty list. If UnmarshalJSON fails, *l stays unchanged.
+// null sets *l to the empty list. If entries are not text, UnmarshalJSON returns a
+// [*pricing.ValidationError] that names each of them, and they are empty in *l.
 func (l *EmailList) UnmarshalJSON(data []byte) error {
-	var read emailsInPart
-	if err := read.UnmarshalJSON(data); err != nil {
-		return err
-	}
-	*l = EmailList(read)
-	return nil
-}
-
-// emailsInPart is an EmailList that after an error keeps the entries that could be
-// read. All other entries are empty.
-type emailsInPart EmailList
-
-func (l *emailsInPart) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		var text string
 		if err := strictjson.Value(data, &text); err != nil {
 			return err
 		}
-		*l = emailsInPart(SplitEmails(text))
+		*l = SplitEmails(text)
 		return nil
 	}
-	var list []string
-	err := strictjson.Value(data, &list)
-	*l = list
-	return err
+	return strictjson.Value(data, (*[]string)(l))
 }

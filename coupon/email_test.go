@@ -481,21 +481,18 @@ func TestAMillionBadAddresses(t *testing.T) {
 			_, err := full(t).Apply(coupon.Patch{AllowedUserEmails: coupon.Set(coupon.EmailList(bad)), Name: coupon.Set("")}, coupon.Edit{At: noon})
 			return err
 		},
-		"array beside a fault": func() error {
-			var d coupon.Draft
-			return json.Unmarshal([]byte(`{"code":7,"allowedUserEmails":`+string(text)+`}`), &d)
-		},
+		"array beside a fault": func() error { _, err := newFromJSON(`{"code":7,"allowedUserEmails":` + string(text) + `}`); return err },
 		"array of numbers": func() error {
-			var d coupon.Draft
-			return json.Unmarshal([]byte(`{"allowedUserEmails":[`+strings.Repeat("7,", len(bad)-1)+`7]}`), &d)
+			_, err := newFromJSON(`{"allowedUserEmails":[` + strings.Repeat("7,", len(bad)-1) + `7]}`)
+			return err
 		},
 		"array of numbers in a patch": func() error {
-			var p coupon.Patch
-			return json.Unmarshal([]byte(`{"allowedUserEmails":[`+strings.Repeat("7,", len(bad)-1)+`7]}`), &p)
+			_, err := applyJSON(full(t), `{"allowedUserEmails":[`+strings.Repeat("7,", len(bad)-1)+`7]}`)
+			return err
 		},
 		"text beside a fault": func() error {
-			var p coupon.Patch
-			return json.Unmarshal([]byte(`{"maxUses":"","allowedUserEmails":"`+strings.Repeat("x,", len(bad))+`"}`), &p)
+			_, err := applyJSON(full(t), `{"maxUses":"","allowedUserEmails":"`+strings.Repeat("x,", len(bad))+`"}`)
+			return err
 		},
 		"items": func() error {
 			d := ten()

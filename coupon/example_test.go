@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -19,15 +17,15 @@ func ExampleNew() {
 		return
 	}
 	c, err := coupon.New(coupon.Draft{
-		Code:          " summer10 ",
-		Name:          "Summer sale",
-		DiscountType:  pricing.Percentage,
-		DiscountValue: decimal.RequireFromString("12.5"),
-		AppliesTo:     coupon.Product,
-		DeviceIDs:     []string{"phone", "tablet"},
-		MinPurchase:   decimal.RequireFromString("50"),
-		MaxUses:       coupon.Set(1000),
-		ExpiresAt:     coupon.On(2026, time.August, 31), // through the end of that day
+		Code:         " summer10 ",
+		Name:         "Summer sale",
+		DiscountType: pricing.Percentage,
+		Percent:      "12.5",
+		AppliesTo:    coupon.Product,
+		DeviceIDs:    []string{"phone", "tablet"},
+		MinPurchase:  coupon.Amounts{"EUR": "50"},
+		MaxUses:      coupon.Set(1000),
+		ExpiresAt:    coupon.On(2026, time.August, 31), // through the end of that day
 	}, coupon.Creation{
 		ID:       "cpn_1",
 		At:       time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC),
@@ -51,7 +49,7 @@ func ExampleNew_faults() {
 	_, err := coupon.New(coupon.Draft{
 		Code:              "SUMMER 10",
 		DiscountType:      pricing.FixedAmount,
-		DiscountValue:     decimal.RequireFromString("9.999"),
+		Amount:            coupon.Amounts{"": "9.999"},
 		Distribution:      coupon.UserSpecific,
 		AllowedUserEmails: coupon.SplitEmails("ann@example.org, bob"),
 		DeviceIDs:         []string{"phone"},
@@ -75,7 +73,10 @@ func ExampleDraft_UnmarshalJSON() {
 	err := json.Unmarshal([]byte(`{"code":"ten","name":"Ten off","discountType":"FIXED_AMOUNT",
 		"discountValue":"10","maxUsesPerUser":null,"planIds":["gold",7],"colour":"red"}`), &d)
 	fmt.Println(err)
+	_, err = coupon.New(d, coupon.Creation{ID: "cpn_1"})
+	fmt.Println(err)
 	// Output:
+	// <nil>
 	// invalid input: planIds[1]: must be text; colour: there is no such field; planIds: a coupon for ALL takes no such selection
 }
 
@@ -91,12 +92,12 @@ func ExampleCoupon_Apply() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(changed.Name, changed.Limits.MaxUses, changed.Currency.Format(changed.MinPurchase))
+	fmt.Println(changed.Name, changed.Limits.MaxUses, changed.Conditions.MinPurchase.Slice())
 
 	_, err = c.Apply(coupon.Patch{Code: coupon.Set("AUTUMN10")}, coupon.Edit{})
 	fmt.Println(err)
 	// Output:
-	// Autumn sale 0 75.00
+	// Autumn sale 0 [75.00 EUR]
 	// invalid input: code: cannot be changed after creation
 }
 
@@ -161,20 +162,16 @@ func ExampleReject() {
 }
 
 func ExampleMoment_End() {
-	until, err := coupon.ParseMoment("2018-11-03")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	saoPaulo, err := time.LoadLocation("America/Sao_Paulo")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	// That night the clocks went from 23:59:59 to 01:00:00.
-	fmt.Println(until.End(saoPaulo).In(saoPaulo).Format(time.RFC3339))
+	end, err := coupon.Moment("2018-11-03").End(saoPaulo)
+	fmt.Println(end.In(saoPaulo).Format(time.RFC3339), err)
 	// Output:
-	// 2018-11-04T01:00:00-02:00
+	// 2018-11-04T01:00:00-02:00 <nil>
 }
 
 func ExampleCoupon_Validate() {
@@ -189,7 +186,7 @@ func ExampleCoupon_Snapshot() {
 	data, err := json.Marshal(exampleCoupon().Snapshot())
 	fmt.Println(string(data), err)
 	// Output:
-	// {"id":"cpn_1","code":"SUMMER10","name":"Summer sale","discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","planIds":[],"deviceIds":[],"accessoryIds":[],"distribution":"GENERAL","revision":1} <nil>
+	// {"id":"cpn_1","code":"SUMMER10","name":"Summer sale","discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","planIds":[],"deviceIds":[],"accessoryIds":[],"minPurchase":null,"startsAt":null,"expiresAt":null,"revision":1} <nil>
 }
 
 func ExampleOptional() {
@@ -207,7 +204,7 @@ func ExampleOptional() {
 
 func exampleCoupon() coupon.Coupon {
 	c, err := coupon.New(coupon.Draft{
-		Code: "SUMMER10", Name: "Summer sale", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+		Code: "SUMMER10", Name: "Summer sale", DiscountType: pricing.Percentage, Percent: "10",
 	}, coupon.Creation{ID: "cpn_1", At: time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC)})
 	if err != nil {
 		panic(err)

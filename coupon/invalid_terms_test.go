@@ -133,10 +133,12 @@ func TestLongListsOfFaultsOfTerms(t *testing.T) {
 		"tiers":        `"tiers":` + entries(`5`),
 		"periodLimits": `"periodLimits":` + entries(`5`),
 		"budget":       `"budget":` + currencies(),
-		"maxDiscounts": `"maxDiscounts":` + currencies(),
+		"maxDiscount":  `"maxDiscount":` + currencies(),
 	} {
-		for name, target := range map[string]any{"draft": &coupon.Draft{}, "patch": &coupon.Patch{}} {
-			err := json.Unmarshal([]byte(start+text+"}"), target)
+		for name, read := range map[string]func(string) (coupon.Coupon, error){
+			"draft": newFromJSON, "patch": func(text string) (coupon.Coupon, error) { return applyJSON(mustNew(t, ten()), text) },
+		} {
+			_, err := read(start + text + "}")
 			var invalid *pricing.ValidationError
 			require.ErrorAs(t, err, &invalid, "%s: %s", name, field)
 			require.LessOrEqual(t, len(invalid.Fields), pricing.MaxListFaults+10, "%s: %s", name, field)
@@ -149,14 +151,12 @@ func TestLongListsOfFaultsOfTerms(t *testing.T) {
 func TestACouponSharesNoMemoryWithItsDraft(t *testing.T) {
 	t.Parallel()
 	const terms = `{"code":"A","name":"A","discountType":"TIERED","tierBasis":"AMOUNT","tiers":[{"from":"5","percent":"10"}],
-		"kinds":["book"],"categories":["c"],"excludedItemIds":["i"],"excludedCategories":["x"],"minPurchase":"1","minPurchases":{"USD":"2"},
+		"kinds":["book"],"categories":["c"],"excludedItemIds":["i"],"excludedCategories":["x"],"minPurchase":{"EUR":"1","USD":"2"},
 		"customerTags":{"any":["a"],"all":["b"],"none":["d"]},"budget":{"EUR":"900"},
 		"schedule":{"timeZone":"UTC","hours":[{"day":"MONDAY","from":"09:00","until":"10:00"}]},
 		"periodLimits":[{"per":"COUPON","period":"DAY","timeZone":"UTC","maxUses":7}]}`
 	var d coupon.Draft
 	require.NoError(t, json.Unmarshal([]byte(terms), &d))
-	amounts := []pricing.Money{eur(900)}
-	d.Budget = coupon.NewAmounts(amounts...)
 	text := func(c coupon.Coupon) string {
 		written, err := json.Marshal(c)
 		require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestACouponSharesNoMemoryWithItsDraft(t *testing.T) {
 	}
 	c := mustNew(t, d)
 	before := text(c)
-	amounts[0] = eur(1)
+	d.Budget["EUR"], d.MinPurchase["USD"] = "1", "1"
 	for _, list := range [][]string{
 		d.Kinds, d.Categories, d.ExcludedItemIDs, d.ExcludedCategories, d.CustomerTags.Any, d.CustomerTags.All, d.CustomerTags.None,
 	} {

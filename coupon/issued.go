@@ -241,8 +241,7 @@ func (d CodeDraft) code(by Edit) (c IssuedCode, err error) {
 	faults.Merge("owner", d.Owner.validate())
 	c.Owner = d.Owner
 	c.MaxUses = codeLimit(&faults, d.MaxUses)
-	c.ExpiresAt = d.ExpiresAt.End(by.Location)
-	instantFaults(&faults, "expiresAt", c.ExpiresAt)
+	c.ExpiresAt = d.ExpiresAt.resolve("expiresAt", 1, by.Location, &faults)
 	if !c.ExpiresAt.IsZero() && !c.ExpiresAt.After(by.At) {
 		faults.Add("expiresAt", pricing.FieldTooSmall, "a new code expires after its creation")
 	}
@@ -295,8 +294,7 @@ func (c IssuedCode) Apply(p CodePatch, by Edit) (IssuedCode, error) {
 	}
 	if p.ExpiresAt.Given() {
 		end, _ := p.ExpiresAt.Value()
-		c.ExpiresAt = end.End(by.Location)
-		instantFaults(&faults, "expiresAt", c.ExpiresAt)
+		c.ExpiresAt = end.resolve("expiresAt", 1, by.Location, &faults)
 	}
 	c.UpdatedAt = Instant(by.At)
 	return c, faults.Err()

@@ -5,96 +5,165 @@ import (
 	"maps"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// wireCoupon is a coupon with the field names of contract section 7.
-type wireCoupon struct {
-	ID            string               `json:"id"`
-	Code          Code                 `json:"code"`
-	Name          string               `json:"name"`
-	DiscountType  pricing.DiscountType `json:"discountType"`
-	DiscountValue string               `json:"discountValue,omitempty"`
-	MaxDiscount   string               `json:"maxDiscount,omitempty"`
-	DiscountDraft
-	Currency           pricing.Currency     `json:"currency"`
-	Description        string               `json:"description"`
-	AppliesTo          AppliesTo            `json:"appliesTo"`
-	PlanIDs            Items                `json:"planIds"`
-	DeviceIDs          Items                `json:"deviceIds"`
-	AccessoryIDs       Items                `json:"accessoryIds"`
-	Kinds              Items                `json:"kinds,omitzero"`
-	Categories         Items                `json:"categories,omitzero"`
-	ExcludedItemIDs    Items                `json:"excludedItemIds,omitzero"`
-	ExcludedCategories Items                `json:"excludedCategories,omitzero"`
-	Group              string               `json:"group,omitempty"`
-	Distribution       Distribution         `json:"distribution"`
-	AllowedUserEmails  EmailSet             `json:"allowedUserEmails"`
-	PointsRequired     *int64               `json:"pointsRequired"`
-	MaxUses            *int64               `json:"maxUses"`
-	MaxUsesPerUser     *int64               `json:"maxUsesPerUser"`
-	MinPurchase        *pricing.Money       `json:"minPurchase"`
-	MinQuantity        int64                `json:"minQuantity,omitzero"`
-	CustomerTags       CustomerTags         `json:"customerTags,omitzero"`
-	FirstOrder         bool                 `json:"firstOrder,omitzero"`
-	Schedule           Schedule             `json:"schedule,omitzero"`
-	Budget             Amounts              `json:"budget,omitzero"`
-	PeriodLimits       []PeriodLimit        `json:"periodLimits,omitempty"`
-	MinPurchases       Amounts              `json:"minPurchases,omitzero"`
-	RefundPolicy       pricing.RefundPolicy `json:"refundPolicy,omitzero"`
-	RestoreOnRefund    Restore              `json:"restoreOnRefund,omitzero"`
-	StartsAt           *time.Time           `json:"startsAt"`
-	ExpiresAt          *time.Time           `json:"expiresAt"`
-	Active             bool                 `json:"active"`
-	UsedCount          int64                `json:"usedCount"`
-	ReservedCount      int64                `json:"reservedCount"`
-	ProcessorCouponID  string               `json:"processorCouponId"`
-	PromotionCodeID    string               `json:"promotionCodeId"`
-	MirrorUnsupported  bool                 `json:"mirrorUnsupported,omitzero"`
-	CreatedAt          time.Time            `json:"createdAt,omitzero"`
-	UpdatedAt          time.Time            `json:"updatedAt,omitzero"`
-	Revision           int64                `json:"revision"`
+// targets returns the targets of the JSON fields of a draft.
+func (d *Draft) targets(value *Amounts) map[string]any {
+	targets := strictjson.Fields(d)
+	targets["discountValue"] = value
+	for field, n := range map[string]*int64{
+		"maxUnits": &d.MaxUnits, "units": &d.Units,
+		"buyQuantity": &d.BuyQuantity, "getQuantity": &d.GetQuantity, "maxApplications": &d.MaxApplications,
+	} {
+		targets[field] = (*quantity)(n)
+	}
+	return targets
 }
 
-// MarshalJSON returns the coupon as JSON with the field names of contract section 7. Amounts of
-// money and percentages are decimal strings. Instants are in RFC 3339 format. A missing limit,
-// minimum purchase, price in points, start or expiry is null. MarshalJSON omits conditions, budgets
-// and period limits that the coupon does not have. A narrowed allow-list is also
-// null; see [EmailSet]. MarshalJSON omits CreatedAt and UpdatedAt if they are zero. The returned
-// JSON does not show whether the copy at the payment processor is up to date. The field
-// mirrorUnsupported is true if the processor cannot express the coupon, and is omitted otherwise.
-func (c Coupon) MarshalJSON() ([]byte, error) {
-	w := wireCoupon{
-		ID: c.ID, Code: c.Code, Name: c.Name, Description: c.Description,
-		DiscountType: c.Discount.Type(), DiscountValue: c.Discount.Value(), Currency: c.Currency,
-		AppliesTo: c.Scope.AppliesTo, PlanIDs: c.Scope.Plans,
-		DeviceIDs: c.Scope.Devices, AccessoryIDs: c.Scope.Accessories,
-		Kinds: c.Scope.Kinds, Categories: c.Scope.Categories,
-		ExcludedItemIDs: c.Scope.ExcludedItems, ExcludedCategories: c.Scope.ExcludedCategories,
-		Distribution: c.Distribution, AllowedUserEmails: c.AllowedUserEmails,
-		PointsRequired: orNull(c.PointsRequired), MaxUses: orNull(c.Limits.MaxUses),
-		MaxUsesPerUser: orNull(c.Limits.MaxUsesPerUser),
-		MinQuantity:    c.Conditions.MinQuantity, CustomerTags: c.Conditions.CustomerTags,
-		FirstOrder: c.Conditions.FirstOrder, Schedule: c.Conditions.Schedule,
-		Budget: c.Limits.Budget, PeriodLimits: c.Limits.Periods,
-		StartsAt: orNull(c.StartsAt), ExpiresAt: orNull(c.ExpiresAt),
-		Active: c.Active(), UsedCount: c.UsedCount, ReservedCount: c.ReservedCount,
-		ProcessorCouponID: c.Mirror.CouponID, PromotionCodeID: c.Mirror.PromotionCodeID,
-		MirrorUnsupported: c.Mirror.Unsupported, RefundPolicy: c.RefundPolicy, RestoreOnRefund: c.RestoreOnRefund,
-		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Revision: c.Revision,
+// UnmarshalJSON reads a draft from a JSON object. Contract section 7 lists the field names.
+// Amounts and percentages may be JSON strings or numbers. Numbers are read exactly, without
+// floating point. The caller must limit the length of the JSON text.
+//
+// If the text is not one JSON object, UnmarshalJSON returns a [*pricing.ValidationError], and *d stays
+// unchanged. If only some fields are unknown or malformed, UnmarshalJSON succeeds. The draft remembers
+// their faults, and [New] reports them together with all other faults of the draft.
+func (d *Draft) UnmarshalJSON(data []byte) error {
+	var read Draft
+	var value Amounts
+	u, err := readMembers(data, read.targets(&value))
+	if err != nil {
+		return err
 	}
-	w.DiscountDraft, w.Group, w.MinPurchases = discountDraft(c.Discount, c.Buys), c.Group, c.MinPurchases
-	if given(w.DiscountDraft.MaxDiscount) {
-		w.MaxDiscount = c.Currency.Format(c.Discount.Terms().MaxDiscount)
+	read.setValue(value)
+	read.Unread = u
+	*d = read
+	return nil
+}
+
+// MarshalJSON returns the JSON body of a request that creates the coupon. Fields with their
+// default value are omitted. [Draft.UnmarshalJSON] can read the returned JSON. A draft with both a
+// percentage and an amount has no JSON form: MarshalJSON returns a [*pricing.ValidationError].
+func (d Draft) MarshalJSON() ([]byte, error) {
+	if d.Percent != "" && len(d.Amount) > 0 {
+		var faults pricing.ValidationError
+		faults.Add("discountValue", pricing.FieldMismatch, "a discount has a percentage or an amount, not both")
+		return nil, faults.Err()
 	}
-	if c.MinPurchase != 0 {
-		minimum := pricing.NewMoney(c.MinPurchase, c.Currency)
-		w.MinPurchase = &minimum
+	type fields Draft
+	return json.Marshal(struct {
+		fields
+		DiscountValue Amounts `json:"discountValue,omitzero"`
+	}{fields(d), d.value()})
+}
+
+// UnmarshalJSON reads a patch from a JSON object. Contract section 7 lists the field names. If the text
+// is not one JSON object, UnmarshalJSON returns a [*pricing.ValidationError], and *p stays unchanged. If
+// only some fields are unknown or malformed, UnmarshalJSON succeeds. The patch remembers their faults,
+// and [Coupon.Apply] reports them together with all other faults of the patch.
+func (p *Patch) UnmarshalJSON(data []byte) error {
+	var read Patch
+	targets := strictjson.Fields(&read)
+	for _, field := range furtherTerms() {
+		targets[field] = &immutableTerm{}
 	}
-	return json.Marshal(w)
+	u, err := readMembers(data, targets)
+	if err != nil {
+		return err
+	}
+	read.Unread = u
+	*p = read
+	return nil
+}
+
+// immutableTerm is a term that a patch cannot have.
+type immutableTerm struct{}
+
+func (*immutableTerm) UnmarshalJSON([]byte) error {
+	return fieldFault(pricing.FieldImmutable, "cannot be changed after creation")
+}
+
+// wireTerms are terms with the field names of contract section 7, in the order in which they are
+// written. Pointers that are nil are left out.
+type wireTerms struct {
+	DiscountType    pricing.DiscountType `json:"discountType"`
+	DiscountValue   Amounts              `json:"discountValue,omitzero"`
+	MaxDiscount     Amounts              `json:"maxDiscount,omitzero"`
+	Lane            pricing.Lane         `json:"lane,omitzero"`
+	MaxUnits        int64                `json:"maxUnits,omitzero"`
+	Units           int64                `json:"units,omitzero"`
+	BuyQuantity     int64                `json:"buyQuantity,omitzero"`
+	GetQuantity     int64                `json:"getQuantity,omitzero"`
+	MaxApplications int64                `json:"maxApplications,omitzero"`
+	Buys            Scope                `json:"buys,omitzero"`
+	TierBasis       pricing.TierBasis    `json:"tierBasis,omitzero"`
+	Tiers           []TierDraft          `json:"tiers,omitempty"`
+
+	Currency           pricing.Currency `json:"currency"`
+	Description        *string          `json:"description,omitempty"`
+	AppliesTo          AppliesTo        `json:"appliesTo"`
+	PlanIDs            Items            `json:"planIds"`
+	DeviceIDs          Items            `json:"deviceIds"`
+	AccessoryIDs       Items            `json:"accessoryIds"`
+	Kinds              Items            `json:"kinds,omitzero"`
+	Categories         Items            `json:"categories,omitzero"`
+	ExcludedItemIDs    Items            `json:"excludedItemIds,omitzero"`
+	ExcludedCategories Items            `json:"excludedCategories,omitzero"`
+	Group              string           `json:"group,omitempty"`
+	*wireAudience
+	MinPurchase Amounts `json:"minPurchase"`
+	Conditions
+	*wireLimits
+	RefundPolicy    pricing.RefundPolicy `json:"refundPolicy,omitzero"`
+	RestoreOnRefund Restore              `json:"restoreOnRefund,omitzero"`
+	StartsAt        *time.Time           `json:"startsAt"`
+	ExpiresAt       *time.Time           `json:"expiresAt"`
+}
+
+// wireAudience are the customers who may use a coupon, and how often.
+type wireAudience struct {
+	Distribution      Distribution `json:"distribution"`
+	AllowedUserEmails EmailSet     `json:"allowedUserEmails"`
+	PointsRequired    *int64       `json:"pointsRequired"`
+	MaxUses           *int64       `json:"maxUses"`
+	MaxUsesPerUser    *int64       `json:"maxUsesPerUser"`
+}
+
+// wireLimits are the further limits.
+type wireLimits struct {
+	Budget       Amounts       `json:"budget,omitzero"`
+	PeriodLimits []PeriodLimit `json:"periodLimits,omitempty"`
+}
+
+// wire returns all terms.
+func (t Terms) wire() wireTerms {
+	w := t.publicWire()
+	w.Conditions = t.Conditions
+	w.wireAudience = &wireAudience{
+		Distribution: t.Distribution, AllowedUserEmails: t.AllowedUserEmails, PointsRequired: orNull(t.PointsRequired),
+		MaxUses: orNull(t.Limits.MaxUses), MaxUsesPerUser: orNull(t.Limits.MaxUsesPerUser),
+	}
+	w.wireLimits = &wireLimits{Budget: t.Limits.Budget.text(t.Currency), PeriodLimits: t.Limits.Periods}
+	return w
+}
+
+// publicWire returns the terms without audience, limits and customer tags.
+func (t Terms) publicWire() wireTerms {
+	d := Draft{}.WithDiscount(t.Discount)
+	w := wireTerms{
+		DiscountType: d.DiscountType, DiscountValue: d.value(), MaxDiscount: d.MaxDiscount, Lane: d.Lane,
+		MaxUnits: d.MaxUnits, Units: d.Units, BuyQuantity: d.BuyQuantity, GetQuantity: d.GetQuantity,
+		MaxApplications: d.MaxApplications, Buys: t.Buys, TierBasis: d.TierBasis, Tiers: d.Tiers,
+		Currency: t.Currency, AppliesTo: t.Scope.AppliesTo, PlanIDs: t.Scope.Plans,
+		DeviceIDs: t.Scope.Devices, AccessoryIDs: t.Scope.Accessories, Kinds: t.Scope.Kinds, Categories: t.Scope.Categories,
+		ExcludedItemIDs: t.Scope.ExcludedItems, ExcludedCategories: t.Scope.ExcludedCategories, Group: t.Group,
+		MinPurchase: t.Conditions.MinPurchase.text(t.Currency), Conditions: t.Conditions,
+		RefundPolicy: t.RefundPolicy, RestoreOnRefund: t.RestoreOnRefund,
+		StartsAt: orNull(t.StartsAt), ExpiresAt: orNull(t.ExpiresAt),
+	}
+	w.CustomerTags = CustomerTags{}
+	return w
 }
 
 // orNull returns nil, which JSON writes as null, for the zero value.
@@ -106,6 +175,119 @@ func orNull[T comparable](v T) *T {
 	return &v
 }
 
+// MarshalJSON returns the terms as a JSON object with the field names of contract section 7; see
+// [Coupon.MarshalJSON].
+func (t Terms) MarshalJSON() ([]byte, error) { return json.Marshal(t.wire()) }
+
+// UnmarshalJSON reads the JSON that [Terms.MarshalJSON] returns. If a field is unknown or malformed,
+// UnmarshalJSON returns a [*pricing.ValidationError] that lists all such fields, and *t stays
+// unchanged. The rules of the whole are those of [Coupon.Validate].
+func (t *Terms) UnmarshalJSON(data []byte) error {
+	var r termsReader
+	targets := r.targets()
+	for _, field := range []string{"code", "name", "description"} { // not of the terms
+		delete(targets, field)
+	}
+	read, err := r.read(data, targets)
+	if err != nil {
+		return err
+	}
+	*t = read
+	return nil
+}
+
+// termsReader reads terms that this library has written.
+type termsReader struct {
+	Draft
+	value  Amounts
+	emails EmailSet
+}
+
+func (r *termsReader) targets() map[string]any {
+	targets := r.Draft.targets(&r.value)
+	targets["allowedUserEmails"] = &r.emails
+	return targets
+}
+
+// read reads terms, and their faults.
+func (r *termsReader) read(data []byte, targets map[string]any) (Terms, error) {
+	if err := strictjson.Object(data, targets); err != nil {
+		return Terms{}, err
+	}
+	var faults pricing.ValidationError
+	t := r.terms(&faults)
+	return t, faults.Err()
+}
+
+// terms converts what was read.
+func (r *termsReader) terms(faults *pricing.ValidationError) Terms {
+	r.setValue(r.value)
+	if _, date, _ := r.StartsAt.parse(); date {
+		faults.Add("startsAt", pricing.FieldMalformed, "must be an RFC 3339 instant")
+	}
+	if _, date, _ := r.ExpiresAt.parse(); date {
+		faults.Add("expiresAt", pricing.FieldMalformed, "must be an RFC 3339 instant")
+	}
+	for _, member := range [...]struct {
+		field   string
+		given   bool
+		message string
+	}{
+		{"currency", r.Currency != "", "a coupon needs a currency"},
+		{"appliesTo", r.AppliesTo != 0, "must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC"},
+		{"distribution", r.Distribution != 0, "must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC"},
+	} {
+		if !member.given {
+			faults.Add(member.field, pricing.FieldRequired, member.message)
+			r.Unread = faults.Fields // so that amounts have no fault for want of a currency
+		}
+	}
+	t := r.Draft.terms(nil, faults)
+	t.Scope, t.AllowedUserEmails = r.scopeDraft().sets(), r.emails
+	if r.Buys != nil {
+		t.Buys = r.Buys.sets()
+		t.Buys.AppliesTo = orDefault(t.Buys.AppliesTo, All)
+	}
+	return t
+}
+
+// wireCoupon is a coupon with the field names of contract section 7.
+type wireCoupon struct {
+	ID   string `json:"id"`
+	Code Code   `json:"code"`
+	Name string `json:"name"`
+	wireTerms
+	Active            bool      `json:"active"`
+	UsedCount         int64     `json:"usedCount"`
+	ReservedCount     int64     `json:"reservedCount"`
+	ProcessorCouponID string    `json:"processorCouponId"`
+	PromotionCodeID   string    `json:"promotionCodeId"`
+	MirrorUnsupported bool      `json:"mirrorUnsupported,omitzero"`
+	CreatedAt         time.Time `json:"createdAt,omitzero"`
+	UpdatedAt         time.Time `json:"updatedAt,omitzero"`
+	Revision          int64     `json:"revision"`
+}
+
+// MarshalJSON returns the coupon as JSON with the field names of contract section 7. Amounts of
+// money and percentages are decimal strings. Amounts in several currencies are an object of decimal
+// strings by currency code. Instants are in RFC 3339 format. A missing limit,
+// minimum purchase, price in points, start or expiry is null. MarshalJSON omits conditions, budgets
+// and period limits that the coupon does not have. A narrowed allow-list is also
+// null; see [EmailSet]. MarshalJSON omits CreatedAt and UpdatedAt if they are zero. The returned
+// JSON does not show whether the copy at the payment processor is up to date. The field
+// mirrorUnsupported is true if the processor cannot express the coupon, and is omitted otherwise.
+func (c Coupon) MarshalJSON() ([]byte, error) {
+	w := wireCoupon{
+		ID: c.ID, Code: c.Code, Name: c.Name, wireTerms: c.wire(),
+		Active: c.Active(), UsedCount: c.UsedCount, ReservedCount: c.ReservedCount,
+		ProcessorCouponID: c.Mirror.CouponID, PromotionCodeID: c.Mirror.PromotionCodeID,
+		MirrorUnsupported: c.Mirror.Unsupported,
+		CreatedAt:         c.CreatedAt, UpdatedAt: c.UpdatedAt, Revision: c.Revision,
+	}
+	w.Description = &c.Description
+	return json.Marshal(w)
+}
+
 // UnmarshalJSON reads the JSON that [Coupon.MarshalJSON] returns. API clients use UnmarshalJSON
 // to read coupons from responses. If a field is unknown or malformed, UnmarshalJSON returns a
 // [*pricing.ValidationError] that lists all such fields. If all fields are well-formed,
@@ -115,111 +297,64 @@ func orNull[T comparable](v T) *T {
 // active. Mirror.Revision becomes 0, because the JSON does not contain the revision of the
 // mirror. If UnmarshalJSON fails, *c stays unchanged.
 func (c *Coupon) UnmarshalJSON(data []byte) error {
-	var r couponReader
-	if err := strictjson.Object(data, r.targets()); err != nil {
+	var (
+		r        termsReader
+		read     Coupon
+		active   Optional[bool]
+		revision Optional[int64]
+	)
+	targets := r.targets()
+	maps.Copy(targets, map[string]any{
+		"id": &read.ID, "code": &read.Code, "active": &active, "usedCount": &read.UsedCount, "reservedCount": &read.ReservedCount,
+		"processorCouponId": &read.Mirror.CouponID, "promotionCodeId": &read.Mirror.PromotionCodeID,
+		"mirrorUnsupported": &read.Mirror.Unsupported,
+		"createdAt":         (*optionalTime)(&read.CreatedAt), "updatedAt": (*optionalTime)(&read.UpdatedAt), "revision": &revision,
+	})
+	if err := strictjson.Object(data, targets); err != nil {
 		return err
 	}
 	var faults pricing.ValidationError
-	read := r.coupon(&faults)
-	read.addFaults(&faults, "state", "discountValue")
-	if err := faults.Err(); err != nil {
+	read.Terms = r.terms(&faults)
+	read.Name, read.Description = r.Name, r.Description
+	read.State = Inactive
+	on, activity := active.Value()
+	if on {
+		read.State = Active
+	}
+	var revised bool
+	if read.Revision, revised = revision.Value(); !revised {
+		faults.Add("revision", pricing.FieldRequired, "a revision is required")
+	}
+	if !activity {
+		faults.Add("active", pricing.FieldRequired, "must be true or false")
+	}
+	if read.ID == "" {
+		faults.Add("id", pricing.FieldRequired, "an ID is required")
+	}
+	if err := read.judge(newUnread(nil), faults); err != nil {
 		return err
 	}
 	*c = read
 	return nil
 }
 
-// couponReader holds the JSON fields that have another form in Coupon.
-type couponReader struct {
-	Coupon
-	discountType         pricing.DiscountType
-	discountValue        decimal.Decimal
-	minPurchase          decimal.Decimal
-	further              DiscountDraft
-	maxUses, perUser     Optional[int]
-	minQuantity          Optional[int]
-	startsAt, expiresAt  Moment
-	createdAt, updatedAt Moment
-	active               Optional[bool]
-	revision             Optional[int64]
-	scope                ScopeDraft
-}
+// optionalTime is an instant in JSON that may be null.
+type optionalTime time.Time
 
-func (r *couponReader) targets() map[string]any {
-	targets := r.further.targets()
-	maps.Copy(targets, map[string]any{
-		"group": &r.Group, "minPurchases": &r.MinPurchases, "refundPolicy": &r.RefundPolicy, "restoreOnRefund": &r.RestoreOnRefund,
-		"id": &r.ID, "code": &r.Code, "name": &r.Name, "description": &r.Description,
-		"discountType": &r.discountType, "discountValue": (*exact)(&r.discountValue), "currency": &r.Currency,
-		"appliesTo": &r.scope.AppliesTo, "planIds": &r.scope.PlanIDs, "deviceIds": &r.scope.DeviceIDs,
-		"accessoryIds": &r.scope.AccessoryIDs, "kinds": &r.scope.Kinds, "categories": &r.scope.Categories,
-		"excludedItemIds": &r.scope.ExcludedItemIDs, "excludedCategories": &r.scope.ExcludedCategories,
-		"distribution": &r.Distribution, "allowedUserEmails": &r.AllowedUserEmails,
-		"pointsRequired": &r.PointsRequired, "maxUses": &r.maxUses, "maxUsesPerUser": &r.perUser,
-		"minPurchase": (*exact)(&r.minPurchase), "minQuantity": &r.minQuantity,
-		"customerTags": &r.Conditions.CustomerTags, "firstOrder": &r.Conditions.FirstOrder, "schedule": &r.Conditions.Schedule,
-		"budget": &r.Limits.Budget, "periodLimits": (*limitList)(&r.Limits.Periods), "startsAt": &r.startsAt, "expiresAt": &r.expiresAt,
-		"active": &r.active, "usedCount": &r.UsedCount, "reservedCount": &r.ReservedCount,
-		"processorCouponId": &r.Mirror.CouponID, "promotionCodeId": &r.Mirror.PromotionCodeID,
-		"mirrorUnsupported": &r.Mirror.Unsupported,
-		"createdAt":         &r.createdAt, "updatedAt": &r.updatedAt, "revision": &r.revision,
-	})
-	return targets
-}
-
-func (r *couponReader) coupon(faults *pricing.ValidationError) Coupon {
-	c := r.Coupon
-	c.Discount = r.further.discount(r.discountType, r.discountValue, c.Currency, faults)
-	if r.further.Buys != nil {
-		c.Buys = r.further.Buys.scope("buys.", faults)
+func (t *optionalTime) UnmarshalJSON(data []byte) error {
+	var m Moment
+	if err := strictjson.Value(data, &m); err != nil {
+		return err
 	}
-	c.MinPurchase = minimum(r.minPurchase, c.Currency, faults)
-	c.Limits.MaxUses = limit(r.maxUses, 0, "maxUses", faults)
-	c.Limits.MaxUsesPerUser = limit(r.perUser, 0, "maxUsesPerUser", faults)
-	c.Conditions.MinQuantity = limit(r.minQuantity, 0, "minQuantity", faults)
-	c.Scope = r.scope.scope("", faults)
-	c.Scope.AppliesTo = r.scope.AppliesTo
-	for _, at := range []struct {
-		field string
-		from  Moment
-		to    *time.Time
-	}{
-		{"startsAt", r.startsAt, &c.StartsAt},
-		{"expiresAt", r.expiresAt, &c.ExpiresAt},
-		{"createdAt", r.createdAt, &c.CreatedAt},
-		{"updatedAt", r.updatedAt, &c.UpdatedAt},
-	} {
-		if at.from.form == isDate {
-			faults.Add(at.field, pricing.FieldMalformed, "must be an RFC 3339 instant")
-		}
-		*at.to = at.from.Start(nil)
+	at, date, err := m.parse()
+	switch {
+	case m == "":
+		return nil
+	case err != nil:
+		return err
+	case date:
+		return fieldFault(pricing.FieldMalformed, "must be an RFC 3339 instant")
 	}
-	r.required(faults)
-	c.Revision, _ = r.revision.Value()
-	c.State = Inactive
-	if active, _ := r.active.Value(); active {
-		c.State = Active
-	}
-	return c
-}
-
-// required reports missing fields that would otherwise be reported as wrong values.
-func (r *couponReader) required(faults *pricing.ValidationError) {
-	_, activity := r.active.Value()
-	_, revised := r.revision.Value()
-	for _, member := range [...]struct {
-		field   string
-		given   bool
-		message string
-	}{
-		{"id", r.ID != "", "an ID is required"},
-		{"appliesTo", r.scope.AppliesTo != 0, "must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC"},
-		{"distribution", r.Distribution != 0, "must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC"},
-		{"active", activity, "must be true or false"},
-		{"revision", revised, "a revision is required"},
-	} {
-		if !member.given {
-			faults.Add(member.field, pricing.FieldRequired, member.message)
-		}
-	}
+	*t = optionalTime(Instant(at))
+	return nil
 }

@@ -214,7 +214,7 @@ func TestADraftInJSON(t *testing.T) {
 		"description":null,"expiresAt":"2026-12-31"}`), &d))
 	c, err := coupon.New(d, creation)
 	require.NoError(t, err)
-	if c.Discount.Value() != "10.50" || c.MinPurchase != 2000 || !c.Limits.Equal(coupon.Limits{MaxUses: 3}) || c.AllowedUserEmails.Len() != 2 ||
+	if c.Discount.Value() != "10.50" || !c.Conditions.MinPurchase.Equal(coupon.NewMoneySet(eur(2000))) || !c.Limits.Equal(coupon.Limits{MaxUses: 3}) || c.AllowedUserEmails.Len() != 2 ||
 		!c.ExpiresAt.Equal(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("got %+v", c)
 	}
@@ -262,11 +262,10 @@ func TestWhatADraftDoesNotGiveIsRequired(t *testing.T) {
 
 func TestEveryFaultOfADraftInJSONIsNamed(t *testing.T) {
 	t.Parallel()
-	got := ten()
-	err := json.Unmarshal([]byte(`{"code":5,"name":[],"discountType":"HALF","discountValue":"1e400","currency":{},"appliesTo":"",
+	_, err := newFromJSON(`{"code":5,"name":[],"discountType":"HALF","discountValue":"1e400","currency":{},"appliesTo":"",
 		"planIds":["a",null,3],"deviceIds":"a","accessoryIds":{},"distribution":1,"allowedUserEmails":["a@x.org",{}],
 		"pointsRequired":1.5,"maxUses":"3","maxUsesPerUser":9223372036854775808,"minPurchase":"12,50","startsAt":"soon",
-		"expiresAt":1767225600,"usedCount":3,"active":true}`), &got)
+		"expiresAt":1767225600,"usedCount":3,"active":true}`)
 	want := map[string]pricing.FieldCode{
 		"code": "malformed", "name": "malformed", "discountType": "unknown", "discountValue": "too_large", "currency": "malformed",
 		"appliesTo": "unknown", "planIds[1]": "malformed", "planIds[2]": "malformed", "deviceIds": "malformed",
@@ -276,9 +275,6 @@ func TestEveryFaultOfADraftInJSONIsNamed(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got.Code != "ten" {
-		t.Error("an error changes the draft")
 	}
 	for _, word := range []string{"Go ", "json", "int64", "decimal.", "coupon.", "pricing.", "struct", "cannot unmarshal"} {
 		if strings.Contains(err.Error(), word) {
@@ -301,7 +297,7 @@ func TestFaultsOfFormHideNoFaultsOfRule(t *testing.T) {
 			"code": "malformed", "currency": "malformed", "minPurchase": "too_small",
 		},
 		`{"code":"A","name":"A","discountType":"FIXED_AMOUNT","discountValue":"1.234","minPurchase":"1.234","active":true}`: {
-			"active": "unknown", // the catalogue's currency may have three decimals
+			"active": "unknown", "discountValue": "too_many_decimals", "minPurchase": "too_many_decimals",
 		},
 		`{"code":"A","name":"A","discountType":"FIXED_AMOUNT","discountValue":"1.234","currency":"EUR","active":true}`: {
 			"active": "unknown", "discountValue": "too_many_decimals",
@@ -315,8 +311,8 @@ func TestFaultsOfFormHideNoFaultsOfRule(t *testing.T) {
 		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","distribution":[],"pointsRequired":5,"planIds":["basic"]}`: {
 			"distribution": "malformed", "planIds": "not_allowed",
 		},
-		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","startsAt":"2026-01-02","expiresAt":"2026-01-01T20:00:00Z","maxUses":"1"}`: {
-			"maxUses": "malformed", // in Tokyo it ends after it begins
+		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","startsAt":"2027-01-02","expiresAt":"2027-01-01T20:00:00Z","maxUses":"1"}`: {
+			"maxUses": "malformed", "startsAt": "mismatch", "expiresAt": "mismatch",
 		},
 		`{"code":"A","name":"A","discountType":5,"discountValue":"500"}`:                                                   {"discountType": "malformed"}, // a fixed amount may be
 		`{"code":"A","name":"A","discountType":5,"discountValue":"500.001"}`:                                               {"discountType": "malformed"}, // nor of a currency without decimals
@@ -334,20 +330,21 @@ func TestFaultsOfFormHideNoFaultsOfRule(t *testing.T) {
 		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","distribution":"USER_SPECIFIC","allowedUserEmails":["a@example.com","\ud800","nonsense"]}`: {
 			"allowedUserEmails[1]": "malformed", "allowedUserEmails[2]": "malformed",
 		},
-		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","startsAt":"2026-01-02T12:00:00Z","expiresAt":"2026-01-01","maxUses":"1"}`: {
-			"maxUses": "malformed", // in the far west that day ends later
+		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","startsAt":"2027-01-02T12:00:00Z","expiresAt":"2027-01-01","maxUses":"1"}`: {
+			"maxUses": "malformed", "startsAt": "mismatch", "expiresAt": "mismatch",
 		},
-		`{"code":"A","name":"A","discountType":"FIXED_AMOUNT","discountValue":"1000000000000000","maxUses":"1"}`: {"maxUses": "malformed"}, // of yen
+		`{"code":"A","name":"A","discountType":"FIXED_AMOUNT","discountValue":"1000000000000000","maxUses":"1"}`: {"maxUses": "malformed"},
 		`{"code":"A","code":"B","name":"A","discountType":"PERCENTAGE","discountValue":"10"}`:                    {"code": "malformed"},
 		`[]`:         {"": "malformed"},
 		`{"name":""`: {"": "malformed"},
 	} {
-		got := ten()
-		if diff := cmp.Diff(want, fieldCodes(t, got.UnmarshalJSON([]byte(text)))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", text, diff)
+		_, err := newFromJSON(text)
+		if malformed, is := errors.AsType[*json.SyntaxError](err); is {
+			require.Equal(t, map[string]pricing.FieldCode{"": "malformed"}, want, malformed)
+			continue
 		}
-		if got.Code != "ten" {
-			t.Errorf("%s changes the draft", text)
+		if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
 }
@@ -361,17 +358,20 @@ func TestAPatchInJSON(t *testing.T) {
 	minimum, _ := p.MinPurchase.Value()
 	_, limited := p.MaxUses.Value()
 	_, expires := p.ExpiresAt.Value()
-	if name != "New" || revision != 4 || minimum.String() != "1.5" || limited || !p.MaxUses.Given() || expires || !p.ExpiresAt.Given() ||
+	if name != "New" || revision != 4 || minimum[""] != "1.50" || limited || !p.MaxUses.Given() || expires || !p.ExpiresAt.Given() ||
 		p.StartsAt.Given() || p.Description.Given() || p.Code.Given() {
 		t.Errorf("got %+v", p)
 	}
 	data, err := json.Marshal(p)
 	require.NoError(t, err)
-	if want := `{"name":"New","maxUses":null,"minPurchase":"1.5","expiresAt":null,"revision":4}`; string(data) != want {
+	if want := `{"name":"New","maxUses":null,"minPurchase":"1.50","expiresAt":null,"revision":4}`; string(data) != want {
 		t.Errorf("got %s", data)
 	}
-	err = json.Unmarshal([]byte(`{"planIds":[1],"usedCount":4,"minPurchase":"x","discountValue":1e999}`), &p)
-	want := map[string]pricing.FieldCode{"planIds[0]": "malformed", "usedCount": "unknown", "minPurchase": "malformed", "discountValue": "too_large"}
+	_, err = applyJSON(mustNew(t, ten()), `{"planIds":[1],"usedCount":4,"minPurchase":"x","discountValue":1e999,"lane":"item"}`)
+	want := map[string]pricing.FieldCode{
+		"planIds[0]": "malformed", "usedCount": "unknown", "minPurchase": "malformed", "discountValue": "immutable", "lane": "immutable",
+		"planIds": "not_allowed",
+	}
 	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -386,33 +386,35 @@ func TestAPatchWithUnreadableFields(t *testing.T) {
 		want     map[string]pricing.FieldCode
 	}{
 		{`{}`, nil},
-		{`{"name":"New","description":"Old","maxUses":3,"maxUsesPerUser":null,"planIds":["a"],"minPurchase":"1.50"}`, nil},
-		{`{"code":"OTHER","discountType":"PERCENTAGE","distribution":"POINTS_REDEEMABLE","appliesTo":"SPECIFIC"}`, nil}, // depends on the coupon
+		{`{"name":"New","description":"Old","maxUses":3,"maxUsesPerUser":null,"planIds":null,"minPurchase":"1.50"}`, nil},
+		{`{"code":"OTHER","discountType":"PERCENTAGE","distribution":"POINTS_REDEEMABLE","appliesTo":"SPECIFIC"}`, map[string]pricing.FieldCode{
+			"code": pricing.FieldImmutable, "discountType": pricing.FieldImmutable, "allowedUserEmails": pricing.FieldNotAllowed, "pointsRequired": pricing.FieldRequired,
+		}},
 		{`{"name":""}`, map[string]pricing.FieldCode{"name": pricing.FieldRequired}},
 		{`{"name":null,"description":"a\u0000"}`, map[string]pricing.FieldCode{"name": pricing.FieldRequired, "description": pricing.FieldMalformed}},
 		{`{"maxUses":0,"maxUsesPerUser":-1}`, map[string]pricing.FieldCode{"maxUses": pricing.FieldTooSmall, "maxUsesPerUser": pricing.FieldTooSmall}},
 		{`{"appliesTo":"SPECIFIC","planIds":["a",""],"allowedUserEmails":"ann"}`, map[string]pricing.FieldCode{"planIds[1]": pricing.FieldRequired, "allowedUserEmails[0]": pricing.FieldMalformed}},
-		{`{"discountType":"PERCENTAGE","discountValue":"5"}`, nil},
+		{`{"discountType":"FIXED_AMOUNT","discountValue":"12.5"}`, nil},
 		{`{"code":"a b"}`, map[string]pricing.FieldCode{"code": pricing.FieldImmutable}},
 		{`{"minPurchase":"-1"}`, map[string]pricing.FieldCode{"minPurchase": pricing.FieldTooSmall}},
 	} {
-		var mended, p coupon.Patch
+		var mended coupon.Patch
 		require.NoError(t, json.Unmarshal([]byte(test.readable), &mended))
 		_, err := full(t).Apply(mended, coupon.Edit{At: noon})
-		if refused := fieldCodes(t, err); test.want != nil && !maps.Equal(refused, test.want) {
+		if refused := fieldCodes(t, err); !maps.Equal(refused, test.want) {
 			t.Errorf("%s: Apply refuses %v, want %v", test.readable, refused, test.want)
 		}
 		whole := strings.Replace(test.readable, "{", `{"usedCount":1,`, 1)
 		whole = strings.Replace(whole, ",}", "}", 1)
 		want := map[string]pricing.FieldCode{"usedCount": pricing.FieldUnknown}
 		maps.Copy(want, test.want)
-		if diff := cmp.Diff(want, fieldCodes(t, json.Unmarshal([]byte(whole), &p))); diff != "" {
+		_, err = applyJSON(full(t), whole)
+		if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", whole, diff)
 		}
 	}
-	var p coupon.Patch
-	err := json.Unmarshal([]byte(`{"maxUses":"3","planIds":["",1],"name":" "}`), &p)
-	want := map[string]pricing.FieldCode{"maxUses": pricing.FieldMalformed, "planIds[0]": pricing.FieldRequired, "planIds[1]": pricing.FieldMalformed, "name": pricing.FieldRequired}
+	_, err := applyJSON(full(t), `{"maxUses":"3","deviceIds":["",1],"name":" "}`)
+	want := map[string]pricing.FieldCode{"maxUses": pricing.FieldMalformed, "deviceIds[0]": pricing.FieldRequired, "deviceIds[1]": pricing.FieldMalformed, "name": pricing.FieldRequired}
 	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
 		t.Errorf("an unreadable field is judged (-want +got):\n%s", diff)
 	}
@@ -436,7 +438,7 @@ func TestWholeNumbersOfAnyForm(t *testing.T) {
 	var c coupon.Coupon
 	require.NoError(t, json.Unmarshal([]byte(strings.Replace(fullJSON, `"usedCount":7`, `"usedCount":7.0`, 1)), &c))
 	require.EqualValues(t, 7, c.UsedCount)
-	err := json.Unmarshal([]byte(`{"maxUses":1e400,"revision":2.5}`), &p)
+	_, err := applyJSON(full(t), `{"maxUses":1e400,"revision":2.5}`)
 	if diff := cmp.Diff(map[string]pricing.FieldCode{"maxUses": "too_large", "revision": "malformed"}, fieldCodes(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -460,36 +462,12 @@ func TestNumbersOfAnySize(t *testing.T) {
 	}
 }
 
-// TestNumbersAreReadBack: a number with an exponent is as long as it is without.
-func TestNumbersAreReadBack(t *testing.T) {
-	t.Parallel()
-	for number, want := range map[string]pricing.FieldCode{
-		"1e63": "", "1e64": pricing.FieldTooLong, "-1e62": "", "-1e63": pricing.FieldTooLong,
-		"1e-62": "", "1E-63": pricing.FieldTooLong, "0e64": "", "1e2": "",
-	} {
-		var d coupon.Draft
-		err := json.Unmarshal([]byte(`{"discountValue":`+number+`}`), &d)
-		if err != nil {
-			if got := fieldCodes(t, err)["discountValue"]; got != want {
-				t.Errorf("%s: %v", number, err)
-			}
-			continue
-		}
-		require.Empty(t, want, number)
-		text, err := json.Marshal(d)
-		require.NoError(t, err)
-		var back coupon.Draft
-		require.NoError(t, json.Unmarshal(text, &back), "%s is written as %s", number, text)
-		require.True(t, back.DiscountValue.Equal(d.DiscountValue), number)
-	}
-}
-
 func TestASnapshotHoldsNoAddress(t *testing.T) {
 	t.Parallel()
 	data, err := json.Marshal(full(t).Snapshot())
 	require.NoError(t, err)
 	want := `{"id":"cpn_1","code":"TEN","name":"Ten per cent","discountType":"FIXED_AMOUNT","discountValue":"12.50","currency":"EUR",` +
-		`"appliesTo":"PRODUCT","planIds":[],"deviceIds":["phone"],"accessoryIds":["case","cable"],"distribution":"USER_SPECIFIC",` +
+		`"appliesTo":"PRODUCT","planIds":[],"deviceIds":["phone"],"accessoryIds":["case","cable"],` +
 		`"minPurchase":"50.00","startsAt":"2026-11-01T00:00:00Z","expiresAt":"2026-12-01T00:00:00Z","revision":1}`
 	if diff := cmp.Diff(want, string(data)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -1,66 +1,64 @@
 package coupon
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 
-	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Moment is the start or the expiry of a coupon as an administrator typed it. A Moment is an
-// instant or a calendar date (contract section 4.5). A date means the whole day in the time zone
-// that is passed to [Moment.Start] or [Moment.End]. The zero Moment is neither an instant nor a
+// Moment is the start or the expiry of a coupon as an administrator typed it: an RFC 3339 instant, or
+// a calendar date such as "2026-12-31" (contract section 4.5). A date means the whole day in the time
+// zone that is passed to [Moment.Start] or [Moment.End]. The empty Moment is neither an instant nor a
 // date.
-type Moment struct {
-	t    time.Time // the instant, or midnight UTC of the date
-	form momentForm
-}
+type Moment string
 
-type momentForm uint8
-
-const (
-	isInstant momentForm = iota + 1
-	isDate
-)
-
-// At returns the Moment for the instant t. If t is zero, At returns the zero Moment.
+// At returns the Moment for the instant t. If t is zero, At returns the empty Moment.
 func At(t time.Time) Moment {
 	if t.IsZero() {
-		return Moment{}
+		return ""
 	}
-	return Moment{t: t.Round(0), form: isInstant}
+	return Moment(t.UTC().Format(time.RFC3339Nano))
 }
 
 // On returns the Moment for a calendar date. On normalizes invalid dates like [time.Date]. For
 // example, On converts June 31 to July 1.
 func On(year int, month time.Month, day int) Moment {
-	return Moment{t: time.Date(year, month, day, 0, 0, 0, 0, time.UTC), form: isDate}
+	return Moment(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Format(time.DateOnly))
 }
 
-// ParseMoment reads an RFC 3339 instant, or a date such as "2026-12-31". The year must be from 1
-// to 9999 inclusive. For an instant, the year in UTC counts. If the text is malformed or the
-// year is out of range, ParseMoment returns a [*pricing.ValidationError].
-func ParseMoment(text string) (Moment, error) {
-	capitals := strings.NewReplacer("t", "T", "z", "Z").Replace(text) // RFC 3339 allows both
+// UnmarshalText sets *m to the text without checking more than that there is one. [New] and
+// [Coupon.Apply] check it.
+func (m *Moment) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		_, _, err := Moment("").parse()
+		return err
+	}
+	*m = Moment(text)
+	return nil
+}
+
+// parse reads the text of a Moment. A date is its midnight in UTC. The year is from 1 to 9999
+// inclusive. For an instant, the year in UTC counts.
+func (m Moment) parse() (t time.Time, date bool, err error) {
+	capitals := strings.NewReplacer("t", "T", "z", "Z").Replace(string(m)) // RFC 3339 allows both
 	if instant, err := time.Parse(time.RFC3339Nano, capitals); err == nil && isStrict(capitals) {
 		switch {
 		case !Instant(instant).After(time.Time{}):
-			return Moment{}, fieldFault(pricing.FieldTooSmall, yearRange)
+			return time.Time{}, false, fieldFault(pricing.FieldTooSmall, yearRange)
 		case instant.UTC().Year() > lastYear:
-			return Moment{}, fieldFault(pricing.FieldTooLarge, yearRange)
+			return time.Time{}, false, fieldFault(pricing.FieldTooLarge, yearRange)
 		}
-		return At(instant), nil
+		return instant, false, nil
 	}
-	date, err := time.Parse(time.DateOnly, text)
+	day, err := time.Parse(time.DateOnly, string(m))
 	switch {
 	case err != nil:
-		return Moment{}, fieldFault(pricing.FieldMalformed, "must be an RFC 3339 instant or a date such as 2026-12-31")
-	case date.Year() < 1:
-		return Moment{}, fieldFault(pricing.FieldTooSmall, yearRange)
+		return time.Time{}, false, fieldFault(pricing.FieldMalformed, "must be an RFC 3339 instant or a date such as 2026-12-31")
+	case day.Year() < 1:
+		return time.Time{}, false, fieldFault(pricing.FieldTooSmall, yearRange)
 	}
-	return Moment{t: date, form: isDate}, nil
+	return day, true, nil
 }
 
 // isStrict refuses what the time package reads beyond RFC 3339: hours of one
@@ -81,37 +79,46 @@ func fieldFault(code pricing.FieldCode, message string) error {
 	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: code, Message: message}}}
 }
 
-// IsZero reports whether m is the zero Moment.
-func (m Moment) IsZero() bool { return m.form == 0 }
-
-// Equal reports whether m and n are the same instant or the same date.
-func (m Moment) Equal(n Moment) bool { return m.form == n.form && m.t.Equal(n.t) }
-
 // Start returns the instant at which m begins. A date begins with its first instant in the given
-// time zone. A nil time zone means UTC. For the zero Moment, Start returns the zero time.
-func (m Moment) Start(loc *time.Location) time.Time { return m.resolve(0, loc) }
+// time zone. A nil time zone means UTC. For the empty Moment, Start returns the zero time. If m is
+// malformed or the year is out of range, Start returns a [*pricing.ValidationError].
+func (m Moment) Start(loc *time.Location) (time.Time, error) { return m.instant(0, loc) }
 
 // End returns the instant at which m ends. For an instant, End returns the same instant. For a
 // date, End returns the first instant after the date in the given time zone. A coupon that
 // expires at the End of a date is valid through that whole day. A nil time zone means UTC. For
-// the zero Moment, End returns the zero time.
+// the empty Moment, End returns the zero time. If m is malformed or the year is out of range, End
+// returns a [*pricing.ValidationError].
 //
 // RFC 3339 cannot express instants after the year 9999. If a date ends after the year 9999 in
 // UTC, End returns the last microsecond of the year 9999 in UTC.
-func (m Moment) End(loc *time.Location) time.Time { return m.resolve(1, loc) }
+func (m Moment) End(loc *time.Location) (time.Time, error) { return m.instant(1, loc) }
 
-func (m Moment) resolve(days int, loc *time.Location) time.Time {
-	at := m.t
-	if m.form == isDate {
-		at = firstInstant(at.AddDate(0, 0, days), location(loc))
-		if days > 0 && m.t.Year() <= lastYear && at.UTC().Year() > lastYear {
-			return time.Date(lastYear, time.December, 31, 23, 59, 59, int(time.Second-time.Microsecond), time.UTC)
+func (m Moment) instant(days int, loc *time.Location) (time.Time, error) {
+	if m == "" {
+		return time.Time{}, nil
+	}
+	at, date, err := m.parse()
+	if err != nil {
+		return time.Time{}, err
+	}
+	if date {
+		day := at
+		at = firstInstant(day.AddDate(0, 0, days), location(loc))
+		if days > 0 && at.UTC().Year() > lastYear {
+			return time.Date(lastYear, time.December, 31, 23, 59, 59, int(time.Second-time.Microsecond), time.UTC), nil
 		}
 	}
-	at = Instant(at)
-	if at.IsZero() && !m.IsZero() {
-		return at.Add(-time.Microsecond) // the zero time would pass for no bound
+	if at = Instant(at); at.IsZero() {
+		return at.Add(-time.Microsecond), nil // the zero time would pass for no bound
 	}
+	return at, nil
+}
+
+// resolve returns the instant of a field of a draft.
+func (m Moment) resolve(field string, days int, loc *time.Location, faults *pricing.ValidationError) time.Time {
+	at, err := m.instant(days, loc)
+	faults.At(field, err)
 	return at
 }
 
@@ -160,47 +167,4 @@ func Instant(t time.Time) time.Time {
 		return time.Time{}
 	}
 	return t.UTC().Round(0).Truncate(time.Microsecond)
-}
-
-// String formats m as text that [ParseMoment] can read. Instants are formatted in UTC. For the
-// zero Moment, String returns "".
-func (m Moment) String() string {
-	switch m.form {
-	case isInstant:
-		return m.t.UTC().Format(time.RFC3339Nano)
-	case isDate:
-		return m.t.Format(time.DateOnly)
-	}
-	return ""
-}
-
-// GoString formats the Moment for the messages of failed tests.
-func (m Moment) GoString() string { return "coupon.Moment(" + m.String() + ")" }
-
-// MarshalJSON returns the text of m as a JSON string. For the zero Moment, MarshalJSON returns
-// null.
-func (m Moment) MarshalJSON() ([]byte, error) {
-	if m.IsZero() {
-		return []byte("null"), nil
-	}
-	return json.Marshal(m.String())
-}
-
-// UnmarshalJSON parses a JSON string with [ParseMoment]. JSON null sets *m to the zero Moment.
-// If UnmarshalJSON fails, *m stays unchanged.
-func (m *Moment) UnmarshalJSON(data []byte) error {
-	var text *string
-	if err := strictjson.Value(data, &text); err != nil {
-		return err
-	}
-	if text == nil {
-		*m = Moment{}
-		return nil
-	}
-	parsed, err := ParseMoment(*text)
-	if err != nil {
-		return err
-	}
-	*m = parsed
-	return nil
 }

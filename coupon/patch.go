@@ -4,59 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/couponkit/couponkit/pricing"
 )
-
-// Patch describes a change to a coupon (specification 4.3). A field that is not given leaves the
-// coupon's value unchanged. A field with the value [Clear] removes an optional value of the
-// coupon.
-//
-// The code, the discount, the currency and the refund policy of a coupon cannot change. A patch may
-// repeat their current values. [Coupon.Apply] refuses a patch with other values.
-type Patch struct {
-	Name               Optional[string]
-	Description        Optional[string]
-	AppliesTo          Optional[AppliesTo]
-	PlanIDs            Optional[[]string]
-	DeviceIDs          Optional[[]string]
-	AccessoryIDs       Optional[[]string]
-	Kinds              Optional[[]string]
-	Categories         Optional[[]string]
-	ExcludedItemIDs    Optional[[]string]
-	ExcludedCategories Optional[[]string]
-	Group              Optional[string]
-	Distribution       Optional[Distribution]
-	AllowedUserEmails  Optional[EmailList]
-	PointsRequired     Optional[int]
-	MaxUses            Optional[int]
-	MaxUsesPerUser     Optional[int]
-	MinPurchase        Optional[decimal.Decimal]
-	MinQuantity        Optional[int]
-	CustomerTags       Optional[CustomerTags]
-	FirstOrder         Optional[bool]
-	Schedule           Optional[Schedule]
-	Budget             Optional[Amounts]
-	PeriodLimits       Optional[[]PeriodLimit]
-	MinPurchases       Optional[Amounts]
-	StartsAt           Optional[Moment]
-	ExpiresAt          Optional[Moment]
-	RestoreOnRefund    Optional[Restore]
-
-	// Revision is the revision of the coupon for which the patch was made. Revision is optional.
-	// Apply ignores Revision. When the store saves the change, it compares Revision with the
-	// coupon's current revision.
-	Revision Optional[int64]
-
-	// Code, DiscountType, DiscountValue, Currency and RefundPolicy may only repeat the coupon's
-	// current values.
-	Code          Optional[string]
-	DiscountType  Optional[pricing.DiscountType]
-	DiscountValue Optional[decimal.Decimal]
-	Currency      Optional[string]
-	RefundPolicy  Optional[pricing.RefundPolicy]
-}
 
 // Edit holds the values that the system adds to a [Patch].
 type Edit struct {
@@ -78,22 +27,9 @@ type Edit struct {
 // If the coupon has a narrowed allow-list (see [EmailSet]), the patch must contain the whole
 // allow-list. A patch without the whole list would delete the entries that were not loaded.
 func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
-	emails, err := p.emails(c.AllowedUserEmails)
-	changed, err := c.apply(p, by, emails, err)
-	if err != nil {
-		return Coupon{}, err
-	}
-	if err := changed.Contradictions(); err != nil && c.Contradictions() == nil {
-		return Coupon{}, err
-	}
-	return changed, nil
-}
-
-// apply works like Apply, with the new addresses of the coupon or their faults as
-// arguments. Terms that contradict each other are accepted.
-func (c Coupon) apply(p Patch, by Edit, emails EmailSet, noEmails error) (Coupon, error) {
 	var faults pricing.ValidationError
 	p.immutableFaults(c, &faults)
+	before := c
 	c.Name = p.Name.orZero(c.Name)
 	c.Description = p.Description.orZero(c.Description)
 	c.Group = p.Group.orZero(c.Group)
@@ -107,28 +43,32 @@ func (c Coupon) apply(p Patch, by Edit, emails EmailSet, noEmails error) (Coupon
 	c.Scope = p.scope(c.Scope, &faults)
 	c.Limits.MaxUses = limit(p.MaxUses, c.Limits.MaxUses, "maxUses", &faults)
 	c.Limits.MaxUsesPerUser = limit(p.MaxUsesPerUser, c.Limits.MaxUsesPerUser, "maxUsesPerUser", &faults)
-	c.AllowedUserEmails = emails
-	faults.Merge("", noEmails)
-	if p.MinPurchase.Given() {
-		c.MinPurchase = minimum(p.MinPurchase.value, c.Currency, &faults)
+	if p.Budget.Given() {
+		c.Limits.Budget = NewMoneySet(p.Budget.value.money("budget", c.Currency, 1, MaxBudget, &faults)...)
 	}
-	c.MinPurchases = p.MinPurchases.orZero(c.MinPurchases)
-	c.RestoreOnRefund = p.RestoreOnRefund.orZero(c.RestoreOnRefund)
-	c.Conditions.MinQuantity = limit(p.MinQuantity, c.Conditions.MinQuantity, "minQuantity", &faults)
-	c.Conditions.CustomerTags = p.CustomerTags.orZero(c.Conditions.CustomerTags).clone()
-	c.Conditions.FirstOrder = p.FirstOrder.orZero(c.Conditions.FirstOrder)
-	c.Conditions.Schedule = p.Schedule.orZero(c.Conditions.Schedule).clone()
-	c.Limits.Budget = p.Budget.orZero(c.Limits.Budget)
 	c.Limits.Periods = slices.Clone(p.PeriodLimits.orZero(c.Limits.Periods))
+	if p.MinPurchase.Given() {
+		c.Conditions.MinPurchase = p.MinPurchase.value.minimum(c.Currency, &faults)
+	}
+	c.Conditions.MinQuantity = limit(p.MinQuantity, c.Conditions.MinQuantity, "minQuantity", &faults)
+	for i := range conditions {
+		conditions[i].patch(&p, &c.Conditions)
+	}
+	c.RestoreOnRefund = p.RestoreOnRefund.orZero(c.RestoreOnRefund)
 	if p.StartsAt.Given() {
-		c.StartsAt = p.StartsAt.value.Start(by.Location)
+		c.StartsAt = p.StartsAt.value.resolve("startsAt", 0, by.Location, &faults)
 	}
 	if p.ExpiresAt.Given() {
-		c.ExpiresAt = p.ExpiresAt.value.End(by.Location)
+		c.ExpiresAt = p.ExpiresAt.value.resolve("expiresAt", 1, by.Location, &faults)
 	}
+	emails, err := p.emails(c.AllowedUserEmails)
+	c.AllowedUserEmails = emails
+	faults.Merge("", err)
 	c.UpdatedAt = Instant(by.At)
-	c.addFaults(&faults)
-	if err := faults.Err(); err != nil {
+	if err := c.judge(newUnread(p.Unread), faults); err != nil {
+		return Coupon{}, err
+	}
+	if err := c.Contradictions(); err != nil && before.Contradictions() == nil {
 		return Coupon{}, err
 	}
 	return c, nil
@@ -186,11 +126,17 @@ func (p Patch) immutableFaults(c Coupon, faults *pricing.ValidationError) {
 	code, _ := ParseCode(p.Code.value) // an unreadable code differs from every other
 	immutable("code", p.Code.Given(), code == c.Code)
 	immutable("discountType", p.DiscountType.Given(), p.DiscountType.value == c.Discount.Type())
-	var ignored pricing.ValidationError // an impossible value differs from every other
-	further := discountDraft(c.Discount, Scope{})
-	discount := further.discount(c.Discount.Type(), p.DiscountValue.value, c.Currency, &ignored)
-	immutable("discountValue", p.DiscountValue.Given(), discount.Equal(c.Discount))
+	immutable("discountValue", p.DiscountValue.Given(), c.hasValue(p.DiscountValue.value))
 	currency, _ := pricing.ParseCurrency(p.Currency.value)
 	immutable("currency", p.Currency.Given(), currency == c.Currency)
 	immutable("refundPolicy", p.RefundPolicy.Given(), p.RefundPolicy.value == c.RefundPolicy)
+}
+
+// hasValue reports whether the discount of the coupon has the given percentage or amounts.
+func (c Coupon) hasValue(value Amounts) bool {
+	d := Draft{}.WithDiscount(c.Discount)
+	d.Percent, d.Amount = "", nil
+	d.setValue(value)
+	var faults pricing.ValidationError // a discount with a fault differs from every other
+	return d.discount(c.Currency, &faults).Equal(c.Discount) && !c.Discount.IsZero()
 }

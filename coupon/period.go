@@ -142,19 +142,6 @@ func (l *PeriodLimit) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// limitList is a list that stays empty if an entry cannot be read.
-type limitList []PeriodLimit
-
-// UnmarshalJSON reads a JSON array. JSON null stands for the empty list.
-func (l *limitList) UnmarshalJSON(data []byte) error {
-	var read []PeriodLimit
-	if err := strictjson.Value(data, &read); err != nil {
-		return err
-	}
-	*l = read
-	return nil
-}
-
 // Window is one calendar period in a time zone, from Start, inclusive, until End, exclusive. Start
 // and End are in UTC.
 type Window struct {

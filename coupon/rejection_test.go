@@ -330,9 +330,11 @@ func TestValidateFindsEveryFault(t *testing.T) {
 			func(c *coupon.Coupon) { c.UsedCount, c.ReservedCount, c.Revision = -1, -1, 0 },
 			map[string]pricing.FieldCode{"usedCount": "too_small", "reservedCount": "too_small", "revision": "too_small"},
 		},
-		"a currency beside the amount": {func(c *coupon.Coupon) { c.Currency = usd }, map[string]pricing.FieldCode{"currency": "mismatch"}},
+		"a currency beside the amount": {func(c *coupon.Coupon) { c.Currency = usd }, map[string]pricing.FieldCode{"currency": "mismatch", "minPurchase.USD": "required"}},
 		"amounts and limits": {
-			func(c *coupon.Coupon) { c.MinPurchase, c.Limits = -1, coupon.Limits{MaxUses: -1, MaxUsesPerUser: -1} },
+			func(c *coupon.Coupon) {
+				c.Conditions.MinPurchase, c.Limits = coupon.NewMoneySet(pricing.NewMoney(-1, c.Currency)), coupon.Limits{MaxUses: -1, MaxUsesPerUser: -1}
+			},
 			map[string]pricing.FieldCode{"minPurchase": "too_small", "maxUses": "too_small", "maxUsesPerUser": "too_small"},
 		},
 		"years": {

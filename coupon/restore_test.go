@@ -28,9 +28,9 @@ func TestRefundTermsInJSON(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, string(data), "efund", name)
 	}
-	var read coupon.Draft
 	want := map[string]pricing.FieldCode{"refundPolicy": "unknown", "restoreOnRefund": "unknown"}
-	if diff := cmp.Diff(want, fieldCodes(t, json.Unmarshal([]byte(start+`"refundPolicy":"burn","restoreOnRefund":"FULL"}`), &read))); diff != "" {
+	_, err := newFromJSON(start + `"refundPolicy":"burn","restoreOnRefund":"FULL"}`)
+	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	c.RefundPolicy, c.RestoreOnRefund = 2, 3

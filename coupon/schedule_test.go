@@ -132,12 +132,13 @@ func TestTermsThatCannotBeRead(t *testing.T) {
 		`"budget":{"EUR":"1.005","EUX":"1","USD":"x"}`: {"budget.EUR": "too_many_decimals", "budget.EUX": "unknown", "budget.USD": "malformed"},
 		`"budget":{"EUR":"1","EUR":"2"}`:               {"budget.EUR": "malformed"},
 		`"budget":{}`:                                  {"budget": "required"},
-		`"budget":5`:                                   {"budget": "malformed"},
+		`"budget":5.001`:                               {"budget": "too_many_decimals"},
+		`"budget":true`:                                {"budget": "malformed"},
 		`"periodLimits":[{"per":"HOUSE","period":"YEAR","timeZone":"Mars","maxUses":"many"}]`: {"periodLimits[0].per": "unknown", "periodLimits[0].period": "unknown", "periodLimits[0].timeZone": "unknown", "periodLimits[0].maxUses": "malformed"},
 		`"minQuantity":1.5,"firstOrder":"yes"`:                                                {"minQuantity": "malformed", "firstOrder": "malformed"},
 	} {
-		var d coupon.Draft
-		if diff := cmp.Diff(want, fieldCodes(t, json.Unmarshal([]byte(start+text+"}"), &d))); diff != "" {
+		_, err := newFromJSON(start + text + "}")
+		if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}

@@ -129,13 +129,6 @@ func listFaults(faults *pricing.ValidationError, field string, list []string, ch
 	}
 }
 
-// selection returns the set of the IDs. It reports an invalid ID by its position in ids,
-// because the set does not keep the positions.
-func selection(ids []string, field string, faults *pricing.ValidationError) Items {
-	itemFaults(faults, field, ids)
-	return bounded(ids)
-}
-
 // bounded returns the set of at most as many entries as a selection can have.
 func bounded(list []string) Items { return NewItems(list[:min(len(list), MaxSelectedItems)]...) }
 
@@ -167,19 +160,25 @@ func (d Draft) scopeDraft() ScopeDraft {
 // scope returns the scope that the lists describe. It reports invalid entries, whose paths
 // begin with the prefix. The rules of the scope as a whole are those of Scope.faults.
 func (d ScopeDraft) scope(prefix string, faults *pricing.ValidationError) Scope {
-	s := Scope{
-		AppliesTo:     orDefault(d.AppliesTo, All),
-		Plans:         selection(d.PlanIDs, prefix+"planIds", faults),
-		Devices:       selection(d.DeviceIDs, prefix+"deviceIds", faults),
-		Accessories:   selection(d.AccessoryIDs, prefix+"accessoryIds", faults),
-		ExcludedItems: selection(d.ExcludedItemIDs, prefix+"excludedItemIds", faults),
-		Kinds:         bounded(d.Kinds), Categories: bounded(d.Categories),
-		ExcludedCategories: bounded(d.ExcludedCategories),
-	}
+	s := d.sets()
+	s.AppliesTo = orDefault(d.AppliesTo, All)
+	itemFaults(faults, prefix+"planIds", d.PlanIDs)
+	itemFaults(faults, prefix+"deviceIds", d.DeviceIDs)
+	itemFaults(faults, prefix+"accessoryIds", d.AccessoryIDs)
+	itemFaults(faults, prefix+"excludedItemIds", d.ExcludedItemIDs)
 	s.AppliesTo.kindFaults(faults, prefix+"kinds", d.Kinds)
 	categoryFaults(faults, prefix+"categories", d.Categories)
 	categoryFaults(faults, prefix+"excludedCategories", d.ExcludedCategories)
 	return s
+}
+
+// sets returns the scope that the lists describe, without checking their entries.
+func (d ScopeDraft) sets() Scope {
+	return Scope{
+		AppliesTo: d.AppliesTo, Plans: bounded(d.PlanIDs), Devices: bounded(d.DeviceIDs), Accessories: bounded(d.AccessoryIDs),
+		Kinds: bounded(d.Kinds), Categories: bounded(d.Categories),
+		ExcludedItems: bounded(d.ExcludedItemIDs), ExcludedCategories: bounded(d.ExcludedCategories),
+	}
 }
 
 // UnmarshalJSON reads a scope from a JSON object with the field names of contract section 7.

@@ -1,6 +1,9 @@
 package coupon
 
 import (
+	"fmt"
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
@@ -9,12 +12,11 @@ import (
 // Terms are what an administrator decides about a coupon: what it takes off, for whom, and when.
 // Amounts of money have their currency, and instants are in UTC. Terms can be copied by assignment.
 type Terms struct {
+	// Currency is the currency of the coupon. It never changes after creation.
+	Currency pricing.Currency
 	// Discount holds the type and the value of the discount. Discount never changes after
 	// creation.
 	Discount pricing.Discount
-	// Currency is the currency of a fixed discount amount and of MinPurchase. Currency never
-	// changes after creation.
-	Currency pricing.Currency
 	// Scope defines the lines of a cart that the coupon covers.
 	Scope Scope
 	// Buys is the scope of what has to be bought for a discount of type BUY_X_GET_Y. With the zero
@@ -33,14 +35,8 @@ type Terms struct {
 	PointsRequired int64
 	// Limits restricts how often the coupon can be used.
 	Limits Limits
-	// MinPurchase is the minimum eligible subtotal of a cart, in minor units of Currency. A
-	// MinPurchase of 0 means that there is no minimum.
-	MinPurchase int64
 	// Conditions restricts when the coupon can be used, by whom and for which carts.
 	Conditions Conditions
-	// MinPurchases are the minimum eligible subtotals in other currencies. They replace MinPurchase
-	// for carts in these currencies.
-	MinPurchases Amounts
 	// RefundPolicy tells what a refund does if the rest of an order no longer meets a threshold of
 	// the coupon. RefundPolicy never changes after creation.
 	RefundPolicy pricing.RefundPolicy
@@ -52,4 +48,264 @@ type Terms struct {
 	// ExpiresAt is the first instant at which the coupon is no longer valid. If ExpiresAt is
 	// zero, the coupon never expires.
 	ExpiresAt time.Time
+}
+
+// TermsVersion is the version of the JSON form of [Terms] in stored documents. It increases by 1 with
+// every new term.
+const TermsVersion = 1
+
+// Conditions restricts when a coupon can be used, by whom and for which carts. The zero Conditions
+// does not restrict a coupon.
+type Conditions struct {
+	// MinPurchase are the minimum eligible subtotals of a cart, by the currency of the cart. An empty
+	// MinPurchase means that there is no minimum. A coupon with a minimum cannot be used in a
+	// currency without one.
+	MinPurchase MoneySet `json:"-"`
+	// MinQuantity is the minimum number of units in the lines that the coupon covers. Units with a
+	// list price of 0 do not count. A MinQuantity of 0 means that there is no minimum.
+	MinQuantity int64 `json:"minQuantity,omitzero"`
+	// CustomerTags restricts the coupon to customers with certain tags.
+	CustomerTags CustomerTags `json:"customerTags,omitzero"`
+	// FirstOrder restricts the coupon to the first order of a customer.
+	FirstOrder bool `json:"firstOrder,omitzero"`
+	// Schedule restricts the coupon to certain hours of the week.
+	Schedule Schedule `json:"schedule,omitzero"`
+}
+
+// Draft is an administrator's description of a new coupon (specification 2.1 and 4.2). A draft
+// must have a code, a name, a discount type and the value of the discount. All other fields of a
+// draft are optional. The zero value of an optional field stands for its default. Amounts,
+// percentages and dates are text, which [New] reads once.
+type Draft struct {
+	// Code is the code as an administrator typed it. [ParseCode] defines which codes are valid.
+	Code string `json:"code"`
+	// Name is the name of the coupon, 1 to [MaxNameLength] code points long.
+	Name string `json:"name"`
+	// DiscountType is the type of the discount. DiscountType is required.
+	DiscountType pricing.DiscountType `json:"discountType,omitzero"`
+	// Percent is the percentage of a discount whose type has one, such as "12.5". A percentage is at
+	// most 100 and has at most 4 decimals. In JSON, its name is discountValue.
+	Percent string `json:"-"`
+	// Amount are the amounts of a discount whose type has an amount. An amount cannot have more
+	// decimals than its currency. In JSON, its name is discountValue.
+	Amount Amounts `json:"-"`
+	// Lane is the lane of the discount. A zero Lane means the lane of the type.
+	// [pricing.DiscountTerms] explains Lane and the further terms of a discount.
+	Lane pricing.Lane `json:"lane,omitzero"`
+	// MaxDiscount are the maximums of the discount.
+	MaxDiscount Amounts `json:"maxDiscount,omitzero"`
+	// MaxUnits limits the discount to the cheapest units.
+	MaxUnits int64 `json:"maxUnits,omitzero"`
+	// Units is the number of units of a discount on the cheapest units.
+	Units int64 `json:"units,omitzero"`
+	// BuyQuantity, GetQuantity and MaxApplications are terms of a discount of type BUY_X_GET_Y.
+	BuyQuantity     int64 `json:"buyQuantity,omitzero"`
+	GetQuantity     int64 `json:"getQuantity,omitzero"`
+	MaxApplications int64 `json:"maxApplications,omitzero"`
+	// Buys is the scope of what has to be bought for a discount of type BUY_X_GET_Y. Without
+	// Buys, the units are bought from the scope of the coupon.
+	Buys *ScopeDraft `json:"buys,omitzero"`
+	// TierBasis and Tiers are terms of a tiered discount.
+	TierBasis pricing.TierBasis `json:"tierBasis,omitzero"`
+	Tiers     []TierDraft       `json:"tiers,omitempty"`
+	// Currency is an ISO 4217 code such as "USD". If Currency is empty, the coupon gets the
+	// currency of the [Creation]. A couponkit.Service uses the currency from its option
+	// WithCurrency, or EUR by default.
+	Currency string `json:"currency,omitzero"`
+	// Description is a text for administrators, at most [MaxDescriptionLength] code points
+	// long.
+	Description string `json:"description,omitzero"`
+	// AppliesTo is the kind of scope. A zero AppliesTo means [All].
+	AppliesTo AppliesTo `json:"appliesTo,omitzero"`
+	// PlanIDs, DeviceIDs and AccessoryIDs restrict the scope to selected items. Duplicate IDs
+	// are ignored.
+	PlanIDs      []string `json:"planIds,omitempty"`
+	DeviceIDs    []string `json:"deviceIds,omitempty"`
+	AccessoryIDs []string `json:"accessoryIds,omitempty"`
+	// Kinds and Categories restrict the scope to lines of the given kinds and categories.
+	Kinds      []string `json:"kinds,omitempty"`
+	Categories []string `json:"categories,omitempty"`
+	// ExcludedItemIDs and ExcludedCategories take items and categories out of the scope.
+	ExcludedItemIDs    []string `json:"excludedItemIds,omitempty"`
+	ExcludedCategories []string `json:"excludedCategories,omitempty"`
+	// Group is the group of the coupon. A coupon without a group is exclusive.
+	Group string `json:"group,omitzero"`
+	// Distribution defines who may use the coupon. A zero Distribution means [General].
+	Distribution Distribution `json:"distribution,omitzero"`
+	// AllowedUserEmails lists the customers who may use a [UserSpecific] coupon.
+	AllowedUserEmails EmailList `json:"allowedUserEmails,omitempty"`
+	// PointsRequired is the price of a [PointsRedeemable] coupon, in points.
+	PointsRequired int64 `json:"pointsRequired,omitzero"`
+	// MaxUses is the maximum number of uses by all customers together. There is no maximum if
+	// MaxUses is not given or is cleared with [Clear].
+	MaxUses Optional[int] `json:"maxUses,omitzero"`
+	// MaxUsesPerUser is the maximum number of uses by one customer. If MaxUsesPerUser is not
+	// given, the maximum is [DefaultMaxUsesPerUser]. If MaxUsesPerUser is cleared with [Clear],
+	// there is no maximum.
+	MaxUsesPerUser Optional[int] `json:"maxUsesPerUser,omitzero"`
+	// MinPurchase are the minimum eligible subtotals of a cart. An amount of 0 in the currency of the
+	// coupon alone means that there is no minimum.
+	MinPurchase Amounts `json:"minPurchase,omitzero"`
+	// MinQuantity is the minimum number of units that the coupon covers. There is no minimum if
+	// MinQuantity is not given or is cleared with [Clear].
+	MinQuantity Optional[int] `json:"minQuantity,omitzero"`
+	// CustomerTags, FirstOrder and Schedule are further [Conditions].
+	CustomerTags CustomerTags `json:"customerTags,omitzero"`
+	FirstOrder   bool         `json:"firstOrder,omitzero"`
+	Schedule     Schedule     `json:"schedule,omitzero"`
+	// Budget and PeriodLimits are further [Limits].
+	Budget       Amounts       `json:"budget,omitzero"`
+	PeriodLimits []PeriodLimit `json:"periodLimits,omitempty"`
+	// StartsAt and ExpiresAt are the start and the end of the coupon's validity. If StartsAt is
+	// empty, the coupon has no start date. If ExpiresAt is empty, the coupon never expires. If
+	// ExpiresAt is a date, the coupon is valid through the end of that day. ExpiresAt must be
+	// later than the creation of the coupon.
+	StartsAt  Moment `json:"startsAt,omitzero"`
+	ExpiresAt Moment `json:"expiresAt,omitzero"`
+	// RefundPolicy tells what a refund does if the rest of an order no longer meets a threshold.
+	RefundPolicy pricing.RefundPolicy `json:"refundPolicy,omitzero"`
+	// RestoreOnRefund tells when a refund gives a use back.
+	RestoreOnRefund Restore `json:"restoreOnRefund,omitzero"`
+
+	// Unread are the faults of members that could not be read from JSON. [New] reports them.
+	Unread []pricing.FieldError `json:"-"`
+}
+
+// Patch describes a change to a coupon (specification 4.3). A field that is not given leaves the
+// coupon's value unchanged. A field with the value [Clear] removes an optional value of the
+// coupon. A given field replaces the whole value of the coupon, also all amounts of [Amounts].
+//
+// The code, the discount, the currency and the refund policy of a coupon cannot change. A patch may
+// repeat their current values. [Coupon.Apply] refuses a patch with other values.
+type Patch struct {
+	Name               Optional[string]        `json:"name,omitzero"`
+	Description        Optional[string]        `json:"description,omitzero"`
+	AppliesTo          Optional[AppliesTo]     `json:"appliesTo,omitzero"`
+	PlanIDs            Optional[[]string]      `json:"planIds,omitzero"`
+	DeviceIDs          Optional[[]string]      `json:"deviceIds,omitzero"`
+	AccessoryIDs       Optional[[]string]      `json:"accessoryIds,omitzero"`
+	Kinds              Optional[[]string]      `json:"kinds,omitzero"`
+	Categories         Optional[[]string]      `json:"categories,omitzero"`
+	ExcludedItemIDs    Optional[[]string]      `json:"excludedItemIds,omitzero"`
+	ExcludedCategories Optional[[]string]      `json:"excludedCategories,omitzero"`
+	Group              Optional[string]        `json:"group,omitzero"`
+	Distribution       Optional[Distribution]  `json:"distribution,omitzero"`
+	AllowedUserEmails  Optional[EmailList]     `json:"allowedUserEmails,omitzero"`
+	PointsRequired     Optional[int]           `json:"pointsRequired,omitzero"`
+	MaxUses            Optional[int]           `json:"maxUses,omitzero"`
+	MaxUsesPerUser     Optional[int]           `json:"maxUsesPerUser,omitzero"`
+	MinPurchase        Optional[Amounts]       `json:"minPurchase,omitzero"`
+	MinQuantity        Optional[int]           `json:"minQuantity,omitzero"`
+	CustomerTags       Optional[CustomerTags]  `json:"customerTags,omitzero"`
+	FirstOrder         Optional[bool]          `json:"firstOrder,omitzero"`
+	Schedule           Optional[Schedule]      `json:"schedule,omitzero"`
+	Budget             Optional[Amounts]       `json:"budget,omitzero"`
+	PeriodLimits       Optional[[]PeriodLimit] `json:"periodLimits,omitzero"`
+	StartsAt           Optional[Moment]        `json:"startsAt,omitzero"`
+	ExpiresAt          Optional[Moment]        `json:"expiresAt,omitzero"`
+	RestoreOnRefund    Optional[Restore]       `json:"restoreOnRefund,omitzero"`
+
+	// Revision is the revision of the coupon for which the patch was made. Revision is optional.
+	// Apply ignores Revision. When the store saves the change, it compares Revision with the
+	// coupon's current revision.
+	Revision Optional[int64] `json:"revision,omitzero"`
+
+	// Code, DiscountType, DiscountValue, Currency and RefundPolicy may only repeat the coupon's
+	// current values. A DiscountValue that is a percentage has the empty currency code.
+	Code          Optional[string]               `json:"code,omitzero"`
+	DiscountType  Optional[pricing.DiscountType] `json:"discountType,omitzero"`
+	DiscountValue Optional[Amounts]              `json:"discountValue,omitzero"`
+	Currency      Optional[string]               `json:"currency,omitzero"`
+	RefundPolicy  Optional[pricing.RefundPolicy] `json:"refundPolicy,omitzero"`
+
+	// Unread are the faults of members that could not be read from JSON. [Coupon.Apply] reports them.
+	Unread []pricing.FieldError `json:"-"`
+}
+
+// condition is a field of [Conditions] with its rules.
+type condition struct {
+	field  string
+	code   RejectionCode
+	draft  func(*Draft, *Conditions)
+	patch  func(*Patch, *Conditions)
+	equal  func(c, d *Conditions) bool
+	faults func(*Conditions, *pricing.ValidationError)
+}
+
+// conditions is the table of all conditions but the minimum purchase and the minimum quantity, which
+// are numbers.
+var conditions = [...]condition{
+	{
+		field: "customerTags", code: CustomerTagsNotMet,
+		draft:  func(d *Draft, c *Conditions) { c.CustomerTags = d.CustomerTags.clone() },
+		patch:  func(p *Patch, c *Conditions) { c.CustomerTags = p.CustomerTags.orZero(c.CustomerTags).clone() },
+		equal:  func(c, d *Conditions) bool { return c.CustomerTags.Equal(d.CustomerTags) },
+		faults: func(c *Conditions, faults *pricing.ValidationError) { c.CustomerTags.faults(faults) },
+	},
+	{
+		field: "firstOrder", code: NotFirstOrder,
+		draft:  func(d *Draft, c *Conditions) { c.FirstOrder = d.FirstOrder },
+		patch:  func(p *Patch, c *Conditions) { c.FirstOrder = p.FirstOrder.orZero(c.FirstOrder) },
+		equal:  func(c, d *Conditions) bool { return c.FirstOrder == d.FirstOrder },
+		faults: func(*Conditions, *pricing.ValidationError) {},
+	},
+	{
+		field: "schedule", code: OutsideSchedule,
+		draft:  func(d *Draft, c *Conditions) { c.Schedule = d.Schedule.clone() },
+		patch:  func(p *Patch, c *Conditions) { c.Schedule = p.Schedule.orZero(c.Schedule).clone() },
+		equal:  func(c, d *Conditions) bool { return c.Schedule.Equal(d.Schedule) },
+		faults: func(c *Conditions, faults *pricing.ValidationError) { c.Schedule.faults(faults) },
+	},
+}
+
+// ConditionCodes yields the JSON name and the rejection code of each field of [Conditions].
+func ConditionCodes() iter.Seq2[string, RejectionCode] {
+	return func(yield func(string, RejectionCode) bool) {
+		if !yield("minPurchase", MinimumPurchaseNotMet) || !yield("minQuantity", MinimumQuantityNotMet) {
+			return
+		}
+		for i := range conditions {
+			if !yield(conditions[i].field, conditions[i].code) {
+				return
+			}
+		}
+	}
+}
+
+// Equal reports whether c and d are the same conditions.
+func (c Conditions) Equal(d Conditions) bool {
+	same := func(entry condition) bool { return entry.equal(&c, &d) }
+	return c.MinPurchase.Equal(d.MinPurchase) && c.MinQuantity == d.MinQuantity &&
+		!slices.ContainsFunc(conditions[:], func(entry condition) bool { return !same(entry) })
+}
+
+func (c Conditions) faults(own pricing.Currency, faults *pricing.ValidationError) {
+	c.MinPurchase.faults(faults, "minPurchase", own, MaxMinPurchase)
+	switch {
+	case c.MinQuantity < 0:
+		faults.Add("minQuantity", pricing.FieldTooSmall, "a minimum quantity is at least 1")
+	case c.MinQuantity > MaxQuantity:
+		faults.Add("minQuantity", pricing.FieldTooLarge, fmt.Sprintf("at most %d", int64(MaxQuantity)))
+	}
+	for i := range conditions {
+		conditions[i].faults(&c, faults)
+	}
+}
+
+// Equal reports whether t and u are the same terms.
+func (t Terms) Equal(u Terms) bool {
+	return t.Currency == u.Currency && t.Discount.Equal(u.Discount) && t.Scope.Equal(u.Scope) && t.Buys.Equal(u.Buys) &&
+		t.Group == u.Group && t.Distribution == u.Distribution && t.AllowedUserEmails.Equal(u.AllowedUserEmails) &&
+		t.PointsRequired == u.PointsRequired && t.Limits.Equal(u.Limits) && t.Conditions.Equal(u.Conditions) &&
+		t.RefundPolicy == u.RefundPolicy && t.RestoreOnRefund == u.RestoreOnRefund &&
+		t.StartsAt.Equal(u.StartsAt) && t.ExpiresAt.Equal(u.ExpiresAt)
+}
+
+// Minimum returns the minimum purchase for a cart in the given currency, in minor units. ok is
+// false if the coupon has a minimum purchase, but none in that currency.
+func (t *Terms) Minimum(cart pricing.Currency) (minor int64, ok bool) { // a copy would take longer than the rest
+	if t.Conditions.MinPurchase.IsZero() {
+		return 0, true
+	}
+	return t.Conditions.MinPurchase.In(cart)
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // checkBudget refuses a coupon whose discount exceeds the rest of the budget.
-func (d *Decision) checkBudget(c *coupon.Coupon, spent coupon.Amounts, discount pricing.Money) {
+func (d *Decision) checkBudget(c *coupon.Coupon, spent coupon.MoneySet, discount pricing.Money) {
 	if !exceeds(c, spent, discount) {
 		return
 	}
@@ -28,7 +28,7 @@ func (r beyondBudget) params() coupon.Params {
 }
 
 // exceeds reports whether a discount is greater than the rest of the budget in its currency.
-func exceeds(c *coupon.Coupon, spent coupon.Amounts, discount pricing.Money) bool {
+func exceeds(c *coupon.Coupon, spent coupon.MoneySet, discount pricing.Money) bool {
 	budget, limited := c.Limits.Budget.In(discount.Currency())
 	return limited && discount.Minor() > budgetLeft(budget, spent, discount.Currency())
 }
@@ -54,7 +54,7 @@ func (d *Decision) checkBudgets(c *coupon.Coupon, q *Question) {
 
 // budgetLeft returns the rest of a budget. The sum of discounts may exceed a budget that was
 // lowered.
-func budgetLeft(budget int64, spent coupon.Amounts, c pricing.Currency) int64 {
+func budgetLeft(budget int64, spent coupon.MoneySet, c pricing.Currency) int64 {
 	taken, _ := spent.In(c)
 	return max(budget-max(taken, 0), 0)
 }

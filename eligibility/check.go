@@ -35,7 +35,7 @@ type Usage struct {
 	ByCode int64
 	// Spent is the sum of the discounts of paid and open orders. Check compares Spent with the
 	// coupon's budget. The discount of an order that the new order would replace does not count.
-	Spent coupon.Amounts
+	Spent coupon.MoneySet
 }
 
 // Question is the input of [Check], [Evaluate] and [EvaluateSet], apart from the coupons and the cart.

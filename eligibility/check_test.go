@@ -53,7 +53,7 @@ func sound() situation {
 				Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
 				Scope:        coupon.Scope{AppliesTo: coupon.Product, Devices: coupon.NewItems("phone")},
 				Distribution: coupon.UserSpecific, AllowedUserEmails: emails,
-				Limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 2}, MinPurchase: 5000,
+				Limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 2}, Conditions: coupon.Conditions{MinPurchase: least(5000)},
 				StartsAt: noon, ExpiresAt: noon.Add(time.Hour),
 			},
 			State: coupon.Active, Revision: 1,
@@ -256,59 +256,59 @@ func TestTheCart(t *testing.T) {
 		}
 	}
 	runClauses(t, []clause{
-		{"2.7 exactly the minimum purchase", func(s *situation) { s.coupon.MinPurchase = 5000 }, ""},
-		{"2.7 one cent below", func(s *situation) { s.coupon.MinPurchase = 5001 }, "minimum_purchase_not_met"},
-		{"2.7 what is not eligible does not count", func(s *situation) { s.coupon.MinPurchase = 95000 }, "minimum_purchase_not_met"},
-		{"2.7 no minimum", func(s *situation) { s.coupon.MinPurchase, s.cart.Lines[0].UnitPrice = 0, 5 }, ""},
+		{"2.7 exactly the minimum purchase", func(s *situation) { s.coupon.Conditions.MinPurchase = least(5000) }, ""},
+		{"2.7 one cent below", func(s *situation) { s.coupon.Conditions.MinPurchase = least(5001) }, "minimum_purchase_not_met"},
+		{"2.7 what is not eligible does not count", func(s *situation) { s.coupon.Conditions.MinPurchase = least(95000) }, "minimum_purchase_not_met"},
+		{"2.7 no minimum", func(s *situation) { s.coupon.Conditions.MinPurchase, s.cart.Lines[0].UnitPrice = least(0), 5 }, ""},
 
 		{"2.8 an amount in the cart's currency", fixed(100, pricing.EUR()), ""},
 		{"2.8 an amount in another", fixed(100, usd), "currency_mismatch"},
-		{"2.8 a percentage with a minimum in another", func(s *situation) { s.coupon.Currency = usd }, "currency_mismatch"},
-		{"2.8 a percentage without a minimum in any", func(s *situation) { s.coupon.Currency, s.coupon.MinPurchase = usd, 0 }, ""},
+		{"2.8 a percentage with a minimum in another", func(s *situation) { s.inDollars() }, "currency_mismatch"},
+		{"2.8 a percentage without a minimum in any", func(s *situation) { s.coupon.Currency, s.coupon.Conditions.MinPurchase = usd, least(0) }, ""},
 		{"2.8 the cart's is the other one", func(s *situation) { s.cart.Currency = yen }, "currency_mismatch"},
 		{"2.8 amounts are then not compared", func(s *situation) {
-			s.coupon.Currency, s.coupon.MinPurchase, s.cart.Lines[0].UnitPrice = usd, math.MaxInt64, 0
+			s.coupon.Currency, s.coupon.Conditions.MinPurchase, s.cart.Lines[0].UnitPrice = usd, coupon.NewMoneySet(pricing.NewMoney(math.MaxInt64, usd)), 0
 		}, "currency_mismatch"},
 
-		{"2.9 all eligible lines are free", func(s *situation) { s.cart.Lines[0].UnitPrice, s.coupon.MinPurchase = 0, 0 }, "no_discount"},
+		{"2.9 all eligible lines are free", func(s *situation) { s.cart.Lines[0].UnitPrice, s.coupon.Conditions.MinPurchase = 0, least(0) }, "no_discount"},
 		{"2.9 less than half a cent", func(s *situation) {
 			*s = withDiscount(*s, "0.0009")
-			s.coupon.MinPurchase = 0
+			s.coupon.Conditions.MinPurchase = least(0)
 			s.cart.Lines[0].UnitPrice = 25
 		}, "no_discount"},
 		{"2.9 half a cent is a cent", func(s *situation) {
 			*s = withDiscount(*s, "1")
-			s.coupon.MinPurchase = 0
+			s.coupon.Conditions.MinPurchase = least(0)
 			s.cart.Lines[0].UnitPrice = 25
 		}, ""},
 		{"2.10 less than half a step", func(s *situation) {
 			*s = withDiscount(*s, "12.4999")
-			s.coupon.MinPurchase, s.cart.Step = 0, 10
+			s.coupon.Conditions.MinPurchase, s.cart.Step = least(0), 10
 			s.cart.Lines[0].UnitPrice = 20
 		}, "no_discount"},
 		{"2.10 half a step is a step", func(s *situation) {
 			*s = withDiscount(*s, "12.5")
-			s.coupon.MinPurchase, s.cart.Step = 0, 10
+			s.coupon.Conditions.MinPurchase, s.cart.Step = least(0), 10
 			s.cart.Lines[0].UnitPrice = 20
 		}, ""},
 		{"2.9 an amount on a free line", func(s *situation) {
 			fixed(100, pricing.EUR())(s)
-			s.coupon.MinPurchase, s.cart.Lines[0].UnitPrice = 0, 0
+			s.coupon.Conditions.MinPurchase, s.cart.Lines[0].UnitPrice = least(0), 0
 		}, "no_discount"},
 
 		{"3.4 SPECIFIC", func(s *situation) {
-			s.coupon.Scope, s.coupon.MinPurchase = coupon.Scope{AppliesTo: coupon.Specific, Plans: coupon.NewItems("phone")}, 0
+			s.coupon.Scope, s.coupon.Conditions.MinPurchase = coupon.Scope{AppliesTo: coupon.Specific, Plans: coupon.NewItems("phone")}, least(0)
 		}, "no_eligible_items"},
 		{"3.4 SUBSCRIPTION", func(s *situation) {
-			s.coupon.Scope, s.coupon.MinPurchase = coupon.Scope{AppliesTo: coupon.Subscription}, 0
+			s.coupon.Scope, s.coupon.Conditions.MinPurchase = coupon.Scope{AppliesTo: coupon.Subscription}, least(0)
 		}, "no_eligible_items"},
 		{"3.4 PRODUCT", func(s *situation) {
-			s.coupon.Scope.Devices, s.coupon.MinPurchase = coupon.NewItems("watch"), 0
+			s.coupon.Scope.Devices, s.coupon.Conditions.MinPurchase = coupon.NewItems("watch"), least(0)
 		}, "no_eligible_items"},
 		{"3.4 ALL, on shipping alone", func(s *situation) {
-			s.coupon.Scope, s.cart.Lines, s.coupon.MinPurchase = coupon.Scope{AppliesTo: coupon.All}, s.cart.Lines[2:], 0
+			s.coupon.Scope, s.cart.Lines, s.coupon.Conditions.MinPurchase = coupon.Scope{AppliesTo: coupon.All}, s.cart.Lines[2:], least(0)
 		}, "no_eligible_items"},
-		{"3.4 an empty cart", func(s *situation) { s.cart.Lines, s.coupon.MinPurchase = nil, 0 }, "no_eligible_items"},
+		{"3.4 an empty cart", func(s *situation) { s.cart.Lines, s.coupon.Conditions.MinPurchase = nil, least(0) }, "no_eligible_items"},
 		{"3.4 with a minimum purchase, which 0 is below", func(s *situation) { s.cart.Lines = nil }, "minimum_purchase_not_met no_eligible_items"},
 		{"3.4 elsewhere", func(s *situation) { s.cart.Lines, s.cart.Currency = nil, usd }, "no_eligible_items currency_mismatch"},
 	})
@@ -337,4 +337,24 @@ func TestFiguresThatNoStoreReports(t *testing.T) {
 	if d := eligibility.Check(s.coupon, s.question); !d.Allowed() {
 		t.Errorf("figures below nothing are a reason: %v", d.Err())
 	}
+}
+
+// least is a minimum purchase in euros, in cents. Of 0 there is none.
+func least(minor int64) coupon.MoneySet {
+	if minor == 0 {
+		return coupon.MoneySet{}
+	}
+	return coupon.NewMoneySet(pricing.NewMoney(minor, pricing.EUR()))
+}
+
+// minimumOf is the minimum purchase in the coupon's own currency, or 0.
+func minimumOf(c coupon.Coupon) int64 {
+	minor, _ := c.Minimum(c.Currency)
+	return minor
+}
+
+// inDollars changes the currency of the coupon and of its minimum purchase.
+func (s *situation) inDollars() {
+	usd := pricing.USD()
+	s.coupon.Currency, s.coupon.Conditions.MinPurchase = usd, coupon.NewMoneySet(pricing.NewMoney(5000, usd))
 }

@@ -40,8 +40,8 @@ func TestTheParametersOfEachReason(t *testing.T) {
 			s.coupon.Conditions.FirstOrder, s.question.Usage.Orders, s.question.Customer.EarlierOrders = true, 1, 2
 		},
 		`budget_exhausted {"missing":"1.00","budget":"10.00","remaining":"4.00"}`: func(s *situation) {
-			s.coupon.Limits.Budget = coupon.NewAmounts(pricing.NewMoney(1000, pricing.EUR()))
-			s.question.Usage.Spent = coupon.NewAmounts(pricing.NewMoney(600, pricing.EUR()))
+			s.coupon.Limits.Budget = coupon.NewMoneySet(pricing.NewMoney(1000, pricing.EUR()))
+			s.question.Usage.Spent = coupon.NewMoneySet(pricing.NewMoney(600, pricing.EUR()))
 		},
 		`period_limit_reached {"maxUses":2,"timeZone":"Europe/Berlin","per":"CUSTOMER","period":"WEEK","endsAt":"2026-11-22T23:00:00Z"}`: func(s *situation) {
 			s.coupon.Limits.Periods = []coupon.PeriodLimit{
@@ -53,15 +53,17 @@ func TestTheParametersOfEachReason(t *testing.T) {
 		`processor_out_of_sync {}`:                      func(s *situation) { s.question.MirrorInvalid = true },
 		`usage_limit_reached {"maxUses":10}`:            func(s *situation) { s.question.Usage.Completed = 10 },
 		`user_usage_limit_reached {"maxUsesPerUser":2}`: func(s *situation) { s.question.Usage.CompletedByCustomer = 2 },
-		`minimum_purchase_not_met {"minPurchase":"50.01","eligibleSubtotal":"50.00","missing":"0.01"}`: func(s *situation) { s.coupon.MinPurchase = 5001 },
+		`minimum_purchase_not_met {"minPurchase":"50.01","eligibleSubtotal":"50.00","missing":"0.01"}`: func(s *situation) { s.coupon.Conditions.MinPurchase = least(5001) },
 		`user_required {}`:    func(s *situation) { s.question.Customer.ID = "" },
 		`user_not_allowed {}`: func(s *situation) { s.question.Customer.Email = "x" },
 		`points_not_redeemed {"pointsRequired":300}`: func(s *situation) {
 			s.coupon.Distribution, s.coupon.PointsRequired = coupon.PointsRedeemable, 300
 		},
-		`no_eligible_items {}`: func(s *situation) { s.coupon.Scope.Devices, s.coupon.MinPurchase = coupon.NewItems("watch"), 0 },
-		`no_discount {}`:       func(s *situation) { s.cart.Lines[0].UnitPrice, s.coupon.MinPurchase = 0, 0 },
-		`currency_mismatch {"couponCurrency":"USD","cartCurrency":"EUR"}`: func(s *situation) { s.coupon.Currency = usd },
+		`no_eligible_items {}`: func(s *situation) {
+			s.coupon.Scope.Devices, s.coupon.Conditions.MinPurchase = coupon.NewItems("watch"), least(0)
+		},
+		`no_discount {}`: func(s *situation) { s.cart.Lines[0].UnitPrice, s.coupon.Conditions.MinPurchase = 0, least(0) },
+		`currency_mismatch {"couponCurrency":"USD","cartCurrency":"EUR"}`: func(s *situation) { s.inDollars() },
 	} {
 		s := sound()
 		change(&s)
@@ -88,8 +90,8 @@ func TestTheParametersOfEachReason(t *testing.T) {
 func TestAUsedUpBudgetAndACartForNothing(t *testing.T) {
 	t.Parallel()
 	s := sound()
-	s.coupon.Limits.Budget = coupon.NewAmounts(pricing.NewMoney(1000, pricing.EUR()))
-	s.question.Usage.Spent, s.coupon.MinPurchase, s.cart.Lines[0].UnitPrice = s.coupon.Limits.Budget, 0, 0
+	s.coupon.Limits.Budget = coupon.NewMoneySet(pricing.NewMoney(1000, pricing.EUR()))
+	s.question.Usage.Spent, s.coupon.Conditions.MinPurchase, s.cart.Lines[0].UnitPrice = s.coupon.Limits.Budget, least(0), 0
 	result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
 	require.NoError(t, err)
 	reasons := result.Decision.Reasons()
@@ -182,7 +184,7 @@ func TestAMalformedCart(t *testing.T) {
 func TestARefusedCartHasItsListPrices(t *testing.T) {
 	t.Parallel()
 	s := sound()
-	s.coupon.MinPurchase = 5001
+	s.coupon.Conditions.MinPurchase = least(5001)
 	result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
 	require.NoError(t, err)
 	q := result.Quote

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -15,8 +13,8 @@ import (
 // tenOnPhones is 10 % off phones from 50 EUR, once per customer.
 func tenOnPhones() coupon.Coupon {
 	c, err := coupon.New(coupon.Draft{
-		Code: "TEN", Name: "Ten off", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
-		AppliesTo: coupon.Product, DeviceIDs: []string{"phone"}, MinPurchase: decimal.NewFromInt(50),
+		Code: "TEN", Name: "Ten off", DiscountType: pricing.Percentage, Percent: "10",
+		AppliesTo: coupon.Product, DeviceIDs: []string{"phone"}, MinPurchase: coupon.Amounts{"": "50"},
 		ExpiresAt: coupon.On(2026, 12, 31),
 	}, coupon.Creation{ID: "cpn_1", At: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)})
 	if err != nil {
@@ -139,7 +137,7 @@ func ExampleDecision_CheckCurrency() {
 func ExampleDecision_Reasons() {
 	c := tenOnPhones()
 	c.Conditions = coupon.Conditions{
-		MinQuantity: 3, FirstOrder: true,
+		MinPurchase: c.Conditions.MinPurchase, MinQuantity: 3, FirstOrder: true,
 		CustomerTags: coupon.CustomerTags{All: []string{"newsletter"}},
 	}
 	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{

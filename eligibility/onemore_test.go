@@ -86,7 +86,7 @@ func withoutJumps(c *eligibility.Candidate, group string) {
 // mayJump reports whether a coupon has a term that depends on how much there is in the cart.
 func mayJump(c eligibility.Candidate) bool {
 	kind := c.Coupon.Discount.Type()
-	return kind == pricing.Tiered || kind == pricing.BuyXGetY || c.Coupon.MinPurchase > 0 ||
+	return kind == pricing.Tiered || kind == pricing.BuyXGetY || !c.Coupon.Conditions.MinPurchase.IsZero() ||
 		c.Coupon.Conditions.MinQuantity > 0 || !c.Coupon.Limits.Budget.IsZero()
 }
 
@@ -96,7 +96,7 @@ func TestOneMoreUnitThatLowersTheTotal(t *testing.T) {
 	of := func(percent string, change func(*coupon.Coupon)) func(*eligibility.Candidate) {
 		return func(c *eligibility.Candidate) {
 			percentInItemLane(percent)(c)
-			c.Coupon.MinPurchase = 0
+			c.Coupon.Conditions.MinPurchase = least(0)
 			change(&c.Coupon)
 		}
 	}
@@ -106,12 +106,12 @@ func TestOneMoreUnitThatLowersTheTotal(t *testing.T) {
 		set    []eligibility.Candidate
 		want   int64 // by which the total falls, more than 25.00
 	}{
-		"a minimum purchase": {2, []eligibility.Candidate{member("A", "", of("100", func(c *coupon.Coupon) { c.MinPurchase = 7500 }))}, 5000},
+		"a minimum purchase": {2, []eligibility.Candidate{member("A", "", of("100", func(c *coupon.Coupon) { c.Conditions.MinPurchase = least(7500) }))}, 5000},
 		"a minimum quantity": {2, []eligibility.Candidate{member("A", "", of("100", func(c *coupon.Coupon) { c.Conditions.MinQuantity = 3 }))}, 5000},
 		"a tier":             {2, []eligibility.Candidate{member("A", "", of("1", func(c *coupon.Coupon) { c.Discount = tierOf(t, 3, 7500) }))}, 5000},
 		"buy and get":        {5, []eligibility.Candidate{member("A", "", of("1", func(c *coupon.Coupon) { c.Discount = buyOneGetFive(t) }))}, 10000},
 		"a budget, of a coupon that excluded another before": {2, []eligibility.Candidate{
-			member("A", "", of("50", func(c *coupon.Coupon) { c.Limits.Budget = coupon.NewAmounts(pricing.NewMoney(3000, pricing.EUR())) })),
+			member("A", "", of("50", func(c *coupon.Coupon) { c.Limits.Budget = coupon.NewMoneySet(pricing.NewMoney(3000, pricing.EUR())) })),
 			member("B", "", of("100", same)),
 		}, 5000},
 		"none of them": {2, []eligibility.Candidate{member("A", "", of("100", same))}, 0},

@@ -209,13 +209,11 @@ func (s situation) belowMinimum() bool {
 // minimum is the minimum purchase in the currency of the cart. none tells that the coupon has one in
 // other currencies only.
 func (s situation) minimum() (least int64, none bool) {
-	if s.coupon.MinPurchase == 0 {
+	amounts := s.coupon.Conditions.MinPurchase.Slice()
+	if len(amounts) == 0 {
 		return 0, false
 	}
-	if s.coupon.Currency.Code() == s.cart.Currency.Code() {
-		return s.coupon.MinPurchase, false
-	}
-	for _, m := range s.coupon.MinPurchases.Slice() {
+	for _, m := range amounts {
 		if m.Currency().Code() == s.cart.Currency.Code() {
 			return m.Minor(), false
 		}

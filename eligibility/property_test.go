@@ -190,21 +190,21 @@ func TestEverySubsetOfBrokenConditions(t *testing.T) {
 		{"processor_out_of_sync", func(s *situation) { s.question.MirrorInvalid = true }},
 		{"usage_limit_reached", func(s *situation) { s.question.Usage.Completed = s.coupon.Limits.MaxUses }},
 		{"user_usage_limit_reached", func(s *situation) { s.question.Usage.CompletedByCustomer = s.coupon.Limits.MaxUsesPerUser }},
-		{"minimum_purchase_not_met", func(s *situation) { s.coupon.MinPurchase = 1_000_000 }},
+		{"minimum_purchase_not_met", func(s *situation) { s.coupon.Conditions.MinPurchase = least(1_000_000) }},
 		{"budget_exhausted", func(s *situation) {
-			s.coupon.Limits.Budget = coupon.NewAmounts(pricing.NewMoney(1, pricing.EUR()), pricing.NewMoney(1, usd))
+			s.coupon.Limits.Budget = coupon.NewMoneySet(pricing.NewMoney(1, pricing.EUR()), pricing.NewMoney(1, usd))
 			s.question.Usage.Spent = s.coupon.Limits.Budget
 		}},
 		{"minimum_quantity_not_met", func(s *situation) { s.coupon.Conditions.MinQuantity = 3 }},
 		{"not_first_order", func(s *situation) { s.coupon.Conditions.FirstOrder, s.question.Usage.Orders = true, 1 }},
 		{"user_not_allowed", func(s *situation) { s.question.Customer.Email = "stranger@example.org" }},
 		{"no_discount", func(s *situation) {
-			s.cart.Lines[0].UnitPrice, s.coupon.MinPurchase = 0, s.coupon.MinPurchase/1_000_000*1_000_000
+			s.cart.Lines[0].UnitPrice, s.coupon.Conditions.MinPurchase = 0, least(minimumOf(s.coupon)/1_000_000*1_000_000)
 		}},
 	}
 	for subset := range 1 << len(conditions) {
 		s := sound()
-		s.coupon.MinPurchase = 0
+		s.coupon.Conditions.MinPurchase = least(0)
 		s.cart.Lines = slices.Clone(s.cart.Lines)
 		var want []string
 		for i, c := range conditions {

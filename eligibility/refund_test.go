@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -22,8 +21,8 @@ func TestQuotesRecordThresholds(t *testing.T) {
 		pricing.Rebill: {Policy: pricing.Rebill, MinPurchase: 2_000, MinQuantity: 2},
 	} {
 		c, err := coupon.New(coupon.Draft{
-			Code: "TEN", Name: "Ten", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
-			MinPurchase: decimal.NewFromInt(20), MinQuantity: coupon.Set(2), RefundPolicy: policy,
+			Code: "TEN", Name: "Ten", DiscountType: pricing.Percentage, Percent: "10",
+			MinPurchase: coupon.Amounts{"": "20"}, MinQuantity: coupon.Set(2), RefundPolicy: policy,
 		}, coupon.Creation{ID: "cpn_1", At: at})
 		require.NoError(t, err)
 		r, err := eligibility.Evaluate(c, cart, eligibility.Question{At: at, Customer: eligibility.Customer{ID: "u"}})

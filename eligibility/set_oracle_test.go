@@ -35,7 +35,7 @@ func (o *setOracle) alone(t *testing.T, c eligibility.Candidate, aside bool) eli
 	q := o.q
 	q.Usage, q.MirrorInvalid = c.Usage, c.MirrorInvalid
 	if aside {
-		c.Coupon.Limits.Budget = coupon.Amounts{}
+		c.Coupon.Limits.Budget = coupon.MoneySet{}
 	}
 	r, err := eligibility.Evaluate(c.Coupon, o.cart, q)
 	require.NoError(t, err)
@@ -316,7 +316,7 @@ func refusedAlone(t *testing.T, set []eligibility.Candidate, cart pricing.Cart, 
 	t.Helper()
 	i := slices.IndexFunc(set, func(other eligibility.Candidate) bool { return other.Coupon.ID == c.CouponID })
 	one := set[i]
-	one.Coupon.Limits.Budget = coupon.Amounts{}
+	one.Coupon.Limits.Budget = coupon.MoneySet{}
 	alone, err := eligibility.EvaluateSet([]eligibility.Candidate{one}, cart, q)
 	require.NoError(t, err)
 	return alone.Err() != nil

@@ -65,7 +65,7 @@ func percentInItemLane(percent string) func(*eligibility.Candidate) {
 
 func budgetOf(minor int64) func(*eligibility.Candidate) {
 	return func(c *eligibility.Candidate) {
-		c.Coupon.Limits.Budget = coupon.NewAmounts(pricing.NewMoney(minor, pricing.EUR()))
+		c.Coupon.Limits.Budget = coupon.NewMoneySet(pricing.NewMoney(minor, pricing.EUR()))
 	}
 }
 
@@ -109,7 +109,7 @@ func TestWhichCouponsApplyTogether(t *testing.T) {
 		"two refused ones":         {[]eligibility.Candidate{member("A", "", expired), member("B", "", expired)}, []string{"A coupon_expired", "B coupon_expired"}},
 		"one that takes nothing off alone": {
 			[]eligibility.Candidate{member("A", "", func(c *eligibility.Candidate) {
-				c.Coupon.Scope.Devices, c.Coupon.MinPurchase = coupon.NewItems("gift"), 0
+				c.Coupon.Scope.Devices, c.Coupon.Conditions.MinPurchase = coupon.NewItems("gift"), least(0)
 			}), member("B", "", nil)}, []string{"A no_discount not_combinable(B)", "B 500"},
 		},
 		"nothing is left": {
@@ -227,7 +227,6 @@ func candidateFor(t *rapid.T, cart pricing.Cart) eligibility.Candidate {
 func unconditional(c coupon.Coupon) coupon.Coupon {
 	c.State, c.Limits, c.Conditions, c.StartsAt, c.ExpiresAt = coupon.Active, coupon.Limits{}, coupon.Conditions{}, noon.AddDate(-200, 0, 0), noon.AddDate(5000, 0, 0)
 	c.Distribution, c.AllowedUserEmails, c.PointsRequired = coupon.General, coupon.EmailSet{}, 0
-	c.MinPurchase, c.MinPurchases = 0, coupon.Amounts{}
 	return c
 }
 
@@ -388,7 +387,9 @@ func TestTheBoundsOfASet(t *testing.T) {
 func TestASetWithoutACart(t *testing.T) {
 	t.Parallel()
 	got, err := eligibility.CheckSet([]eligibility.Candidate{
-		member("E", "", func(c *eligibility.Candidate) { c.Coupon.Currency = usd }), member("B", "b", nil), member("A", "a", expired), member("D", "d", nil), member("C", "d", nil),
+		member("E", "", func(c *eligibility.Candidate) {
+			c.Coupon.Currency, c.Coupon.Conditions.MinPurchase = usd, coupon.NewMoneySet(pricing.NewMoney(5000, usd))
+		}), member("B", "b", nil), member("A", "a", expired), member("D", "d", nil), member("C", "d", nil),
 	}, pricing.EUR(), sound().question)
 	require.NoError(t, err)
 	require.Equal(t, []string{"A coupon_expired", "B 0", "C not_combinable(D)", "D not_combinable(C)", "E currency_mismatch not_combinable(B,C,D)"}, outcomes(got))
@@ -445,10 +446,10 @@ func BenchmarkRefuseSet(b *testing.B) {
 func hopeless(c *eligibility.Candidate) {
 	expired(c)
 	budgetOf(1)(c)
-	c.Coupon.State, c.MirrorInvalid, c.Coupon.MinPurchase = coupon.Inactive, true, 1<<40
+	c.Coupon.State, c.MirrorInvalid = coupon.Inactive, true
 	c.Coupon.AllowedUserEmails = coupon.EmailSet{}
 	c.Coupon.Conditions = coupon.Conditions{
-		MinQuantity: 1 << 20, CustomerTags: coupon.CustomerTags{All: []string{"gold"}}, FirstOrder: true, Schedule: mondays(),
+		MinPurchase: least(1 << 40), MinQuantity: 1 << 20, CustomerTags: coupon.CustomerTags{All: []string{"gold"}}, FirstOrder: true, Schedule: mondays(),
 	}
 	c.Coupon.Limits.Periods = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: coupon.Day, Zone: mondays().Zone, MaxUses: 1}}
 	c.Usage.Completed, c.Usage.CompletedByCustomer, c.Usage.Orders, c.Usage.Periods = 10, 2, 1, []int64{1}
@@ -507,10 +508,10 @@ func TestACouponThatTakesNothingOffAloneStaysRefused(t *testing.T) {
 	one, err := pricing.NewDiscount(pricing.DiscountTerms{Type: pricing.Percentage, Percent: s.coupon.Discount.Percent(), MaxUnits: 1})
 	require.NoError(t, err)
 	cheapest := member("A", "a", func(c *eligibility.Candidate) {
-		c.Coupon.Discount, c.Coupon.Scope, c.Coupon.MinPurchase = one, coupon.Scope{AppliesTo: coupon.All}, 0
+		c.Coupon.Discount, c.Coupon.Scope, c.Coupon.Conditions.MinPurchase = one, coupon.Scope{AppliesTo: coupon.All}, least(0)
 	})
 	pin := member("B", "b", both(percentInItemLane("100"), func(c *eligibility.Candidate) {
-		c.Coupon.Scope, c.Coupon.MinPurchase = coupon.Scope{AppliesTo: coupon.Specific, Accessories: coupon.NewItems("pin")}, 0
+		c.Coupon.Scope, c.Coupon.Conditions.MinPurchase = coupon.Scope{AppliesTo: coupon.Specific, Accessories: coupon.NewItems("pin")}, least(0)
 	}))
 	got, err := eligibility.EvaluateSet([]eligibility.Candidate{cheapest, pin}, s.cart, s.question)
 	require.NoError(t, err)

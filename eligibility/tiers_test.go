@@ -69,7 +69,7 @@ func TestACartBelowTheFirstTier(t *testing.T) {
 			t.Parallel()
 			s := sound()
 			s.coupon.Discount = tiersFrom(t, test.basis, test.from)
-			s.coupon.Conditions.MinQuantity, s.coupon.MinPurchase = test.minQuantity, test.minPurchase
+			s.coupon.Conditions.MinQuantity, s.coupon.Conditions.MinPurchase = test.minQuantity, least(test.minPurchase)
 			alone, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
 			require.NoError(t, err)
 			if diff := cmp.Diff(test.want, reasonsOf(t, alone.Decision)); diff != "" {
@@ -101,7 +101,7 @@ func TestFreeUnitsReachNoTierByQuantity(t *testing.T) {
 		0: `no_discount {}`,
 	} {
 		s := sound()
-		s.coupon.Discount, s.coupon.MinPurchase = tiersFrom(t, pricing.ByQuantity, max(from, 1)), 0
+		s.coupon.Discount, s.coupon.Conditions.MinPurchase = tiersFrom(t, pricing.ByQuantity, max(from, 1)), least(0)
 		if from == 0 {
 			s.coupon.Discount = tierOf(t, 0, 1000)
 		}

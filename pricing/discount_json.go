@@ -10,20 +10,18 @@ import (
 
 // discountDocument is the JSON form of a discount.
 type discountDocument struct {
-	Type            DiscountType      `json:"discountType"`
-	Value           string            `json:"discountValue,omitempty"`
-	Currency        Currency          `json:"currency,omitzero"`
-	Values          map[string]string `json:"discountValues,omitempty"`
-	Lane            Lane              `json:"lane,omitzero"`
-	MaxDiscount     string            `json:"maxDiscount,omitempty"`
-	MaxDiscounts    map[string]string `json:"maxDiscounts,omitempty"`
-	MaxUnits        int64             `json:"maxUnits,omitzero"`
-	Units           int64             `json:"units,omitzero"`
-	BuyQuantity     int64             `json:"buyQuantity,omitzero"`
-	GetQuantity     int64             `json:"getQuantity,omitzero"`
-	MaxApplications int64             `json:"maxApplications,omitzero"`
-	TierBasis       TierBasis         `json:"tierBasis,omitzero"`
-	Tiers           []tierDocument    `json:"tiers,omitempty"`
+	Type            DiscountType   `json:"discountType"`
+	Value           any            `json:"discountValue,omitempty"`
+	Currency        Currency       `json:"currency,omitzero"`
+	Lane            Lane           `json:"lane,omitzero"`
+	MaxDiscount     any            `json:"maxDiscount,omitempty"`
+	MaxUnits        int64          `json:"maxUnits,omitzero"`
+	Units           int64          `json:"units,omitzero"`
+	BuyQuantity     int64          `json:"buyQuantity,omitzero"`
+	GetQuantity     int64          `json:"getQuantity,omitzero"`
+	MaxApplications int64          `json:"maxApplications,omitzero"`
+	TierBasis       TierBasis      `json:"tierBasis,omitzero"`
+	Tiers           []tierDocument `json:"tiers,omitempty"`
 }
 
 type tierDocument struct {
@@ -35,23 +33,23 @@ type tierDocument struct {
 // MarshalJSON returns the discount as JSON, such as one of these:
 //
 //	{"discountType":"PERCENTAGE","discountValue":"12.5","currency":"EUR","maxDiscount":"50.00"}
-//	{"discountType":"FIXED_AMOUNT","discountValue":"10.00","currency":"EUR",
-//	 "discountValues":{"USD":"11.00"}}
+//	{"discountType":"FIXED_AMOUNT","discountValue":"10.00","currency":"EUR"}
+//	{"discountType":"FIXED_AMOUNT","discountValue":{"EUR":"10.00","USD":"11.00"},"currency":"EUR"}
 //	{"discountType":"CHEAPEST_UNITS","discountValue":"100","units":1}
 //	{"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":2,"getQuantity":1}
 //	{"discountType":"TIERED","currency":"EUR","tierBasis":"AMOUNT",
 //	 "tiers":[{"from":"50.00","percent":"10"},{"from":"100.00","amount":"15.00"}]}
 //
-// A field with its default value is omitted. "discountValues" and "maxDiscounts" are the amounts
-// in other currencies. The "from" of a tier by quantity is a JSON number. For the zero Discount,
-// MarshalJSON returns null.
+// A field with its default value is omitted. Amounts in several currencies are an object with one
+// member for each currency. The "from" of a tier by quantity is a JSON number. For the zero
+// Discount, MarshalJSON returns null.
 func (d Discount) MarshalJSON() ([]byte, error) {
 	if d.IsZero() {
 		return []byte("null"), nil
 	}
 	t := d.Terms()
 	w := discountDocument{
-		Type: t.Type, Value: d.Value(), MaxUnits: t.MaxUnits, Units: t.Units,
+		Type: t.Type, MaxUnits: t.MaxUnits, Units: t.Units,
 		BuyQuantity: t.BuyQuantity, GetQuantity: t.GetQuantity, MaxApplications: t.MaxApplications, TierBasis: t.TierBasis,
 	}
 	if t.Lane != t.Type.DefaultLane() {
@@ -60,22 +58,33 @@ func (d Discount) MarshalJSON() ([]byte, error) {
 	if t.hasMoney() {
 		w.Currency = t.Currency
 	}
-	if t.MaxDiscount > 0 {
-		w.MaxDiscount = t.Currency.Format(t.MaxDiscount)
+	w.Value = t.amounts(t.Amount, func(o CurrencyTerms) int64 { return o.Amount })
+	if t.Type.HasPercent() {
+		w.Value = t.Percent.String()
 	}
-	w.Values, w.MaxDiscounts = map[string]string{}, map[string]string{}
-	for _, o := range t.Others {
-		if o.Amount > 0 {
-			w.Values[o.Currency.Code()] = o.Currency.Format(o.Amount)
-		}
-		if o.MaxDiscount > 0 {
-			w.MaxDiscounts[o.Currency.Code()] = o.Currency.Format(o.MaxDiscount)
-		}
-	}
+	w.MaxDiscount = t.amounts(t.MaxDiscount, func(o CurrencyTerms) int64 { return o.MaxDiscount })
 	for _, tier := range t.Tiers {
 		w.Tiers = append(w.Tiers, tier.document(&t))
 	}
 	return json.Marshal(w)
+}
+
+// amounts returns an amount in Currency as text, and amounts in several currencies as texts by
+// currency. For an amount of 0, amounts returns nil.
+func (t *DiscountTerms) amounts(own int64, of func(CurrencyTerms) int64) any {
+	if own == 0 {
+		return nil
+	}
+	texts := map[string]string{t.Currency.Code(): t.Currency.Format(own)}
+	for _, o := range t.Others {
+		if minor := of(o); minor > 0 {
+			texts[o.Currency.Code()] = o.Currency.Format(minor)
+		}
+	}
+	if len(texts) == 1 {
+		return t.Currency.Format(own)
+	}
+	return texts
 }
 
 func (tier Tier) document(t *DiscountTerms) tierDocument {
@@ -97,8 +106,8 @@ func (d *Discount) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
-	o, err := readObject(data, "discountType", "discountValue", "currency", "discountValues", "lane", "maxDiscount",
-		"maxDiscounts", "maxUnits", "units", "buyQuantity", "getQuantity", "maxApplications", "tierBasis", "tiers")
+	o, err := readObject(data, "discountType", "discountValue", "currency", "lane", "maxDiscount",
+		"maxUnits", "units", "buyQuantity", "getQuantity", "maxApplications", "tierBasis", "tiers")
 	if err != nil {
 		return err
 	}
@@ -132,24 +141,26 @@ func (o *object) discountTerms() DiscountTerms {
 	t.Type, _ = requiredWord(o, "discountType", ParseDiscountType)
 	t.Lane, _ = word(o, "lane", ParseLane)
 	t.Currency, _ = word(o, "currency", ParseCurrency)
-	t.MaxDiscount = o.positive("maxDiscount", t.Currency)
-	switch n, given := o.number("discountValue"); {
+	var values map[Currency]int64
+	switch raw, given := o.value("discountValue"); {
 	case !given:
 		if t.Type == 0 {
 			o.required("discountValue")
 		}
 	case t.Type.HasPercent():
-		var err error
-		t.Percent, err = ParsePercent(string(n))
-		o.faults.At("discountValue", err)
+		if n, ok := o.number("discountValue"); ok {
+			var err error
+			t.Percent, err = ParsePercent(string(n))
+			o.faults.At("discountValue", err)
+		}
 	case t.Type.HasAmount():
-		t.Amount = o.positive("discountValue", t.Currency)
+		values = o.amounts("discountValue", t.Currency)
 	case t.Type == Tiered:
 		o.faults.Add("discountValue", FieldNotAllowed, "a tiered discount has the values of its tiers")
-	default:
+	case jsonKind(raw) != "object":
 		o.amount("discountValue", Currency{})
 	}
-	t.Others = o.others()
+	t.setAmounts(values, o.amounts("maxDiscount", t.Currency))
 	for field, target := range map[string]*int64{
 		"maxUnits": &t.MaxUnits, "units": &t.Units, "buyQuantity": &t.BuyQuantity,
 		"getQuantity": &t.GetQuantity, "maxApplications": &t.MaxApplications,
@@ -180,48 +191,46 @@ func (o *object) positive(name string, c Currency) int64 {
 	return minor
 }
 
-// others reads the amounts in other currencies, sorted by currency.
-func (o *object) others() []CurrencyTerms {
-	terms := map[Currency]CurrencyTerms{}
-	for _, field := range [...]string{"discountValues", "maxDiscounts"} {
-		raw, ok := o.value(field)
-		if !ok {
-			continue
-		}
-		seen := map[Currency]bool{}
-		err := jsonobject.Members(raw, func(code string, raw json.RawMessage) {
-			path := field + "." + jsonobject.Shown(code)
+// amounts reads amounts greater than 0 by currency: an amount in the given currency, or an object with
+// one member for each currency.
+func (o *object) amounts(name string, own Currency) map[Currency]int64 {
+	amounts := map[Currency]int64{}
+	raw, ok := o.value(name)
+	switch {
+	case !ok:
+	case jsonKind(raw) != "object":
+		amounts[own] = o.positive(name, own)
+	default:
+		_ = jsonobject.Members(raw, func(code string, raw json.RawMessage) { // well-formed
+			path := name + "." + jsonobject.Shown(code)
 			c, err := ParseCurrency(code)
+			if _, twice := amounts[c]; twice && err == nil {
+				err = invalid("", FieldMismatch, "the currency is given twice")
+			}
 			if err != nil {
 				o.faults.At(path, err)
 				return
 			}
-			if seen[c] {
-				o.faults.Add(path, FieldMismatch, "the currency is given twice")
-				return
-			}
-			seen[c] = true
 			of := object{members: map[string]json.RawMessage{path: raw}}
-			minor := of.positive(path, c)
+			amounts[c] = of.positive(path, c)
 			o.faults.Merge("", of.faults.Err())
-			entry := terms[c]
-			if entry.Currency = c; field == "discountValues" {
-				entry.Amount = minor
-			} else {
-				entry.MaxDiscount = minor
-			}
-			terms[c] = entry
 		})
-		if err != nil {
-			o.faults.Add(field, FieldMalformed, "must be an object of amounts by currency")
-		}
 	}
-	sorted := slices.SortedFunc(maps.Keys(terms), func(a, b Currency) int { return int(a.entry) - int(b.entry) })
-	var others []CurrencyTerms
-	for _, c := range sorted {
-		others = append(others, terms[c])
+	return amounts
+}
+
+// setAmounts sets the amounts and the maximums of the discount, each by currency.
+func (t *DiscountTerms) setAmounts(values, maximums map[Currency]int64) {
+	t.Amount, t.MaxDiscount = values[t.Currency], maximums[t.Currency]
+	currencies := maps.Clone(values)
+	if currencies == nil {
+		currencies = map[Currency]int64{}
 	}
-	return others
+	maps.Copy(currencies, maximums)
+	delete(currencies, t.Currency)
+	for _, c := range slices.SortedFunc(maps.Keys(currencies), func(a, b Currency) int { return int(a.entry) - int(b.entry) }) {
+		t.Others = append(t.Others, CurrencyTerms{Currency: c, Amount: values[c], MaxDiscount: maximums[c]})
+	}
 }
 
 // tiers reads the tiers, whose amounts are in the discount's currency.

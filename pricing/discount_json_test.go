@@ -72,10 +72,13 @@ func TestDiscountThatIsNone(t *testing.T) {
 		`{"discountType":"FIXED_AMOUNT","discountValue":"0.00","currency":"EUR"}`:  {"discountValue": pricing.FieldTooSmall},
 		`{"discountType":"FIXED_AMOUNT","discountValue":-1,"currency":"EUR"}`:      {"discountValue": pricing.FieldTooSmall},
 		`{"discountType":"FIXED_AMOUNT","discountValue":"0.005","currency":"EUR"}`: {"discountValue": pricing.FieldTooManyDecimals},
-		`{"discountType":"FIXED_AMOUNT","discountValue":10,"currency":"EUR","discountValues":{"USD":1,"usd":2},"maxDiscounts":{"JPY":0.5}}`: {
-			"discountValues.usd": pricing.FieldMismatch, "maxDiscounts.JPY": pricing.FieldTooManyDecimals, "discountValues.JPY": required,
+		`{"discountType":"FIXED_AMOUNT","discountValue":{"EUR":10,"USD":1,"usd":2},"currency":"EUR","maxDiscount":{"JPY":0.5}}`: {
+			"discountValue.usd": pricing.FieldMismatch, "maxDiscount.JPY": pricing.FieldTooManyDecimals, "discountValue.JPY": required,
 		},
-		`{"discountType":"PERCENTAGE","discountValue":10,"discountValue":10,"percent":5}`: {"discountValue": malformed, "percent": unknown},
+		`{"discountType":"FIXED_AMOUNT","discountValue":{"USD":"10","XYZ":1},"currency":"EUR"}`: {"discountValue.XYZ": unknown, "discountValue": required},
+		`{"discountType":"FIXED_AMOUNT","discountValue":{},"currency":"EUR"}`:                   {"discountValue": required},
+		`{"discountType":"PERCENTAGE","discountValue":{"EUR":"10"}}`:                            {"discountValue": malformed},
+		`{"discountType":"PERCENTAGE","discountValue":10,"discountValue":10,"percent":5}`:       {"discountValue": malformed, "percent": unknown},
 	} {
 		kept := amountOff(t, "10", "EUR")
 		err := kept.UnmarshalJSON([]byte(text))

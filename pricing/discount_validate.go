@@ -52,12 +52,12 @@ func (t *DiscountTerms) moneyFaults(faults *ValidationError) {
 	}
 	t.amountFaults("discountValue", "maxDiscount", t.Amount, t.MaxDiscount, faults)
 	if len(t.Others) >= MaxCurrencies {
-		faults.Add("discountValues", FieldTooLong, fmt.Sprintf("at most %d currencies are allowed", MaxCurrencies))
+		faults.Add("discountValue", FieldTooLong, fmt.Sprintf("at most %d currencies are allowed", MaxCurrencies))
 		return
 	}
 	seen := map[Currency]bool{t.Currency: true}
 	for _, o := range t.Others {
-		value, maximum := "discountValues."+o.Currency.Code(), "maxDiscounts."+o.Currency.Code()
+		value, maximum := "discountValue."+o.Currency.Code(), "maxDiscount."+o.Currency.Code()
 		switch {
 		case t.Type == Tiered:
 			faults.Add(maximum, FieldNotAllowed, "tiers have one currency")

@@ -270,7 +270,7 @@ func FuzzDiscountJSON(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Add([]byte(`{"discountType":"PERCENTAGE","discountValue":5,"lane":"item","currency":"EUR","maxDiscount":5,"maxDiscounts":{"USD":"5.5"},"maxUnits":2}`))
+	f.Add([]byte(`{"discountType":"PERCENTAGE","discountValue":5,"lane":"item","currency":"EUR","maxDiscount":{"EUR":5,"USD":"5.5"},"maxUnits":2}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var d pricing.Discount

@@ -46,30 +46,30 @@ func TestFaultsOfDiscountTerms(t *testing.T) {
 			terms{Type: pricing.CheapestUnits, Percent: ten, Units: pricing.MaxDiscountUnits + 1}, map[string]pricing.FieldCode{"units": pricing.FieldTooLarge},
 		},
 		"too many currencies": {
-			terms{Type: pricing.FixedAmount, Amount: 1, Currency: eur, Others: many}, map[string]pricing.FieldCode{"discountValues": pricing.FieldTooLong},
+			terms{Type: pricing.FixedAmount, Amount: 1, Currency: eur, Others: many}, map[string]pricing.FieldCode{"discountValue": pricing.FieldTooLong},
 		},
 		"currencies": {
 			terms{Type: pricing.FixedAmount, Amount: 1, Currency: eur, Others: []pricing.CurrencyTerms{{}, {Currency: eur, Amount: 1}, {Currency: usd, MaxDiscount: 1}}},
 			map[string]pricing.FieldCode{
-				"discountValues.": pricing.FieldRequired, "discountValues.EUR": pricing.FieldMismatch, "discountValues.USD": pricing.FieldRequired,
-				"maxDiscounts.USD": pricing.FieldNotAllowed,
+				"discountValue.": pricing.FieldRequired, "discountValue.EUR": pricing.FieldMismatch, "discountValue.USD": pricing.FieldRequired,
+				"maxDiscount.USD": pricing.FieldNotAllowed,
 			},
 		},
 		"a maximum in one currency only": {
 			terms{Type: pricing.Percentage, Percent: ten, Currency: eur, MaxDiscount: 1, Others: []pricing.CurrencyTerms{{Currency: usd}}},
-			map[string]pricing.FieldCode{"maxDiscounts.USD": pricing.FieldRequired},
+			map[string]pricing.FieldCode{"maxDiscount.USD": pricing.FieldRequired},
 		},
 		"a currency without an amount": {
 			terms{Type: pricing.Percentage, Percent: ten, Currency: eur, Others: []pricing.CurrencyTerms{{Currency: usd}}},
-			map[string]pricing.FieldCode{"discountValues.USD": pricing.FieldNotAllowed},
+			map[string]pricing.FieldCode{"discountValue.USD": pricing.FieldNotAllowed},
 		},
 		"an amount of a percentage": {
 			terms{Type: pricing.Percentage, Percent: ten, Currency: eur, Others: []pricing.CurrencyTerms{{Currency: usd, Amount: 1}}},
-			map[string]pricing.FieldCode{"discountValues.USD": pricing.FieldNotAllowed},
+			map[string]pricing.FieldCode{"discountValue.USD": pricing.FieldNotAllowed},
 		},
 		"tiers of several currencies": {
 			terms{Type: pricing.Tiered, TierBasis: pricing.ByAmount, Currency: eur, Tiers: []pricing.Tier{{Amount: 1}}, Others: []pricing.CurrencyTerms{{Currency: usd}}},
-			map[string]pricing.FieldCode{"maxDiscounts.USD": pricing.FieldNotAllowed},
+			map[string]pricing.FieldCode{"maxDiscount.USD": pricing.FieldNotAllowed},
 		},
 		"no tiers":      {terms{Type: pricing.Tiered}, map[string]pricing.FieldCode{"tierBasis": pricing.FieldRequired, "tiers": pricing.FieldRequired}},
 		"too many":      {terms{Type: pricing.Tiered, TierBasis: pricing.ByQuantity, Tiers: steps}, map[string]pricing.FieldCode{"tiers": pricing.FieldTooLong}},

@@ -221,10 +221,9 @@ func (o Order) snapshotFaults(faults *pricing.ValidationError) {
 			given bool
 		}{
 			{"code", !s.Code.IsZero()},
-			{"discountType", s.DiscountType != 0},
+			{"discountType", !s.Discount.IsZero()},
 			{"currency", !s.Currency.IsZero()},
-			{"appliesTo", s.AppliesTo != 0},
-			{"distribution", s.Distribution != 0},
+			{"appliesTo", s.Scope.AppliesTo != 0},
 		} {
 			if !required.given {
 				faults.Add(field+required.name, pricing.FieldRequired, "is required")

@@ -45,7 +45,8 @@ func (l SumList) Starts() []time.Time {
 	starts := make([]time.Time, l.Days+1)
 	year, month, day := l.From.Date()
 	for i := range starts {
-		starts[i] = coupon.On(year, month, day+i).Start(l.From.Location()).In(l.From.Location())
+		start, _ := coupon.On(year, month, day+i).Start(l.From.Location()) // Validate bounds the year
+		starts[i] = start.In(l.From.Location())
 	}
 	return starts
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -45,8 +44,7 @@ func forCart(cart pricing.Cart, discounts func(pricing.Cart) *rapid.Generator[pr
 		}
 		d.Currency = currency.Code()
 		setDiscount(t, &d, discount)
-		d.MinPurchase = nearMinimum(t, currency, cart)
-		d.MinPurchases = minimums(t, currency, d.MinPurchase)
+		d.MinPurchase = minimums(t, nearMinimum(t, currency, cart))
 		d.MinQuantity = coupon.Optional[int]{}
 		if rapid.IntRange(0, 3).Draw(t, "minimum quantity") == 0 {
 			d.MinQuantity = coupon.Set(rapid.IntRange(1, 3).Draw(t, "units"))
@@ -66,9 +64,9 @@ func forCart(cart pricing.Cart, discounts func(pricing.Cart) *rapid.Generator[pr
 
 // nearMinimum draws no minimum purchase, or one within two minor units of a
 // partial sum of the lines.
-func nearMinimum(t *rapid.T, c pricing.Currency, cart pricing.Cart) decimal.Decimal {
+func nearMinimum(t *rapid.T, c pricing.Currency, cart pricing.Cart) pricing.Money {
 	if len(cart.Lines) == 0 || rapid.Bool().Draw(t, "no minimum") {
-		return decimal.Decimal{}
+		return pricing.NewMoney(0, c)
 	}
 	sum := int64(0)
 	for _, l := range cart.Lines {
@@ -76,7 +74,7 @@ func nearMinimum(t *rapid.T, c pricing.Currency, cart pricing.Cart) decimal.Deci
 			sum += l.UnitPrice * l.Quantity
 		}
 	}
-	return pricing.NewMoney(max(min(sum, coupon.MaxMinPurchase-2)+rapid.Int64Range(-2, 2).Draw(t, "off by"), 0), c).Decimal()
+	return pricing.NewMoney(max(min(sum, coupon.MaxMinPurchase-2)+rapid.Int64Range(-2, 2).Draw(t, "off by"), 0), c)
 }
 
 func fromDraft(t *rapid.T, d coupon.Draft) coupon.Coupon {
@@ -85,7 +83,8 @@ func fromDraft(t *rapid.T, d coupon.Draft) coupon.Coupon {
 		t.Fatalf("drew an impossible draft: %v", err)
 	}
 	start, end := window(t) // as an administrator may have changed it
-	c.StartsAt, c.ExpiresAt = start.Start(nil), end.End(nil)
+	c.StartsAt, _ = start.Start(nil)
+	c.ExpiresAt, _ = end.End(nil)
 	c.State = rapid.SampledFrom([]coupon.State{
 		coupon.Active, coupon.Active, coupon.Inactive, coupon.Pending, coupon.Deleting,
 	}).Draw(t, "state")
@@ -136,11 +135,7 @@ func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 		}
 		p.MaxUses, p.MaxUsesPerUser = optionalLimit(t, "max uses"), optionalLimit(t, "max uses per user")
 		if chosen("minimum purchase") {
-			own := minimum(t, c.Currency)
-			p.MinPurchase, p.MinPurchases = coupon.Set(own), coupon.Clear[coupon.Amounts]()
-			if further := minimums(t, c.Currency, own); !further.IsZero() {
-				p.MinPurchases = coupon.Set(further)
-			}
+			p.MinPurchase = coupon.Set(minimums(t, minimum(t, c.Currency)))
 		}
 		if chosen("group") {
 			p.Group = rapid.SampledFrom([]coupon.Optional[string]{
@@ -159,7 +154,7 @@ func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 		}
 		if _, err := c.Apply(p, coupon.Edit{At: time.Unix(0, 0)}); err != nil { // terms contradict each other
 			p.Budget, p.MinQuantity = coupon.Clear[coupon.Amounts](), coupon.Clear[int]()
-			p.MinPurchase, p.MinPurchases = coupon.Optional[decimal.Decimal]{}, coupon.Optional[coupon.Amounts]{}
+			p.MinPurchase = coupon.Optional[coupon.Amounts]{}
 		}
 		return p
 	})
@@ -191,17 +186,17 @@ func patchImmutable(t *rapid.T, p *coupon.Patch, c coupon.Coupon) {
 	p.Code = coupon.Set(Spelling(c.Code).Draw(t, "code"))
 	p.DiscountType = coupon.Set(c.Discount.Type())
 	p.Currency = coupon.Set(c.Currency.Code())
-	switch {
-	case c.Discount.Type().HasPercent():
-		p.DiscountValue = coupon.Set(c.Discount.Percent().Decimal())
-	case c.Discount.Type().HasAmount():
-		p.DiscountValue = coupon.Set(c.Discount.Amount().Decimal())
+	switch d := (coupon.Draft{}).WithDiscount(c.Discount); {
+	case d.Percent != "":
+		p.DiscountValue = coupon.Set(coupon.Amounts{"": d.Percent})
+	case d.Amount != nil:
+		p.DiscountValue = coupon.Set(d.Amount)
 	}
 	p.Revision = coupon.Set(c.Revision)
 }
 
 func setOrClear(m coupon.Moment) coupon.Optional[coupon.Moment] {
-	if m.IsZero() {
+	if m == "" {
 		return coupon.Clear[coupon.Moment]()
 	}
 	return coupon.Set(m)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -73,32 +72,32 @@ func Draft() *rapid.Generator[coupon.Draft] {
 		a.draw(t)
 		d.Distribution, d.AllowedUserEmails, d.PointsRequired = a.distribution, a.emails, a.points
 		d.MaxUses, d.MaxUsesPerUser = optionalLimit(t, "max uses"), optionalLimit(t, "max uses per user")
-		d.MinPurchase = minimum(t, currency)
-		d.MinPurchases = minimums(t, currency, d.MinPurchase)
+		d.MinPurchase = minimums(t, minimum(t, currency))
 		if rapid.Bool().Draw(t, "combinable") {
 			d.Group = Group().Draw(t, "group")
 		}
 		drawTerms(t, &d, currency, discount)
 		d.StartsAt, d.ExpiresAt = window(t)
-		if soon := time.Date(newUntil, 1, 3, 0, 0, 0, 0, time.UTC); !d.ExpiresAt.IsZero() && d.ExpiresAt.End(nil).Before(soon) {
+		end, _ := d.ExpiresAt.End(nil)
+		if soon := time.Date(newUntil, 1, 3, 0, 0, 0, 0, time.UTC); !end.IsZero() && end.Before(soon) {
 			d.ExpiresAt = moment(t, soon.Add(time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "later"))*time.Second))
 		}
-		if !d.ExpiresAt.IsZero() && !d.Schedule.IsZero() { // which a change of clocks can keep shut for a week
-			d.ExpiresAt = coupon.At(d.ExpiresAt.End(nil).Add(15 * 24 * time.Hour))
+		if end, _ := d.ExpiresAt.End(nil); !end.IsZero() && !d.Schedule.IsZero() { // which a change of clocks can keep shut for a week
+			d.ExpiresAt = coupon.At(end.Add(15 * 24 * time.Hour))
 		}
 		return consistent(d)
 	})
 }
 
 // minimum is none as often as not, else small, ordinary or beyond every cart.
-func minimum(t *rapid.T, c pricing.Currency) decimal.Decimal {
+func minimum(t *rapid.T, c pricing.Currency) pricing.Money {
 	minor := rapid.OneOf(
 		rapid.Just[int64](0),
 		rapid.Just[int64](0),
 		rapid.Int64Range(1, 10_000),
 		rapid.Int64Range(1, coupon.MaxMinPurchase),
 	).Draw(t, "minimum purchase")
-	return pricing.NewMoney(minor, c).Decimal()
+	return pricing.NewMoney(minor, c)
 }
 
 func optionalLimit(t *rapid.T, label string) coupon.Optional[int] {

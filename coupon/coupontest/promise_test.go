@@ -82,6 +82,11 @@ func TestForNeedsNoGoods(t *testing.T) {
 	}
 }
 
+func minimumOf(c coupon.Coupon) int64 {
+	minor, _ := c.Minimum(c.Currency)
+	return minor
+}
+
 // TestAMinimumIsCloseToWhatLinesCost: a minimum purchase is within two minor units of
 // what some of the lines cost, on either side and on the point; of one line or more.
 func TestAMinimumIsCloseToWhatLinesCost(t *testing.T) {
@@ -93,7 +98,7 @@ func TestAMinimumIsCloseToWhatLinesCost(t *testing.T) {
 	off := map[int64]map[int64]bool{0: {}, 3_000: {}, 70_000: {}, 73_000: {}}
 	for seed := range draws {
 		near := false
-		least := coupontest.For(cart).Example(seed).MinPurchase
+		least := minimumOf(coupontest.For(cart).Example(seed))
 		for sum := range off {
 			if by := least - sum; by >= -2 && by <= 2 {
 				off[sum][by], near = true, true
@@ -109,7 +114,7 @@ func TestAMinimumIsCloseToWhatLinesCost(t *testing.T) {
 	rich := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: pricing.Plan, ItemID: "plan-1", Quantity: 1, UnitPrice: math.MaxInt64}}}
 	greatest := int64(0)
 	for seed := range draws {
-		greatest = max(greatest, coupontest.For(rich).Example(seed).MinPurchase)
+		greatest = max(greatest, minimumOf(coupontest.For(rich).Example(seed)))
 	}
 	require.EqualValues(t, coupon.MaxMinPurchase, greatest, "the greatest minimum there is")
 }
@@ -249,7 +254,7 @@ func TestEveryOtherQuestionIsFavourable(t *testing.T) {
 	asked, allowed := 0, 0
 	for seed := range draws {
 		c := coupontest.For(cart).Example(seed)
-		c.MinPurchase, c.Conditions.MinQuantity = 0, 0
+		c.Conditions.MinPurchase, c.Conditions.MinQuantity = coupon.MoneySet{}, 0
 		c.Limits = coupon.Limits{MaxUses: 50}
 		if c.Currency != cart.Currency || !covers(c.Scope, cart) {
 			continue

@@ -87,7 +87,7 @@ func carts(c coupon.Coupon) func(yield func(pricing.Cart) bool) {
 // cartCurrencies returns the coupon's currency and all others that the coupon names.
 func cartCurrencies(c coupon.Coupon) []pricing.Currency {
 	all := append([]pricing.Currency{c.Currency}, c.Discount.Currencies()...)
-	for _, m := range slices.Concat(c.MinPurchases.Slice(), c.Limits.Budget.Slice()) {
+	for _, m := range slices.Concat(c.Conditions.MinPurchase.Slice(), c.Limits.Budget.Slice()) {
 		all = append(all, m.Currency())
 	}
 	return all

@@ -1,6 +1,7 @@
 package coupontest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -8,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -104,8 +104,8 @@ func PeriodLimits() *rapid.Generator[[]coupon.PeriodLimit] {
 
 // Budget draws a budget in the given currency and at times in another one. At times there is
 // none.
-func Budget(c pricing.Currency) *rapid.Generator[coupon.Amounts] {
-	return rapid.Custom(func(t *rapid.T) coupon.Amounts {
+func Budget(c pricing.Currency) *rapid.Generator[coupon.MoneySet] {
+	return rapid.Custom(func(t *rapid.T) coupon.MoneySet {
 		var amounts []pricing.Money
 		amount := rapid.OneOf(rapid.Int64Range(1, 5_000), rapid.Int64Range(1, coupon.MaxBudget))
 		if rapid.IntRange(0, 9).Draw(t, "budget") == 0 {
@@ -114,7 +114,7 @@ func Budget(c pricing.Currency) *rapid.Generator[coupon.Amounts] {
 				amounts = append(amounts, pricing.NewMoney(amount.Draw(t, "other amount"), other))
 			}
 		}
-		return coupon.NewAmounts(amounts...)
+		return coupon.NewMoneySet(amounts...)
 	})
 }
 
@@ -131,7 +131,7 @@ func budgetFor(t *rapid.T, c pricing.Currency, discount pricing.Discount) coupon
 	var amounts []pricing.Money
 	for m := range Budget(c).Draw(t, "budget").All() {
 		if most[m.Currency()] > coupon.MaxBudget {
-			return coupon.Amounts{}
+			return nil
 		}
 		amounts = append(amounts, pricing.NewMoney(max(m.Minor(), most[m.Currency()]), m.Currency()))
 	}
@@ -140,19 +140,23 @@ func budgetFor(t *rapid.T, c pricing.Currency, discount pricing.Discount) coupon
 
 // consistent returns the draft without terms that contradict others.
 func consistent(d coupon.Draft) coupon.Draft {
-	one := func(currency string) decimal.Decimal {
-		c, _ := pricing.ParseCurrency(currency)
-		return pricing.NewMoney(1, c).Decimal()
+	one := func(currency string) string {
+		c, _ := pricing.ParseCurrency(cmp.Or(currency, "EUR"))
+		return c.Format(1)
 	}
 	for _, repair := range []struct {
 		field string
 		draft func()
 	}{
-		{"maxDiscount", func() { d.MaxDiscount, d.MaxDiscounts = decimal.Decimal{}, coupon.Amounts{} }},
-		{"budget", func() { d.Budget = coupon.Amounts{} }},
+		{"maxDiscount", func() { d.MaxDiscount = nil }},
+		{"budget", func() { d.Budget = nil }},
 		{"minQuantity", func() { d.MinQuantity = coupon.Optional[int]{} }},
 		{"discountValue", func() {
-			d.DiscountValue, d.DiscountValues, d.MaxDiscounts = one(d.Currency), coupon.Amounts{}, coupon.Amounts{}
+			if d.MaxDiscount = nil; d.Amount == nil {
+				d.Percent = one(d.Currency)
+			} else {
+				d.Amount = coupon.Amounts{"": one(d.Currency)}
+			}
 		}},
 	} {
 		_, err := coupon.New(d, coupon.Creation{ID: coupon.IDPrefix + "draft", At: time.Unix(0, 0)})
@@ -220,7 +224,7 @@ func countTerms(t *rapid.T, l coupon.Limits, u *eligibility.Usage) {
 	for m := range l.Budget.All() {
 		spent = append(spent, pricing.NewMoney(max(m.Minor()-rapid.Int64Range(-1, 2_000).Draw(t, "budget left"), 0), m.Currency()))
 	}
-	u.Spent = coupon.NewAmounts(spent...)
+	u.Spent = coupon.NewMoneySet(spent...)
 	u.Orders = rapid.SampledFrom([]int64{0, 0, 1, 7}).Draw(t, "orders")
 }
 

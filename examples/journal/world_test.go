@@ -24,7 +24,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -85,8 +84,8 @@ func newWorld(t *testing.T, plant string) *world {
 	t.Cleanup(func() { require.NoError(t, h.coupons.Close()) })
 	w.store = h.coupons
 	for _, draft := range []coupon.Draft{
-		{Code: "SUMMER10", Name: "Summer sale", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10)},
-		{Code: "LAST", Name: "Last ones", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(5), MaxUses: coupon.Set(lastUses)},
+		{Code: "SUMMER10", Name: "Summer sale", DiscountType: pricing.Percentage, Percent: "10"},
+		{Code: "LAST", Name: "Last ones", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "5"}, MaxUses: coupon.Set(lastUses)},
 	} {
 		made, err := h.service.Create(ctx, draft)
 		require.NoError(t, err)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -24,7 +22,7 @@ func main() {
 	// An administrator creates a coupon of 10 EUR, the default currency.
 	must(service.Create(ctx, coupon.Draft{
 		Code: "summer10", Name: "Summer sale",
-		DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
+		DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10"},
 	}))
 
 	// A customer sees what the cart costs. Unit prices are in cents.

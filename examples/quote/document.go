@@ -90,7 +90,7 @@ func (d *document) checkStep(f *fields, path string, c coupon.Coupon) {
 	terms := c.Discount.Terms()
 	check("discountValue", terms.Currency, terms.Amount)
 	for _, o := range terms.Others {
-		check("discountValues."+o.Currency.Code(), o.Currency, o.Amount)
+		check("discountValue."+o.Currency.Code(), o.Currency, o.Amount)
 	}
 	for i, tier := range terms.Tiers {
 		check(fmt.Sprintf("tiers[%d].amount", i), terms.Currency, tier.Amount)

@@ -69,7 +69,7 @@ func TestMalformed(t *testing.T) {
 		"coupons that are no list": {`{"id":"x","currency":"EUR","lines":[],"coupons":{}}`, []string{"coupons"}},
 		"33 coupons":               {withCoupons(33), []string{"coupons"}},
 		"the same code twice":      {`{"id":"x","currency":"EUR","lines":[` + goodLine + `],"coupons":[` + goodCoupon + `,` + goodCoupon + `]}`, []string{"coupons[1].code"}},
-		"one of several coupons":   {`{"id":"x","currency":"EUR","lines":[` + goodLine + `],"coupons":[` + goodCoupon + `,{"code":"B"}]}`, []string{"coupons[1].name", "coupons[1].discountType", "coupons[1].discountValue"}},
+		"one of several coupons":   {`{"id":"x","currency":"EUR","lines":[` + goodLine + `],"coupons":[` + goodCoupon + `,{"code":"B"}]}`, []string{"coupons[1].discountValue", "coupons[1].discountType", "coupons[1].name"}},
 		"unknown fields of coupons": {
 			`{"id":"x","currency":"EUR","lines":[` + goodLine + `],"coupons":[` + goodCoupon + `,` + strings.Replace(goodCoupon, `"TEN",`, `"TWO","stackable":true,"rank":1,`, 1) + `,5,null]}`,
 			[]string{"coupons[1].stackable", "coupons[1].rank", "coupons[2]", "coupons[3]"},
@@ -127,8 +127,8 @@ func TestMalformed(t *testing.T) {
 			[]string{"coupon.tiers[1].amount"},
 		},
 		"an amount of a further currency off the step": {
-			strings.Replace(withStep(`"0.05"`, goodLine), `"discountType":"PERCENTAGE","discountValue":"10"`, `"currency":"JPY","discountType":"FIXED_AMOUNT","discountValue":"7","discountValues":{"EUR":"0.07"}`, 1),
-			[]string{"coupon.discountValues.EUR"},
+			strings.Replace(withStep(`"0.05"`, goodLine), `"discountType":"PERCENTAGE","discountValue":"10"`, `"currency":"JPY","discountType":"FIXED_AMOUNT","discountValue":{"JPY":"7","EUR":"0.07"}`, 1),
+			[]string{"coupon.discountValue.EUR"},
 		},
 		"a price of words":               {withLine(strings.Replace(goodLine, "10.00", "ten", 1)), []string{"lines[0].unitPrice"}},
 		"a price with a comma":           {withLine(strings.Replace(goodLine, "10.00", "10,00", 1)), []string{"lines[0].unitPrice"}},
@@ -137,7 +137,7 @@ func TestMalformed(t *testing.T) {
 		"a line beyond 64 bits":          {withLine(strings.Replace(goodLine, "10.00", "46116860184273879.04", 1)), []string{"lines[0].unitPrice"}},
 		"a cart beyond 64 bits":          {withLine(goodLine + `,` + strings.Replace(goodLine, "10.00", "46116860184273879.03", 1)), []string{"lines[1].unitPrice"}},
 		"faults on several lines":        {withLine(strings.Replace(goodLine, ":2", ":0", 1) + `,` + goodLine + `,` + strings.Replace(goodLine, "10.00", "-1", 1)), []string{"lines[0].quantity", "lines[2].unitPrice"}},
-		"a coupon of nothing":            {`{"id":"x","currency":"EUR","lines":[],"coupon":{}}`, []string{"coupon.code", "coupon.name", "coupon.discountType", "coupon.discountValue"}},
+		"a coupon of nothing":            {`{"id":"x","currency":"EUR","lines":[],"coupon":{}}`, []string{"coupon.code", "coupon.discountValue", "coupon.discountType", "coupon.name"}},
 		"an unknown field of the coupon": {withTerms(`"stackable":true`), []string{"coupon.stackable"}},
 		"a coupon's field given twice":   {withTerms(`"code":"TEN"`), []string{"coupon.code"}},
 		"percent 0":                      {withDiscount("PERCENTAGE", `"0"`), []string{"coupon.discountValue"}},

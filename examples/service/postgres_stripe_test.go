@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -72,7 +71,7 @@ func TestTheHostsOrderIsPaidWithTheUse(t *testing.T) {
 	t.Cleanup(webhook.Close)
 
 	made, err := service.Create(ctx, coupon.Draft{
-		Code: "TEN", Name: "Ten off", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
+		Code: "TEN", Name: "Ten off", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10"},
 	})
 	require.NoError(t, err)
 	checkout, err := service.Checkout(ctx, couponkit.CheckoutRequest{

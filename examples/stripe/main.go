@@ -27,8 +27,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -100,7 +98,7 @@ func purchase(
 
 	sale, err := service.Create(ctx, coupon.Draft{
 		Code: code, Name: "Summer sale", MaxUses: coupon.Set(100),
-		DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("10.00"),
+		DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10.00"},
 	})
 	if err != nil {
 		return err

@@ -2,12 +2,13 @@
 package agreement
 
 import (
+	"strconv"
+
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit"
@@ -71,7 +72,7 @@ func (s *shop) draft(code string) coupon.Draft {
 	}
 	d := coupon.Draft{
 		Code: code, Name: code, Group: rapid.SampledFrom([]string{code, code, code, "shared", ""}).Draw(s.t, "group"),
-		DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(rapid.Int64Range(1, 40).Draw(s.t, "percent")),
+		DiscountType: pricing.Percentage, Percent: strconv.Itoa(rapid.IntRange(1, 40).Draw(s.t, "percent")),
 		MaxUses: limit("uses"), MaxUsesPerUser: limit("uses per customer"), FirstOrder: chance("first order"),
 	}
 	if chance("points") {

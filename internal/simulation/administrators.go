@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -28,14 +29,14 @@ func (w *world) limit() coupon.Optional[int] {
 func (w *world) draft() coupon.Draft {
 	d := coupon.Draft{
 		Code: codes[w.random.IntN(w.temper.codes)], Name: "A coupon",
-		DiscountType: pricing.Percentage, DiscountValue: decimal.New(1+w.random.Int64N(1_000_000), -4),
+		DiscountType: pricing.Percentage, Percent: decimal.New(1+w.random.Int64N(1_000_000), -4).String(),
 		MaxUses: w.limit(), MaxUsesPerUser: w.limit(),
 	}
 	if w.odds(12) {
 		d.Currency = []string{"JPY", "KWD"}[w.random.IntN(2)]
 	}
 	if w.odds(3) {
-		d.DiscountType, d.DiscountValue = pricing.FixedAmount, decimal.NewFromInt(1+w.random.Int64N(150))
+		d.DiscountType, d.Percent, d.Amount = pricing.FixedAmount, "", coupon.Amounts{"": fmt.Sprint(1 + w.random.Int64N(150))}
 	}
 	if !w.odds(6) {
 		d.Group = []string{"a", "b", "c"}[w.random.IntN(3)]
@@ -68,7 +69,7 @@ func (w *world) narrow(d *coupon.Draft) {
 		d.AppliesTo, d.PlanIDs, d.AccessoryIDs = coupon.Specific, []string{"gold"}, []string{"case"}
 	}
 	if w.odds(10) {
-		d.MinPurchase, d.RefundPolicy = decimal.NewFromInt(1+w.random.Int64N(120)), []pricing.RefundPolicy{pricing.Keep, pricing.Rebill}[w.random.IntN(2)]
+		d.MinPurchase, d.RefundPolicy = coupon.Amounts{"": fmt.Sprint(1 + w.random.Int64N(120))}, []pricing.RefundPolicy{pricing.Keep, pricing.Rebill}[w.random.IntN(2)]
 	}
 	if w.odds(14) {
 		d.StartsAt = coupon.At(w.now.Add(time.Duration(w.random.IntN(180)) * time.Minute))
@@ -81,12 +82,12 @@ func (w *world) narrow(d *coupon.Draft) {
 // bound gives a coupon a cap, or a budget that a few of its usual discounts use up, or both.
 func (w *world) bound(d *coupon.Draft, in pricing.Currency) {
 	usual := int64(60_00)
-	if amount, err := pricing.MoneyFromDecimal(d.DiscountValue, in); err == nil && d.DiscountType == pricing.FixedAmount {
-		usual = min(usual, amount.Minor())
+	if amount, err := in.Parse(d.Amount[""]); err == nil {
+		usual = min(usual, amount)
 	}
 	if w.odds(6) {
 		usual = min(usual, 1+w.random.Int64N(40_00))
-		d.MaxDiscount = pricing.NewMoney(usual, in).Decimal()
+		d.MaxDiscount = coupon.NewAmounts(pricing.NewMoney(usual, in))
 	}
 	if w.odds(w.temper.budgets) {
 		d.Budget = w.budget(in, usual)
@@ -119,7 +120,7 @@ func (w *world) create() bool {
 			s.coupons = append(s.coupons, c.ID)
 			w.log("  %s is %s %s, %s, at most %d uses, %d of each customer%s", c.ID, c.Code, c.Discount, c.Distribution, c.Limits.MaxUses, c.Limits.MaxUsesPerUser, within(c))
 			first := s.book.terms[terms{c.ID, 1}]
-			w.must(AnswersAreTrue, first.Limits.Budget.Equal(d.Budget), "coupon %s was created with the budget %v, and has %v", c.ID, d.Budget.Slice(), first.Limits.Budget.Slice())
+			w.must(AnswersAreTrue, maps.Equal(coupon.NewAmounts(first.Limits.Budget.Slice()...), d.Budget), "coupon %s was created with the budget %v, and has %v", c.ID, d.Budget, first.Limits.Budget.Slice())
 			w.recreated(s, c)
 			now, err := w.coupon(s, c.ID)
 			w.must(AnswersAreTrue, err == nil && now.State != coupon.Pending && !now.Mirror.IsZero(),
@@ -168,7 +169,7 @@ func (w *world) patch() coupon.Patch {
 	case 7:
 		p.Budget = coupon.Clear[coupon.Amounts]()
 	case 0:
-		p.MinPurchase = coupon.Set(decimal.NewFromInt(w.random.Int64N(120)))
+		p.MinPurchase = coupon.Set(coupon.Amounts{"": fmt.Sprint(w.random.Int64N(120))})
 	case 1:
 		p.ExpiresAt = coupon.Set(coupon.At(w.now.Add(time.Duration(w.random.IntN(600)) * time.Minute)))
 	case 2:
@@ -206,12 +207,12 @@ func (w *world) edit() bool {
 // answer is the newest revision, which somebody else may have edited since.
 func (w *world) checkEdited(s *shop, p coupon.Patch, since int64, answer coupon.Coupon) {
 	budget, _ := p.Budget.Value()
-	has := !p.Budget.Given() || answer.Limits.Budget.Equal(budget)
+	has := !p.Budget.Given() || maps.Equal(coupon.NewAmounts(answer.Limits.Budget.Slice()...), budget)
 	for ; !has && since < answer.Revision; since++ {
 		seen, known := s.book.terms[terms{answer.ID, since}]
-		has = known && seen.Limits.Budget.Equal(budget)
+		has = known && maps.Equal(coupon.NewAmounts(seen.Limits.Budget.Slice()...), budget)
 	}
-	w.must(AnswersAreTrue, has, "coupon %s was given the budget %v, and has %v", answer.ID, budget.Slice(), answer.Limits.Budget.Slice())
+	w.must(AnswersAreTrue, has, "coupon %s was given the budget %v, and has %v", answer.ID, budget, answer.Limits.Budget.Slice())
 }
 
 func (w *world) switchState() bool {

@@ -507,9 +507,13 @@ func editsOrders(f *faulty) {
 func roundsPercent(f *faulty) {
 	f.records(func(o *redemption.Order, _ []redemption.Use) {
 		for i, k := range o.Coupons {
-			if whole, decimals, has := strings.Cut(k.DiscountValue, "."); has && len(decimals) > 2 {
-				o.Coupons[i].DiscountValue = whole + "." + decimals[:2]
+			t := k.Discount.Terms()
+			whole, decimals, has := strings.Cut(t.Percent.String(), ".")
+			if !has || len(decimals) <= 2 {
+				continue
 			}
+			t.Percent, _ = pricing.ParsePercent(whole + "." + decimals[:2])
+			o.Coupons[i].Discount, _ = pricing.NewDiscount(t)
 		}
 	})
 }
@@ -606,7 +610,7 @@ func (f *faulty) budgets(change func(pricing.Money) []pricing.Money) {
 			for m := range c.Limits.Budget.All() {
 				amounts = append(amounts, change(m)...)
 			}
-			c.Limits.Budget = coupon.NewAmounts(amounts...)
+			c.Limits.Budget = coupon.NewMoneySet(amounts...)
 		}
 		return found, err
 	}
@@ -616,14 +620,14 @@ func (f *faulty) budgets(change func(pricing.Money) []pricing.Money) {
 func forgetsFirstBudgets(f *faulty) {
 	f.changes(func(c *store.CouponChange) {
 		if c.Kind == store.CreateCoupon {
-			c.Coupon.Limits.Budget = coupon.Amounts{}
+			c.Coupon.Limits.Budget = coupon.MoneySet{}
 		}
 	})
 }
 
 // keepsFirstBudgets edits coupons and leaves their budgets as they were created.
 func keepsFirstBudgets(f *faulty) {
-	first := map[string]coupon.Amounts{}
+	first := map[string]coupon.MoneySet{}
 	f.changes(func(c *store.CouponChange) {
 		switch c.Kind {
 		case store.CreateCoupon:

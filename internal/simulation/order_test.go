@@ -107,36 +107,24 @@ func checkSeveral(o redemption.Order) error {
 }
 
 func discountOf(c coupon.Snapshot) (pricing.Discount, error) {
-	if !c.Terms.IsZero() { // it has a cap or another lane
-		t := c.Terms.Terms()
-		if t.Type != c.DiscountType || t.MaxDiscount == 0 && t.Lane == t.Type.DefaultLane() || t.MaxUnits != 0 || len(t.Others) != 0 || c.Terms.Value() != c.DiscountValue {
-			return pricing.Discount{}, fmt.Errorf("its terms are %+v", t)
-		}
-		return c.Terms, nil
+	if t := c.Discount.Terms(); t.MaxUnits != 0 || len(t.Others) != 0 || t.Type != pricing.Percentage && t.Type != pricing.FixedAmount {
+		return pricing.Discount{}, fmt.Errorf("its terms are %+v", t)
 	}
-	if c.DiscountType == pricing.FixedAmount {
-		amount, err := pricing.ParseMoney(c.DiscountValue, c.Currency)
-		if err != nil {
-			return pricing.Discount{}, err
-		}
-		return pricing.AmountOff(amount)
-	}
-	percent, err := pricing.ParsePercent(c.DiscountValue)
-	return pricing.PercentOff(percent), err
+	return c.Discount, nil
 }
 
 // covers reads the selections of each kind (contract section 3).
 func covers(c coupon.Snapshot, l pricing.Line) bool {
 	selected := map[pricing.LineKind]coupon.Items{
-		pricing.Plan: c.PlanIDs, pricing.Device: c.DeviceIDs, pricing.Accessory: c.AccessoryIDs, pricing.Shipping: {},
+		pricing.Plan: c.Scope.Plans, pricing.Device: c.Scope.Devices, pricing.Accessory: c.Scope.Accessories, pricing.Shipping: {},
 	}[l.Kind]
 	switch {
 	case l.Kind == pricing.Shipping:
 		return false
-	case c.AppliesTo == coupon.Specific:
+	case c.Scope.AppliesTo == coupon.Specific:
 		return selected.Has(l.ItemID)
-	case c.AppliesTo == coupon.Subscription && l.Kind != pricing.Plan, c.AppliesTo == coupon.Product && l.Kind == pricing.Plan:
+	case c.Scope.AppliesTo == coupon.Subscription && l.Kind != pricing.Plan, c.Scope.AppliesTo == coupon.Product && l.Kind == pricing.Plan:
 		return false
 	}
-	return c.AppliesTo == coupon.All || selected.Len() == 0 || selected.Has(l.ItemID)
+	return c.Scope.AppliesTo == coupon.All || selected.Len() == 0 || selected.Has(l.ItemID)
 }

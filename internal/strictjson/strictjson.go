@@ -6,6 +6,7 @@ package strictjson
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"unicode/utf8"
 
@@ -40,7 +41,7 @@ func object(data []byte, targets map[string]any, strict bool) error {
 		switch {
 		case !known && !strict:
 		case !known:
-			faults.Add(jsonobject.Shown(name), pricing.FieldUnknown, "there is no such field")
+			faults.Add(jsonobject.Shown(name), pricing.FieldUnknown, noSuchField)
 		case seen[name]:
 			faults.Add(name, pricing.FieldMalformed, "the field is given twice")
 			reflect.ValueOf(target).Elem().SetZero() // none of the values is the field's
@@ -76,6 +77,21 @@ func Each(data []byte, read func(name string, raw json.RawMessage) error) error 
 		return fault(err.Error())
 	}
 	return faults.Err()
+}
+
+const noSuchField = "there is no such field"
+
+// UnknownMember returns the path of a member that an error of [Object] does not know, or "".
+func UnknownMember(err error) string {
+	var faults *pricing.ValidationError
+	if errors.As(err, &faults) {
+		for _, f := range faults.Fields {
+			if f.Code == pricing.FieldUnknown && f.Message == noSuchField {
+				return f.Field
+			}
+		}
+	}
+	return ""
 }
 
 func fault(message string) error {

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -36,7 +34,7 @@ func opened(ctx context.Context, p *fakeprocessor.Processor, key string) process
 
 func tenOff() coupon.Coupon {
 	c, err := coupon.New(coupon.Draft{
-		Code: "ten", Name: "Ten off", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
+		Code: "ten", Name: "Ten off", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10"},
 	}, coupon.Creation{ID: "cpn_1", At: noon()})
 	if err != nil {
 		log.Fatal(err)

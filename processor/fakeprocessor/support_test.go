@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -45,7 +44,7 @@ func newFake(t *testing.T, options fakeprocessor.Options) (*fakeprocessor.Proces
 func newCoupon(t *testing.T, id, code string) coupon.Coupon {
 	t.Helper()
 	c, err := coupon.New(coupon.Draft{
-		Code: code, Name: "Test " + code, DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
+		Code: code, Name: "Test " + code, DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10"},
 	}, coupon.Creation{ID: coupon.IDPrefix + id, At: noon()})
 	require.NoError(t, err)
 	return c

@@ -3,8 +3,6 @@ package processortest
 import (
 	"errors"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -144,11 +142,11 @@ func ensureTakesNoCodeOfAnotherCoupon(p *probe) {
 
 func checkDiscounts(p *probe) {
 	for i, d := range []coupon.Draft{
-		{DiscountType: pricing.Percentage, DiscountValue: decimal.New(125, -1)},
-		{DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(100)},
-		{DiscountType: pricing.FixedAmount, DiscountValue: decimal.New(1999, -2), Currency: "EUR"},
-		{DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(500), Currency: "JPY"},
-		{DiscountType: pricing.FixedAmount, DiscountValue: decimal.New(1230, -3), Currency: "KWD"},
+		{DiscountType: pricing.Percentage, Percent: "12.5"},
+		{DiscountType: pricing.Percentage, Percent: "100"},
+		{DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "19.99"}, Currency: "EUR"},
+		{DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "500"}, Currency: "JPY"},
+		{DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "1.230"}, Currency: "KWD"},
 	} {
 		id := string(rune('a' + i))
 		d.Code, d.Name, d.MaxUses = "SUITE"+id, "Discount "+id, coupon.Set(10+i)

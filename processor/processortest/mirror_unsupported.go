@@ -1,8 +1,6 @@
 package processortest
 
 import (
-	"github.com/shopspring/decimal"
-
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -31,22 +29,17 @@ func unsupportedClauses() []clause {
 // elaborate are coupons with one discount of every kind that has further terms.
 func (p *probe) elaborate() []coupon.Coupon {
 	p.Helper()
-	of := func(kind pricing.DiscountType, value int64, further coupon.DiscountDraft) coupon.Draft {
-		return coupon.Draft{DiscountType: kind, DiscountValue: decimal.NewFromInt(value), DiscountDraft: further}
-	}
 	var coupons []coupon.Coupon
 	for i, d := range []coupon.Draft{
-		of(pricing.Percentage, 20, coupon.DiscountDraft{MaxDiscount: decimal.NewFromInt(5)}),
-		of(pricing.Percentage, 20, coupon.DiscountDraft{MaxUnits: 2}),
-		of(pricing.FixedAmount, 20, coupon.DiscountDraft{DiscountValues: coupon.NewAmounts(pricing.NewMoney(500, p.yen()))}),
-		of(pricing.FixedAmountPerUnit, 2, coupon.DiscountDraft{}),
-		of(pricing.FixedUnitPrice, 9, coupon.DiscountDraft{}),
-		of(pricing.CheapestUnits, 100, coupon.DiscountDraft{Units: 1}),
-		of(pricing.BuyXGetY, 100, coupon.DiscountDraft{BuyQuantity: 2, GetQuantity: 1}),
-		{DiscountType: pricing.Tiered, DiscountDraft: coupon.DiscountDraft{
-			TierBasis: pricing.ByQuantity,
-			Tiers:     []coupon.TierDraft{{From: decimal.NewFromInt(2), Percent: decimal.NewFromInt(5)}},
-		}},
+		{DiscountType: pricing.Percentage, Percent: "20", MaxDiscount: coupon.Amounts{"": "5"}},
+		{DiscountType: pricing.Percentage, Percent: "20", MaxUnits: 2},
+		{DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "20", "JPY": "500"}},
+		{DiscountType: pricing.FixedAmountPerUnit, Amount: coupon.Amounts{"": "2"}},
+		{DiscountType: pricing.FixedUnitPrice, Amount: coupon.Amounts{"": "9"}},
+		{DiscountType: pricing.CheapestUnits, Percent: "100", Units: 1},
+		{DiscountType: pricing.BuyXGetY, Percent: "100", BuyQuantity: 2, GetQuantity: 1},
+		{DiscountType: pricing.Tiered, TierBasis: pricing.ByQuantity,
+			Tiers: []coupon.TierDraft{{From: "2", Percent: "5"}}},
 	} {
 		id := string(rune('a' + i))
 		d.Code, d.Name = "SUITE"+id, "Discount "+id

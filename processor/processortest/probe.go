@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -109,7 +107,7 @@ func (p *probe) coupon(id, code string) coupon.Coupon {
 	p.Helper()
 	return p.draft(id, coupon.Draft{
 		Code: code, Name: "Suite " + code,
-		DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
+		DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10"},
 	})
 }
 

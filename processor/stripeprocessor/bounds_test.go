@@ -19,7 +19,7 @@ import (
 )
 
 func amountOf(currency, value string) func(*coupon.Draft) {
-	return func(d *coupon.Draft) { d.Currency, d.DiscountValue = currency, mustDecimal(value) }
+	return func(d *coupon.Draft) { d.Currency, d.Amount = currency, coupon.Amounts{"": value} }
 }
 
 func uses(n int) func(*coupon.Draft) {

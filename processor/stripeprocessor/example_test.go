@@ -8,8 +8,6 @@ import (
 	"net/http/httptest"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -32,7 +30,7 @@ func exampleAccount() (*stripefake.Account, *stripeprocessor.Processor, func()) 
 
 func exampleCoupon(code, percent string) coupon.Coupon {
 	c, err := coupon.New(coupon.Draft{
-		Code: code, Name: "Summer sale", DiscountType: pricing.Percentage, DiscountValue: decimal.RequireFromString(percent),
+		Code: code, Name: "Summer sale", DiscountType: pricing.Percentage, Percent: percent,
 	}, coupon.Creation{ID: "cpn_summer", At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)})
 	if err != nil {
 		panic(err)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -37,8 +36,8 @@ func TestLive(t *testing.T) {
 func liveMirror(t *testing.T, p *stripeprocessor.Processor, run string) {
 	t.Helper()
 	for name, draft := range map[string]coupon.Draft{
-		"percent": {DiscountType: pricing.Percentage, DiscountValue: decimal.RequireFromString("33.33")},
-		"amount":  {DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("19.99"), MaxUses: coupon.Set(5)},
+		"percent": {DiscountType: pricing.Percentage, Percent: "33.33"},
+		"amount":  {DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "19.99"}, MaxUses: coupon.Set(5)},
 	} {
 		draft.Code, draft.Name = "CKLT-"+run+"-"+name, "couponkit live test, a name of more than forty characters"
 		c, err := coupon.New(draft, coupon.Creation{ID: coupon.IDPrefix + run + name, At: time.Now()})

@@ -115,7 +115,7 @@ func TestPreflight(t *testing.T) {
 	t.Parallel()
 	kwd := func(amount string) func(*coupon.Draft) {
 		return func(d *coupon.Draft) {
-			d.Currency, d.DiscountValue = "KWD", mustDecimal(amount)
+			d.Currency, d.Amount = "KWD", coupon.Amounts{"": amount}
 		}
 	}
 	tests := map[string]struct {
@@ -127,10 +127,10 @@ func TestPreflight(t *testing.T) {
 		"slash":                {newCoupon(t, "a", "A/B"), "code"},
 		"third decimal of KWD": {newCoupon(t, "a", "TEN", kwd("5.124")), "discountValue"},
 		"unknown unit": {newCoupon(t, "a", "TEN", func(d *coupon.Draft) {
-			d.Currency, d.DiscountValue = "CLF", mustDecimal("1.0001")
+			d.Currency, d.Amount = "CLF", coupon.Amounts{"": "1.0001"}
 		}), "currency"},
 		"cents of ariary": {newCoupon(t, "a", "TEN", func(d *coupon.Draft) {
-			d.Currency, d.DiscountValue = "MGA", mustDecimal("5.20")
+			d.Currency, d.Amount = "MGA", coupon.Amounts{"": "5.20"}
 		}), "discountValue"},
 		"third decimal of a percentage": {newCoupon(t, "a", "TEN", percentage("33.333")), "discountValue"},
 		"thousandth of a percent":       {newCoupon(t, "a", "TEN", percentage("0.001")), "discountValue"},
@@ -204,7 +204,7 @@ func TestAmountsAreExact(t *testing.T) {
 	} {
 		w := newWorld(t)
 		w.mirrored(newCoupon(t, "a", "TEN", func(d *coupon.Draft) {
-			d.Currency, d.DiscountValue = test.currency, mustDecimal(test.amount)
+			d.Currency, d.Amount = test.currency, coupon.Amounts{"": test.amount}
 		}))
 		form := w.account.Calls()[1].Form
 		if got := form.Get("amount_off"); got != test.want {
@@ -221,7 +221,7 @@ func TestTooFineAmounts(t *testing.T) {
 	t.Parallel()
 	for currency, amount := range map[string]string{"EUR": "8.165", "JPY": "0.5", "KWD": "1.2345"} {
 		_, err := coupon.New(coupon.Draft{
-			Code: "TEN", Name: "Ten", DiscountType: pricing.FixedAmount, DiscountValue: mustDecimal(amount), Currency: currency,
+			Code: "TEN", Name: "Ten", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": amount}, Currency: currency,
 		}, coupon.Creation{ID: "cpn_a", At: newClock().Now()})
 		requireField(t, err, "discountValue")
 	}

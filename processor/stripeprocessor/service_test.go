@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -40,7 +39,7 @@ func newShop(t *testing.T, change ...func(*stripeprocessor.Options, *stripefake.
 func (s *shop) create(code string, maxUses int) coupon.Coupon {
 	s.Helper()
 	c, err := s.service.Create(s.Context(), coupon.Draft{
-		Code: code, Name: "Sale", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10), MaxUses: coupon.Set(maxUses),
+		Code: code, Name: "Sale", DiscountType: pricing.Percentage, Percent: "10", MaxUses: coupon.Set(maxUses),
 		MaxUsesPerUser: coupon.Clear[int](),
 	})
 	require.NoError(s, err)

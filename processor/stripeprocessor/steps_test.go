@@ -48,10 +48,14 @@ func newStepShop(t *testing.T, c pricing.Currency, recurring couponkit.Recurring
 
 func (s *stepShop) create(code string, kind pricing.DiscountType, value decimal.Decimal) {
 	s.Helper()
-	made, err := s.service.Create(s.Context(), coupon.Draft{
-		Code: code, Name: code, DiscountType: kind, DiscountValue: value, Currency: s.currency.Code(),
+	d := coupon.Draft{
+		Code: code, Name: code, DiscountType: kind, Percent: value.String(), Currency: s.currency.Code(),
 		MaxUsesPerUser: coupon.Clear[int](),
-	})
+	}
+	if kind == pricing.FixedAmount {
+		d.Percent, d.Amount = "", coupon.Amounts{"": value.String()}
+	}
+	made, err := s.service.Create(s.Context(), d)
 	require.NoError(s, err)
 	s.coupons = append(s.coupons, made)
 }
@@ -209,11 +213,11 @@ func TestServiceRefusesWhatStripeCannotCharge(t *testing.T) {
 	})
 	requireField(t, err, "amount")
 	_, err = s.service.Create(t.Context(), coupon.Draft{
-		Code: "FINE", Name: "Fine", DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("1.005"), Currency: "KWD",
+		Code: "FINE", Name: "Fine", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "1.005"}, Currency: "KWD",
 	})
 	requireField(t, err, "discountValue")
 	_, err = s.service.Create(t.Context(), coupon.Draft{
-		Code: "LÄRGE", DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("10000000000000.000"), Currency: "KWD",
+		Code: "LÄRGE", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10000000000000.000"}, Currency: "KWD",
 		MaxUses: coupon.Set(math.MaxInt64),
 	})
 	for _, field := range []string{"code", "name", "discountValue", "maxUses"} {

@@ -86,7 +86,7 @@ func newWorld(t *testing.T, change ...func(*stripeprocessor.Options, *stripefake
 func newCoupon(tb testing.TB, id, code string, change ...func(*coupon.Draft)) coupon.Coupon {
 	tb.Helper()
 	d := coupon.Draft{
-		Code: code, Name: "Ten off", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10),
+		Code: code, Name: "Ten off", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10"},
 	}
 	for _, f := range change {
 		f(&d)
@@ -98,7 +98,7 @@ func newCoupon(tb testing.TB, id, code string, change ...func(*coupon.Draft)) co
 
 func percentage(value string) func(*coupon.Draft) {
 	return func(d *coupon.Draft) {
-		d.DiscountType, d.DiscountValue = pricing.Percentage, decimal.RequireFromString(value)
+		d.DiscountType, d.Percent, d.Amount = pricing.Percentage, value, nil
 	}
 }
 

@@ -3,7 +3,6 @@ package stripeprocessor_test
 import (
 	"testing"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -15,22 +14,16 @@ import (
 // elaborate are drafts whose discounts Stripe cannot express.
 func elaborate(t *testing.T) map[string]coupon.Draft {
 	t.Helper()
-	of := func(kind pricing.DiscountType, value int64, further coupon.DiscountDraft) coupon.Draft {
-		return coupon.Draft{DiscountType: kind, DiscountValue: decimal.NewFromInt(value), DiscountDraft: further}
-	}
-	two, dollars := decimal.NewFromInt(2), coupon.NewAmounts(pricing.NewMoney(5_00, currencyOf(t, "USD")))
 	return map[string]coupon.Draft{
-		"CAP":      of(pricing.Percentage, 50, coupon.DiscountDraft{MaxDiscount: two}),
-		"UNITS":    of(pricing.Percentage, 50, coupon.DiscountDraft{MaxUnits: 2}),
-		"LANE":     of(pricing.Percentage, 50, coupon.DiscountDraft{Lane: pricing.ItemLane}),
-		"MONEY":    of(pricing.FixedAmount, 5, coupon.DiscountDraft{DiscountValues: dollars}),
-		"ÄÖÜ":      of(pricing.FixedAmountPerUnit, 2, coupon.DiscountDraft{}), // Stripe takes no such code
-		"PRICE":    of(pricing.FixedUnitPrice, 5, coupon.DiscountDraft{}),
-		"CHEAPEST": of(pricing.CheapestUnits, 100, coupon.DiscountDraft{Units: 1}),
-		"BUYGET":   of(pricing.BuyXGetY, 100, coupon.DiscountDraft{BuyQuantity: 2, GetQuantity: 1}),
-		"TIERS": {DiscountType: pricing.Tiered, DiscountDraft: coupon.DiscountDraft{
-			TierBasis: pricing.ByQuantity, Tiers: []coupon.TierDraft{{From: two, Percent: decimal.NewFromInt(15)}},
-		}},
+		"CAP":      {DiscountType: pricing.Percentage, Percent: "50", MaxDiscount: coupon.Amounts{"": "2"}},
+		"UNITS":    {DiscountType: pricing.Percentage, Percent: "50", MaxUnits: 2},
+		"LANE":     {DiscountType: pricing.Percentage, Percent: "50", Lane: pricing.ItemLane},
+		"MONEY":    {DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "5", "USD": "5"}},
+		"ÄÖÜ":      {DiscountType: pricing.FixedAmountPerUnit, Amount: coupon.Amounts{"": "2"}}, // Stripe takes no such code
+		"PRICE":    {DiscountType: pricing.FixedUnitPrice, Amount: coupon.Amounts{"": "5"}},
+		"CHEAPEST": {DiscountType: pricing.CheapestUnits, Percent: "100", Units: 1},
+		"BUYGET":   {DiscountType: pricing.BuyXGetY, Percent: "100", BuyQuantity: 2, GetQuantity: 1},
+		"TIERS":    {DiscountType: pricing.Tiered, TierBasis: pricing.ByQuantity, Tiers: []coupon.TierDraft{{From: "2", Percent: "15"}}},
 	}
 }
 

@@ -384,7 +384,7 @@ func (w *work) flag(st *step, o redemption.Order, uses []redemption.Use) {
 
 // isForFirstOrders reports whether a coupon of the order is for first orders.
 func isForFirstOrders(o redemption.Order, couponID string) bool {
-	return slices.ContainsFunc(o.Coupons, func(c coupon.Snapshot) bool { return c.ID == couponID && c.FirstOrder })
+	return slices.ContainsFunc(o.Coupons, func(c coupon.Snapshot) bool { return c.ID == couponID && c.Conditions.FirstOrder })
 }
 
 // recordUnknown stores a payment whose order is not in the store.

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -20,10 +19,10 @@ func TestTheDocumentOfACoupon(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	c, err := coupon.New(coupon.Draft{
-		Code: "spring", Name: "Spring <&> \u2028 friends", DiscountType: pricing.Percentage, DiscountValue: decimal.RequireFromString("12.5"),
+		Code: "spring", Name: "Spring <&> \u2028 friends", DiscountType: pricing.Percentage, Percent: "12.5",
 		AppliesTo: coupon.Specific, DeviceIDs: []string{"phone", "case"}, Categories: []string{"new"}, Group: "season",
 		Distribution: coupon.UserSpecific, AllowedUserEmails: coupon.EmailList{"Ann@example.org", "*@example.com"},
-		MaxUses: coupon.Set(1000), MinPurchase: decimal.NewFromInt(50), MinQuantity: coupon.Set(2), FirstOrder: true,
+		MaxUses: coupon.Set(1000), MinPurchase: coupon.Amounts{"": "50"}, MinQuantity: coupon.Set(2), FirstOrder: true,
 		CustomerTags: coupon.CustomerTags{Any: []string{"member"}, None: []string{"staff"}},
 		Budget:       coupon.NewAmounts(pricing.NewMoney(10_000_00, pricing.EUR())),
 	}, coupon.Creation{ID: "cpn_1", At: noon})

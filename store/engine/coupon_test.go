@@ -143,7 +143,7 @@ func TestDocuments(t *testing.T) {
 	require.NoError(t, engine.DecodeUse(data, &use))
 	require.Empty(t, cmp.Diff(u, use))
 	c := someCoupon(t, 3)
-	c.Limits, c.MinPurchase, c.PointsRequired, c.Mirror = coupon.Limits{MaxUses: 5, MaxUsesPerUser: 2}, 99, 7, coupon.Mirror{CouponID: "co", PromotionCodeID: "p", Revision: 2}
+	c.Limits, c.Conditions.MinPurchase, c.PointsRequired, c.Mirror = coupon.Limits{MaxUses: 5, MaxUsesPerUser: 2}, coupon.NewMoneySet(pricing.NewMoney(99, c.Currency)), 7, coupon.Mirror{CouponID: "co", PromotionCodeID: "p", Revision: 2}
 	data, err = engine.EncodeCoupon(c)
 	require.NoError(t, err)
 	decoded := coupon.Coupon{ID: c.ID, Code: c.Code, State: c.State, Revision: c.Revision, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Terms: coupon.Terms{AllowedUserEmails: c.AllowedUserEmails}}

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/internal/jsonobject"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -133,81 +131,40 @@ func ReadUse(u *redemption.Use, state, points string, document []byte) (err erro
 	return DecodeUse(document, u)
 }
 
-// couponDocument is a coupon's terms and mirror.
+// couponDocument is the name, the terms and the mirror of a coupon.
 type couponDocument struct {
-	Name               string              `json:"name"`
-	Description        string              `json:"description,omitempty"`
-	Discount           pricing.Discount    `json:"discount"`
-	Currency           pricing.Currency    `json:"currency"`
-	AppliesTo          coupon.AppliesTo    `json:"appliesTo"`
-	Plans              coupon.Items        `json:"plans"`
-	Devices            coupon.Items        `json:"devices"`
-	Accessories        coupon.Items        `json:"accessories"`
-	Kinds              coupon.Items        `json:"kinds,omitzero"`
-	Categories         coupon.Items        `json:"categories,omitzero"`
-	ExcludedItems      coupon.Items        `json:"excludedItems,omitzero"`
-	ExcludedCategories coupon.Items        `json:"excludedCategories,omitzero"`
-	Buys               coupon.Scope        `json:"buys,omitzero"`
-	Group              string              `json:"group,omitempty"`
-	MinPurchases       coupon.Amounts      `json:"minPurchases,omitzero"`
-	Distribution       coupon.Distribution `json:"distribution"`
-	PointsRequired     int64               `json:"pointsRequired,omitempty"`
-	MaxUses            int64               `json:"maxUses,omitempty"`
-	MaxUsesPerUser     int64               `json:"maxUsesPerUser,omitempty"`
-	MinPurchase        int64               `json:"minPurchase,omitempty"`
-	Mirror             coupon.Mirror       `json:"mirror"`
-
-	MinQuantity  int64                `json:"minQuantity,omitempty"`
-	CustomerTags coupon.CustomerTags  `json:"customerTags,omitzero"`
-	FirstOrder   bool                 `json:"firstOrder,omitempty"`
-	Schedule     coupon.Schedule      `json:"schedule,omitzero"`
-	Budget       coupon.Amounts       `json:"budget,omitzero"`
-	PeriodLimits []coupon.PeriodLimit `json:"periodLimits,omitempty"`
-
-	RefundPolicy    pricing.RefundPolicy `json:"refundPolicy,omitzero"`
-	RestoreOnRefund coupon.Restore       `json:"restoreOnRefund,omitzero"`
+	Name        string        `json:"name"`
+	Description string        `json:"description,omitempty"`
+	Version     int           `json:"termsVersion"` // of the program that has written the document
+	Terms       coupon.Terms  `json:"terms"`
+	Mirror      coupon.Mirror `json:"mirror"`
 }
 
 // EncodeCoupon returns a coupon as JSON, without the ID, code, state, revision, times, counts
 // and allow-list.
 func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
-	return json.Marshal(couponDocument{
-		Buys: c.Buys, Group: c.Group, MinPurchases: c.MinPurchases, RefundPolicy: c.RefundPolicy, RestoreOnRefund: c.RestoreOnRefund,
-		Name: c.Name, Description: c.Description, Discount: c.Discount, Currency: c.Currency,
-		AppliesTo: c.Scope.AppliesTo, Plans: c.Scope.Plans, Devices: c.Scope.Devices, Accessories: c.Scope.Accessories,
-		Kinds: c.Scope.Kinds, Categories: c.Scope.Categories,
-		ExcludedItems: c.Scope.ExcludedItems, ExcludedCategories: c.Scope.ExcludedCategories,
-		Distribution: c.Distribution, PointsRequired: c.PointsRequired,
-		MaxUses: c.Limits.MaxUses, MaxUsesPerUser: c.Limits.MaxUsesPerUser, MinPurchase: c.MinPurchase, Mirror: c.Mirror,
-		MinQuantity: c.Conditions.MinQuantity, CustomerTags: c.Conditions.CustomerTags, FirstOrder: c.Conditions.FirstOrder,
-		Schedule: c.Conditions.Schedule, Budget: c.Limits.Budget, PeriodLimits: c.Limits.Periods,
-	})
+	c.AllowedUserEmails = coupon.NarrowedEmailSet(1, "") // null: the list has a table of its own
+	return json.Marshal(couponDocument{Name: c.Name, Description: c.Description, Version: coupon.TermsVersion, Terms: c.Terms, Mirror: c.Mirror})
 }
 
-// DecodeCoupon reads the JSON that EncodeCoupon returned into a coupon.
+// DecodeCoupon reads the JSON that EncodeCoupon returned into a coupon. The allow-list stays as it is.
 func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 	var doc couponDocument
-	if err := decodeKnown(data, &doc, couponMembers); err != nil {
-		return unreadable("coupon", c.ID, fmt.Sprintf("its document at revision %d", c.Revision), err)
+	if err := strictjson.Object(data, strictjson.Fields(&doc)); err != nil {
+		part := fmt.Sprintf("its document at revision %d", c.Revision)
+		if doc.Version > coupon.TermsVersion {
+			part += fmt.Sprintf(", of version %d while this program reads version %d", doc.Version, coupon.TermsVersion)
+		}
+		if name := strictjson.UnknownMember(err); name != "" {
+			err = fmt.Errorf("this version does not know its member %q", name)
+		}
+		return unreadable("coupon", c.ID, part, err)
 	}
-	if doc.Discount.IsZero() || doc.Currency.IsZero() || doc.AppliesTo == 0 || doc.Distribution == 0 {
+	if doc.Terms.Discount.IsZero() {
 		return unreadable("coupon", c.ID, "its document", errIncomplete)
 	}
-	c.Name, c.Description, c.Discount, c.Currency = doc.Name, doc.Description, doc.Discount, doc.Currency
-	c.Scope = coupon.Scope{
-		AppliesTo: doc.AppliesTo, Plans: doc.Plans, Devices: doc.Devices, Accessories: doc.Accessories,
-		Kinds: doc.Kinds, Categories: doc.Categories,
-		ExcludedItems: doc.ExcludedItems, ExcludedCategories: doc.ExcludedCategories,
-	}
-	c.Distribution, c.PointsRequired = doc.Distribution, doc.PointsRequired
-	c.Limits = coupon.Limits{
-		MaxUses: doc.MaxUses, MaxUsesPerUser: doc.MaxUsesPerUser, Budget: doc.Budget, Periods: orNil(doc.PeriodLimits),
-	}
-	c.Conditions = coupon.Conditions{
-		MinQuantity: doc.MinQuantity, CustomerTags: doc.CustomerTags, FirstOrder: doc.FirstOrder, Schedule: doc.Schedule,
-	}
-	c.MinPurchase, c.MinPurchases, c.Mirror, c.Buys, c.Group = doc.MinPurchase, doc.MinPurchases, doc.Mirror, doc.Buys, doc.Group
-	c.RefundPolicy, c.RestoreOnRefund = doc.RefundPolicy, doc.RestoreOnRefund
+	doc.Terms.AllowedUserEmails = c.AllowedUserEmails
+	c.Name, c.Description, c.Terms, c.Mirror = doc.Name, doc.Description, doc.Terms, doc.Mirror
 	return nil
 }
 
@@ -245,26 +202,6 @@ func ReadCouponState(id, state string) (coupon.State, error) {
 	return read, nil
 }
 
-// decodeKnown reads a JSON document and refuses members that are not among the fields of the
-// document. Terms that this version does not know would otherwise be ignored.
-func decodeKnown(data []byte, into any, fields map[string]bool) error {
-	if err := json.Unmarshal(data, into); err != nil {
-		return err
-	}
-	unknown := ""
-	if err := jsonobject.Members(data, func(name string, _ json.RawMessage) {
-		if !fields[name] {
-			unknown = name
-		}
-	}); err != nil {
-		return err
-	}
-	if unknown != "" {
-		return fmt.Errorf("this version does not know its member %q", jsonobject.Shown(unknown))
-	}
-	return nil
-}
-
 var errIncomplete = errors.New("a required field is missing")
 
 // unreadable returns the error for a record that cannot be read. It does not match the cause: a
@@ -272,13 +209,3 @@ var errIncomplete = errors.New("a required field is missing")
 func unreadable(kind, id, part string, cause error) error {
 	return &store.UnreadableError{Kind: kind, ID: id, Reason: part + ": " + cause.Error()}
 }
-
-// couponMembers are the names of the members of a couponDocument.
-var couponMembers = func() map[string]bool {
-	names := map[string]bool{}
-	for field := range reflect.TypeFor[couponDocument]().Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		names[name] = true
-	}
-	return names
-}()

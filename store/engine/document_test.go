@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,7 +61,7 @@ func FuzzDocuments(f *testing.F) {
 	f.Add([]byte(`{"disputes":[{"id":"dp","currency":"EUR","state":"open","amount":"45.00"}],"externalRefunds":[{"id":"re","state":"pending","amount":"45","tax":"7"}]}`))
 	f.Add([]byte(`{"disputes":[{}]}`)) // a dispute without a state
 	f.Add([]byte(`{"otherPayments":[{"sessionId":"cs","charge":{"currency":"JPY","amount":"45"},"returned":"45"}]}`))
-	f.Add([]byte(`{"name":"Ten","discount":{"discountType":"PERCENTAGE","discountValue":"10"},"currency":"EUR","appliesTo":"ALL","distribution":"GENERAL"}`))
+	f.Add([]byte(`{"name":"Ten","termsVersion":1,"terms":{"discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","distribution":"GENERAL"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var o, o2 redemption.Order
 		var u, u2 redemption.Use
@@ -137,15 +139,32 @@ func TestWhatIsEmptyHasOneForm(t *testing.T) {
 	require.Equal(t, redemption.Order{}, empty.Clone())
 	require.Equal(t, redemption.Use{}, redemption.Use{Claims: []redemption.Claim{}}.Clone())
 
-	const terms = `{"name":"Ten","discount":{"discountType":"PERCENTAGE","discountValue":"10"},"currency":"EUR","appliesTo":"ALL","distribution":"GENERAL"`
+	const terms = `{"name":"Ten","terms":{"discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","distribution":"GENERAL"`
 	var want coupon.Coupon
-	require.NoError(t, engine.DecodeCoupon([]byte(terms+"}"), &want))
+	require.NoError(t, engine.DecodeCoupon([]byte(terms+"}}"), &want))
 	for _, none := range []string{
-		`,"plans":[],"devices":[],"kinds":[],"categories":[],"periodLimits":[],"customerTags":{"any":[],"all":[],"none":[]}`,
-		`,"plans":null,"devices":null,"kinds":null,"categories":null,"periodLimits":null,"customerTags":null,"budget":null,"minPurchases":null,"schedule":null`,
+		`,"planIds":[],"deviceIds":[],"kinds":[],"categories":[],"periodLimits":[],"customerTags":{"any":[],"all":[],"none":[]}`,
+		`,"planIds":null,"deviceIds":null,"kinds":null,"categories":null,"periodLimits":null,"customerTags":null,"budget":null,"minPurchase":null,"schedule":null`,
 	} {
 		var c coupon.Coupon
-		require.NoError(t, engine.DecodeCoupon([]byte(terms+none+"}"), &c), none)
+		require.NoError(t, engine.DecodeCoupon([]byte(terms+none+"}}"), &c), none)
 		require.Equal(t, want, c, none)
+	}
+}
+
+// A member that this version does not know refuses the coupon. The error names the version that has
+// written the document, if that is a later one.
+func TestADocumentOfALaterVersion(t *testing.T) {
+	t.Parallel()
+	for version, names := range map[int]bool{coupon.TermsVersion: false, coupon.TermsVersion + 1: true} {
+		text := fmt.Sprintf(`{"name":"Ten","termsVersion":%d,"terms":{"discountType":"PERCENTAGE","discountValue":"10","currency":"EUR",`+
+			`"appliesTo":"ALL","distribution":"GENERAL","weather":"rain"},"mirror":{}}`, version)
+		c := coupon.Coupon{ID: "cpn_1"}
+		err := engine.DecodeCoupon([]byte(text), &c)
+		require.ErrorContains(t, err, "cpn_1")
+		require.ErrorContains(t, err, "weather")
+		require.NotErrorIs(t, err, pricing.ErrInvalid)
+		require.Equal(t, names, strings.Contains(err.Error(), fmt.Sprintf("version %d", version)), err)
+		require.Equal(t, coupon.Coupon{ID: "cpn_1"}, c)
 	}
 }

@@ -21,22 +21,23 @@ import (
 // the caller.
 func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	t.Parallel()
-	const terms = `{"name":"Ten","discount":{"discountType":"PERCENTAGE","discountValue":"10"},"currency":"EUR","appliesTo":"ALL","distribution":"GENERAL"`
+	const terms = `{"name":"Ten","terms":{"discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","distribution":"GENERAL"`
 	const hours = `"hours":[{"day":"MONDAY","from":"09:00","until":"10:00"}]`
 	readCoupon := func(state, document string) error {
 		return engine.ReadCoupon(&coupon.Coupon{ID: "cpn", Revision: 7}, "TEN", state, 0, []byte(document))
 	}
-	require.NoError(t, readCoupon("active", terms+`,"schedule":{"timeZone":"Europe/Berlin",`+hours+`}}`))
+	require.NoError(t, readCoupon("active", terms+`,"schedule":{"timeZone":"Europe/Berlin",`+hours+`}}}`))
 	for name, c := range map[string]struct {
 		err                error
 		kind, id, contains string
 	}{
 		"no JSON":                   {readCoupon("active", "{"), "coupon", "cpn", "revision 7"},
-		"an unknown member":         {readCoupon("active", terms+`,"later":{"a":1}}`), "coupon", "cpn", `at revision 7: this version does not know its member "later"`},
-		"an unknown time zone":      {readCoupon("active", terms+`,"schedule":{"timeZone":"Mars/Olympus_Mons",`+hours+`}}`), "coupon", "cpn", "time zone"},
-		"an unknown discount":       {readCoupon("active", `{"name":"Ten","discount":{"discountType":"LATER"},"currency":"EUR"}`), "coupon", "cpn", "discountType"},
+		"an unknown term":           {readCoupon("active", terms+`,"later":{"a":1}}}`), "coupon", "cpn", `at revision 7: this version does not know its member "terms.later"`},
+		"an unknown member":         {readCoupon("active", terms+`},"later":{"a":1}}`), "coupon", "cpn", `at revision 7: this version does not know its member "later"`},
+		"an unknown time zone":      {readCoupon("active", terms+`,"schedule":{"timeZone":"Mars/Olympus_Mons",`+hours+`}}}`), "coupon", "cpn", "time zone"},
+		"an unknown discount":       {readCoupon("active", `{"name":"Ten","terms":{"discountType":"LATER","currency":"EUR"}}`), "coupon", "cpn", "discountType"},
 		"a missing member":          {readCoupon("active", `{"name":"Ten"}`), "coupon", "cpn", "missing"},
-		"an unknown state":          {readCoupon("later", terms+"}"), "coupon", "cpn", "state"},
+		"an unknown state":          {readCoupon("later", terms+"}}"), "coupon", "cpn", "state"},
 		"an order that is no JSON":  {engine.ReadOrder(&redemption.Order{ID: "ord"}, "open", []byte("[]")), "order", "ord", "document"},
 		"an order's unknown state":  {engine.ReadOrder(&redemption.Order{ID: "ord"}, "later", []byte("{}")), "order", "ord", "state"},
 		"a use that is no JSON":     {engine.ReadUse(&redemption.Use{ID: "use"}, "reserved", "none", []byte("nul")), "use", "use", "document"},

@@ -67,7 +67,9 @@ func couponComesBack(p *probe) {
 	for _, c := range []coupon.Coupon{
 		p.draft(), p.draft(limits(10, 2), described("line one\nline two")), p.draft(inState(coupon.Pending)),
 		p.draft(p.forAddresses("ann@shop.example", "bob@shop.example")), p.draft(forPoints),
-		p.draft(func(c *coupon.Coupon) { c.Discount, c.MinPurchase = p.amountOff(1_234), 5_000 }),
+		p.draft(func(c *coupon.Coupon) {
+			c.Discount, c.Conditions.MinPurchase = p.amountOff(1_234), coupon.NewMoneySet(pricing.NewMoney(5_000, c.Currency))
+		}),
 		p.draft(func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(1), at(2) }),
 		p.draft(func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(2), at(1) }), // ended before its start
 		p.draft(func(c *coupon.Coupon) { c.RefundPolicy, c.RestoreOnRefund = pricing.Rebill, coupon.RestoreAlways }),

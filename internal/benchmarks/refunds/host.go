@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/shopspring/decimal"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
@@ -61,7 +60,7 @@ func open(ctx context.Context, server *postgrestest.Server) (h *host, err error)
 		return nil, err
 	}
 	_, err = h.service.Create(ctx, coupon.Draft{
-		Code: "TEN", Name: "Ten", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+		Code: "TEN", Name: "Ten", DiscountType: pricing.Percentage, Percent: "10",
 		MaxUses: coupon.Set(load.MaxUses), RestoreOnRefund: coupon.RestoreAlways,
 	})
 	return h, err

@@ -64,7 +64,7 @@ func sound(tb testing.TB, n int) validity.Situation {
 				Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
 				Scope:        coupon.Scope{AppliesTo: coupon.Product, Devices: coupon.NewItems("device-0", "device-3")},
 				Distribution: coupon.UserSpecific, AllowedUserEmails: emails,
-				Limits: coupon.Limits{MaxUses: 1000, MaxUsesPerUser: 2}, MinPurchase: 50_00,
+				Limits: coupon.Limits{MaxUses: 1000, MaxUsesPerUser: 2}, Conditions: coupon.Conditions{MinPurchase: coupon.NewMoneySet(pricing.NewMoney(50_00, pricing.EUR()))},
 				StartsAt: noon.AddDate(0, -1, 0), ExpiresAt: noon.AddDate(0, 1, 0)},
 			State: coupon.Active, Revision: 1,
 			CreatedAt: noon.AddDate(0, -2, 0), UpdatedAt: noon.AddDate(0, -2, 0),

@@ -108,7 +108,7 @@ func selections(s coupon.Scope) map[pricing.LineKind]coupon.Items {
 
 // bound reports whether the coupon applies only to carts of its currency.
 func bound(c coupon.Coupon) bool {
-	return c.Discount.Type() == pricing.FixedAmount || c.MinPurchase > 0
+	return c.Discount.Type() == pricing.FixedAmount || !c.Conditions.MinPurchase.IsZero()
 }
 
 // least is the least eligible subtotal for which the coupon is accepted: its
@@ -120,7 +120,8 @@ func least(c coupon.Coupon) int64 {
 		percent := c.Discount.Percent().Decimal().Shift(4).IntPart()
 		enough = (500_000 + percent - 1) / percent
 	}
-	return max(c.MinPurchase, enough)
+	minimum, _ := c.Minimum(c.Currency)
+	return max(minimum, enough)
 }
 
 func addresses(c coupon.Coupon) map[string]struct{} {

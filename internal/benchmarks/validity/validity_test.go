@@ -10,6 +10,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/internal/benchmarks/validity"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
 )
 
@@ -33,8 +34,12 @@ func anySituation() *rapid.Generator[validity.Situation] {
 		cart := pricingtest.Cart(pricingtest.CartOptions{MaxLines: 12, MaxTotal: 1_000_000_000}).Draw(t, "cart")
 		s := validity.Situation{Coupon: coupontest.SimpleFor(cart).Draw(t, "coupon")}
 		// The others have the rules of the specification only.
+		own := s.Coupon.Conditions.MinPurchase
 		s.Coupon.Conditions = coupon.Conditions{}
-		s.Coupon.Limits.Budget, s.Coupon.Limits.Periods, s.Coupon.MinPurchases = coupon.Amounts{}, nil, coupon.Amounts{}
+		if minor, has := own.In(s.Coupon.Currency); has {
+			s.Coupon.Conditions.MinPurchase = coupon.NewMoneySet(pricing.NewMoney(minor, s.Coupon.Currency))
+		}
+		s.Coupon.Limits.Budget, s.Coupon.Limits.Periods = coupon.MoneySet{}, nil
 		s.Coupon.Scope = specified(s.Coupon.Scope)
 		if rapid.IntRange(0, 9).Draw(t, "off") == 0 {
 			s.Coupon.State = coupon.Inactive

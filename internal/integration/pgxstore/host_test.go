@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -84,7 +83,7 @@ func TestASweepIsCommittedWithTheHost(t *testing.T) {
 		require.NoError(t, err)
 		return service
 	}
-	_, err := serve(s).Create(ctx, coupon.Draft{Code: "TEN", Name: "Ten", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10)})
+	_, err := serve(s).Create(ctx, coupon.Draft{Code: "TEN", Name: "Ten", DiscountType: pricing.Percentage, Percent: "10"})
 	require.NoError(t, err)
 	buy := func(customer string) couponkit.Checkout {
 		bought, err := serve(s).Checkout(ctx, couponkit.CheckoutRequest{

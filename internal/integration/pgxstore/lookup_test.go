@@ -52,7 +52,7 @@ func TestQuotesLookUpAtOnce(t *testing.T) {
 	utc, err := coupon.ParseZone("UTC")
 	require.NoError(t, err)
 	everyLimit := func(c *coupon.Coupon) {
-		c.Limits.Budget = coupon.NewAmounts(pricing.NewMoney(1_000_000_00, pricing.EUR()))
+		c.Limits.Budget = coupon.NewMoneySet(pricing.NewMoney(1_000_000_00, pricing.EUR()))
 		c.Limits.Periods = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: coupon.Day, Zone: utc, MaxUses: 3}}
 		c.Conditions.FirstOrder = true
 	}

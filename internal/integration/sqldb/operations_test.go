@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
@@ -58,7 +57,7 @@ func (d *desk) serve(s store.Store, options ...couponkit.Option) {
 
 func (d *desk) create(code string, points int64) coupon.Coupon {
 	draft := coupon.Draft{
-		Code: code, Name: code, DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(10), MaxUses: coupon.Set(3),
+		Code: code, Name: code, DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10"}, MaxUses: coupon.Set(3),
 	}
 	if points > 0 {
 		draft.Distribution, draft.PointsRequired = coupon.PointsRedeemable, points

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 	"github.com/stripe/stripe-go/v86"
 	"github.com/stripe/stripe-mock/embedded"
@@ -224,9 +223,11 @@ func (w *world) mirrorCalls() {
 
 func (w *world) coupon(id string, kind pricing.DiscountType, value string) coupon.Coupon {
 	w.Helper()
-	c, err := coupon.New(coupon.Draft{
-		Code: "CODE-" + id, Name: "Sale", DiscountType: kind, DiscountValue: decimal.RequireFromString(value),
-	}, coupon.Creation{ID: coupon.IDPrefix + id, At: w.now})
+	d := coupon.Draft{Code: "CODE-" + id, Name: "Sale", DiscountType: kind, Percent: value}
+	if kind == pricing.FixedAmount {
+		d.Percent, d.Amount = "", coupon.Amounts{"": value}
+	}
+	c, err := coupon.New(d, coupon.Creation{ID: coupon.IDPrefix + id, At: w.now})
 	require.NoError(w, err)
 	return c
 }

@@ -132,7 +132,8 @@ func (q *query) period(name string, zone *time.Location) (p store.Period) {
 		from, until = "from", "until"
 	}
 	begin, end := q.moment(from), q.moment(until)
-	p.From, p.Until = begin.Start(zone), end.End(zone)
+	p.From, _ = begin.Start(zone) // each is valid, or empty beside a fault
+	p.Until, _ = end.End(zone)
 	if name == "expires" {
 		p.From, p.Until = afterMidnight(begin, p.From, zone), afterMidnight(end, p.Until, zone)
 	}
@@ -146,19 +147,19 @@ func (q *query) period(name string, zone *time.Location) (p store.Period) {
 // afterMidnight moves a bound that is a date by a microsecond. A coupon that is valid through a day
 // expires at the first instant of the next day, which so belongs to its last day.
 func afterMidnight(m coupon.Moment, bound time.Time, zone *time.Location) time.Time {
-	if m.Start(zone).Equal(m.End(zone)) { // an instant, or no bound
+	start, _ := m.Start(zone)
+	if end, _ := m.End(zone); start.Equal(end) { // an instant, or no bound
 		return bound
 	}
 	return bound.Add(time.Microsecond)
 }
 
 func (q *query) moment(name string) coupon.Moment {
-	text := q.text(name)
-	if text == "" {
-		return coupon.Moment{}
+	m := coupon.Moment(q.text(name))
+	if _, err := m.Start(nil); err != nil {
+		q.faults.Merge(name, err)
+		return ""
 	}
-	m, err := coupon.ParseMoment(text)
-	q.faults.Merge(name, err)
 	return m
 }
 

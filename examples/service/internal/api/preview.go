@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -41,7 +40,7 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 	var draft coupon.Draft
 	strays, err := a.readCoupon(r, &draft, func() selections { return selectionsOf(&draft) })
 	if err != nil {
-		return unnamed(err)
+		return err
 	}
 	if draft.Code == "" {
 		draft.Code = "PREVIEW"
@@ -59,18 +58,6 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 	}
 	writeJSON(w, http.StatusOK, view)
 	return nil
-}
-
-// unnamed leaves out that a code and a name are missing, which a preview does not need.
-func unnamed(err error) error {
-	var invalid *pricing.ValidationError
-	if !errors.As(err, &invalid) {
-		return err
-	}
-	rest := pricing.ValidationError{Fields: slices.DeleteFunc(slices.Clone(invalid.Fields), func(f pricing.FieldError) bool {
-		return (f.Field == "code" || f.Field == "name") && f.Code == pricing.FieldRequired
-	})}
-	return rest.Err()
 }
 
 func (a *API) previewed(c coupon.Coupon, units int64) (previewView, error) {

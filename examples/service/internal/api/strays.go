@@ -54,10 +54,15 @@ func (a *API) readCoupon(r *http.Request, target json.Unmarshaler, read func() s
 		return strays{}, err
 	}
 	if err := target.UnmarshalJSON(body); err != nil {
-		found, _ := a.straysIn(legible(body))
-		return strays{}, found.beside(err)
+		return strays{}, err
 	}
-	found, first := a.straysIn(read())
+	lists := read()
+	for i, list := range legible(body) { // also of an object with a fault, which the target leaves out
+		if lists[i] == nil {
+			lists[i] = list
+		}
+	}
+	found, first := a.straysIn(lists)
 	if first != nil {
 		*first = ""
 	}

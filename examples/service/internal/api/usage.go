@@ -120,7 +120,7 @@ type UsageBudget struct {
 }
 
 // budgets returns the budgets of a coupon, of which so much is spent.
-func budgets(c coupon.Coupon, spent coupon.Amounts) []UsageBudget {
+func budgets(c coupon.Coupon, spent coupon.MoneySet) []UsageBudget {
 	found := []UsageBudget{}
 	for m := range c.Limits.Budget.All() {
 		taken, _ := spent.In(m.Currency())

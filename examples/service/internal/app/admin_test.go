@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -246,7 +245,7 @@ func TestManyCoupons(t *testing.T) {
 		t.Helper()
 		create := func(n int) {
 			_, err := w.Service.Create(t.Context(), coupon.Draft{
-				Code: fmt.Sprintf("CROWD%d", n), Name: "Crowd", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+				Code: fmt.Sprintf("CROWD%d", n), Name: "Crowd", DiscountType: pricing.Percentage, Percent: "10",
 			})
 			require.NoError(t, err)
 		}

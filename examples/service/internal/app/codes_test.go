@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -16,7 +15,7 @@ func (w *world) combinable(t *testing.T) {
 	t.Helper()
 	for code, group := range map[string]string{"SPRING": "season", "HELLO": "welcome", "LONELY": ""} {
 		_, err := w.Service.Create(t.Context(), coupon.Draft{
-			Code: code, Name: code, Group: group, DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(5),
+			Code: code, Name: code, Group: group, DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "5"},
 		})
 		require.NoError(t, err)
 	}

@@ -19,7 +19,7 @@ func TestADraftIsPricedOnASampleCart(t *testing.T) {
 		discount string
 	}{
 		"percentage":      {object{"discountType": "PERCENTAGE", "discountValue": "10", "maxDiscount": "50"}, "50.00"},
-		"fixed amount":    {object{"discountType": "FIXED_AMOUNT", "discountValue": "15", "discountValues": object{"USD": "16"}}, "15.00"},
+		"fixed amount":    {object{"discountType": "FIXED_AMOUNT", "discountValue": object{"EUR": "15", "USD": "16"}}, "15.00"},
 		"per unit":        {object{"discountType": "FIXED_AMOUNT_PER_UNIT", "discountValue": "2", "appliesTo": "PRODUCT", "maxUnits": 3}, "6.00"},
 		"unit price":      {object{"discountType": "FIXED_UNIT_PRICE", "discountValue": "20", "appliesTo": "SPECIFIC", "accessoryIds": []string{"case"}}, "9.80"},
 		"cheapest units":  {object{"discountType": "CHEAPEST_UNITS", "discountValue": "50", "units": 2, "appliesTo": "PRODUCT"}, "24.90"},

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
-
-	"github.com/shopspring/decimal"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
@@ -98,7 +97,7 @@ func demoCoupons(now time.Time) []coupon.Draft {
 	}
 	adjust := map[string]func(*coupon.Draft){
 		"SUMMER10": func(d *coupon.Draft) { d.MaxUses, d.MaxUsesPerUser = coupon.Set(1_000), coupon.Clear[int]() },
-		"TENOFF":   func(d *coupon.Draft) { d.MinPurchase, d.MaxUsesPerUser = decimal.NewFromInt(50), coupon.Set(5) },
+		"TENOFF":   func(d *coupon.Draft) { d.MinPurchase, d.MaxUsesPerUser = coupon.Amounts{"": "50"}, coupon.Set(5) },
 		"PLAN20":   func(d *coupon.Draft) { d.AppliesTo = coupon.Subscription },
 		"FAMILY50": func(d *coupon.Draft) { d.AppliesTo, d.PlanIDs = coupon.Subscription, []string{"family"} },
 		"GADGET25": func(d *coupon.Draft) { d.AppliesTo = coupon.Product },
@@ -122,16 +121,16 @@ func demoCoupons(now time.Time) []coupon.Draft {
 	return drafts
 }
 
-func percentOff(code, name string, percent int64, description string) coupon.Draft {
+func percentOff(code, name string, percent int, description string) coupon.Draft {
 	return coupon.Draft{
 		Code: code, Name: name, Description: description,
-		DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(percent),
+		DiscountType: pricing.Percentage, Percent: strconv.Itoa(percent),
 	}
 }
 
-func amountOff(code, name string, euros int64, description string) coupon.Draft {
+func amountOff(code, name string, euros int, description string) coupon.Draft {
 	return coupon.Draft{
 		Code: code, Name: name, Description: description,
-		DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(euros),
+		DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"EUR": strconv.Itoa(euros)},
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -361,7 +360,7 @@ func TestLongWordsFit(t *testing.T) {
 		code, name := strings.Repeat("W", coupon.MaxCodeLength), strings.Repeat("Ж", coupon.MaxNameLength)
 		id := w.create(coupon.Draft{
 			Code: code, Name: name, Description: strings.Repeat("Щ", coupon.MaxDescriptionLength),
-			DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+			DiscountType: pricing.Percentage, Percent: "10",
 		}).ID
 		p := w.as(ann)
 		p.must(p.Resize(360, 800, 1))

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -17,9 +16,9 @@ import (
 func (w *world) combinable() {
 	w.t.Helper()
 	for code, group := range map[string]string{"SPRING": "season", "AUTUMN": "season", "HELLO": "welcome", "LONELY": ""} {
-		w.create(coupon.Draft{Code: code, Name: code, Group: group, DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(5)})
+		w.create(coupon.Draft{Code: code, Name: code, Group: group, DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "5"}})
 	}
-	w.create(coupon.Draft{Code: "BIG", Name: "Big", Group: "big", MinPurchase: decimal.NewFromInt(150), DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(20)})
+	w.create(coupon.Draft{Code: "BIG", Name: "Big", Group: "big", MinPurchase: coupon.Amounts{"": "150"}, DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "20"}})
 }
 
 // another adds a further code.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -111,8 +110,8 @@ func TestTheStartOfACouponIsShown(t *testing.T) {
 func TestACouponWithoutAMirrorSaysSo(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		_, err := w.Service.Create(w.t.Context(), coupon.Draft{
-			Code: "CAPPED", Name: "Half off", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(50),
-			DiscountDraft: coupon.DiscountDraft{MaxDiscount: decimal.NewFromInt(7)},
+			Code: "CAPPED", Name: "Half off", DiscountType: pricing.Percentage, Percent: "50",
+			MaxDiscount: coupon.Amounts{"": "7"},
 		})
 		require.NoError(w.t, err)
 		p := w.as(ada)

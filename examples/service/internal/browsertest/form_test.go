@@ -9,7 +9,6 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -104,19 +103,20 @@ func TestThousandsAreNotTakenForDecimals(t *testing.T) {
 		p.finish("COMMA")
 		c := w.coupon("COMMA")
 		require.EqualValues(w.t, 12_50, c.Discount.Amount().Minor())
-		require.EqualValues(w.t, 20_50, c.MinPurchase)
+		require.Equal(w.t, []pricing.Money{pricing.NewMoney(20_50, c.Currency)}, c.Conditions.MinPurchase.Slice())
 	})
 }
 
 // In a currency with three decimals 1.000 is an amount, and percentages have no thousands.
 func TestThreeDecimalsAreNotTakenForThousands(t *testing.T) {
 	onOneStore(t, func(w *world) {
-		w.create(coupon.Draft{Code: "DINAR", Name: "In dinars", Currency: "KWD", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(2)})
+		w.create(coupon.Draft{Code: "DINAR", Name: "In dinars", Currency: "KWD", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "2"}})
 		p := w.administer()
 		p.click(rowOf("DINAR") + " [data-action=edit]")
 		p.fill("#f-min", "1.000")
 		p.finish("DINAR")
-		require.EqualValues(w.t, 1_000, w.coupon("DINAR").MinPurchase)
+		c := w.coupon("DINAR")
+		require.Equal(w.t, []pricing.Money{pricing.NewMoney(1_000, c.Currency)}, c.Conditions.MinPurchase.Slice())
 		p.begin("EIGHTH", "PERCENTAGE", "12.500")
 		p.finish("EIGHTH")
 	})
@@ -252,7 +252,7 @@ func TestThousandsOfFaultsStaySmall(t *testing.T) {
 func TestAnItemThatIsNotForSaleIsNamed(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		w.create(coupon.Draft{
-			Code: "GONE", Name: "Gone", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+			Code: "GONE", Name: "Gone", DiscountType: pricing.Percentage, Percent: "10",
 			AppliesTo: coupon.Subscription, PlanIDs: []string{"retired", "plus"},
 		})
 		p := w.administer()
@@ -458,7 +458,7 @@ func TestACouponIsDuplicated(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		var draft coupon.Draft
 		require.NoError(w.t, draft.UnmarshalJSON([]byte(`{"code":"MODEL","name":"Model","discountType":"TIERED","tierBasis":"QUANTITY","tiers":[{"from":"2","percent":"5"},{"from":"5","amount":"20"}],
-			"appliesTo":"PRODUCT","deviceIds":["watch"],"kinds":["device"],"excludedItemIds":["tablet"],"group":"spring","budget":{"EUR":"500","USD":"600"},"minPurchase":"18","minPurchases":{"USD":"20"},
+			"appliesTo":"PRODUCT","deviceIds":["watch"],"kinds":["device"],"excludedItemIds":["tablet"],"group":"spring","budget":{"EUR":"500","USD":"600"},"minPurchase":{"EUR":"18","USD":"20"},
 			"maxUses":7,"maxUsesPerUser":null,"startsAt":"2026-01-01","expiresAt":"2090-12-31","customerTags":{"any":["customer"]},"firstOrder":true,
 			"distribution":"USER_SPECIFIC","allowedUserEmails":["ann@example.org"],"periodLimits":[{"per":"COUPON","period":"DAY","timeZone":"UTC","maxUses":3}]}`)))
 		w.create(draft)
@@ -515,9 +515,9 @@ func TestEachCurrencyIsShownWithItsDecimals(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		p := w.as(ada)
 		for currency, amount := range map[string]string{"IQD": "1.575", "HUF": "99.50", "KWD": "1.575", "JPY": "500", "EUR": "0.90"} {
-			value := decimal.RequireFromString(amount)
+			value := coupon.Amounts{"": amount}
 			id := w.create(coupon.Draft{
-				Code: currency, Name: "In " + currency, Currency: currency, DiscountType: pricing.FixedAmount, DiscountValue: value, MinPurchase: value,
+				Code: currency, Name: "In " + currency, Currency: currency, DiscountType: pricing.FixedAmount, Amount: value, MinPurchase: value,
 			}).ID
 			p.visit("/admin/coupons?search=" + currency)
 			p.see(rowOf(currency)+" td:nth-child(3)", amount)
@@ -567,7 +567,7 @@ func TestLimitsBeyondABrowsersNumbersAreKept(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		const total, each, description = 9_007_199_254_740_993, math.MaxInt64, `No. 12345678901234567890, "9007199254740993" \ 0.12345678901234567890`
 		id := w.create(coupon.Draft{
-			Code: "HUGE", Name: "Huge", Description: description, DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+			Code: "HUGE", Name: "Huge", Description: description, DiscountType: pricing.Percentage, Percent: "10",
 			MaxUses: coupon.Set(total), MaxUsesPerUser: coupon.Set(each),
 		}).ID
 		p := w.administer()
@@ -595,7 +595,7 @@ func TestLimitsBeyondABrowsersNumbersAreKept(t *testing.T) {
 func TestAnExpiryWithinADayIsShownAndReplaced(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		id := w.create(coupon.Draft{
-			Code: "NOON", Name: "At noon", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+			Code: "NOON", Name: "At noon", DiscountType: pricing.Percentage, Percent: "10",
 			StartsAt: coupon.At(time.Date(2031, 2, 1, 6, 30, 0, 0, time.UTC)), ExpiresAt: coupon.At(time.Date(2031, 3, 1, 12, 0, 0, 0, time.UTC)),
 		}).ID
 		p := w.administer()

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
-	"github.com/shopspring/decimal"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
@@ -264,7 +263,7 @@ func TestBackTakesTheSearchBack(t *testing.T) {
 func TestTheClockOfTheBrowserDecidesNothing(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		w.create(coupon.Draft{
-			Code: "WINDOW", Name: "Now", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+			Code: "WINDOW", Name: "Now", DiscountType: pricing.Percentage, Percent: "10",
 			StartsAt: coupon.On(2020, time.January, 1), ExpiresAt: coupon.On(2090, time.January, 1),
 		})
 		p := w.administer()

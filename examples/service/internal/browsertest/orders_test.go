@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -86,7 +85,7 @@ func TestTheHistoryOfACouponIsShown(t *testing.T) {
 func TestTheHistoryOfACouponIsInWords(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		w.create(coupon.Draft{
-			Code: "WORDS", Name: "Words", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(50), DiscountDraft: coupon.DiscountDraft{MaxDiscount: decimal.NewFromInt(7)},
+			Code: "WORDS", Name: "Words", DiscountType: pricing.Percentage, Percent: "50", MaxDiscount: coupon.Amounts{"": "7"},
 			AppliesTo: coupon.Product, DeviceIDs: []string{"watch"}, ExpiresAt: coupon.On(2090, time.December, 31),
 		})
 		w.changedElsewhere("WORDS", `{"maxUsesPerUser":3,"budget":{"EUR":"1000"},"schedule":{"timeZone":"Europe/Berlin","hours":[{"day":"MONDAY","from":"09:00","until":"17:00"}]}}`)
@@ -110,7 +109,7 @@ func TestTheHistoryOfACouponIsInWords(t *testing.T) {
 func TestTheChartOfACouponOpensAtToday(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		w.create(coupon.Draft{
-			Code: "SPEND", Name: "Spend", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(5),
+			Code: "SPEND", Name: "Spend", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "5"},
 			Budget: coupon.NewAmounts(pricing.NewMoney(1000_00, pricing.EUR())),
 		})
 		w.buy(ann, "SPEND")
@@ -154,7 +153,7 @@ func TestOrdersAreReadableOnAPhone(t *testing.T) {
 func TestTheTableTellsTheTermsOfACoupon(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		w.create(coupon.Draft{
-			Code: "TERMS", Name: "Terms", Group: "spring", DiscountType: pricing.FixedAmountPerUnit, DiscountValue: decimal.NewFromInt(5), DiscountDraft: coupon.DiscountDraft{MaxUnits: 4},
+			Code: "TERMS", Name: "Terms", Group: "spring", DiscountType: pricing.FixedAmountPerUnit, Amount: coupon.Amounts{"": "5"}, MaxUnits: 4,
 			Budget: coupon.NewAmounts(pricing.NewMoney(1000_00, pricing.EUR()), pricing.NewMoney(20_00, pricing.USD())),
 		})
 		p := w.administer()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -38,9 +37,9 @@ func TestEachReasonForARefusalIsShown(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		w.buy(ben, "LASTONE")
 		w.buy(ann, "GADGET25")
-		stale := w.create(coupon.Draft{Code: "STALE", Name: "Changed at the processor", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(5)})
+		stale := w.create(coupon.Draft{Code: "STALE", Name: "Changed at the processor", DiscountType: pricing.Percentage, Percent: "5"})
 		require.NoError(w.t, w.Simulator.Fake().TamperDeactivate(stale.Mirror))
-		w.create(coupon.Draft{Code: "DOLLARS", Name: "In dollars", DiscountType: pricing.FixedAmount, DiscountValue: decimal.NewFromInt(5), Currency: "USD"})
+		w.create(coupon.Draft{Code: "DOLLARS", Name: "In dollars", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "5"}, Currency: "USD"})
 
 		p, cable := w.as(ann), item{"accessory", "cable", 1}
 		for _, row := range []struct {
@@ -176,7 +175,7 @@ func TestARefusedCodeLeavesNoneApplied(t *testing.T) {
 // Contract 6: the processor does not charge so little.
 func TestATotalBelowTheMinimumChargeIsRefused(t *testing.T) {
 	onOneStore(t, func(w *world) {
-		w.create(coupon.Draft{Code: "NEARLY", Name: "Nearly free", DiscountType: pricing.FixedAmount, DiscountValue: decimal.RequireFromString("12.20")})
+		w.create(coupon.Draft{Code: "NEARLY", Name: "Nearly free", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "12.20"}})
 		p := w.as(ann)
 		p.fillCart(item{"accessory", "cable", 1})
 		p.apply("NEARLY")

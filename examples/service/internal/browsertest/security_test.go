@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -86,7 +85,7 @@ func TestNoTextTurnsASentenceAround(t *testing.T) {
 		p := w.administer()
 		for code, name := range map[string]string{"OVERRIDE": "Sale \u202etfel ot thgir", "ENDED": "Sale \u2069\u202etfel", "HEBREW": "\u05de\u05d1\u05e6\u05e2"} {
 			made := w.create(coupon.Draft{
-				Code: code, Name: name, Description: "Plain words", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10),
+				Code: code, Name: name, Description: "Plain words", DiscountType: pricing.Percentage, Percent: "10",
 			})
 			p.visit("/admin/coupons?search=" + code)
 			p.click(rowOf(code) + " [data-action=delete]")

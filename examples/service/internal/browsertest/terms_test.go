@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -82,13 +81,13 @@ func TestEachTypeOfDiscountIsCreated(t *testing.T) {
 				p.entered(map[string]string{"maxUnits": "3", "maxDiscount": "40"})
 				p.amounts("maxDiscounts", "USD", "45.00", "GBP", "35")
 				p.choose("#f-lane", "item")
-			}, object{"discountValue": "12.5", "maxUnits": 3, "maxDiscount": "40.00", "maxDiscounts": object{"USD": "45.00", "GBP": "35.00"}, "lane": "item"}},
+			}, object{"discountValue": "12.5", "maxUnits": 3, "maxDiscount": object{"EUR": "40.00", "USD": "45.00", "GBP": "35.00"}, "lane": "item"}},
 			{"FIXED_AMOUNT", func() {
 				p.fill("#f-value", "5")
 				p.amounts("discountValues", "USD", "6,00")
 				p.choose("#f-currency", "GBP")
 				p.see("#f-value-unit", "£")
-			}, object{"discountValue": "5.00", "currency": "GBP", "discountValues": object{"USD": "6.00"}}},
+			}, object{"discountValue": object{"GBP": "5.00", "USD": "6.00"}, "currency": "GBP"}},
 			{"FIXED_AMOUNT_PER_UNIT", func() { p.fill("#f-value", "2") }, object{"discountValue": "2.00"}},
 			{"FIXED_UNIT_PRICE", func() { p.fill("#f-value", "9,90") }, object{"discountValue": "9.90"}},
 			{"CHEAPEST_UNITS", func() { p.fill("#f-value", "50"); p.fill("#f-units", "2") }, object{"discountValue": "50", "units": 2}},
@@ -162,7 +161,7 @@ func TestEachFurtherTermIsCreatedAndEdited(t *testing.T) {
 			"schedule": object{"timeZone": "Europe/Berlin", "hours": []object{
 				{"day": "MONDAY", "from": "09:00", "until": "12:30"}, {"day": "SUNDAY", "from": "18:00", "until": "24:00"},
 			}},
-			"minPurchase": "20.00", "minPurchases": object{"USD": "25.00"}, "budget": object{"EUR": "1000.00", "USD": "1100.50"},
+			"minPurchase": object{"EUR": "20.00", "USD": "25.00"}, "budget": object{"EUR": "1000.00", "USD": "1100.50"},
 			"periodLimits": []object{{"per": "CUSTOMER", "period": "WEEK", "timeZone": "UTC", "maxUses": 5}},
 		}
 		same := func() {
@@ -263,7 +262,7 @@ func TestFaultsOfFurtherTermsAreAtTheirFields(t *testing.T) {
 // The preview follows the form.
 func TestTheFormShowsWhatACouponDoes(t *testing.T) {
 	onOneStore(t, func(w *world) {
-		w.create(coupon.Draft{Code: "PLAIN", Name: "Plain", DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10)})
+		w.create(coupon.Draft{Code: "PLAIN", Name: "Plain", DiscountType: pricing.Percentage, Percent: "10"})
 		p := w.administer()
 		p.click("#new-coupon")
 		p.see("#preview-summary", "Enter a discount")

@@ -17,7 +17,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/shopspring/decimal"
 	_ "modernc.org/sqlite" // alone, since each toolchain builds it
 
 	"github.com/couponkit/couponkit"
@@ -99,7 +98,7 @@ type program struct {
 }
 
 func (p *program) draft(code string) coupon.Draft {
-	return coupon.Draft{Code: p.name + code, Name: p.name + " " + todhri, DiscountType: pricing.Percentage, DiscountValue: decimal.NewFromInt(10)}
+	return coupon.Draft{Code: p.name + code, Name: p.name + " " + todhri, DiscountType: pricing.Percentage, Percent: "10"}
 }
 
 func (p *program) customer() eligibility.Customer {

@@ -9,6 +9,9 @@ function money(amount, currency) {
   return new Intl.NumberFormat("en", { style: "currency", currency, minimumFractionDigits: decimals, maximumFractionDigits: decimals }).format(amount);
 }
 
+// own is the amount in the coupon's currency, alone or among amounts by currency.
+const own = (amounts, currency) => (typeof amounts === "string" ? amounts : amounts[currency]);
+
 // symbol is how a currency is written beside an amount.
 const symbol = (currency) => new Intl.NumberFormat("en", { style: "currency", currency, currencyDisplay: "narrowSymbol" }).formatToParts(0).find((part) => part.type === "currency").value;
 
@@ -18,8 +21,8 @@ const isZero = (amount) => /^0*(\.0*)?$/.test(amount);
 function discount(coupon) {
   const { maxUnits, maxDiscount, units, currency } = coupon;
   const percent = () => `${trimmed(coupon.discountValue)} %`;
-  const amount = () => money(coupon.discountValue, currency);
-  const limits = [maxUnits && `at most ${plural(maxUnits, "unit", "units")}`, maxDiscount && `at most ${money(maxDiscount, currency)}`].filter(Boolean);
+  const amount = () => money(own(coupon.discountValue, currency), currency);
+  const limits = [maxUnits && `at most ${plural(maxUnits, "unit", "units")}`, maxDiscount && `at most ${money(own(maxDiscount, currency), currency)}`].filter(Boolean);
   const says = () => {
     switch (coupon.discountType) {
       case "FIXED_AMOUNT_PER_UNIT": return `${amount()} off each unit`;
@@ -96,4 +99,4 @@ const plural = (count, one, many, atLeast = false) => `${number(count)}${atLeast
 const intervals = { month: "a month", monthly: "a month", year: "a year", yearly: "a year" };
 const interval = (name) => intervals[name] ?? "";
 
-export { day, dayOfEnd, discount, expired, firstDay, interval, isZero, lastDay, midnight, moment, money, number, offer, plural, symbol, time, until, waits, when };
+export { day, dayOfEnd, discount, expired, firstDay, interval, isZero, lastDay, midnight, moment, money, number, offer, own, plural, symbol, time, until, waits, when };

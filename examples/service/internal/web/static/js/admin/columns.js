@@ -48,7 +48,7 @@ function usage(coupon) {
 }
 
 // budgets are the amounts that a coupon takes off at most in all, currency by currency.
-const budgets = (coupon) => Object.entries(coupon.budget ?? {}).map(([currency, amount]) => el("div", { class: "muted nowrap" }, `Budget ${money(amount, currency)}`));
+const budgets = (coupon) => Object.entries(typeof coupon.budget === "string" ? { [coupon.currency]: coupon.budget } : coupon.budget ?? {}).map(([currency, amount]) => el("div", { class: "muted nowrap" }, `Budget ${money(amount, currency)}`));
 
 function expiry(coupon) {
   const at = coupon.expiresAt;

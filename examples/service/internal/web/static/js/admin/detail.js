@@ -1,7 +1,7 @@
 // One coupon: its figures and every redemption. The page itself has the rest.
 import { get, signInAddress } from "../api.js";
 import { byId, el, foreign } from "../dom.js";
-import { day, dayOfEnd, discount, midnight, moment, money, number, plural } from "../format.js";
+import { day, dayOfEnd, discount, midnight, moment, money, number, own, plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
 import { scopes, unreadableRow } from "./columns.js";
 
@@ -70,7 +70,7 @@ function showCoupon(coupon, budgets) {
     ...budgets.map(({ currency, amount, spent }) => ["Budget spent", `${money(spent, currency)} of ${money(amount, currency)}`]),
     ["Reserved", number(coupon.reservedCount)],
     ["Per customer", limit(coupon.maxUsesPerUser)],
-    ["Min purchase", coupon.minPurchase ? money(coupon.minPurchase, coupon.currency) : "None"],
+    ["Min purchase", coupon.minPurchase ? money(own(coupon.minPurchase, coupon.currency), coupon.currency) : "None"],
     ["Group", coupon.group ? foreign(coupon.group) : "None"],
     ["Start", coupon.startsAt ? (midnight(coupon.startsAt) ? day : moment)(coupon.startsAt) : "At once"],
     ["Expiry", coupon.expiresAt ? (midnight(coupon.expiresAt) ? dayOfEnd : moment)(coupon.expiresAt) : "Never"],

@@ -8,7 +8,7 @@ import { toast } from "../shell.js";
 import { picker } from "./picker.js";
 import { preview } from "./preview.js";
 import { rows, timeZones } from "./rows.js";
-import { decimal, further } from "./terms.js";
+import { apart, decimal, further, inOthers, joined } from "./terms.js";
 
 const multiple = new Set(["discountValues", "maxDiscounts", "minPurchases", "budget"]); // amounts in several currencies
 const dialog = byId("coupon-dialog");
@@ -102,7 +102,7 @@ async function openForm(coupon, saved, failed, { copy = false } = {}) {
   if (coupon) {
     let current;
     try {
-      current = await get(`/admin/coupon/${encodeURIComponent(coupon.id)}`); // the list may be old, and leaves the addresses out
+      current = apart(await get(`/admin/coupon/${encodeURIComponent(coupon.id)}`)); // the list may be old, and leaves the addresses out
     } catch (error) {
       failed(coupon, copy ? "cannot be duplicated now" : "cannot be edited now", error);
       return;
@@ -234,7 +234,8 @@ function entry(rest) {
 // place returns the field of the form that shows a fault of the API, and what is left of its path.
 // An amount of a currency is in the row of the currency.
 function place(path) {
-  const [list, currency] = path.split(".");
+  const [field, currency] = path.split(".");
+  const list = inOthers[field] ?? field;
   const row = multiple.has(list) ? [...form.querySelectorAll(`[name^="${list}["][name$=".currency"]`)].findIndex((each) => each.value === currency) : -1;
   if (row >= 0) return [`${list}[${row}].amount`, ""];
   for (let name = path; name !== ""; name = name.slice(0, Math.max(name.lastIndexOf("."), name.lastIndexOf("["), 0))) {
@@ -452,19 +453,20 @@ async function save() {
 // draft returns what the form says, as the API takes it.
 function draft() {
   const given = Object.entries(terms()).filter(([name, value]) => name === "maxUsesPerUser" || (value !== null && value !== "" && value !== false && value.length !== 0));
-  return {
+  return joined({
     ...(inputs.code.value.trim() !== "" && { code: inputs.code.value.trim() }),
     discountType: inputs.discountType.value,
     ...(inputs.discountType.value !== "TIERED" && inputs.discountValue.value.trim() !== "" && { discountValue: decimal(inputs.discountValue.value) }),
     ...more.discount(),
     ...Object.fromEntries(given),
-  };
+  }, currency());
 }
 
 const create = () => post("/admin/coupon", draft());
 
 async function update() {
-  const changed = changes(editing, terms());
+  const wanted = terms();
+  const changed = joined(changes(editing, wanted), editing.currency, wanted);
   const address = `/admin/coupon/${encodeURIComponent(editing.id)}`;
   if (Object.keys(changed).length === 0) return get(address); // what was read may be out of date
   return patch(address, { ...changed, revision: editing.revision });
@@ -479,7 +481,7 @@ const leads = { planIds: "appliesTo", deviceIds: "appliesTo", accessoryIds: "app
 async function catchUp(open) {
   let current;
   try {
-    current = await get(`/admin/coupon/${encodeURIComponent(editing.id)}`);
+    current = apart(await get(`/admin/coupon/${encodeURIComponent(editing.id)}`));
   } catch (error) {
     if (open()) showProblem(error);
     return;

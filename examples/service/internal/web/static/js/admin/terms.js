@@ -25,6 +25,37 @@ const changeable = {
   kinds: "list", categories: "list", excludedCategories: "list", group: "text", minQuantity: "whole", budget: "amounts", minPurchases: "amounts",
 };
 
+// further amounts are in other currencies than the coupon's. The form has them apart, and the API in one
+// field with the coupon's own amount.
+const inOthers = { discountValue: "discountValues", maxDiscount: "maxDiscounts", minPurchase: "minPurchases" };
+
+// apart returns the fields of a coupon of the API as the form has them.
+function apart(coupon) {
+  const fields = { ...coupon };
+  for (const [name, others] of Object.entries(inOthers)) {
+    if (typeof coupon[name] !== "object" || coupon[name] === null) continue;
+    const { [coupon.currency]: own, ...rest } = coupon[name];
+    fields[name] = own ?? null;
+    if (Object.keys(rest).length > 0) fields[others] = rest;
+  }
+  if (typeof coupon.budget === "string") fields.budget = { [coupon.currency]: coupon.budget };
+  return fields;
+}
+
+// joined returns the fields of the form as the API has them. all are those from which missing amounts
+// come.
+function joined(fields, currency, all = fields) {
+  const terms = { ...fields };
+  for (const [name, others] of Object.entries(inOthers)) {
+    if (!(name in fields) && !(others in fields)) continue;
+    const own = all[name] ?? null;
+    terms[name] = all[others] ? { ...(own !== null && { [currency]: own }), ...all[others] } : own;
+    if (terms[name] === null && !(name in fields && fields[name] === null)) delete terms[name];
+    delete terms[others];
+  }
+  return terms;
+}
+
 const bought = { appliesTo: "text", kinds: "list", categories: "list", excludedCategories: "list" };
 const pickedOfBought = ["planIds", "deviceIds", "accessoryIds", "excludedItemIds"];
 const tags = ["any", "all", "none"];
@@ -116,4 +147,4 @@ function further(form, pickers, lists) {
   };
 }
 
-export { decimal, further };
+export { apart, decimal, further, inOthers, joined };

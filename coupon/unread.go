@@ -1,0 +1,125 @@
+package coupon
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// unread are the faults of members that could not be read from JSON. [New] and [Coupon.Apply] report
+// them together with all other faults.
+type unread struct {
+	faults []pricing.FieldError
+	paths  map[string]bool // of the faults, and of the objects and lists that contain them
+}
+
+// newUnread returns the given faults with their paths. The entries of a list have the path "list[".
+func newUnread(faults []pricing.FieldError) unread {
+	if len(faults) == 0 {
+		return unread{}
+	}
+	u := unread{faults: faults, paths: make(map[string]bool, 2*len(faults))}
+	for _, f := range faults {
+		u.paths[f.Field] = true
+		for i := range len(f.Field) {
+			switch f.Field[i] {
+			case '.':
+				u.paths[f.Field[:i]] = true
+			case '[':
+				u.paths[f.Field[:i+1]] = true
+			}
+		}
+	}
+	return u
+}
+
+// readMembers reads a JSON object into targets. It returns the faults of single members. Text that is not
+// one JSON object is an error.
+func readMembers(data []byte, targets map[string]any) ([]pricing.FieldError, error) {
+	err := strictjson.Object(data, targets)
+	var faults *pricing.ValidationError
+	switch {
+	case err == nil:
+		return nil, nil
+	case !errors.As(err, &faults), slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return f.Field == "" }):
+		return nil, err
+	}
+	return faults.Fields, nil
+}
+
+// names reports whether the field or a part of it has a fault.
+func (u unread) names(field string) bool { return u.paths[field] || u.paths[field+"["] }
+
+// explains reports whether a fault of the whole can be a consequence of the known faults: a part of the
+// field has one of them, or the field is an amount beside another amount that has one. Of a list whose
+// entries were judged, the entries are not judged again.
+func (u unread) explains(field string) bool {
+	if u.paths[field] {
+		return true
+	}
+	if strings.HasSuffix(field, "]") {
+		list := field[:strings.LastIndexByte(field, '[')]
+		return u.paths[list] || u.paths[list+"["]
+	}
+	switch object := objectOf(field); object {
+	case "discountValue", "maxDiscount", "minPurchase", "budget":
+		return u.paths[object]
+	}
+	return false
+}
+
+// hasSibling reports whether a fault is in the object that contains the field.
+func (u unread) hasSibling(field string) bool { return u.paths[objectOf(field)] }
+
+// objectOf returns the path of the object that contains the field. The path is empty for a member of the
+// whole.
+func objectOf(field string) string { return field[:max(strings.LastIndexByte(field, '.'), 0)] }
+
+// beside returns the faults of members that could not be read, and the given faults of values in
+// other fields. Of a list with more faults than are named, the given faults count all entries.
+func (u unread) beside(values []pricing.FieldError) pricing.ValidationError {
+	counted := map[string]bool{}
+	for _, f := range values {
+		if f.Code == pricing.FieldMore {
+			counted[f.Field] = true
+		}
+	}
+	inCounted := func(f pricing.FieldError) bool {
+		list, _, _ := strings.Cut(f.Field, "[")
+		return counted[list]
+	}
+	all := pricing.ValidationError{Fields: slices.DeleteFunc(slices.Clone(u.faults), inCounted)}
+	for _, f := range values {
+		inUnreadEntry := strings.Contains(f.Field, "].") && u.hasSibling(f.Field)
+		if inCounted(f) || !u.paths[f.Field] && !inUnreadEntry {
+			all.Fields = append(all.Fields, f)
+		}
+	}
+	return all
+}
+
+// judge returns all faults of a coupon as one error: those of members that could not be read, those
+// of values, and the faults of [Coupon.Validate] that are no consequence of the others.
+func (c Coupon) judge(u unread, values pricing.ValidationError) error {
+	all := u.beside(values.Fields)
+	known := newUnread(all.Fields)
+	if u.paths["appliesTo"] {
+		c.Scope.AppliesTo = 0 // no selection is judged by it
+	}
+	if u.paths["distribution"] {
+		c.Distribution = 0
+	}
+	var whole pricing.ValidationError
+	whole.Merge("", c.Validate())
+	for _, f := range whole.Fields {
+		noDiscount := f.Field == "discountValue" && c.Discount.IsZero()
+		noItems := f.Field == "appliesTo" && (u.paths["planIds"] || u.paths["deviceIds"] || u.paths["accessoryIds"])
+		if !noDiscount && !noItems && !known.explains(f.Field) && !u.hasSibling(f.Field) {
+			all.Fields = append(all.Fields, f)
+		}
+	}
+	return all.Err()
+}
