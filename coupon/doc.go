@@ -33,11 +33,12 @@
 // # JSON
 //
 // Section 7 of the contract lists the JSON field names of [Draft], [Patch] and [Coupon].
-// Unmarshaling a Draft, Patch or Coupon fails if a field is unknown or a value is malformed.
-// Unmarshaling a Coupon also fails if a value breaks a rule of [Coupon.Validate]. A single error
-// lists all invalid fields of the JSON object.
+// A Draft or Patch remembers the members that could not be read, and New or Apply reports them with all
+// other faults. Unmarshaling a Coupon fails if a field is unknown, a value is malformed or a value breaks
+// a rule of [Coupon.Validate]. A single error lists all invalid fields.
 //
-// In JSON output, amounts and percentages are decimal strings. In JSON input, amounts and
+// In JSON output, amounts and percentages are decimal strings. Amounts in several currencies are an
+// object by currency code. In JSON input, amounts and
 // percentages may be strings or numbers. Numbers are read exactly, without floating point. In a
 // patch, null clears a value. A field that is absent from a patch leaves the coupon's value
 // unchanged. An [Optional] field distinguishes null from an absent field.
