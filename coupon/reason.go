@@ -13,7 +13,7 @@ import (
 // 6). The order goes from the coupon over its limits and the customer to the cart and the checkout.
 var reported = [...]RejectionCode{
 	CodeRequired, CouponNotFound,
-	CouponInactive, CouponNotStarted, CouponExpired, OutsideSchedule, ProcessorOutOfSync,
+	CouponInactive, CouponNotStarted, CouponExpired, OutsideSchedule, ChannelNotAllowed, ProcessorOutOfSync,
 	UsageLimitReached, UserUsageLimitReached, PeriodLimitReached, BudgetExhausted,
 	MinimumPurchaseNotMet, MinimumQuantityNotMet,
 	UserRequired, UserNotAllowed, CustomerTagsNotMet, NotFirstOrder, PointsNotRedeemed,
@@ -99,6 +99,10 @@ type Params struct {
 	// cart. CouponCurrency and CartCurrency are set if the code is [CurrencyMismatch].
 	CouponCurrency pricing.Currency `json:"couponCurrency,omitzero"`
 	CartCurrency   pricing.Currency `json:"cartCurrency,omitzero"`
+	// Channel is the channel of the sale, or empty if the host named none. Channels are the channels
+	// of the coupon. Channel and Channels are set if the code is [ChannelNotAllowed].
+	Channel  string   `json:"channel,omitzero"`
+	Channels []string `json:"channels,omitempty"`
 	// ExcludedBy are the codes of the coupons with which the coupon cannot be combined, sorted.
 	// ExcludedBy is set if the code is [NotCombinable].
 	ExcludedBy []string `json:"excludedBy,omitempty"`
@@ -125,7 +129,7 @@ func (p Params) Equal(q Params) bool {
 		p.MinQuantity == q.MinQuantity && p.EligibleQuantity == q.EligibleQuantity && p.MissingQuantity == q.MissingQuantity &&
 		slices.Equal(p.AnyOfTags, q.AnyOfTags) && slices.Equal(p.MissingTags, q.MissingTags) && p.HasExcludedTag == q.HasExcludedTag &&
 		p.PointsRequired == q.PointsRequired && p.CouponCurrency == q.CouponCurrency && p.CartCurrency == q.CartCurrency &&
-		slices.Equal(p.ExcludedBy, q.ExcludedBy) &&
+		slices.Equal(p.ExcludedBy, q.ExcludedBy) && p.Channel == q.Channel && slices.Equal(p.Channels, q.Channels) &&
 		p.Field == q.Field && p.Submitted == q.Submitted && p.Computed == q.Computed && p.Total == q.Total && p.Minimum == q.Minimum
 }
 
@@ -164,6 +168,8 @@ func (p Params) only(code RejectionCode) Params {
 		return Params{AnyOfTags: p.AnyOfTags, MissingTags: p.MissingTags, HasExcludedTag: p.HasExcludedTag}
 	case NotFirstOrder:
 		return Params{Orders: p.Orders}
+	case ChannelNotAllowed:
+		return Params{Channel: p.Channel, Channels: p.Channels}
 	case CodeRequired, CouponNotFound, CouponInactive, ProcessorOutOfSync, UserRequired, UserNotAllowed,
 		NoEligibleItems, NoDiscount, CodeTaken:
 	}

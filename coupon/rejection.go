@@ -66,6 +66,8 @@ const (
 	CustomerTagsNotMet
 	// NotFirstOrder means that the coupon is for first orders and the customer has an order.
 	NotFirstOrder
+	// ChannelNotAllowed means that the sale is in none of the coupon's channels.
+	ChannelNotAllowed
 	// NotCombinable means that the coupon cannot be used together with another coupon of the
 	// request. Coupons that exclude each other are all refused.
 	NotCombinable
@@ -98,6 +100,7 @@ var (
 	ErrMinimumQuantityNotMet = errors.New("minimum_quantity_not_met")
 	ErrCustomerTagsNotMet    = errors.New("customer_tags_not_met")
 	ErrNotFirstOrder         = errors.New("not_first_order")
+	ErrChannelNotAllowed     = errors.New("channel_not_allowed")
 	ErrNotCombinable         = errors.New("not_combinable")
 )
 
@@ -158,6 +161,8 @@ func (c RejectionCode) entry() rejection {
 		return rejection{ErrCustomerTagsNotMet, "This coupon is meant for other customers."}
 	case NotFirstOrder:
 		return rejection{ErrNotFirstOrder, "This coupon is for a first order only."}
+	case ChannelNotAllowed:
+		return rejection{ErrChannelNotAllowed, "This coupon is not valid in this shop."}
 	case NotCombinable:
 		return rejection{ErrNotCombinable, "This coupon cannot be combined with another coupon in the cart."}
 	}

@@ -70,6 +70,10 @@ type Conditions struct {
 	FirstOrder bool `json:"firstOrder,omitzero"`
 	// Schedule restricts the coupon to certain hours of the week.
 	Schedule Schedule `json:"schedule,omitzero"`
+	// Channels restricts the coupon to sales in certain channels, such as "web" or "store". The host
+	// names the channel of each sale. Names are compared byte by byte. Without Channels, every channel
+	// is allowed.
+	Channels Items `json:"channels,omitzero"`
 }
 
 // Draft is an administrator's description of a new coupon (specification 2.1 and 4.2). A draft
@@ -149,10 +153,11 @@ type Draft struct {
 	// MinQuantity is the minimum number of units that the coupon covers. There is no minimum if
 	// MinQuantity is not given or is cleared with [Clear].
 	MinQuantity Optional[int] `json:"minQuantity,omitzero"`
-	// CustomerTags, FirstOrder and Schedule are further [Conditions].
+	// CustomerTags, FirstOrder, Schedule and the following fields are further [Conditions].
 	CustomerTags CustomerTags `json:"customerTags,omitzero"`
 	FirstOrder   bool         `json:"firstOrder,omitzero"`
 	Schedule     Schedule     `json:"schedule,omitzero"`
+	Channels     []string     `json:"channels,omitempty"`
 	// Budget and PeriodLimits are further [Limits].
 	Budget       Amounts       `json:"budget,omitzero"`
 	PeriodLimits []PeriodLimit `json:"periodLimits,omitempty"`
@@ -199,6 +204,7 @@ type Patch struct {
 	CustomerTags       Optional[CustomerTags]  `json:"customerTags,omitzero"`
 	FirstOrder         Optional[bool]          `json:"firstOrder,omitzero"`
 	Schedule           Optional[Schedule]      `json:"schedule,omitzero"`
+	Channels           Optional[[]string]      `json:"channels,omitzero"`
 	Budget             Optional[Amounts]       `json:"budget,omitzero"`
 	PeriodLimits       Optional[[]PeriodLimit] `json:"periodLimits,omitzero"`
 	StartsAt           Optional[Moment]        `json:"startsAt,omitzero"`
@@ -255,6 +261,15 @@ var conditions = [...]condition{
 		patch:  func(p *Patch, c *Conditions) { c.Schedule = p.Schedule.orZero(c.Schedule).clone() },
 		equal:  func(c, d *Conditions) bool { return c.Schedule.Equal(d.Schedule) },
 		faults: func(c *Conditions, faults *pricing.ValidationError) { c.Schedule.faults(faults) },
+	},
+	{
+		field: "channels", code: ChannelNotAllowed,
+		draft: func(d *Draft, c *Conditions) { c.Channels = NewItems(d.Channels...) },
+		patch: func(p *Patch, c *Conditions) {
+			c.Channels = NewItems(p.Channels.orZero(c.Channels.Slice())...)
+		},
+		equal:  func(c, d *Conditions) bool { return c.Channels.Equal(d.Channels) },
+		faults: func(c *Conditions, faults *pricing.ValidationError) { channelFaults(c.Channels, faults) },
 	},
 }
 

@@ -9,9 +9,10 @@ import (
 // has one line here, and its rule in a file of its own. A rule refuses the coupon with what explains
 // the refusal.
 
-// checkConditions calls the rules that look at the time.
+// checkConditions calls the rules that look at the time and at the facts.
 func (d *Decision) checkConditions(c *coupon.Coupon, q *Question) {
 	d.checkSchedule(c, q)
+	d.checkChannels(c, q)
 }
 
 // checkCustomerConditions calls the rules that look at the customer.

@@ -39,6 +39,7 @@ func (s situation) rejections() []string {
 		{"coupon_not_started", s.notStarted},
 		{"coupon_expired", s.expired},
 		{"outside_schedule", s.closed},
+		{"channel_not_allowed", s.elsewhere},
 		{"processor_out_of_sync", func() bool { return s.question.MirrorInvalid }},
 		{"usage_limit_reached", s.usedUp},
 		{"user_usage_limit_reached", s.usedUpByCustomer},
@@ -79,6 +80,12 @@ func (s situation) closed() bool {
 		from, until := wallClock(h.From), wallClock(h.Until)
 		return local.Weekday() == h.Day && from <= wall && wall < until
 	})
+}
+
+// A coupon with channels is refused where the sale is in none of them, or where nobody says in which.
+func (s situation) elsewhere() bool {
+	channels := s.coupon.Conditions.Channels.Slice()
+	return channels != nil && !slices.Contains(channels, s.question.Facts.Channel)
 }
 
 func wallClock(minutes int) string { return fmt.Sprintf("%02d:%02d", minutes/60, minutes%60) }

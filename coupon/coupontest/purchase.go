@@ -28,6 +28,7 @@ func Purchase(c coupon.Coupon) (cart pricing.Cart, q eligibility.Question, found
 		}
 		break
 	}
+	q.Facts = factsFor(c.Conditions)
 	tags := c.Conditions.CustomerTags
 	q.Customer.Tags = slices.Clone(tags.All)
 	for _, tag := range tags.Any {

@@ -69,12 +69,12 @@ func near(t *rapid.T, limit int64, label string) int64 {
 	return rapid.Int64Range(max(limit-2, 0), limit+2).Draw(t, label)
 }
 
-// Question draws a question about the coupon. One half are favourable: nothing but
+// Question draws a question about the coupon. Two thirds are favourable: nothing but
 // the coupon's state, and the cart, stand against a yes. The others are at an
 // instant before, at, just before and just after the bounds of the coupon's
 // validity or far from them, by a [Customer], with some [Usage].
 func Question(c coupon.Coupon) *rapid.Generator[eligibility.Question] {
-	return rapid.OneOf(favourable(c), rapid.Custom(func(t *rapid.T) eligibility.Question {
+	return rapid.OneOf(favourable(c), favourable(c), rapid.Custom(func(t *rapid.T) eligibility.Question {
 		at := Instant().Draw(t, "at")
 		for _, bound := range []time.Time{c.StartsAt, c.ExpiresAt} {
 			if !bound.IsZero() && rapid.Bool().Draw(t, "at a bound") {
@@ -84,6 +84,7 @@ func Question(c coupon.Coupon) *rapid.Generator[eligibility.Question] {
 		return eligibility.Question{
 			At:             at,
 			Customer:       Customer(c).Draw(t, "customer"),
+			Facts:          Facts(c.Conditions).Draw(t, "facts"),
 			Usage:          Usage(c.Limits).Draw(t, "usage"),
 			MirrorInvalid:  rapid.IntRange(0, 5).Draw(t, "mirror") == 0,
 			AllowAnonymous: rapid.Bool().Draw(t, "anonymous allowed"),

@@ -86,6 +86,9 @@ func Conditions() *rapid.Generator[coupon.Conditions] {
 		if some("schedule") {
 			c.Schedule = Schedule().Draw(t, "hours")
 		}
+		if rapid.IntRange(0, 3).Draw(t, "has channels") == 0 {
+			c.Channels = coupon.NewItems(rapid.SliceOfN(rapid.SampledFrom(allChannels()), 1, 2).Draw(t, "channels")...)
+		}
 		return c
 	})
 }
@@ -175,6 +178,7 @@ func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency, discount 
 		d.MinQuantity = coupon.Set(int(c.MinQuantity))
 	}
 	d.CustomerTags, d.FirstOrder, d.Schedule = c.CustomerTags, c.FirstOrder, c.Schedule
+	d.Channels = c.Channels.Slice()
 	d.Budget = budgetFor(t, currency, discount)
 	d.RefundPolicy = rapid.SampledFrom([]pricing.RefundPolicy{pricing.Keep, pricing.Rebill}).Draw(t, "refund policy")
 	d.RestoreOnRefund = rapid.SampledFrom([]coupon.Restore{coupon.RestoreFull, coupon.RestoreAlways, coupon.RestoreNever}).Draw(t, "restored")
@@ -194,6 +198,9 @@ func patchTerms(t *rapid.T, p *coupon.Patch, c coupon.Coupon) {
 	}
 	if !d.Schedule.IsZero() {
 		p.Schedule = coupon.Set(d.Schedule)
+	}
+	if p.Channels = coupon.Clear[[]string](); len(d.Channels) > 0 {
+		p.Channels = coupon.Set(d.Channels)
 	}
 	p.Budget, p.PeriodLimits = coupon.Clear[coupon.Amounts](), coupon.Clear[[]coupon.PeriodLimit]()
 	if !d.Budget.IsZero() {
@@ -228,12 +235,32 @@ func countTerms(t *rapid.T, l coupon.Limits, u *eligibility.Usage) {
 	u.Orders = rapid.SampledFrom([]int64{0, 0, 1, 7}).Draw(t, "orders")
 }
 
+// allChannels are the channels that generated coupons and sales have.
+func allChannels() []string { return []string{"web", "app", "store"} }
+
+// Facts draws what a host knows about a purchase. At times the facts meet the conditions.
+func Facts(c coupon.Conditions) *rapid.Generator[eligibility.Facts] {
+	return rapid.Custom(func(t *rapid.T) eligibility.Facts {
+		channels := append(append(allChannels(), ""), c.Channels.Slice()...)
+		return eligibility.Facts{Channel: rapid.SampledFrom(channels).Draw(t, "channel")}
+	})
+}
+
+// factsFor returns facts that meet the conditions.
+func factsFor(c coupon.Conditions) (f eligibility.Facts) {
+	for f.Channel = range c.Channels.All() {
+		break
+	}
+	return f
+}
+
 // favour changes a question so that the conditions of the coupon are met, as far as its dates
 // allow.
 func favour(c coupon.Coupon, q *eligibility.Question) {
 	if at, found := c.Conditions.Schedule.Next(q.At); found && (c.ExpiresAt.IsZero() || at.Before(c.ExpiresAt)) {
 		q.At = at
 	}
+	q.Facts = factsFor(c.Conditions)
 	tags := c.Conditions.CustomerTags
 	q.Customer.Tags = append(append(q.Customer.Tags, tags.All...), tags.Any...)
 }

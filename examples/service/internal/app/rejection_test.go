@@ -105,6 +105,10 @@ func TestEveryRejection(t *testing.T) {
 			admin.creates(object{"code": "DOLLARS", "discountType": "FIXED_AMOUNT", "discountValue": "5", "currency": "USD"})
 			return buys(w.as(t, "ann"), "DOLLARS")
 		}, 422, object{"couponCurrency": "USD", "cartCurrency": "EUR"}},
+		coupon.ChannelNotAllowed: {func() answer {
+			admin.creates(object{"code": "STORE", "channels": []string{"store"}})
+			return buys(w.as(t, "ann"), "STORE")
+		}, 422, object{"channel": "web", "channels": []any{"store"}}},
 		coupon.NotCombinable: {func() answer {
 			admin.creates(object{"code": "AUTUMN", "group": "season"})
 			w.clock.advance(time.Second) // so that the IDs are in this order
