@@ -13,7 +13,7 @@ import (
 // 6). The order goes from the coupon over its limits and the customer to the cart and the checkout.
 var reported = [...]RejectionCode{
 	CodeRequired, CouponNotFound,
-	CouponInactive, CouponNotStarted, CouponExpired, OutsideSchedule, ChannelNotAllowed, ProcessorOutOfSync,
+	CouponInactive, CouponNotStarted, CouponExpired, OutsideSchedule, ChannelNotAllowed, CountryNotAllowed, ProcessorOutOfSync,
 	UsageLimitReached, UserUsageLimitReached, PeriodLimitReached, BudgetExhausted,
 	MinimumPurchaseNotMet, MinimumQuantityNotMet,
 	UserRequired, UserNotAllowed, CustomerTagsNotMet, NotFirstOrder, PointsNotRedeemed,
@@ -103,6 +103,10 @@ type Params struct {
 	// of the coupon. Channel and Channels are set if the code is [ChannelNotAllowed].
 	Channel  string   `json:"channel,omitzero"`
 	Channels []string `json:"channels,omitempty"`
+	// Country is the country of delivery, or empty if the host named none. Countries are the countries
+	// of the coupon. Country and Countries are set if the code is [CountryNotAllowed].
+	Country   string   `json:"country,omitzero"`
+	Countries []string `json:"countries,omitempty"`
 	// ExcludedBy are the codes of the coupons with which the coupon cannot be combined, sorted.
 	// ExcludedBy is set if the code is [NotCombinable].
 	ExcludedBy []string `json:"excludedBy,omitempty"`
@@ -130,6 +134,7 @@ func (p Params) Equal(q Params) bool {
 		slices.Equal(p.AnyOfTags, q.AnyOfTags) && slices.Equal(p.MissingTags, q.MissingTags) && p.HasExcludedTag == q.HasExcludedTag &&
 		p.PointsRequired == q.PointsRequired && p.CouponCurrency == q.CouponCurrency && p.CartCurrency == q.CartCurrency &&
 		slices.Equal(p.ExcludedBy, q.ExcludedBy) && p.Channel == q.Channel && slices.Equal(p.Channels, q.Channels) &&
+		p.Country == q.Country && slices.Equal(p.Countries, q.Countries) &&
 		p.Field == q.Field && p.Submitted == q.Submitted && p.Computed == q.Computed && p.Total == q.Total && p.Minimum == q.Minimum
 }
 
@@ -170,6 +175,8 @@ func (p Params) only(code RejectionCode) Params {
 		return Params{Orders: p.Orders}
 	case ChannelNotAllowed:
 		return Params{Channel: p.Channel, Channels: p.Channels}
+	case CountryNotAllowed:
+		return Params{Country: p.Country, Countries: p.Countries}
 	case CodeRequired, CouponNotFound, CouponInactive, ProcessorOutOfSync, UserRequired, UserNotAllowed,
 		NoEligibleItems, NoDiscount, CodeTaken:
 	}

@@ -68,6 +68,8 @@ const (
 	NotFirstOrder
 	// ChannelNotAllowed means that the sale is in none of the coupon's channels.
 	ChannelNotAllowed
+	// CountryNotAllowed means that the country of delivery is none of the coupon's countries.
+	CountryNotAllowed
 	// NotCombinable means that the coupon cannot be used together with another coupon of the
 	// request. Coupons that exclude each other are all refused.
 	NotCombinable
@@ -101,6 +103,7 @@ var (
 	ErrCustomerTagsNotMet    = errors.New("customer_tags_not_met")
 	ErrNotFirstOrder         = errors.New("not_first_order")
 	ErrChannelNotAllowed     = errors.New("channel_not_allowed")
+	ErrCountryNotAllowed     = errors.New("country_not_allowed")
 	ErrNotCombinable         = errors.New("not_combinable")
 )
 
@@ -163,6 +166,8 @@ func (c RejectionCode) entry() rejection {
 		return rejection{ErrNotFirstOrder, "This coupon is for a first order only."}
 	case ChannelNotAllowed:
 		return rejection{ErrChannelNotAllowed, "This coupon is not valid in this shop."}
+	case CountryNotAllowed:
+		return rejection{ErrCountryNotAllowed, "This coupon is not valid for deliveries to this country."}
 	case NotCombinable:
 		return rejection{ErrNotCombinable, "This coupon cannot be combined with another coupon in the cart."}
 	}

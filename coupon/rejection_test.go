@@ -30,6 +30,7 @@ var section6 = []struct {
 	{"coupon_expired", coupon.ErrExpired, `"expiresAt":"2026-11-21T12:00:00.5Z"`},
 	{"outside_schedule", coupon.ErrOutsideSchedule, `"timeZone":"Europe/Berlin","opensAt":"2026-11-23T08:00:00Z"`},
 	{"channel_not_allowed", coupon.ErrChannelNotAllowed, `"channel":"web","channels":["app","store"]`},
+	{"country_not_allowed", coupon.ErrCountryNotAllowed, `"country":"DE","countries":["AT","CH"]`},
 	{"processor_out_of_sync", coupon.ErrProcessorOutOfSync, ``},
 	{"usage_limit_reached", coupon.ErrUsageLimitReached, `"maxUses":3`},
 	{"user_usage_limit_reached", coupon.ErrUserUsageLimitReached, `"maxUsesPerUser":1`},
@@ -78,6 +79,7 @@ func everything(tb testing.TB) coupon.Params {
 		TimeZone: "Europe/Berlin", OpensAt: time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC),
 		Per: coupon.PerCustomer, Period: coupon.Week, EndsAt: time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC),
 		ExcludedBy: []string{"ONE", "TWO"}, Channel: "web", Channels: []string{"app", "store"},
+		Country: "DE", Countries: []string{"AT", "CH"},
 	}
 }
 

@@ -74,6 +74,9 @@ type Conditions struct {
 	// names the channel of each sale. Names are compared byte by byte. Without Channels, every channel
 	// is allowed.
 	Channels Items `json:"channels,omitzero"`
+	// Countries restricts the coupon to deliveries to certain countries, which are ISO 3166-1 codes of
+	// two upper-case letters. Without Countries, every country is allowed.
+	Countries Items `json:"countries,omitzero"`
 }
 
 // Draft is an administrator's description of a new coupon (specification 2.1 and 4.2). A draft
@@ -158,6 +161,7 @@ type Draft struct {
 	FirstOrder   bool         `json:"firstOrder,omitzero"`
 	Schedule     Schedule     `json:"schedule,omitzero"`
 	Channels     []string     `json:"channels,omitempty"`
+	Countries    []string     `json:"countries,omitempty"`
 	// Budget and PeriodLimits are further [Limits].
 	Budget       Amounts       `json:"budget,omitzero"`
 	PeriodLimits []PeriodLimit `json:"periodLimits,omitempty"`
@@ -205,6 +209,7 @@ type Patch struct {
 	FirstOrder         Optional[bool]          `json:"firstOrder,omitzero"`
 	Schedule           Optional[Schedule]      `json:"schedule,omitzero"`
 	Channels           Optional[[]string]      `json:"channels,omitzero"`
+	Countries          Optional[[]string]      `json:"countries,omitzero"`
 	Budget             Optional[Amounts]       `json:"budget,omitzero"`
 	PeriodLimits       Optional[[]PeriodLimit] `json:"periodLimits,omitzero"`
 	StartsAt           Optional[Moment]        `json:"startsAt,omitzero"`
@@ -270,6 +275,15 @@ var conditions = [...]condition{
 		},
 		equal:  func(c, d *Conditions) bool { return c.Channels.Equal(d.Channels) },
 		faults: func(c *Conditions, faults *pricing.ValidationError) { channelFaults(c.Channels, faults) },
+	},
+	{
+		field: "countries", code: CountryNotAllowed,
+		draft: func(d *Draft, c *Conditions) { c.Countries = NewItems(d.Countries...) },
+		patch: func(p *Patch, c *Conditions) {
+			c.Countries = NewItems(p.Countries.orZero(c.Countries.Slice())...)
+		},
+		equal:  func(c, d *Conditions) bool { return c.Countries.Equal(d.Countries) },
+		faults: func(c *Conditions, faults *pricing.ValidationError) { countryFaults(c.Countries, faults) },
 	},
 }
 

@@ -13,6 +13,7 @@ import (
 func (d *Decision) checkConditions(c *coupon.Coupon, q *Question) {
 	d.checkSchedule(c, q)
 	d.checkChannels(c, q)
+	d.checkCountries(c, q)
 }
 
 // checkCustomerConditions calls the rules that look at the customer.

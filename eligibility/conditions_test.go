@@ -40,6 +40,10 @@ func broken() map[string]struct {
 			func(c *coupon.Conditions) { c.Channels = coupon.NewItems("app", "store") },
 			coupon.Params{Channel: "web", Channels: []string{"app", "store"}},
 		},
+		"countries": {
+			func(c *coupon.Conditions) { c.Countries = coupon.NewItems("AT", "CH") },
+			coupon.Params{Country: "DE", Countries: []string{"AT", "CH"}},
+		},
 	}
 }
 

@@ -53,6 +53,9 @@ func TestTheParametersOfEachReason(t *testing.T) {
 		`channel_not_allowed {"channel":"web","channels":["app","store"]}`: func(s *situation) {
 			s.coupon.Conditions.Channels, s.question.Facts.Channel = coupon.NewItems("app", "store"), "web"
 		},
+		`country_not_allowed {"country":"DE","countries":["AT","CH"]}`: func(s *situation) {
+			s.coupon.Conditions.Countries, s.question.Facts.Country = coupon.NewItems("AT", "CH"), "DE"
+		},
 		`processor_out_of_sync {}`:                      func(s *situation) { s.question.MirrorInvalid = true },
 		`usage_limit_reached {"maxUses":10}`:            func(s *situation) { s.question.Usage.Completed = 10 },
 		`user_usage_limit_reached {"maxUsesPerUser":2}`: func(s *situation) { s.question.Usage.CompletedByCustomer = 2 },

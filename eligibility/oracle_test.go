@@ -40,6 +40,7 @@ func (s situation) rejections() []string {
 		{"coupon_expired", s.expired},
 		{"outside_schedule", s.closed},
 		{"channel_not_allowed", s.elsewhere},
+		{"country_not_allowed", s.abroad},
 		{"processor_out_of_sync", func() bool { return s.question.MirrorInvalid }},
 		{"usage_limit_reached", s.usedUp},
 		{"user_usage_limit_reached", s.usedUpByCustomer},
@@ -86,6 +87,12 @@ func (s situation) closed() bool {
 func (s situation) elsewhere() bool {
 	channels := s.coupon.Conditions.Channels.Slice()
 	return channels != nil && !slices.Contains(channels, s.question.Facts.Channel)
+}
+
+// The same holds for countries and the country of delivery.
+func (s situation) abroad() bool {
+	countries := s.coupon.Conditions.Countries.Slice()
+	return countries != nil && !slices.Contains(countries, s.question.Facts.Country)
 }
 
 func wallClock(minutes int) string { return fmt.Sprintf("%02d:%02d", minutes/60, minutes%60) }

@@ -167,7 +167,7 @@ func TestEveryCaseIsDrawn(t *testing.T) {
 		"patch clears", "patch repeats the code",
 		"coupon_not_started", "coupon_expired", "processor_out_of_sync", "usage_limit_reached",
 		"user_usage_limit_reached", "minimum_purchase_not_met", "user_required", "user_not_allowed",
-		"outside_schedule", "channel_not_allowed", "period_limit_reached", "budget_exhausted", "minimum_quantity_not_met",
+		"outside_schedule", "channel_not_allowed", "country_not_allowed", "period_limit_reached", "budget_exhausted", "minimum_quantity_not_met",
 		"customer_tags_not_met", "not_first_order",
 		"points_not_redeemed", "no_eligible_items", "currency_mismatch", "no_discount",
 	} {

@@ -89,6 +89,9 @@ func Conditions() *rapid.Generator[coupon.Conditions] {
 		if rapid.IntRange(0, 3).Draw(t, "has channels") == 0 {
 			c.Channels = coupon.NewItems(rapid.SliceOfN(rapid.SampledFrom(allChannels()), 1, 2).Draw(t, "channels")...)
 		}
+		if rapid.IntRange(0, 3).Draw(t, "has countries") == 0 {
+			c.Countries = coupon.NewItems(rapid.SliceOfN(rapid.SampledFrom(allCountries()), 1, 2).Draw(t, "countries")...)
+		}
 		return c
 	})
 }
@@ -178,7 +181,7 @@ func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency, discount 
 		d.MinQuantity = coupon.Set(int(c.MinQuantity))
 	}
 	d.CustomerTags, d.FirstOrder, d.Schedule = c.CustomerTags, c.FirstOrder, c.Schedule
-	d.Channels = c.Channels.Slice()
+	d.Channels, d.Countries = c.Channels.Slice(), c.Countries.Slice()
 	d.Budget = budgetFor(t, currency, discount)
 	d.RefundPolicy = rapid.SampledFrom([]pricing.RefundPolicy{pricing.Keep, pricing.Rebill}).Draw(t, "refund policy")
 	d.RestoreOnRefund = rapid.SampledFrom([]coupon.Restore{coupon.RestoreFull, coupon.RestoreAlways, coupon.RestoreNever}).Draw(t, "restored")
@@ -201,6 +204,9 @@ func patchTerms(t *rapid.T, p *coupon.Patch, c coupon.Coupon) {
 	}
 	if p.Channels = coupon.Clear[[]string](); len(d.Channels) > 0 {
 		p.Channels = coupon.Set(d.Channels)
+	}
+	if p.Countries = coupon.Clear[[]string](); len(d.Countries) > 0 {
+		p.Countries = coupon.Set(d.Countries)
 	}
 	p.Budget, p.PeriodLimits = coupon.Clear[coupon.Amounts](), coupon.Clear[[]coupon.PeriodLimit]()
 	if !d.Budget.IsZero() {
@@ -238,17 +244,26 @@ func countTerms(t *rapid.T, l coupon.Limits, u *eligibility.Usage) {
 // allChannels are the channels that generated coupons and sales have.
 func allChannels() []string { return []string{"web", "app", "store"} }
 
+// allCountries are the countries that generated coupons and deliveries have.
+func allCountries() []string { return []string{"DE", "AT", "CH"} }
+
 // Facts draws what a host knows about a purchase. At times the facts meet the conditions.
 func Facts(c coupon.Conditions) *rapid.Generator[eligibility.Facts] {
 	return rapid.Custom(func(t *rapid.T) eligibility.Facts {
 		channels := append(append(allChannels(), ""), c.Channels.Slice()...)
-		return eligibility.Facts{Channel: rapid.SampledFrom(channels).Draw(t, "channel")}
+		countries := append(append(allCountries(), ""), c.Countries.Slice()...)
+		return eligibility.Facts{
+			Channel: rapid.SampledFrom(channels).Draw(t, "channel"), Country: rapid.SampledFrom(countries).Draw(t, "country"),
+		}
 	})
 }
 
 // factsFor returns facts that meet the conditions.
 func factsFor(c coupon.Conditions) (f eligibility.Facts) {
 	for f.Channel = range c.Channels.All() {
+		break
+	}
+	for f.Country = range c.Countries.All() {
 		break
 	}
 	return f

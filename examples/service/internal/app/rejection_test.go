@@ -109,6 +109,10 @@ func TestEveryRejection(t *testing.T) {
 			admin.creates(object{"code": "STORE", "channels": []string{"store"}})
 			return buys(w.as(t, "ann"), "STORE")
 		}, 422, object{"channel": "web", "channels": []any{"store"}}},
+		coupon.CountryNotAllowed: {func() answer {
+			admin.creates(object{"code": "ALPS", "countries": []string{"AT", "CH"}})
+			return w.as(t, "ann").checkout(with(phone, object{"couponCode": "ALPS", "country": "DE"}))
+		}, 422, object{"country": "DE", "countries": []any{"AT", "CH"}}},
 		coupon.NotCombinable: {func() answer {
 			admin.creates(object{"code": "AUTUMN", "group": "season"})
 			w.clock.advance(time.Second) // so that the IDs are in this order

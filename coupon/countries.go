@@ -1,0 +1,27 @@
+package coupon
+
+import (
+	"fmt"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// MaxCountries is the maximum number of countries of a coupon.
+const MaxCountries = 250
+
+func countryFaults(countries Items, faults *pricing.ValidationError) {
+	if countries.Len() > MaxCountries {
+		faults.Add("countries", pricing.FieldTooLong, fmt.Sprintf("at most %d countries", MaxCountries))
+		return
+	}
+	for i, country := range countries.set.list {
+		if !isCountry(country) {
+			faults.Add(fmt.Sprintf("countries[%d]", i), pricing.FieldMalformed, "a country is an ISO 3166-1 code of two upper-case letters")
+		}
+	}
+}
+
+// isCountry reports whether text has the form of an ISO 3166-1 code: two upper-case letters.
+func isCountry(text string) bool {
+	return len(text) == 2 && text[0] >= 'A' && text[0] <= 'Z' && text[1] >= 'A' && text[1] <= 'Z'
+}
