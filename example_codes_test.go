@@ -28,8 +28,7 @@ func ExampleService_AddCodes() {
 		fmt.Println(q.Total, err)
 	}
 	_, err = shop.AddCodes(ctx, shop.coupon.ID, coupon.Batch{ID: "more"}, []coupon.CodeDraft{{Code: "NEW"}, {Code: "SPRING-BOB"}})
-	var taken *coupon.TakenError
-	if errors.As(err, &taken) {
+	if taken, is := errors.AsType[*coupon.TakenError](err); is {
 		fmt.Println("taken:", taken.Taken[0].Index, taken.Taken[0].Key)
 	}
 	// Output:

@@ -1,7 +1,6 @@
 package couponkit_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -243,7 +242,7 @@ func TestUpdateCode(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrStaleRevision)
 	_, err = w.UpdateCode(t.Context(), "ten", coupon.CodePatch{Active: coupon.Set(false), MaxUses: coupon.Set(0)})
 	var invalid *pricing.ValidationError
-	require.True(t, errors.As(err, &invalid))
+	require.ErrorAs(t, err, &invalid)
 	got := map[string]bool{}
 	for _, f := range invalid.Fields {
 		got[f.Field+" "+string(f.Code)] = true

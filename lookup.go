@@ -44,6 +44,7 @@ func unknownCode() error { return coupon.Reject("", coupon.CouponNotFound, coupo
 // found is the coupon of a code, or why there is none.
 type found struct {
 	store.Found
+	code    string // as it was given
 	refused error
 }
 
@@ -53,7 +54,7 @@ func (s *Service) lookUp(ctx context.Context, codes []string, c eligibility.Cust
 	all, ends := make([]found, len(codes)), make([]int, len(codes))
 	for i, code := range codes {
 		names, err := readings(code)
-		all[i].refused = err
+		all[i].code, all[i].refused = code, err
 		by.Names = append(by.Names, names...)
 		ends[i] = len(by.Names)
 	}
@@ -99,11 +100,11 @@ func (s *Service) name(
 	if err != nil {
 		return err
 	}
-	for i, f := range all {
-		n, err := named{code: codes[i]}, error(nil)
+	for _, f := range all {
+		n, err := named{code: f.code}, error(nil)
 		if refused := coupon.RejectionsOf(f.refused); refused != nil {
 			n.refused = &coupon.Rejection{Code: n.code, Reasons: slices.Clone(refused[0].Reasons)}
-		} else if n, err = nameOf(codes[i], f.Found, identities(c), d.at); err != nil {
+		} else if n, err = nameOf(f.code, f.Found, identities(c), d.at); err != nil {
 			return err
 		}
 		d.named = append(d.named, n)

@@ -149,18 +149,18 @@ func (s *session) couponRow(w engine.CouponWrite) ([]any, error) {
 	}, err
 }
 
-// scanCoupon reads the columns of a coupon, and more after them. The coupon has no counts,
+// scanCoupon reads the columns of a coupon. The coupon has no counts,
 // and tells only how many addresses it has.
-func scanCoupon(rows *sql.Rows, more ...any) (stored engine.StoredCoupon, err error) {
+func scanCoupon(rows *sql.Rows) (stored engine.StoredCoupon, err error) {
 	c := &stored.Coupon
 	var code, state string
 	var created, updated, starts, expires instant
 	var emails int
 	var unread, doc sql.RawBytes // of the columns that lists are narrowed by
-	if err := rows.Scan(append([]any{
+	if err := rows.Scan(
 		&c.ID, &code, &unread, &unread, &state, &c.Revision, &stored.Version, &stored.Unlimited, &created, &updated, &starts, &expires,
 		&emails, &unread, &unread, &doc,
-	}, more...)...); err != nil {
+	); err != nil {
 		return stored, err
 	}
 	c.CreatedAt, c.UpdatedAt, c.StartsAt, c.ExpiresAt = created.time(), updated.time(), starts.time(), expires.time()

@@ -172,8 +172,15 @@ func codesAreListed(p *probe) {
 	codes = append(codes, p.look(store.LookUp{Names: store.ByCode(c.Code)}).Code)
 	slices.SortFunc(codes, func(a, b coupon.IssuedCode) int { return strings.Compare(a.Key.String(), b.Key.String()) })
 	for _, list := range []store.CodeList{
-		{}, {Batch: "spring"}, {Batch: "none"}, {Owner: coupon.OwnerID("ann")}, {Owner: coupon.OwnerID("bob")}, {State: coupon.Active},
-		{State: coupon.Inactive}, {Unused: true}, {Unused: true, Batch: "spring", State: coupon.Active},
+		{},
+		{Batch: "spring"},
+		{Batch: "none"},
+		{Owner: coupon.OwnerID("ann")},
+		{Owner: coupon.OwnerID("bob")},
+		{State: coupon.Active},
+		{State: coupon.Inactive},
+		{Unused: true},
+		{Unused: true, Batch: "spring", State: coupon.Active},
 	} {
 		list.CouponID = c.ID
 		var want []coupon.IssuedCode
@@ -352,6 +359,11 @@ func codeRaceClauses() []clause {
 			p.exactly(6, store.ErrLimit, func(i int) store.Reservation { return by(p.checkout(fmt.Sprint("c", i), c), codes[i%2]) })
 			p.uses(c, 6, 0)
 		}),
+	}
+}
+
+func codeReservationRaceClauses() []clause {
+	return []clause{
 		race("a code is switched off among reservations", "a code that is off is reserved no more", func(p *probe) {
 			c := p.coupon()
 			code := p.issued(c, "spring", 1)[0]

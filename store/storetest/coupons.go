@@ -46,7 +46,7 @@ func (p *probe) lookedUp(id string) coupon.Coupon {
 }
 
 // find looks up one name.
-func find(s store.Store, ctx context.Context, by store.LookUp) (store.Found, error) {
+func find(s store.Store, ctx context.Context, by store.LookUp) (store.Found, error) { //nolint:revive // it is a request
 	return store.Find(ctx, s, by)
 }
 

@@ -78,7 +78,7 @@ func clauses(can Capabilities) []clause {
 	for _, group := range [][]clause{
 		reserveClauses(), limitClauses(), replayClauses(), pointsClauses(), handOverClauses(),
 		applyClauses(), lateClauses(), couponClauses(), codeClauses(), lookUpClauses(), listClauses(), journalClauses(),
-		callClauses(), textClauses(), identityClauses(), refundClauses(), chargeClauses(), raceClauses(), eventRaceClauses(), codeRaceClauses(),
+		callClauses(), textClauses(), identityClauses(), refundClauses(), chargeClauses(), raceClauses(), eventRaceClauses(), codeRaceClauses(), codeReservationRaceClauses(),
 	} {
 		all = append(all, group...)
 	}
