@@ -21,6 +21,6 @@ func channelFaults(channels Items, faults *pricing.ValidationError) {
 			faults.Add(path, pricing.FieldRequired, "a channel is not empty")
 			continue
 		}
-		labelFaults(faults, path, channel, MaxTagLength)
+		labelFaults(faults, path, channel)
 	}
 }

@@ -132,17 +132,17 @@ func tagFaults(faults *pricing.ValidationError, field string, tags []string) {
 		case slices.Contains(tags[:i], tag):
 			faults.Add(path, pricing.FieldMismatch, "the tag is given twice")
 		default:
-			labelFaults(faults, path, tag, MaxTagLength)
+			labelFaults(faults, path, tag)
 		}
 	}
 }
 
 // labelFaults checks a name that is compared byte by byte, such as a tag. Two names that look the
 // same must be the same. The name is therefore in Unicode form NFC, without white space and invisible
-// characters at its ends.
-func labelFaults(faults *pricing.ValidationError, field, text string, most int) {
+// characters at its ends. Tags, channels, categories and groups have the same maximum length.
+func labelFaults(faults *pricing.ValidationError, field, text string) {
 	before := len(faults.Fields)
-	textFaults(faults, field, text, most, false)
+	textFaults(faults, field, text, MaxTagLength, false)
 	switch {
 	case len(faults.Fields) > before:
 	case strings.TrimFunc(text, blank) != text:

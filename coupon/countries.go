@@ -15,13 +15,13 @@ func countryFaults(countries Items, faults *pricing.ValidationError) {
 		return
 	}
 	for i, country := range countries.set.list {
-		if !isCountry(country) {
+		if !IsCountry(country) {
 			faults.Add(fmt.Sprintf("countries[%d]", i), pricing.FieldMalformed, "a country is an ISO 3166-1 code of two upper-case letters")
 		}
 	}
 }
 
-// isCountry reports whether text has the form of an ISO 3166-1 code: two upper-case letters.
-func isCountry(text string) bool {
+// IsCountry reports whether text has the form of an ISO 3166-1 code: two upper-case letters.
+func IsCountry(text string) bool {
 	return len(text) == 2 && text[0] >= 'A' && text[0] <= 'Z' && text[1] >= 'A' && text[1] <= 'Z'
 }

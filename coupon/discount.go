@@ -10,7 +10,7 @@ import (
 )
 
 // MaxGroupLength is the maximum length of the name of a group, in code points.
-const MaxGroupLength = 64
+const MaxGroupLength = MaxTagLength
 
 // TierDraft describes a [pricing.Tier]. Amounts are decimal numbers in major units of the coupon's
 // currency.
@@ -241,7 +241,7 @@ func tierDraft(tier pricing.Tier, t *pricing.DiscountTerms) TierDraft {
 
 // combiningFaults checks the group and the scope of what is bought.
 func (t Terms) combiningFaults(faults *pricing.ValidationError) {
-	labelFaults(faults, "group", t.Group, MaxGroupLength)
+	labelFaults(faults, "group", t.Group)
 	if t.Buys.IsZero() {
 		return
 	}

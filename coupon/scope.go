@@ -99,7 +99,7 @@ func categoryFaults(faults *pricing.ValidationError, field string, names []strin
 			return err
 		}
 		var own pricing.ValidationError
-		labelFaults(&own, "", name, pricing.MaxCategoryLength)
+		labelFaults(&own, "", name)
 		return own.Err()
 	})
 }

@@ -56,7 +56,7 @@ func euroParam(minor int64) coupon.Amount {
 // alone and beside all others.
 func TestEveryConditionHasARule(t *testing.T) {
 	t.Parallel()
-	conditions, codes := broken(), map[coupon.RejectionCode]string{}
+	conditions, codes := broken(), make(map[coupon.RejectionCode]string)
 	purchase := func() situation {
 		s := sound()
 		s.question.Facts, s.question.Usage.Orders = eligibility.Facts{Channel: "web", Country: "DE"}, 1

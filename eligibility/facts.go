@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -30,7 +31,7 @@ func (f Facts) IsZero() bool { return f == Facts{} }
 // that lists every invalid field.
 func (f Facts) Validate() error {
 	var faults pricing.ValidationError
-	if f.Country != "" && !isCountry(f.Country) {
+	if f.Country != "" && !coupon.IsCountry(f.Country) {
 		faults.Add("country", pricing.FieldMalformed, "a country is an ISO 3166-1 code of two upper-case letters")
 	}
 	switch {
@@ -40,10 +41,6 @@ func (f Facts) Validate() error {
 		faults.Add("channel", pricing.FieldTooLong, fmt.Sprintf("at most %d characters", MaxChannelLength))
 	}
 	return faults.Err()
-}
-
-func isCountry(code string) bool {
-	return len(code) == 2 && code[0] >= 'A' && code[0] <= 'Z' && code[1] >= 'A' && code[1] <= 'Z'
 }
 
 // UnmarshalJSON reads a JSON object with the members country and channel. Another member is a fault.

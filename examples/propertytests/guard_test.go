@@ -49,7 +49,8 @@ func makeFavourable(t *rapid.T, s *situation) {
 		ID: s.coupon.ID, Code: s.coupon.Code, Name: s.coupon.Name, Terms: coupon.Terms{
 			Scope:    s.coupon.Scope,
 			Discount: pricingtest.SimpleDiscount(s.cart.Currency).Draw(t, "discount"), Currency: s.cart.Currency,
-			Distribution: coupon.General},
+			Distribution: coupon.General,
+		},
 		State: coupon.Active, Revision: s.coupon.Revision,
 	}
 	s.question = eligibility.Question{At: s.question.At, AllowAnonymous: true}
@@ -236,7 +237,8 @@ func ExampleGuard_Quote() {
 	c := coupon.Coupon{
 		Terms: coupon.Terms{
 			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General},
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General,
+		},
 		State: coupon.Active,
 	}
 	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{

@@ -2,10 +2,9 @@
 package agreement
 
 import (
-	"strconv"
-
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/google/go-cmp/cmp"

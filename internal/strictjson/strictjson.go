@@ -83,8 +83,7 @@ const noSuchField = "there is no such field"
 
 // UnknownMember returns the path of a member that an error of [Object] does not know, or "".
 func UnknownMember(err error) string {
-	var faults *pricing.ValidationError
-	if errors.As(err, &faults) {
+	if faults, is := errors.AsType[*pricing.ValidationError](err); is {
 		for _, f := range faults.Fields {
 			if f.Code == pricing.FieldUnknown && f.Message == noSuchField {
 				return f.Field

@@ -38,8 +38,10 @@ func (p *probe) elaborate() []coupon.Coupon {
 		{DiscountType: pricing.FixedUnitPrice, Amount: coupon.Amounts{"": "9"}},
 		{DiscountType: pricing.CheapestUnits, Percent: "100", Units: 1},
 		{DiscountType: pricing.BuyXGetY, Percent: "100", BuyQuantity: 2, GetQuantity: 1},
-		{DiscountType: pricing.Tiered, TierBasis: pricing.ByQuantity,
-			Tiers: []coupon.TierDraft{{From: "2", Percent: "5"}}},
+		{
+			DiscountType: pricing.Tiered, TierBasis: pricing.ByQuantity,
+			Tiers: []coupon.TierDraft{{From: "2", Percent: "5"}},
+		},
 	} {
 		id := string(rune('a' + i))
 		d.Code, d.Name = "SUITE"+id, "Discount "+id
@@ -49,15 +51,6 @@ func (p *probe) elaborate() []coupon.Coupon {
 		}
 	}
 	return coupons
-}
-
-func (p *probe) yen() pricing.Currency {
-	p.Helper()
-	yen, err := pricing.ParseCurrency("JPY")
-	if err != nil {
-		p.Fatalf("the suite's currency is invalid: %v", err)
-	}
-	return yen
 }
 
 func showsAllTermsOrNone(p *probe) {

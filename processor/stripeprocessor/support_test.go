@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -216,8 +215,6 @@ func inclusive(o *stripeprocessor.Options) { o.TaxBehavior = "inclusive" }
 func through(next http.RoundTripper) func(*stripeprocessor.Options) {
 	return func(o *stripeprocessor.Options) { o.HTTPClient = &http.Client{Transport: next} }
 }
-
-func mustDecimal(text string) decimal.Decimal { return decimal.RequireFromString(text) }
 
 // newWorldOn makes another processor on the same account, with every permission: the
 // process after a crash.

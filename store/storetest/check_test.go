@@ -46,7 +46,8 @@ func lived(t *testing.T) storetest.Everything {
 		c := coupon.Coupon{
 			ID: id, Code: code, Name: id, Terms: coupon.Terms{
 				Discount: pricing.PercentOff(percent), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
-				Distribution: coupon.General, Limits: coupon.Limits{MaxUses: 2}},
+				Distribution: coupon.General, Limits: coupon.Limits{MaxUses: 2},
+			},
 			State: coupon.Active, CreatedAt: at(0), UpdatedAt: at(0), Revision: 1,
 		}
 		_, err = s.SaveCoupon(ctx, store.CouponChange{Kind: store.CreateCoupon, Coupon: c, At: at(0)})

@@ -35,7 +35,8 @@ func couponOf(n int) (coupon.Coupon, error) {
 			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, Limits: coupon.Limits{MaxUses: 1 << 40, MaxUsesPerUser: 1 << 20},
 		},
 		State:     coupon.Active,
-		CreatedAt: now(), UpdatedAt: now(), Revision: 1}, err
+		CreatedAt: now(), UpdatedAt: now(), Revision: 1,
+	}, err
 }
 
 // orderOf is a new order of a customer with its use of a coupon.

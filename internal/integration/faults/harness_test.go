@@ -129,7 +129,8 @@ func (h *harness) newCoupon(name string, limits coupon.Limits) roundCoupon {
 			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, Limits: limits,
 		},
 		State:     coupon.Active,
-		CreatedAt: epoch, UpdatedAt: epoch, Revision: 1}
+		CreatedAt: epoch, UpdatedAt: epoch, Revision: 1,
+	}
 	_, err = h.store.SaveCoupon(h.t.Context(), store.CouponChange{Kind: store.CreateCoupon, Coupon: c, Unlimited: limits.MaxUses == 0, At: epoch})
 	require.NoError(h.t, err)
 	return roundCoupon{c.ID, limits}

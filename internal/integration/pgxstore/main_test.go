@@ -91,7 +91,8 @@ func newCoupon(tb testing.TB, id string, limits coupon.Limits) coupon.Coupon {
 			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, Limits: limits,
 		},
 		State:     coupon.Active,
-		CreatedAt: at, UpdatedAt: at, Revision: 1}
+		CreatedAt: at, UpdatedAt: at, Revision: 1,
+	}
 }
 
 func create(tb testing.TB, s store.Store, c coupon.Coupon) coupon.Coupon {

@@ -109,7 +109,8 @@ func limited(i int) (coupon.Coupon, pricing.Quote, error) {
 			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, Limits: coupon.Limits{MaxUses: load.MaxUses, MaxUsesPerUser: load.MaxUsesPerUser},
 		},
 		State:     coupon.Active,
-		CreatedAt: at, UpdatedAt: at, Revision: 1}
+		CreatedAt: at, UpdatedAt: at, Revision: 1,
+	}
 	q, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 1000},
 		{ID: "2", Kind: pricing.Accessory, ItemID: "case", Quantity: 2, UnitPrice: 500},
