@@ -41,6 +41,7 @@ func everything(w *world) coupon.Draft {
 	d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"ann@example.org", "bob@example.org"}
 	d.MaxUses, d.MaxUsesPerUser = coupon.Set(9), coupon.Set(2)
 	d.MinQuantity, d.FirstOrder = coupon.Set(2), true
+	d.Channels, d.Countries = []string{"web"}, []string{"AT", "DE"}
 	d.CustomerTags = coupon.CustomerTags{Any: []string{"gold"}, None: []string{"staff"}}
 	d.Schedule = coupon.Schedule{Zone: zone("Europe/Berlin"), Hours: []coupon.Hours{{Day: time.Friday, Until: 1440}}}
 	d.Budget = coupon.NewAmounts(pricing.NewMoney(500_00, pricing.EUR()))
@@ -86,6 +87,8 @@ func samePatches(w *world) map[string]coupon.Patch {
 		"CustomerTags":       {CustomerTags: coupon.Set(d.CustomerTags)},
 		"FirstOrder":         {FirstOrder: coupon.Set(d.FirstOrder)},
 		"Schedule":           {Schedule: coupon.Set(d.Schedule)},
+		"Channels":           {Channels: coupon.Set(d.Channels)},
+		"Countries":          {Countries: coupon.Set(d.Countries)},
 		"Budget":             {Budget: coupon.Set(d.Budget)},
 		"PeriodLimits":       {PeriodLimits: coupon.Set(d.PeriodLimits)},
 		"StartsAt":           {StartsAt: coupon.Set(d.StartsAt)},
@@ -158,6 +161,8 @@ func TestEveryFieldIsAChange(t *testing.T) {
 		"tags":          {CustomerTags: coupon.Clear[coupon.CustomerTags]()},
 		"first order":   {FirstOrder: coupon.Set(false)},
 		"schedule":      {Schedule: coupon.Clear[coupon.Schedule]()},
+		"channels":      {Channels: coupon.Clear[[]string]()},
+		"countries":     {Countries: coupon.Set([]string{"CH"})},
 		"budget":        {Budget: coupon.Clear[coupon.Amounts]()},
 		"period limits": {PeriodLimits: coupon.Clear[[]coupon.PeriodLimit]()},
 		"minimums":      {MinPurchase: coupon.Clear[coupon.Amounts]()},
