@@ -233,7 +233,7 @@ func TestOrderedAtIsNoParameter(t *testing.T) {
 	}
 	require.Len(t, w.account.Sessions(), 1)
 	for _, c := range w.account.Calls() {
-		if c.Op == "sessions.create" && c.Key != "session:ord_1:1.0:a9ac12dc859bf06560125d199bc83e61" {
+		if c.Op == "sessions.create" && c.Key != "session:ord_1:1.0:4e7a0a1bcff420fa5a68d9501e701068" {
 			t.Errorf("the key is %s", c.Key)
 		}
 	}

@@ -110,7 +110,7 @@ func TestEachTypeOfDiscountIsCreated(t *testing.T) {
 				p.click("[data-rows=tiers] + [data-add-row]")
 				p.entered(map[string]string{"tiers[0].from": "2", "tiers[0].percent": "5", "tiers[1].from": "3", "tiers[1].percent": "7", "tiers[2].from": "5", "tiers[2].amount": "20,50"})
 				p.click("[data-rows=tiers] .row:nth-child(2) [data-remove-row]")
-			}, object{"tierBasis": "QUANTITY", "tiers": []object{{"from": "2", "percent": "5"}, {"from": "5", "amount": "20.5"}}}},
+			}, object{"tierBasis": "QUANTITY", "tiers": []object{{"from": "2", "percent": "5"}, {"from": "5", "amount": "20.50"}}}},
 		} {
 			code := "TYPE-" + each.kind
 			p.click("#new-coupon")
@@ -199,7 +199,7 @@ func TestTheTermsOfADiscountAreLocked(t *testing.T) {
 		w.create(draft)
 		p := w.administer()
 		p.click(rowOf("STEPS") + " [data-action=edit]")
-		p.hold(`["#f-tiers\\[1\\]\\.from", "#f-tiers\\[1\\]\\.amount", "#f-max-discount", "#f-currency"].map((each) => document.querySelector(each)).map((each) => each.disabled && each.value).join() === "100,15,20.00,EUR"`)
+		p.hold(`["#f-tiers\\[1\\]\\.from", "#f-tiers\\[1\\]\\.amount", "#f-max-discount", "#f-currency"].map((each) => document.querySelector(each)).map((each) => each.disabled && each.value).join() === "100.00,15.00,20.00,EUR"`)
 		p.gone("#f-value")
 		p.gone("#f-lane")
 		p.gone("[data-field=discountValues]")
