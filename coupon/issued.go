@@ -273,11 +273,17 @@ type CodePatch struct {
 // immutable: it is changed with its coupon.
 func (c IssuedCode) Apply(p CodePatch, by Edit) (IssuedCode, error) {
 	var faults pricing.ValidationError
-	for field, given := range map[string]bool{
-		"active": p.Active.Given(), "maxUses": p.MaxUses.Given(), "owner": p.Owner.Given(), "expiresAt": p.ExpiresAt.Given(),
+	for _, member := range [...]struct {
+		field string
+		given bool
+	}{
+		{"active", p.Active.Given()},
+		{"maxUses", p.MaxUses.Given()},
+		{"owner", p.Owner.Given()},
+		{"expiresAt", p.ExpiresAt.Given()},
 	} {
-		if given && c.Plain() {
-			faults.Add(field, pricing.FieldImmutable, "the plain code is changed with its coupon")
+		if member.given && c.Plain() {
+			faults.Add(member.field, pricing.FieldImmutable, "the plain code is changed with its coupon")
 		}
 	}
 	if active, given := p.Active.Value(); given {

@@ -92,6 +92,11 @@ func (s shop) fill(ctx context.Context, pool *pgxpool.Pool) error {
 			[]any{s.coupons, redemption.CouponUses(""), strings.TrimSuffix(redemption.CustomerUses("", ""), "/"), int64(none), end, documents[0], c.Limits.MaxUses},
 		},
 		{
+			`INSERT INTO couponkit.codes SELECT 'cpn_' || n, 'CODE-' || n, true, '', 0, '', 0, '', true, $2, $3::bigint - n, $3::bigint - n, 1
+			FROM generate_series(0, $1::bigint - 1) n`,
+			[]any{s.coupons, int64(none), end},
+		},
+		{
 			`INSERT INTO couponkit.orders SELECT 'ord_' || n, 'customer_' || n / $2::bigint, 'key_' || n, 'paid', 'cs_' || n, 'https://pay.example/' || n,
 			'', $3, $4::bigint - n, $4::bigint - n, 2, $5 FROM generate_series(0, $1::bigint - 1) n`,
 			[]any{s.uses, ordersOfCustomer, int64(none), end, documents[1]},
