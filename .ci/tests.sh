@@ -26,7 +26,7 @@ readonly ONCE='/internal/(architecture|simulation|integration/sqldb/simulation)$
 readonly POSTGRES_VERSIONS="15.18.0-beta.17 18.4.0-beta.17"
 readonly ON_EVERY_POSTGRES='^TestContract$|^TestPlansThatWereMadeForEmptyTables$'
 # What depends on the library of SQLite.
-readonly ON_EVERY_SQLITE='^TestContract$|^TestContractOneByOne$|^TestWithTx|^TestTheLog|^TestASQLite|^TestStatements'
+readonly ON_EVERY_SQLITE='^TestContract|^TestAgreesWithMemstore$|^TestWithTx|^TestTheLog|^TestASQLite|^TestStatements'
 
 # Servers and browsers are installed once a module is there whose tests start
 # them.
