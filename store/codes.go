@@ -120,9 +120,9 @@ func (l CodeList) Normalize() (CodeList, error) {
 	if l.CouponID == "" {
 		faults.Add("couponId", pricing.FieldRequired, "is required")
 	}
-	for field, text := range map[string]string{"couponId": l.CouponID, "batch": l.Batch} {
-		if !IsText(text) || len(text) > redemption.MaxIDLength {
-			faults.Add(field, pricing.FieldMalformed, "must be short UTF-8 text without NUL")
+	for _, member := range [...]struct{ field, text string }{{"couponId", l.CouponID}, {"batch", l.Batch}} {
+		if !IsText(member.text) || len(member.text) > redemption.MaxIDLength {
+			faults.Add(member.field, pricing.FieldMalformed, "must be short UTF-8 text without NUL")
 		}
 	}
 	if l.State != 0 && l.State != coupon.Active && l.State != coupon.Inactive {

@@ -108,7 +108,8 @@ type Found struct {
 }
 
 // Find looks up one name and returns its coupon. For an unknown coupon, Find returns
-// coupon.ErrNotFound. For Found.Unreadable, Find returns the [*UnreadableError]. All other errors are those of [Coupons].LookUp.
+// coupon.ErrNotFound. For a coupon that cannot be read, Find returns the [*UnreadableError]. All other
+// errors are those of [Coupons].LookUp.
 func Find(ctx context.Context, s Coupons, by LookUp) (Found, error) {
 	found, err := s.LookUp(ctx, by)
 	switch {
