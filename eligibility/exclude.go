@@ -33,7 +33,7 @@ func (r *SetResult) exclude(set []Candidate, policy ConflictPolicy) {
 
 // refuseExcluded refuses a coupon that cannot be combined with the excluding coupons.
 func (r *SetResult) refuseExcluded(i int, excluding *[pricing.MaxCoupons]bool) {
-	var by []string
+	by := make([]string, 0, len(r.members))
 	for j := range r.members {
 		if excluding[j] && r.conflict(i, j) {
 			by = append(by, r.Coupons[j].Code.String())

@@ -423,6 +423,32 @@ func TestDecidingASetAllocatesNothing(t *testing.T) {
 	}
 }
 
+// A refusal allocates its reasons: their list, what explains each of them, and the codes that exclude a
+// coupon.
+func TestARefusalAllocatesItsReasonsAlone(t *testing.T) {
+	s := filled(sound(), 10)
+	for about, set := range map[string][]eligibility.Candidate{
+		"two of three": {member("A", "a", expired), member("B", "b", budgetOf(1)), member("C", "c", nil)},
+		"every reason": {member("A", "a", hopeless)},
+		"excluded":     manyMembers(pricing.MaxCoupons, func(c *eligibility.Candidate) { c.Coupon.Group = "one" }),
+	} {
+		var r eligibility.SetResult
+		require.NoError(t, r.Reevaluate(set, s.cart, s.question))
+		reasons := 0
+		for _, o := range r.Coupons {
+			reasons += len(o.Decision.Reasons())
+		}
+		n := testing.AllocsPerRun(100, func() {
+			if err := r.Reevaluate(set, s.cart, s.question); err != nil {
+				t.Error(err)
+			}
+		})
+		t.Logf("%s: %d reasons, %v allocations", about, reasons, n)
+		require.Positive(t, reasons, about)
+		require.LessOrEqual(t, n, float64(3*reasons), about)
+	}
+}
+
 // BenchmarkEvaluateSet decides about one, three and the most coupons that apply, on carts of 10 to
 // 1,000 lines, into a reused result.
 func BenchmarkEvaluateSet(b *testing.B) {

@@ -128,17 +128,19 @@ func TestTheMeasuredSituations(t *testing.T) {
 	}
 }
 
-// The goal of the repository for its own way. A refusal allocates its reasons.
+// The goal of the repository for its own way. A refusal allocates its reasons: the measured one has
+// up to 5 allocations.
 func TestDecidingAllocatesNothing(t *testing.T) {
 	for _, m := range measured(t, listSizes) {
+		most := 0.0
 		if !m.allowed {
-			continue
+			most = 5
 		}
 		d, err := validity.Ways()[0].Prepare(m.situation)
 		require.NoError(t, err)
 		_, err = d.Allowed()
 		require.NoError(t, err)
-		if n := testing.AllocsPerRun(100, func() { _, _ = d.Allowed() }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { _, _ = d.Allowed() }); n > most {
 			t.Errorf("%s: %v allocations", m.name, n)
 		}
 	}
