@@ -546,6 +546,27 @@ func FuzzCouponJSON(f *testing.F) {
 	})
 }
 
+// Terms are embedded in coupons and snapshots, and do not take over their JSON. A type of a host that
+// embeds a coupon has the JSON of the coupon.
+func TestTheJSONOfTheTermsIsNotThatOfTheWhole(t *testing.T) {
+	t.Parallel()
+	c, err := coupon.New(coupon.Draft{Code: "TEN", Name: "Ten", DiscountType: pricing.Percentage, Percent: "10"}, coupon.Creation{
+		ID: "cpn_ten", Currency: pricing.EUR(), At: time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC),
+	})
+	require.NoError(t, err)
+	members := func(v any) (names map[string]any) {
+		data, err := json.Marshal(v)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(data, &names))
+		return names
+	}
+	for what, v := range map[string]any{"coupon": c, "snapshot": c.Snapshot(), "host": struct{ coupon.Coupon }{c}} {
+		require.Subset(t, members(v), map[string]any{"id": "cpn_ten", "code": "TEN", "discountValue": "10"}, what)
+	}
+	require.NotContains(t, members(c.Terms), "id")
+	require.Equal(t, "10", members(c.Terms)["discountValue"])
+}
+
 // checkReadError accepts errors of the JSON decoder about syntax and our own with
 // fields.
 func checkReadError(t *testing.T, data []byte, err error) {
