@@ -11,9 +11,9 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // TestTheJournalNamesWhoCalls: every entry that a call writes names its actor, and calls without
@@ -74,9 +74,9 @@ func TestAnActorThatCannotBeKept(t *testing.T) {
 	w := newWorld(t)
 	for _, actor := range []string{strings.Repeat("a", redemption.MaxIDLength+1), "a\x00"} {
 		_, err := w.Create(couponkit.WithActor(t.Context(), actor), tenOff())
-		var invalid *pricing.ValidationError
+		var invalid *validation.Error
 		require.ErrorAs(t, err, &invalid)
-		require.Equal(t, "by", invalid.Fields[0].Field)
+		require.Equal(t, "by", invalid.Fields[0].Path)
 	}
 	page, err := w.List(t.Context(), store.CouponList{})
 	require.NoError(t, err)

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // OrderRequest names one order, and the customer who asks about the order.
@@ -26,17 +26,17 @@ type OrderRequest struct {
 
 // validate names every missing and superfluous field.
 func (r OrderRequest) validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	switch {
 	case r.OrderID == "" && r.Key == "":
-		faults.Add("orderId", pricing.FieldRequired, "an order ID or a key is required")
+		faults.Add("orderId", validation.Required, "an order ID or a key is required")
 	case r.OrderID != "" && r.Key != "":
-		faults.Add("key", pricing.FieldNotAllowed, "an order ID is given")
+		faults.Add("key", validation.NotAllowed, "an order ID is given")
 	case r.Key != "" && r.AnyCustomer:
-		faults.Add("key", pricing.FieldNotAllowed, "a key belongs to one customer")
+		faults.Add("key", validation.NotAllowed, "a key belongs to one customer")
 	}
 	if r.CustomerID == "" && !r.AnyCustomer {
-		faults.Add("customerId", pricing.FieldRequired, "is required")
+		faults.Add("customerId", validation.Required, "is required")
 	}
 	return faults.Err()
 }
@@ -79,7 +79,7 @@ func (s *Service) find(ctx context.Context, attempt *Attempt, r OrderRequest) (s
 //
 //   - [ErrOrderPaid] means that the order is paid or refunded, or that its payment is on its way.
 //   - store.ErrNotFound means that the customer has no such order.
-//   - A [*pricing.ValidationError] names every invalid field of the request.
+//   - A [*validation.Error] names every invalid field of the request.
 //   - [ErrUnavailable] means that the processor did not answer. The order stays open until the
 //     payment session has ended. Repeat the call. If nobody repeats the call, the event of the payment
 //     session or [Service.Sweep] ends the order.

@@ -7,9 +7,9 @@ import (
 	"log/slog"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // changeAttempts bounds how often a change is tried again because somebody else
@@ -25,7 +25,7 @@ const changeAttempts = 5
 //
 // Create returns these errors:
 //
-//   - A [*pricing.ValidationError] names every field of the draft that is invalid or that the
+//   - A [*validation.Error] names every field of the draft that is invalid or that the
 //     processor refuses.
 //   - A [*coupon.Rejection] that matches coupon.ErrCodeTaken means that the code is in use. The
 //     rejection's CouponID is the ID of the coupon that has the code. CouponID is empty if the code
@@ -127,7 +127,7 @@ func (s *Service) mirror(
 	c.Mirror = m
 	confirmed, err := s.saveCoupon(ctx, store.ConfirmMirror, c)
 	switch {
-	case errors.Is(err, pricing.ErrInvalid):
+	case errors.Is(err, validation.ErrInvalid):
 		err = fmt.Errorf("mirror coupon %s: %w", c.ID, unfit(err))
 	case errors.Is(err, coupon.ErrNotFound), errors.Is(err, store.ErrStaleRevision):
 		s.unmirror(ctx, c)
@@ -175,7 +175,7 @@ func (s *Service) undoCreate(ctx context.Context, c coupon.Coupon) {
 //
 // Update returns these errors:
 //
-//   - A [*pricing.ValidationError] names every field of the patch that is invalid or that the
+//   - A [*validation.Error] names every field of the patch that is invalid or that the
 //     processor cannot mirror.
 //   - coupon.ErrNotFound means that the coupon is unknown.
 //   - store.ErrStaleRevision means that the patch names an outdated revision of the coupon. Update

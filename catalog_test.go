@@ -21,6 +21,7 @@ import (
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // garbling is a processor whose mirrors have IDs that no store keeps.
@@ -39,7 +40,7 @@ func TestAMirrorThatCannotBeKept(t *testing.T) {
 	w := newWorld(t)
 	service, err := couponkit.New(w.store, garbling{w.fake}, couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
-	if _, err := service.Create(t.Context(), tenOff()); !errors.Is(err, processor.ErrRejected) || errors.Is(err, pricing.ErrInvalid) {
+	if _, err := service.Create(t.Context(), tenOff()); !errors.Is(err, processor.ErrRejected) || errors.Is(err, validation.ErrInvalid) {
 		t.Errorf("got %v, want ErrRejected and no fault of the input", err)
 	}
 	w.create(t, tenOff()) // the code is free
@@ -159,16 +160,16 @@ func TestCreateFinishesAStuckDeletion(t *testing.T) {
 func TestCreateReportsEveryFault(t *testing.T) {
 	t.Parallel()
 	w := newWorldWith(t, processor.Abilities{CheckCoupon: func(c coupon.Coupon) error {
-		var faults pricing.ValidationError
-		faults.Add("code", pricing.FieldMalformed, "not at this processor")
+		var faults validation.Error
+		faults.Add("code", validation.Malformed, "not at this processor")
 		return faults.Err()
 	}})
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	_, err := w.Create(t.Context(), coupon.Draft{})
 	require.ErrorAs(t, err, &invalid)
 	var fields []string
 	for _, f := range invalid.Fields {
-		fields = append(fields, f.Field)
+		fields = append(fields, f.Path)
 	}
 	if diff := cmp.Diff([]string{"code", "discountValue", "discountType", "name"}, fields); diff != "" {
 		t.Errorf("faults of an empty draft (-want +got):\n%s", diff)
@@ -184,7 +185,7 @@ func TestAMakerOfOtherIDs(t *testing.T) {
 	for _, made := range []string{"6ba7b810", coupon.IDPrefix, coupon.IDPrefix + "ä", coupon.IDPrefix + strings.Repeat("1", coupon.MaxIDLength)} {
 		w := newWorld(t, couponkit.WithIDs(func(string) string { return made }))
 		_, err := w.Create(t.Context(), tenOff())
-		if err == nil || errors.Is(err, pricing.ErrInvalid) || !strings.Contains(err.Error(), "WithIDs") {
+		if err == nil || errors.Is(err, validation.ErrInvalid) || !strings.Contains(err.Error(), "WithIDs") {
 			t.Errorf("%q: got %v, want an error that names WithIDs and is no invalid input", made, err)
 		}
 		w.wantNothing(t, 0)
@@ -202,9 +203,9 @@ func TestCreateNamesWhatTheProcessorRefuses(t *testing.T) {
 		AmountStep: map[pricing.Currency]int64{dinar: 10},
 		CheckCoupon: func(c coupon.Coupon) error {
 			judged = append(judged, c)
-			var faults pricing.ValidationError
+			var faults validation.Error
 			for _, field := range []string{"code", "name", "maxUses", "expiresAt"} {
-				faults.Add(field, pricing.FieldMalformed, "not at this processor")
+				faults.Add(field, validation.Malformed, "not at this processor")
 			}
 			return faults.Err()
 		},
@@ -256,9 +257,9 @@ func TestWhatCannotBeMirroredIsNotTried(t *testing.T) {
 	w := newWorldWith(t, processor.Abilities{
 		AmountStep: map[pricing.Currency]int64{dinar: 10},
 		CheckCoupon: func(c coupon.Coupon) error {
-			var faults pricing.ValidationError
+			var faults validation.Error
 			if c.Name == "Refused" {
-				faults.Add("name", pricing.FieldMalformed, "not at this processor")
+				faults.Add("name", validation.Malformed, "not at this processor")
 			}
 			return faults.Err()
 		},
@@ -266,16 +267,16 @@ func TestWhatCannotBeMirroredIsNotTried(t *testing.T) {
 	d := tenOff()
 	d.Currency, d.Amount = "KWD", coupon.Amounts{"": "1.005"}
 	_, err = w.Create(t.Context(), d)
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 	d = tenOff()
 	d.Name = "Refused"
 	_, err = w.Create(t.Context(), d)
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 	require.Empty(t, w.fake.Calls())
 	c := w.create(t, tenOff())
 	w.fake.ForgetCalls()
 	_, err = w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("Refused")})
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 	require.Empty(t, w.fake.Calls())
 	if got := w.get(t, c.ID); got.Name != c.Name || got.Revision != c.Revision {
 		t.Errorf("the coupon is %+v", got)
@@ -304,9 +305,9 @@ func TestUpdate(t *testing.T) {
 		}
 	}
 	_, err = w.Update(t.Context(), c.ID, coupon.Patch{Code: coupon.Set("OTHER"), DiscountValue: coupon.Set(coupon.Amounts{"": "5"})})
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	require.ErrorAs(t, err, &invalid)
-	if len(invalid.Fields) != 2 || invalid.Fields[0].Code != pricing.FieldImmutable {
+	if len(invalid.Fields) != 2 || invalid.Fields[0].Code != validation.Immutable {
 		t.Errorf("changing code and value: %v", err)
 	}
 	if _, err := w.Update(t.Context(), "cpn_unknown", coupon.Patch{}); !errors.Is(err, coupon.ErrNotFound) {
@@ -631,7 +632,7 @@ func TestListSearchesAndPages(t *testing.T) {
 	if page.Total != 2 || len(page.Items) != 1 || page.Items[0].Code.String() != "THREE" || page.Next == "" {
 		t.Errorf("page is %+v", page)
 	}
-	if _, err := w.List(t.Context(), store.CouponList{PageSize: 101}); !errors.Is(err, pricing.ErrInvalid) {
+	if _, err := w.List(t.Context(), store.CouponList{PageSize: 101}); !errors.Is(err, validation.ErrInvalid) {
 		t.Errorf("page of 101: %v", err)
 	}
 }

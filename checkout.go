@@ -12,6 +12,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // reserveAttempts bounds how often a checkout is priced and reserved again because
@@ -101,7 +102,7 @@ type Checkout struct {
 //
 // Checkout returns these errors:
 //
-//   - A [*pricing.ValidationError] names every invalid field of the request. An empty cart is
+//   - A [*validation.Error] names every invalid field of the request. An empty cart is
 //     invalid.
 //   - A [*coupon.Rejection] lists every reason for the refusal. For example,
 //     coupon.ErrCartTotalsInvalid means that the totals differ from the expected totals. Even
@@ -184,7 +185,7 @@ type reservedOrder struct {
 // order returns the order of the request: the one that its key has already, or a
 // new one with its place kept.
 func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (priced, error)) (reservedOrder, error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	faults.Merge("", s.checkCart(r.Cart))
 	faults.Merge("", s.checkRequest(*r))
 	if err := faults.Err(); err != nil {
@@ -223,10 +224,10 @@ func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest) (priced,
 // takes no session for, as far as that is known before the cart is priced: lines that recur in
 // another interval than the first that does where all have one, and too many lines.
 func (s *Service) checkCart(cart pricing.Cart) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	faults.Merge("", s.cartFaults(cart))
 	if len(cart.Lines) == 0 {
-		faults.Add("lines", pricing.FieldRequired, "the cart is empty")
+		faults.Add("lines", validation.Required, "the cart is empty")
 	}
 	if s.abilities.OneInterval {
 		faults.Merge("", processor.CheckIntervals(len(cart.Lines), func(i int) pricing.Interval { return cart.Lines[i].Recurs }))
@@ -238,16 +239,16 @@ func (s *Service) checkCart(cart pricing.Cart) error {
 // checkLength refuses more lines than the processor takes; it counts them only where that
 // matters.
 func (s *Service) checkLength(lines func() int) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if most := s.abilities.MaxLines; most > 0 && lines() > most {
-		faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("the processor takes at most %d lines", most))
+		faults.Add("lines", validation.TooLong, fmt.Sprintf("the processor takes at most %d lines", most))
 	}
 	return faults.Err()
 }
 
 // cartFaults names all that is wrong with a cart.
 func (s *Service) cartFaults(cart pricing.Cart) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	stepped, err := s.inSteps(cart)
 	if err == nil {
 		err = stepped.Validate()
@@ -260,9 +261,9 @@ func (s *Service) cartFaults(cart pricing.Cart) error {
 // checkRequest refuses a request without an address to which the customer returns, where
 // the processor needs one, and with a key or metadata that no store keeps.
 func (s *Service) checkRequest(r CheckoutRequest) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if s.abilities.NeedsSuccessURL && r.SuccessURL == "" {
-		faults.Add("successUrl", pricing.FieldRequired, "the processor needs an address to return to")
+		faults.Add("successUrl", validation.Required, "the processor needs an address to return to")
 	}
 	faults.Merge("", redemption.CheckRequest(r.Key, r.Metadata))
 	faults.Merge("", checkCodes(r.Codes, r.Conflicts))
@@ -273,7 +274,7 @@ func (s *Service) checkRequest(r CheckoutRequest) error {
 // checkOrder names what no store keeps, and what the processor takes no session for because
 // of two unit prices in a line, before a session that the customer could pay is ended for it.
 func (s *Service) checkOrder(r store.Reservation) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	faults.Merge("", r.Order.Validate())
 	faults.Merge("", s.checkLength(func() int { return len(s.sessionRequest(r.Order, sessionDetails{}).Lines) }))
 	return faults.Err()

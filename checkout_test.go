@@ -25,6 +25,7 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // TestCheckoutStoresTheOrderAndOpensTheSession holds specification 2.5 and 4.5.
@@ -91,8 +92,8 @@ func TestCheckoutOfAnEmptyCart(t *testing.T) {
 		r := w.request(code)
 		r.Key, r.Cart.Lines = "cart-1", nil
 		_, err := w.Checkout(t.Context(), r)
-		var invalid *pricing.ValidationError
-		if !errors.As(err, &invalid) || invalid.Fields[0].Field != "lines" {
+		var invalid *validation.Error
+		if !errors.As(err, &invalid) || invalid.Fields[0].Path != "lines" {
 			t.Errorf("code %q: %v, want a fault of the lines", code, err)
 		}
 		if _, err := w.orderByKey("cart-1"); !errors.Is(err, store.ErrNotFound) {
@@ -629,9 +630,9 @@ func TestAProcessorThatNeedsAnAddressToReturnTo(t *testing.T) {
 	c := w.create(t, tenOff())
 	r := w.request("TEN")
 	_, err := w.Checkout(t.Context(), r)
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	require.ErrorAs(t, err, &invalid)
-	if invalid.Fields[0].Field != "successUrl" || w.get(t, c.ID).ReservedCount != 0 {
+	if invalid.Fields[0].Path != "successUrl" || w.get(t, c.ID).ReservedCount != 0 {
 		t.Errorf("got %v, %d reservations", err, w.get(t, c.ID).ReservedCount)
 	}
 	r.SuccessURL = "https://shop.example/thanks"
@@ -681,13 +682,13 @@ func TestAProcessorThatTakesOneInterval(t *testing.T) {
 		plan("setup", pricing.Once), plan("month", pricing.Monthly), plan("year", pricing.Yearly), plan("again", pricing.Monthly), plan("week", pricing.Weekly),
 	}}
 	_, err := w.Checkout(t.Context(), r)
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	require.ErrorAs(t, err, &invalid)
-	named := map[string]pricing.FieldCode{}
+	named := map[string]validation.Code{}
 	for _, f := range invalid.Fields {
-		named[f.Field] = f.Code
+		named[f.Path] = f.Code
 	}
-	want := map[string]pricing.FieldCode{"lines[2].recurs": pricing.FieldMismatch, "lines[4].recurs": pricing.FieldMismatch}
+	want := map[string]validation.Code{"lines[2].recurs": validation.Mismatch, "lines[4].recurs": validation.Mismatch}
 	if diff := cmp.Diff(want, named); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
@@ -947,7 +948,7 @@ func TestAnAnswerThatCannotBeKept(t *testing.T) {
 		service, err := couponkit.New(w.store, miscounting{w.fake, change}, couponkit.WithClock(clockOf(w)))
 		require.NoError(t, err)
 		_, err = service.Checkout(t.Context(), w.request("TEN"))
-		if !errors.Is(err, processor.ErrRejected) || errors.Is(err, pricing.ErrInvalid) {
+		if !errors.Is(err, processor.ErrRejected) || errors.Is(err, validation.ErrInvalid) {
 			t.Errorf("a session with %s: got %v, want ErrRejected and no fault of the input", name, err)
 		}
 		if n := w.get(t, c.ID).ReservedCount; n != 0 {
@@ -1013,8 +1014,8 @@ func TestASessionThatTheProcessorRefuses(t *testing.T) {
 	_, err = service.Checkout(t.Context(), w.request("TEN"))
 	require.ErrorIs(t, err, processor.ErrRejected)
 	require.ErrorContains(t, err, "expiresAt")
-	require.NotErrorIs(t, err, pricing.ErrInvalid)
-	if input, ok := errors.AsType[*pricing.ValidationError](err); ok {
+	require.NotErrorIs(t, err, validation.ErrInvalid)
+	if input, ok := errors.AsType[*validation.Error](err); ok {
 		t.Errorf("the refusal names fields of the request: %v", input)
 	}
 	if n := w.get(t, c.ID).ReservedCount; n != 0 {
@@ -1026,16 +1027,16 @@ func TestASessionThatTheProcessorRefuses(t *testing.T) {
 func TestARefusalKeepsWhatItIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	var faults pricing.ValidationError
-	faults.Add("lines", pricing.FieldTooLong, "at most 3")
+	var faults validation.Error
+	faults.Add("lines", validation.TooLong, "at most 3")
 	service, err := couponkit.New(w.store, refusing{w.fake, fmt.Errorf("%w: %w: %w", processor.ErrRejected, &net.AddrError{Err: "no lane"}, faults.Err())})
 	require.NoError(t, err)
 	_, err = service.Checkout(t.Context(), w.request(""))
 	require.ErrorIs(t, err, processor.ErrRejected)
-	require.NotErrorIs(t, err, pricing.ErrInvalid)
+	require.NotErrorIs(t, err, validation.ErrInvalid)
 	var own *net.AddrError
 	require.ErrorAs(t, err, &own)
-	if input, ok := errors.AsType[*pricing.ValidationError](err); ok {
+	if input, ok := errors.AsType[*validation.Error](err); ok {
 		t.Errorf("the refusal names fields of the request: %v", input)
 	}
 }
@@ -1112,18 +1113,18 @@ func TestProductLink(t *testing.T) {
 		t.Errorf("another currency: %v", err)
 	}
 	r.Amount = pricing.NewMoney(0, usd)
-	if _, err := w.PaymentLink(t.Context(), r); !errors.Is(err, pricing.ErrInvalid) {
+	if _, err := w.PaymentLink(t.Context(), r); !errors.Is(err, validation.ErrInvalid) {
 		t.Errorf("no amount: %v", err)
 	}
 	for _, test := range []struct {
 		mode couponkit.LinkMode
-		want pricing.FieldCode
-	}{{0, pricing.FieldRequired}, {9, pricing.FieldUnknown}} {
+		want validation.Code
+	}{{0, validation.Required}, {9, validation.Unknown}} {
 		r.Mode = test.mode
 		_, err := w.PaymentLink(t.Context(), r)
-		var invalid *pricing.ValidationError
+		var invalid *validation.Error
 		require.ErrorAs(t, err, &invalid)
-		require.Equal(t, "mode", invalid.Fields[0].Field)
+		require.Equal(t, "mode", invalid.Fields[0].Path)
 		require.Equal(t, test.want, invalid.Fields[0].Code, "mode %d", test.mode)
 	}
 }
@@ -1140,10 +1141,10 @@ func TestLinkModesInWords(t *testing.T) {
 		}
 	}
 	for _, word := range []string{"", "PRODUCT", "both"} {
-		var invalid *pricing.ValidationError
+		var invalid *validation.Error
 		_, err := couponkit.ParseLinkMode(word)
 		require.ErrorAs(t, err, &invalid)
-		require.Equal(t, "mode", invalid.Fields[0].Field)
+		require.Equal(t, "mode", invalid.Fields[0].Path)
 	}
 }
 
@@ -1176,11 +1177,11 @@ func TestFaultsOfACheckoutAreNamedAlike(t *testing.T) {
 		r.Key = strings.Repeat("k", redemption.MaxIDLength+1)
 		r.Metadata = map[string]string{"note": "\x00"}
 		_, err := w.Checkout(t.Context(), r)
-		var invalid *pricing.ValidationError
+		var invalid *validation.Error
 		require.ErrorAs(t, err, &invalid, "code %q", code)
 		var paths []string
 		for _, f := range invalid.Fields {
-			paths = append(paths, f.Field)
+			paths = append(paths, f.Path)
 		}
 		if diff := cmp.Diff([]string{"key", "metadata.note"}, paths); diff != "" {
 			t.Errorf("code %q, the fields (-want +got):\n%s", code, diff)
@@ -1210,7 +1211,7 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 		"no such lasting": {couponkit.WithRecurringDiscount(couponkit.EveryPeriod + 1)},
 	}
 	for name, options := range cases {
-		if _, err := couponkit.New(memstore.New(), fake, options...); !errors.Is(err, pricing.ErrInvalid) {
+		if _, err := couponkit.New(memstore.New(), fake, options...); !errors.Is(err, validation.ErrInvalid) {
 			t.Errorf("%s: %v, want invalid input", name, err)
 		}
 	}

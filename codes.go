@@ -13,22 +13,23 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // checkCodes refuses more codes than a cart can have coupons, a code that is given twice, and an
 // unknown policy.
 func checkCodes(codes []string, policy eligibility.ConflictPolicy) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	faults.Merge("", policy.Validate())
 	if len(codes) > pricing.MaxCoupons {
-		faults.Add("codes", pricing.FieldTooLong, fmt.Sprintf("at most %d codes are allowed", pricing.MaxCoupons))
+		faults.Add("codes", validation.TooLong, fmt.Sprintf("at most %d codes are allowed", pricing.MaxCoupons))
 		return faults.Err()
 	}
 	keys := make([]string, len(codes))
 	for i, code := range codes {
 		keys[i] = spelling(code)
 		if first := slices.Index(keys[:i], keys[i]); first >= 0 {
-			faults.Add(fmt.Sprintf("codes[%d]", i), pricing.FieldMismatch, fmt.Sprintf("is the same as codes[%d]", first))
+			faults.Add(fmt.Sprintf("codes[%d]", i), validation.Mismatch, fmt.Sprintf("is the same as codes[%d]", first))
 		}
 	}
 	return faults.Err()
@@ -257,7 +258,7 @@ type ExplainedCode struct {
 //
 // Explain returns these errors:
 //
-//   - A [*pricing.ValidationError] means that the cart is malformed, that there are too many codes,
+//   - A [*validation.Error] means that the cart is malformed, that there are too many codes,
 //     or that a code is given twice. Different codes of one coupon are refused as not_combinable.
 //   - coupon.ErrBelowMinimumCharge means that the processor cannot charge the total. Explain returns
 //     the explanation together with this error.

@@ -42,7 +42,7 @@
 //   - A refusal is a [*coupon.Rejection] with at least one reason. Each reason has a stable code, a
 //     message for the customer, and parameters. Each reason also has a sentinel error for
 //     errors.Is, such as coupon.ErrExpired.
-//   - Malformed input is reported by a [*pricing.ValidationError] that names every invalid field.
+//   - Malformed input is reported by a [*validation.Error] that names every invalid field.
 //   - The error of a conflict matches store.ErrConflict, [ErrOrderEnded], [ErrOrderPaid] or
 //     [ErrReservationClosed]. For example, store.ErrKeyReused and store.ErrStaleRevision match
 //     store.ErrConflict.

@@ -14,6 +14,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Outcome is the result of an event, of a payment that a sweep found, or of a call about one order.
@@ -57,7 +58,7 @@ type Outcome struct {
 //
 // If HandleEvent returns nil, the result is stored and the host should acknowledge the event. After
 // an error, the processor should deliver the event again. The error comes from the store, the
-// context or a processor that does not answer, or is a [*pricing.ValidationError] for an invalid
+// context or a processor that does not answer, or is a [*validation.Error] for an invalid
 // event, such as one that names an order and no payment session. Events may arrive twice, late, and
 // in any order.
 //
@@ -144,8 +145,8 @@ func isOurs(metadata map[string]string) bool {
 
 // withoutSession is the error for an event that names an order or a coupon, but no session.
 func withoutSession(e processor.Event) error {
-	var faults pricing.ValidationError
-	faults.Add("sessionId", pricing.FieldRequired, fmt.Sprintf("event %s of an order names no session", e.ID))
+	var faults validation.Error
+	faults.Add("sessionId", validation.Required, fmt.Sprintf("event %s of an order names no session", e.ID))
 	return faults.Err()
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // shop is what the examples stand in: a service with a coupon of 10 EUR off, a
@@ -70,9 +71,9 @@ func ExampleService_Create() {
 	_, err := shop.Create(context.Background(), coupon.Draft{
 		Code: "two words", Name: "Broken", DiscountType: pricing.Percentage, Percent: "101",
 	})
-	if invalid, ok := errors.AsType[*pricing.ValidationError](err); ok {
+	if invalid, ok := errors.AsType[*validation.Error](err); ok {
 		for _, f := range invalid.Fields {
-			fmt.Println(f.Field, f.Code)
+			fmt.Println(f.Path, f.Code)
 		}
 	}
 	_, err = shop.Create(context.Background(), coupon.Draft{

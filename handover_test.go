@@ -20,6 +20,7 @@ import (
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // hasty tells the webhook that a session has ended before it answers the call that
@@ -502,7 +503,7 @@ func TestWhatCannotBeSoldEndsNoSession(t *testing.T) {
 		r.Cart.Lines = append(r.Cart.Lines, pricing.Line{ID: id, Kind: pricing.Device, ItemID: id, Quantity: 1, UnitPrice: 10_00})
 	}
 	_, err := w.Checkout(t.Context(), r)
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 	require.NoError(t, w.fake.Pay(first.Session.ID), "the session that is open")
 }
 
@@ -702,7 +703,7 @@ func TestAKeyThatIsRepeatedTooLateForASession(t *testing.T) {
 			w.pass(later)
 			for range 2 {
 				_, err := w.Checkout(t.Context(), r)
-				if !errors.Is(err, couponkit.ErrOrderEnded) || errors.Is(err, pricing.ErrInvalid) {
+				if !errors.Is(err, couponkit.ErrOrderEnded) || errors.Is(err, validation.ErrInvalid) {
 					t.Errorf("got %v, want ErrOrderEnded alone", err)
 				}
 			}
@@ -805,7 +806,7 @@ func TestALinkOfNoModeIsObserved(t *testing.T) {
 	_, err := w.PaymentLink(t.Context(), couponkit.PaymentLinkRequest{
 		CheckoutRequest: couponkit.CheckoutRequest{Customer: eligibility.Customer{ID: ann.ID}}, Mode: 9,
 	})
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 	if len(w.attempts) != 1 || w.attempts[0].Operation != couponkit.OpPaymentLink || w.attempts[0].CustomerID != ann.ID {
 		t.Errorf("observed %+v", w.attempts)
 	}

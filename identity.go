@@ -8,14 +8,14 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // GuestID returns the customer ID of a guest with the given e-mail address. The ID contains a hash
 // of the address and not the address itself. The orders of a guest have this CustomerID. If the
-// address is invalid, GuestID returns a [*pricing.ValidationError].
+// address is invalid, GuestID returns a [*validation.Error].
 func GuestID(email string) (string, error) {
 	address, err := coupon.ParseEmail(email)
 	if err != nil {
@@ -35,10 +35,10 @@ func WithGuests() Option { return func(s *Service) { s.guests = true } }
 // no ID if there is no such user, or if the customer is anonymous. A directory that returns another
 // user is a failure.
 func (s *Service) customer(ctx context.Context, c eligibility.Customer) (eligibility.Customer, error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	faults.Merge("customer", c.Validate())
 	if redemption.IsHashed(c.ID) {
-		faults.Add("customer.id", pricing.FieldMalformed, "has the form of the ID of a guest")
+		faults.Add("customer.id", validation.Malformed, "has the form of the ID of a guest")
 	}
 	c.Guest = s.guests && c.ID == "" && c.Email != ""
 	if c.Guest {

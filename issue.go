@@ -19,7 +19,7 @@ import (
 //
 // AddCodes returns these errors:
 //
-//   - A [*pricing.ValidationError] names every invalid field, such as codes[3].owner. A code that is
+//   - A [*validation.Error] names every invalid field, such as codes[3].owner. A code that is
 //     in the call twice is invalid.
 //   - A [*coupon.TakenError] lists the codes that a coupon has. It matches coupon.ErrCodeTaken.
 //   - coupon.ErrNotFound means that the coupon is unknown, or is being deleted.
@@ -112,7 +112,7 @@ func codesFingerprint(codes []coupon.IssuedCode) string {
 //
 // UpdateCode returns these errors:
 //
-//   - A [*pricing.ValidationError] names every invalid field. All fields of a plain code are immutable.
+//   - A [*validation.Error] names every invalid field. All fields of a plain code are immutable.
 //   - coupon.ErrNotFound means that no coupon has the code, or that the coupon is being deleted.
 //   - store.ErrStaleRevision means that the patch names an outdated revision of the code, or that five
 //     attempts failed because of concurrent changes.
@@ -167,7 +167,7 @@ func (s *Service) FindCode(ctx context.Context, code string) (coupon.IssuedCode,
 
 // Codes returns the codes of a coupon, sorted by the bytes of their keys, beginning after
 // [store.CodeList].After. Codes reads one page at a time. After an error, the sequence ends: a
-// [*pricing.ValidationError] if a field of the list is out of bounds, or an error of the store.
+// [*validation.Error] if a field of the list is out of bounds, or an error of the store.
 func (s *Service) Codes(ctx context.Context, list store.CodeList) iter.Seq2[coupon.IssuedCode, error] {
 	return func(yield func(coupon.IssuedCode, error) bool) {
 		for {
@@ -189,7 +189,7 @@ func (s *Service) Codes(ctx context.Context, list store.CodeList) iter.Seq2[coup
 }
 
 // ListCodes returns a page of the codes of a coupon; see [store.CodeList]. ListCodes returns a
-// [*pricing.ValidationError] if a field of the list is out of bounds.
+// [*validation.Error] if a field of the list is out of bounds.
 func (s *Service) ListCodes(ctx context.Context, list store.CodeList) (store.CodePage, error) {
 	return s.store.ListCodes(ctx, list)
 }

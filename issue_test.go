@@ -15,6 +15,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // issue adds a batch of codes.
@@ -57,7 +58,7 @@ func TestAddCodes(t *testing.T) {
 	slices.SortFunc(codes, func(a, b coupon.IssuedCode) int { return strings.Compare(a.Key.String(), b.Key.String()) })
 	require.Empty(t, cmp.Diff(codes, listed))
 	for _, err := range w.Codes(t.Context(), store.CodeList{}) {
-		require.ErrorIs(t, err, pricing.ErrInvalid)
+		require.ErrorIs(t, err, validation.ErrInvalid)
 	}
 }
 
@@ -71,22 +72,22 @@ func TestAddCodesRefusesBadInput(t *testing.T) {
 	for name, test := range map[string]struct {
 		batch  string
 		drafts []coupon.CodeDraft
-		want   map[string]pricing.FieldCode
+		want   map[string]validation.Code
 	}{
-		"no batch and no codes": {"", nil, map[string]pricing.FieldCode{"batch": pricing.FieldRequired, "codes": pricing.FieldRequired}},
-		"too many":              {"b", many, map[string]pricing.FieldCode{"codes": pricing.FieldTooLong}},
-		"every field": {"b", []coupon.CodeDraft{{Code: "A B", Owner: coupon.OwnerEmail("none"), MaxUses: coupon.Set(0), ExpiresAt: coupon.On(1999, 1, 1)}}, map[string]pricing.FieldCode{
-			"codes[0].code": pricing.FieldMalformed, "codes[0].owner": pricing.FieldMalformed,
-			"codes[0].maxUses": pricing.FieldTooSmall, "codes[0].expiresAt": pricing.FieldTooSmall,
+		"no batch and no codes": {"", nil, map[string]validation.Code{"batch": validation.Required, "codes": validation.Required}},
+		"too many":              {"b", many, map[string]validation.Code{"codes": validation.TooLong}},
+		"every field": {"b", []coupon.CodeDraft{{Code: "A B", Owner: coupon.OwnerEmail("none"), MaxUses: coupon.Set(0), ExpiresAt: coupon.On(1999, 1, 1)}}, map[string]validation.Code{
+			"codes[0].code": validation.Malformed, "codes[0].owner": validation.Malformed,
+			"codes[0].maxUses": validation.TooSmall, "codes[0].expiresAt": validation.TooSmall,
 		}},
-		"twice": {"b", []coupon.CodeDraft{{Code: "one"}, {Code: "two"}, {Code: "ONE "}}, map[string]pricing.FieldCode{"codes[2].code": pricing.FieldMismatch}},
+		"twice": {"b", []coupon.CodeDraft{{Code: "one"}, {Code: "two"}, {Code: "ONE "}}, map[string]validation.Code{"codes[2].code": validation.Mismatch}},
 	} {
 		_, err := w.AddCodes(t.Context(), c.ID, coupon.Batch{ID: test.batch}, test.drafts)
-		var invalid *pricing.ValidationError
+		var invalid *validation.Error
 		require.ErrorAs(t, err, &invalid, name)
-		got := map[string]pricing.FieldCode{}
+		got := map[string]validation.Code{}
 		for _, f := range invalid.Fields {
-			got[f.Field] = f.Code
+			got[f.Path] = f.Code
 		}
 		require.Empty(t, cmp.Diff(test.want, got), name)
 	}
@@ -195,7 +196,7 @@ func TestOneCouponTwice(t *testing.T) {
 		codes[i] = fmt.Sprint("code", i)
 	}
 	_, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Codes: codes, Customer: ann})
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 }
 
 // TestCodesOfADeletedCoupon are unknown, and can be those of another coupon, also while a use of the
@@ -241,11 +242,11 @@ func TestUpdateCode(t *testing.T) {
 	_, err = w.UpdateCode(t.Context(), "one", coupon.CodePatch{Active: coupon.Set(false), Revision: coupon.Set(int64(1))})
 	require.ErrorIs(t, err, store.ErrStaleRevision)
 	_, err = w.UpdateCode(t.Context(), "ten", coupon.CodePatch{Active: coupon.Set(false), MaxUses: coupon.Set(0)})
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	require.ErrorAs(t, err, &invalid)
 	got := map[string]bool{}
 	for _, f := range invalid.Fields {
-		got[f.Field+" "+string(f.Code)] = true
+		got[f.Path+" "+string(f.Code)] = true
 	}
 	require.Equal(t, map[string]bool{"active immutable": true, "maxUses immutable": true, "maxUses too_small": true}, got)
 	history, err := w.History(t.Context(), c.ID, 0, 10)

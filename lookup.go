@@ -9,8 +9,8 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // readings returns the names by which a code of a request is looked up. The first name that a coupon
@@ -22,7 +22,7 @@ func readings(typed string) (names []store.Name, err error) {
 		names = store.ByID(id)
 	}
 	code, err := coupon.TypedCode(typed)
-	var fault *pricing.ValidationError
+	var fault *validation.Error
 	switch {
 	case err == nil:
 		names = append(names, store.Name{Code: code})
@@ -32,7 +32,7 @@ func readings(typed string) (names []store.Name, err error) {
 		return names, nil
 	case len(names) > 0:
 		return names, nil
-	case errors.As(err, &fault) && fault.Fields[0].Code == pricing.FieldRequired:
+	case errors.As(err, &fault) && fault.Fields[0].Code == validation.Required:
 		return nil, coupon.Reject("", coupon.CodeRequired, coupon.Params{})
 	default:
 		return nil, unknownCode()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // mirrorable refuses a coupon that the processor refuses, and amounts that the processor cannot
@@ -19,16 +20,16 @@ func (s *Service) mirrorable(c coupon.Coupon) error {
 		unfit = check(c)
 	}
 	offStep := s.offStep(c)
-	var faults, further *pricing.ValidationError
+	var faults, further *validation.Error
 	if !errors.As(offStep, &further) {
 		return unfit
 	}
 	if unfit == nil || !errors.As(unfit, &faults) {
 		return cmp.Or(unfit, offStep)
 	}
-	both := pricing.ValidationError{Fields: slices.Clone(faults.Fields)}
+	both := validation.Error{Fields: slices.Clone(faults.Fields)}
 	for _, f := range further.Fields {
-		if !slices.ContainsFunc(faults.Fields, func(known pricing.FieldError) bool { return known.Field == f.Field }) {
+		if !slices.ContainsFunc(faults.Fields, func(known validation.Field) bool { return known.Path == f.Path }) {
 			both.Fields = append(both.Fields, f)
 		}
 	}
@@ -38,7 +39,7 @@ func (s *Service) mirrorable(c coupon.Coupon) error {
 // offStep names the amounts of a discount that are off the steps in which the processor charges.
 // A maximum of a discount may be off the step.
 func (s *Service) offStep(c coupon.Coupon) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	terms := c.Discount.Terms()
 	faults.Merge("", s.onStep("discountValue", c.Discount.Amount()))
 	for _, o := range terms.Others {
@@ -53,12 +54,12 @@ func (s *Service) offStep(c coupon.Coupon) error {
 // alsoUnfit adds to the faults of a draft what the processor could not mirror of it: of code,
 // name, discount and limit it judges those that have no fault yet, in a coupon that has none.
 func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error {
-	var faults, unfit *pricing.ValidationError
+	var faults, unfit *validation.Error
 	if !errors.As(err, &faults) {
 		return err
 	}
 	sound := func(fields ...string) bool {
-		return !slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return slices.Contains(fields, rootOf(f.Field)) })
+		return !slices.ContainsFunc(faults.Fields, func(f validation.Field) bool { return slices.Contains(fields, rootOf(f.Path)) })
 	}
 	legible := coupon.Draft{Code: "CODE", Name: "Name", DiscountType: pricing.Percentage, Percent: "1"}
 	var judged []string
@@ -84,7 +85,7 @@ func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error
 		return err
 	}
 	for _, f := range unfit.Fields {
-		if slices.Contains(judged, f.Field) {
+		if slices.Contains(judged, f.Path) {
 			faults.Fields = append(faults.Fields, f)
 		}
 	}
@@ -128,8 +129,8 @@ func (s *Service) onStep(field string, amount pricing.Money) error {
 	if step == 0 || amount.Minor()%step == 0 {
 		return nil
 	}
-	var faults pricing.ValidationError
-	faults.Add(field, pricing.FieldTooManyDecimals, fmt.Sprintf(
+	var faults validation.Error
+	faults.Add(field, validation.TooManyDecimals, fmt.Sprintf(
 		"the processor charges %s in steps of %s", currency, currency.Format(step)))
 	return faults.Err()
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // LinkMode tells what a payment link sells (specification 4.6).
@@ -31,19 +32,19 @@ func (m LinkMode) String() string {
 }
 
 // ParseLinkMode returns the mode with the given name. For an unknown name, ParseLinkMode returns a
-// [*pricing.ValidationError] for the field "mode".
+// [*validation.Error] for the field "mode".
 func ParseLinkMode(text string) (LinkMode, error) {
 	for m := SubscriptionLink; m <= ProductLink; m++ {
 		if m.String() == text {
 			return m, nil
 		}
 	}
-	return 0, modeFault(pricing.FieldUnknown)
+	return 0, modeFault(validation.Unknown)
 }
 
-func modeFault(code pricing.FieldCode) error {
-	return &pricing.ValidationError{Fields: []pricing.FieldError{{
-		Field: "mode", Code: code, Message: "must be subscription or product",
+func modeFault(code validation.Code) error {
+	return &validation.Error{Fields: []validation.Field{{
+		Path: "mode", Code: code, Message: "must be subscription or product",
 	}}}
 }
 
@@ -70,7 +71,7 @@ type PaymentLinkRequest struct {
 //
 // PaymentLink returns the errors of [Service.Checkout] and these errors:
 //
-//   - A [*pricing.ValidationError] reports a missing or unknown mode, or an invalid amount in
+//   - A [*validation.Error] reports a missing or unknown mode, or an invalid amount in
 //     product mode. An amount is invalid if it is 0 or negative, has no currency, or is not a
 //     multiple of the processor's step.
 //   - coupon.ErrBelowMinimumCharge means that the amount is below the processor's minimum charge.
@@ -83,10 +84,10 @@ func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 	}
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpPaymentLink, &attempt, &err)()
-	var faults pricing.ValidationError
-	wrong := pricing.FieldUnknown
+	var faults validation.Error
+	wrong := validation.Unknown
 	if r.Mode == 0 {
-		wrong = pricing.FieldRequired
+		wrong = validation.Required
 	}
 	faults.Merge("", modeFault(wrong))
 	faults.Merge("", s.checkRequest(r.CheckoutRequest))
@@ -99,7 +100,7 @@ func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 	if err = s.changesOutside(); err != nil {
 		return Checkout{}, err
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	r.Cart, err = s.amountCart(r.Amount)
 	faults.Merge("", err)
 	faults.Merge("", s.checkRequest(r.CheckoutRequest))
@@ -120,12 +121,12 @@ const amountLine = "amount"
 
 // amountCart is the cart of an amount, which has to be chargeable.
 func (s *Service) amountCart(amount pricing.Money) (pricing.Cart, error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if amount.Minor() <= 0 {
-		faults.Add("amount", pricing.FieldTooSmall, "an amount is greater than 0")
+		faults.Add("amount", validation.TooSmall, "an amount is greater than 0")
 	}
 	if amount.Currency().IsZero() {
-		faults.Add("currency", pricing.FieldRequired, "an amount is in a currency")
+		faults.Add("currency", validation.Required, "an amount is in a currency")
 	}
 	if err := faults.Err(); err != nil {
 		return pricing.Cart{}, err

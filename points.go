@@ -10,9 +10,9 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // ExchangeRequest asks for a coupon in exchange for points.
@@ -39,7 +39,7 @@ type ExchangeRequest struct {
 //   - A [*coupon.Rejection] lists every reason why the customer may not use the coupon.
 //   - [ErrInsufficientPoints] means that the customer has too few points. The error also matches
 //     coupon.ErrPointsNotRedeemed, so check for ErrInsufficientPoints first.
-//   - A [*pricing.ValidationError] means that the coupon is not points-redeemable or that the key
+//   - A [*validation.Error] means that the coupon is not points-redeemable or that the key
 //     is invalid.
 //   - [ErrNoLedger] means that the service has no ledger of points.
 //   - [ErrInTransaction] means that the store works inside a transaction of the host.
@@ -208,8 +208,8 @@ func (s *Service) current(ctx context.Context, u redemption.Use) (redemption.Use
 // way; one in a checkout is, for this would be another.
 func exchangeable(n named, held redemption.Use, customer eligibility.Customer) error {
 	if n.Coupon.Distribution != coupon.PointsRedeemable {
-		var faults pricing.ValidationError
-		faults.Add("coupon", pricing.FieldNotAllowed, "the coupon is not exchanged for points")
+		var faults validation.Error
+		faults.Add("coupon", validation.NotAllowed, "the coupon is not exchanged for points")
 		return faults.Err()
 	}
 	var takes handOver

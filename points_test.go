@@ -17,11 +17,11 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // forPoints is a draft of 10 EUR off for 60 points, of which Ann has 100.
@@ -242,7 +242,7 @@ func TestExchangeRefuses(t *testing.T) {
 	w := newWorld(t)
 	w.create(t, tenOff())
 	_, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: "TEN", Customer: ann})
-	if !errors.Is(err, pricing.ErrInvalid) {
+	if !errors.Is(err, validation.ErrInvalid) {
 		t.Errorf("a coupon that costs no points: %v, want invalid input", err)
 	}
 	d := forPoints()
@@ -983,7 +983,7 @@ func TestAnExchangeThatNobodyCouldMakeNow(t *testing.T) {
 		"for everybody": {func(w *world, id string) error {
 			_, err := w.Update(w.t.Context(), id, coupon.Patch{Distribution: coupon.Set(coupon.General), PointsRequired: coupon.Set(0)})
 			return err
-		}, pricing.ErrInvalid},
+		}, validation.ErrInvalid},
 	} {
 		for _, taken := range []bool{false, true} {
 			for _, key := range []string{"first", "second", ""} {

@@ -80,7 +80,7 @@ type quoteDetails struct {
 }
 
 // MarshalJSON returns the JSON of [pricing.Quote.MarshalJSON] with the added fields terms, at and
-// fingerprint. MarshalJSON returns a [*pricing.ValidationError] if the prices are invalid.
+// fingerprint. MarshalJSON returns a [*validation.Error] if the prices are invalid.
 func (q Quote) MarshalJSON() ([]byte, error) {
 	prices, err := q.Quote.MarshalJSON()
 	if err != nil {
@@ -98,7 +98,7 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 // [pricing.MaxQuoteDocument] bytes. With its terms, the JSON may have at most 96 MiB. The JSON
 // value null leaves the quote unchanged.
 //
-// UnmarshalJSON returns a [*pricing.ValidationError] that names every invalid field of the prices, or
+// UnmarshalJSON returns a [*validation.Error] that names every invalid field of the prices, or
 // else of the terms, the time and the fingerprint. After an error, the quote is unchanged.
 func (q *Quote) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
@@ -152,7 +152,7 @@ func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 //
 // Quote returns these errors:
 //
-//   - A [*pricing.ValidationError] means that the cart is malformed, that there are too many codes,
+//   - A [*validation.Error] means that the cart is malformed, that there are too many codes,
 //     or that a code is given twice. Different codes of one coupon are refused as not_combinable.
 //   - A [*coupon.Rejection] lists every reason for the refusal. If several coupons are refused, the
 //     error is [coupon.Rejections], in the order of the request's codes. errors.As with a

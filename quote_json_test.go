@@ -15,6 +15,7 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // A quote that a host sends to its frontend, or keeps, has its coupon, instant and
@@ -40,7 +41,7 @@ func TestQuoteAsJSON(t *testing.T) {
 			t.Errorf("code %q (-want +got):\n%s", code, diff)
 		}
 		tampered := strings.Replace(string(text), `"shipping":"4.90"`, `"shipping":"4.80"`, 1)
-		require.ErrorIs(t, json.Unmarshal([]byte(tampered), &loaded), pricing.ErrInvalid)
+		require.ErrorIs(t, json.Unmarshal([]byte(tampered), &loaded), validation.ErrInvalid)
 		require.NoError(t, json.Unmarshal([]byte("null"), &loaded))
 		require.NoError(t, loaded.UnmarshalJSON([]byte("null")))
 		if diff := cmp.Diff(q, loaded); diff != "" {
@@ -73,7 +74,7 @@ func TestQuoteOfALargeCouponAsJSON(t *testing.T) {
 		t.Error("another quote is read back")
 	}
 	err = loaded.UnmarshalJSON([]byte(strings.Replace(string(text), `"plan"`, `"`+strings.Repeat("x", 97<<20)+`"`, 1)))
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 }
 
 // A failed test shows what a quote says, and not the memory that it keeps.
@@ -129,9 +130,9 @@ func TestTermsOfAQuoteAreReadAsTheyAreWritten(t *testing.T) {
 				require.Error(t, err, "%s: %s", name, value)
 			}
 			if err != nil {
-				var invalid *pricing.ValidationError
+				var invalid *validation.Error
 				require.ErrorAs(t, err, &invalid, "%s: %s", name, value)
-				require.True(t, strings.HasPrefix(invalid.Fields[0].Field, "terms[0]."+name), "%s: %s: %v", name, value, err)
+				require.True(t, strings.HasPrefix(invalid.Fields[0].Path, "terms[0]."+name), "%s: %s: %v", name, value, err)
 				continue
 			}
 			written, err := json.Marshal(read)

@@ -38,21 +38,21 @@ func (s *Service) Find(ctx context.Context, codeOrID string) (coupon.Coupon, err
 // List returns a page of coupons for administrators, newest first (specification 4.1). The page
 // includes coupons whose creation or deletion is unfinished. The page contains the number of
 // addresses on each allow-list, but not the addresses. [store.CouponPage].Unreadable names the coupons
-// that the store cannot read. List returns a [*pricing.ValidationError] if
+// that the store cannot read. List returns a [*validation.Error] if
 // a field of the [store.CouponList] is out of bounds.
 func (s *Service) List(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
 	return s.store.ListCoupons(ctx, list)
 }
 
 // Orders returns a page of orders, newest first. With [store.OrderList].DueAt, the oldest order
-// comes first. Orders returns a [*pricing.ValidationError] if a field of the [store.OrderList] is
+// comes first. Orders returns a [*validation.Error] if a field of the [store.OrderList] is
 // out of bounds.
 func (s *Service) Orders(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
 	return s.store.ListOrders(ctx, list)
 }
 
 // Uses returns a page of uses, newest first. With [store.UseList].DueAt, the oldest use comes
-// first. Uses returns a [*pricing.ValidationError] if a field of the [store.UseList] is out of
+// first. Uses returns a [*validation.Error] if a field of the [store.UseList] is out of
 // bounds.
 func (s *Service) Uses(ctx context.Context, list store.UseList) (store.UsePage, error) {
 	return s.store.ListUses(ctx, list)
@@ -84,7 +84,7 @@ func (s *Service) Spent(ctx context.Context, coupons ...coupon.Coupon) ([]coupon
 //
 //   - store.ErrNotFound means that the customer has no such order.
 //   - store.ErrUnreadable means that the store cannot read the order or one of its uses.
-//   - A [*pricing.ValidationError] names every invalid field of the request.
+//   - A [*validation.Error] names every invalid field of the request.
 func (s *Service) Order(ctx context.Context, r OrderRequest) (store.Settled, error) {
 	return s.find(ctx, &Attempt{}, r)
 }
@@ -104,7 +104,7 @@ func (s *Service) History(ctx context.Context, couponID string, before int64, li
 }
 
 // Sums returns how often a coupon was used on each day, what it took off and what refunds took back;
-// see [store.SumList]. Sums returns a [*pricing.ValidationError] if a field of the list is out of
+// see [store.SumList]. Sums returns a [*validation.Error] if a field of the list is out of
 // bounds.
 func (s *Service) Sums(ctx context.Context, list store.SumList) ([]store.DaySum, error) {
 	return s.store.Sums(ctx, list)

@@ -12,6 +12,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // countedReads counts how often the counters are read.
@@ -101,5 +102,5 @@ func TestOneOrder(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrNotFound, name)
 	}
 	_, err := w.Order(t.Context(), couponkit.OrderRequest{})
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 }

@@ -29,7 +29,7 @@ import (
 //   - [ErrUnavailable] means that the processor did not answer. Refresh then also returns the stored
 //     order, which may be unchanged. The same holds for processor.ErrForbidden.
 //   - store.ErrNotFound means that the customer has no such order.
-//   - A [*pricing.ValidationError] names every invalid field of the request.
+//   - A [*validation.Error] names every invalid field of the request.
 func (s *Service) Refresh(ctx context.Context, r OrderRequest) (o Outcome, err error) {
 	attempt := Attempt{CustomerID: r.CustomerID, OrderID: r.OrderID}
 	defer s.observed(ctx, OpRefresh, &attempt, &err)()

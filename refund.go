@@ -6,6 +6,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // RefundRequest asks for a refund of a paid order.
@@ -53,7 +54,7 @@ type RefundResult struct {
 //
 // Refund returns these errors:
 //
-//   - A [*pricing.ValidationError] names every invalid field, such as returns[1].quantity.
+//   - A [*validation.Error] names every invalid field, such as returns[1].quantity.
 //   - store.ErrNotFound means that there is no such order.
 //   - store.ErrKeyReused means that the key was used for another refund of the order.
 //   - redemption.ErrIllegal means that the order is not paid.
@@ -99,9 +100,9 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (result RefundRes
 }
 
 func (r RefundRequest) validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if r.OrderID == "" {
-		faults.Add("orderId", pricing.FieldRequired, "is required")
+		faults.Add("orderId", validation.Required, "is required")
 	} else if len(r.OrderID) > redemption.MaxIDLength || !store.IsText(r.OrderID) {
 		return store.ErrNotFound // no order has such an ID
 	}

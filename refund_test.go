@@ -11,6 +11,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // bought is a paid order of three phones at 10.00 with 10.00 off, and shipping of 4.90.
@@ -75,17 +76,17 @@ func TestRefundRequestsThatAreRefused(t *testing.T) {
 		want    error
 		field   string
 	}{
-		"nothing given":       {couponkit.RefundRequest{}, pricing.ErrInvalid, "orderId"},
-		"no key":              {couponkit.RefundRequest{OrderID: o.ID, Returns: theRest}, pricing.ErrInvalid, "key"},
+		"nothing given":       {couponkit.RefundRequest{}, validation.ErrInvalid, "orderId"},
+		"no key":              {couponkit.RefundRequest{OrderID: o.ID, Returns: theRest}, validation.ErrInvalid, "key"},
 		"an unknown order":    {couponkit.RefundRequest{OrderID: "ord_none", Key: "a", Returns: theRest}, store.ErrNotFound, ""},
 		"an impossible order": {couponkit.RefundRequest{OrderID: "\x00", Key: "a", Returns: theRest}, store.ErrNotFound, ""},
 		"another request":     {couponkit.RefundRequest{OrderID: o.ID, Key: "one", Returns: theRest}, store.ErrKeyReused, ""},
 		"more than is left": {couponkit.RefundRequest{OrderID: o.ID, Key: "a", Returns: pricing.Returns{
 			Lines: []pricing.LineReturn{{Line: 1, Quantity: 1}, {Line: 0, Quantity: 3}},
-		}}, pricing.ErrInvalid, "returns[1].quantity"},
+		}}, validation.ErrInvalid, "returns[1].quantity"},
 		"a line that does not exist": {couponkit.RefundRequest{OrderID: o.ID, Key: "a", Returns: pricing.Returns{
 			Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}, {Line: 2, Quantity: 1}},
-		}}, pricing.ErrInvalid, "returns[1].line"},
+		}}, validation.ErrInvalid, "returns[1].line"},
 	} {
 		_, err := w.Refund(t.Context(), c.request)
 		require.ErrorIs(t, err, c.want, name)

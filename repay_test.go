@@ -19,6 +19,7 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // backAt is what the processor has returned of an order's payment, without refunds that failed.
@@ -428,7 +429,7 @@ func TestRefundsAtOnce(t *testing.T) {
 	refused := 0
 	for _, err := range errs {
 		if err != nil {
-			require.ErrorIs(t, err, pricing.ErrInvalid)
+			require.ErrorIs(t, err, validation.ErrInvalid)
 			refused++
 		}
 	}

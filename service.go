@@ -20,6 +20,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // These errors come from the methods of a [Service]. Packages coupon, pricing and store define more
@@ -100,7 +101,7 @@ type Option func(*Service)
 // New returns a Service that uses the given store and processor. The store and the processor must
 // not be nil. Each option's comment names its default. New ignores nil options.
 //
-// New returns a [*pricing.ValidationError] that names every invalid option, such as a session
+// New returns a [*validation.Error] that names every invalid option, such as a session
 // lifetime that the processor does not allow.
 func New(s store.Store, p processor.Processor, options ...Option) (*Service, error) {
 	service := &Service{
@@ -131,10 +132,10 @@ func New(s store.Store, p processor.Processor, options ...Option) (*Service, err
 }
 
 func (s *Service) validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	require := func(field string, given bool) {
 		if !given {
-			faults.Add(field, pricing.FieldRequired, "is required")
+			faults.Add(field, validation.Required, "is required")
 		}
 	}
 	require("store", s.store != nil)
@@ -156,26 +157,26 @@ func (s *Service) validate() error {
 		{"pendingTime", s.pendingTime},
 	} {
 		if d.value <= 0 {
-			faults.Add(d.field, pricing.FieldTooSmall, "must be longer than 0")
+			faults.Add(d.field, validation.TooSmall, "must be longer than 0")
 		}
 	}
 	if s.mirrors.ttl < 0 {
-		faults.Add("mirrorTTL", pricing.FieldTooSmall, "must not be negative")
+		faults.Add("mirrorTTL", validation.TooSmall, "must not be negative")
 	}
 	if s.mirrors.ttl > maxMirrorTTL {
-		faults.Add("mirrorTTL", pricing.FieldTooLarge, fmt.Sprintf("is at most %v", maxMirrorTTL))
+		faults.Add("mirrorTTL", validation.TooLarge, fmt.Sprintf("is at most %v", maxMirrorTTL))
 	}
 	if s.sessionLifetime > 0 && s.grace > math.MaxInt64-s.sessionLifetime {
-		faults.Add("grace", pricing.FieldTooLarge, "is too long together with the session lifetime")
+		faults.Add("grace", validation.TooLarge, "is too long together with the session lifetime")
 	}
 	if s.recurring > EveryPeriod {
-		faults.Add("recurringDiscount", pricing.FieldUnknown, "must be FirstPeriod or EveryPeriod")
+		faults.Add("recurringDiscount", validation.Unknown, "must be FirstPeriod or EveryPeriod")
 	}
 	if least := s.abilities.MinSessionLifetime; s.sessionLifetime < least {
-		faults.Add("sessionLifetime", pricing.FieldTooSmall, fmt.Sprintf("the processor's sessions live at least %v", least))
+		faults.Add("sessionLifetime", validation.TooSmall, fmt.Sprintf("the processor's sessions live at least %v", least))
 	}
 	if most := s.abilities.MaxSessionLifetime; most > 0 && s.sessionLifetime > most {
-		faults.Add("sessionLifetime", pricing.FieldTooLarge, fmt.Sprintf("the processor's sessions live at most %v", most))
+		faults.Add("sessionLifetime", validation.TooLarge, fmt.Sprintf("the processor's sessions live at most %v", most))
 	}
 	return faults.Err()
 }

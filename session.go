@@ -13,6 +13,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // sessionDetails are what a session shows and an order does not keep.
@@ -130,7 +131,7 @@ func (s *Service) attach(
 		if late := (*redemption.TransitionError)(nil); errors.As(err, &late) && late.State == redemption.OrderCancelled.String() {
 			err = fmt.Errorf("%w: %w", ErrOrderEnded, err) // it was cancelled or replaced meanwhile
 		}
-	case errors.Is(err, pricing.ErrInvalid):
+	case errors.Is(err, validation.ErrInvalid):
 		s.discard(ctx, session.ID)
 		s.abandon(ctx, o)
 		err = unfit(err)
@@ -149,7 +150,7 @@ func unfit(err error) error {
 // ours and none of the caller's: the cart was checked before, so that what is left is a
 // matter of configuration, such as two clocks.
 func noInput(err error) error {
-	if errors.Is(err, pricing.ErrInvalid) {
+	if errors.Is(err, validation.ErrInvalid) {
 		return sessionRefusedError{err}
 	}
 	return err
@@ -160,11 +161,11 @@ func noInput(err error) error {
 type sessionRefusedError struct{ error }
 
 func (r sessionRefusedError) Is(target error) bool {
-	return target != pricing.ErrInvalid && errors.Is(r.error, target)
+	return target != validation.ErrInvalid && errors.Is(r.error, target)
 }
 
 func (r sessionRefusedError) As(target any) bool {
-	_, input := target.(**pricing.ValidationError)
+	_, input := target.(**validation.Error)
 	return !input && errors.As(r.error, target)
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
 	"github.com/couponkit/couponkit/store/storetest"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // machine is the whole service in a world that goes wrong: processes stop between
@@ -107,7 +108,7 @@ func drawCustomer(t *rapid.T) eligibility.Customer {
 // expect fails unless err is one that a caller of the service has to expect.
 func expect(err error) {
 	var refused *coupon.Rejection
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	switch {
 	case err == nil, errors.As(err, &refused), errors.As(err, &invalid):
 	case errors.Is(err, errCrash), errors.Is(err, couponkit.ErrUnavailable):

@@ -12,6 +12,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // inDinars is a processor that charges dinars in tens of fils, and a percentage.
@@ -96,10 +97,10 @@ func TestAmountsOffTheProcessorsStep(t *testing.T) {
 	w, dinar := inDinars(t, processor.Abilities{})
 	named := func(err error, field string) {
 		t.Helper()
-		var faults *pricing.ValidationError
+		var faults *validation.Error
 		require.ErrorAs(t, err, &faults)
 		require.Len(t, faults.Fields, 1)
-		require.Equal(t, field, faults.Fields[0].Field)
+		require.Equal(t, field, faults.Fields[0].Path)
 	}
 	cart := dinarCart(dinar, pricing.Line{Quantity: 2, UnitPrice: 1110}, pricing.Line{Quantity: 2, UnitPrice: 1005})
 	r := w.request("PERCENT")
@@ -149,7 +150,7 @@ func TestAStepOfTheHost(t *testing.T) {
 		cart.Step = step
 		_, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Codes: []string{"PERCENT"}, Customer: ann})
 		require.ErrorContains(t, err, "step")
-		require.ErrorIs(t, err, pricing.ErrInvalid)
+		require.ErrorIs(t, err, validation.ErrInvalid)
 	}
 	cart = phones()
 	cart.Step = 5 // a currency that the processor charges to the cent
@@ -221,9 +222,9 @@ func TestEveryFaultAtOnce(t *testing.T) {
 	w := newWorldWith(t, processor.Abilities{
 		AmountStep: map[pricing.Currency]int64{dinar: 10}, NeedsSuccessURL: true,
 		CheckCoupon: func(c coupon.Coupon) error {
-			var faults pricing.ValidationError
+			var faults validation.Error
 			if c.Code.String() != "GOOD" {
-				faults.Add("code", pricing.FieldMalformed, "not this one")
+				faults.Add("code", validation.Malformed, "not this one")
 			}
 			return faults.Err()
 		},

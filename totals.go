@@ -7,6 +7,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Totals contains the sums that a customer was shown, in minor units of the cart's currency; see
@@ -35,13 +36,13 @@ func (q Quote) Totals() Totals {
 // many decimals for the currency is malformed. [Service.Checkout] compares the totals with the
 // cart.
 //
-// ParseTotals returns a [*pricing.ValidationError] that names every missing, unknown, repeated or
+// ParseTotals returns a [*validation.Error] that names every missing, unknown, repeated or
 // malformed field. The currency must not be the zero value.
 func ParseTotals(data []byte, c pricing.Currency) (Totals, error) {
 	var given struct{ subtotal, discount, shipping, total pricing.Number }
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if c.IsZero() {
-		faults.Add("currency", pricing.FieldRequired, "totals need a currency")
+		faults.Add("currency", validation.Required, "totals need a currency")
 		return Totals{}, faults.Err()
 	}
 	faults.Merge("", strictjson.Object(data, map[string]any{
@@ -49,7 +50,7 @@ func ParseTotals(data []byte, c pricing.Currency) (Totals, error) {
 	}))
 	unread := map[string]bool{}
 	for _, f := range faults.Fields {
-		unread[f.Field] = true
+		unread[f.Path] = true
 	}
 	if unread[""] { // no object
 		return Totals{}, faults.Err()
@@ -74,11 +75,11 @@ func ParseTotals(data []byte, c pricing.Currency) (Totals, error) {
 
 // JSON returns the totals in the form that [ParseTotals] reads. Every amount has exactly the
 // currency's number of decimals. A client that is written in Go can send this JSON to the host. For
-// the zero currency, JSON returns a [*pricing.ValidationError].
+// the zero currency, JSON returns a [*validation.Error].
 func (t Totals) JSON(c pricing.Currency) ([]byte, error) {
 	if c.IsZero() {
-		var faults pricing.ValidationError
-		faults.Add("currency", pricing.FieldRequired, "totals need a currency")
+		var faults validation.Error
+		faults.Add("currency", validation.Required, "totals need a currency")
 		return nil, faults.Err()
 	}
 	return json.Marshal(struct {

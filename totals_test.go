@@ -12,6 +12,7 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Contract section 7: money is decimal in JSON. What a customer was shown as 10 are ten
@@ -47,27 +48,27 @@ func TestTotalsInJSON(t *testing.T) {
 
 func TestTotalsThatAreNone(t *testing.T) {
 	t.Parallel()
-	const required, malformed = pricing.FieldRequired, pricing.FieldMalformed
-	for text, want := range map[string]map[string]pricing.FieldCode{
+	const required, malformed = validation.Required, validation.Malformed
+	for text, want := range map[string]map[string]validation.Code{
 		`null`: {"": malformed},
 		`[]`:   {"": malformed},
 		`{}`:   {"subtotal": required, "discount": required, "shipping": required, "total": required},
 		`{"subtotal":null,"discount":"","shipping":[],"total":"ten","tax":"1"}`: {
-			"subtotal": required, "discount": required, "shipping": malformed, "total": malformed, "tax": pricing.FieldUnknown,
+			"subtotal": required, "discount": required, "shipping": malformed, "total": malformed, "tax": validation.Unknown,
 		},
 		`{"Subtotal":1,"subtotal":"30.001","discount":1,"discount":1,"shipping":"4.90","total":1e400}`: {
-			"Subtotal": pricing.FieldUnknown, "subtotal": pricing.FieldTooManyDecimals, "discount": malformed, "total": pricing.FieldTooLarge,
+			"Subtotal": validation.Unknown, "subtotal": validation.TooManyDecimals, "discount": malformed, "total": validation.TooLarge,
 		},
 	} {
 		got, err := couponkit.ParseTotals([]byte(text), pricing.EUR())
-		var faults *pricing.ValidationError
+		var faults *validation.Error
 		if !errors.As(err, &faults) || got != (couponkit.Totals{}) {
 			t.Errorf("%s: got %+v, %v", text, got, err)
 			continue
 		}
-		codes := map[string]pricing.FieldCode{}
+		codes := map[string]validation.Code{}
 		for _, f := range faults.Fields {
-			codes[f.Field] = f.Code
+			codes[f.Path] = f.Code
 		}
 		if diff := cmp.Diff(want, codes); diff != "" || len(codes) != len(faults.Fields) {
 			t.Errorf("%s: %v (-want +got):\n%s", text, err, diff)
@@ -84,7 +85,7 @@ func TestTotalsWithoutACurrency(t *testing.T) {
 	_, err := json.Marshal(request)
 	require.ErrorContains(t, err, "couponkit.ParseTotals")
 	_, err = couponkit.ParseTotals([]byte(`{"subtotal":"1","discount":"0","shipping":"0","total":"1"}`), pricing.Currency{})
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 	_, err = couponkit.Totals{}.JSON(pricing.Currency{})
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 }

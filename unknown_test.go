@@ -14,6 +14,7 @@ import (
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // another makes and pays another session for what a checkout sells. Its metadata may be changed.
@@ -79,7 +80,7 @@ func TestALostOrderIsRefunded(t *testing.T) {
 	}
 	for _, more := range []pricing.Returns{pieces(session.Total + 1), {Lines: []pricing.LineReturn{{Line: 1, Whole: true}}}, {}} {
 		_, err := w.Refund(t.Context(), couponkit.RefundRequest{OrderID: o.ID, Key: "more", Returns: more})
-		require.ErrorIs(t, err, pricing.ErrInvalid)
+		require.ErrorIs(t, err, validation.ErrInvalid)
 	}
 	part := w.refund(t, o, "part", pieces(7_01))
 	require.Equal(t, []any{redemption.OrderPartlyRefunded, int64(7_01)}, []any{part.Order.State, part.Refund.Repayment.Amount})

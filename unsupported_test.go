@@ -13,6 +13,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // capped is a draft that a processor of simple discounts cannot express: half off, at most 7 EUR.
@@ -167,9 +168,9 @@ func TestFaultsOfADraftThatTheProcessorCannotExpress(t *testing.T) {
 	t.Parallel()
 	options := ofSimple()
 	options.Abilities.CheckCoupon = func(c coupon.Coupon) error {
-		var faults pricing.ValidationError
+		var faults validation.Error
 		if c.Discount.Simple() && c.Code.String() == "ÄÄ" {
-			faults.Add("code", pricing.FieldMalformed, "not at this processor")
+			faults.Add("code", validation.Malformed, "not at this processor")
 		}
 		return faults.Err()
 	}

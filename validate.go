@@ -11,6 +11,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Validation describes a coupon that the customer may use (specification 4.4).
@@ -46,7 +47,7 @@ type ValidateRequest struct {
 func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpValidate, &attempt, &err)()
-	var faults pricing.ValidationError
+	var faults validation.Error
 	faults.Merge("facts", r.Facts.Validate())
 	if err = faults.Err(); err != nil {
 		return Validation{}, err
@@ -98,7 +99,7 @@ func expired(c coupon.Coupon, at time.Time) bool {
 // quoteFaults names all that is wrong with the codes, their policy, the facts and the IDs of lines. What is wrong
 // with the rest of the cart is found when it is priced.
 func (s *Service) quoteFaults(r QuoteRequest) error {
-	var request, faults pricing.ValidationError
+	var request, faults validation.Error
 	request.Merge("", checkCodes(r.Codes, r.Conflicts))
 	request.Merge("facts", r.Facts.Validate())
 	if request.Err() == nil && checkLines(r.Cart) == nil {
@@ -169,8 +170,8 @@ func (s *Service) inSteps(cart pricing.Cart) (pricing.Cart, error) {
 		return cart, nil
 	}
 	if cart.Step%step != 0 {
-		var faults pricing.ValidationError
-		faults.Add("step", pricing.FieldMismatch, fmt.Sprintf(
+		var faults validation.Error
+		faults.Add("step", validation.Mismatch, fmt.Sprintf(
 			"the processor charges %s in steps of %s", cart.Currency, cart.Currency.Format(step)))
 		faults.Merge("", cart.Validate())
 		return pricing.Cart{}, faults.Err()

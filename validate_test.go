@@ -19,6 +19,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // TestValidateAnswers holds the success response of specification 4.4.
@@ -299,7 +300,7 @@ func TestQuote(t *testing.T) {
 	if _, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: phones(), Codes: []string{"TEN"}, AllowAnonymous: true}); err != nil {
 		t.Errorf("anonymous preview of a general coupon: %v", err)
 	}
-	if _, err := w.Quote(t.Context(), couponkit.QuoteRequest{Codes: []string{"TEN"}, Customer: ann}); !errors.Is(err, pricing.ErrInvalid) {
+	if _, err := w.Quote(t.Context(), couponkit.QuoteRequest{Codes: []string{"TEN"}, Customer: ann}); !errors.Is(err, validation.ErrInvalid) {
 		t.Errorf("cart without a currency: %v, want invalid input", err)
 	}
 }
@@ -381,7 +382,7 @@ func TestAStoredCouponThatIsNoneIsAFailure(t *testing.T) {
 	_, err = s.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 	require.ErrorContains(t, err, c.ID)
 	require.ErrorIs(t, err, store.ErrUnreadable)
-	require.NotErrorIs(t, err, pricing.ErrInvalid)
+	require.NotErrorIs(t, err, validation.ErrInvalid)
 	var refused *coupon.Rejection
 	require.NotErrorAs(t, err, &refused)
 }

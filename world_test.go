@@ -20,6 +20,7 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // world is a service with everything around it, and a clock that only tests move.
@@ -160,11 +161,11 @@ func (w *world) handle(ctx context.Context, e processor.Event) error { return w.
 // faultyFields are the fields that a validation error names, in its order.
 func faultyFields(t *testing.T, err error) []string {
 	t.Helper()
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	require.ErrorAs(t, err, &invalid)
 	fields := make([]string, len(invalid.Fields))
 	for i, f := range invalid.Fields {
-		fields[i] = f.Field
+		fields[i] = f.Path
 	}
 	return fields
 }

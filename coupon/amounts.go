@@ -14,6 +14,7 @@ import (
 	"github.com/couponkit/couponkit/internal/jsonobject"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxAmounts is the maximum number of currencies in [Amounts] and in a [MoneySet].
@@ -54,7 +55,7 @@ func (a Amounts) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads the JSON that [Amounts.MarshalJSON] returns. An amount may also be a JSON
 // number. For JSON null, *a becomes nil. If an amount is neither text nor a number, or a code is
-// given twice, UnmarshalJSON returns a [*pricing.ValidationError] that names each such amount by its
+// given twice, UnmarshalJSON returns a [*validation.Error] that names each such amount by its
 // code. *a then holds the other amounts.
 func (a *Amounts) UnmarshalJSON(data []byte) error {
 	*a = nil
@@ -74,7 +75,7 @@ func (a *Amounts) UnmarshalJSON(data []byte) error {
 		var number *pricing.Number
 		err := strictjson.Value(raw, &number)
 		if err == nil && number == nil {
-			err = fieldFault(pricing.FieldRequired, "an amount is required")
+			err = fieldFault(validation.Required, "an amount is required")
 		}
 		if err == nil {
 			read[code] = string(*number)
@@ -82,7 +83,7 @@ func (a *Amounts) UnmarshalJSON(data []byte) error {
 		return err
 	})
 	if *a = read; err == nil && len(read) == 0 {
-		return fieldFault(pricing.FieldRequired, "at least one currency is required, or null")
+		return fieldFault(validation.Required, "at least one currency is required, or null")
 	}
 	return err
 }
@@ -90,9 +91,9 @@ func (a *Amounts) UnmarshalJSON(data []byte) error {
 // money returns the amounts in minor units. Each amount is at least and at most the given number of minor
 // units. Of a coupon without a currency, only the form of the own amount is
 // checked, because the currency has a fault already.
-func (a Amounts) money(field string, own pricing.Currency, least, most int64, faults *pricing.ValidationError) []pricing.Money {
+func (a Amounts) money(field string, own pricing.Currency, least, most int64, faults *validation.Error) []pricing.Money {
 	if len(a) > MaxAmounts {
-		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d currencies are allowed", MaxAmounts))
+		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d currencies are allowed", MaxAmounts))
 		return nil
 	}
 	var valid []pricing.Money
@@ -103,7 +104,7 @@ func (a Amounts) money(field string, own pricing.Currency, least, most int64, fa
 			path = strings.TrimPrefix(field+"."+jsonobject.Shown(code), ".")
 			var err error
 			if c, err = pricing.ParseCurrency(code); err != nil {
-				faults.Add(path, pricing.FieldUnknown, "must be an ISO 4217 currency code")
+				faults.Add(path, validation.Unknown, "must be an ISO 4217 currency code")
 				continue
 			}
 		}
@@ -113,9 +114,9 @@ func (a Amounts) money(field string, own pricing.Currency, least, most int64, fa
 			faults.At(path, err)
 		case c.IsZero():
 		case seen[c]: // in another letter case, or as the own currency
-			faults.Add(path, pricing.FieldMismatch, "the currency is given twice")
+			faults.Add(path, validation.Mismatch, "the currency is given twice")
 		case minor > most:
-			faults.Add(path, pricing.FieldTooLarge, "at most "+pricing.NewMoney(most, c).String())
+			faults.Add(path, validation.TooLarge, "at most "+pricing.NewMoney(most, c).String())
 		default:
 			valid = append(valid, pricing.NewMoney(minor, c))
 		}
@@ -125,13 +126,13 @@ func (a Amounts) money(field string, own pricing.Currency, least, most int64, fa
 }
 
 // minimum returns the minimum purchases. A 0 in the coupon's currency alone means none.
-func (a Amounts) minimum(own pricing.Currency, faults *pricing.ValidationError) MoneySet {
+func (a Amounts) minimum(own pricing.Currency, faults *validation.Error) MoneySet {
 	if text, alone := a[""]; alone && len(a) == 1 {
 		switch n, err := pricing.Number(text).Decimal(); {
 		case err == nil && n.IsZero():
 			return MoneySet{}
 		case err == nil && n.Sign() < 0:
-			faults.Add("minPurchase", pricing.FieldTooSmall, "a minimum purchase is not negative")
+			faults.Add("minPurchase", validation.TooSmall, "a minimum purchase is not negative")
 			return MoneySet{}
 		}
 	}
@@ -149,9 +150,9 @@ func amount(text string, c pricing.Currency, least int64) (minor int64, err erro
 	case err != nil:
 		return 0, err
 	case n.Sign() < 0, n.Sign() == 0 && least > 0:
-		return 0, fieldFault(pricing.FieldTooSmall, "an amount is greater than 0")
+		return 0, fieldFault(validation.TooSmall, "an amount is greater than 0")
 	case c.IsZero() && !n.Truncate(maxDecimals).Equal(n):
-		return 0, fieldFault(pricing.FieldTooManyDecimals, fmt.Sprintf("at most %d decimals are allowed", maxDecimals))
+		return 0, fieldFault(validation.TooManyDecimals, fmt.Sprintf("at most %d decimals are allowed", maxDecimals))
 	case c.IsZero():
 		return 0, nil
 	}
@@ -207,7 +208,7 @@ func (s MoneySet) GoString() string { return fmt.Sprintf("coupon.MoneySet(%v)", 
 func (s MoneySet) MarshalJSON() ([]byte, error) { return NewAmounts(s.list...).MarshalJSON() }
 
 // UnmarshalJSON reads the JSON that [MoneySet.MarshalJSON] returns. Amounts may also be JSON numbers.
-// UnmarshalJSON returns a [*pricing.ValidationError] that names each invalid amount by its currency
+// UnmarshalJSON returns a [*validation.Error] that names each invalid amount by its currency
 // code. *s then stays unchanged.
 func (s *MoneySet) UnmarshalJSON(data []byte) error {
 	var texts Amounts
@@ -215,9 +216,9 @@ func (s *MoneySet) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if _, bare := texts[""]; bare {
-		return fieldFault(pricing.FieldMalformed, "must be an object of amounts by currency")
+		return fieldFault(validation.Malformed, "must be an object of amounts by currency")
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	amounts := texts.money("", pricing.Currency{}, 0, math.MaxInt64, &faults)
 	if err := faults.Err(); err != nil {
 		return err
@@ -237,26 +238,26 @@ func (s MoneySet) text(own pricing.Currency) Amounts {
 
 // faults checks that every amount has a currency of its own, that one is in the coupon's currency,
 // and that each is at least one minor unit and at most the given number of minor units.
-func (s MoneySet) faults(faults *pricing.ValidationError, field string, own pricing.Currency, most int64) {
+func (s MoneySet) faults(faults *validation.Error, field string, own pricing.Currency, most int64) {
 	if len(s.list) > MaxAmounts {
-		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d currencies are allowed", MaxAmounts))
+		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d currencies are allowed", MaxAmounts))
 		return
 	}
 	for i, m := range s.list {
 		path := amountPath(field, m.Currency(), own)
 		switch {
 		case m.Currency().IsZero():
-			faults.Add(field, pricing.FieldRequired, "an amount needs a currency")
+			faults.Add(field, validation.Required, "an amount needs a currency")
 		case i > 0 && s.list[i-1].Currency() == m.Currency():
-			faults.Add(path, pricing.FieldMismatch, "the currency is given twice")
+			faults.Add(path, validation.Mismatch, "the currency is given twice")
 		case m.Minor() < 1:
-			faults.Add(path, pricing.FieldTooSmall, "an amount is greater than 0")
+			faults.Add(path, validation.TooSmall, "an amount is greater than 0")
 		case m.Minor() > most:
-			faults.Add(path, pricing.FieldTooLarge, "at most "+pricing.NewMoney(most, m.Currency()).String())
+			faults.Add(path, validation.TooLarge, "at most "+pricing.NewMoney(most, m.Currency()).String())
 		}
 	}
 	if _, found := s.In(own); !found && !s.IsZero() && !own.IsZero() {
-		faults.Add(field+"."+own.Code(), pricing.FieldRequired, "an amount in the coupon's currency is required")
+		faults.Add(field+"."+own.Code(), validation.Required, "an amount in the coupon's currency is required")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func usd(minor int64) pricing.Money { return pricing.NewMoney(minor, pricing.USD()) }
@@ -64,17 +65,17 @@ func TestMoneySetInJSON(t *testing.T) {
 // An unreadable set changes nothing, and its faults have the code of their currency.
 func TestMoneySetsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]map[string]pricing.FieldCode{
-		`{"EUR":"1.001","JPY":0.5,"USD":"1"}`: {"EUR": pricing.FieldTooManyDecimals, "JPY": pricing.FieldTooManyDecimals},
-		`{"XXX":"1","Euro":2,"EUR":"-3"}`:     {"XXX": pricing.FieldUnknown, "Euro": pricing.FieldUnknown, "EUR": pricing.FieldTooSmall},
-		`{"EUR":"1","EUR":"1"}`:               {"EUR": pricing.FieldMalformed},
-		`{"EUR":"1","eur":"1"}`:               {"eur": pricing.FieldMismatch},
-		`{"EUR":"1e18"}`:                      {"EUR": pricing.FieldTooLarge},
-		`{"EUR":"ten"}`:                       {"EUR": pricing.FieldMalformed},
-		`{"USD":[],"JPY":true,"EUR":null}`:    {"USD": pricing.FieldMalformed, "JPY": pricing.FieldMalformed, "EUR": pricing.FieldRequired},
-		`{}`:                                  {"": pricing.FieldRequired},
-		`["EUR"]`:                             {"": pricing.FieldMalformed},
-		`"5"`:                                 {"": pricing.FieldMalformed},
+	for text, want := range map[string]map[string]validation.Code{
+		`{"EUR":"1.001","JPY":0.5,"USD":"1"}`: {"EUR": validation.TooManyDecimals, "JPY": validation.TooManyDecimals},
+		`{"XXX":"1","Euro":2,"EUR":"-3"}`:     {"XXX": validation.Unknown, "Euro": validation.Unknown, "EUR": validation.TooSmall},
+		`{"EUR":"1","EUR":"1"}`:               {"EUR": validation.Malformed},
+		`{"EUR":"1","eur":"1"}`:               {"eur": validation.Mismatch},
+		`{"EUR":"1e18"}`:                      {"EUR": validation.TooLarge},
+		`{"EUR":"ten"}`:                       {"EUR": validation.Malformed},
+		`{"USD":[],"JPY":true,"EUR":null}`:    {"USD": validation.Malformed, "JPY": validation.Malformed, "EUR": validation.Required},
+		`{}`:                                  {"": validation.Required},
+		`["EUR"]`:                             {"": validation.Malformed},
+		`"5"`:                                 {"": validation.Malformed},
 	} {
 		s := coupon.NewMoneySet(eur(7))
 		err := s.UnmarshalJSON([]byte(text))
@@ -112,7 +113,7 @@ func TestAmountsInJSON(t *testing.T) {
 	}
 	var part coupon.Amounts
 	err := part.UnmarshalJSON([]byte(`{"EUR":[],"USD":"5","JPY":true}`))
-	require.Equal(t, map[string]pricing.FieldCode{"EUR": pricing.FieldMalformed, "JPY": pricing.FieldMalformed}, codesOf(err))
+	require.Equal(t, map[string]validation.Code{"EUR": validation.Malformed, "JPY": validation.Malformed}, codesOf(err))
 	require.Equal(t, coupon.Amounts{"USD": "5"}, part)
 }
 
@@ -137,24 +138,24 @@ func TestAmountsThatAreInvalid(t *testing.T) {
 	for name, of := range map[string]struct {
 		amounts coupon.Amounts
 		path    string
-		want    pricing.FieldCode
+		want    validation.Code
 	}{
-		"no currency":     {coupon.Amounts{"EUR": "1", "EURO": "2"}, ".EURO", pricing.FieldUnknown},
-		"no amount":       {coupon.Amounts{"EUR": "1", "USD": ""}, ".USD", pricing.FieldRequired},
-		"no number":       {coupon.Amounts{"EUR": "1", "USD": "two"}, ".USD", pricing.FieldMalformed},
-		"twice":           {coupon.Amounts{"EUR": "1", "eur": "2"}, ".eur", pricing.FieldMismatch},
-		"its own twice":   {coupon.Amounts{"EUR": "1", "": "2"}, ".EUR", pricing.FieldMismatch},
-		"zero":            {coupon.Amounts{"EUR": "1", "USD": "0"}, ".USD", pricing.FieldTooSmall},
-		"negative":        {coupon.Amounts{"EUR": "1", "JPY": "-1"}, ".JPY", pricing.FieldTooSmall},
-		"decimals":        {coupon.Amounts{"EUR": "1", "JPY": "0.1"}, ".JPY", pricing.FieldTooManyDecimals},
-		"its own, bare":   {coupon.Amounts{"": "1.001"}, "", pricing.FieldTooManyDecimals},
-		"its own, named":  {coupon.Amounts{"EUR": "1.001"}, ".EUR", pricing.FieldTooManyDecimals},
-		"too many":        {many, "", pricing.FieldTooLong},
-		"a hostile code":  {coupon.Amounts{"EUR": "1", "a.b[0]": "1"}, ".a.b[0]", pricing.FieldUnknown},
-		"a text too long": {coupon.Amounts{"": strings.Repeat("1", 65)}, "", pricing.FieldTooLong},
+		"no currency":     {coupon.Amounts{"EUR": "1", "EURO": "2"}, ".EURO", validation.Unknown},
+		"no amount":       {coupon.Amounts{"EUR": "1", "USD": ""}, ".USD", validation.Required},
+		"no number":       {coupon.Amounts{"EUR": "1", "USD": "two"}, ".USD", validation.Malformed},
+		"twice":           {coupon.Amounts{"EUR": "1", "eur": "2"}, ".eur", validation.Mismatch},
+		"its own twice":   {coupon.Amounts{"EUR": "1", "": "2"}, ".EUR", validation.Mismatch},
+		"zero":            {coupon.Amounts{"EUR": "1", "USD": "0"}, ".USD", validation.TooSmall},
+		"negative":        {coupon.Amounts{"EUR": "1", "JPY": "-1"}, ".JPY", validation.TooSmall},
+		"decimals":        {coupon.Amounts{"EUR": "1", "JPY": "0.1"}, ".JPY", validation.TooManyDecimals},
+		"its own, bare":   {coupon.Amounts{"": "1.001"}, "", validation.TooManyDecimals},
+		"its own, named":  {coupon.Amounts{"EUR": "1.001"}, ".EUR", validation.TooManyDecimals},
+		"too many":        {many, "", validation.TooLong},
+		"a hostile code":  {coupon.Amounts{"EUR": "1", "a.b[0]": "1"}, ".a.b[0]", validation.Unknown},
+		"a text too long": {coupon.Amounts{"": strings.Repeat("1", 65)}, "", validation.TooLong},
 	} {
 		_, err := coupon.New(withAmounts(of.amounts), creation)
-		want := map[string]pricing.FieldCode{}
+		want := map[string]validation.Code{}
 		for _, field := range amountFields {
 			want[field+of.path] = of.want
 		}
@@ -163,16 +164,16 @@ func TestAmountsThatAreInvalid(t *testing.T) {
 		}
 	}
 	_, err := coupon.New(withAmounts(coupon.Amounts{"EUR": "20000000000000000"}), creation)
-	require.Equal(t, map[string]pricing.FieldCode{"budget.EUR": pricing.FieldTooLarge, "minPurchase.EUR": pricing.FieldTooLarge}, codesOf(err))
+	require.Equal(t, map[string]validation.Code{"budget.EUR": validation.TooLarge, "minPurchase.EUR": validation.TooLarge}, codesOf(err))
 }
 
 // Every set of amounts has one in the currency of the coupon.
 func TestAmountsInOtherCurrenciesAlone(t *testing.T) {
 	t.Parallel()
 	_, err := coupon.New(withAmounts(coupon.Amounts{"USD": "9"}), creation)
-	if diff := cmp.Diff(map[string]pricing.FieldCode{
-		"discountValue": pricing.FieldRequired, "maxDiscount.USD": pricing.FieldNotAllowed,
-		"minPurchase.EUR": pricing.FieldRequired, "budget.EUR": pricing.FieldRequired,
+	if diff := cmp.Diff(map[string]validation.Code{
+		"discountValue": validation.Required, "maxDiscount.USD": validation.NotAllowed,
+		"minPurchase.EUR": validation.Required, "budget.EUR": validation.Required,
 	}, codesOf(err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -185,14 +186,14 @@ func TestTheValueOfADiscount(t *testing.T) {
 		kind    pricing.DiscountType
 		percent string
 		amount  coupon.Amounts
-		want    pricing.FieldCode
+		want    validation.Code
 	}{
 		"an amount":                  {pricing.FixedAmount, "", coupon.Amounts{"EUR": "5", "USD": "6"}, ""},
-		"an amount and a percentage": {pricing.FixedAmount, "5", coupon.Amounts{"": "5"}, pricing.FieldNotAllowed},
-		"an amount as a percentage":  {pricing.FixedAmount, "5", nil, pricing.FieldNotAllowed},
-		"a percentage as an amount":  {pricing.Percentage, "", coupon.Amounts{"": "5"}, pricing.FieldNotAllowed},
-		"nothing":                    {pricing.Percentage, "", nil, pricing.FieldRequired},
-		"tiers with a value":         {pricing.Tiered, "5", nil, pricing.FieldNotAllowed},
+		"an amount and a percentage": {pricing.FixedAmount, "5", coupon.Amounts{"": "5"}, validation.NotAllowed},
+		"an amount as a percentage":  {pricing.FixedAmount, "5", nil, validation.NotAllowed},
+		"a percentage as an amount":  {pricing.Percentage, "", coupon.Amounts{"": "5"}, validation.NotAllowed},
+		"nothing":                    {pricing.Percentage, "", nil, validation.Required},
+		"tiers with a value":         {pricing.Tiered, "5", nil, validation.NotAllowed},
 	} {
 		d := ten()
 		d.DiscountType, d.Percent, d.Amount = of.kind, of.percent, of.amount
@@ -200,7 +201,7 @@ func TestTheValueOfADiscount(t *testing.T) {
 			d.TierBasis, d.Tiers = pricing.ByQuantity, []coupon.TierDraft{{From: "2", Percent: "5"}}
 		}
 		_, err := coupon.New(d, creation)
-		want := map[string]pricing.FieldCode{}
+		want := map[string]validation.Code{}
 		if of.want != "" {
 			want["discountValue"] = of.want
 		}
@@ -211,7 +212,7 @@ func TestTheValueOfADiscount(t *testing.T) {
 	both := ten()
 	both.Amount = coupon.Amounts{"": "5"}
 	_, err := json.Marshal(both)
-	require.ErrorIs(t, err, pricing.ErrInvalid, "a draft with both has no JSON form")
+	require.ErrorIs(t, err, validation.ErrInvalid, "a draft with both has no JSON form")
 }
 
 // Beside amounts that cannot be read, the others of the set are judged, and nothing is reported that
@@ -219,17 +220,17 @@ func TestTheValueOfADiscount(t *testing.T) {
 func TestAmountsBesideUnreadableOnes(t *testing.T) {
 	t.Parallel()
 	const begin = `{"code":"A","name":"A","currency":"EUR","discountType":"FIXED_AMOUNT",`
-	for terms, want := range map[string]map[string]pricing.FieldCode{
-		`"discountValue":"10","minPurchase":{"EUR":5,"XXX":"1","USD":"-1"}`:       {"minPurchase.XXX": pricing.FieldUnknown, "minPurchase.USD": pricing.FieldTooSmall},
-		`"discountValue":"10","budget":{"JPY":"0.1","EUR":"0"}`:                   {"budget.JPY": pricing.FieldTooManyDecimals, "budget.EUR": pricing.FieldTooSmall},
-		`"discountValue":"10","budget":{"EURO":"1","USD":"1"}`:                    {"budget.EURO": pricing.FieldUnknown},
-		`"discountValue":"10","budget":{"EUR":[],"USD":"ten"}`:                    {"budget.EUR": pricing.FieldMalformed, "budget.USD": pricing.FieldMalformed},
-		`"discountValue":{"EUR":1,"JPY":"0.1"},"maxDiscount":{"EUR":1,"JPY":"9"}`: {"discountValue.JPY": pricing.FieldTooManyDecimals},
-		`"discountValue":{"EUR":1,"JPY":"9"},"maxDiscount":{"EUR":1,"JPY":"0.1"}`: {"maxDiscount.JPY": pricing.FieldTooManyDecimals},
-		`"discountValue":{"EUR":1,"JPY":"9"},"maxDiscount":["JPY"]`:               {"maxDiscount": pricing.FieldMalformed},
-		`"discountValue":{"EUR":1,"JPY":"9"},"maxDiscount":{"EUR":1,"YEN":"5"}`:   {"maxDiscount.YEN": pricing.FieldUnknown},
+	for terms, want := range map[string]map[string]validation.Code{
+		`"discountValue":"10","minPurchase":{"EUR":5,"XXX":"1","USD":"-1"}`:       {"minPurchase.XXX": validation.Unknown, "minPurchase.USD": validation.TooSmall},
+		`"discountValue":"10","budget":{"JPY":"0.1","EUR":"0"}`:                   {"budget.JPY": validation.TooManyDecimals, "budget.EUR": validation.TooSmall},
+		`"discountValue":"10","budget":{"EURO":"1","USD":"1"}`:                    {"budget.EURO": validation.Unknown},
+		`"discountValue":"10","budget":{"EUR":[],"USD":"ten"}`:                    {"budget.EUR": validation.Malformed, "budget.USD": validation.Malformed},
+		`"discountValue":{"EUR":1,"JPY":"0.1"},"maxDiscount":{"EUR":1,"JPY":"9"}`: {"discountValue.JPY": validation.TooManyDecimals},
+		`"discountValue":{"EUR":1,"JPY":"9"},"maxDiscount":{"EUR":1,"JPY":"0.1"}`: {"maxDiscount.JPY": validation.TooManyDecimals},
+		`"discountValue":{"EUR":1,"JPY":"9"},"maxDiscount":["JPY"]`:               {"maxDiscount": validation.Malformed},
+		`"discountValue":{"EUR":1,"JPY":"9"},"maxDiscount":{"EUR":1,"YEN":"5"}`:   {"maxDiscount.YEN": validation.Unknown},
 		`"discountValue":{"EUR":1,"JPY":"9","YEN":"1"},"maxDiscount":1,"maxUses":0`: {
-			"discountValue.YEN": pricing.FieldUnknown, "maxDiscount.JPY": pricing.FieldRequired, "maxUses": pricing.FieldTooSmall,
+			"discountValue.YEN": validation.Unknown, "maxDiscount.JPY": validation.Required, "maxUses": validation.TooSmall,
 		},
 	} {
 		_, err := newFromJSON(begin + terms + `}`)
@@ -237,12 +238,12 @@ func TestAmountsBesideUnreadableOnes(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", terms, diff)
 		}
 	}
-	for terms, want := range map[string]map[string]pricing.FieldCode{
+	for terms, want := range map[string]map[string]validation.Code{
 		`{"minPurchase":{"EUR":1,"XXX":"1","USD":"-1"},"budget":{"JPY":"0.1","EUR":"0"}}`: {
-			"minPurchase.XXX": pricing.FieldUnknown, "minPurchase.USD": pricing.FieldTooSmall,
-			"budget.JPY": pricing.FieldTooManyDecimals, "budget.EUR": pricing.FieldTooSmall,
+			"minPurchase.XXX": validation.Unknown, "minPurchase.USD": validation.TooSmall,
+			"budget.JPY": validation.TooManyDecimals, "budget.EUR": validation.TooSmall,
 		},
-		`{"minPurchase":[],"budget":true}`: {"minPurchase": pricing.FieldMalformed, "budget": pricing.FieldMalformed},
+		`{"minPurchase":[],"budget":true}`: {"minPurchase": validation.Malformed, "budget": validation.Malformed},
 	} {
 		_, err := applyJSON(mustNew(t, ten()), terms)
 		if diff := cmp.Diff(want, codesOf(err)); diff != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Every bound is inclusive: what is exactly as much as allowed is accepted, and one
@@ -18,9 +18,9 @@ import (
 
 func TestTheMostItemsOfASelection(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int]map[string]pricing.FieldCode{
+	for n, want := range map[int]map[string]validation.Code{
 		coupon.MaxSelectedItems:     {},
-		coupon.MaxSelectedItems + 1: {"planIds": pricing.FieldTooLong},
+		coupon.MaxSelectedItems + 1: {"planIds": validation.TooLong},
 	} {
 		d := ten()
 		d.AppliesTo = coupon.Subscription
@@ -39,9 +39,9 @@ func TestTheMostAddresses(t *testing.T) {
 	set, err := coupon.NewEmailSet(slices.Repeat([]string{"a@x.org"}, coupon.MaxAllowedEmails)...)
 	require.NoError(t, err)
 	require.Equal(t, 1, set.Len())
-	for n, want := range map[int]map[string]pricing.FieldCode{
+	for n, want := range map[int]map[string]validation.Code{
 		coupon.MaxAllowedEmails:     {},
-		coupon.MaxAllowedEmails + 1: {"allowedUserEmails": pricing.FieldTooLong},
+		coupon.MaxAllowedEmails + 1: {"allowedUserEmails": validation.TooLong},
 	} {
 		c := full(t)
 		c.AllowedUserEmails = coupon.NarrowedEmailSet(n, "")
@@ -63,7 +63,7 @@ func TestTheLongestAddress(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, set.Has(strings.ToUpper(longest)))
 	_, err = coupon.ParseEmail("b" + longest)
-	require.Equal(t, pricing.FieldTooLong, fieldCodes(t, err)[""])
+	require.Equal(t, validation.TooLong, fieldCodes(t, err)[""])
 }
 
 // Of every letter and sign of a keyboard, at the ends of their ranges too.
@@ -94,9 +94,9 @@ func TestEveryLetterOfAnAddressInEitherCase(t *testing.T) {
 func TestAnEmptyDraft(t *testing.T) {
 	t.Parallel()
 	_, err := coupon.New(coupon.Draft{}, creation)
-	want := map[string]pricing.FieldCode{
-		"code": pricing.FieldRequired, "name": pricing.FieldRequired,
-		"discountType": pricing.FieldRequired, "discountValue": pricing.FieldRequired,
+	want := map[string]validation.Code{
+		"code": validation.Required, "name": validation.Required,
+		"discountType": validation.Required, "discountValue": validation.Required,
 	}
 	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -167,16 +167,16 @@ func TestMirrorIDs(t *testing.T) {
 	long := strings.Repeat("é", coupon.MaxMirrorIDLength)
 	for _, test := range []struct {
 		id   string
-		want pricing.FieldCode
+		want validation.Code
 	}{
 		{"", ""},
 		{"promo_1", ""},
 		{"a b/ü", ""},
 		{long, ""},
-		{long + "é", pricing.FieldTooLong},
-		{"a\x00", pricing.FieldMalformed},
-		{"a\xff", pricing.FieldMalformed},
-		{"a\n", pricing.FieldMalformed},
+		{long + "é", validation.TooLong},
+		{"a\x00", validation.Malformed},
+		{"a\xff", validation.Malformed},
+		{"a\n", validation.Malformed},
 	} {
 		for field, mirror := range map[string]coupon.Mirror{
 			"processorCouponId": {CouponID: test.id, Revision: 1}, "promotionCodeId": {PromotionCodeID: test.id, Revision: 1},
@@ -188,10 +188,10 @@ func TestMirrorIDs(t *testing.T) {
 					require.NoError(t, err, "%s %q", field, test.id)
 					continue
 				}
-				var faults *pricing.ValidationError
+				var faults *validation.Error
 				require.ErrorAs(t, err, &faults, "%s %q", field, test.id)
 				require.Len(t, faults.Fields, 1)
-				if got := faults.Fields[0]; got.Field != field || got.Code != test.want {
+				if got := faults.Fields[0]; got.Path != field || got.Code != test.want {
 					t.Errorf("%s %q: %+v, want %s", field, test.id, got, test.want)
 				}
 			}

@@ -3,22 +3,22 @@ package coupon
 import (
 	"fmt"
 
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxChannels is the maximum number of channels of a coupon. The name of a channel has at most
 // [MaxTagLength] code points.
 const MaxChannels = 50
 
-func channelFaults(channels Items, faults *pricing.ValidationError) {
+func channelFaults(channels Items, faults *validation.Error) {
 	if channels.Len() > MaxChannels {
-		faults.Add("channels", pricing.FieldTooLong, fmt.Sprintf("at most %d channels", MaxChannels))
+		faults.Add("channels", validation.TooLong, fmt.Sprintf("at most %d channels", MaxChannels))
 		return
 	}
 	for i, channel := range channels.set.list {
 		path := fmt.Sprintf("channels[%d]", i)
 		if channel == "" {
-			faults.Add(path, pricing.FieldRequired, "a channel is not empty")
+			faults.Add(path, validation.Required, "a channel is not empty")
 			continue
 		}
 		labelFaults(faults, path, channel)

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/internal/unicode15"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxCodeLength is the maximum length of a normalized code, in code points (specification 8).
@@ -29,10 +29,10 @@ type Code struct {
 }
 
 // ParseCode normalizes text that an administrator typed, and returns the Code. Text that is
-// already normalized stays unchanged. ParseCode returns a [*pricing.ValidationError] for the
+// already normalized stays unchanged. ParseCode returns a [*validation.Error] for the
 // field "code" in these cases:
-//   - The text is empty after trimming ([pricing.FieldRequired]).
-//   - The key has more than [MaxCodeLength] code points ([pricing.FieldTooLong]).
+//   - The text is empty after trimming ([validation.Required]).
+//   - The key has more than [MaxCodeLength] code points ([validation.TooLong]).
 //   - The trimmed text contains white space.
 //   - The text contains a control character.
 //   - The text is not valid UTF-8.
@@ -52,28 +52,28 @@ func ParseCode(typed string) (Code, error) {
 	typed = unicode15.TrimSpace(typed)
 	switch {
 	case typed == "":
-		return Code{}, codeFault(pricing.FieldRequired, "a code is required")
+		return Code{}, codeFault(validation.Required, "a code is required")
 	case len(typed) > maxCodeInput:
-		return Code{}, codeFault(pricing.FieldTooLong, codeTooLong())
+		return Code{}, codeFault(validation.TooLong, codeTooLong())
 	case !utf8.ValidString(typed):
-		return Code{}, codeFault(pricing.FieldMalformed, "a code is valid UTF-8 text")
+		return Code{}, codeFault(validation.Malformed, "a code is valid UTF-8 text")
 	}
 	key := fold(typed)
 	if isStep(key) {
-		return Code{}, codeFault(pricing.FieldMalformed, "a code is not . or .. or /, which do not work in a URL path")
+		return Code{}, codeFault(validation.Malformed, "a code is not . or .. or /, which do not work in a URL path")
 	}
 	for _, r := range key {
 		switch {
 		case unicode15.IsSpace(r):
-			return Code{}, codeFault(pricing.FieldMalformed, "a code has no white space inside")
+			return Code{}, codeFault(validation.Malformed, "a code has no white space inside")
 		case invisible(r):
-			return Code{}, codeFault(pricing.FieldMalformed, fmt.Sprintf("a code has no invisible characters such as %U", r))
+			return Code{}, codeFault(validation.Malformed, fmt.Sprintf("a code has no invisible characters such as %U", r))
 		case !visible(r):
-			return Code{}, codeFault(pricing.FieldMalformed, fmt.Sprintf("a code has only characters of Unicode 15.0, and not %U", r))
+			return Code{}, codeFault(validation.Malformed, fmt.Sprintf("a code has only characters of Unicode 15.0, and not %U", r))
 		}
 	}
 	if utf8.RuneCountInString(key) > MaxCodeLength {
-		return Code{}, codeFault(pricing.FieldTooLong, codeTooLong())
+		return Code{}, codeFault(validation.TooLong, codeTooLong())
 	}
 	return Code{key: key}, nil
 }
@@ -179,19 +179,19 @@ func withoutInvisible(text string) string {
 
 func codeTooLong() string { return fmt.Sprintf("a code has at most %d characters", MaxCodeLength) }
 
-func codeFault(code pricing.FieldCode, message string) error {
-	return &pricing.ValidationError{Fields: []pricing.FieldError{{Field: "code", Code: code, Message: message}}}
+func codeFault(code validation.Code, message string) error {
+	return validation.New("code", code, message)
 }
 
 // faults checks what holds for keys of every version of this library.
-func (c Code) faults(faults *pricing.ValidationError) {
+func (c Code) faults(faults *validation.Error) {
 	switch {
 	case c.key == "":
-		faults.At("code", codeFault(pricing.FieldRequired, "a code is required"))
+		faults.At("code", codeFault(validation.Required, "a code is required"))
 	case !utf8.ValidString(c.key):
-		faults.At("code", codeFault(pricing.FieldMalformed, "a code is valid UTF-8 text"))
+		faults.At("code", codeFault(validation.Malformed, "a code is valid UTF-8 text"))
 	case utf8.RuneCountInString(c.key) > MaxCodeLength:
-		faults.At("code", codeFault(pricing.FieldTooLong, codeTooLong()))
+		faults.At("code", codeFault(validation.TooLong, codeTooLong()))
 	}
 }
 

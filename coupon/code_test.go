@@ -18,7 +18,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/internal/unicode15"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Contract section 4.1, clause by clause.
@@ -78,54 +78,54 @@ func TestTheKeyOfACode(t *testing.T) {
 
 func TestWhatIsNoCode(t *testing.T) {
 	t.Parallel()
-	for typed, want := range map[string]pricing.FieldCode{
-		"":                             pricing.FieldRequired,
-		" \t\u00a0":                    pricing.FieldRequired,
-		"SUMMER 10":                    pricing.FieldMalformed,
-		".":                            pricing.FieldMalformed,
-		"/":                            pricing.FieldMalformed,
-		" ..\n":                        pricing.FieldMalformed,
-		"．":                            pricing.FieldMalformed, // full-width
-		"\u2025":                       pricing.FieldMalformed, // two dots in one character
-		"SUMMER\u00a010":               pricing.FieldMalformed,
-		"SUMMER\u300010":               pricing.FieldMalformed,
+	for typed, want := range map[string]validation.Code{
+		"":                             validation.Required,
+		" \t\u00a0":                    validation.Required,
+		"SUMMER 10":                    validation.Malformed,
+		".":                            validation.Malformed,
+		"/":                            validation.Malformed,
+		" ..\n":                        validation.Malformed,
+		"．":                            validation.Malformed, // full-width
+		"\u2025":                       validation.Malformed, // two dots in one character
+		"SUMMER\u00a010":               validation.Malformed,
+		"SUMMER\u300010":               validation.Malformed,
 		"A\n":                          "",
-		"A\nB":                         pricing.FieldMalformed,
-		"A¨":                           pricing.FieldMalformed, // decomposes to white space inside
-		"ﷺ":                            pricing.FieldMalformed, // a phrase of four words
-		"SUMMER\u200b10":               pricing.FieldMalformed, // zero-width
-		"\ufeffSUMMER10":               pricing.FieldMalformed,
-		"SUMMER10\u2060":               pricing.FieldMalformed,
-		"A\u200dB":                     pricing.FieldMalformed,
-		"A\u00adB":                     pricing.FieldMalformed,
-		"A\u034fB":                     pricing.FieldMalformed,
-		"A\ufe0f":                      pricing.FieldMalformed, // variation selector
-		"A\U000e0100":                  pricing.FieldMalformed,
-		"A\u3164":                      pricing.FieldMalformed, // Hangul filler: a letter
-		"A\uffa0":                      pricing.FieldMalformed, // half-width filler
-		"A\u2800":                      pricing.FieldMalformed, // Braille blank: a sign
-		"A\u180e":                      pricing.FieldMalformed,
-		"\u202eSUMMER":                 pricing.FieldMalformed, // bidirectional override
-		"\u2066A\u2069":                pricing.FieldMalformed,
-		"A\u061c":                      pricing.FieldMalformed,
-		"A\x00B":                       pricing.FieldMalformed,
-		"\x1bA":                        pricing.FieldMalformed,
-		"A\x7f":                        pricing.FieldMalformed,
-		"A\u0080":                      pricing.FieldMalformed,
-		"A\ue000":                      pricing.FieldMalformed, // private use
-		"A\u0378":                      pricing.FieldMalformed, // unassigned
-		"A\U0010ffff":                  pricing.FieldMalformed,
-		"A\ufffd":                      pricing.FieldMalformed,
-		"A\xff":                        pricing.FieldMalformed,
-		"\xed\xa0\x80":                 pricing.FieldMalformed, // half a surrogate pair
-		"\xc0\x80":                     pricing.FieldMalformed, // overlong NUL
-		"A\U0001fae9":                  pricing.FieldMalformed, // of Unicode 16.0
-		"A\U000105c9":                  pricing.FieldMalformed, // of Unicode 16.0, a composed letter
-		strings.Repeat("A", 256):       pricing.FieldTooLong,
-		strings.Repeat("a", 256):       pricing.FieldTooLong,
-		strings.Repeat("ß", 128):       pricing.FieldTooLong, // 256 once upper-cased
-		strings.Repeat("ﬃ", 86):        pricing.FieldTooLong, // 258 once normalized
-		strings.Repeat("A", 5_000_000): pricing.FieldTooLong,
+		"A\nB":                         validation.Malformed,
+		"A¨":                           validation.Malformed, // decomposes to white space inside
+		"ﷺ":                            validation.Malformed, // a phrase of four words
+		"SUMMER\u200b10":               validation.Malformed, // zero-width
+		"\ufeffSUMMER10":               validation.Malformed,
+		"SUMMER10\u2060":               validation.Malformed,
+		"A\u200dB":                     validation.Malformed,
+		"A\u00adB":                     validation.Malformed,
+		"A\u034fB":                     validation.Malformed,
+		"A\ufe0f":                      validation.Malformed, // variation selector
+		"A\U000e0100":                  validation.Malformed,
+		"A\u3164":                      validation.Malformed, // Hangul filler: a letter
+		"A\uffa0":                      validation.Malformed, // half-width filler
+		"A\u2800":                      validation.Malformed, // Braille blank: a sign
+		"A\u180e":                      validation.Malformed,
+		"\u202eSUMMER":                 validation.Malformed, // bidirectional override
+		"\u2066A\u2069":                validation.Malformed,
+		"A\u061c":                      validation.Malformed,
+		"A\x00B":                       validation.Malformed,
+		"\x1bA":                        validation.Malformed,
+		"A\x7f":                        validation.Malformed,
+		"A\u0080":                      validation.Malformed,
+		"A\ue000":                      validation.Malformed, // private use
+		"A\u0378":                      validation.Malformed, // unassigned
+		"A\U0010ffff":                  validation.Malformed,
+		"A\ufffd":                      validation.Malformed,
+		"A\xff":                        validation.Malformed,
+		"\xed\xa0\x80":                 validation.Malformed, // half a surrogate pair
+		"\xc0\x80":                     validation.Malformed, // overlong NUL
+		"A\U0001fae9":                  validation.Malformed, // of Unicode 16.0
+		"A\U000105c9":                  validation.Malformed, // of Unicode 16.0, a composed letter
+		strings.Repeat("A", 256):       validation.TooLong,
+		strings.Repeat("a", 256):       validation.TooLong,
+		strings.Repeat("ß", 128):       validation.TooLong, // 256 once upper-cased
+		strings.Repeat("ﬃ", 86):        validation.TooLong, // 258 once normalized
+		strings.Repeat("A", 5_000_000): validation.TooLong,
 	} {
 		_, err := coupon.ParseCode(typed)
 		if got := fieldCodes(t, err)["code"]; got != want {
@@ -151,7 +151,7 @@ func TestTheBoundIsThatOfTheKey(t *testing.T) {
 			t.Errorf("%s: %d code points", name, n)
 		}
 		_, err = coupon.ParseCode(strings.TrimSpace(typed) + strings.Repeat("X", 255))
-		if fieldCodes(t, err)["code"] != pricing.FieldTooLong {
+		if fieldCodes(t, err)["code"] != validation.TooLong {
 			t.Errorf("%s and 255 more: %v", name, err)
 		}
 	}
@@ -239,7 +239,7 @@ func TestParseCodeOnHostileText(t *testing.T) {
 		typed := coupontest.Hostile().Draw(t, "typed")
 		code, err := coupon.ParseCode(typed)
 		if err != nil {
-			if !errors.Is(err, pricing.ErrInvalid) || !code.IsZero() {
+			if !errors.Is(err, validation.ErrInvalid) || !code.IsZero() {
 				t.Errorf("%+q: code %q, error %v", typed, code, err)
 			}
 			return
@@ -318,7 +318,7 @@ func FuzzParseCode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, typed string) {
 		code, err := coupon.ParseCode(typed)
 		if err != nil {
-			if !errors.Is(err, pricing.ErrInvalid) {
+			if !errors.Is(err, validation.ErrInvalid) {
 				t.Errorf("%v", err)
 			}
 			return
@@ -330,22 +330,22 @@ func FuzzParseCode(f *testing.F) {
 }
 
 // fieldCodes returns the faults of a validation error by field, "" for nil.
-func fieldCodes(tb testing.TB, err error) map[string]pricing.FieldCode {
+func fieldCodes(tb testing.TB, err error) map[string]validation.Code {
 	tb.Helper()
 	if err == nil {
-		return map[string]pricing.FieldCode{}
+		return map[string]validation.Code{}
 	}
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	require.ErrorAs(tb, err, &invalid)
-	require.ErrorIs(tb, err, pricing.ErrInvalid)
+	require.ErrorIs(tb, err, validation.ErrInvalid)
 	require.NotEmpty(tb, invalid.Fields)
-	found := map[string]pricing.FieldCode{}
+	found := map[string]validation.Code{}
 	for _, f := range invalid.Fields {
-		if found[f.Field] == f.Code {
-			tb.Errorf("%s of %q is reported twice: %v", f.Code, f.Field, err)
+		if found[f.Path] == f.Code {
+			tb.Errorf("%s of %q is reported twice: %v", f.Code, f.Path, err)
 		}
 		require.NotEmpty(tb, f.Message)
-		found[f.Field] = f.Code
+		found[f.Path] = f.Code
 	}
 	return found
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/internal/unicode15"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // These constants are inclusive upper bounds for the conditions of a coupon.
@@ -112,25 +112,25 @@ func (t CustomerTags) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(t))
 }
 
-func (t CustomerTags) faults(faults *pricing.ValidationError) {
+func (t CustomerTags) faults(faults *validation.Error) {
 	tagFaults(faults, "customerTags.any", t.Any)
 	tagFaults(faults, "customerTags.all", t.All)
 	tagFaults(faults, "customerTags.none", t.None)
 	t.contradictions(faults)
 }
 
-func tagFaults(faults *pricing.ValidationError, field string, tags []string) {
+func tagFaults(faults *validation.Error, field string, tags []string) {
 	if len(tags) > MaxTags {
-		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d tags", MaxTags))
+		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d tags", MaxTags))
 		return
 	}
 	for i, tag := range tags {
 		path := fmt.Sprintf("%s[%d]", field, i)
 		switch {
 		case tag == "":
-			faults.Add(path, pricing.FieldRequired, "a tag is not empty")
+			faults.Add(path, validation.Required, "a tag is not empty")
 		case slices.Contains(tags[:i], tag):
-			faults.Add(path, pricing.FieldMismatch, "the tag is given twice")
+			faults.Add(path, validation.Mismatch, "the tag is given twice")
 		default:
 			labelFaults(faults, path, tag)
 		}
@@ -140,15 +140,15 @@ func tagFaults(faults *pricing.ValidationError, field string, tags []string) {
 // labelFaults checks a name that is compared byte by byte, such as a tag. Two names that look the
 // same must be the same. The name is therefore in Unicode form NFC, without white space and invisible
 // characters at its ends. Tags, channels, categories and groups have the same maximum length.
-func labelFaults(faults *pricing.ValidationError, field, text string) {
+func labelFaults(faults *validation.Error, field, text string) {
 	before := len(faults.Fields)
 	textFaults(faults, field, text, MaxTagLength, false)
 	switch {
 	case len(faults.Fields) > before:
 	case strings.TrimFunc(text, blank) != text:
-		faults.Add(field, pricing.FieldMalformed, "no white space or invisible characters at the ends")
+		faults.Add(field, validation.Malformed, "no white space or invisible characters at the ends")
 	case unicode15.NFC(text) != text:
-		faults.Add(field, pricing.FieldMalformed, "must be in Unicode form NFC")
+		faults.Add(field, validation.Malformed, "must be in Unicode form NFC")
 	}
 }
 

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
-// Contradictions returns a [*pricing.ValidationError] if no cart meets the terms of the coupon. The
+// Contradictions returns a [*validation.Error] if no cart meets the terms of the coupon. The
 // error names the smallest set of fields that contradict each other. The message of each field names
 // the other fields. Contradictions also refuses these mistakes:
 //
@@ -20,7 +21,7 @@ import (
 // and [Coupon.Apply] refuse contradictions. Contradictions does not compare instants. New also refuses
 // terms that no instant after the creation meets.
 func (c Coupon) Contradictions() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	c.Scope.contradictions("", &faults)
 	if !c.Buys.IsZero() {
 		c.Buys.contradictions("buys.", &faults)
@@ -32,18 +33,18 @@ func (c Coupon) Contradictions() error {
 }
 
 // contradict adds a fault to each of the fields.
-func contradict(faults *pricing.ValidationError, reason string, fields ...string) {
+func contradict(faults *validation.Error, reason string, fields ...string) {
 	for i, field := range fields {
 		message := reason
 		if others := slices.Concat(fields[:i], fields[i+1:]); len(others) > 0 {
 			message = "contradicts " + strings.Join(others, " and ") + ": " + reason
 		}
-		faults.Add(field, pricing.FieldMismatch, message)
+		faults.Add(field, validation.Mismatch, message)
 	}
 }
 
 // contradictions reports a scope that covers no line. The names of its fields begin with the prefix.
-func (s Scope) contradictions(prefix string, faults *pricing.ValidationError) {
+func (s Scope) contradictions(prefix string, faults *validation.Error) {
 	if _, found := s.Example(); found {
 		return
 	}
@@ -83,7 +84,7 @@ func (s *Scope) selections(prefix string) (fields []string) {
 }
 
 // categoriesApart reports categories that the scope both covers and excludes.
-func (s Scope) categoriesApart(prefix string, faults *pricing.ValidationError) {
+func (s Scope) categoriesApart(prefix string, faults *validation.Error) {
 	position := make(map[string]int, s.ExcludedCategories.Len())
 	for i, name := range s.ExcludedCategories.set.list {
 		position[name] = i
@@ -98,7 +99,7 @@ func (s Scope) categoriesApart(prefix string, faults *pricing.ValidationError) {
 
 // contradictions reports tags that no customer can have. Lists that are too long have a fault of their
 // own.
-func (t CustomerTags) contradictions(faults *pricing.ValidationError) {
+func (t CustomerTags) contradictions(faults *validation.Error) {
 	if max(len(t.Any), len(t.All), len(t.None)) > MaxTags {
 		return
 	}
@@ -115,7 +116,7 @@ func (t CustomerTags) contradictions(faults *pricing.ValidationError) {
 
 // noInstant reports a schedule that allows no instant of the validity after the creation.
 func (c Coupon) noInstant() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	schedule := &c.Conditions.Schedule
 	switch {
 	case c.ExpiresAt.IsZero():

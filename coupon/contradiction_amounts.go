@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // mistakenAmounts reports amounts above the maximum of the discount or above the budget. found tells
 // whether there are any.
-func (c *Coupon) mistakenAmounts(faults *pricing.ValidationError) (found bool) {
+func (c *Coupon) mistakenAmounts(faults *validation.Error) (found bool) {
 	t := c.Discount.Terms()
 	if !t.Type.HasAmount() || t.Type == pricing.FixedUnitPrice {
 		t.Amount = 0 // takes off no amount
@@ -57,7 +58,7 @@ func (c *Coupon) mistakenAmounts(faults *pricing.ValidationError) (found bool) {
 
 // impossiblePurchase reports terms that no purchase meets in any currency of the coupon. A minimum
 // purchase or a budget without which a further currency is possible is one of them.
-func (c *Coupon) impossiblePurchase(faults *pricing.ValidationError) {
+func (c *Coupon) impossiblePurchase(faults *validation.Error) {
 	fields := c.impossible()
 	if fields == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // contradictionCases are terms by the fields that contradict each other. Terms without fields do not
@@ -134,15 +134,15 @@ func TestContradictionsAtCreation(t *testing.T) {
 
 // contradicted returns the fields of a contradiction. Each has a message that names the others.
 func contradicted(t require.TestingT, err error) (fields []string) {
-	var faults *pricing.ValidationError
+	var faults *validation.Error
 	require.ErrorAs(t, err, &faults)
 	for _, f := range faults.Fields {
-		require.Equal(t, pricing.FieldMismatch, f.Code, err)
-		fields = append(fields, f.Field)
+		require.Equal(t, validation.Mismatch, f.Code, err)
+		fields = append(fields, f.Path)
 	}
 	for _, f := range faults.Fields {
 		for _, other := range fields {
-			require.True(t, other == f.Field || strings.Contains(f.Message, other), "%s: %s", f.Field, f.Message)
+			require.True(t, other == f.Path || strings.Contains(f.Message, other), "%s: %s", f.Path, f.Message)
 		}
 	}
 	return fields

@@ -3,20 +3,20 @@ package coupon
 import (
 	"fmt"
 
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxCountries is the maximum number of countries of a coupon.
 const MaxCountries = 250
 
-func countryFaults(countries Items, faults *pricing.ValidationError) {
+func countryFaults(countries Items, faults *validation.Error) {
 	if countries.Len() > MaxCountries {
-		faults.Add("countries", pricing.FieldTooLong, fmt.Sprintf("at most %d countries", MaxCountries))
+		faults.Add("countries", validation.TooLong, fmt.Sprintf("at most %d countries", MaxCountries))
 		return
 	}
 	for i, country := range countries.set.list {
 		if !IsCountry(country) {
-			faults.Add(fmt.Sprintf("countries[%d]", i), pricing.FieldMalformed, "a country is an ISO 3166-1 code of two upper-case letters")
+			faults.Add(fmt.Sprintf("countries[%d]", i), validation.Malformed, "a country is an ISO 3166-1 code of two upper-case letters")
 		}
 	}
 }

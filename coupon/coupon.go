@@ -10,6 +10,7 @@ import (
 
 	"github.com/couponkit/couponkit/internal/unicode15"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // These constants are inclusive upper bounds for the fields of a coupon.
@@ -114,15 +115,15 @@ type Mirror struct {
 // copy at the payment processor.
 func (m Mirror) IsZero() bool { return m.CouponID == "" && m.PromotionCodeID == "" }
 
-// Validate checks both IDs of the mirror, and returns a [*pricing.ValidationError] that lists
+// Validate checks both IDs of the mirror, and returns a [*validation.Error] that lists
 // every invalid ID. A valid ID is UTF-8 text without control characters, at most
 // [MaxMirrorIDLength] code points long. An empty ID is valid. An unsupported mirror has no IDs.
 func (m Mirror) Validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	textFaults(&faults, "processorCouponId", m.CouponID, MaxMirrorIDLength, false)
 	textFaults(&faults, "promotionCodeId", m.PromotionCodeID, MaxMirrorIDLength, false)
 	if m.Unsupported && !m.IsZero() {
-		faults.Add("mirrorUnsupported", pricing.FieldMismatch, "a coupon that the processor cannot express has no copy there")
+		faults.Add("mirrorUnsupported", validation.Mismatch, "a coupon that the processor cannot express has no copy there")
 	}
 	return faults.Err()
 }
@@ -154,28 +155,28 @@ func (c Coupon) Mirrored() bool {
 	return (c.Mirror.Unsupported || !c.Mirror.IsZero()) && c.Mirror.Revision == c.Revision
 }
 
-// Validate checks the rules for a stored coupon. The error is a [*pricing.ValidationError] that
+// Validate checks the rules for a stored coupon. The error is a [*validation.Error] that
 // lists every broken rule. A narrowed allow-list is valid; see [EmailSet]. The code and the
 // entries of the allow-list are not normalized again; see [StoredCode].
 func (c Coupon) Validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if !IsID(c.ID) {
-		faults.Add("id", pricing.FieldMalformed, fmt.Sprintf("an ID begins with %q and has at most %d characters, printable ASCII without space", IDPrefix, MaxIDLength))
+		faults.Add("id", validation.Malformed, fmt.Sprintf("an ID begins with %q and has at most %d characters, printable ASCII without space", IDPrefix, MaxIDLength))
 	}
 	c.Code.faults(&faults)
 	if c.State < Pending || c.State > Deleting {
-		faults.Add("state", pricing.FieldUnknown, "must be pending, active, inactive or deleting")
+		faults.Add("state", validation.Unknown, "must be pending, active, inactive or deleting")
 	}
 	if c.Revision < 1 {
-		faults.Add("revision", pricing.FieldTooSmall, "a revision is at least 1")
+		faults.Add("revision", validation.TooSmall, "a revision is at least 1")
 	}
 	instantFaults(&faults, "createdAt", c.CreatedAt)
 	instantFaults(&faults, "updatedAt", c.UpdatedAt)
 	if c.UsedCount < 0 {
-		faults.Add("usedCount", pricing.FieldTooSmall, "a count is not negative")
+		faults.Add("usedCount", validation.TooSmall, "a count is not negative")
 	}
 	if c.ReservedCount < 0 {
-		faults.Add("reservedCount", pricing.FieldTooSmall, "a count is not negative")
+		faults.Add("reservedCount", validation.TooSmall, "a count is not negative")
 	}
 	faults.Merge("", c.Mirror.Validate())
 	wordFaults(&faults, c.Name, c.Description)
@@ -184,7 +185,7 @@ func (c Coupon) Validate() error {
 }
 
 // faults checks what an administrator decides.
-func (t Terms) faults(faults *pricing.ValidationError) {
+func (t Terms) faults(faults *validation.Error) {
 	t.discountFaults(faults)
 	t.Scope.faults("", faults)
 	t.distributionFaults(faults)
@@ -195,102 +196,102 @@ func (t Terms) faults(faults *pricing.ValidationError) {
 	t.windowFaults(faults)
 }
 
-func (t Terms) refundFaults(faults *pricing.ValidationError) {
+func (t Terms) refundFaults(faults *validation.Error) {
 	if t.RefundPolicy > pricing.Rebill {
-		faults.Add("refundPolicy", pricing.FieldUnknown, "must be keep or rebill")
+		faults.Add("refundPolicy", validation.Unknown, "must be keep or rebill")
 	}
 	if t.RestoreOnRefund > RestoreNever {
-		faults.Add("restoreOnRefund", pricing.FieldUnknown, restoreMessage)
+		faults.Add("restoreOnRefund", validation.Unknown, restoreMessage)
 	}
 }
 
 // wordFaults checks what people read.
-func wordFaults(faults *pricing.ValidationError, name, description string) {
+func wordFaults(faults *validation.Error, name, description string) {
 	if unicode15.TrimSpace(name) == "" {
-		faults.Add("name", pricing.FieldRequired, "a name is required")
+		faults.Add("name", validation.Required, "a name is required")
 	} else {
 		textFaults(faults, "name", name, MaxNameLength, false)
 	}
 	textFaults(faults, "description", description, MaxDescriptionLength, true)
 }
 
-func (t Terms) discountFaults(faults *pricing.ValidationError) {
+func (t Terms) discountFaults(faults *validation.Error) {
 	if t.Currency.IsZero() {
-		faults.Add("currency", pricing.FieldRequired, "a coupon needs a currency")
+		faults.Add("currency", validation.Required, "a coupon needs a currency")
 	}
 	if t.Discount.IsZero() {
-		faults.Add("discountValue", pricing.FieldRequired, "a coupon needs a discount")
+		faults.Add("discountValue", validation.Required, "a coupon needs a discount")
 	}
 	if in := t.Discount.Currencies(); len(in) > 0 && in[0] != t.Currency {
-		faults.Add("currency", pricing.FieldMismatch, "the amounts of a discount are in the coupon's currency")
+		faults.Add("currency", validation.Mismatch, "the amounts of a discount are in the coupon's currency")
 	}
 }
 
-func (t Terms) windowFaults(faults *pricing.ValidationError) {
+func (t Terms) windowFaults(faults *validation.Error) {
 	instantFaults(faults, "startsAt", t.StartsAt)
 	instantFaults(faults, "expiresAt", t.ExpiresAt)
 }
 
 // instantFaults refuses years that RFC 3339 cannot write.
-func instantFaults(faults *pricing.ValidationError, field string, t time.Time) {
+func instantFaults(faults *validation.Error, field string, t time.Time) {
 	switch year := t.UTC().Year(); {
 	case year < 1:
-		faults.Add(field, pricing.FieldTooSmall, yearRange)
+		faults.Add(field, validation.TooSmall, yearRange)
 	case year > lastYear:
-		faults.Add(field, pricing.FieldTooLarge, yearRange)
+		faults.Add(field, validation.TooLarge, yearRange)
 	}
 }
 
-func (l Limits) faults(own pricing.Currency, faults *pricing.ValidationError) {
+func (l Limits) faults(own pricing.Currency, faults *validation.Error) {
 	if l.MaxUses < 0 {
-		faults.Add("maxUses", pricing.FieldTooSmall, "a limit is at least 1")
+		faults.Add("maxUses", validation.TooSmall, "a limit is at least 1")
 	}
 	if l.MaxUsesPerUser < 0 {
-		faults.Add("maxUsesPerUser", pricing.FieldTooSmall, "a limit is at least 1")
+		faults.Add("maxUsesPerUser", validation.TooSmall, "a limit is at least 1")
 	}
 	l.Budget.faults(faults, "budget", own, MaxBudget)
 	periodFaults(faults, l.Periods)
 }
 
-func (t Terms) distributionFaults(faults *pricing.ValidationError) {
+func (t Terms) distributionFaults(faults *validation.Error) {
 	known := t.Distribution >= General && t.Distribution <= UserSpecific
 	if !known {
-		faults.Add("distribution", pricing.FieldUnknown, "must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC")
+		faults.Add("distribution", validation.Unknown, "must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC")
 	}
 	switch listed := t.AllowedUserEmails.Len(); {
 	case t.Distribution == UserSpecific && listed == 0:
-		faults.Add("allowedUserEmails", pricing.FieldRequired, "a USER_SPECIFIC coupon needs at least one address or domain")
+		faults.Add("allowedUserEmails", validation.Required, "a USER_SPECIFIC coupon needs at least one address or domain")
 	case t.Distribution != UserSpecific && known && listed > 0:
-		faults.Add("allowedUserEmails", pricing.FieldNotAllowed, fmt.Sprintf("a %s coupon takes no addresses", t.Distribution))
+		faults.Add("allowedUserEmails", validation.NotAllowed, fmt.Sprintf("a %s coupon takes no addresses", t.Distribution))
 	case listed > MaxAllowedEmails:
-		faults.Add("allowedUserEmails", pricing.FieldTooLong, tooManyEmails())
+		faults.Add("allowedUserEmails", validation.TooLong, tooManyEmails())
 	}
 	switch {
 	case t.Distribution == PointsRedeemable && t.PointsRequired < 1:
-		faults.Add("pointsRequired", pricing.FieldRequired, "a POINTS_REDEEMABLE coupon costs at least 1 point")
+		faults.Add("pointsRequired", validation.Required, "a POINTS_REDEEMABLE coupon costs at least 1 point")
 	case t.Distribution != PointsRedeemable && known && t.PointsRequired != 0:
-		faults.Add("pointsRequired", pricing.FieldNotAllowed, fmt.Sprintf("a %s coupon costs no points", t.Distribution))
+		faults.Add("pointsRequired", validation.NotAllowed, fmt.Sprintf("a %s coupon costs no points", t.Distribution))
 	case t.PointsRequired < 0:
-		faults.Add("pointsRequired", pricing.FieldTooSmall, "points are not negative")
+		faults.Add("pointsRequired", validation.TooSmall, "points are not negative")
 	case t.PointsRequired > MaxPointsRequired:
-		faults.Add("pointsRequired", pricing.FieldTooLarge, fmt.Sprintf("at most %d points", int64(MaxPointsRequired)))
+		faults.Add("pointsRequired", validation.TooLarge, fmt.Sprintf("at most %d points", int64(MaxPointsRequired)))
 	}
 }
 
 // textFaults refuses text that a database or a page could not show again: text that is
 // not UTF-8, and control characters. If lines is true, line breaks and tabs are
 // allowed.
-func textFaults(faults *pricing.ValidationError, field, text string, most int, lines bool) {
+func textFaults(faults *validation.Error, field, text string, most int, lines bool) {
 	if !utf8.ValidString(text) {
-		faults.Add(field, pricing.FieldMalformed, "must be valid UTF-8 text")
+		faults.Add(field, validation.Malformed, "must be valid UTF-8 text")
 		return
 	}
 	if utf8.RuneCountInString(text) > most {
-		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d characters", most))
+		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d characters", most))
 	}
 	for _, r := range text {
 		if unicode.IsControl(r) && !(lines && (r == '\n' || r == '\r' || r == '\t')) {
-			faults.Add(field, pricing.FieldMalformed, fmt.Sprintf("no control characters such as %U", r))
+			faults.Add(field, validation.Malformed, fmt.Sprintf("no control characters such as %U", r))
 			return
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxGroupLength is the maximum length of the name of a group, in code points.
@@ -44,7 +45,7 @@ func (q *quantity) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if n.value == 0 && !n.cleared {
-		return fieldFault(pricing.FieldTooSmall, "must be at least 1")
+		return fieldFault(validation.TooSmall, "must be at least 1")
 	}
 	*q = quantity(n.value)
 	return nil
@@ -58,32 +59,32 @@ func furtherTerms() []string {
 }
 
 // discount returns the discount of the draft. If the currency is zero, it has a fault already.
-func (d *Draft) discount(c pricing.Currency, faults *pricing.ValidationError) pricing.Discount {
+func (d *Draft) discount(c pricing.Currency, faults *validation.Error) pricing.Discount {
 	kind := d.DiscountType
 	if kind == 0 || kind > pricing.Tiered { // which terms are allowed depends on the type
 		d.valueFaults(faults)
 	}
 	switch {
 	case kind == 0:
-		faults.Add("discountType", pricing.FieldRequired, "a discount type is required, such as PERCENTAGE or FIXED_AMOUNT")
+		faults.Add("discountType", validation.Required, "a discount type is required, such as PERCENTAGE or FIXED_AMOUNT")
 	case kind > pricing.Tiered:
-		faults.Add("discountType", pricing.FieldUnknown, "is no type of a discount")
+		faults.Add("discountType", validation.Unknown, "is no type of a discount")
 	}
 	if kind == 0 || kind > pricing.Tiered {
 		return pricing.Discount{}
 	}
-	var own pricing.ValidationError
+	var own validation.Error
 	t := d.discountTerms(c, &own)
 	var discount pricing.Discount
 	if !c.IsZero() {
 		var err error
 		discount, err = pricing.NewDiscount(t)
 		known := newUnread(own.Fields)
-		var more pricing.ValidationError
+		var more validation.Error
 		more.Merge("", err)
 		for _, f := range more.Fields {
-			if !known.explains(f.Field) {
-				own.Add(f.Field, f.Code, f.Message)
+			if !known.explains(f.Path) {
+				own.Add(f.Path, f.Code, f.Message)
 			}
 		}
 	}
@@ -95,11 +96,11 @@ func (d *Draft) discount(c pricing.Currency, faults *pricing.ValidationError) pr
 }
 
 // valueFaults checks the value of a discount without a type.
-func (d *Draft) valueFaults(faults *pricing.ValidationError) {
+func (d *Draft) valueFaults(faults *validation.Error) {
 	value := d.value()
 	value.money("discountValue", pricing.Currency{}, 1, math.MaxInt64, faults)
 	if len(value) == 0 {
-		faults.Add("discountValue", pricing.FieldRequired, "a discount value is required")
+		faults.Add("discountValue", validation.Required, "a discount value is required")
 	}
 }
 
@@ -121,7 +122,7 @@ func (d *Draft) setValue(value Amounts) {
 }
 
 // discountTerms converts the terms of the discount to minor units.
-func (d *Draft) discountTerms(c pricing.Currency, faults *pricing.ValidationError) pricing.DiscountTerms {
+func (d *Draft) discountTerms(c pricing.Currency, faults *validation.Error) pricing.DiscountTerms {
 	t := pricing.DiscountTerms{
 		Type: d.DiscountType, Lane: d.Lane, Currency: c, MaxUnits: d.MaxUnits, Units: d.Units,
 		BuyQuantity: d.BuyQuantity, GetQuantity: d.GetQuantity, MaxApplications: d.MaxApplications, TierBasis: d.TierBasis,
@@ -130,14 +131,14 @@ func (d *Draft) discountTerms(c pricing.Currency, faults *pricing.ValidationErro
 	switch kind := d.DiscountType; {
 	case d.Percent == "" && len(d.Amount) == 0:
 		if kind != pricing.Tiered {
-			faults.Add("discountValue", pricing.FieldRequired, "a discount value is required")
+			faults.Add("discountValue", validation.Required, "a discount value is required")
 		}
 	case kind == pricing.Tiered:
-		faults.Add("discountValue", pricing.FieldNotAllowed, "a tiered discount has the values of its tiers")
+		faults.Add("discountValue", validation.NotAllowed, "a tiered discount has the values of its tiers")
 	case kind.HasPercent() && len(d.Amount) > 0:
-		faults.Add("discountValue", pricing.FieldNotAllowed, fmt.Sprintf("a discount of type %s has a percentage, and no amount", kind))
+		faults.Add("discountValue", validation.NotAllowed, fmt.Sprintf("a discount of type %s has a percentage, and no amount", kind))
 	case kind.HasAmount() && d.Percent != "":
-		faults.Add("discountValue", pricing.FieldNotAllowed, fmt.Sprintf("a discount of type %s has an amount, and no percentage", kind))
+		faults.Add("discountValue", validation.NotAllowed, fmt.Sprintf("a discount of type %s has an amount, and no percentage", kind))
 	case kind.HasPercent():
 		var err error
 		t.Percent, err = pricing.ParsePercent(d.Percent)
@@ -170,7 +171,7 @@ func setAmounts(t *pricing.DiscountTerms, values, maximums MoneySet) {
 	}
 }
 
-func (t TierDraft) tier(path string, basis pricing.TierBasis, c pricing.Currency, faults *pricing.ValidationError) pricing.Tier {
+func (t TierDraft) tier(path string, basis pricing.TierBasis, c pricing.Currency, faults *validation.Error) pricing.Tier {
 	var tier pricing.Tier
 	var err error
 	switch {
@@ -240,13 +241,13 @@ func tierDraft(tier pricing.Tier, t *pricing.DiscountTerms) TierDraft {
 }
 
 // combiningFaults checks the group and the scope of what is bought.
-func (t Terms) combiningFaults(faults *pricing.ValidationError) {
+func (t Terms) combiningFaults(faults *validation.Error) {
 	labelFaults(faults, "group", t.Group)
 	if t.Buys.IsZero() {
 		return
 	}
 	if kind := t.Discount.Type(); kind != 0 && kind != pricing.BuyXGetY {
-		faults.Add("buys", pricing.FieldNotAllowed, fmt.Sprintf("a discount of type %s has no scope of what is bought", kind))
+		faults.Add("buys", validation.NotAllowed, fmt.Sprintf("a discount of type %s has no scope of what is bought", kind))
 		return
 	}
 	t.Buys.faults("buys.", faults)

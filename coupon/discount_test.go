@@ -10,6 +10,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // furtherTerms are coupons of every type, with every term that the type has.
@@ -64,16 +65,16 @@ func TestFurtherTermsInJSON(t *testing.T) {
 func TestFurtherTermsThatAreInvalid(t *testing.T) {
 	t.Parallel()
 	const (
-		required   = pricing.FieldRequired
-		notAllowed = pricing.FieldNotAllowed
-		tooSmall   = pricing.FieldTooSmall
-		tooLarge   = pricing.FieldTooLarge
-		mismatch   = pricing.FieldMismatch
-		unknown    = pricing.FieldUnknown
-		malformed  = pricing.FieldMalformed
-		tooFine    = pricing.FieldTooManyDecimals
+		required   = validation.Required
+		notAllowed = validation.NotAllowed
+		tooSmall   = validation.TooSmall
+		tooLarge   = validation.TooLarge
+		mismatch   = validation.Mismatch
+		unknown    = validation.Unknown
+		malformed  = validation.Malformed
+		tooFine    = validation.TooManyDecimals
 	)
-	for terms, want := range map[string]map[string]pricing.FieldCode{
+	for terms, want := range map[string]map[string]validation.Code{
 		`"discountType":"FIXED_AMOUNT","discountValue":"10","lane":"item"`:                                                 {"lane": notAllowed},
 		`"discountType":"CHEAPEST_UNITS","discountValue":"100","lane":"order"`:                                             {"lane": notAllowed, "units": required},
 		`"discountType":"PERCENTAGE","discountValue":"10","lane":"cart"`:                                                   {"lane": unknown},
@@ -115,9 +116,9 @@ func TestFurtherTermsInAPatch(t *testing.T) {
 	t.Parallel()
 	var patch coupon.Patch
 	_, err := applyJSON(mustNew(t, ten()), `{"lane":"item","units":2,"tiers":[],"buys":null,"maxDiscount":"1"}`)
-	want := map[string]pricing.FieldCode{}
+	want := map[string]validation.Code{}
 	for _, field := range []string{"lane", "units", "tiers", "buys", "maxDiscount"} {
-		want[field] = pricing.FieldImmutable
+		want[field] = validation.Immutable
 	}
 	if diff := cmp.Diff(want, codesOf(err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -8,7 +8,7 @@
 // returns the changed coupon. The code, the discount and the currency of a coupon never change
 // after creation.
 //
-// If the input is invalid, New and Apply return a [*pricing.ValidationError]. The error lists
+// If the input is invalid, New and Apply return a [*validation.Error]. The error lists
 // every invalid field by its JSON path. Use [Coupon.Validate] to check a coupon that was loaded
 // from a store.
 //

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // DefaultMaxUsesPerUser is the maximum number of uses by one customer if a [Draft] does not set
@@ -26,11 +27,11 @@ type Creation struct {
 
 // New checks the draft and returns an active coupon with revision 1. The new coupon has no copy
 // at the payment processor yet. If the draft is invalid, New returns a
-// [*pricing.ValidationError] that lists every invalid field by its JSON path. The path of an
+// [*validation.Error] that lists every invalid field by its JSON path. The path of an
 // invalid list entry contains its index, as in "planIds[2]". If each field is valid, New refuses terms
 // that contradict each other; see [Coupon.Contradictions].
 func New(d Draft, by Creation) (Coupon, error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	c := Coupon{
 		ID: by.ID, Name: d.Name, Description: d.Description,
 		State: Active, Revision: 1, CreatedAt: Instant(by.At), UpdatedAt: Instant(by.At),
@@ -56,14 +57,14 @@ func New(d Draft, by Creation) (Coupon, error) {
 	switch {
 	case c.ExpiresAt.IsZero():
 	case !c.ExpiresAt.After(c.CreatedAt):
-		faults.Add("expiresAt", pricing.FieldTooSmall, "a new coupon expires after its creation at "+c.CreatedAt.Format(time.RFC3339))
+		faults.Add("expiresAt", validation.TooSmall, "a new coupon expires after its creation at "+c.CreatedAt.Format(time.RFC3339))
 	case !c.StartsAt.Before(c.ExpiresAt):
 		contradict(&faults, "a coupon expires after it starts", "startsAt", "expiresAt")
 	}
 	if err := c.judge(newUnread(d.Unread), faults); err != nil {
 		return Coupon{}, err
 	}
-	var contradictions pricing.ValidationError
+	var contradictions validation.Error
 	contradictions.Merge("", c.Contradictions())
 	contradictions.Merge("", c.noInstant())
 	if err := contradictions.Err(); err != nil {
@@ -74,7 +75,7 @@ func New(d Draft, by Creation) (Coupon, error) {
 
 // terms reads the text of a draft. The faults of the whole are those of [Coupon.Validate].
 // Scope, Buys and AllowedUserEmails are left out.
-func (d *Draft) terms(loc *time.Location, faults *pricing.ValidationError) Terms {
+func (d *Draft) terms(loc *time.Location, faults *validation.Error) Terms {
 	t := Terms{
 		Group: d.Group, Distribution: d.Distribution, PointsRequired: d.PointsRequired,
 		RefundPolicy: d.RefundPolicy, RestoreOnRefund: d.RestoreOnRefund,
@@ -116,7 +117,7 @@ func orEuro(c pricing.Currency) pricing.Currency {
 }
 
 // limit checks an optional limit. The result 0 means no limit.
-func limit(given Optional[int], fallback int64, field string, faults *pricing.ValidationError) int64 {
+func limit(given Optional[int], fallback int64, field string, faults *validation.Error) int64 {
 	n, ok := given.Value()
 	switch {
 	case !given.Given():
@@ -124,7 +125,7 @@ func limit(given Optional[int], fallback int64, field string, faults *pricing.Va
 	case !ok:
 		return 0
 	case n < 1:
-		faults.Add(field, pricing.FieldTooSmall, "a limit is at least 1, or null for none")
+		faults.Add(field, validation.TooSmall, "a limit is at least 1, or null for none")
 	}
 	return int64(n)
 }

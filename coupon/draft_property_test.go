@@ -15,13 +15,14 @@ import (
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // breakages are ways to break one field of the draft ten, each independent of the
 // others, with the one fault that it makes.
 var breakages = map[string][]struct {
 	path string
-	code pricing.FieldCode
+	code validation.Code
 	make func(*coupon.Draft)
 }{
 	"code": {
@@ -137,7 +138,7 @@ func hours(more ...coupon.Hours) coupon.Schedule {
 func TestNewReportsAllFaults(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		d, want := ten(), map[string]pricing.FieldCode{}
+		d, want := ten(), map[string]validation.Code{}
 		for _, field := range []string{
 			"code", "name", "description", "type", "value", "currency", "plans", "devices", "audience",
 			"maxUses", "maxUsesPerUser", "minPurchase", "minQuantity", "tags", "schedule", "budget", "periodLimits", "window",
@@ -187,14 +188,14 @@ func checkOutcome(t pricingtest.TB, c coupon.Coupon, err error) {
 		}
 		return
 	}
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	if !errors.As(err, &invalid) || len(invalid.Fields) == 0 || c.ID != "" {
 		t.Errorf("%v names no field, or comes with a coupon", err)
 		return
 	}
 	seen := map[string]bool{}
 	for _, f := range invalid.Fields {
-		if key := f.Field + " " + string(f.Code); seen[key] || f.Field == "" || f.Message == "" {
+		if key := f.Path + " " + string(f.Code); seen[key] || f.Path == "" || f.Message == "" {
 			t.Errorf("the fault %+v is without a field or a message, or is there twice", f)
 		} else {
 			seen[key] = true
@@ -206,13 +207,13 @@ func TestTheOutcomeCheckerNotices(t *testing.T) {
 	t.Parallel()
 	valid, err := coupon.New(ten(), creation)
 	require.NoError(t, err)
-	twice := &pricing.ValidationError{}
-	twice.Add("name", pricing.FieldRequired, "a name is required")
-	twice.Add("name", pricing.FieldRequired, "a name is required")
+	twice := &validation.Error{}
+	twice.Add("name", validation.Required, "a name is required")
+	twice.Add("name", validation.Required, "a name is required")
 	for name, broken := range map[string]func(pricingtest.TB){
 		"an invalid coupon":         func(tb pricingtest.TB) { checkOutcome(tb, coupon.Coupon{}, nil) },
 		"an untyped error":          func(tb pricingtest.TB) { checkOutcome(tb, coupon.Coupon{}, errors.New("no")) },
-		"an error without fields":   func(tb pricingtest.TB) { checkOutcome(tb, coupon.Coupon{}, &pricing.ValidationError{}) },
+		"an error without fields":   func(tb pricingtest.TB) { checkOutcome(tb, coupon.Coupon{}, &validation.Error{}) },
 		"an error beside a coupon":  func(tb pricingtest.TB) { checkOutcome(tb, valid, twice) },
 		"a fault that occurs twice": func(tb pricingtest.TB) { checkOutcome(tb, coupon.Coupon{}, twice) },
 	} {

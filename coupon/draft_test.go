@@ -12,6 +12,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -103,7 +104,7 @@ func TestBoundsOfTheDiscount(t *testing.T) {
 	for _, test := range []struct {
 		kind            pricing.DiscountType
 		value, currency string
-		want            pricing.FieldCode
+		want            validation.Code
 	}{
 		{pricing.Percentage, "100", "EUR", ""},
 		{pricing.Percentage, "0.0001", "EUR", ""},
@@ -132,7 +133,7 @@ func TestBoundsOfTheDiscount(t *testing.T) {
 			d.Percent, d.Amount = "", coupon.Amounts{"": test.value}
 		}
 		_, err := coupon.New(d, creation)
-		want := map[string]pricing.FieldCode{}
+		want := map[string]validation.Code{}
 		if test.want != "" {
 			want["discountValue"] = test.want
 		}
@@ -149,27 +150,27 @@ func TestSelections(t *testing.T) {
 	for _, test := range []struct {
 		scope                       coupon.AppliesTo
 		plans, devices, accessories []string
-		want                        map[string]pricing.FieldCode
+		want                        map[string]validation.Code
 	}{
 		{coupon.All, nil, nil, nil, nil},
-		{coupon.All, some, some, some, map[string]pricing.FieldCode{"planIds": "not_allowed", "deviceIds": "not_allowed", "accessoryIds": "not_allowed"}},
+		{coupon.All, some, some, some, map[string]validation.Code{"planIds": "not_allowed", "deviceIds": "not_allowed", "accessoryIds": "not_allowed"}},
 		{coupon.Subscription, nil, nil, nil, nil},
 		{coupon.Subscription, some, nil, nil, nil},
-		{coupon.Subscription, some, some, some, map[string]pricing.FieldCode{"deviceIds": "not_allowed", "accessoryIds": "not_allowed"}},
+		{coupon.Subscription, some, some, some, map[string]validation.Code{"deviceIds": "not_allowed", "accessoryIds": "not_allowed"}},
 		{coupon.Product, nil, nil, nil, nil},
 		{coupon.Product, nil, some, some, nil},
-		{coupon.Product, some, some, some, map[string]pricing.FieldCode{"planIds": "not_allowed"}},
+		{coupon.Product, some, some, some, map[string]validation.Code{"planIds": "not_allowed"}},
 		{coupon.Specific, some, nil, nil, nil},
 		{coupon.Specific, nil, some, nil, nil},
 		{coupon.Specific, nil, nil, some, nil},
-		{coupon.Specific, nil, nil, nil, map[string]pricing.FieldCode{"appliesTo": "required"}},
-		{9, some, []string{""}, nil, map[string]pricing.FieldCode{"appliesTo": "unknown", "deviceIds[0]": "required"}},
+		{coupon.Specific, nil, nil, nil, map[string]validation.Code{"appliesTo": "required"}},
+		{9, some, []string{""}, nil, map[string]validation.Code{"appliesTo": "unknown", "deviceIds[0]": "required"}},
 	} {
 		d := ten()
 		d.AppliesTo, d.PlanIDs, d.DeviceIDs, d.AccessoryIDs = test.scope, test.plans, test.devices, test.accessories
 		_, err := coupon.New(d, creation)
 		if test.want == nil {
-			test.want = map[string]pricing.FieldCode{}
+			test.want = map[string]validation.Code{}
 		}
 		if diff := cmp.Diff(test.want, fieldCodes(t, err)); diff != "" {
 			t.Errorf("%s with %q, %q, %q (-want +got):\n%s", test.scope, test.plans, test.devices, test.accessories, diff)
@@ -188,7 +189,7 @@ func TestFaultsInListsAreNamedByPosition(t *testing.T) {
 	d.Distribution = coupon.UserSpecific
 	d.AllowedUserEmails = coupon.EmailList{"ann@x.org", "ann@x.org", "nobody"}
 	_, err := coupon.New(d, creation)
-	want := map[string]pricing.FieldCode{
+	want := map[string]validation.Code{
 		"planIds[2]": "required", "planIds[4]": "malformed", "planIds[6]": "too_long", "planIds[7]": "malformed",
 		"deviceIds": "too_long", "allowedUserEmails[2]": "malformed",
 	}
@@ -205,14 +206,14 @@ func TestFaultsInListsAreToldBesideThoseOfTheList(t *testing.T) {
 	for _, test := range []struct {
 		scope        coupon.AppliesTo
 		distribution coupon.Distribution
-		want         map[string]pricing.FieldCode
+		want         map[string]validation.Code
 	}{
-		{coupon.All, coupon.General, map[string]pricing.FieldCode{
+		{coupon.All, coupon.General, map[string]validation.Code{
 			"planIds": "not_allowed", "deviceIds": "not_allowed", "accessoryIds": "not_allowed", "allowedUserEmails": "not_allowed",
 		}},
-		{coupon.Product, coupon.PointsRedeemable, map[string]pricing.FieldCode{"planIds": "not_allowed", "allowedUserEmails": "not_allowed"}},
-		{coupon.Subscription, coupon.UserSpecific, map[string]pricing.FieldCode{"deviceIds": "not_allowed", "accessoryIds": "not_allowed"}},
-		{coupon.Specific, coupon.UserSpecific, map[string]pricing.FieldCode{}},
+		{coupon.Product, coupon.PointsRedeemable, map[string]validation.Code{"planIds": "not_allowed", "allowedUserEmails": "not_allowed"}},
+		{coupon.Subscription, coupon.UserSpecific, map[string]validation.Code{"deviceIds": "not_allowed", "accessoryIds": "not_allowed"}},
+		{coupon.Specific, coupon.UserSpecific, map[string]validation.Code{}},
 	} {
 		d := ten()
 		d.AppliesTo, d.Distribution = test.scope, test.distribution
@@ -223,7 +224,7 @@ func TestFaultsInListsAreToldBesideThoseOfTheList(t *testing.T) {
 		require.NoError(t, err)
 		d.PlanIDs, d.DeviceIDs, d.AccessoryIDs = []string{"a", "a", ""}, []string{""}, []string{"\x00", "a"}
 		d.AllowedUserEmails = coupon.EmailList{"nobody"}
-		maps.Copy(test.want, map[string]pricing.FieldCode{
+		maps.Copy(test.want, map[string]validation.Code{
 			"planIds[2]": "required", "deviceIds[0]": "required", "accessoryIds[0]": "malformed", "allowedUserEmails[0]": "malformed",
 		})
 		_, err = coupon.New(d, creation)
@@ -241,7 +242,7 @@ func TestFaultsInListsAreToldBesideThoseOfTheList(t *testing.T) {
 		text, err := json.Marshal(d)
 		require.NoError(t, err)
 		unread := strings.Replace(string(text), `"name":`, `"maxUses":{},"name":`, 1)
-		maps.Copy(test.want, map[string]pricing.FieldCode{"maxUses": "malformed"})
+		maps.Copy(test.want, map[string]validation.Code{"maxUses": "malformed"})
 		_, err = newFromJSON(unread)
 		if diff := cmp.Diff(test.want, fieldCodes(t, err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", unread, diff)
@@ -261,18 +262,18 @@ func TestDistributions(t *testing.T) {
 		distribution coupon.Distribution
 		emails       coupon.EmailList
 		points       int64
-		want         map[string]pricing.FieldCode
+		want         map[string]validation.Code
 	}{
-		{coupon.General, nil, 0, map[string]pricing.FieldCode{}},
-		{coupon.General, ann, 5, map[string]pricing.FieldCode{"allowedUserEmails": "not_allowed", "pointsRequired": "not_allowed"}},
-		{coupon.General, nil, -5, map[string]pricing.FieldCode{"pointsRequired": "not_allowed"}},
-		{coupon.PointsRedeemable, nil, 1, map[string]pricing.FieldCode{}},
-		{coupon.PointsRedeemable, nil, coupon.MaxPointsRequired, map[string]pricing.FieldCode{}},
-		{coupon.PointsRedeemable, nil, coupon.MaxPointsRequired + 1, map[string]pricing.FieldCode{"pointsRequired": "too_large"}},
-		{coupon.PointsRedeemable, ann, 0, map[string]pricing.FieldCode{"allowedUserEmails": "not_allowed", "pointsRequired": "required"}},
-		{coupon.UserSpecific, ann, 0, map[string]pricing.FieldCode{}},
-		{coupon.UserSpecific, nil, 3, map[string]pricing.FieldCode{"allowedUserEmails": "required", "pointsRequired": "not_allowed"}},
-		{9, ann, 3, map[string]pricing.FieldCode{"distribution": "unknown"}},
+		{coupon.General, nil, 0, map[string]validation.Code{}},
+		{coupon.General, ann, 5, map[string]validation.Code{"allowedUserEmails": "not_allowed", "pointsRequired": "not_allowed"}},
+		{coupon.General, nil, -5, map[string]validation.Code{"pointsRequired": "not_allowed"}},
+		{coupon.PointsRedeemable, nil, 1, map[string]validation.Code{}},
+		{coupon.PointsRedeemable, nil, coupon.MaxPointsRequired, map[string]validation.Code{}},
+		{coupon.PointsRedeemable, nil, coupon.MaxPointsRequired + 1, map[string]validation.Code{"pointsRequired": "too_large"}},
+		{coupon.PointsRedeemable, ann, 0, map[string]validation.Code{"allowedUserEmails": "not_allowed", "pointsRequired": "required"}},
+		{coupon.UserSpecific, ann, 0, map[string]validation.Code{}},
+		{coupon.UserSpecific, nil, 3, map[string]validation.Code{"allowedUserEmails": "required", "pointsRequired": "not_allowed"}},
+		{9, ann, 3, map[string]validation.Code{"distribution": "unknown"}},
 	} {
 		d := ten()
 		d.Distribution, d.AllowedUserEmails, d.PointsRequired = test.distribution, test.emails, test.points
@@ -287,17 +288,17 @@ func TestNamesAndDescriptions(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, description string
-		want              map[string]pricing.FieldCode
+		want              map[string]validation.Code
 	}{
-		{strings.Repeat("é", 255), strings.Repeat("é", 2_000), map[string]pricing.FieldCode{}},
-		{strings.Repeat("é", 256), strings.Repeat("é", 2_001), map[string]pricing.FieldCode{"name": "too_long", "description": "too_long"}},
-		{"", "", map[string]pricing.FieldCode{"name": "required"}},
-		{" \t\u00a0", "", map[string]pricing.FieldCode{"name": "required"}},
-		{"two\nlines", "two\r\n\tlines", map[string]pricing.FieldCode{"name": "malformed"}},
-		{"x\x00", "x\x00", map[string]pricing.FieldCode{"name": "malformed", "description": "malformed"}},
-		{"x\u0085", "x\x1b[31m", map[string]pricing.FieldCode{"name": "malformed", "description": "malformed"}},
-		{"x\xff", "\xff", map[string]pricing.FieldCode{"name": "malformed", "description": "malformed"}},
-		{"'; DROP TABLE coupons; --", "עברית \u202e %_ e\u0301 👩‍👩‍👧", map[string]pricing.FieldCode{}},
+		{strings.Repeat("é", 255), strings.Repeat("é", 2_000), map[string]validation.Code{}},
+		{strings.Repeat("é", 256), strings.Repeat("é", 2_001), map[string]validation.Code{"name": "too_long", "description": "too_long"}},
+		{"", "", map[string]validation.Code{"name": "required"}},
+		{" \t\u00a0", "", map[string]validation.Code{"name": "required"}},
+		{"two\nlines", "two\r\n\tlines", map[string]validation.Code{"name": "malformed"}},
+		{"x\x00", "x\x00", map[string]validation.Code{"name": "malformed", "description": "malformed"}},
+		{"x\u0085", "x\x1b[31m", map[string]validation.Code{"name": "malformed", "description": "malformed"}},
+		{"x\xff", "\xff", map[string]validation.Code{"name": "malformed", "description": "malformed"}},
+		{"'; DROP TABLE coupons; --", "עברית \u202e %_ e\u0301 👩‍👩‍👧", map[string]validation.Code{}},
 	} {
 		d := ten()
 		d.Name, d.Description = test.name, test.description
@@ -312,20 +313,20 @@ func TestTheWindow(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		start, end coupon.Moment
-		want       map[string]pricing.FieldCode
+		want       map[string]validation.Code
 	}{
-		{coupon.At(noon), coupon.At(noon.Add(time.Microsecond)), map[string]pricing.FieldCode{}},
-		{coupon.At(noon), coupon.At(noon), map[string]pricing.FieldCode{"startsAt": "mismatch", "expiresAt": "mismatch"}},
-		{coupon.At(noon), coupon.At(noon.Add(999)), map[string]pricing.FieldCode{"startsAt": "mismatch", "expiresAt": "mismatch"}},
-		{coupon.On(2026, 11, 20), coupon.On(2026, 11, 20), map[string]pricing.FieldCode{}}, // all of that day
-		{coupon.On(2026, 11, 20), coupon.On(2026, 11, 19), map[string]pricing.FieldCode{"startsAt": "mismatch", "expiresAt": "mismatch"}},
-		{"", coupon.On(9999, 12, 31), map[string]pricing.FieldCode{}}, // a date that says "never"
-		{coupon.On(9999, 12, 31), coupon.On(9999, 12, 31), map[string]pricing.FieldCode{}},
-		{"", coupon.On(10000, 1, 1), map[string]pricing.FieldCode{"expiresAt": "malformed"}},
-		{coupon.On(-5, 1, 1), "", map[string]pricing.FieldCode{"startsAt": "malformed"}},
-		{"", coupon.On(0, 12, 31), map[string]pricing.FieldCode{"expiresAt": "too_small"}}, // not "never"
-		{"", coupon.At(time.Time{}.Add(1)), map[string]pricing.FieldCode{"expiresAt": "too_small"}},
-		{coupon.On(123456, 1, 1), "", map[string]pricing.FieldCode{"startsAt": "malformed"}},
+		{coupon.At(noon), coupon.At(noon.Add(time.Microsecond)), map[string]validation.Code{}},
+		{coupon.At(noon), coupon.At(noon), map[string]validation.Code{"startsAt": "mismatch", "expiresAt": "mismatch"}},
+		{coupon.At(noon), coupon.At(noon.Add(999)), map[string]validation.Code{"startsAt": "mismatch", "expiresAt": "mismatch"}},
+		{coupon.On(2026, 11, 20), coupon.On(2026, 11, 20), map[string]validation.Code{}}, // all of that day
+		{coupon.On(2026, 11, 20), coupon.On(2026, 11, 19), map[string]validation.Code{"startsAt": "mismatch", "expiresAt": "mismatch"}},
+		{"", coupon.On(9999, 12, 31), map[string]validation.Code{}}, // a date that says "never"
+		{coupon.On(9999, 12, 31), coupon.On(9999, 12, 31), map[string]validation.Code{}},
+		{"", coupon.On(10000, 1, 1), map[string]validation.Code{"expiresAt": "malformed"}},
+		{coupon.On(-5, 1, 1), "", map[string]validation.Code{"startsAt": "malformed"}},
+		{"", coupon.On(0, 12, 31), map[string]validation.Code{"expiresAt": "too_small"}}, // not "never"
+		{"", coupon.At(time.Time{}.Add(1)), map[string]validation.Code{"expiresAt": "too_small"}},
+		{coupon.On(123456, 1, 1), "", map[string]validation.Code{"startsAt": "malformed"}},
 	} {
 		d := ten()
 		d.StartsAt, d.ExpiresAt = test.start, test.end
@@ -343,15 +344,15 @@ func TestANewCouponHasNotExpired(t *testing.T) {
 	for name, test := range map[string]struct {
 		end      coupon.Moment
 		location *time.Location
-		want     map[string]pricing.FieldCode
+		want     map[string]validation.Code
 	}{
-		"long over":               {coupon.On(2020, 12, 31), nil, map[string]pricing.FieldCode{"expiresAt": "too_small"}},
-		"over now":                {coupon.At(noon), nil, map[string]pricing.FieldCode{"expiresAt": "too_small"}},
-		"less than a microsecond": {coupon.At(noon.Add(999)), nil, map[string]pricing.FieldCode{"expiresAt": "too_small"}},
-		"a microsecond":           {coupon.At(noon.Add(time.Microsecond)), nil, map[string]pricing.FieldCode{}},
-		"today":                   {coupon.On(noon.Year(), noon.Month(), noon.Day()), nil, map[string]pricing.FieldCode{}},
-		"yesterday":               {coupon.On(noon.Year(), noon.Month(), noon.Day()-1), nil, map[string]pricing.FieldCode{"expiresAt": "too_small"}},
-		"today elsewhere":         {coupon.On(noon.Year(), noon.Month(), noon.Day()), tokyo, map[string]pricing.FieldCode{}},
+		"long over":               {coupon.On(2020, 12, 31), nil, map[string]validation.Code{"expiresAt": "too_small"}},
+		"over now":                {coupon.At(noon), nil, map[string]validation.Code{"expiresAt": "too_small"}},
+		"less than a microsecond": {coupon.At(noon.Add(999)), nil, map[string]validation.Code{"expiresAt": "too_small"}},
+		"a microsecond":           {coupon.At(noon.Add(time.Microsecond)), nil, map[string]validation.Code{}},
+		"today":                   {coupon.On(noon.Year(), noon.Month(), noon.Day()), nil, map[string]validation.Code{}},
+		"yesterday":               {coupon.On(noon.Year(), noon.Month(), noon.Day()-1), nil, map[string]validation.Code{"expiresAt": "too_small"}},
+		"today elsewhere":         {coupon.On(noon.Year(), noon.Month(), noon.Day()), tokyo, map[string]validation.Code{}},
 	} {
 		d := ten()
 		d.ExpiresAt = test.end

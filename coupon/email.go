@@ -8,7 +8,7 @@ import (
 
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/internal/unicode15"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // These constants are the upper bounds for e-mail addresses (RFC 5321) and allow-lists.
@@ -49,7 +49,7 @@ func lowerEmail(r rune) rune {
 // ParseEmail checks an e-mail address and returns the address in normalized form. A valid
 // address has a local part and a domain. The domain has at least one dot. The part of the domain
 // after the last dot contains a letter. If the address is invalid, ParseEmail returns a
-// [*pricing.ValidationError]. Display names, quoted local parts, white space, wildcards and
+// [*validation.Error]. Display names, quoted local parts, white space, wildcards and
 // invisible characters make an address invalid, and so do characters that Unicode 15.0 does not
 // assign.
 func ParseEmail(text string) (string, error) {
@@ -60,8 +60,8 @@ func ParseEmail(text string) (string, error) {
 	return address, nil
 }
 
-func notAnEmail(text string, code pricing.FieldCode, fault string) error {
-	return &pricing.ValidationError{Fields: []pricing.FieldError{{
+func notAnEmail(text string, code validation.Code, fault string) error {
+	return &validation.Error{Fields: []validation.Field{{
 		Code: code, Message: fmt.Sprintf("%.40q is no e-mail address: %s", text, fault),
 	}}}
 }
@@ -79,7 +79,7 @@ func parseEntry(text string) (string, error) {
 	entry := NormalizeEmail(withoutName(unicode15.TrimSpace(text)))
 	code, fault := emailFault(entry)
 	if domain, covered := strings.CutPrefix(entry, anyMailbox+"@"); covered && len(entry) <= MaxEmailLength {
-		code, fault = pricing.FieldMalformed, domainFault(domain)
+		code, fault = validation.Malformed, domainFault(domain)
 	}
 	switch {
 	case fault == "":
@@ -133,25 +133,25 @@ func EmailEntries(address string) (own, domain string) {
 	return own, anyMailbox + own[at:]
 }
 
-func emailFault(address string) (code pricing.FieldCode, fault string) {
+func emailFault(address string) (code validation.Code, fault string) {
 	at := strings.LastIndexByte(address, '@')
 	switch {
 	case address == "":
-		return pricing.FieldRequired, "it is empty"
+		return validation.Required, "it is empty"
 	case len(address) > MaxEmailLength:
-		return pricing.FieldTooLong, fmt.Sprintf("it has more than %d characters", MaxEmailLength)
+		return validation.TooLong, fmt.Sprintf("it has more than %d characters", MaxEmailLength)
 	case !utf8.ValidString(address):
-		return pricing.FieldMalformed, "it is not valid UTF-8"
+		return validation.Malformed, "it is not valid UTF-8"
 	case strings.Contains(address, anyMailbox):
-		return pricing.FieldMalformed, wildcardRule
+		return validation.Malformed, wildcardRule
 	case at < 0:
-		return pricing.FieldMalformed, "the @ is missing"
+		return validation.Malformed, "the @ is missing"
 	case at == 0 || at > maxLocalPart:
-		return pricing.FieldMalformed, fmt.Sprintf("the part before the @ has 1 to %d characters", maxLocalPart)
+		return validation.Malformed, fmt.Sprintf("the part before the @ has 1 to %d characters", maxLocalPart)
 	case !isLocalPart(address[:at]):
-		return pricing.FieldMalformed, "the part before the @ is malformed"
+		return validation.Malformed, "the part before the @ is malformed"
 	}
-	return pricing.FieldMalformed, domainFault(address[at+1:])
+	return validation.Malformed, domainFault(address[at+1:])
 }
 
 func isLocalPart(local string) bool {
@@ -201,9 +201,9 @@ func isLabel(label string) bool {
 
 // normalizeEntries returns the entries normalized, duplicates included.
 func normalizeEntries(entries []string) ([]string, error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if len(entries) > MaxAllowedEmails {
-		faults.Add("", pricing.FieldTooLong, tooManyEmails())
+		faults.Add("", validation.TooLong, tooManyEmails())
 		return nil, faults.Err()
 	}
 	normalized := make([]string, len(entries))
@@ -268,7 +268,7 @@ func (l EmailList) judged() (EmailSet, error) {
 
 // UnmarshalJSON reads a JSON array of entries, or a JSON string that [SplitEmails] splits. JSON
 // null sets *l to the empty list. If entries are not text, UnmarshalJSON returns a
-// [*pricing.ValidationError] that names each of them, and they are empty in *l.
+// [*validation.Error] that names each of them, and they are empty in *l.
 func (l *EmailList) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		var text string

@@ -16,7 +16,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Contract section 4.4.
@@ -54,7 +54,7 @@ func TestAddresses(t *testing.T) {
 		long + "x@example.org", "a@" + strings.Repeat("y", 64) + ".z",
 	} {
 		got, err := coupon.ParseEmail(text)
-		if fieldCodes(t, err)[""] != pricing.FieldMalformed || got != "" {
+		if fieldCodes(t, err)[""] != validation.Malformed || got != "" {
 			t.Errorf("ParseEmail(%q) = %q, %v", text, got, err)
 		}
 		if len(err.Error()) > 300 {
@@ -63,9 +63,9 @@ func TestAddresses(t *testing.T) {
 	}
 	tooLong := "a@" + strings.Repeat(strings.Repeat("y", 62)+".", 4) + "z"
 	_, err := coupon.ParseEmail(tooLong)
-	require.Equal(t, pricing.FieldTooLong, fieldCodes(t, err)[""])
+	require.Equal(t, validation.TooLong, fieldCodes(t, err)[""])
 	_, err = coupon.ParseEmail("  ")
-	require.Equal(t, pricing.FieldRequired, fieldCodes(t, err)[""])
+	require.Equal(t, validation.Required, fieldCodes(t, err)[""])
 }
 
 // A letter outside ASCII whose lower case is inside it would make one person's
@@ -127,7 +127,7 @@ func TestEmailListInJSON(t *testing.T) {
 	}
 	for document, field := range map[string]string{`["a@x.org",7]`: "[1]", `{}`: "", `5`: "", `[null]`: "[0]"} {
 		var got coupon.EmailList
-		if codes := fieldCodes(t, json.Unmarshal([]byte(document), &got)); codes[field] != pricing.FieldMalformed {
+		if codes := fieldCodes(t, json.Unmarshal([]byte(document), &got)); codes[field] != validation.Malformed {
 			t.Errorf("%s: %v", document, codes)
 		}
 	}
@@ -209,11 +209,11 @@ func TestEmailSet(t *testing.T) {
 		t.Error("the set can be changed from outside")
 	}
 	_, err = coupon.NewEmailSet("ann@x.org", "nobody", "", "bob@x.org", "nobody")
-	if diff := cmp.Diff(map[string]pricing.FieldCode{"[1]": "malformed", "[2]": "required", "[4]": "malformed"}, fieldCodes(t, err)); diff != "" {
+	if diff := cmp.Diff(map[string]validation.Code{"[1]": "malformed", "[2]": "required", "[4]": "malformed"}, fieldCodes(t, err)); diff != "" {
 		t.Errorf("every one that is no address is named (-want +got):\n%s", diff)
 	}
 	_, err = coupon.NewEmailSet(make([]string, coupon.MaxAllowedEmails+1)...)
-	if diff := cmp.Diff(map[string]pricing.FieldCode{"": "too_long"}, fieldCodes(t, err)); diff != "" {
+	if diff := cmp.Diff(map[string]validation.Code{"": "too_long"}, fieldCodes(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -319,7 +319,7 @@ func FuzzParseEmail(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		address, err := coupon.ParseEmail(text)
 		if err != nil {
-			if !errors.Is(err, pricing.ErrInvalid) {
+			if !errors.Is(err, validation.ErrInvalid) {
 				t.Errorf("%v", err)
 			}
 			return
@@ -364,7 +364,7 @@ func FuzzAllowList(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		set, err := coupon.NewEmailSet(text)
 		if err != nil {
-			if !errors.Is(err, pricing.ErrInvalid) {
+			if !errors.Is(err, validation.ErrInvalid) {
 				t.Errorf("%v", err)
 			}
 			return
@@ -424,7 +424,7 @@ func TestEntriesOfAnAllowList(t *testing.T) {
 		}
 	}
 	_, err := coupon.NewEmailSet("*@" + strings.Repeat(strings.Repeat("y", 60)+".", 5) + "org")
-	require.Equal(t, pricing.FieldTooLong, fieldCodes(t, err)["[0]"])
+	require.Equal(t, validation.TooLong, fieldCodes(t, err)["[0]"])
 }
 
 // An allow-list with a domain is kept, written and changed as any other.
@@ -463,7 +463,7 @@ func TestADomainOnTheAllowList(t *testing.T) {
 	require.True(t, one.Equal(changed.AllowedUserEmails), "the only entry is the whole list, and not the address that it lets in")
 	d.AllowedUserEmails = coupon.EmailList{}
 	_, err = coupon.New(d, creation)
-	require.Equal(t, pricing.FieldRequired, fieldCodes(t, err)["allowedUserEmails"])
+	require.Equal(t, validation.Required, fieldCodes(t, err)["allowedUserEmails"])
 }
 
 // A request of a few megabytes has a short answer on every path.
@@ -502,12 +502,12 @@ func TestAMillionBadAddresses(t *testing.T) {
 		},
 	}
 	for name, answer := range answers {
-		var faults *pricing.ValidationError
+		var faults *validation.Error
 		require.ErrorAs(t, answer(), &faults, name)
 		written, err := json.Marshal(faults.Fields)
 		require.NoError(t, err)
 		require.Less(t, len(written), most, name)
-		counted := slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return f.Code == pricing.FieldMore })
+		counted := slices.ContainsFunc(faults.Fields, func(f validation.Field) bool { return f.Code == validation.More })
 		require.True(t, counted, name)
 	}
 }

@@ -3,7 +3,7 @@ package coupon
 import (
 	"strconv"
 
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // AppliesTo is the kind of scope that a coupon has (specification 2.2).
@@ -40,7 +40,7 @@ func (a AppliesTo) String() string {
 func (a AppliesTo) GoString() string { return goString("AppliesTo", a.String(), uint8(a)) }
 
 // ParseAppliesTo returns the AppliesTo with the given name. For an unknown name, ParseAppliesTo
-// returns a [*pricing.ValidationError].
+// returns a [*validation.Error].
 func ParseAppliesTo(text string) (AppliesTo, error) {
 	for a := All; a <= Specific; a++ {
 		if a.String() == text {
@@ -91,7 +91,7 @@ func (d Distribution) String() string {
 func (d Distribution) GoString() string { return goString("Distribution", d.String(), uint8(d)) }
 
 // ParseDistribution returns the Distribution with the given name. For an unknown name,
-// ParseDistribution returns a [*pricing.ValidationError].
+// ParseDistribution returns a [*validation.Error].
 func ParseDistribution(text string) (Distribution, error) {
 	for d := General; d <= UserSpecific; d++ {
 		if d.String() == text {
@@ -149,7 +149,7 @@ func (s State) String() string {
 func (s State) GoString() string { return goString("State", s.String(), uint8(s)) }
 
 // ParseState returns the State with the given name. For an unknown name, ParseState returns a
-// [*pricing.ValidationError].
+// [*validation.Error].
 func ParseState(text string) (State, error) {
 	for s := Pending; s <= Deleting; s++ {
 		if s.String() == text {
@@ -169,7 +169,7 @@ func (s *State) UnmarshalText(text []byte) (err error) {
 }
 
 func unknown(message string) error {
-	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: pricing.FieldUnknown, Message: message}}}
+	return validation.New("", validation.Unknown, message)
 }
 
 // goString returns an enumeration value by its name, or by its number if it has no

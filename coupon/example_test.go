@@ -8,6 +8,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func ExampleNew() {
@@ -55,9 +56,9 @@ func ExampleNew_faults() {
 		DeviceIDs:         []string{"phone"},
 	}, coupon.Creation{ID: "cpn_1", At: time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC)})
 
-	if invalid, ok := errors.AsType[*pricing.ValidationError](err); ok {
+	if invalid, ok := errors.AsType[*validation.Error](err); ok {
 		for _, f := range invalid.Fields {
-			fmt.Printf("%s (%s): %s\n", f.Field, f.Code, f.Message)
+			fmt.Printf("%s (%s): %s\n", f.Path, f.Code, f.Message)
 		}
 	}
 	// Output:

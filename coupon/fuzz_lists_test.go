@@ -11,6 +11,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // FuzzEmailListJSON: a list is what encoding/json reads, a text is its entries, and
@@ -33,7 +34,7 @@ func FuzzEmailListJSON(f *testing.F) {
 		}
 		set, err := coupon.NewEmailSet(list...)
 		if err != nil {
-			if !errors.Is(err, pricing.ErrInvalid) {
+			if !errors.Is(err, validation.ErrInvalid) {
 				t.Errorf("%v", err)
 			}
 			return
@@ -118,7 +119,7 @@ func FuzzWords(f *testing.F) {
 		} {
 			word, err := read()
 			if err != nil {
-				if !errors.Is(err, pricing.ErrInvalid) {
+				if !errors.Is(err, validation.ErrInvalid) {
 					t.Errorf("%s %q: %v", name, text, err)
 				}
 				continue

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // These constants are the inclusive bounds and the default for the number of symbols in a
@@ -53,7 +53,7 @@ const (
 // neighboring symbols that were swapped. One wrong letter in the prefix goes undetected in 1 of
 // 22 cases. [Code.AsGenerated] corrects letters that people often mistype, such as O for 0.
 //
-// If the shape is invalid, GenerateCode returns a [*pricing.ValidationError]. GenerateCode wraps
+// If the shape is invalid, GenerateCode returns a [*validation.Error]. GenerateCode wraps
 // any error that the random source returns.
 func GenerateCode(random io.Reader, shape CodeShape) (Code, error) {
 	if shape.Symbols == 0 {
@@ -85,9 +85,9 @@ func GenerateCode(random io.Reader, shape CodeShape) (Code, error) {
 
 // prefix returns what comes before the random symbols, and checks the shape.
 func (s CodeShape) prefix() (string, error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if s.Symbols < MinCodeSymbols || s.Symbols > MaxCodeSymbols {
-		faults.Add("symbols", pricing.FieldMalformed, fmt.Sprintf("a generated code has %d to %d symbols", MinCodeSymbols, MaxCodeSymbols))
+		faults.Add("symbols", validation.Malformed, fmt.Sprintf("a generated code has %d to %d symbols", MinCodeSymbols, MaxCodeSymbols))
 	}
 	if s.Prefix == "" {
 		return "", faults.Err()

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 const alphabet = "0123456789CFHJKMPRTVWX"
@@ -162,16 +162,16 @@ func TestTheShapeOfGeneratedCodes(t *testing.T) {
 	for name, test := range map[string]struct {
 		shape coupon.CodeShape
 		field string
-		want  pricing.FieldCode
+		want  validation.Code
 	}{
-		"few":         {coupon.CodeShape{Symbols: coupon.MinCodeSymbols - 1}, "symbols", pricing.FieldMalformed},
-		"negative":    {coupon.CodeShape{Symbols: -1}, "symbols", pricing.FieldMalformed},
-		"many":        {coupon.CodeShape{Symbols: coupon.MaxCodeSymbols + 1}, "symbols", pricing.FieldMalformed},
-		"prefix":      {coupon.CodeShape{Prefix: "A B"}, "prefix", pricing.FieldMalformed},
-		"long prefix": {coupon.CodeShape{Prefix: strings.Repeat("A", coupon.MaxCodeLength-13)}, "code", pricing.FieldTooLong},
+		"few":         {coupon.CodeShape{Symbols: coupon.MinCodeSymbols - 1}, "symbols", validation.Malformed},
+		"negative":    {coupon.CodeShape{Symbols: -1}, "symbols", validation.Malformed},
+		"many":        {coupon.CodeShape{Symbols: coupon.MaxCodeSymbols + 1}, "symbols", validation.Malformed},
+		"prefix":      {coupon.CodeShape{Prefix: "A B"}, "prefix", validation.Malformed},
+		"long prefix": {coupon.CodeShape{Prefix: strings.Repeat("A", coupon.MaxCodeLength-13)}, "code", validation.TooLong},
 	} {
 		_, err := coupon.GenerateCode(rand.Reader, test.shape)
-		require.Equal(t, map[string]pricing.FieldCode{test.field: test.want}, fieldCodes(t, err), name)
+		require.Equal(t, map[string]validation.Code{test.field: test.want}, fieldCodes(t, err), name)
 	}
 	broken := errors.New("no entropy")
 	_, err = coupon.GenerateCode(iotest.ErrReader(broken), coupon.CodeShape{})

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // invalidTerms are terms with all their faults. The quote document and the reference service read
@@ -40,16 +40,16 @@ func readInvalidTerms(t *testing.T) []invalidTerms {
 // checkFaults compares the fields of an error, each told once, with their codes and bounds.
 func checkFaults(t *testing.T, name string, want map[string][2]string, err error) {
 	t.Helper()
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	require.ErrorAs(t, err, &invalid, name)
 	got := map[string][2]string{}
 	for _, f := range invalid.Fields {
-		require.NotContains(t, got, f.Field, "%s: told twice in %v", name, err)
+		require.NotContains(t, got, f.Path, "%s: told twice in %v", name, err)
 		bound := f.Message
-		if strings.Contains(f.Message, want[f.Field][1]) {
-			bound = want[f.Field][1]
+		if strings.Contains(f.Message, want[f.Path][1]) {
+			bound = want[f.Path][1]
 		}
-		got[f.Field] = [2]string{string(f.Code), bound}
+		got[f.Path] = [2]string{string(f.Code), bound}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -110,7 +110,7 @@ func TestTermsThatAreTooLong(t *testing.T) {
 		d := ten()
 		c.change(&d)
 		_, err := coupon.New(d, creation)
-		checkFaults(t, field, map[string][2]string{field: {string(pricing.FieldTooLong), c.bound}}, err)
+		checkFaults(t, field, map[string][2]string{field: {string(validation.TooLong), c.bound}}, err)
 	}
 }
 
@@ -139,9 +139,9 @@ func TestLongListsOfFaultsOfTerms(t *testing.T) {
 			"draft": newFromJSON, "patch": func(text string) (coupon.Coupon, error) { return applyJSON(mustNew(t, ten()), text) },
 		} {
 			_, err := read(start + text + "}")
-			var invalid *pricing.ValidationError
+			var invalid *validation.Error
 			require.ErrorAs(t, err, &invalid, "%s: %s", name, field)
-			require.LessOrEqual(t, len(invalid.Fields), pricing.MaxListFaults+10, "%s: %s", name, field)
+			require.LessOrEqual(t, len(invalid.Fields), validation.MaxListFaults+10, "%s: %s", name, field)
 			require.Less(t, len(err.Error()), 200_000, "%s: %s", name, field)
 		}
 	}

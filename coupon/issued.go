@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // These constants limit the codes of a coupon.
@@ -51,30 +51,30 @@ type IssuedCode struct {
 // Plain reports whether the code has no batch, and so no limit, owner or expiry of its own.
 func (c IssuedCode) Plain() bool { return c.Batch == "" }
 
-// Validate checks the rules for a stored code. The error is a [*pricing.ValidationError] that
+// Validate checks the rules for a stored code. The error is a [*validation.Error] that
 // lists every broken rule.
 func (c IssuedCode) Validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	c.Key.faults(&faults)
 	if key, _ := ParseCode(c.Key.String()); key != c.Key {
-		faults.Add("code", pricing.FieldMalformed, "must be a code that coupon.ParseCode returned")
+		faults.Add("code", validation.Malformed, "must be a code that coupon.ParseCode returned")
 	}
 	if !IsID(c.CouponID) {
-		faults.Add("couponId", pricing.FieldMalformed, "must be the ID of a coupon")
+		faults.Add("couponId", validation.Malformed, "must be the ID of a coupon")
 	}
 	faults.Merge("", Batch{ID: c.Batch}.validate(false))
 	if c.MaxUses < 0 {
-		faults.Add("maxUses", pricing.FieldTooSmall, "a limit is at least 1")
+		faults.Add("maxUses", validation.TooSmall, "a limit is at least 1")
 	}
 	faults.Merge("owner", c.Owner.validate())
 	instantFaults(&faults, "expiresAt", c.ExpiresAt)
 	instantFaults(&faults, "createdAt", c.CreatedAt)
 	instantFaults(&faults, "updatedAt", c.UpdatedAt)
 	if c.Revision < 1 {
-		faults.Add("revision", pricing.FieldTooSmall, "a revision is at least 1")
+		faults.Add("revision", validation.TooSmall, "a revision is at least 1")
 	}
 	if c.Plain() && (c.MaxUses != 0 || !c.Owner.IsZero() || !c.ExpiresAt.IsZero() || !c.Active) {
-		faults.Add("batch", pricing.FieldRequired, "a code with a limit, an owner or an expiry has a batch")
+		faults.Add("batch", validation.Required, "a code with a limit, an owner or an expiry has a batch")
 	}
 	return faults.Err()
 }
@@ -147,20 +147,20 @@ func (o Owner) Is(customerID, email string) bool {
 }
 
 func (o Owner) validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	address, byEmail := strings.CutPrefix(o.text, ownerEmail)
 	id, byID := strings.CutPrefix(o.text, ownerID)
 	switch {
 	case o.IsZero():
 	case byEmail:
 		if normal, err := ParseEmail(address); err != nil || normal != address {
-			faults.Add("", pricing.FieldMalformed, "must be an e-mail address")
+			faults.Add("", validation.Malformed, "must be an e-mail address")
 		}
 	case !byID || id == "":
-		faults.Add("", pricing.FieldMalformed, `must be "id:" and a customer's ID, or "email:" and an address`)
+		faults.Add("", validation.Malformed, `must be "id:" and a customer's ID, or "email:" and an address`)
 	default:
 		if len(id) > MaxOwnerIDLength {
-			faults.Add("", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", MaxOwnerIDLength))
+			faults.Add("", validation.TooLong, fmt.Sprintf("at most %d bytes", MaxOwnerIDLength))
 		}
 		textFaults(&faults, "", id, MaxOwnerIDLength, false)
 	}
@@ -175,12 +175,12 @@ type Batch struct {
 }
 
 func (b Batch) validate(required bool) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if b.ID == "" && required {
-		faults.Add("batch", pricing.FieldRequired, "a batch has an ID")
+		faults.Add("batch", validation.Required, "a batch has an ID")
 	}
 	if len(b.ID) > MaxBatchIDLength {
-		faults.Add("batch", pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", MaxBatchIDLength))
+		faults.Add("batch", validation.TooLong, fmt.Sprintf("at most %d bytes", MaxBatchIDLength))
 	}
 	textFaults(&faults, "batch", b.ID, MaxBatchIDLength, false)
 	return faults.Err()
@@ -200,16 +200,16 @@ type CodeDraft struct {
 }
 
 // NewCodes returns the codes of the drafts. Codes that the drafts leave out are zero. NewCodes
-// returns a [*pricing.ValidationError] that names every invalid field, also a code that is in the
+// returns a [*validation.Error] that names every invalid field, also a code that is in the
 // list twice.
 func NewCodes(couponID string, b Batch, drafts []CodeDraft, by Edit) ([]IssuedCode, error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	faults.Merge("", b.validate(true))
 	switch {
 	case len(drafts) == 0:
-		faults.Add("codes", pricing.FieldRequired, "at least one code")
+		faults.Add("codes", validation.Required, "at least one code")
 	case len(drafts) > MaxCodes:
-		faults.Add("codes", pricing.FieldTooLong, fmt.Sprintf("at most %d codes", MaxCodes))
+		faults.Add("codes", validation.TooLong, fmt.Sprintf("at most %d codes", MaxCodes))
 		return nil, faults.Err()
 	}
 	codes, first := make([]IssuedCode, len(drafts)), map[Code]int{}
@@ -219,7 +219,7 @@ func NewCodes(couponID string, b Batch, drafts []CodeDraft, by Edit) ([]IssuedCo
 		field := fmt.Sprintf("codes[%d]", i)
 		faults.Merge(field, err)
 		if before, twice := first[c.Key]; twice && !c.Key.IsZero() {
-			faults.Add(field+".code", pricing.FieldMismatch, fmt.Sprintf("is also codes[%d]", before))
+			faults.Add(field+".code", validation.Mismatch, fmt.Sprintf("is also codes[%d]", before))
 		} else {
 			first[c.Key] = i
 		}
@@ -233,7 +233,7 @@ func NewCodes(couponID string, b Batch, drafts []CodeDraft, by Edit) ([]IssuedCo
 }
 
 func (d CodeDraft) code(by Edit) (c IssuedCode, err error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if d.Code != "" {
 		c.Key, err = ParseCode(d.Code)
 		faults.Merge("", err)
@@ -243,15 +243,15 @@ func (d CodeDraft) code(by Edit) (c IssuedCode, err error) {
 	c.MaxUses = codeLimit(&faults, d.MaxUses)
 	c.ExpiresAt = d.ExpiresAt.resolve("expiresAt", 1, by.Location, &faults)
 	if !c.ExpiresAt.IsZero() && !c.ExpiresAt.After(by.At) {
-		faults.Add("expiresAt", pricing.FieldTooSmall, "a new code expires after its creation")
+		faults.Add("expiresAt", validation.TooSmall, "a new code expires after its creation")
 	}
 	return c, faults.Err()
 }
 
-func codeLimit(faults *pricing.ValidationError, limit Optional[int]) int64 {
+func codeLimit(faults *validation.Error, limit Optional[int]) int64 {
 	uses, given := limit.Value()
 	if given && uses < 1 {
-		faults.Add("maxUses", pricing.FieldTooSmall, "a limit is at least 1")
+		faults.Add("maxUses", validation.TooSmall, "a limit is at least 1")
 	}
 	return int64(max(uses, 0))
 }
@@ -269,10 +269,10 @@ type CodePatch struct {
 }
 
 // Apply returns the code after the change. The expiry may be in the past. Apply returns a
-// [*pricing.ValidationError] that names every invalid field. All fields of the plain code are
+// [*validation.Error] that names every invalid field. All fields of the plain code are
 // immutable: it is changed with its coupon.
 func (c IssuedCode) Apply(p CodePatch, by Edit) (IssuedCode, error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	for _, member := range [...]struct {
 		field string
 		given bool
@@ -283,13 +283,13 @@ func (c IssuedCode) Apply(p CodePatch, by Edit) (IssuedCode, error) {
 		{"expiresAt", p.ExpiresAt.Given()},
 	} {
 		if member.given && c.Plain() {
-			faults.Add(member.field, pricing.FieldImmutable, "the plain code is changed with its coupon")
+			faults.Add(member.field, validation.Immutable, "the plain code is changed with its coupon")
 		}
 	}
 	if active, given := p.Active.Value(); given {
 		c.Active = active
 	} else if p.Active.Given() {
-		faults.Add("active", pricing.FieldRequired, "must be true or false")
+		faults.Add("active", validation.Required, "must be true or false")
 	}
 	if p.MaxUses.Given() {
 		c.MaxUses = codeLimit(&faults, p.MaxUses)

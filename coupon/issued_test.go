@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 var codeDay = time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -26,11 +26,11 @@ func issued(t *testing.T, drafts ...coupon.CodeDraft) []coupon.IssuedCode {
 // requireFields checks that the error names these fields and no others.
 func requireFields(t *testing.T, err error, want ...string) {
 	t.Helper()
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	require.ErrorAs(t, err, &invalid)
 	fields := make([]string, 0, len(invalid.Fields))
 	for _, f := range invalid.Fields {
-		fields = append(fields, f.Field)
+		fields = append(fields, f.Path)
 	}
 	require.Equal(t, want, slices.Compact(fields))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // targets returns the targets of the JSON fields of a draft.
@@ -26,7 +27,7 @@ func (d *Draft) targets(value *Amounts) map[string]any {
 // Amounts and percentages may be JSON strings or numbers. Numbers are read exactly, without
 // floating point. The caller must limit the length of the JSON text.
 //
-// If the text is not one JSON object, UnmarshalJSON returns a [*pricing.ValidationError], and *d stays
+// If the text is not one JSON object, UnmarshalJSON returns a [*validation.Error], and *d stays
 // unchanged. If only some fields are unknown or malformed, UnmarshalJSON succeeds. The draft remembers
 // their faults, and [New] reports them together with all other faults of the draft.
 func (d *Draft) UnmarshalJSON(data []byte) error {
@@ -44,11 +45,11 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON returns the JSON body of a request that creates the coupon. Fields with their
 // default value are omitted. [Draft.UnmarshalJSON] can read the returned JSON. A draft with both a
-// percentage and an amount has no JSON form: MarshalJSON returns a [*pricing.ValidationError].
+// percentage and an amount has no JSON form: MarshalJSON returns a [*validation.Error].
 func (d Draft) MarshalJSON() ([]byte, error) {
 	if d.Percent != "" && len(d.Amount) > 0 {
-		var faults pricing.ValidationError
-		faults.Add("discountValue", pricing.FieldMismatch, "a discount has a percentage or an amount, not both")
+		var faults validation.Error
+		faults.Add("discountValue", validation.Mismatch, "a discount has a percentage or an amount, not both")
 		return nil, faults.Err()
 	}
 	type fields Draft
@@ -59,7 +60,7 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a patch from a JSON object. Contract section 7 lists the field names. If the text
-// is not one JSON object, UnmarshalJSON returns a [*pricing.ValidationError], and *p stays unchanged. If
+// is not one JSON object, UnmarshalJSON returns a [*validation.Error], and *p stays unchanged. If
 // only some fields are unknown or malformed, UnmarshalJSON succeeds. The patch remembers their faults,
 // and [Coupon.Apply] reports them together with all other faults of the patch.
 func (p *Patch) UnmarshalJSON(data []byte) error {
@@ -81,7 +82,7 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 type immutableTerm struct{}
 
 func (*immutableTerm) UnmarshalJSON([]byte) error {
-	return fieldFault(pricing.FieldImmutable, "cannot be changed after creation")
+	return fieldFault(validation.Immutable, "cannot be changed after creation")
 }
 
 // wireTerms are terms with the field names of contract section 7, in the order in which they are
@@ -180,7 +181,7 @@ func orNull[T comparable](v T) *T {
 func (t Terms) MarshalJSON() ([]byte, error) { return json.Marshal(t.wire()) }
 
 // UnmarshalJSON reads the JSON that [Terms.MarshalJSON] returns. If a field is unknown or malformed,
-// UnmarshalJSON returns a [*pricing.ValidationError] that lists all such fields, and *t stays
+// UnmarshalJSON returns a [*validation.Error] that lists all such fields, and *t stays
 // unchanged. The rules of the whole are those of [Coupon.Validate].
 func (t *Terms) UnmarshalJSON(data []byte) error {
 	var r termsReader
@@ -214,19 +215,19 @@ func (r *termsReader) read(data []byte, targets map[string]any) (Terms, error) {
 	if err := strictjson.Object(data, targets); err != nil {
 		return Terms{}, err
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	t := r.terms(&faults)
 	return t, faults.Err()
 }
 
 // terms converts what was read.
-func (r *termsReader) terms(faults *pricing.ValidationError) Terms {
+func (r *termsReader) terms(faults *validation.Error) Terms {
 	r.setValue(r.value)
 	if _, date, _ := r.StartsAt.parse(); date {
-		faults.Add("startsAt", pricing.FieldMalformed, "must be an RFC 3339 instant")
+		faults.Add("startsAt", validation.Malformed, "must be an RFC 3339 instant")
 	}
 	if _, date, _ := r.ExpiresAt.parse(); date {
-		faults.Add("expiresAt", pricing.FieldMalformed, "must be an RFC 3339 instant")
+		faults.Add("expiresAt", validation.Malformed, "must be an RFC 3339 instant")
 	}
 	for _, member := range [...]struct {
 		field   string
@@ -238,7 +239,7 @@ func (r *termsReader) terms(faults *pricing.ValidationError) Terms {
 		{"distribution", r.Distribution != 0, "must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC"},
 	} {
 		if !member.given {
-			faults.Add(member.field, pricing.FieldRequired, member.message)
+			faults.Add(member.field, validation.Required, member.message)
 			r.Unread = faults.Fields // so that amounts have no fault for want of a currency
 		}
 	}
@@ -290,7 +291,7 @@ func (c Coupon) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads the JSON that [Coupon.MarshalJSON] returns. API clients use UnmarshalJSON
 // to read coupons from responses. If a field is unknown or malformed, UnmarshalJSON returns a
-// [*pricing.ValidationError] that lists all such fields. If all fields are well-formed,
+// [*validation.Error] that lists all such fields. If all fields are well-formed,
 // UnmarshalJSON applies the rules of [Coupon.Validate].
 //
 // The State becomes [Active] or [Inactive], because the JSON shows only whether the coupon is
@@ -313,7 +314,7 @@ func (c *Coupon) UnmarshalJSON(data []byte) error {
 	if err := strictjson.Object(data, targets); err != nil {
 		return err
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	read.Terms = r.terms(&faults)
 	read.Name, read.Description = r.Name, r.Description
 	read.State = Inactive
@@ -323,13 +324,13 @@ func (c *Coupon) UnmarshalJSON(data []byte) error {
 	}
 	var revised bool
 	if read.Revision, revised = revision.Value(); !revised {
-		faults.Add("revision", pricing.FieldRequired, "a revision is required")
+		faults.Add("revision", validation.Required, "a revision is required")
 	}
 	if !activity {
-		faults.Add("active", pricing.FieldRequired, "must be true or false")
+		faults.Add("active", validation.Required, "must be true or false")
 	}
 	if read.ID == "" {
-		faults.Add("id", pricing.FieldRequired, "an ID is required")
+		faults.Add("id", validation.Required, "an ID is required")
 	}
 	if err := read.judge(newUnread(nil), faults); err != nil {
 		return err
@@ -353,7 +354,7 @@ func (t *optionalTime) UnmarshalJSON(data []byte) error {
 	case err != nil:
 		return err
 	case date:
-		return fieldFault(pricing.FieldMalformed, "must be an RFC 3339 instant")
+		return fieldFault(validation.Malformed, "must be an RFC 3339 instant")
 	}
 	*t = optionalTime(Instant(at))
 	return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Contract section 7: these names, and no other.
@@ -159,35 +160,35 @@ func TestReadingACouponIsStrict(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		replace, with string
-		want          map[string]pricing.FieldCode
+		want          map[string]validation.Code
 	}{
-		"unknown field":          {`"revision":3`, `"revision":3,"state":"active"`, map[string]pricing.FieldCode{"state": "unknown"}},
-		"another letter case":    {`"revision"`, `"Revision"`, map[string]pricing.FieldCode{"Revision": "unknown"}},
-		"no ID":                  {`"id":"cpn_1",`, ``, map[string]pricing.FieldCode{"id": "required"}},
-		"an ID that is none":     {`"cpn_1"`, `"1"`, map[string]pricing.FieldCode{"id": "malformed"}},
-		"no word on active":      {`"active":true,`, ``, map[string]pricing.FieldCode{"active": "required"}},
-		"null for active":        {`"active":true`, `"active":null`, map[string]pricing.FieldCode{"active": "required"}},
-		"a long code":            {`"TEN"`, `"` + strings.Repeat("T", 256) + `"`, map[string]pricing.FieldCode{"code": "too_long"}},
-		"no code":                {`"TEN"`, `""`, map[string]pricing.FieldCode{"code": "required"}},
-		"no revision":            {`,"revision":3`, ``, map[string]pricing.FieldCode{"revision": "required"}},
-		"null for a revision":    {`"revision":3`, `"revision":null`, map[string]pricing.FieldCode{"revision": "required"}},
-		"revision 0":             {`"revision":3`, `"revision":0`, map[string]pricing.FieldCode{"revision": "too_small"}},
-		"no scope":               {`"appliesTo":"PRODUCT",`, ``, map[string]pricing.FieldCode{"appliesTo": "required"}},
-		"null for who may use":   {`"distribution":"USER_SPECIFIC"`, `"distribution":null`, map[string]pricing.FieldCode{"distribution": "required"}},
-		"an unknown currency":    {`"EUR"`, `"EUX"`, map[string]pricing.FieldCode{"currency": "unknown"}},
-		"no currency":            {`"EUR"`, `""`, map[string]pricing.FieldCode{"currency": "required"}},
-		"an impossible discount": {`"12.50"`, `"12.505"`, map[string]pricing.FieldCode{"discountValue": "too_many_decimals"}},
-		"no discount value":      {`"discountValue":"12.50",`, ``, map[string]pricing.FieldCode{"discountValue": "required"}},
-		"a discount of 0":        {`"12.50"`, `0`, map[string]pricing.FieldCode{"discountValue": "too_small"}},
-		"no discount type":       {`"FIXED_AMOUNT"`, `null`, map[string]pricing.FieldCode{"discountType": "required"}},
-		"a negative count":       {`"usedCount":7,"reservedCount":1`, `"usedCount":-7,"reservedCount":-1`, map[string]pricing.FieldCode{"usedCount": "too_small", "reservedCount": "too_small"}},
-		"a limit of 0":           {`"maxUses":100`, `"maxUses":0`, map[string]pricing.FieldCode{"maxUses": "too_small"}},
-		"a bad address":          {`"bob@x.org"`, `"bob"`, map[string]pricing.FieldCode{"allowedUserEmails[1]": "malformed"}},
-		"a date for an instant":  {`"2026-12-01T00:00:00Z"`, `"2026-12-01"`, map[string]pricing.FieldCode{"expiresAt": "malformed"}},
-		"a date of creation":     {`"createdAt":"2026-11-20T12:00:00Z"`, `"createdAt":"2026-11-20"`, map[string]pricing.FieldCode{"createdAt": "malformed"}},
-		"an empty item":          {`"cable"`, `""`, map[string]pricing.FieldCode{"accessoryIds[1]": "required"}},
-		"an item that is none":   {`"cable"`, `7`, map[string]pricing.FieldCode{"accessoryIds[1]": "malformed"}},
-		"many at once":           {`"currency":"EUR"`, `"currency":1,"a":1,"b":2`, map[string]pricing.FieldCode{"currency": "malformed", "a": "unknown", "b": "unknown"}},
+		"unknown field":          {`"revision":3`, `"revision":3,"state":"active"`, map[string]validation.Code{"state": "unknown"}},
+		"another letter case":    {`"revision"`, `"Revision"`, map[string]validation.Code{"Revision": "unknown"}},
+		"no ID":                  {`"id":"cpn_1",`, ``, map[string]validation.Code{"id": "required"}},
+		"an ID that is none":     {`"cpn_1"`, `"1"`, map[string]validation.Code{"id": "malformed"}},
+		"no word on active":      {`"active":true,`, ``, map[string]validation.Code{"active": "required"}},
+		"null for active":        {`"active":true`, `"active":null`, map[string]validation.Code{"active": "required"}},
+		"a long code":            {`"TEN"`, `"` + strings.Repeat("T", 256) + `"`, map[string]validation.Code{"code": "too_long"}},
+		"no code":                {`"TEN"`, `""`, map[string]validation.Code{"code": "required"}},
+		"no revision":            {`,"revision":3`, ``, map[string]validation.Code{"revision": "required"}},
+		"null for a revision":    {`"revision":3`, `"revision":null`, map[string]validation.Code{"revision": "required"}},
+		"revision 0":             {`"revision":3`, `"revision":0`, map[string]validation.Code{"revision": "too_small"}},
+		"no scope":               {`"appliesTo":"PRODUCT",`, ``, map[string]validation.Code{"appliesTo": "required"}},
+		"null for who may use":   {`"distribution":"USER_SPECIFIC"`, `"distribution":null`, map[string]validation.Code{"distribution": "required"}},
+		"an unknown currency":    {`"EUR"`, `"EUX"`, map[string]validation.Code{"currency": "unknown"}},
+		"no currency":            {`"EUR"`, `""`, map[string]validation.Code{"currency": "required"}},
+		"an impossible discount": {`"12.50"`, `"12.505"`, map[string]validation.Code{"discountValue": "too_many_decimals"}},
+		"no discount value":      {`"discountValue":"12.50",`, ``, map[string]validation.Code{"discountValue": "required"}},
+		"a discount of 0":        {`"12.50"`, `0`, map[string]validation.Code{"discountValue": "too_small"}},
+		"no discount type":       {`"FIXED_AMOUNT"`, `null`, map[string]validation.Code{"discountType": "required"}},
+		"a negative count":       {`"usedCount":7,"reservedCount":1`, `"usedCount":-7,"reservedCount":-1`, map[string]validation.Code{"usedCount": "too_small", "reservedCount": "too_small"}},
+		"a limit of 0":           {`"maxUses":100`, `"maxUses":0`, map[string]validation.Code{"maxUses": "too_small"}},
+		"a bad address":          {`"bob@x.org"`, `"bob"`, map[string]validation.Code{"allowedUserEmails[1]": "malformed"}},
+		"a date for an instant":  {`"2026-12-01T00:00:00Z"`, `"2026-12-01"`, map[string]validation.Code{"expiresAt": "malformed"}},
+		"a date of creation":     {`"createdAt":"2026-11-20T12:00:00Z"`, `"createdAt":"2026-11-20"`, map[string]validation.Code{"createdAt": "malformed"}},
+		"an empty item":          {`"cable"`, `""`, map[string]validation.Code{"accessoryIds[1]": "required"}},
+		"an item that is none":   {`"cable"`, `7`, map[string]validation.Code{"accessoryIds[1]": "malformed"}},
+		"many at once":           {`"currency":"EUR"`, `"currency":1,"a":1,"b":2`, map[string]validation.Code{"currency": "malformed", "a": "unknown", "b": "unknown"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -242,7 +243,7 @@ func TestWhatADraftDoesNotGiveIsRequired(t *testing.T) {
 				if err = read.UnmarshalJSON(text); err == nil {
 					_, err = coupon.New(read, creation)
 				}
-				want := map[string]pricing.FieldCode{field: "required"}
+				want := map[string]validation.Code{field: "required"}
 				if draft["surprise"] != nil {
 					want["surprise"] = "unknown"
 					delete(draft, "surprise")
@@ -266,7 +267,7 @@ func TestEveryFaultOfADraftInJSONIsNamed(t *testing.T) {
 		"planIds":["a",null,3],"deviceIds":"a","accessoryIds":{},"distribution":1,"allowedUserEmails":["a@x.org",{}],
 		"pointsRequired":1.5,"maxUses":"3","maxUsesPerUser":9223372036854775808,"minPurchase":"12,50","startsAt":"soon",
 		"expiresAt":1767225600,"usedCount":3,"active":true}`)
-	want := map[string]pricing.FieldCode{
+	want := map[string]validation.Code{
 		"code": "malformed", "name": "malformed", "discountType": "unknown", "discountValue": "too_large", "currency": "malformed",
 		"appliesTo": "unknown", "planIds[1]": "malformed", "planIds[2]": "malformed", "deviceIds": "malformed",
 		"accessoryIds": "malformed", "distribution": "malformed", "allowedUserEmails[1]": "malformed", "pointsRequired": "malformed",
@@ -287,7 +288,7 @@ func TestEveryFaultOfADraftInJSONIsNamed(t *testing.T) {
 // nothing that only seems wrong without these.
 func TestFaultsOfFormHideNoFaultsOfRule(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]map[string]pricing.FieldCode{
+	for text, want := range map[string]map[string]validation.Code{
 		`{"code":5,"name":"","discountType":"PERCENTAGE","discountValue":"1000"}`: {
 			"code": "malformed", "name": "required", "discountValue": "too_large",
 		},
@@ -340,7 +341,7 @@ func TestFaultsOfFormHideNoFaultsOfRule(t *testing.T) {
 	} {
 		_, err := newFromJSON(text)
 		if malformed, is := errors.AsType[*json.SyntaxError](err); is {
-			require.Equal(t, map[string]pricing.FieldCode{"": "malformed"}, want, malformed)
+			require.Equal(t, map[string]validation.Code{"": "malformed"}, want, malformed)
 			continue
 		}
 		if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
@@ -368,7 +369,7 @@ func TestAPatchInJSON(t *testing.T) {
 		t.Errorf("got %s", data)
 	}
 	_, err = applyJSON(mustNew(t, ten()), `{"planIds":[1],"usedCount":4,"minPurchase":"x","discountValue":1e999,"lane":"item"}`)
-	want := map[string]pricing.FieldCode{
+	want := map[string]validation.Code{
 		"planIds[0]": "malformed", "usedCount": "unknown", "minPurchase": "malformed", "discountValue": "immutable", "lane": "immutable",
 		"planIds": "not_allowed",
 	}
@@ -383,20 +384,20 @@ func TestAPatchWithUnreadableFields(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		readable string
-		want     map[string]pricing.FieldCode
+		want     map[string]validation.Code
 	}{
 		{`{}`, nil},
 		{`{"name":"New","description":"Old","maxUses":3,"maxUsesPerUser":null,"planIds":null,"minPurchase":"1.50"}`, nil},
-		{`{"code":"OTHER","discountType":"PERCENTAGE","distribution":"POINTS_REDEEMABLE","appliesTo":"SPECIFIC"}`, map[string]pricing.FieldCode{
-			"code": pricing.FieldImmutable, "discountType": pricing.FieldImmutable, "allowedUserEmails": pricing.FieldNotAllowed, "pointsRequired": pricing.FieldRequired,
+		{`{"code":"OTHER","discountType":"PERCENTAGE","distribution":"POINTS_REDEEMABLE","appliesTo":"SPECIFIC"}`, map[string]validation.Code{
+			"code": validation.Immutable, "discountType": validation.Immutable, "allowedUserEmails": validation.NotAllowed, "pointsRequired": validation.Required,
 		}},
-		{`{"name":""}`, map[string]pricing.FieldCode{"name": pricing.FieldRequired}},
-		{`{"name":null,"description":"a\u0000"}`, map[string]pricing.FieldCode{"name": pricing.FieldRequired, "description": pricing.FieldMalformed}},
-		{`{"maxUses":0,"maxUsesPerUser":-1}`, map[string]pricing.FieldCode{"maxUses": pricing.FieldTooSmall, "maxUsesPerUser": pricing.FieldTooSmall}},
-		{`{"appliesTo":"SPECIFIC","planIds":["a",""],"allowedUserEmails":"ann"}`, map[string]pricing.FieldCode{"planIds[1]": pricing.FieldRequired, "allowedUserEmails[0]": pricing.FieldMalformed}},
+		{`{"name":""}`, map[string]validation.Code{"name": validation.Required}},
+		{`{"name":null,"description":"a\u0000"}`, map[string]validation.Code{"name": validation.Required, "description": validation.Malformed}},
+		{`{"maxUses":0,"maxUsesPerUser":-1}`, map[string]validation.Code{"maxUses": validation.TooSmall, "maxUsesPerUser": validation.TooSmall}},
+		{`{"appliesTo":"SPECIFIC","planIds":["a",""],"allowedUserEmails":"ann"}`, map[string]validation.Code{"planIds[1]": validation.Required, "allowedUserEmails[0]": validation.Malformed}},
 		{`{"discountType":"FIXED_AMOUNT","discountValue":"12.5"}`, nil},
-		{`{"code":"a b"}`, map[string]pricing.FieldCode{"code": pricing.FieldImmutable}},
-		{`{"minPurchase":"-1"}`, map[string]pricing.FieldCode{"minPurchase": pricing.FieldTooSmall}},
+		{`{"code":"a b"}`, map[string]validation.Code{"code": validation.Immutable}},
+		{`{"minPurchase":"-1"}`, map[string]validation.Code{"minPurchase": validation.TooSmall}},
 	} {
 		var mended coupon.Patch
 		require.NoError(t, json.Unmarshal([]byte(test.readable), &mended))
@@ -406,7 +407,7 @@ func TestAPatchWithUnreadableFields(t *testing.T) {
 		}
 		whole := strings.Replace(test.readable, "{", `{"usedCount":1,`, 1)
 		whole = strings.Replace(whole, ",}", "}", 1)
-		want := map[string]pricing.FieldCode{"usedCount": pricing.FieldUnknown}
+		want := map[string]validation.Code{"usedCount": validation.Unknown}
 		maps.Copy(want, test.want)
 		_, err = applyJSON(full(t), whole)
 		if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
@@ -414,7 +415,7 @@ func TestAPatchWithUnreadableFields(t *testing.T) {
 		}
 	}
 	_, err := applyJSON(full(t), `{"maxUses":"3","deviceIds":["",1],"name":" "}`)
-	want := map[string]pricing.FieldCode{"maxUses": pricing.FieldMalformed, "deviceIds[0]": pricing.FieldRequired, "deviceIds[1]": pricing.FieldMalformed, "name": pricing.FieldRequired}
+	want := map[string]validation.Code{"maxUses": validation.Malformed, "deviceIds[0]": validation.Required, "deviceIds[1]": validation.Malformed, "name": validation.Required}
 	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
 		t.Errorf("an unreadable field is judged (-want +got):\n%s", diff)
 	}
@@ -439,7 +440,7 @@ func TestWholeNumbersOfAnyForm(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(strings.Replace(fullJSON, `"usedCount":7`, `"usedCount":7.0`, 1)), &c))
 	require.EqualValues(t, 7, c.UsedCount)
 	_, err := applyJSON(full(t), `{"maxUses":1e400,"revision":2.5}`)
-	if diff := cmp.Diff(map[string]pricing.FieldCode{"maxUses": "too_large", "revision": "malformed"}, fieldCodes(t, err)); diff != "" {
+	if diff := cmp.Diff(map[string]validation.Code{"maxUses": "too_large", "revision": "malformed"}, fieldCodes(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -478,7 +479,7 @@ func TestItemsInJSON(t *testing.T) {
 	t.Parallel()
 	items := coupon.NewItems("kept")
 	codes := fieldCodes(t, json.Unmarshal([]byte(`["a",1]`), &items))
-	if codes["[1]"] != pricing.FieldMalformed || !items.Has("kept") {
+	if codes["[1]"] != validation.Malformed || !items.Has("kept") {
 		t.Errorf("got %v, %v", codes, items.Slice())
 	}
 	require.NoError(t, json.Unmarshal([]byte(`null`), &items))
@@ -573,7 +574,7 @@ func checkReadError(t *testing.T, data []byte, err error) {
 	t.Helper()
 	var (
 		syntax  *json.SyntaxError
-		invalid *pricing.ValidationError
+		invalid *validation.Error
 	)
 	if !errors.As(err, &syntax) && (!errors.As(err, &invalid) || len(invalid.Fields) == 0) {
 		t.Errorf("%q: %v", data, err)

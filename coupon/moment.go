@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Moment is the start or the expiry of a coupon as an administrator typed it: an RFC 3339 instant, or
@@ -45,18 +45,18 @@ func (m Moment) parse() (t time.Time, date bool, err error) {
 	if instant, err := time.Parse(time.RFC3339Nano, capitals); err == nil && isStrict(capitals) {
 		switch {
 		case !Instant(instant).After(time.Time{}):
-			return time.Time{}, false, fieldFault(pricing.FieldTooSmall, yearRange)
+			return time.Time{}, false, fieldFault(validation.TooSmall, yearRange)
 		case instant.UTC().Year() > lastYear:
-			return time.Time{}, false, fieldFault(pricing.FieldTooLarge, yearRange)
+			return time.Time{}, false, fieldFault(validation.TooLarge, yearRange)
 		}
 		return instant, false, nil
 	}
 	day, err := time.Parse(time.DateOnly, string(m))
 	switch {
 	case err != nil:
-		return time.Time{}, false, fieldFault(pricing.FieldMalformed, "must be an RFC 3339 instant or a date such as 2026-12-31")
+		return time.Time{}, false, fieldFault(validation.Malformed, "must be an RFC 3339 instant or a date such as 2026-12-31")
 	case day.Year() < 1:
-		return time.Time{}, false, fieldFault(pricing.FieldTooSmall, yearRange)
+		return time.Time{}, false, fieldFault(validation.TooSmall, yearRange)
 	}
 	return day, true, nil
 }
@@ -75,20 +75,20 @@ const lastYear = 9999
 const yearRange = "the year is within 1 to 9999"
 
 // fieldFault returns the fault of a value whose field the caller knows.
-func fieldFault(code pricing.FieldCode, message string) error {
-	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: code, Message: message}}}
+func fieldFault(code validation.Code, message string) error {
+	return validation.New("", code, message)
 }
 
 // Start returns the instant at which m begins. A date begins with its first instant in the given
 // time zone. A nil time zone means UTC. For the empty Moment, Start returns the zero time. If m is
-// malformed or the year is out of range, Start returns a [*pricing.ValidationError].
+// malformed or the year is out of range, Start returns a [*validation.Error].
 func (m Moment) Start(loc *time.Location) (time.Time, error) { return m.instant(0, loc) }
 
 // End returns the instant at which m ends. For an instant, End returns the same instant. For a
 // date, End returns the first instant after the date in the given time zone. A coupon that
 // expires at the End of a date is valid through that whole day. A nil time zone means UTC. For
 // the empty Moment, End returns the zero time. If m is malformed or the year is out of range, End
-// returns a [*pricing.ValidationError].
+// returns a [*validation.Error].
 //
 // RFC 3339 cannot express instants after the year 9999. If a date ends after the year 9999 in
 // UTC, End returns the last microsecond of the year 9999 in UTC.
@@ -116,7 +116,7 @@ func (m Moment) instant(days int, loc *time.Location) (time.Time, error) {
 }
 
 // resolve returns the instant of a field of a draft.
-func (m Moment) resolve(field string, days int, loc *time.Location, faults *pricing.ValidationError) time.Time {
+func (m Moment) resolve(field string, days int, loc *time.Location, faults *validation.Error) time.Time {
 	at, err := m.instant(days, loc)
 	faults.At(field, err)
 	return at

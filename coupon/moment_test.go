@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func TestMomentsThatAreRead(t *testing.T) {
@@ -39,7 +39,7 @@ func TestMomentsThatAreRead(t *testing.T) {
 			t.Errorf("%q begins at %v, %v; want %q", text, got, err, want)
 		}
 	}
-	for text, want := range map[string]pricing.FieldCode{
+	for text, want := range map[string]validation.Code{
 		"tomorrow": "malformed", "2026-02-30": "malformed", "2027-02-29": "malformed", "2026-13-01": "malformed",
 		"2026-1-1": "malformed", " 2026-12-31": "malformed", "31.12.2026": "malformed", "2026-12-31 12:00:00Z": "malformed",
 		"2026-11-20T12:00:00": "malformed", "2026-11-20T9:00:00Z": "malformed", "2026-11-20T12:00:00,5Z": "malformed",
@@ -251,7 +251,7 @@ func FuzzMoment(f *testing.F) {
 		m := coupon.Moment(text)
 		start, err := m.Start(nil)
 		if err != nil || m == "" {
-			require.True(t, m == "" || errors.Is(err, pricing.ErrInvalid), err)
+			require.True(t, m == "" || errors.Is(err, validation.ErrInvalid), err)
 			return
 		}
 		end := ends(t, m, nil)

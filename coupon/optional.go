@@ -7,7 +7,7 @@ import (
 	"reflect"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Optional is a field with three possible states: set, cleared or not given. In JSON, null means
@@ -62,8 +62,8 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	}
 	var value T
 	err := strictjson.Value(data, &value)
-	var faults *pricing.ValidationError
-	if errors.As(err, &faults) && faults.Fields[0].Field == "" {
+	var faults *validation.Error
+	if errors.As(err, &faults) && faults.Fields[0].Path == "" {
 		return err
 	}
 	*o = Set(value)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 type settings struct {
@@ -56,7 +56,7 @@ func TestOptionalsAreReadStrictly(t *testing.T) {
 	} {
 		o := coupon.Set([]string{"kept"})
 		codes := fieldCodes(t, json.Unmarshal([]byte(document), &o))
-		if diff := cmp.Diff(map[string]pricing.FieldCode{field: "malformed"}, codes); diff != "" {
+		if diff := cmp.Diff(map[string]validation.Code{field: "malformed"}, codes); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", document, diff)
 		}
 		ids, _ := o.Value()
@@ -97,15 +97,15 @@ func TestALimitIsGivenAsAConstant(t *testing.T) {
 // An amount of two billion digits is refused before a digit is computed.
 func TestAmountsThatAreTooLong(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]pricing.FieldCode{
-		"1e2147483647": pricing.FieldTooLarge, "1e-2147483648": pricing.FieldTooManyDecimals, strings.Repeat("1", 65): pricing.FieldTooLong,
+	for text, want := range map[string]validation.Code{
+		"1e2147483647": validation.TooLarge, "1e-2147483648": validation.TooManyDecimals, strings.Repeat("1", 65): validation.TooLong,
 	} {
 		d := ten()
 		d.Percent, d.MinPurchase = text, coupon.Amounts{"": text}
 		_, err := coupon.New(d, creation)
-		require.Equal(t, map[string]pricing.FieldCode{"discountValue": want, "minPurchase": want}, fieldCodes(t, err))
+		require.Equal(t, map[string]validation.Code{"discountValue": want, "minPurchase": want}, fieldCodes(t, err))
 		p := coupon.Patch{DiscountValue: coupon.Set(coupon.Amounts{"": text}), MinPurchase: coupon.Set(coupon.Amounts{"USD": text})}
 		_, err = full(t).Apply(p, coupon.Edit{At: noon})
-		require.Equal(t, map[string]pricing.FieldCode{"discountValue": "immutable", "minPurchase.USD": want}, fieldCodes(t, err))
+		require.Equal(t, map[string]validation.Code{"discountValue": "immutable", "minPurchase.USD": want}, fieldCodes(t, err))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Edit holds the values that the system adds to a [Patch].
@@ -17,7 +18,7 @@ type Edit struct {
 
 // Apply returns a copy of the coupon with the patch applied. Apply leaves c itself unchanged.
 // The returned coupon has the same Revision as c, because the store increments the revision. If
-// the patch is invalid, Apply returns a [*pricing.ValidationError] that lists every invalid
+// the patch is invalid, Apply returns a [*validation.Error] that lists every invalid
 // field.
 //
 // If each field is valid, Apply refuses terms that contradict each other; see
@@ -27,7 +28,7 @@ type Edit struct {
 // If the coupon has a narrowed allow-list (see [EmailSet]), the patch must contain the whole
 // allow-list. A patch without the whole list would delete the entries that were not loaded.
 func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	p.immutableFaults(c, &faults)
 	before := c
 	c.Name = p.Name.orZero(c.Name)
@@ -74,7 +75,7 @@ func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	return c, nil
 }
 
-func (p Patch) scope(s Scope, faults *pricing.ValidationError) Scope {
+func (p Patch) scope(s Scope, faults *validation.Error) Scope {
 	s.AppliesTo = p.AppliesTo.orZero(s.AppliesTo)
 	if p.AppliesTo.cleared {
 		s.AppliesTo = All
@@ -105,10 +106,10 @@ func (p Patch) scope(s Scope, faults *pricing.ValidationError) Scope {
 }
 
 func (p Patch) emails(current EmailSet) (EmailSet, error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if !p.AllowedUserEmails.Given() {
 		if current.Narrowed() {
-			faults.Add("allowedUserEmails", pricing.FieldRequired, "only a part of the addresses was loaded, so that all must be given")
+			faults.Add("allowedUserEmails", validation.Required, "only a part of the addresses was loaded, so that all must be given")
 		}
 		return current, faults.Err()
 	}
@@ -117,10 +118,10 @@ func (p Patch) emails(current EmailSet) (EmailSet, error) {
 	return emails, faults.Err()
 }
 
-func (p Patch) immutableFaults(c Coupon, faults *pricing.ValidationError) {
+func (p Patch) immutableFaults(c Coupon, faults *validation.Error) {
 	immutable := func(field string, given, same bool) {
 		if given && !same {
-			faults.Add(field, pricing.FieldImmutable, "cannot be changed after creation")
+			faults.Add(field, validation.Immutable, "cannot be changed after creation")
 		}
 	}
 	code, _ := ParseCode(p.Code.value) // an unreadable code differs from every other
@@ -137,6 +138,6 @@ func (c Coupon) hasValue(value Amounts) bool {
 	d := Draft{}.WithDiscount(c.Discount)
 	d.Percent, d.Amount = "", nil
 	d.setValue(value)
-	var faults pricing.ValidationError // a discount with a fault differs from every other
+	var faults validation.Error // a discount with a fault differs from every other
 	return d.discount(c.Currency, &faults).Equal(c.Discount) && !c.Discount.IsZero()
 }

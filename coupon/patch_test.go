@@ -13,6 +13,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func mustNew(tb testing.TB, d coupon.Draft) coupon.Coupon {
@@ -125,9 +126,9 @@ func TestWhatCannotChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := c.Apply(test.patch, coupon.Edit{At: noon})
-			want := map[string]pricing.FieldCode{}
+			want := map[string]validation.Code{}
 			if test.want != "" {
-				want[test.want] = pricing.FieldImmutable
+				want[test.want] = validation.Immutable
 			} else if diff := cmp.Diff(c, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -148,7 +149,7 @@ func TestApplyReportsAllFaults(t *testing.T) {
 		MaxUses: coupon.Set(0), MaxUsesPerUser: coupon.Set(-5), MinPurchase: coupon.Set(coupon.Amounts{"": "0.001"}),
 		ExpiresAt: coupon.Set(coupon.On(10000, 1, 1)),
 	}, coupon.Edit{At: noon})
-	want := map[string]pricing.FieldCode{
+	want := map[string]validation.Code{
 		"code": "immutable", "discountValue": "immutable", "name": "required", "description": "malformed",
 		"planIds[1]": "required", "deviceIds": "not_allowed", "accessoryIds": "not_allowed",
 		"allowedUserEmails[1]": "malformed", "pointsRequired": "not_allowed", "maxUses": "too_small",
@@ -166,7 +167,7 @@ func TestApplyRefusesANarrowedCoupon(t *testing.T) {
 	c.AllowedUserEmails = c.AllowedUserEmails.Narrow("ann@x.org")
 	require.NoError(t, c.Validate(), "a narrowed set of addresses is valid")
 	_, err := c.Apply(coupon.Patch{Name: coupon.Set("New")}, coupon.Edit{At: noon})
-	if diff := cmp.Diff(map[string]pricing.FieldCode{"allowedUserEmails": "required"}, fieldCodes(t, err)); diff != "" {
+	if diff := cmp.Diff(map[string]validation.Code{"allowedUserEmails": "required"}, fieldCodes(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	got, err := c.Apply(coupon.Patch{AllowedUserEmails: coupon.Set(coupon.EmailList{"cid@x.org"})}, coupon.Edit{At: noon})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Period is a calendar period: a day, an ISO week or a month.
@@ -39,7 +39,7 @@ func (p Period) String() string {
 func (p Period) GoString() string { return goString("Period", p.String(), uint8(p)) }
 
 // ParsePeriod returns the Period with the given name. For an unknown name, ParsePeriod returns a
-// [*pricing.ValidationError].
+// [*validation.Error].
 func ParsePeriod(text string) (Period, error) {
 	for p := Day; p <= Month; p++ {
 		if p.String() == text {
@@ -89,7 +89,7 @@ func (s LimitSubject) String() string {
 func (s LimitSubject) GoString() string { return goString("LimitSubject", s.String(), uint8(s)) }
 
 // ParseLimitSubject returns the LimitSubject with the given name. For an unknown name,
-// ParseLimitSubject returns a [*pricing.ValidationError].
+// ParseLimitSubject returns a [*validation.Error].
 func ParseLimitSubject(text string) (LimitSubject, error) {
 	for s := PerCustomer; s <= PerCode; s++ {
 		if s.String() == text {
@@ -181,26 +181,26 @@ func (p Period) around(date time.Time) (first, next time.Time) {
 	return date, date.AddDate(0, 0, 1)
 }
 
-func periodFaults(faults *pricing.ValidationError, limits []PeriodLimit) {
+func periodFaults(faults *validation.Error, limits []PeriodLimit) {
 	if len(limits) > MaxPeriodLimits {
-		faults.Add("periodLimits", pricing.FieldTooLong, fmt.Sprintf("at most %d limits", MaxPeriodLimits))
+		faults.Add("periodLimits", validation.TooLong, fmt.Sprintf("at most %d limits", MaxPeriodLimits))
 		return
 	}
 	for i, l := range limits {
 		field := fmt.Sprintf("periodLimits[%d]", i)
 		if l.Per < PerCustomer || l.Per > PerCode {
-			faults.Add(field+".per", pricing.FieldUnknown, "must be CUSTOMER, COUPON or CODE")
+			faults.Add(field+".per", validation.Unknown, "must be CUSTOMER, COUPON or CODE")
 		}
 		if l.Period < Day || l.Period > Month {
-			faults.Add(field+".period", pricing.FieldUnknown, "must be DAY, WEEK or MONTH")
+			faults.Add(field+".period", validation.Unknown, "must be DAY, WEEK or MONTH")
 		}
 		l.Zone.faults(faults, field+".timeZone")
 		if l.MaxUses < 1 {
-			faults.Add(field+".maxUses", pricing.FieldTooSmall, "a limit is at least 1")
+			faults.Add(field+".maxUses", validation.TooSmall, "a limit is at least 1")
 		}
 		same := func(other PeriodLimit) bool { return other.Per == l.Per && other.Period == l.Period }
 		if other := slices.IndexFunc(limits[:i], same); other >= 0 {
-			faults.Add(field, pricing.FieldMismatch, fmt.Sprintf("has the subject and the period of periodLimits[%d]", other))
+			faults.Add(field, validation.Mismatch, fmt.Sprintf("has the subject and the period of periodLimits[%d]", other))
 		}
 	}
 }

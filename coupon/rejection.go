@@ -190,7 +190,7 @@ func (c RejectionCode) Message() string { return c.entry().message }
 func (c RejectionCode) Sentinel() error { return c.entry().sentinel }
 
 // ParseRejectionCode returns the RejectionCode with the given name. For an unknown name,
-// ParseRejectionCode returns a [*pricing.ValidationError].
+// ParseRejectionCode returns a [*validation.Error].
 func ParseRejectionCode(text string) (RejectionCode, error) {
 	for _, c := range reported {
 		if c.String() == text {

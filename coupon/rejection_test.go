@@ -15,6 +15,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // section6 is the table of contract section 6, row by row: code and parameters.
@@ -194,7 +195,7 @@ func TestARejectionMatchesEachOfItsReasons(t *testing.T) {
 			if !errors.As(err, &rejection) || rejection.Headline().Code != headline || !rejection.Has(second) || rejection.CouponID != "cpn_1" {
 				t.Errorf("errors.As finds %+v in %v", rejection, err)
 			}
-			if errors.Is(err, pricing.ErrInvalid) {
+			if errors.Is(err, validation.ErrInvalid) {
 				t.Errorf("%v is taken for malformed input", err)
 			}
 		}
@@ -303,10 +304,10 @@ func TestEnumerationsAsText(t *testing.T) {
 			}
 		}
 		for _, none := range []string{"", "all", "Active", "ALL ", "GENERIC", "\xff"} {
-			if _, err := test.parse(none); fieldCodes(t, err)[""] != pricing.FieldUnknown {
+			if _, err := test.parse(none); fieldCodes(t, err)[""] != validation.Unknown {
 				t.Errorf("%q is accepted for one of %s", none, test.names)
 			}
-			if _, err := test.read(none); !errors.Is(err, pricing.ErrInvalid) {
+			if _, err := test.read(none); !errors.Is(err, validation.ErrInvalid) {
 				t.Errorf("%q is read as one of %s", none, test.names)
 			}
 		}
@@ -323,32 +324,32 @@ func TestValidateFindsEveryFault(t *testing.T) {
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
 		spoil func(*coupon.Coupon)
-		want  map[string]pricing.FieldCode
+		want  map[string]validation.Code
 	}{
-		"nothing":          {func(*coupon.Coupon) {}, map[string]pricing.FieldCode{}},
-		"an ID that is no": {func(c *coupon.Coupon) { c.ID = "x" }, map[string]pricing.FieldCode{"id": "malformed"}},
-		"a state":          {func(c *coupon.Coupon) { c.State = 9 }, map[string]pricing.FieldCode{"state": "unknown"}},
-		"no state":         {func(c *coupon.Coupon) { c.State = 0 }, map[string]pricing.FieldCode{"state": "unknown"}},
+		"nothing":          {func(*coupon.Coupon) {}, map[string]validation.Code{}},
+		"an ID that is no": {func(c *coupon.Coupon) { c.ID = "x" }, map[string]validation.Code{"id": "malformed"}},
+		"a state":          {func(c *coupon.Coupon) { c.State = 9 }, map[string]validation.Code{"state": "unknown"}},
+		"no state":         {func(c *coupon.Coupon) { c.State = 0 }, map[string]validation.Code{"state": "unknown"}},
 		"counts": {
 			func(c *coupon.Coupon) { c.UsedCount, c.ReservedCount, c.Revision = -1, -1, 0 },
-			map[string]pricing.FieldCode{"usedCount": "too_small", "reservedCount": "too_small", "revision": "too_small"},
+			map[string]validation.Code{"usedCount": "too_small", "reservedCount": "too_small", "revision": "too_small"},
 		},
-		"a currency beside the amount": {func(c *coupon.Coupon) { c.Currency = usd }, map[string]pricing.FieldCode{"currency": "mismatch", "minPurchase.USD": "required"}},
+		"a currency beside the amount": {func(c *coupon.Coupon) { c.Currency = usd }, map[string]validation.Code{"currency": "mismatch", "minPurchase.USD": "required"}},
 		"amounts and limits": {
 			func(c *coupon.Coupon) {
 				c.Conditions.MinPurchase, c.Limits = coupon.NewMoneySet(pricing.NewMoney(-1, c.Currency)), coupon.Limits{MaxUses: -1, MaxUsesPerUser: -1}
 			},
-			map[string]pricing.FieldCode{"minPurchase": "too_small", "maxUses": "too_small", "maxUsesPerUser": "too_small"},
+			map[string]validation.Code{"minPurchase": "too_small", "maxUses": "too_small", "maxUsesPerUser": "too_small"},
 		},
 		"years": {
 			func(c *coupon.Coupon) {
 				c.CreatedAt, c.UpdatedAt = noon.AddDate(-3000, 0, 0), noon.AddDate(9000, 0, 0)
 			},
-			map[string]pricing.FieldCode{"createdAt": "too_small", "updatedAt": "too_large"},
+			map[string]validation.Code{"createdAt": "too_small", "updatedAt": "too_large"},
 		},
 		"everything": {
 			func(c *coupon.Coupon) { *c = coupon.Coupon{} },
-			map[string]pricing.FieldCode{
+			map[string]validation.Code{
 				"id": "malformed", "code": "required", "state": "unknown", "revision": "too_small", "name": "required",
 				"currency": "required", "discountValue": "required", "appliesTo": "unknown", "distribution": "unknown",
 			},
@@ -362,7 +363,7 @@ func TestValidateFindsEveryFault(t *testing.T) {
 	}
 	many := full(t)
 	many.AllowedUserEmails = coupon.NarrowedEmailSet(coupon.MaxAllowedEmails+1, "ann@x.org")
-	if diff := cmp.Diff(map[string]pricing.FieldCode{"allowedUserEmails": "too_long"}, fieldCodes(t, many.Validate())); diff != "" {
+	if diff := cmp.Diff(map[string]validation.Code{"allowedUserEmails": "too_long"}, fieldCodes(t, many.Validate())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

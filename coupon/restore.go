@@ -32,7 +32,7 @@ func (r Restore) String() string {
 func (r Restore) GoString() string { return goString("Restore", r.String(), uint8(r)) }
 
 // ParseRestore returns the Restore with the given name. For an unknown name, ParseRestore returns a
-// [*pricing.ValidationError].
+// [*validation.Error].
 func ParseRestore(text string) (Restore, error) {
 	for r := RestoreFull; r <= RestoreNever; r++ {
 		if r.String() == text {

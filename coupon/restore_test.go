@@ -9,6 +9,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func TestRefundTermsInJSON(t *testing.T) {
@@ -28,7 +29,7 @@ func TestRefundTermsInJSON(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, string(data), "efund", name)
 	}
-	want := map[string]pricing.FieldCode{"refundPolicy": "unknown", "restoreOnRefund": "unknown"}
+	want := map[string]validation.Code{"refundPolicy": "unknown", "restoreOnRefund": "unknown"}
 	_, err := newFromJSON(start + `"refundPolicy":"burn","restoreOnRefund":"FULL"}`)
 	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -64,7 +65,7 @@ func TestRefundTermsInAPatch(t *testing.T) {
 		var p coupon.Patch
 		require.NoError(t, json.Unmarshal([]byte(text), &p))
 		_, err := c.Apply(p, coupon.Edit{At: noon})
-		if diff := cmp.Diff(map[string]pricing.FieldCode{"refundPolicy": "immutable"}, fieldCodes(t, err)); diff != "" {
+		if diff := cmp.Diff(map[string]validation.Code{"refundPolicy": "immutable"}, fieldCodes(t, err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}

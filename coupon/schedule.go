@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxHours is the maximum number of entries in a schedule.
@@ -120,17 +120,17 @@ func offsetEnd(at time.Time, loc *time.Location) time.Time {
 	return end
 }
 
-func (s Schedule) faults(faults *pricing.ValidationError) {
+func (s Schedule) faults(faults *validation.Error) {
 	if s.IsZero() {
 		return
 	}
 	s.Zone.faults(faults, "schedule.timeZone")
 	switch {
 	case len(s.Hours) == 0:
-		faults.Add("schedule.hours", pricing.FieldRequired, "a schedule needs at least one entry")
+		faults.Add("schedule.hours", validation.Required, "a schedule needs at least one entry")
 		return
 	case len(s.Hours) > MaxHours:
-		faults.Add("schedule.hours", pricing.FieldTooLong, fmt.Sprintf("at most %d entries", MaxHours))
+		faults.Add("schedule.hours", validation.TooLong, fmt.Sprintf("at most %d entries", MaxHours))
 		return
 	}
 	for i, h := range s.Hours {
@@ -139,27 +139,27 @@ func (s Schedule) faults(faults *pricing.ValidationError) {
 			continue
 		}
 		if other := slices.IndexFunc(s.Hours[:i], h.overlaps); other >= 0 {
-			faults.Add(field, pricing.FieldMismatch, fmt.Sprintf("overlaps the entry hours[%d]", other))
+			faults.Add(field, validation.Mismatch, fmt.Sprintf("overlaps the entry hours[%d]", other))
 		}
 	}
 }
 
-func (h Hours) faults(faults *pricing.ValidationError, field string) (found bool) {
-	add := func(name string, code pricing.FieldCode, message string) {
+func (h Hours) faults(faults *validation.Error, field string) (found bool) {
+	add := func(name string, code validation.Code, message string) {
 		found = true
 		faults.Add(field+name, code, message)
 	}
 	if h.Day < time.Sunday || h.Day > time.Saturday {
-		add(".day", pricing.FieldUnknown, "must be a day from MONDAY to SUNDAY")
+		add(".day", validation.Unknown, "must be a day from MONDAY to SUNDAY")
 	}
 	if h.From < 0 || h.From >= minutesOfDay {
-		add(".from", pricing.FieldTooLarge, "must be within 00:00 and 23:59")
+		add(".from", validation.TooLarge, "must be within 00:00 and 23:59")
 	}
 	switch {
 	case h.Until < 0 || h.Until > minutesOfDay:
-		add(".until", pricing.FieldTooLarge, "must be within 00:01 and 24:00")
+		add(".until", validation.TooLarge, "must be within 00:01 and 24:00")
 	case h.Until <= h.From:
-		add(".until", pricing.FieldMismatch, "must be after from; hours past midnight are two entries")
+		add(".until", validation.Mismatch, "must be after from; hours past midnight are two entries")
 	}
 	return found
 }
@@ -209,7 +209,7 @@ func (c *clockTime) UnmarshalText(text []byte) error {
 }
 
 func clockFault() error {
-	return fieldFault(pricing.FieldMalformed, `must be a time such as "09:30", from 00:00 to 24:00`)
+	return fieldFault(validation.Malformed, `must be a time such as "09:30", from 00:00 to 24:00`)
 }
 
 // MarshalJSON returns the hours in this form:
@@ -227,7 +227,7 @@ func (h Hours) MarshalJSON() ([]byte, error) {
 func (h *Hours) UnmarshalJSON(data []byte) error {
 	var day Optional[weekday]
 	var from, until Optional[clockTime]
-	var faults pricing.ValidationError
+	var faults validation.Error
 	faults.Merge("", strictjson.Object(data, map[string]any{"day": &day, "from": &from, "until": &until}))
 	if len(faults.Fields) == 0 {
 		for _, member := range [...]struct {
@@ -235,7 +235,7 @@ func (h *Hours) UnmarshalJSON(data []byte) error {
 			given bool
 		}{{"day", day.given && !day.cleared}, {"from", from.given && !from.cleared}, {"until", until.given && !until.cleared}} {
 			if !member.given {
-				faults.Add(member.field, pricing.FieldRequired, "is required")
+				faults.Add(member.field, validation.Required, "is required")
 			}
 		}
 	}
@@ -266,12 +266,12 @@ func (s *Schedule) UnmarshalJSON(data []byte) error {
 		*s = Schedule{}
 		return nil
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	var read Schedule
 	faults.Merge("", strictjson.Object(data, map[string]any{"timeZone": &read.Zone, "hours": &read.Hours}))
 	if len(faults.Fields) == 0 && read.IsZero() {
-		faults.Add("timeZone", pricing.FieldRequired, "a time zone is required")
-		faults.Add("hours", pricing.FieldRequired, "a schedule needs at least one entry")
+		faults.Add("timeZone", validation.Required, "a time zone is required")
+		faults.Add("hours", validation.Required, "a schedule needs at least one entry")
 	}
 	if err := faults.Err(); err != nil {
 		return err

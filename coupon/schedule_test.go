@@ -11,7 +11,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func instant(tb testing.TB, text string) time.Time {
@@ -121,7 +121,7 @@ func TestWindows(t *testing.T) {
 func TestTermsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	const start = `{"code":"TEN","name":"Ten","discountType":"PERCENTAGE","discountValue":"10",`
-	for text, want := range map[string]map[string]pricing.FieldCode{
+	for text, want := range map[string]map[string]validation.Code{
 		`"schedule":{"timeZone":"Europe/Atlantis","hours":[]}`:                                                 {"schedule.timeZone": "unknown"},
 		`"schedule":{"timeZone":"Local","hours":[{"day":"MONTAG","from":"9:00","until":"25:00"}]}`:             {"schedule.timeZone": "unknown", "schedule.hours[0].day": "unknown", "schedule.hours[0].from": "malformed", "schedule.hours[0].until": "malformed"},
 		`"schedule":{"timeZone":"UTC","hours":[{"from":"09:60"},{"day":"MONDAY","from":"10:00"}]}`:             {"schedule.hours[0].from": "malformed", "schedule.hours[1].until": "required"},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Scope defines which lines of a cart a coupon covers (specification 2.2, contract section 3).
@@ -41,10 +42,10 @@ func (s Scope) Equal(t Scope) bool {
 }
 
 // faults checks a scope whose fields begin with the prefix, such as "buys.".
-func (s Scope) faults(prefix string, faults *pricing.ValidationError) {
+func (s Scope) faults(prefix string, faults *validation.Error) {
 	known := s.AppliesTo >= All && s.AppliesTo <= Specific
 	if !known {
-		faults.Add(prefix+"appliesTo", pricing.FieldUnknown, "must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC")
+		faults.Add(prefix+"appliesTo", validation.Unknown, "must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC")
 	}
 	selected := 0
 	for _, sel := range [...]struct {
@@ -58,13 +59,13 @@ func (s Scope) faults(prefix string, faults *pricing.ValidationError) {
 	} {
 		selected += sel.items.Len()
 		if known && !sel.used && sel.items.Len() > 0 {
-			faults.Add(prefix+sel.field, pricing.FieldNotAllowed, fmt.Sprintf("a coupon for %s takes no such selection", s.AppliesTo))
+			faults.Add(prefix+sel.field, validation.NotAllowed, fmt.Sprintf("a coupon for %s takes no such selection", s.AppliesTo))
 			continue
 		}
 		itemFaults(faults, prefix+sel.field, sel.items.set.list)
 	}
 	if s.AppliesTo == Specific && selected == 0 {
-		faults.Add(prefix+"appliesTo", pricing.FieldRequired, "a SPECIFIC coupon needs at least one plan, device or accessory")
+		faults.Add(prefix+"appliesTo", validation.Required, "a SPECIFIC coupon needs at least one plan, device or accessory")
 	}
 	s.AppliesTo.kindFaults(faults, prefix+"kinds", s.Kinds.set.list)
 	categoryFaults(faults, prefix+"categories", s.Categories.set.list)
@@ -74,7 +75,7 @@ func (s Scope) faults(prefix string, faults *pricing.ValidationError) {
 }
 
 // kindFaults reports each kind that is invalid, or that the scope can never cover.
-func (a AppliesTo) kindFaults(faults *pricing.ValidationError, field string, kinds []string) {
+func (a AppliesTo) kindFaults(faults *validation.Error, field string, kinds []string) {
 	listFaults(faults, field, kinds, func(text string) error {
 		kind, err := pricing.ParseLineKind(text)
 		switch {
@@ -90,26 +91,26 @@ func (a AppliesTo) kindFaults(faults *pricing.ValidationError, field string, kin
 }
 
 func notCovered(message string) error {
-	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: pricing.FieldNotAllowed, Message: message}}}
+	return validation.New("", validation.NotAllowed, message)
 }
 
-func categoryFaults(faults *pricing.ValidationError, field string, names []string) {
+func categoryFaults(faults *validation.Error, field string, names []string) {
 	listFaults(faults, field, names, func(name string) error {
 		if err := pricing.CheckCategory(name); err != nil {
 			return err
 		}
-		var own pricing.ValidationError
+		var own validation.Error
 		labelFaults(&own, "", name)
 		return own.Err()
 	})
 }
 
 // itemFaults reports each invalid item ID by its position in the list.
-func itemFaults(faults *pricing.ValidationError, field string, ids []string) {
+func itemFaults(faults *validation.Error, field string, ids []string) {
 	listFaults(faults, field, ids, func(id string) error {
-		var own pricing.ValidationError
+		var own validation.Error
 		if id == "" {
-			own.Add("", pricing.FieldRequired, "an ID is not empty")
+			own.Add("", validation.Required, "an ID is not empty")
 		}
 		textFaults(&own, "", id, MaxItemIDLength, false)
 		return own.Err()
@@ -117,9 +118,9 @@ func itemFaults(faults *pricing.ValidationError, field string, ids []string) {
 }
 
 // listFaults reports each entry that check refuses by its position in the list.
-func listFaults(faults *pricing.ValidationError, field string, list []string, check func(string) error) {
+func listFaults(faults *validation.Error, field string, list []string, check func(string) error) {
 	if len(list) > MaxSelectedItems {
-		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d items can be selected", MaxSelectedItems))
+		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d items can be selected", MaxSelectedItems))
 		return
 	}
 	for i, entry := range list {
@@ -159,7 +160,7 @@ func (d Draft) scopeDraft() ScopeDraft {
 
 // scope returns the scope that the lists describe. It reports invalid entries, whose paths
 // begin with the prefix. The rules of the scope as a whole are those of Scope.faults.
-func (d ScopeDraft) scope(prefix string, faults *pricing.ValidationError) Scope {
+func (d ScopeDraft) scope(prefix string, faults *validation.Error) Scope {
 	s := d.sets()
 	s.AppliesTo = orDefault(d.AppliesTo, All)
 	itemFaults(faults, prefix+"planIds", d.PlanIDs)
@@ -182,7 +183,7 @@ func (d ScopeDraft) sets() Scope {
 }
 
 // UnmarshalJSON reads a scope from a JSON object with the field names of contract section 7.
-// If a field is unknown or malformed, UnmarshalJSON returns a [*pricing.ValidationError] that
+// If a field is unknown or malformed, UnmarshalJSON returns a [*validation.Error] that
 // lists all such fields, and leaves *d unchanged.
 func (d *ScopeDraft) UnmarshalJSON(data []byte) error {
 	var read ScopeDraft
@@ -212,14 +213,14 @@ func (s Scope) Draft() ScopeDraft {
 func (s Scope) MarshalJSON() ([]byte, error) { return json.Marshal(s.Draft()) }
 
 // UnmarshalJSON reads the JSON that [Scope.MarshalJSON] returns. If a field is invalid,
-// UnmarshalJSON returns a [*pricing.ValidationError] that lists all such fields, and leaves *s
+// UnmarshalJSON returns a [*validation.Error] that lists all such fields, and leaves *s
 // unchanged.
 func (s *Scope) UnmarshalJSON(data []byte) error {
 	var draft ScopeDraft
 	if err := draft.UnmarshalJSON(data); err != nil {
 		return err
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	read := draft.scope("", &faults)
 	if len(faults.Fields) == 0 {
 		read.faults("", &faults)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Contract section 3: kinds, categories and exclusions, as a draft, a patch and JSON.
@@ -63,10 +64,10 @@ func TestScopeFaults(t *testing.T) {
 		ExcludedItemIDs: []string{"ok", ""}, ExcludedCategories: []string{"sale", ""},
 	}
 	_, err := coupon.New(draft, coupon.Creation{ID: "cpn_1"})
-	want := map[string]pricing.FieldCode{
-		"kinds[1]": pricing.FieldNotAllowed, "kinds[2]": pricing.FieldNotAllowed, "kinds[3]": pricing.FieldMalformed,
-		"kinds[4]": pricing.FieldRequired, "categories[1]": pricing.FieldMalformed,
-		"excludedItemIds[1]": pricing.FieldRequired, "excludedCategories[1]": pricing.FieldRequired,
+	want := map[string]validation.Code{
+		"kinds[1]": validation.NotAllowed, "kinds[2]": validation.NotAllowed, "kinds[3]": validation.Malformed,
+		"kinds[4]": validation.Required, "categories[1]": validation.Malformed,
+		"excludedItemIds[1]": validation.Required, "excludedCategories[1]": validation.Required,
 	}
 	if diff := cmp.Diff(want, codesOf(err)); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
@@ -74,17 +75,17 @@ func TestScopeFaults(t *testing.T) {
 	draft.Kinds, draft.ExcludedItemIDs = []string{"plan"}, nil
 	draft.Categories, draft.ExcludedCategories = []string{"sale"}, []string{"new", "sale"}
 	_, err = coupon.New(draft, coupon.Creation{ID: "cpn_1"})
-	if diff := cmp.Diff(map[string]pricing.FieldCode{"categories[0]": pricing.FieldMismatch, "excludedCategories[1]": pricing.FieldMismatch}, codesOf(err)); diff != "" {
+	if diff := cmp.Diff(map[string]validation.Code{"categories[0]": validation.Mismatch, "excludedCategories[1]": validation.Mismatch}, codesOf(err)); diff != "" {
 		t.Errorf("a category both covered and excluded (-want +got):\n%s", diff)
 	}
 }
 
 // codesOf returns the code of every field that an error names.
-func codesOf(err error) map[string]pricing.FieldCode {
-	codes := map[string]pricing.FieldCode{}
-	if invalid, ok := errors.AsType[*pricing.ValidationError](err); ok {
+func codesOf(err error) map[string]validation.Code {
+	codes := map[string]validation.Code{}
+	if invalid, ok := errors.AsType[*validation.Error](err); ok {
 		for _, f := range invalid.Fields {
-			codes[f.Field] = f.Code
+			codes[f.Path] = f.Code
 		}
 	}
 	return codes

@@ -80,7 +80,7 @@ func (s Items) Equal(t Items) bool { return slices.Equal(s.set.list, t.set.list)
 func (s Items) MarshalJSON() ([]byte, error) { return s.set.marshal() }
 
 // UnmarshalJSON reads a JSON array of IDs. JSON null sets *s to the empty set. If an entry is
-// not a string, UnmarshalJSON returns a [*pricing.ValidationError] that names every such entry
+// not a string, UnmarshalJSON returns a [*validation.Error] that names every such entry
 // by its index.
 func (s *Items) UnmarshalJSON(data []byte) error {
 	var ids []string
@@ -112,7 +112,7 @@ func (s EmailSet) GoString() string { return fmt.Sprintf("coupon.EmailSet(%d add
 // NewEmailSet returns the set of the given entries. [EmailList] describes the possible forms of
 // an entry. NewEmailSet normalizes each entry and removes the name from an address with a name.
 // Duplicate entries are ignored. If an entry is malformed, NewEmailSet returns a
-// [*pricing.ValidationError] that names every malformed entry by its index.
+// [*validation.Error] that names every malformed entry by its index.
 func NewEmailSet(entries ...string) (EmailSet, error) {
 	normalized, err := normalizeEntries(entries)
 	if err != nil {

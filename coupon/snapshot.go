@@ -5,7 +5,7 @@ import (
 	"maps"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Snapshot holds the terms of a coupon at the time of a checkout (specification 2.5). An order
@@ -41,7 +41,7 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads the JSON form of a Snapshot. Unknown fields are ignored. JSON null leaves *s
 // unchanged. The fields appliesTo, discountType and currency are required.
-// UnmarshalJSON returns a [*pricing.ValidationError] that lists every malformed or missing field,
+// UnmarshalJSON returns a [*validation.Error] that lists every malformed or missing field,
 // and leaves *s unchanged.
 func (s *Snapshot) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
@@ -55,7 +55,7 @@ func (s *Snapshot) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	r.Distribution = General // which is required of a coupon
-	var faults pricing.ValidationError
+	var faults validation.Error
 	read.Name, read.Terms = r.Name, r.terms(&faults)
 	if err := faults.Err(); err != nil {
 		return err

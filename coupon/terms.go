@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Terms are what an administrator decides about a coupon: what it takes off, for whom, and when.
@@ -177,7 +178,7 @@ type Draft struct {
 	RestoreOnRefund Restore `json:"restoreOnRefund,omitzero"`
 
 	// Unread are the faults of members that could not be read from JSON. [New] reports them.
-	Unread []pricing.FieldError `json:"-"`
+	Unread []validation.Field `json:"-"`
 }
 
 // Patch describes a change to a coupon (specification 4.3). A field that is not given leaves the
@@ -230,7 +231,7 @@ type Patch struct {
 	RefundPolicy  Optional[pricing.RefundPolicy] `json:"refundPolicy,omitzero"`
 
 	// Unread are the faults of members that could not be read from JSON. [Coupon.Apply] reports them.
-	Unread []pricing.FieldError `json:"-"`
+	Unread []validation.Field `json:"-"`
 }
 
 // condition is a field of [Conditions] with its rules.
@@ -240,7 +241,7 @@ type condition struct {
 	draft  func(*Draft, *Conditions)
 	patch  func(*Patch, *Conditions)
 	equal  func(c, d *Conditions) bool
-	faults func(*Conditions, *pricing.ValidationError)
+	faults func(*Conditions, *validation.Error)
 }
 
 // conditions is the table of all conditions but the minimum purchase and the minimum quantity, which
@@ -251,21 +252,21 @@ var conditions = [...]condition{
 		draft:  func(d *Draft, c *Conditions) { c.CustomerTags = d.CustomerTags.clone() },
 		patch:  func(p *Patch, c *Conditions) { c.CustomerTags = p.CustomerTags.orZero(c.CustomerTags).clone() },
 		equal:  func(c, d *Conditions) bool { return c.CustomerTags.Equal(d.CustomerTags) },
-		faults: func(c *Conditions, faults *pricing.ValidationError) { c.CustomerTags.faults(faults) },
+		faults: func(c *Conditions, faults *validation.Error) { c.CustomerTags.faults(faults) },
 	},
 	{
 		field: "firstOrder", code: NotFirstOrder,
 		draft:  func(d *Draft, c *Conditions) { c.FirstOrder = d.FirstOrder },
 		patch:  func(p *Patch, c *Conditions) { c.FirstOrder = p.FirstOrder.orZero(c.FirstOrder) },
 		equal:  func(c, d *Conditions) bool { return c.FirstOrder == d.FirstOrder },
-		faults: func(*Conditions, *pricing.ValidationError) {},
+		faults: func(*Conditions, *validation.Error) {},
 	},
 	{
 		field: "schedule", code: OutsideSchedule,
 		draft:  func(d *Draft, c *Conditions) { c.Schedule = d.Schedule.clone() },
 		patch:  func(p *Patch, c *Conditions) { c.Schedule = p.Schedule.orZero(c.Schedule).clone() },
 		equal:  func(c, d *Conditions) bool { return c.Schedule.Equal(d.Schedule) },
-		faults: func(c *Conditions, faults *pricing.ValidationError) { c.Schedule.faults(faults) },
+		faults: func(c *Conditions, faults *validation.Error) { c.Schedule.faults(faults) },
 	},
 	{
 		field: "channels", code: ChannelNotAllowed,
@@ -274,7 +275,7 @@ var conditions = [...]condition{
 			c.Channels = NewItems(p.Channels.orZero(c.Channels.Slice())...)
 		},
 		equal:  func(c, d *Conditions) bool { return c.Channels.Equal(d.Channels) },
-		faults: func(c *Conditions, faults *pricing.ValidationError) { channelFaults(c.Channels, faults) },
+		faults: func(c *Conditions, faults *validation.Error) { channelFaults(c.Channels, faults) },
 	},
 	{
 		field: "countries", code: CountryNotAllowed,
@@ -283,7 +284,7 @@ var conditions = [...]condition{
 			c.Countries = NewItems(p.Countries.orZero(c.Countries.Slice())...)
 		},
 		equal:  func(c, d *Conditions) bool { return c.Countries.Equal(d.Countries) },
-		faults: func(c *Conditions, faults *pricing.ValidationError) { countryFaults(c.Countries, faults) },
+		faults: func(c *Conditions, faults *validation.Error) { countryFaults(c.Countries, faults) },
 	},
 }
 
@@ -308,13 +309,13 @@ func (c Conditions) Equal(d Conditions) bool {
 		!slices.ContainsFunc(conditions[:], func(entry condition) bool { return !same(entry) })
 }
 
-func (c Conditions) faults(own pricing.Currency, faults *pricing.ValidationError) {
+func (c Conditions) faults(own pricing.Currency, faults *validation.Error) {
 	c.MinPurchase.faults(faults, "minPurchase", own, MaxMinPurchase)
 	switch {
 	case c.MinQuantity < 0:
-		faults.Add("minQuantity", pricing.FieldTooSmall, "a minimum quantity is at least 1")
+		faults.Add("minQuantity", validation.TooSmall, "a minimum quantity is at least 1")
 	case c.MinQuantity > MaxQuantity:
-		faults.Add("minQuantity", pricing.FieldTooLarge, fmt.Sprintf("at most %d", int64(MaxQuantity)))
+		faults.Add("minQuantity", validation.TooLarge, fmt.Sprintf("at most %d", int64(MaxQuantity)))
 	}
 	for i := range conditions {
 		conditions[i].faults(&c, faults)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // The eye decides: what looks like the code is looked up as the code.
@@ -42,9 +42,9 @@ func TestALookUpFindsWhatLooksAlike(t *testing.T) {
 			}
 		}
 	}
-	for typed, want := range map[string]pricing.FieldCode{
-		"\u200b \ufeff": pricing.FieldRequired, "A\u200b B": pricing.FieldMalformed, "A\ue000": pricing.FieldMalformed, "\u200b.\u200b.": pricing.FieldMalformed,
-		"A\xff": pricing.FieldMalformed, "A" + strings.Repeat("\u200bA", 255): pricing.FieldTooLong,
+	for typed, want := range map[string]validation.Code{
+		"\u200b \ufeff": validation.Required, "A\u200b B": validation.Malformed, "A\ue000": validation.Malformed, "\u200b.\u200b.": validation.Malformed,
+		"A\xff": validation.Malformed, "A" + strings.Repeat("\u200bA", 255): validation.TooLong,
 	} {
 		_, err := coupon.TypedCode(typed)
 		require.Equal(t, want, fieldCodes(t, err)["code"], "%+q", typed)

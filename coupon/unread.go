@@ -6,30 +6,30 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // unread are the faults of members that could not be read from JSON. [New] and [Coupon.Apply] report
 // them together with all other faults.
 type unread struct {
-	faults []pricing.FieldError
+	faults []validation.Field
 	paths  map[string]bool // of the faults, and of the objects and lists that contain them
 }
 
 // newUnread returns the given faults with their paths. The entries of a list have the path "list[".
-func newUnread(faults []pricing.FieldError) unread {
+func newUnread(faults []validation.Field) unread {
 	if len(faults) == 0 {
 		return unread{}
 	}
 	u := unread{faults: faults, paths: make(map[string]bool, 2*len(faults))}
 	for _, f := range faults {
-		u.paths[f.Field] = true
-		for i := range len(f.Field) {
-			switch f.Field[i] {
+		u.paths[f.Path] = true
+		for i := range len(f.Path) {
+			switch f.Path[i] {
 			case '.':
-				u.paths[f.Field[:i]] = true
+				u.paths[f.Path[:i]] = true
 			case '[':
-				u.paths[f.Field[:i+1]] = true
+				u.paths[f.Path[:i+1]] = true
 			}
 		}
 	}
@@ -38,13 +38,13 @@ func newUnread(faults []pricing.FieldError) unread {
 
 // readMembers reads a JSON object into targets. It returns the faults of single members. Text that is not
 // one JSON object is an error.
-func readMembers(data []byte, targets map[string]any) ([]pricing.FieldError, error) {
+func readMembers(data []byte, targets map[string]any) ([]validation.Field, error) {
 	err := strictjson.Object(data, targets)
-	var faults *pricing.ValidationError
+	var faults *validation.Error
 	switch {
 	case err == nil:
 		return nil, nil
-	case !errors.As(err, &faults), slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return f.Field == "" }):
+	case !errors.As(err, &faults), slices.ContainsFunc(faults.Fields, func(f validation.Field) bool { return f.Path == "" }):
 		return nil, err
 	}
 	return faults.Fields, nil
@@ -80,21 +80,21 @@ func objectOf(field string) string { return field[:max(strings.LastIndexByte(fie
 
 // beside returns the faults of members that could not be read, and the given faults of values in
 // other fields. Of a list with more faults than are named, the given faults count all entries.
-func (u unread) beside(values []pricing.FieldError) pricing.ValidationError {
+func (u unread) beside(values []validation.Field) validation.Error {
 	counted := map[string]bool{}
 	for _, f := range values {
-		if f.Code == pricing.FieldMore {
-			counted[f.Field] = true
+		if f.Code == validation.More {
+			counted[f.Path] = true
 		}
 	}
-	inCounted := func(f pricing.FieldError) bool {
-		list, _, _ := strings.Cut(f.Field, "[")
+	inCounted := func(f validation.Field) bool {
+		list, _, _ := strings.Cut(f.Path, "[")
 		return counted[list]
 	}
-	all := pricing.ValidationError{Fields: slices.DeleteFunc(slices.Clone(u.faults), inCounted)}
+	all := validation.Error{Fields: slices.DeleteFunc(slices.Clone(u.faults), inCounted)}
 	for _, f := range values {
-		inUnreadEntry := strings.Contains(f.Field, "].") && u.hasSibling(f.Field)
-		if inCounted(f) || !u.paths[f.Field] && !inUnreadEntry {
+		inUnreadEntry := strings.Contains(f.Path, "].") && u.hasSibling(f.Path)
+		if inCounted(f) || !u.paths[f.Path] && !inUnreadEntry {
 			all.Fields = append(all.Fields, f)
 		}
 	}
@@ -103,7 +103,7 @@ func (u unread) beside(values []pricing.FieldError) pricing.ValidationError {
 
 // judge returns all faults of a coupon as one error: those of members that could not be read, those
 // of values, and the faults of [Coupon.Validate] that are no consequence of the others.
-func (c Coupon) judge(u unread, values pricing.ValidationError) error {
+func (c Coupon) judge(u unread, values validation.Error) error {
 	all := u.beside(values.Fields)
 	known := newUnread(all.Fields)
 	if u.paths["appliesTo"] {
@@ -112,12 +112,12 @@ func (c Coupon) judge(u unread, values pricing.ValidationError) error {
 	if u.paths["distribution"] {
 		c.Distribution = 0
 	}
-	var whole pricing.ValidationError
+	var whole validation.Error
 	whole.Merge("", c.Validate())
 	for _, f := range whole.Fields {
-		noDiscount := f.Field == "discountValue" && c.Discount.IsZero()
-		noItems := f.Field == "appliesTo" && (u.paths["planIds"] || u.paths["deviceIds"] || u.paths["accessoryIds"])
-		if !noDiscount && !noItems && !known.explains(f.Field) && !u.hasSibling(f.Field) {
+		noDiscount := f.Path == "discountValue" && c.Discount.IsZero()
+		noItems := f.Path == "appliesTo" && (u.paths["planIds"] || u.paths["deviceIds"] || u.paths["accessoryIds"])
+		if !noDiscount && !noItems && !known.explains(f.Path) && !u.hasSibling(f.Path) {
 			all.Fields = append(all.Fields, f)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // What fields may say in JSON, rightly and wrongly; empty is nothing.
@@ -167,10 +168,10 @@ func fieldsOf(t *rapid.T, err error) map[string]bool {
 	if err == nil {
 		return fields
 	}
-	var faults *pricing.ValidationError
+	var faults *validation.Error
 	require.ErrorAs(t, err, &faults)
 	for _, f := range faults.Fields {
-		fields[f.Field] = true
+		fields[f.Path] = true
 	}
 	return fields
 }
@@ -270,12 +271,12 @@ func TestAnEntryThatCannotBeReadIsCountedOnce(t *testing.T) {
 		"draft": newFromJSON,
 		"patch": func(text string) (coupon.Coupon, error) { return applyJSON(full(t), text) },
 	} {
-		var faults *pricing.ValidationError
+		var faults *validation.Error
 		_, err := read(`{"allowedUserEmails":[` + entries + `]}`)
 		require.ErrorAs(t, err, &faults, name)
 		var more []string
 		for _, f := range faults.Fields {
-			if f.Code == pricing.FieldMore {
+			if f.Code == validation.More {
 				more = append(more, f.Message)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxZoneLength is the maximum length of the name of a time zone, in bytes.
@@ -18,7 +18,7 @@ type Zone struct{ location *time.Location }
 
 // ParseZone returns the Zone with the given name. ParseZone reads the time zone database of the
 // system. A program on a system without a database imports the package time/tzdata. For an
-// unknown name, ParseZone returns a [*pricing.ValidationError]. ParseZone refuses names that mean
+// unknown name, ParseZone returns a [*validation.Error]. ParseZone refuses names that mean
 // something else on another system, such as "Local", "localtime" and "right/Europe/Berlin".
 func ParseZone(name string) (Zone, error) {
 	if name == "" || len(name) > MaxZoneLength || ofSystem(name) {
@@ -74,8 +74,8 @@ func (z *Zone) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (z Zone) faults(faults *pricing.ValidationError, field string) {
+func (z Zone) faults(faults *validation.Error, field string) {
 	if z.IsZero() {
-		faults.Add(field, pricing.FieldRequired, "a time zone is required")
+		faults.Add(field, validation.Required, "a time zone is required")
 	}
 }

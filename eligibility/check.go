@@ -147,8 +147,8 @@ type Result struct {
 // Evaluate decides whether a customer may use a coupon for a cart, and prices the cart
 // (specification 4.5, 4.6, 7). It is [EvaluateSet] of a set of one coupon. If the coupon is refused,
 // the Decision contains the reasons, and the error is nil. Evaluate returns a
-// [*pricing.ValidationError] if the cart is invalid. Evaluate also returns a
-// [*pricing.ValidationError] if the coupon's fixed amount is not a multiple of the cart's step. The
+// [*validation.Error] if the cart is invalid. Evaluate also returns a
+// [*validation.Error] if the coupon's fixed amount is not a multiple of the cart's step. The
 // coupon must be valid; see [coupon.Coupon.Validate].
 func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 	// All memory of a set of one coupon is allocated at once.

@@ -3,7 +3,7 @@ package eligibility
 import (
 	"fmt"
 
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // ConflictPolicy tells what happens to coupons of a set that exclude each other. The zero
@@ -33,7 +33,7 @@ func (p ConflictPolicy) String() string {
 }
 
 // ParseConflictPolicy returns the policy with the given JSON name, "refuse_all" or "keep_first".
-// ParseConflictPolicy returns a [*pricing.ValidationError] for an unknown or empty name.
+// ParseConflictPolicy returns a [*validation.Error] for an unknown or empty name.
 func ParseConflictPolicy(text string) (ConflictPolicy, error) {
 	for p := RefuseAll; p <= KeepFirst; p++ {
 		if p.String() == text {
@@ -44,7 +44,7 @@ func ParseConflictPolicy(text string) (ConflictPolicy, error) {
 }
 
 // Validate returns nil for a policy that is one of the constants. Otherwise Validate returns a
-// [*pricing.ValidationError] for the field "conflicts".
+// [*validation.Error] for the field "conflicts".
 func (p ConflictPolicy) Validate() error {
 	if p > KeepFirst {
 		return conflictFault("conflicts")
@@ -53,7 +53,7 @@ func (p ConflictPolicy) Validate() error {
 }
 
 func conflictFault(field string) error {
-	var faults pricing.ValidationError
-	faults.Add(field, pricing.FieldUnknown, fmt.Sprintf("must be %s or %s", RefuseAll, KeepFirst))
+	var faults validation.Error
+	faults.Add(field, validation.Unknown, fmt.Sprintf("must be %s or %s", RefuseAll, KeepFirst))
 	return faults.Err()
 }

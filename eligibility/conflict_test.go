@@ -8,6 +8,7 @@ import (
 
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func TestConflictPolicies(t *testing.T) {
@@ -21,7 +22,7 @@ func TestConflictPolicies(t *testing.T) {
 	}
 	for _, name := range []string{"", "KEEP_FIRST", "keep_best"} {
 		_, err := eligibility.ParseConflictPolicy(name)
-		require.ErrorIs(t, err, pricing.ErrInvalid, name)
+		require.ErrorIs(t, err, validation.ErrInvalid, name)
 	}
 	const unknown = eligibility.KeepFirst + 1
 	require.Empty(t, unknown.String())
@@ -30,7 +31,7 @@ func TestConflictPolicies(t *testing.T) {
 	_, err := eligibility.EvaluateSet(nil, sound().cart, q)
 	require.EqualError(t, err, "invalid input: conflicts: must be refuse_all or keep_first")
 	_, err = eligibility.CheckSet(nil, pricing.EUR(), q)
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 }
 
 // With KeepFirst the order of the set decides which of the coupons that exclude each other is kept.

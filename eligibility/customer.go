@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // These constants are inclusive upper bounds for a [Customer].
@@ -45,31 +45,31 @@ type Customer struct {
 func (c Customer) known() bool { return c.ID != "" }
 
 // Validate checks the bounds of the customer's aliases, tags and earlier orders. The error is a
-// [*pricing.ValidationError] that lists every invalid field.
+// [*validation.Error] that lists every invalid field.
 func (c Customer) Validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	listFaults(&faults, "aliases", c.Aliases, MaxAliases, func(alias string) bool { return len(alias) <= MaxAliasLength })
 	listFaults(&faults, "tags", c.Tags, MaxTags, func(tag string) bool { return utf8.RuneCountInString(tag) <= coupon.MaxTagLength })
 	if c.EarlierOrders < 0 {
-		faults.Add("earlierOrders", pricing.FieldTooSmall, "a number of orders is not negative")
+		faults.Add("earlierOrders", validation.TooSmall, "a number of orders is not negative")
 	}
 	return faults.Err()
 }
 
-func listFaults(faults *pricing.ValidationError, field string, list []string, most int, fits func(string) bool) {
+func listFaults(faults *validation.Error, field string, list []string, most int, fits func(string) bool) {
 	if len(list) > most {
-		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d entries", most))
+		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d entries", most))
 		return
 	}
 	for i, text := range list {
 		path := fmt.Sprintf("%s[%d]", field, i)
 		switch {
 		case text == "":
-			faults.Add(path, pricing.FieldRequired, "an entry is not empty")
+			faults.Add(path, validation.Required, "an entry is not empty")
 		case !fits(text):
-			faults.Add(path, pricing.FieldTooLong, "the entry is too long")
+			faults.Add(path, validation.TooLong, "the entry is too long")
 		case !utf8.ValidString(text):
-			faults.Add(path, pricing.FieldMalformed, "must be valid UTF-8 text")
+			faults.Add(path, validation.Malformed, "must be valid UTF-8 text")
 		}
 	}
 }

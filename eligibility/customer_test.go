@@ -9,7 +9,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // TestBoundsOfACustomer: every field that is out of bounds is named, and the bounds are inclusive.
@@ -30,30 +30,30 @@ func TestBoundsOfACustomer(t *testing.T) {
 	require.NoError(t, eligibility.Customer{}.Validate())
 	for name, test := range map[string]struct {
 		c    eligibility.Customer
-		want map[string]pricing.FieldCode
+		want map[string]validation.Code
 	}{
 		"too many": {
 			eligibility.Customer{Aliases: many(eligibility.MaxAliases+1, "a"), Tags: many(eligibility.MaxTags+1, "t")},
-			map[string]pricing.FieldCode{"aliases": pricing.FieldTooLong, "tags": pricing.FieldTooLong},
+			map[string]validation.Code{"aliases": validation.TooLong, "tags": validation.TooLong},
 		},
 		"every fault at once": {
 			eligibility.Customer{
 				Aliases: []string{"card", "", strings.Repeat("a", eligibility.MaxAliasLength+1)},
 				Tags:    []string{"\xff", strings.Repeat("t", coupon.MaxTagLength+1), "gold"}, EarlierOrders: -1,
 			},
-			map[string]pricing.FieldCode{
-				"aliases[1]": pricing.FieldRequired, "aliases[2]": pricing.FieldTooLong,
-				"tags[0]": pricing.FieldMalformed, "tags[1]": pricing.FieldTooLong, "earlierOrders": pricing.FieldTooSmall,
+			map[string]validation.Code{
+				"aliases[1]": validation.Required, "aliases[2]": validation.TooLong,
+				"tags[0]": validation.Malformed, "tags[1]": validation.TooLong, "earlierOrders": validation.TooSmall,
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			faults := (*pricing.ValidationError)(nil)
+			faults := (*validation.Error)(nil)
 			require.ErrorAs(t, test.c.Validate(), &faults)
-			got := map[string]pricing.FieldCode{}
+			got := map[string]validation.Code{}
 			for _, f := range faults.Fields {
-				got[f.Field] = f.Code
+				got[f.Path] = f.Code
 			}
 			require.Empty(t, cmp.Diff(test.want, got))
 		})

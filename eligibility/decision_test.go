@@ -14,6 +14,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Contract section 6: the parameters of each reason.
@@ -166,9 +167,9 @@ func TestAMalformedCart(t *testing.T) {
 	s := sound()
 	s.cart.Lines[0].Quantity, s.cart.Lines[1].UnitPrice = 0, -1
 	result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	require.ErrorAs(t, err, &invalid)
-	if len(invalid.Fields) != 2 || invalid.Fields[0].Field != "lines[0].quantity" || invalid.Fields[1].Field != "lines[1].unitPrice" {
+	if len(invalid.Fields) != 2 || invalid.Fields[0].Path != "lines[0].quantity" || invalid.Fields[1].Path != "lines[1].unitPrice" {
 		t.Errorf("got %v", err)
 	}
 	if len(result.Quote.Lines) != 0 {
@@ -176,7 +177,7 @@ func TestAMalformedCart(t *testing.T) {
 	}
 	var reused eligibility.SetResult
 	require.NoError(t, reused.Reevaluate(sound().set(), sound().cart, sound().question))
-	require.ErrorIs(t, reused.Reevaluate(s.set(), s.cart, s.question), pricing.ErrInvalid)
+	require.ErrorIs(t, reused.Reevaluate(s.set(), s.cart, s.question), validation.ErrInvalid)
 	if len(reused.Quote.Lines) != 0 || reused.Quote.Total != 0 {
 		t.Errorf("an error leaves the quote before: %+v", reused.Quote)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/strictjson"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxChannelLength is the maximum length of the name of a channel, in code points.
@@ -27,18 +27,18 @@ type Facts struct {
 // IsZero reports whether no fact is given.
 func (f Facts) IsZero() bool { return f == Facts{} }
 
-// Validate checks the forms of the facts that are given. The error is a [*pricing.ValidationError]
+// Validate checks the forms of the facts that are given. The error is a [*validation.Error]
 // that lists every invalid field.
 func (f Facts) Validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if f.Country != "" && !coupon.IsCountry(f.Country) {
-		faults.Add("country", pricing.FieldMalformed, "a country is an ISO 3166-1 code of two upper-case letters")
+		faults.Add("country", validation.Malformed, "a country is an ISO 3166-1 code of two upper-case letters")
 	}
 	switch {
 	case !utf8.ValidString(f.Channel):
-		faults.Add("channel", pricing.FieldMalformed, "must be valid UTF-8 text")
+		faults.Add("channel", validation.Malformed, "must be valid UTF-8 text")
 	case utf8.RuneCountInString(f.Channel) > MaxChannelLength:
-		faults.Add("channel", pricing.FieldTooLong, fmt.Sprintf("at most %d characters", MaxChannelLength))
+		faults.Add("channel", validation.TooLong, fmt.Sprintf("at most %d characters", MaxChannelLength))
 	}
 	return faults.Err()
 }

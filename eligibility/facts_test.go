@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Every fact has its form, and every fault is named.
@@ -32,7 +32,7 @@ func TestTheFormsOfFacts(t *testing.T) {
 			require.NotEqual(t, "FR", facts.Country)
 			continue
 		}
-		require.ErrorIs(t, err, pricing.ErrInvalid, text)
+		require.ErrorIs(t, err, validation.ErrInvalid, text)
 		require.ErrorContains(t, err, want, text)
 		require.Equal(t, "FR", facts.Country)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Candidate is one of several coupons that a customer wants to use together.
@@ -82,7 +83,7 @@ type member struct {
 //     no_discount. A coupon changes nothing if the other coupons lead to the same total within their
 //     budgets. This is checked only if a unit with a price is left at 0.
 //
-// EvaluateSet returns a [*pricing.ValidationError] in the cases of [Evaluate], for more than
+// EvaluateSet returns a [*validation.Error] in the cases of [Evaluate], for more than
 // [pricing.MaxCoupons] coupons, for a coupon that is in the set twice, and for an unknown
 // ConflictPolicy.
 func EvaluateSet(set []Candidate, cart pricing.Cart, q Question) (SetResult, error) {
@@ -188,16 +189,16 @@ func wellFormed(set []Candidate) bool {
 
 // setFaults says what is not well formed.
 func setFaults(set []Candidate, policy ConflictPolicy) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	faults.Merge("", policy.Validate())
 	if len(set) > pricing.MaxCoupons {
-		faults.Add("coupons", pricing.FieldTooLong, fmt.Sprintf("at most %d coupons are allowed", pricing.MaxCoupons))
+		faults.Add("coupons", validation.TooLong, fmt.Sprintf("at most %d coupons are allowed", pricing.MaxCoupons))
 		return faults.Err()
 	}
 	for i := range set {
 		for j := range set[:i] {
 			if set[i].Coupon.ID == set[j].Coupon.ID {
-				faults.Add(fmt.Sprintf("coupons[%d].id", i), pricing.FieldMismatch, fmt.Sprintf("the coupon is also coupons[%d]", j))
+				faults.Add(fmt.Sprintf("coupons[%d].id", i), validation.Mismatch, fmt.Sprintf("the coupon is also coupons[%d]", j))
 				break
 			}
 		}
@@ -208,7 +209,7 @@ func setFaults(set []Candidate, policy ConflictPolicy) error {
 // fault names everything that is wrong with the cart and with the amounts of the coupons. The only
 // coupon of a set has no path.
 func (r *SetResult) fault(set []Candidate, cart pricing.Cart, err error) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	faults.Merge("", cart.Validate())
 	for i := range set {
 		path := ""

@@ -15,6 +15,7 @@ import (
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // member is a coupon of a set: 10 % off phones, of a group.
@@ -377,11 +378,11 @@ func TestTheBoundsOfASet(t *testing.T) {
 		"off the step":     {set[:2], pricing.Cart{Currency: pricing.EUR(), Step: 5, Lines: []pricing.Line{{Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 9000}}}, "coupons[1]."},
 	} {
 		_, err := eligibility.EvaluateSet(c.set, c.cart, s.question)
-		require.ErrorIs(t, err, pricing.ErrInvalid, about)
+		require.ErrorIs(t, err, validation.ErrInvalid, about)
 		require.ErrorContains(t, err, c.want, about)
 	}
 	_, err = eligibility.CheckSet([]eligibility.Candidate{set[0], set[0]}, pricing.EUR(), s.question)
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 }
 
 func TestASetWithoutACart(t *testing.T) {

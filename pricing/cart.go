@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxLines and MaxLineIDLength limit the size of a cart.
@@ -53,21 +55,21 @@ func (i Interval) GoString() string { return goString("Interval", i.String(), ui
 
 // ParseInterval returns the interval with the given JSON name, such as "month". The name is
 // case-sensitive. For an empty name, ParseInterval returns [Once]. ParseInterval returns a
-// [*ValidationError] for an unknown name.
+// [*validation.Error] for an unknown name.
 func ParseInterval(text string) (Interval, error) {
 	for i := Once; i <= Yearly; i++ {
 		if i.String() == text {
 			return i, nil
 		}
 	}
-	return 0, invalid("", FieldUnknown, "must be day, week, month or year")
+	return 0, validation.New("", validation.Unknown, "must be day, week, month or year")
 }
 
 // MarshalText returns the JSON name of the interval, such as "month". For Once, MarshalText
-// returns empty text. For an unknown interval, MarshalText returns a [*ValidationError].
+// returns empty text. For an unknown interval, MarshalText returns a [*validation.Error].
 func (i Interval) MarshalText() ([]byte, error) {
 	if i > Yearly {
-		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no interval", i))
+		return nil, validation.New("", validation.Unknown, fmt.Sprintf("%d is no interval", i))
 	}
 	return []byte(i.String()), nil
 }
@@ -131,7 +133,7 @@ type Cart struct {
 	Lines []Line
 }
 
-// Validate checks the cart. Validate returns a [*ValidationError] in these cases:
+// Validate checks the cart. Validate returns a [*validation.Error] in these cases:
 //
 //   - The currency of the cart is missing.
 //   - The step of the cart is negative.
@@ -145,13 +147,13 @@ type Cart struct {
 //   - The price of a line, the sum of all lines or the sum of all quantities does not fit in
 //     an int64.
 func (c Cart) Validate() error {
-	var faults ValidationError
+	var faults validation.Error
 	if c.Currency.IsZero() {
-		faults.Add("currency", FieldRequired, "a cart needs a currency")
+		faults.Add("currency", validation.Required, "a cart needs a currency")
 	}
 	stepFaults(c.Step, &faults)
 	if len(c.Lines) > MaxLines {
-		faults.Add("lines", FieldTooLong, tooManyLines())
+		faults.Add("lines", validation.TooLong, tooManyLines())
 		return faults.Err()
 	}
 	sum, summed := int64(0), true
@@ -165,7 +167,7 @@ func (c Cart) Validate() error {
 		}
 		if counted && l.Quantity >= 1 {
 			if units, counted = addAmounts(units, l.Quantity); !counted {
-				faults.Add(linePath(i, "quantity"), FieldOverflow, "the cart's quantity is too large")
+				faults.Add(linePath(i, "quantity"), validation.Overflow, "the cart's quantity is too large")
 			}
 		}
 		subtotal, ok := l.subtotal()
@@ -173,7 +175,7 @@ func (c Cart) Validate() error {
 			continue
 		}
 		if sum, summed = addAmounts(sum, subtotal); !summed {
-			faults.Add(linePath(i, "unitPrice"), FieldOverflow, "the cart's total is too large")
+			faults.Add(linePath(i, "unitPrice"), validation.Overflow, "the cart's total is too large")
 		}
 	}
 	return faults.Err()
@@ -182,10 +184,10 @@ func (c Cart) Validate() error {
 func tooManyLines() string { return fmt.Sprintf("at most %d lines are allowed", MaxLines) }
 
 // idFaults is apart from faults: a quote that was stored with longer IDs can be read.
-func (l *Line) idFaults(i int, faults *ValidationError) {
+func (l *Line) idFaults(i int, faults *validation.Error) {
 	for _, text := range [...]struct{ field, id string }{{"id", l.ID}, {"itemId", l.ItemID}} {
 		if !isShort(text.id) {
-			faults.Add(linePath(i, text.field), FieldTooLong, fmt.Sprintf("at most %d characters are allowed", MaxLineIDLength))
+			faults.Add(linePath(i, text.field), validation.TooLong, fmt.Sprintf("at most %d characters are allowed", MaxLineIDLength))
 		}
 	}
 }
@@ -196,36 +198,36 @@ func isShort(id string) bool {
 }
 
 // textFaults is apart from idFaults: what is priced may have any ID, and JSON is UTF-8.
-func (l *Line) textFaults(i int, faults *ValidationError) {
+func (l *Line) textFaults(i int, faults *validation.Error) {
 	for _, text := range [...]struct{ field, id string }{{"id", l.ID}, {"itemId", l.ItemID}} {
 		if !utf8.ValidString(text.id) {
-			faults.Add(linePath(i, text.field), FieldMalformed, "must be UTF-8")
+			faults.Add(linePath(i, text.field), validation.Malformed, "must be UTF-8")
 		}
 	}
 }
 
-func (l *Line) faults(i int, faults *ValidationError) {
+func (l *Line) faults(i int, faults *validation.Error) {
 	if _, err := ParseLineKind(string(l.Kind)); err != nil {
 		faults.At(linePath(i, "kind"), err)
 	}
 	if l.Class > ShippingClass {
-		faults.Add(linePath(i, "class"), FieldUnknown, classMessage)
+		faults.Add(linePath(i, "class"), validation.Unknown, classMessage)
 	} else if !l.classFits() {
-		faults.Add(linePath(i, "class"), FieldMismatch, fmt.Sprintf("the class of the kind %s is %s", l.Kind, l.Kind.Class()))
+		faults.Add(linePath(i, "class"), validation.Mismatch, fmt.Sprintf("the class of the kind %s is %s", l.Kind, l.Kind.Class()))
 	}
 	if l.Quantity < 1 {
-		faults.Add(linePath(i, "quantity"), FieldTooSmall, "a quantity is at least 1")
+		faults.Add(linePath(i, "quantity"), validation.TooSmall, "a quantity is at least 1")
 	}
 	if l.UnitPrice < 0 {
-		faults.Add(linePath(i, "unitPrice"), FieldTooSmall, "a price is not negative")
+		faults.Add(linePath(i, "unitPrice"), validation.TooSmall, "a price is not negative")
 	}
 	if l.Recurs > Yearly {
-		faults.Add(linePath(i, "recurs"), FieldUnknown, "must be day, week, month or year")
+		faults.Add(linePath(i, "recurs"), validation.Unknown, "must be day, week, month or year")
 	} else if l.Recurs != Once && l.ClassOf() != SubscriptionClass {
-		faults.Add(linePath(i, "recurs"), FieldNotAllowed, "only a subscription recurs")
+		faults.Add(linePath(i, "recurs"), validation.NotAllowed, "only a subscription recurs")
 	}
 	if _, ok := l.subtotal(); !ok && l.Quantity >= 1 && l.UnitPrice >= 0 {
-		faults.Add(linePath(i, "unitPrice"), FieldOverflow, "price times quantity is too large")
+		faults.Add(linePath(i, "unitPrice"), validation.Overflow, "price times quantity is too large")
 	}
 }
 
@@ -279,3 +281,5 @@ func goString(name, word string, value uint8) string {
 	}
 	return "pricing." + name + "(" + word + ")"
 }
+
+func linePath(i int, field string) string { return fmt.Sprintf("lines[%d].%s", i, field) }

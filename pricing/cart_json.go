@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/couponkit/couponkit/validation"
 )
 
 const (
@@ -41,12 +43,12 @@ type cartLineDocument struct {
 // major units, with all decimals of the currency. A step, class or set of categories that is
 // zero and the interval [Once] are omitted. [Cart.UnmarshalJSON] restores the cart without loss.
 //
-// MarshalJSON returns a [*ValidationError] in these cases:
+// MarshalJSON returns a [*validation.Error] in these cases:
 //
 //   - The cart is invalid; see [Cart.Validate].
 //   - An ID or an ItemID is not valid UTF-8.
 func (c Cart) MarshalJSON() ([]byte, error) {
-	var faults ValidationError
+	var faults validation.Error
 	faults.Merge("", c.Validate())
 	for i := range c.Lines[:min(len(c.Lines), MaxLines)] {
 		c.Lines[i].textFaults(i, &faults)
@@ -79,13 +81,13 @@ func (c Cart) MarshalJSON() ([]byte, error) {
 //   - The fields "step", "id", "class", "itemId", "categories" and "recurs" are optional. An optional field that
 //     is absent or null is read as its zero value.
 //
-// For invalid input, UnmarshalJSON returns a [*ValidationError] and leaves its receiver
-// unchanged. The ValidationError lists unknown, repeated and malformed JSON fields, and the
+// For invalid input, UnmarshalJSON returns a [*validation.Error] and leaves its receiver
+// unchanged. The validation.Error lists unknown, repeated and malformed JSON fields, and the
 // errors of [Cart.Validate]. UnmarshalJSON stops reading after [MaxLines] lines or after
 // 1,000 malformed lines. JSON of more than 40 MiB is refused.
 func (c *Cart) UnmarshalJSON(data []byte) error {
 	if len(data) > maxCartDocument {
-		return invalid("", FieldTooLong, fmt.Sprintf("a cart has at most %d bytes", maxCartDocument))
+		return validation.New("", validation.TooLong, fmt.Sprintf("a cart has at most %d bytes", maxCartDocument))
 	}
 	o, err := readObject(data, "currency", "step", "lines")
 	if err != nil {
@@ -157,7 +159,7 @@ func (o *object) categories(name string) Categories {
 	return read
 }
 
-// errLineAlone is no [*ValidationError]: the program is wrong, and not its input.
+// errLineAlone is no [*validation.Error]: the program is wrong, and not its input.
 func errLineAlone() error {
 	return errors.New("a line does not know its currency: read or write the whole cart, a pricing.Cart")
 }

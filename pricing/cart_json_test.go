@@ -13,6 +13,7 @@ import (
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
+	"github.com/couponkit/couponkit/validation"
 )
 
 const cartText = `{
@@ -112,18 +113,18 @@ func TestCartInJSONIsLossless(t *testing.T) {
 func TestCartThatIsNone(t *testing.T) {
 	t.Parallel()
 	const (
-		required  = pricing.FieldRequired
-		malformed = pricing.FieldMalformed
-		unknown   = pricing.FieldUnknown
-		tooSmall  = pricing.FieldTooSmall
-		tooFine   = pricing.FieldTooManyDecimals
+		required  = validation.Required
+		malformed = validation.Malformed
+		unknown   = validation.Unknown
+		tooSmall  = validation.TooSmall
+		tooFine   = validation.TooManyDecimals
 	)
 	const line = `{"id":"A","kind":"device","itemId":"phone","quantity":2,"unitPrice":"10.00"}`
 	with := func(old, replacement string) string {
 		require.Contains(t, line, old)
 		return `{"currency":"EUR","lines":[` + strings.Replace(line, old, replacement, 1) + `]}`
 	}
-	for text, want := range map[string]map[string]pricing.FieldCode{
+	for text, want := range map[string]map[string]validation.Code{
 		``:      {"": malformed},
 		`null`:  {"": malformed},
 		`[]`:    {"": malformed},
@@ -143,35 +144,35 @@ func TestCartThatIsNone(t *testing.T) {
 		`{"currency":"EUR","lines":[` + "\"\xff\"" + `]}`:                             {"": malformed},
 		with(`"id":"A"`, `"id":1`):                                                    {"lines[0].id": malformed},
 		with(`"A"`, `"\ud83d"`):                                                       {"lines[0].id": malformed},
-		with(`"A"`, `"`+strings.Repeat("é", 256)+`"`):                                 {"lines[0].id": pricing.FieldTooLong},
+		with(`"A"`, `"`+strings.Repeat("é", 256)+`"`):                                 {"lines[0].id": validation.TooLong},
 		with(`"phone"`, `["phone"]`):                                                  {"lines[0].itemId": malformed},
 		with(`"device"`, `"Device"`):                                                  {"lines[0].kind": malformed},
 		with(`"device"`, `""`):                                                        {"lines[0].kind": required},
 		with(`"device"`, `2`):                                                         {"lines[0].kind": malformed},
 		with(`"device"`, `"Gift","recurs":"month"`):                                   {"lines[0].kind": malformed},
-		with(`"device"`, `"gift","recurs":"month"`):                                   {"lines[0].recurs": pricing.FieldNotAllowed},
+		with(`"device"`, `"gift","recurs":"month"`):                                   {"lines[0].recurs": validation.NotAllowed},
 		with(`"device"`, `"gift","class":"gift"`):                                     {"lines[0].class": unknown},
-		with(`"device"`, `"device","class":"shipping"`):                               {"lines[0].class": pricing.FieldMismatch},
+		with(`"device"`, `"device","class":"shipping"`):                               {"lines[0].class": validation.Mismatch},
 		with(`"device"`, `"device","categories":"sale"`):                              {"lines[0].categories": malformed},
 		with(`"device"`, `"device","categories":["sale","",7]`):                       {"lines[0].categories[2]": malformed},
 		with(`"device"`, `"device","categories":["sale",""]`):                         {"lines[0].categories[1]": required},
-		with(`"device"`, `"device","recurs":"month"`):                                 {"lines[0].recurs": pricing.FieldNotAllowed},
+		with(`"device"`, `"device","recurs":"month"`):                                 {"lines[0].recurs": validation.NotAllowed},
 		with(`"device"`, `"plan","recurs":"moon"`):                                    {"lines[0].recurs": unknown},
 		with(`"device"`, `"plan","recurs":false`):                                     {"lines[0].recurs": malformed},
 		with(`:2`, `:0`):                                                              {"lines[0].quantity": tooSmall},
 		with(`:2`, `:"2"`):                                                            {"lines[0].quantity": malformed},
 		with(`:2`, `:1.5`):                                                            {"lines[0].quantity": malformed},
 		with(`:2`, `:true`):                                                           {"lines[0].quantity": malformed},
-		with(`:2`, `:9223372036854775808`):                                            {"lines[0].quantity": pricing.FieldTooLarge},
-		with(`:2`, `:1`+strings.Repeat("0", 99)):                                      {"lines[0].quantity": pricing.FieldTooLong},
+		with(`:2`, `:9223372036854775808`):                                            {"lines[0].quantity": validation.TooLarge},
+		with(`:2`, `:1`+strings.Repeat("0", 99)):                                      {"lines[0].quantity": validation.TooLong},
 		with(`:2`, `:null`):                                                           {"lines[0].quantity": required},
 		with(`"10.00"`, `-1`):                                                         {"lines[0].unitPrice": tooSmall},
 		with(`"10.00"`, `10.005`):                                                     {"lines[0].unitPrice": tooFine},
 		with(`"10.00"`, `"ten"`):                                                      {"lines[0].unitPrice": malformed},
 		with(`"10.00"`, `{}`):                                                         {"lines[0].unitPrice": malformed},
 		with(`"10.00"`, `""`):                                                         {"lines[0].unitPrice": required},
-		with(`"10.00"`, `1e9999999`):                                                  {"lines[0].unitPrice": pricing.FieldTooLarge},
-		with(`"10.00"`, `"46116860184273879.04"`):                                     {"lines[0].unitPrice": pricing.FieldOverflow},
+		with(`"10.00"`, `1e9999999`):                                                  {"lines[0].unitPrice": validation.TooLarge},
+		with(`"10.00"`, `"46116860184273879.04"`):                                     {"lines[0].unitPrice": validation.Overflow},
 		with(`"10.00"`, `"10.00","price":"10.00"`):                                    {"lines[0].price": unknown},
 		with(`"10.00"`, `"10.00","unitPrice":"9"`):                                    {"lines[0].unitPrice": malformed},
 		strings.Replace(with(`:2`, `:0`), `"EUR"`, `"EUR","step":"0.03"`, 1):          {"lines[0].quantity": tooSmall, "lines[0].unitPrice": tooFine},
@@ -185,7 +186,7 @@ func TestCartThatIsNone(t *testing.T) {
 		if diff := cmp.Diff(want, faultsOf(err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
-		var faults *pricing.ValidationError
+		var faults *validation.Error
 		if errors.As(err, &faults); len(faults.Fields) != len(want) {
 			t.Errorf("%s: a field is reported twice: %v", text, err)
 		}
@@ -207,13 +208,13 @@ func TestCartInJSONIsBounded(t *testing.T) {
 	require.NoError(t, c.UnmarshalJSON([]byte(manyLines(pricing.MaxLines, line))))
 	require.Len(t, c.Lines, pricing.MaxLines)
 	for more := 1; more <= 2; more++ {
-		wantField(t, c.UnmarshalJSON([]byte(manyLines(pricing.MaxLines+more, line))), "lines", pricing.FieldTooLong)
+		wantField(t, c.UnmarshalJSON([]byte(manyLines(pricing.MaxLines+more, line))), "lines", validation.TooLong)
 	}
 
 	long := `{"currency":"EUR","lines":[]` + strings.Repeat(" ", 40<<20) + `}`
-	wantField(t, c.UnmarshalJSON([]byte(long)), "", pricing.FieldTooLong)
+	wantField(t, c.UnmarshalJSON([]byte(long)), "", validation.TooLong)
 
-	var faults *pricing.ValidationError
+	var faults *validation.Error
 	require.ErrorAs(t, c.UnmarshalJSON([]byte(manyLines(pricing.MaxLines, `5`))), &faults)
 	require.Len(t, faults.Fields, 1_000, "the rest is not read")
 
@@ -233,15 +234,15 @@ func TestCartThatIsNotWritten(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		cart pricing.Cart
-		want map[string]pricing.FieldCode
+		want map[string]validation.Code
 	}{
-		{pricing.Cart{}, map[string]pricing.FieldCode{"currency": pricing.FieldRequired}},
-		{pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{}}}, map[string]pricing.FieldCode{
-			"lines[0].kind": pricing.FieldRequired, "lines[0].quantity": pricing.FieldTooSmall,
+		{pricing.Cart{}, map[string]validation.Code{"currency": validation.Required}},
+		{pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{}}}, map[string]validation.Code{
+			"lines[0].kind": validation.Required, "lines[0].quantity": validation.TooSmall,
 		}},
 		{
 			pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{ID: "\xff", ItemID: "\xff", Kind: pricing.Plan, Quantity: 1}}},
-			map[string]pricing.FieldCode{"lines[0].id": pricing.FieldMalformed, "lines[0].itemId": pricing.FieldMalformed},
+			map[string]validation.Code{"lines[0].id": validation.Malformed, "lines[0].itemId": validation.Malformed},
 		},
 	} {
 		_, err := json.Marshal(c.cart)

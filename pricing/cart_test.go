@@ -2,7 +2,6 @@ package pricing_test
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // validLine is a line to break one field of.
@@ -23,26 +23,26 @@ func TestCartValidateNamesTheField(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		field string
-		code  pricing.FieldCode
+		code  validation.Code
 		line  func(*pricing.Line)
 	}{
-		{"no kind", "lines[1].kind", pricing.FieldRequired, func(l *pricing.Line) { l.Kind, l.Recurs = "", pricing.Once }},
-		{"malformed kind", "lines[1].kind", pricing.FieldMalformed, func(l *pricing.Line) { l.Kind, l.Recurs = "Book", pricing.Once }},
-		{"long kind", "lines[1].kind", pricing.FieldMalformed, func(l *pricing.Line) { l.Kind, l.Recurs = pricing.LineKind(strings.Repeat("k", 65)), pricing.Once }},
-		{"unknown class", "lines[1].class", pricing.FieldUnknown, func(l *pricing.Line) { l.Kind, l.Class, l.Recurs = "book", 4, pricing.Once }},
-		{"a plan that is a product", "lines[1].class", pricing.FieldMismatch, func(l *pricing.Line) { l.Class, l.Recurs = pricing.ProductClass, pricing.Once }},
-		{"a book that recurs", "lines[1].recurs", pricing.FieldNotAllowed, func(l *pricing.Line) { l.Kind = "book" }},
-		{"sum of the quantities", "lines[1].quantity", pricing.FieldOverflow, func(l *pricing.Line) { l.UnitPrice, l.Quantity = 0, math.MaxInt64 }},
-		{"quantity 0", "lines[1].quantity", pricing.FieldTooSmall, func(l *pricing.Line) { l.Quantity = 0 }},
-		{"negative quantity", "lines[1].quantity", pricing.FieldTooSmall, func(l *pricing.Line) { l.Quantity = math.MinInt64 }},
-		{"negative price", "lines[1].unitPrice", pricing.FieldTooSmall, func(l *pricing.Line) { l.UnitPrice = -1 }},
-		{"price times quantity", "lines[1].unitPrice", pricing.FieldOverflow, func(l *pricing.Line) { l.UnitPrice = math.MaxInt64/2 + 1 }},
-		{"product beyond 64 bits", "lines[1].unitPrice", pricing.FieldOverflow, func(l *pricing.Line) { l.UnitPrice, l.Quantity = 1<<62, 1<<62 }},
-		{"sum of the lines", "lines[1].unitPrice", pricing.FieldOverflow, func(l *pricing.Line) { l.UnitPrice = math.MaxInt64 / 2 }},
-		{"a long ID", "lines[1].id", pricing.FieldTooLong, func(l *pricing.Line) { l.ID = strings.Repeat("é", 256) }},
-		{"a long item", "lines[1].itemId", pricing.FieldTooLong, func(l *pricing.Line) { l.ItemID = strings.Repeat("i", 256) }},
-		{"unknown interval", "lines[1].recurs", pricing.FieldUnknown, func(l *pricing.Line) { l.Recurs = pricing.Yearly + 1 }},
-		{"a device that recurs", "lines[1].recurs", pricing.FieldNotAllowed, func(l *pricing.Line) { l.Kind = pricing.Device }},
+		{"no kind", "lines[1].kind", validation.Required, func(l *pricing.Line) { l.Kind, l.Recurs = "", pricing.Once }},
+		{"malformed kind", "lines[1].kind", validation.Malformed, func(l *pricing.Line) { l.Kind, l.Recurs = "Book", pricing.Once }},
+		{"long kind", "lines[1].kind", validation.Malformed, func(l *pricing.Line) { l.Kind, l.Recurs = pricing.LineKind(strings.Repeat("k", 65)), pricing.Once }},
+		{"unknown class", "lines[1].class", validation.Unknown, func(l *pricing.Line) { l.Kind, l.Class, l.Recurs = "book", 4, pricing.Once }},
+		{"a plan that is a product", "lines[1].class", validation.Mismatch, func(l *pricing.Line) { l.Class, l.Recurs = pricing.ProductClass, pricing.Once }},
+		{"a book that recurs", "lines[1].recurs", validation.NotAllowed, func(l *pricing.Line) { l.Kind = "book" }},
+		{"sum of the quantities", "lines[1].quantity", validation.Overflow, func(l *pricing.Line) { l.UnitPrice, l.Quantity = 0, math.MaxInt64 }},
+		{"quantity 0", "lines[1].quantity", validation.TooSmall, func(l *pricing.Line) { l.Quantity = 0 }},
+		{"negative quantity", "lines[1].quantity", validation.TooSmall, func(l *pricing.Line) { l.Quantity = math.MinInt64 }},
+		{"negative price", "lines[1].unitPrice", validation.TooSmall, func(l *pricing.Line) { l.UnitPrice = -1 }},
+		{"price times quantity", "lines[1].unitPrice", validation.Overflow, func(l *pricing.Line) { l.UnitPrice = math.MaxInt64/2 + 1 }},
+		{"product beyond 64 bits", "lines[1].unitPrice", validation.Overflow, func(l *pricing.Line) { l.UnitPrice, l.Quantity = 1<<62, 1<<62 }},
+		{"sum of the lines", "lines[1].unitPrice", validation.Overflow, func(l *pricing.Line) { l.UnitPrice = math.MaxInt64 / 2 }},
+		{"a long ID", "lines[1].id", validation.TooLong, func(l *pricing.Line) { l.ID = strings.Repeat("é", 256) }},
+		{"a long item", "lines[1].itemId", validation.TooLong, func(l *pricing.Line) { l.ItemID = strings.Repeat("i", 256) }},
+		{"unknown interval", "lines[1].recurs", validation.Unknown, func(l *pricing.Line) { l.Recurs = pricing.Yearly + 1 }},
+		{"a device that recurs", "lines[1].recurs", validation.NotAllowed, func(l *pricing.Line) { l.Kind = pricing.Device }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -68,20 +68,20 @@ func TestCartValidateListsEveryFault(t *testing.T) {
 		{Kind: pricing.Device, Quantity: 1, UnitPrice: math.MaxInt64}, // the sum is reported once
 		{Kind: pricing.Shipping, Quantity: 2, UnitPrice: math.MaxInt64, Recurs: pricing.Daily},
 	}}
-	want := map[string]pricing.FieldCode{
-		"currency":           pricing.FieldRequired,
-		"lines[0].kind":      pricing.FieldMalformed,
-		"lines[0].quantity":  pricing.FieldTooSmall,
-		"lines[0].unitPrice": pricing.FieldTooSmall,
-		"lines[0].recurs":    pricing.FieldUnknown,
-		"lines[2].unitPrice": pricing.FieldOverflow,
-		"lines[4].unitPrice": pricing.FieldOverflow,
-		"lines[4].recurs":    pricing.FieldNotAllowed,
+	want := map[string]validation.Code{
+		"currency":           validation.Required,
+		"lines[0].kind":      validation.Malformed,
+		"lines[0].quantity":  validation.TooSmall,
+		"lines[0].unitPrice": validation.TooSmall,
+		"lines[0].recurs":    validation.Unknown,
+		"lines[2].unitPrice": validation.Overflow,
+		"lines[4].unitPrice": validation.Overflow,
+		"lines[4].recurs":    validation.NotAllowed,
 	}
 	if diff := cmp.Diff(want, faultsOf(cart.Validate())); diff != "" {
 		t.Errorf("Validate (-want +got):\n%s", diff)
 	}
-	want["eligible"] = pricing.FieldMismatch
+	want["eligible"] = validation.Mismatch
 	_, err := pricing.Price(cart, pricing.Terms{Discount: amountOff(t, "5", "EUR"), Eligible: []bool{true}})
 	if diff := cmp.Diff(want, faultsOf(err)); diff != "" {
 		t.Errorf("Price (-want +got):\n%s", diff)
@@ -101,9 +101,9 @@ func TestCartHasAtMostTenThousandLines(t *testing.T) {
 	require.Len(t, q.Lines, pricing.MaxLines)
 	require.NoError(t, q.Validate())
 	cart.Lines = append(cart.Lines, pricing.Line{})
-	wantField(t, cart.Validate(), "lines", pricing.FieldTooLong)
+	wantField(t, cart.Validate(), "lines", validation.TooLong)
 	_, err = pricing.Price(cart, pricing.Terms{})
-	wantField(t, err, "lines", pricing.FieldTooLong)
+	wantField(t, err, "lines", validation.TooLong)
 }
 
 // TestTheLargestCartIsStored: of what may be priced everything can be read back.
@@ -131,12 +131,12 @@ func TestPriceRefusesWhatDoesNotFitTheCart(t *testing.T) {
 	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{validLine()}}
 	for _, eligible := range [][]bool{{}, {true, true}} {
 		_, err := pricing.Price(cart, pricing.Terms{Eligible: eligible})
-		wantField(t, err, "eligible", pricing.FieldMismatch)
+		wantField(t, err, "eligible", validation.Mismatch)
 	}
 	_, err := pricing.Price(cart, pricing.Terms{Discount: amountOff(t, "5", "USD")})
-	wantField(t, err, "currency", pricing.FieldMismatch)
+	wantField(t, err, "currency", validation.Mismatch)
 	_, err = pricing.Price(cart, pricing.Terms{Discount: amountOff(t, "5", "USD"), Eligible: []bool{}})
-	want := map[string]pricing.FieldCode{"eligible": pricing.FieldMismatch, "currency": pricing.FieldMismatch}
+	want := map[string]validation.Code{"eligible": validation.Mismatch, "currency": validation.Mismatch}
 	if diff := cmp.Diff(want, faultsOf(err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -155,9 +155,9 @@ func TestLineKindText(t *testing.T) {
 			t.Errorf("%s: got %s, %v", text, got, err)
 		}
 	}
-	for text, code := range map[string]pricing.FieldCode{
-		"": pricing.FieldRequired, "Plan": pricing.FieldMalformed, "a book": pricing.FieldMalformed, "é": pricing.FieldMalformed,
-		strings.Repeat("k", pricing.MaxKindLength+1): pricing.FieldMalformed,
+	for text, code := range map[string]validation.Code{
+		"": validation.Required, "Plan": validation.Malformed, "a book": validation.Malformed, "é": validation.Malformed,
+		strings.Repeat("k", pricing.MaxKindLength+1): validation.Malformed,
 	} {
 		var k pricing.LineKind
 		wantField(t, k.UnmarshalText([]byte(text)), "", code)
@@ -179,7 +179,7 @@ func TestClassText(t *testing.T) {
 	}
 	for _, text := range []string{"", "Product", "plan"} {
 		var c pricing.Class
-		wantField(t, c.UnmarshalText([]byte(text)), "", pricing.FieldUnknown)
+		wantField(t, c.UnmarshalText([]byte(text)), "", validation.Unknown)
 	}
 	for kind, want := range map[pricing.LineKind]pricing.Class{
 		pricing.Plan: pricing.SubscriptionClass, pricing.Device: pricing.ProductClass, pricing.Accessory: pricing.ProductClass,
@@ -205,13 +205,13 @@ func TestCategories(t *testing.T) {
 	require.True(t, set.Has("sale") && set.Has("books"))
 	require.False(t, set.Has("book") || set.Has("") || set.Has("sale\x1fbooks") || pricing.Categories{}.Has("sale"))
 	_, err = pricing.NewCategories("a", "", "b\x1fc", "\xff", strings.Repeat("é", 65))
-	if diff := cmp.Diff(map[string]pricing.FieldCode{
-		"[1]": pricing.FieldRequired, "[2]": pricing.FieldMalformed, "[3]": pricing.FieldMalformed, "[4]": pricing.FieldTooLong,
+	if diff := cmp.Diff(map[string]validation.Code{
+		"[1]": validation.Required, "[2]": validation.Malformed, "[3]": validation.Malformed, "[4]": validation.TooLong,
 	}, faultsOf(err)); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 	_, err = pricing.NewCategories(make([]string, pricing.MaxCategories+1)...)
-	wantField(t, err, "", pricing.FieldTooLong)
+	wantField(t, err, "", validation.TooLong)
 }
 
 func TestIntervalText(t *testing.T) {
@@ -228,57 +228,10 @@ func TestIntervalText(t *testing.T) {
 		}
 	}
 	var i pricing.Interval
-	wantField(t, i.UnmarshalText([]byte("hour")), "", pricing.FieldUnknown)
+	wantField(t, i.UnmarshalText([]byte("hour")), "", validation.Unknown)
 	if got := pricing.Interval(99).String(); got != "" {
 		t.Errorf("an unknown interval is %q", got)
 	}
-}
-
-func TestValidationErrorPaths(t *testing.T) {
-	t.Parallel()
-	inner := &pricing.ValidationError{}
-	inner.Add("unitPrice", pricing.FieldTooSmall, "a price is not negative")
-	inner.Add("", pricing.FieldMalformed, "not a line")
-	inner.Add("[0]", pricing.FieldUnknown, "no such unit")
-
-	var e pricing.ValidationError
-	require.NoError(t, e.Err())
-	require.NoError(t, (*pricing.ValidationError)(nil).Err())
-	e.Merge("ignored", nil)
-	e.At("ignored", nil)
-	e.Merge("lines[2]", inner)
-	e.Merge("", inner)
-	e.Merge("at", errors.New("is no instant"))
-	e.At("discountValue", pricingErr(t))
-	e.At("name", errors.New("is too odd"))
-
-	want := []pricing.FieldError{
-		{Field: "lines[2].unitPrice", Code: pricing.FieldTooSmall, Message: "a price is not negative"},
-		{Field: "lines[2]", Code: pricing.FieldMalformed, Message: "not a line"},
-		{Field: "lines[2][0]", Code: pricing.FieldUnknown, Message: "no such unit"},
-		{Field: "unitPrice", Code: pricing.FieldTooSmall, Message: "a price is not negative"},
-		{Field: "", Code: pricing.FieldMalformed, Message: "not a line"},
-		{Field: "[0]", Code: pricing.FieldUnknown, Message: "no such unit"},
-		{Field: "at", Code: pricing.FieldMalformed, Message: "is no instant"},
-		{Field: "discountValue", Code: pricing.FieldTooManyDecimals, Message: "no decimals are allowed"},
-		{Field: "name", Code: pricing.FieldMalformed, Message: "is too odd"},
-	}
-	if diff := cmp.Diff(want, e.Fields); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	require.ErrorIs(t, e.Err(), pricing.ErrInvalid)
-	const text = "invalid input: unitPrice: a price is not negative; not a line; [0]: no such unit"
-	if got := inner.Error(); got != text {
-		t.Errorf("got %q, want %q", got, text)
-	}
-}
-
-// pricingErr is what a parser that does not know its field reports.
-func pricingErr(t *testing.T) error {
-	t.Helper()
-	_, err := pricing.ParseMoney("0.5", currency(t, "JPY"))
-	require.Error(t, err)
-	return err
 }
 
 // A value outside its set is not written as if it were the zero value.
@@ -290,7 +243,7 @@ func TestValuesOutsideTheirSetAreNotMarshalled(t *testing.T) {
 		"type":     (pricing.Tiered + 1).MarshalText,
 	} {
 		text, err := marshal()
-		wantField(t, err, "", pricing.FieldUnknown)
+		wantField(t, err, "", validation.Unknown)
 		if text != nil {
 			t.Errorf("%s: an error and %q", name, text)
 		}
@@ -301,22 +254,5 @@ func TestValuesOutsideTheirSetAreNotMarshalled(t *testing.T) {
 		if text, err := marshal(); err != nil || len(text) != 0 {
 			t.Errorf("no %s: got %q, %v", name, text, err)
 		}
-	}
-}
-
-func TestValidationErrorTextIsBounded(t *testing.T) {
-	t.Parallel()
-	var e pricing.ValidationError
-	for range 20 {
-		e.Add("a", pricing.FieldUnknown, "b")
-	}
-	all := "invalid input: a: b" + strings.Repeat("; a: b", 19)
-	if got := e.Error(); got != all {
-		t.Errorf("20 faults: got %q", got)
-	}
-	e.Add("a", pricing.FieldUnknown, "b")
-	e.Add("a", pricing.FieldUnknown, "b")
-	if got, want := e.Error(), all+"; and 2 more"; got != want {
-		t.Errorf("22 faults: got %q", got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/couponkit/couponkit/internal/testsize"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // discountOf returns the discount with the terms.
@@ -147,33 +148,33 @@ func TestSetsThatCannotBePriced(t *testing.T) {
 	cart := euros(100)
 	for name, c := range map[string]struct {
 		terms []pricing.Terms
-		want  map[string]pricing.FieldCode
+		want  map[string]validation.Code
 	}{
 		"the same coupon twice": {
 			[]pricing.Terms{{ID: "a", Group: "1", Discount: half}, {ID: "a", Group: "2", Discount: half}},
-			map[string]pricing.FieldCode{"coupons[1].id": pricing.FieldMismatch},
+			map[string]validation.Code{"coupons[1].id": validation.Mismatch},
 		},
 		"no ID, an exclusive one, and masks of other carts": {
 			[]pricing.Terms{
 				{ID: "", Group: "1", Discount: half, Eligible: []bool{}},
 				{ID: "b", Discount: amountOff(t, "1", "USD"), Bought: []bool{true}},
 			},
-			map[string]pricing.FieldCode{
-				"coupons[0].id": pricing.FieldRequired, "coupons[0].group": pricing.FieldNotAllowed, "coupons[0].eligible": pricing.FieldMismatch,
-				"coupons[1].group": pricing.FieldNotAllowed, "coupons[1].bought": pricing.FieldNotAllowed, "coupons[1].currency": pricing.FieldMismatch,
+			map[string]validation.Code{
+				"coupons[0].id": validation.Required, "coupons[0].group": validation.NotAllowed, "coupons[0].eligible": validation.Mismatch,
+				"coupons[1].group": validation.NotAllowed, "coupons[1].bought": validation.NotAllowed, "coupons[1].currency": validation.Mismatch,
 			},
 		},
 		"two of one group": {
 			[]pricing.Terms{{ID: "a", Group: "1", Discount: half}, {ID: "b", Group: "1", Discount: half}, {ID: "c", Group: "2", Discount: half}},
-			map[string]pricing.FieldCode{"coupons[0].group": pricing.FieldNotAllowed, "coupons[1].group": pricing.FieldNotAllowed},
+			map[string]validation.Code{"coupons[0].group": validation.NotAllowed, "coupons[1].group": validation.NotAllowed},
 		},
-		"33 coupons": {make([]pricing.Terms, 33), map[string]pricing.FieldCode{"coupons": pricing.FieldTooLong}},
+		"33 coupons": {make([]pricing.Terms, 33), map[string]validation.Code{"coupons": validation.TooLong}},
 		"an ID and a group that are not UTF-8": {
 			[]pricing.Terms{{ID: "\xff", Group: "\xff", Discount: half}},
-			map[string]pricing.FieldCode{"id": pricing.FieldMalformed, "group": pricing.FieldMalformed},
+			map[string]validation.Code{"id": validation.Malformed, "group": validation.Malformed},
 		},
 		"a long ID": {
-			[]pricing.Terms{{ID: strings.Repeat("a", 256), Discount: half}}, map[string]pricing.FieldCode{"id": pricing.FieldTooLong},
+			[]pricing.Terms{{ID: strings.Repeat("a", 256), Discount: half}}, map[string]validation.Code{"id": validation.TooLong},
 		},
 	} {
 		q, err := pricing.Price(cart, c.terms...)

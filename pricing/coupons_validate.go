@@ -1,13 +1,17 @@
 package pricing
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/couponkit/couponkit/validation"
+)
 
 // checkCoupons checks that the coupons and the groups of units explain the discounts of the
 // lines. The amounts of the lines have no faults.
 func (q Quote) checkCoupons() error {
-	var faults ValidationError
+	var faults validation.Error
 	if len(q.Coupons) > MaxCoupons {
-		faults.Add("coupons", FieldTooLong, fmt.Sprintf("at most %d coupons are allowed", MaxCoupons))
+		faults.Add("coupons", validation.TooLong, fmt.Sprintf("at most %d coupons are allowed", MaxCoupons))
 		return faults.Err()
 	}
 	amounts := q.groupFaults(&faults)
@@ -18,17 +22,17 @@ func (q Quote) checkCoupons() error {
 		q.couponFaults(i, amounts[i], &faults)
 	}
 	if len(q.Coupons) == 0 && q.Discount != 0 {
-		faults.Add("coupons", FieldRequired, "a discount is that of a coupon")
+		faults.Add("coupons", validation.Required, "a discount is that of a coupon")
 	}
 	return faults.Err()
 }
 
 // groupFaults checks the groups of units of every line, and what each coupon takes off them. It
 // returns what each coupon takes in all.
-func (q *Quote) groupFaults(faults *ValidationError) []int64 {
+func (q *Quote) groupFaults(faults *validation.Error) []int64 {
 	sums := make([]int64, len(q.Coupons))
 	if !q.explained() {
-		faults.Add("coupons", FieldMismatch, "the units are not those of the coupons")
+		faults.Add("coupons", validation.Mismatch, "the units are not those of the coupons")
 		return sums
 	}
 	for i := range q.Lines {
@@ -38,7 +42,7 @@ func (q *Quote) groupFaults(faults *ValidationError) []int64 {
 		}
 		groups, amounts := q.rows(i)
 		if !q.explain(i, groups, amounts, sums) {
-			faults.Add(linePath(i, "units"), FieldMismatch, "the units are not those of the line's total and of the coupons")
+			faults.Add(linePath(i, "units"), validation.Mismatch, "the units are not those of the line's total and of the coupons")
 		}
 	}
 	return sums
@@ -72,13 +76,13 @@ func (q *Quote) explain(line int, groups []UnitGroup, amounts, sums []int64) boo
 }
 
 // couponFaults checks one coupon against the lines and the allocations.
-func (q *Quote) couponFaults(i int, amount int64, faults *ValidationError) {
+func (q *Quote) couponFaults(i int, amount int64, faults *validation.Error) {
 	c := &q.Coupons[i]
 	if i > 0 && compareCoupons(q.Coupons[i-1], *c) >= 0 {
-		faults.Add(couponPath(i, "id"), FieldMismatch, "coupons are sorted by lane and then by ID")
+		faults.Add(couponPath(i, "id"), validation.Mismatch, "coupons are sorted by lane and then by ID")
 	}
 	if !c.Refund.valid() {
-		var own ValidationError
+		var own validation.Error
 		c.Refund.faults(&own)
 		faults.Merge(fmt.Sprintf("coupons[%d]", i), own.Err())
 	}
@@ -86,7 +90,7 @@ func (q *Quote) couponFaults(i int, amount int64, faults *ValidationError) {
 	for j := range q.Lines {
 		if q.Covers(i, j) {
 			if !q.Lines[j].Eligible {
-				faults.Add(couponPath(i, "lines"), FieldMismatch, fmt.Sprintf("line %d is not eligible", j))
+				faults.Add(couponPath(i, "lines"), validation.Mismatch, fmt.Sprintf("line %d is not eligible", j))
 				return
 			}
 			subtotal += q.Lines[j].Subtotal
@@ -100,7 +104,7 @@ func (q *Quote) couponFaults(i int, amount int64, faults *ValidationError) {
 		{"eligibleSubtotal", c.EligibleSubtotal, subtotal}, {"eligibleQuantity", c.EligibleQuantity, quantity}, {"discount", c.Amount, amount},
 	} {
 		if sum.got != sum.want {
-			faults.Add(couponPath(i, sum.field), FieldMismatch, "is not the sum of the lines")
+			faults.Add(couponPath(i, sum.field), validation.Mismatch, "is not the sum of the lines")
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"golang.org/x/text/currency"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/couponkit/couponkit/validation"
 )
 
 // iso4217 lists the currencies of ISO 4217 in code order, each with its
@@ -74,7 +76,7 @@ func SEK() Currency { return findCurrency("SEK") }
 func USD() Currency { return findCurrency("USD") }
 
 // ParseCurrency returns the currency with the given ISO 4217 code. The code is not
-// case-sensitive. ParseCurrency returns a [*ValidationError] for an unknown code. Functions
+// case-sensitive. ParseCurrency returns a [*validation.Error] for an unknown code. Functions
 // such as [USD] return the most common currencies.
 func ParseCurrency(code string) (Currency, error) {
 	if len(code) == 3 {
@@ -82,7 +84,7 @@ func ParseCurrency(code string) (Currency, error) {
 			return c, nil
 		}
 	}
-	return Currency{}, invalid("currency", FieldUnknown, fmt.Sprintf("unknown ISO 4217 currency %.16q", code))
+	return Currency{}, validation.New("currency", validation.Unknown, fmt.Sprintf("unknown ISO 4217 currency %.16q", code))
 }
 
 func findCurrency(code string) Currency {

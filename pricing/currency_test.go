@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // exponentsBesideCLDR are the exponents of ISO 4217 where golang.org/x/text has
@@ -129,7 +130,7 @@ func TestParseCurrency(t *testing.T) {
 	}
 	for _, code := range []string{"", "E", "EU", "EURO", "XXX", "XAU", "DEM", "BTC", "EU2", "€", "\u212aWD", "ſEK", "   ", "AAA", "ZZZ"} {
 		c, err := pricing.ParseCurrency(code)
-		wantField(t, err, "currency", pricing.FieldUnknown)
+		wantField(t, err, "currency", validation.Unknown)
 		if !c.IsZero() {
 			t.Errorf("%q: an error and %s", code, c)
 		}
@@ -194,7 +195,7 @@ func TestCurrencyText(t *testing.T) {
 		}
 	}
 	kept := pricing.EUR()
-	wantField(t, kept.UnmarshalText([]byte("XXX")), "currency", pricing.FieldUnknown)
+	wantField(t, kept.UnmarshalText([]byte("XXX")), "currency", validation.Unknown)
 	if kept != pricing.EUR() {
 		t.Errorf("an unknown code changed the currency to %q", kept)
 	}

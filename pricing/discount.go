@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/couponkit/couponkit/validation"
 )
 
 // These constants limit the terms of a discount.
@@ -106,19 +108,19 @@ func PercentOff(p Percent) Discount {
 }
 
 // AmountOff returns a discount of the given fixed amount. AmountOff returns a
-// [*ValidationError] if the amount is 0 or less, or has no currency.
+// [*validation.Error] if the amount is 0 or less, or has no currency.
 func AmountOff(m Money) (Discount, error) {
 	switch {
 	case m.Currency().IsZero():
-		return Discount{}, invalid("currency", FieldRequired, "a fixed amount needs a currency")
+		return Discount{}, validation.New("currency", validation.Required, "a fixed amount needs a currency")
 	case m.Minor() <= 0:
-		return Discount{}, invalid("", FieldTooSmall, "a fixed amount is greater than 0")
+		return Discount{}, validation.New("", validation.TooSmall, "a fixed amount is greater than 0")
 	}
 	return Discount{kind: FixedAmount, lane: OrderLane, amount: m}, nil
 }
 
 // NewDiscount returns the discount with the given terms. If the terms are invalid, NewDiscount
-// returns a [*ValidationError] that lists every invalid field by its JSON name; see
+// returns a [*validation.Error] that lists every invalid field by its JSON name; see
 // [Discount.MarshalJSON].
 func NewDiscount(t DiscountTerms) (Discount, error) {
 	if t.Lane == 0 {
@@ -273,26 +275,26 @@ func (d Discount) Accepts(c Currency) bool {
 }
 
 // Fits checks that the discount can be used for carts in the given currency. Fits returns a
-// [*ValidationError] if the discount has amounts, but none in that currency. A discount without
+// [*validation.Error] if the discount has amounts, but none in that currency. A discount without
 // amounts fits every currency.
 func (d Discount) Fits(c Currency) error {
 	if _, ok := d.in(c); !ok {
-		return invalid("currency", FieldMismatch,
+		return validation.New("currency", validation.Mismatch,
 			fmt.Sprintf("a discount in %s cannot be taken off a cart in %s", d.Currencies()[0], c))
 	}
 	return nil
 }
 
 // FitsCart checks that the discount can be used for the cart. FitsCart returns a
-// [*ValidationError] if the discount does not fit the cart's currency; see [Discount.Fits].
-// FitsCart also returns a [*ValidationError] if an amount that the discount takes off, or a unit
+// [*validation.Error] if the discount does not fit the cart's currency; see [Discount.Fits].
+// FitsCart also returns a [*validation.Error] if an amount that the discount takes off, or a unit
 // price, is not a multiple of the cart's step.
 func (d Discount) FitsCart(c Cart) error {
 	if err := d.Fits(c.Currency); err != nil {
 		return err
 	}
 	if !d.onStep(c.Currency, c.Step) {
-		return invalid("discount", FieldTooManyDecimals, stepMessage(c.Currency, c.Step))
+		return validation.New("discount", validation.TooManyDecimals, stepMessage(c.Currency, c.Step))
 	}
 	return nil
 }

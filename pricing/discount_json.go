@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/couponkit/couponkit/internal/jsonobject"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // discountDocument is the JSON form of a discount.
@@ -99,7 +100,7 @@ func (tier Tier) document(t *DiscountTerms) tierDocument {
 }
 
 // UnmarshalJSON reads the JSON form that [Discount.MarshalJSON] writes. Amounts and percentages
-// may also be JSON numbers. For invalid input, UnmarshalJSON returns a [*ValidationError] that
+// may also be JSON numbers. For invalid input, UnmarshalJSON returns a [*validation.Error] that
 // lists every invalid field, and leaves its receiver unchanged. The JSON value null leaves the
 // discount unchanged.
 func (d *Discount) UnmarshalJSON(data []byte) error {
@@ -125,13 +126,13 @@ func (d *Discount) UnmarshalJSON(data []byte) error {
 func (o *object) mergeNew(err error) {
 	known := make(map[string]bool, len(o.faults.Fields))
 	for _, f := range o.faults.Fields {
-		known[f.Field] = true
+		known[f.Path] = true
 	}
-	var more ValidationError
+	var more validation.Error
 	more.Merge("", err)
 	for _, f := range more.Fields {
-		if !known[f.Field] {
-			o.faults.Add(f.Field, f.Code, f.Message)
+		if !known[f.Path] {
+			o.faults.Add(f.Path, f.Code, f.Message)
 		}
 	}
 }
@@ -156,7 +157,7 @@ func (o *object) discountTerms() DiscountTerms {
 	case t.Type.HasAmount():
 		values = o.amounts("discountValue", t.Currency)
 	case t.Type == Tiered:
-		o.faults.Add("discountValue", FieldNotAllowed, "a tiered discount has the values of its tiers")
+		o.faults.Add("discountValue", validation.NotAllowed, "a tiered discount has the values of its tiers")
 	case jsonKind(raw) != "object":
 		o.amount("discountValue", Currency{})
 	}
@@ -167,14 +168,14 @@ func (o *object) discountTerms() DiscountTerms {
 	} {
 		if n, ok := o.whole(field); ok {
 			if *target = n; n == 0 {
-				o.faults.Add(field, FieldTooSmall, "must be at least 1")
+				o.faults.Add(field, validation.TooSmall, "must be at least 1")
 			}
 		}
 	}
 	t.TierBasis, _ = word(o, "tierBasis", ParseTierBasis)
 	t.Tiers = o.tiers(&t)
 	if _, given := o.value("currency"); given && t.Type != 0 && !t.hasMoney() && len(o.faults.Fields) == 0 {
-		o.faults.Add("currency", FieldNotAllowed, "only an amount has a currency")
+		o.faults.Add("currency", validation.NotAllowed, "only an amount has a currency")
 	}
 	return t
 }
@@ -186,7 +187,7 @@ func (o *object) positive(name string, c Currency) int64 {
 	case ok && c.IsZero():
 		return 1 // which is no amount, but one that has no fault of its own
 	case ok && minor <= 0:
-		o.faults.Add(name, FieldTooSmall, "must be greater than 0")
+		o.faults.Add(name, validation.TooSmall, "must be greater than 0")
 	}
 	return minor
 }
@@ -205,7 +206,7 @@ func (o *object) amounts(name string, own Currency) map[Currency]int64 {
 			path := name + "." + jsonobject.Shown(code)
 			c, err := ParseCurrency(code)
 			if _, twice := amounts[c]; twice && err == nil {
-				err = invalid("", FieldMismatch, "the currency is given twice")
+				err = validation.New("", validation.Mismatch, "the currency is given twice")
 			}
 			if err != nil {
 				o.faults.At(path, err)

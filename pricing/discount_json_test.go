@@ -10,6 +10,7 @@ import (
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // A discount has the names that a coupon has for it.
@@ -55,25 +56,25 @@ func TestDiscountInJSONIsLossless(t *testing.T) {
 func TestDiscountThatIsNone(t *testing.T) {
 	t.Parallel()
 	const (
-		required  = pricing.FieldRequired
-		malformed = pricing.FieldMalformed
-		unknown   = pricing.FieldUnknown
+		required  = validation.Required
+		malformed = validation.Malformed
+		unknown   = validation.Unknown
 	)
-	for text, want := range map[string]map[string]pricing.FieldCode{
+	for text, want := range map[string]map[string]validation.Code{
 		`5`:  {"": malformed},
 		`{}`: {"discountType": required, "discountValue": required},
 		`{"discountType":null,"discountValue":null,"currency":null}`:               {"discountType": required, "discountValue": required},
 		`{"discountType":"HALF","discountValue":"ten","currency":"EUX"}`:           {"discountType": unknown, "discountValue": malformed, "currency": unknown},
 		`{"discountType":1,"discountValue":true,"currency":2}`:                     {"discountType": malformed, "discountValue": malformed, "currency": malformed},
-		`{"discountType":"PERCENTAGE","discountValue":0}`:                          {"discountValue": pricing.FieldTooSmall},
-		`{"discountType":"PERCENTAGE","discountValue":101}`:                        {"discountValue": pricing.FieldTooLarge},
-		`{"discountType":"PERCENTAGE","discountValue":10,"currency":"EUR"}`:        {"currency": pricing.FieldNotAllowed},
+		`{"discountType":"PERCENTAGE","discountValue":0}`:                          {"discountValue": validation.TooSmall},
+		`{"discountType":"PERCENTAGE","discountValue":101}`:                        {"discountValue": validation.TooLarge},
+		`{"discountType":"PERCENTAGE","discountValue":10,"currency":"EUR"}`:        {"currency": validation.NotAllowed},
 		`{"discountType":"FIXED_AMOUNT","discountValue":10}`:                       {"currency": required},
-		`{"discountType":"FIXED_AMOUNT","discountValue":"0.00","currency":"EUR"}`:  {"discountValue": pricing.FieldTooSmall},
-		`{"discountType":"FIXED_AMOUNT","discountValue":-1,"currency":"EUR"}`:      {"discountValue": pricing.FieldTooSmall},
-		`{"discountType":"FIXED_AMOUNT","discountValue":"0.005","currency":"EUR"}`: {"discountValue": pricing.FieldTooManyDecimals},
+		`{"discountType":"FIXED_AMOUNT","discountValue":"0.00","currency":"EUR"}`:  {"discountValue": validation.TooSmall},
+		`{"discountType":"FIXED_AMOUNT","discountValue":-1,"currency":"EUR"}`:      {"discountValue": validation.TooSmall},
+		`{"discountType":"FIXED_AMOUNT","discountValue":"0.005","currency":"EUR"}`: {"discountValue": validation.TooManyDecimals},
 		`{"discountType":"FIXED_AMOUNT","discountValue":{"EUR":10,"USD":1,"usd":2},"currency":"EUR","maxDiscount":{"JPY":0.5}}`: {
-			"discountValue.usd": pricing.FieldMismatch, "maxDiscount.JPY": pricing.FieldTooManyDecimals, "discountValue.JPY": required,
+			"discountValue.usd": validation.Mismatch, "maxDiscount.JPY": validation.TooManyDecimals, "discountValue.JPY": required,
 		},
 		`{"discountType":"FIXED_AMOUNT","discountValue":{"USD":"10","XYZ":1},"currency":"EUR"}`: {"discountValue.XYZ": unknown, "discountValue": required},
 		`{"discountType":"FIXED_AMOUNT","discountValue":{},"currency":"EUR"}`:                   {"discountValue": required},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Contract 2.6: greater than 0, at most 100, at most four decimals.
@@ -32,13 +33,13 @@ func TestParsePercent(t *testing.T) {
 			t.Errorf("%s as decimal: %v, (-want +got):\n%s", text, err, diff)
 		}
 	}
-	for text, want := range map[string]pricing.FieldCode{
-		"": pricing.FieldRequired, "ten": pricing.FieldMalformed, "10%": pricing.FieldMalformed,
-		"0": pricing.FieldTooSmall, "-0": pricing.FieldTooSmall, "-5": pricing.FieldTooSmall, "-0.0001": pricing.FieldTooSmall,
-		"100.0001": pricing.FieldTooLarge, "101": pricing.FieldTooLarge, "1e30": pricing.FieldTooLarge,
-		"429496.7297":  pricing.FieldTooLarge, // 1 in 32 bits
-		"0.00001":      pricing.FieldTooManyDecimals,
-		"100.00000001": pricing.FieldTooManyDecimals,
+	for text, want := range map[string]validation.Code{
+		"": validation.Required, "ten": validation.Malformed, "10%": validation.Malformed,
+		"0": validation.TooSmall, "-0": validation.TooSmall, "-5": validation.TooSmall, "-0.0001": validation.TooSmall,
+		"100.0001": validation.TooLarge, "101": validation.TooLarge, "1e30": validation.TooLarge,
+		"429496.7297":  validation.TooLarge, // 1 in 32 bits
+		"0.00001":      validation.TooManyDecimals,
+		"100.00000001": validation.TooManyDecimals,
 	} {
 		p, err := pricing.ParsePercent(text)
 		wantField(t, err, "", want)
@@ -47,9 +48,9 @@ func TestParsePercent(t *testing.T) {
 		}
 	}
 	_, err := pricing.PercentFromDecimal(decimal.New(1, -5))
-	wantField(t, err, "", pricing.FieldTooManyDecimals)
+	wantField(t, err, "", validation.TooManyDecimals)
 	_, err = pricing.PercentFromDecimal(decimal.New(101, 0))
-	wantField(t, err, "", pricing.FieldTooLarge)
+	wantField(t, err, "", validation.TooLarge)
 }
 
 func TestPercentJSON(t *testing.T) {
@@ -143,10 +144,10 @@ func TestAmountOffIsPositiveAndOfACurrency(t *testing.T) {
 	t.Parallel()
 	for _, minor := range []int64{0, -1, math.MinInt64} {
 		_, err := pricing.AmountOff(pricing.NewMoney(minor, pricing.EUR()))
-		wantField(t, err, "", pricing.FieldTooSmall)
+		wantField(t, err, "", validation.TooSmall)
 	}
 	_, err := pricing.AmountOff(pricing.NewMoney(5, pricing.Currency{}))
-	wantField(t, err, "currency", pricing.FieldRequired)
+	wantField(t, err, "currency", validation.Required)
 }
 
 func TestDiscountAccessors(t *testing.T) {
@@ -190,7 +191,7 @@ func TestDiscountAccessors(t *testing.T) {
 			t.Errorf("%s: Equal is not ==", name)
 		}
 	}
-	wantField(t, amountOff(t, "10", "JPY").Fits(pricing.EUR()), "currency", pricing.FieldMismatch)
+	wantField(t, amountOff(t, "10", "JPY").Fits(pricing.EUR()), "currency", validation.Mismatch)
 }
 
 // Contract 2.2: an amount is capped at the base, and nothing is taken off
@@ -235,7 +236,7 @@ func TestDiscountTypeText(t *testing.T) {
 	}
 	for _, text := range []string{"", "percentage", "PERCENT"} {
 		var d pricing.DiscountType
-		wantField(t, d.UnmarshalText([]byte(text)), "", pricing.FieldUnknown)
+		wantField(t, d.UnmarshalText([]byte(text)), "", validation.Unknown)
 	}
 	if got := pricing.DiscountType(9).String(); got != "" {
 		t.Errorf("an unknown type is %q", got)

@@ -1,6 +1,10 @@
 package pricing
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/couponkit/couponkit/validation"
+)
 
 // DiscountType tells how a discount is computed. Contract section 2 has the arithmetic of each
 // type. A unit counts only if it gives something.
@@ -53,7 +57,7 @@ func (t DiscountType) String() string {
 func (t DiscountType) GoString() string { return goString("DiscountType", t.String(), uint8(t)) }
 
 // ParseDiscountType returns the discount type with the given JSON name, such as
-// "PERCENTAGE". The name is case-sensitive. ParseDiscountType returns a [*ValidationError]
+// "PERCENTAGE". The name is case-sensitive. ParseDiscountType returns a [*validation.Error]
 // for an unknown or empty name.
 func ParseDiscountType(text string) (DiscountType, error) {
 	for t := Percentage; t <= Tiered; t++ {
@@ -61,15 +65,15 @@ func ParseDiscountType(text string) (DiscountType, error) {
 			return t, nil
 		}
 	}
-	return 0, invalid("", FieldUnknown, discountTypeMessage)
+	return 0, validation.New("", validation.Unknown, discountTypeMessage)
 }
 
 // MarshalText returns the JSON name of the discount type, such as "PERCENTAGE". For the
 // zero DiscountType, MarshalText returns empty text. For an unknown discount type,
-// MarshalText returns a [*ValidationError].
+// MarshalText returns a [*validation.Error].
 func (t DiscountType) MarshalText() ([]byte, error) {
 	if t > Tiered {
-		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no discount type", t))
+		return nil, validation.New("", validation.Unknown, fmt.Sprintf("%d is no discount type", t))
 	}
 	return []byte(t.String()), nil
 }
@@ -119,7 +123,7 @@ func (l Lane) String() string {
 func (l Lane) GoString() string { return goString("Lane", l.String(), uint8(l)) }
 
 // ParseLane returns the lane with the given JSON name, "item" or "order". ParseLane returns a
-// [*ValidationError] for an unknown or empty name.
+// [*validation.Error] for an unknown or empty name.
 func ParseLane(text string) (Lane, error) {
 	switch text {
 	case "item":
@@ -127,14 +131,14 @@ func ParseLane(text string) (Lane, error) {
 	case "order":
 		return OrderLane, nil
 	}
-	return 0, invalid("", FieldUnknown, "must be item or order")
+	return 0, validation.New("", validation.Unknown, "must be item or order")
 }
 
 // MarshalText returns the JSON name of the lane. For the zero Lane, MarshalText returns empty
-// text. For an unknown lane, MarshalText returns a [*ValidationError].
+// text. For an unknown lane, MarshalText returns a [*validation.Error].
 func (l Lane) MarshalText() ([]byte, error) {
 	if l > OrderLane {
-		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no lane", l))
+		return nil, validation.New("", validation.Unknown, fmt.Sprintf("%d is no lane", l))
 	}
 	return []byte(l.String()), nil
 }
@@ -190,7 +194,7 @@ func (b TierBasis) String() string {
 func (b TierBasis) GoString() string { return goString("TierBasis", b.String(), uint8(b)) }
 
 // ParseTierBasis returns the basis with the given JSON name, "AMOUNT" or "QUANTITY".
-// ParseTierBasis returns a [*ValidationError] for an unknown or empty name.
+// ParseTierBasis returns a [*validation.Error] for an unknown or empty name.
 func ParseTierBasis(text string) (TierBasis, error) {
 	switch text {
 	case "AMOUNT":
@@ -198,14 +202,14 @@ func ParseTierBasis(text string) (TierBasis, error) {
 	case "QUANTITY":
 		return ByQuantity, nil
 	}
-	return 0, invalid("", FieldUnknown, "must be AMOUNT or QUANTITY")
+	return 0, validation.New("", validation.Unknown, "must be AMOUNT or QUANTITY")
 }
 
 // MarshalText returns the JSON name of the basis. For the zero TierBasis, MarshalText returns
-// empty text. For an unknown basis, MarshalText returns a [*ValidationError].
+// empty text. For an unknown basis, MarshalText returns a [*validation.Error].
 func (b TierBasis) MarshalText() ([]byte, error) {
 	if b > ByQuantity {
-		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no basis of tiers", b))
+		return nil, validation.New("", validation.Unknown, fmt.Sprintf("%d is no basis of tiers", b))
 	}
 	return []byte(b.String()), nil
 }

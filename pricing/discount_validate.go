@@ -1,6 +1,10 @@
 package pricing
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/couponkit/couponkit/validation"
+)
 
 // hasMoney reports whether a term is an amount of a currency.
 func (t *DiscountTerms) hasMoney() bool {
@@ -16,19 +20,19 @@ func (t *DiscountTerms) hasMoney() bool {
 }
 
 func (t *DiscountTerms) validate() error {
-	var faults ValidationError
+	var faults validation.Error
 	switch {
 	case t.Type == 0:
-		faults.Add("discountType", FieldRequired, discountTypeMessage)
+		faults.Add("discountType", validation.Required, discountTypeMessage)
 		return faults.Err() // what else is allowed depends on it
 	case t.Type > Tiered:
-		faults.Add("discountType", FieldUnknown, discountTypeMessage)
+		faults.Add("discountType", validation.Unknown, discountTypeMessage)
 		return faults.Err()
 	}
 	if t.Lane > OrderLane {
-		faults.Add("lane", FieldUnknown, "must be item or order")
+		faults.Add("lane", validation.Unknown, "must be item or order")
 	} else if !t.Type.allows(t.Lane) {
-		faults.Add("lane", FieldNotAllowed, fmt.Sprintf("a discount of type %s is in the lane %s", t.Type, t.Type.DefaultLane()))
+		faults.Add("lane", validation.NotAllowed, fmt.Sprintf("a discount of type %s is in the lane %s", t.Type, t.Type.DefaultLane()))
 	}
 	t.valueFaults(&faults)
 	t.moneyFaults(&faults)
@@ -37,22 +41,22 @@ func (t *DiscountTerms) validate() error {
 	return faults.Err()
 }
 
-func (t *DiscountTerms) valueFaults(faults *ValidationError) {
+func (t *DiscountTerms) valueFaults(faults *validation.Error) {
 	switch {
 	case t.Type.HasPercent() && t.Percent.IsZero():
-		faults.Add("discountValue", FieldRequired, "a percentage is required")
+		faults.Add("discountValue", validation.Required, "a percentage is required")
 	case !t.Type.HasPercent() && !t.Percent.IsZero():
-		faults.Add("discountValue", FieldNotAllowed, fmt.Sprintf("a discount of type %s has no percentage", t.Type))
+		faults.Add("discountValue", validation.NotAllowed, fmt.Sprintf("a discount of type %s has no percentage", t.Type))
 	}
 }
 
-func (t *DiscountTerms) moneyFaults(faults *ValidationError) {
+func (t *DiscountTerms) moneyFaults(faults *validation.Error) {
 	if t.hasMoney() && t.Currency.IsZero() {
-		faults.Add("currency", FieldRequired, "an amount needs a currency")
+		faults.Add("currency", validation.Required, "an amount needs a currency")
 	}
 	t.amountFaults("discountValue", "maxDiscount", t.Amount, t.MaxDiscount, faults)
 	if len(t.Others) >= MaxCurrencies {
-		faults.Add("discountValue", FieldTooLong, fmt.Sprintf("at most %d currencies are allowed", MaxCurrencies))
+		faults.Add("discountValue", validation.TooLong, fmt.Sprintf("at most %d currencies are allowed", MaxCurrencies))
 		return
 	}
 	seen := map[Currency]bool{t.Currency: true}
@@ -60,11 +64,11 @@ func (t *DiscountTerms) moneyFaults(faults *ValidationError) {
 		value, maximum := "discountValue."+o.Currency.Code(), "maxDiscount."+o.Currency.Code()
 		switch {
 		case t.Type == Tiered:
-			faults.Add(maximum, FieldNotAllowed, "tiers have one currency")
+			faults.Add(maximum, validation.NotAllowed, "tiers have one currency")
 		case o.Currency.IsZero():
-			faults.Add(value, FieldRequired, "an amount needs a currency")
+			faults.Add(value, validation.Required, "an amount needs a currency")
 		case seen[o.Currency]:
-			faults.Add(value, FieldMismatch, "the currency is named twice")
+			faults.Add(value, validation.Mismatch, "the currency is named twice")
 		default:
 			t.otherFaults(value, maximum, o, faults)
 		}
@@ -73,34 +77,34 @@ func (t *DiscountTerms) moneyFaults(faults *ValidationError) {
 }
 
 // otherFaults checks the amounts of another currency.
-func (t *DiscountTerms) otherFaults(value, maximum string, o CurrencyTerms, faults *ValidationError) {
+func (t *DiscountTerms) otherFaults(value, maximum string, o CurrencyTerms, faults *validation.Error) {
 	t.amountFaults(value, maximum, o.Amount, o.MaxDiscount, faults)
 	switch {
 	case t.MaxDiscount > 0 && o.MaxDiscount == 0:
-		faults.Add(maximum, FieldRequired, "every currency has a maximum, or none has")
+		faults.Add(maximum, validation.Required, "every currency has a maximum, or none has")
 	case t.MaxDiscount == 0 && o.MaxDiscount > 0:
-		faults.Add(maximum, FieldNotAllowed, "every currency has a maximum, or none has")
+		faults.Add(maximum, validation.NotAllowed, "every currency has a maximum, or none has")
 	case t.MaxDiscount == 0 && o.MaxDiscount == 0 && o.Amount == 0 && !t.Type.HasAmount():
-		faults.Add(value, FieldNotAllowed, fmt.Sprintf("a discount of type %s has no amount", t.Type))
+		faults.Add(value, validation.NotAllowed, fmt.Sprintf("a discount of type %s has no amount", t.Type))
 	}
 }
 
 // amountFaults checks the amounts of one currency.
-func (t *DiscountTerms) amountFaults(value, maximum string, amount, most int64, faults *ValidationError) {
+func (t *DiscountTerms) amountFaults(value, maximum string, amount, most int64, faults *validation.Error) {
 	switch {
 	case amount < 0:
-		faults.Add(value, FieldTooSmall, "an amount is greater than 0")
+		faults.Add(value, validation.TooSmall, "an amount is greater than 0")
 	case t.Type.HasAmount() && amount == 0:
-		faults.Add(value, FieldRequired, "an amount greater than 0 is required")
+		faults.Add(value, validation.Required, "an amount greater than 0 is required")
 	case !t.Type.HasAmount() && amount != 0:
-		faults.Add(value, FieldNotAllowed, fmt.Sprintf("a discount of type %s has no amount", t.Type))
+		faults.Add(value, validation.NotAllowed, fmt.Sprintf("a discount of type %s has no amount", t.Type))
 	}
 	if most < 0 {
-		faults.Add(maximum, FieldTooSmall, "a maximum is greater than 0")
+		faults.Add(maximum, validation.TooSmall, "a maximum is greater than 0")
 	}
 }
 
-func (t *DiscountTerms) unitFaults(faults *ValidationError) {
+func (t *DiscountTerms) unitFaults(faults *validation.Error) {
 	for _, term := range [...]struct {
 		field             string
 		value             int64
@@ -114,58 +118,58 @@ func (t *DiscountTerms) unitFaults(faults *ValidationError) {
 	} {
 		switch {
 		case term.value == 0 && term.allowed && term.required:
-			faults.Add(term.field, FieldRequired, fmt.Sprintf("a number from 1 to %d is required", MaxDiscountUnits))
+			faults.Add(term.field, validation.Required, fmt.Sprintf("a number from 1 to %d is required", MaxDiscountUnits))
 		case term.value == 0:
 		case !term.allowed:
-			faults.Add(term.field, FieldNotAllowed, fmt.Sprintf("a discount of type %s has no %s", t.Type, term.field))
+			faults.Add(term.field, validation.NotAllowed, fmt.Sprintf("a discount of type %s has no %s", t.Type, term.field))
 		case term.value < 0:
-			faults.Add(term.field, FieldTooSmall, "must be at least 1")
+			faults.Add(term.field, validation.TooSmall, "must be at least 1")
 		case term.value > MaxDiscountUnits:
-			faults.Add(term.field, FieldTooLarge, fmt.Sprintf("must be at most %d", MaxDiscountUnits))
+			faults.Add(term.field, validation.TooLarge, fmt.Sprintf("must be at most %d", MaxDiscountUnits))
 		}
 	}
 }
 
-func (t *DiscountTerms) tierFaults(faults *ValidationError) {
+func (t *DiscountTerms) tierFaults(faults *validation.Error) {
 	if t.Type != Tiered {
 		if t.TierBasis != 0 {
-			faults.Add("tierBasis", FieldNotAllowed, "only a tiered discount has tiers")
+			faults.Add("tierBasis", validation.NotAllowed, "only a tiered discount has tiers")
 		}
 		if len(t.Tiers) > 0 {
-			faults.Add("tiers", FieldNotAllowed, "only a tiered discount has tiers")
+			faults.Add("tiers", validation.NotAllowed, "only a tiered discount has tiers")
 		}
 		return
 	}
 	switch {
 	case t.TierBasis == 0:
-		faults.Add("tierBasis", FieldRequired, "must be AMOUNT or QUANTITY")
+		faults.Add("tierBasis", validation.Required, "must be AMOUNT or QUANTITY")
 	case t.TierBasis > ByQuantity:
-		faults.Add("tierBasis", FieldUnknown, "must be AMOUNT or QUANTITY")
+		faults.Add("tierBasis", validation.Unknown, "must be AMOUNT or QUANTITY")
 	}
 	switch {
 	case len(t.Tiers) == 0:
-		faults.Add("tiers", FieldRequired, "a tiered discount has at least one tier")
+		faults.Add("tiers", validation.Required, "a tiered discount has at least one tier")
 	case len(t.Tiers) > MaxTiers:
-		faults.Add("tiers", FieldTooLong, fmt.Sprintf("at most %d tiers are allowed", MaxTiers))
+		faults.Add("tiers", validation.TooLong, fmt.Sprintf("at most %d tiers are allowed", MaxTiers))
 		return
 	}
 	for i, tier := range t.Tiers {
 		path := func(field string) string { return fmt.Sprintf("tiers[%d].%s", i, field) }
 		switch {
 		case tier.From < 0:
-			faults.Add(path("from"), FieldTooSmall, "a bound is not negative")
+			faults.Add(path("from"), validation.TooSmall, "a bound is not negative")
 		case t.TierBasis == ByQuantity && tier.From > MaxDiscountUnits:
-			faults.Add(path("from"), FieldTooLarge, fmt.Sprintf("must be at most %d", MaxDiscountUnits))
+			faults.Add(path("from"), validation.TooLarge, fmt.Sprintf("must be at most %d", MaxDiscountUnits))
 		case i > 0 && tier.From <= t.Tiers[i-1].From:
-			faults.Add(path("from"), FieldMismatch, "tiers are in ascending order: the bound must be above that of the tier before")
+			faults.Add(path("from"), validation.Mismatch, "tiers are in ascending order: the bound must be above that of the tier before")
 		}
 		switch {
 		case tier.Amount < 0:
-			faults.Add(path("amount"), FieldTooSmall, "an amount is greater than 0")
+			faults.Add(path("amount"), validation.TooSmall, "an amount is greater than 0")
 		case tier.Percent.IsZero() && tier.Amount == 0:
-			faults.Add(path("percent"), FieldRequired, "a percentage or an amount is required")
+			faults.Add(path("percent"), validation.Required, "a percentage or an amount is required")
 		case !tier.Percent.IsZero() && tier.Amount != 0:
-			faults.Add(path("amount"), FieldNotAllowed, "a tier has a percentage or an amount, not both")
+			faults.Add(path("amount"), validation.NotAllowed, "a tier has a percentage or an amount, not both")
 		}
 	}
 }

@@ -64,9 +64,9 @@
 //
 // # Errors
 //
-// Functions return a [*ValidationError] for malformed input and for sums that do not fit in
-// an int64. A ValidationError lists the path of every invalid field. Every ValidationError
-// matches [ErrInvalid]. No input makes the package panic.
+// Functions return a [*validation.Error] for malformed input and for sums that do not fit in
+// an int64. A validation.Error lists the path of every invalid field. Every validation.Error
+// matches [validation.ErrInvalid]. No input makes the package panic.
 //
 // # Limits
 //

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // The examples ignore errors of constant input only.
@@ -61,9 +62,9 @@ func ExamplePrice_malformed() {
 		{Kind: pricing.Device, Quantity: 0, UnitPrice: -5},
 	}}
 	_, err := pricing.Price(cart, pricing.Terms{})
-	if faults, ok := errors.AsType[*pricing.ValidationError](err); ok {
+	if faults, ok := errors.AsType[*validation.Error](err); ok {
 		for _, fault := range faults.Fields {
-			fmt.Println(fault.Field, fault.Code, fault.Message)
+			fmt.Println(fault.Path, fault.Code, fault.Message)
 		}
 	}
 	// Output:
@@ -408,23 +409,6 @@ func ExampleNumber() {
 	// <nil>
 	// 12.5 <nil>
 	// invalid input: the number is too large
-}
-
-// A caller that checks several fields collects the faults with their paths.
-func ExampleValidationError() {
-	var faults pricing.ValidationError
-	_, err := pricing.ParsePercent("120")
-	faults.At("discountValue", err)
-	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: pricing.Device, UnitPrice: 1}}}
-	faults.Merge("cart", cart.Validate())
-	for _, fault := range faults.Fields {
-		fmt.Println(fault.Field, fault.Code)
-	}
-	fmt.Println(errors.Is(faults.Err(), pricing.ErrInvalid))
-	// Output:
-	// discountValue too_large
-	// cart.lines[0].quantity too_small
-	// true
 }
 
 // A processor that charges dinars only in tens of fils: ten per cent of 5.550 is

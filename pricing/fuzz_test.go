@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func FuzzParseCurrency(f *testing.F) {
@@ -19,7 +20,7 @@ func FuzzParseCurrency(f *testing.F) {
 	f.Fuzz(func(t *testing.T, code string) {
 		c, err := pricing.ParseCurrency(code)
 		if err != nil {
-			wantField(t, err, "currency", pricing.FieldUnknown)
+			wantField(t, err, "currency", validation.Unknown)
 			return
 		}
 		if !strings.EqualFold(c.Code(), code) || len(code) != 3 {
@@ -158,7 +159,7 @@ func FuzzQuoteJSON(f *testing.F) {
 		}
 		for field, code := range faultsOf(q.Validate()) {
 			id := strings.HasSuffix(field, ".id") || strings.HasSuffix(field, ".itemId")
-			if !id || code != pricing.FieldTooLong { // stored before IDs were bounded
+			if !id || code != validation.TooLong { // stored before IDs were bounded
 				t.Fatalf("an invalid quote is loaded: %s is %s", field, code)
 			}
 		}

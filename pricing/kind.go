@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Class is the class of goods that a cart line sells. The class decides how rules treat the
@@ -43,22 +45,22 @@ func (c Class) String() string {
 func (c Class) GoString() string { return goString("Class", c.String(), uint8(c)) }
 
 // ParseClass returns the class with the given JSON name, such as "product". The name is
-// case-sensitive. ParseClass returns a [*ValidationError] for an unknown or empty name.
+// case-sensitive. ParseClass returns a [*validation.Error] for an unknown or empty name.
 func ParseClass(text string) (Class, error) {
 	for c := SubscriptionClass; c <= ShippingClass; c++ {
 		if c.String() == text {
 			return c, nil
 		}
 	}
-	return 0, invalid("", FieldUnknown, classMessage)
+	return 0, validation.New("", validation.Unknown, classMessage)
 }
 
 // MarshalText returns the JSON name of the class, such as "product". For the zero Class,
 // MarshalText returns empty text. For an unknown class, MarshalText returns a
-// [*ValidationError].
+// [*validation.Error].
 func (c Class) MarshalText() ([]byte, error) {
 	if c > ShippingClass {
-		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no class of lines", c))
+		return nil, validation.New("", validation.Unknown, fmt.Sprintf("%d is no class of lines", c))
 	}
 	return []byte(c.String()), nil
 }
@@ -98,13 +100,13 @@ func (k LineKind) String() string { return string(k) }
 func (k LineKind) GoString() string { return goString("LineKind", string(k), 0) }
 
 // ParseLineKind checks a kind, such as "plan" or "book". ParseLineKind returns a
-// [*ValidationError] if the text is no valid [LineKind].
+// [*validation.Error] if the text is no valid [LineKind].
 func ParseLineKind(text string) (LineKind, error) {
 	switch {
 	case text == "":
-		return "", invalid("", FieldRequired, "a kind is required")
+		return "", validation.New("", validation.Required, "a kind is required")
 	case !LineKind(text).valid():
-		return "", invalid("", FieldMalformed, fmt.Sprintf("a kind has at most %d lower-case letters, digits, hyphens and underscores", MaxKindLength))
+		return "", validation.New("", validation.Malformed, fmt.Sprintf("a kind has at most %d lower-case letters, digits, hyphens and underscores", MaxKindLength))
 	}
 	return LineKind(text), nil
 }
@@ -171,7 +173,7 @@ type Categories struct {
 }
 
 // NewCategories returns the set of the given names. Duplicate names are ignored.
-// NewCategories returns a [*ValidationError] that lists every invalid name by its index, in
+// NewCategories returns a [*validation.Error] that lists every invalid name by its index, in
 // these cases:
 //
 //   - A name is empty, or has more than [MaxCategoryLength] code points.
@@ -182,9 +184,9 @@ func NewCategories(names ...string) (Categories, error) {
 		return Categories{}, nil
 	}
 	if len(names) > MaxCategories {
-		return Categories{}, invalid("", FieldTooLong, fmt.Sprintf("at most %d categories are allowed", MaxCategories))
+		return Categories{}, validation.New("", validation.TooLong, fmt.Sprintf("at most %d categories are allowed", MaxCategories))
 	}
-	var faults ValidationError
+	var faults validation.Error
 	for i, name := range names {
 		faults.At(fmt.Sprintf("[%d]", i), CheckCategory(name))
 	}
@@ -196,18 +198,18 @@ func NewCategories(names ...string) (Categories, error) {
 	return Categories{categoryMark + strings.Join(slices.Compact(sorted), categoryMark) + categoryMark}, nil
 }
 
-// CheckCategory returns a [*ValidationError] if the name of a category is invalid; see
+// CheckCategory returns a [*validation.Error] if the name of a category is invalid; see
 // [NewCategories].
 func CheckCategory(name string) error {
 	switch {
 	case name == "":
-		return invalid("", FieldRequired, "a category has a name")
+		return validation.New("", validation.Required, "a category has a name")
 	case !utf8.ValidString(name):
-		return invalid("", FieldMalformed, "must be UTF-8")
+		return validation.New("", validation.Malformed, "must be UTF-8")
 	case utf8.RuneCountInString(name) > MaxCategoryLength:
-		return invalid("", FieldTooLong, fmt.Sprintf("at most %d characters are allowed", MaxCategoryLength))
+		return validation.New("", validation.TooLong, fmt.Sprintf("at most %d characters are allowed", MaxCategoryLength))
 	case strings.ContainsFunc(name, unicode.IsControl):
-		return invalid("", FieldMalformed, "no control characters are allowed")
+		return validation.New("", validation.Malformed, "no control characters are allowed")
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Money is an amount in a currency, stored as a whole number of minor units. Money values
@@ -20,7 +22,7 @@ type Money struct {
 func NewMoney(minor int64, c Currency) Money { return Money{minor: minor, currency: c} }
 
 // MoneyFromDecimal converts an amount in major units, such as 12.50, without rounding.
-// MoneyFromDecimal returns a [*ValidationError] in these cases:
+// MoneyFromDecimal returns a [*validation.Error] in these cases:
 //
 //   - The currency is the zero Currency.
 //   - The amount has more decimals than the currency.
@@ -38,7 +40,7 @@ func MoneyFromDecimal(d decimal.Decimal, c Currency) (Money, error) {
 }
 
 // ParseMoney converts text in major units, such as "12.50", without rounding. ParseMoney
-// returns a [*ValidationError] in these cases:
+// returns a [*validation.Error] in these cases:
 //
 //   - The currency is the zero Currency.
 //   - The text is empty, or [Number.Decimal] refuses it.
@@ -55,7 +57,9 @@ func ParseMoney(text string, c Currency) (Money, error) {
 	return Money{minor: minor, currency: c}, nil
 }
 
-func errNoCurrency() error { return invalid("", FieldRequired, "an amount needs a currency") }
+func errNoCurrency() error {
+	return validation.New("", validation.Required, "an amount needs a currency")
+}
 
 // Minor returns the amount in minor units.
 func (m Money) Minor() int64 { return m.minor }
@@ -92,23 +96,23 @@ func (m Money) GoString() string { return fmt.Sprintf("pricing.Money(%s)", m) }
 func (m Money) Equal(n Money) bool { return m == n }
 
 // Compare returns -1 for m < n, 0 for m == n, and +1 for m > n. Compare returns a
-// [*ValidationError] if m and n have different currencies.
+// [*validation.Error] if m and n have different currencies.
 func (m Money) Compare(n Money) (int, error) {
 	if m.currency != n.currency {
-		return 0, invalid("currency", FieldMismatch, fmt.Sprintf("cannot compare %s with %s", m.currency, n.currency))
+		return 0, validation.New("currency", validation.Mismatch, fmt.Sprintf("cannot compare %s with %s", m.currency, n.currency))
 	}
 	return cmp.Compare(m.minor, n.minor), nil
 }
 
-// Add returns the sum of m and n. Add returns a [*ValidationError] if m and n have
+// Add returns the sum of m and n. Add returns a [*validation.Error] if m and n have
 // different currencies or if the sum does not fit in an int64.
 func (m Money) Add(n Money) (Money, error) {
 	if m.currency != n.currency {
-		return Money{}, invalid("currency", FieldMismatch, fmt.Sprintf("cannot add %s and %s", m.currency, n.currency))
+		return Money{}, validation.New("currency", validation.Mismatch, fmt.Sprintf("cannot add %s and %s", m.currency, n.currency))
 	}
 	sum := m.minor + n.minor
 	if (sum > m.minor) != (n.minor > 0) {
-		return Money{}, invalid("", FieldOverflow, "the sum of the amounts is too large")
+		return Money{}, validation.New("", validation.Overflow, "the sum of the amounts is too large")
 	}
 	return Money{minor: sum, currency: m.currency}, nil
 }

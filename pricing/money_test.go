@@ -14,13 +14,14 @@ import (
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // moneyCases are texts and what they are in minor units, or the fault.
 var moneyCases = []struct {
 	text, code string
 	minor      int64
-	fault      pricing.FieldCode
+	fault      validation.Code
 }{
 	{"12.50", "EUR", 1250, ""},
 	{"12.5", "EUR", 1250, ""},
@@ -42,18 +43,18 @@ var moneyCases = []struct {
 	{"9223372036854775807", "JPY", math.MaxInt64, ""},
 	{"9.223372036854775807e18", "JPY", math.MaxInt64, ""},
 	{"0.000000000000000000000000000000000000000000000000000", "EUR", 0, ""},
-	{"92233720368547758.08", "EUR", 0, pricing.FieldTooLarge},
-	{"-92233720368547758.08", "EUR", 0, pricing.FieldTooLarge},
-	{"9223372036854775808", "JPY", 0, pricing.FieldTooLarge},
-	{"18446744073709551617", "JPY", 0, pricing.FieldTooLarge}, // 1 in 64 bits
-	{"1e19", "JPY", 0, pricing.FieldTooLarge},
-	{"1e64", "EUR", 0, pricing.FieldTooLarge},
-	{strings.Repeat("9", 64), "EUR", 0, pricing.FieldTooLarge},
-	{"12.505", "EUR", 0, pricing.FieldTooManyDecimals},
-	{"0.5", "JPY", 0, pricing.FieldTooManyDecimals},
-	{"1e-3", "EUR", 0, pricing.FieldTooManyDecimals},
-	{"1e-64", "EUR", 0, pricing.FieldTooManyDecimals},
-	{"10.0e-4", "EUR", 0, pricing.FieldTooManyDecimals},
+	{"92233720368547758.08", "EUR", 0, validation.TooLarge},
+	{"-92233720368547758.08", "EUR", 0, validation.TooLarge},
+	{"9223372036854775808", "JPY", 0, validation.TooLarge},
+	{"18446744073709551617", "JPY", 0, validation.TooLarge}, // 1 in 64 bits
+	{"1e19", "JPY", 0, validation.TooLarge},
+	{"1e64", "EUR", 0, validation.TooLarge},
+	{strings.Repeat("9", 64), "EUR", 0, validation.TooLarge},
+	{"12.505", "EUR", 0, validation.TooManyDecimals},
+	{"0.5", "JPY", 0, validation.TooManyDecimals},
+	{"1e-3", "EUR", 0, validation.TooManyDecimals},
+	{"1e-64", "EUR", 0, validation.TooManyDecimals},
+	{"10.0e-4", "EUR", 0, validation.TooManyDecimals},
 }
 
 func TestParseMoney(t *testing.T) {
@@ -89,15 +90,15 @@ func TestMoneyFromMonstrousDecimals(t *testing.T) {
 	huge := new(big.Int).Lsh(big.NewInt(1), 100_000)
 	for _, c := range []struct {
 		d    decimal.Decimal
-		want pricing.FieldCode
+		want validation.Code
 	}{
-		{decimal.New(1, math.MaxInt32), pricing.FieldTooLarge},
-		{decimal.New(1, 17), pricing.FieldTooLarge},
-		{decimal.New(1, math.MinInt32), pricing.FieldTooManyDecimals},
-		{decimal.New(1, -158), pricing.FieldTooManyDecimals},
-		{decimal.NewFromBigInt(huge, 0), pricing.FieldTooLarge},
-		{decimal.NewFromBigInt(huge, math.MinInt32), pricing.FieldTooLarge},
-		{decimal.New(math.MinInt64, -2), pricing.FieldTooLarge},
+		{decimal.New(1, math.MaxInt32), validation.TooLarge},
+		{decimal.New(1, 17), validation.TooLarge},
+		{decimal.New(1, math.MinInt32), validation.TooManyDecimals},
+		{decimal.New(1, -158), validation.TooManyDecimals},
+		{decimal.NewFromBigInt(huge, 0), validation.TooLarge},
+		{decimal.NewFromBigInt(huge, math.MinInt32), validation.TooLarge},
+		{decimal.New(math.MinInt64, -2), validation.TooLarge},
 	} {
 		_, err := pricing.MoneyFromDecimal(c.d, pricing.EUR())
 		wantField(t, err, "", c.want)
@@ -111,7 +112,7 @@ func TestMoneyFromMonstrousDecimals(t *testing.T) {
 		}
 	}
 	_, err := pricing.MoneyFromDecimal(decimal.NewFromBigInt(digits, -157), pricing.EUR())
-	wantField(t, err, "", pricing.FieldTooManyDecimals)
+	wantField(t, err, "", validation.TooManyDecimals)
 	// The greatest power of ten that is still multiplied out.
 	if m, err := pricing.MoneyFromDecimal(decimal.New(9, 16), pricing.EUR()); err != nil || m.Minor() != 9e18 {
 		t.Errorf("9 x 10^16: got %d, %v", m.Minor(), err)
@@ -126,13 +127,13 @@ func TestMoneyFromMonstrousDecimals(t *testing.T) {
 func TestMoneyNeedsACurrency(t *testing.T) {
 	t.Parallel()
 	_, err := pricing.ParseMoney("1", pricing.Currency{})
-	wantField(t, err, "", pricing.FieldRequired)
+	wantField(t, err, "", validation.Required)
 	_, err = pricing.MoneyFromDecimal(decimal.New(1, 0), pricing.Currency{})
-	wantField(t, err, "", pricing.FieldRequired)
+	wantField(t, err, "", validation.Required)
 	_, err = pricing.ParseMoney("", pricing.EUR())
-	wantField(t, err, "", pricing.FieldRequired)
+	wantField(t, err, "", validation.Required)
 	_, err = pricing.ParseMoney("twelve", pricing.EUR())
-	wantField(t, err, "", pricing.FieldMalformed)
+	wantField(t, err, "", validation.Malformed)
 }
 
 func TestMoneyText(t *testing.T) {
@@ -201,13 +202,13 @@ func TestMoneyAdd(t *testing.T) {
 		sum, err := pricing.NewMoney(a, pricing.EUR()).Add(pricing.NewMoney(b, pricing.EUR()))
 		switch {
 		case !exact.IsInt64():
-			wantField(t, err, "", pricing.FieldOverflow)
+			wantField(t, err, "", validation.Overflow)
 		case err != nil || sum.Minor() != exact.Int64() || sum.Currency() != pricing.EUR():
 			t.Fatalf("%d + %d: got %s, %v", a, b, sum, err)
 		}
 	})
 	_, err := pricing.NewMoney(1, pricing.EUR()).Add(pricing.NewMoney(1, currency(t, "USD")))
-	wantField(t, err, "currency", pricing.FieldMismatch)
+	wantField(t, err, "currency", validation.Mismatch)
 }
 
 func TestMoneyCompare(t *testing.T) {
@@ -222,7 +223,7 @@ func TestMoneyCompare(t *testing.T) {
 		}
 	}
 	_, err := five.Compare(pricing.NewMoney(5, currency(t, "USD")))
-	wantField(t, err, "currency", pricing.FieldMismatch)
+	wantField(t, err, "currency", validation.Mismatch)
 	if five.Equal(pricing.NewMoney(5, currency(t, "USD"))) || five.Equal(six) || !five.Equal(five) {
 		t.Error("Equal is not ==")
 	}

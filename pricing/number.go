@@ -9,6 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/couponkit/couponkit/internal/jsonobject"
+	"github.com/couponkit/couponkit/validation"
 )
 
 const (
@@ -31,7 +32,7 @@ type Number string
 
 // UnmarshalJSON stores the text of a JSON string or a JSON number without checking the
 // text. The JSON value null leaves the Number unchanged. For any other JSON type,
-// UnmarshalJSON returns a [*ValidationError]. UnmarshalJSON stores at most the
+// UnmarshalJSON returns a [*validation.Error]. UnmarshalJSON stores at most the
 // first 65 bytes of the text. All conversions refuse a text of 65 bytes as too long.
 func (n *Number) UnmarshalJSON(data []byte) error {
 	var text string
@@ -42,11 +43,11 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 		text = string(data)
 	case "string":
 		if _, err := jsonobject.Value(data); err != nil {
-			return invalid("", FieldMalformed, err.Error())
+			return validation.New("", validation.Malformed, err.Error())
 		}
 		text = jsonobject.Text(data)
 	default:
-		return invalid("", FieldMalformed, "must be a decimal number, bare or as text")
+		return validation.New("", validation.Malformed, "must be a decimal number, bare or as text")
 	}
 	if len(text) > maxNumberText {
 		text = strings.Clone(text[:maxNumberText+1])
@@ -75,8 +76,8 @@ func jsonKind(data []byte) string {
 	return "number"
 }
 
-// Decimal returns the exact number. Decimal returns a [*ValidationError] if the text is
-// empty, malformed or longer than 64 characters. Decimal also returns a [*ValidationError]
+// Decimal returns the exact number. Decimal returns a [*validation.Error] if the text is
+// empty, malformed or longer than 64 characters. Decimal also returns a [*validation.Error]
 // if the exponent is below -64 or above 64.
 func (n Number) Decimal() (decimal.Decimal, error) {
 	scanned, err := scanNumber(string(n))
@@ -91,7 +92,7 @@ func (n Number) Decimal() (decimal.Decimal, error) {
 }
 
 // DecimalText returns a decimal number as text without an exponent, such as "12.5". The
-// text is a valid [Number]. DecimalText returns a [*ValidationError] for a number of more
+// text is a valid [Number]. DecimalText returns a [*validation.Error] for a number of more
 // than 64 characters. The limit keeps numbers such as 1e1000000000 from exhausting memory.
 func DecimalText(d decimal.Decimal) (string, error) {
 	const mostBits = 4 * maxNumberText // of a coefficient: more than its digits can have
@@ -99,19 +100,19 @@ func DecimalText(d decimal.Decimal) (string, error) {
 	case coefficient.Sign() == 0:
 		return "0", nil
 	case exponent < -maxNumberText:
-		return "", invalid("", FieldTooManyDecimals, "the number has too many decimals")
+		return "", validation.New("", validation.TooManyDecimals, "the number has too many decimals")
 	case exponent > maxNumberText || coefficient.BitLen() > mostBits:
-		return "", invalid("", FieldTooLarge, "the number is too large")
+		return "", validation.New("", validation.TooLarge, "the number is too large")
 	}
 	text := d.String()
 	if len(text) > maxNumberText {
-		return "", invalid("", FieldTooLong, fmt.Sprintf("a number has at most %d characters", maxNumberText))
+		return "", validation.New("", validation.TooLong, fmt.Sprintf("a number has at most %d characters", maxNumberText))
 	}
 	return text, nil
 }
 
 // Int64 returns the number as an int64. For "2", "2.0" and "2e0", Int64 returns 2. Int64
-// returns a [*ValidationError] if the number is not whole or does not fit in an int64.
+// returns a [*validation.Error] if the number is not whole or does not fit in an int64.
 // Int64 also refuses the number math.MinInt64. Int64 also returns the errors of
 // [Number.Decimal].
 func (n Number) Int64() (int64, error) { return scaledText(string(n), 0) }
@@ -126,9 +127,9 @@ type scannedNumber struct {
 func scanNumber(text string) (scannedNumber, error) {
 	switch {
 	case text == "":
-		return scannedNumber{}, invalid("", FieldRequired, "a number is required")
+		return scannedNumber{}, validation.New("", validation.Required, "a number is required")
 	case len(text) > maxNumberText:
-		return scannedNumber{}, invalid("", FieldTooLong, fmt.Sprintf("a number has at most %d characters", maxNumberText))
+		return scannedNumber{}, validation.New("", validation.TooLong, fmt.Sprintf("a number has at most %d characters", maxNumberText))
 	}
 	var n scannedNumber
 	rest, pointed := text, false
@@ -149,9 +150,9 @@ func scanNumber(text string) (scannedNumber, error) {
 	}
 	switch {
 	case n.exponent > maxNumberExponent:
-		return scannedNumber{}, invalid("", FieldTooLarge, "the number is too large")
+		return scannedNumber{}, validation.New("", validation.TooLarge, "the number is too large")
 	case n.exponent < -maxNumberExponent:
-		return scannedNumber{}, invalid("", FieldTooManyDecimals, "the number has too many decimals")
+		return scannedNumber{}, validation.New("", validation.TooManyDecimals, "the number has too many decimals")
 	}
 	return n, nil
 }
@@ -201,7 +202,7 @@ func (n scannedNumber) scaled(places int) (int64, error) {
 		return 0, nil
 	}
 	if shift < 0 {
-		return 0, invalid("", FieldTooManyDecimals, decimalsMessage(places))
+		return 0, validation.New("", validation.TooManyDecimals, decimalsMessage(places))
 	}
 	value, ok := appendDigits(0, whole)
 	if ok {
@@ -211,7 +212,7 @@ func (n scannedNumber) scaled(places int) (int64, error) {
 		value, ok = appendDigits(value, "0")
 	}
 	if !ok {
-		return 0, invalid("", FieldTooLarge, "the number is too large")
+		return 0, validation.New("", validation.TooLarge, "the number is too large")
 	}
 	if n.negative {
 		value = -value
@@ -254,20 +255,20 @@ func scaledDecimal(d decimal.Decimal, places int) (int64, error) {
 	case coefficient.Sign() == 0:
 		return 0, nil
 	case shift > 18 || coefficient.BitLen() > most:
-		return 0, invalid("", FieldTooLarge, "the number is too large")
+		return 0, validation.New("", validation.TooLarge, "the number is too large")
 	case shift >= 0:
 		coefficient.Mul(coefficient, pow10(shift))
 	case shift < fewest:
-		return 0, invalid("", FieldTooManyDecimals, decimalsMessage(places))
+		return 0, validation.New("", validation.TooManyDecimals, decimalsMessage(places))
 	default:
 		rest := new(big.Int)
 		coefficient.QuoRem(coefficient, pow10(-shift), rest)
 		if rest.Sign() != 0 {
-			return 0, invalid("", FieldTooManyDecimals, decimalsMessage(places))
+			return 0, validation.New("", validation.TooManyDecimals, decimalsMessage(places))
 		}
 	}
 	if !coefficient.IsInt64() || coefficient.Int64() == math.MinInt64 {
-		return 0, invalid("", FieldTooLarge, "the number is too large")
+		return 0, validation.New("", validation.TooLarge, "the number is too large")
 	}
 	return coefficient.Int64(), nil
 }
@@ -275,7 +276,7 @@ func scaledDecimal(d decimal.Decimal, places int) (int64, error) {
 func pow10(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
 
 func malformedNumber(text string) error {
-	return invalid("", FieldMalformed, fmt.Sprintf("%q is not a decimal number", text))
+	return validation.New("", validation.Malformed, fmt.Sprintf("%q is not a decimal number", text))
 }
 
 func decimalsMessage(places int) string {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Contract section 7: money and percent are decimal strings, numbers are
@@ -44,7 +45,7 @@ func TestNumberRefusesOtherJSONTypes(t *testing.T) {
 	for _, value := range []string{`true`, `{}`, `[1]`} {
 		n := pricing.Number("7")
 		err := json.Unmarshal([]byte(value), &n)
-		require.ErrorIs(t, err, pricing.ErrInvalid)
+		require.ErrorIs(t, err, validation.ErrInvalid)
 		require.EqualError(t, err, "invalid input: must be a decimal number, bare or as text", value)
 		require.EqualValues(t, "7", n)
 	}
@@ -80,40 +81,40 @@ func TestNumberDecimalIsExact(t *testing.T) {
 
 func TestNumberDecimalRefuses(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[pricing.Number]pricing.FieldCode{
-		"":                                      pricing.FieldRequired,
-		"-":                                     pricing.FieldMalformed,
-		"+1":                                    pricing.FieldMalformed,
-		".5":                                    pricing.FieldMalformed,
-		"5.":                                    pricing.FieldMalformed,
-		".":                                     pricing.FieldMalformed,
-		"1.-5":                                  pricing.FieldMalformed,
-		"--1":                                   pricing.FieldMalformed,
-		"1e":                                    pricing.FieldMalformed,
-		"1e+":                                   pricing.FieldMalformed,
-		"1e-+1":                                 pricing.FieldMalformed,
-		"1e1.5":                                 pricing.FieldMalformed,
-		"1f5":                                   pricing.FieldMalformed,
-		"e5":                                    pricing.FieldMalformed,
-		" 1":                                    pricing.FieldMalformed,
-		"1 ":                                    pricing.FieldMalformed,
-		"1,5":                                   pricing.FieldMalformed,
-		"1_000":                                 pricing.FieldMalformed,
-		"0x10":                                  pricing.FieldMalformed,
-		"NaN":                                   pricing.FieldMalformed,
-		"Infinity":                              pricing.FieldMalformed,
-		"\u22121":                               pricing.FieldMalformed, // the typographic minus sign
-		"\u0661":                                pricing.FieldMalformed, // a digit, but not one of ours
-		"1\x00":                                 pricing.FieldMalformed,
-		"1e65":                                  pricing.FieldTooLarge,
-		"1e400":                                 pricing.FieldTooLarge,
-		"0e400":                                 pricing.FieldTooLarge,
-		"1e9999999":                             pricing.FieldTooLarge,
-		"1e99999999999999999999999999":          pricing.FieldTooLarge,
-		"1e-65":                                 pricing.FieldTooManyDecimals,
-		"1e-9999999":                            pricing.FieldTooManyDecimals,
-		pricing.Number(strings.Repeat("1", 65)): pricing.FieldTooLong,
-		pricing.Number(strings.Repeat("0", 1_000_000)): pricing.FieldTooLong,
+	for text, want := range map[pricing.Number]validation.Code{
+		"":                                      validation.Required,
+		"-":                                     validation.Malformed,
+		"+1":                                    validation.Malformed,
+		".5":                                    validation.Malformed,
+		"5.":                                    validation.Malformed,
+		".":                                     validation.Malformed,
+		"1.-5":                                  validation.Malformed,
+		"--1":                                   validation.Malformed,
+		"1e":                                    validation.Malformed,
+		"1e+":                                   validation.Malformed,
+		"1e-+1":                                 validation.Malformed,
+		"1e1.5":                                 validation.Malformed,
+		"1f5":                                   validation.Malformed,
+		"e5":                                    validation.Malformed,
+		" 1":                                    validation.Malformed,
+		"1 ":                                    validation.Malformed,
+		"1,5":                                   validation.Malformed,
+		"1_000":                                 validation.Malformed,
+		"0x10":                                  validation.Malformed,
+		"NaN":                                   validation.Malformed,
+		"Infinity":                              validation.Malformed,
+		"\u22121":                               validation.Malformed, // the typographic minus sign
+		"\u0661":                                validation.Malformed, // a digit, but not one of ours
+		"1\x00":                                 validation.Malformed,
+		"1e65":                                  validation.TooLarge,
+		"1e400":                                 validation.TooLarge,
+		"0e400":                                 validation.TooLarge,
+		"1e9999999":                             validation.TooLarge,
+		"1e99999999999999999999999999":          validation.TooLarge,
+		"1e-65":                                 validation.TooManyDecimals,
+		"1e-9999999":                            validation.TooManyDecimals,
+		pricing.Number(strings.Repeat("1", 65)): validation.TooLong,
+		pricing.Number(strings.Repeat("0", 1_000_000)): validation.TooLong,
 	} {
 		_, err := text.Decimal()
 		wantField(t, err, "", want)
@@ -132,12 +133,12 @@ func TestNumberInt64(t *testing.T) {
 			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
 		}
 	}
-	for text, want := range map[pricing.Number]pricing.FieldCode{
-		"": pricing.FieldRequired, "x": pricing.FieldMalformed, `"3"`: pricing.FieldMalformed,
-		"1.5": pricing.FieldTooManyDecimals, "3e-1": pricing.FieldTooManyDecimals, "1e-64": pricing.FieldTooManyDecimals, "1e-400": pricing.FieldTooManyDecimals,
-		"9223372036854775808": pricing.FieldTooLarge, "-9223372036854775808": pricing.FieldTooLarge, "1e19": pricing.FieldTooLarge,
-		"1e64": pricing.FieldTooLarge, "1e400": pricing.FieldTooLarge, "1e9999999": pricing.FieldTooLarge,
-		pricing.Number("1." + strings.Repeat("0", 63)): pricing.FieldTooLong,
+	for text, want := range map[pricing.Number]validation.Code{
+		"": validation.Required, "x": validation.Malformed, `"3"`: validation.Malformed,
+		"1.5": validation.TooManyDecimals, "3e-1": validation.TooManyDecimals, "1e-64": validation.TooManyDecimals, "1e-400": validation.TooManyDecimals,
+		"9223372036854775808": validation.TooLarge, "-9223372036854775808": validation.TooLarge, "1e19": validation.TooLarge,
+		"1e64": validation.TooLarge, "1e400": validation.TooLarge, "1e9999999": validation.TooLarge,
+		pricing.Number("1." + strings.Repeat("0", 63)): validation.TooLong,
 	} {
 		_, err := text.Int64()
 		wantField(t, err, "", want)
@@ -154,7 +155,7 @@ func TestNumberKeepsLittleOfOverlongText(t *testing.T) {
 			t.Errorf("kept %d bytes", len(n))
 		}
 		_, err := n.Decimal()
-		wantField(t, err, "", pricing.FieldTooLong)
+		wantField(t, err, "", validation.TooLong)
 	}
 }
 

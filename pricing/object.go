@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/internal/jsonobject"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // object holds the members of a JSON object from outside, and collects what is wrong
@@ -14,7 +15,7 @@ import (
 type object struct {
 	members map[string]json.RawMessage // nil for one that is given twice
 	stored  bool                       // this library has written the object
-	faults  ValidationError
+	faults  validation.Error
 }
 
 // readStored is readObject for what this library has written. Unknown members are ignored:
@@ -27,7 +28,7 @@ func readObject(data []byte, names ...string) (object, error) { return takeApart
 
 func takeApart(data []byte, strict bool, names []string) (object, error) {
 	if !utf8.Valid(data) {
-		return object{}, invalid("", FieldMalformed, "the JSON text is not valid UTF-8")
+		return object{}, validation.New("", validation.Malformed, "the JSON text is not valid UTF-8")
 	}
 	o := object{members: make(map[string]json.RawMessage, len(names)), stored: !strict}
 	known := make(map[string]bool, len(names))
@@ -39,17 +40,17 @@ func takeApart(data []byte, strict bool, names []string) (object, error) {
 			return
 		}
 		if !known[name] {
-			o.faults.Add(jsonobject.Shown(name), FieldUnknown, "there is no such field")
+			o.faults.Add(jsonobject.Shown(name), validation.Unknown, "there is no such field")
 			return
 		}
 		if _, twice := o.members[name]; twice {
-			o.faults.Add(name, FieldMalformed, "the field is given twice")
+			o.faults.Add(name, validation.Malformed, "the field is given twice")
 			raw = nil
 		}
 		o.members[name] = raw
 	})
 	if err != nil {
-		return object{}, invalid("", FieldMalformed, err.Error())
+		return object{}, validation.New("", validation.Malformed, err.Error())
 	}
 	return o, nil
 }
@@ -65,7 +66,7 @@ func (o *object) value(name string) (raw json.RawMessage, ok bool) {
 func (o *object) required(name string) (raw json.RawMessage, ok bool) {
 	raw, ok = o.value(name)
 	if _, given := o.members[name]; !ok && (!given || raw != nil) {
-		o.faults.Add(name, FieldRequired, "is required")
+		o.faults.Add(name, validation.Required, "is required")
 	}
 	return raw, ok
 }
@@ -77,10 +78,10 @@ func (o *object) text(name string) (text string, ok bool) {
 	case !ok:
 		return "", false
 	case jsonKind(raw) != "string":
-		o.faults.Add(name, FieldMalformed, "must be text")
+		o.faults.Add(name, validation.Malformed, "must be text")
 		return "", false
 	case jsonobject.HalfPair(raw):
-		o.faults.Add(name, FieldMalformed, "the text has half of a surrogate pair")
+		o.faults.Add(name, validation.Malformed, "the text has half of a surrogate pair")
 		return "", false
 	}
 	return jsonobject.Text(raw), true
@@ -102,7 +103,7 @@ func word[T any](o *object, name string, parse func(string) (T, error)) (value T
 func requiredWord[T any](o *object, name string, parse func(string) (T, error)) (value T, ok bool) {
 	raw, given := o.required(name)
 	if given && string(raw) == `""` {
-		o.faults.Add(name, FieldRequired, "is required")
+		o.faults.Add(name, validation.Required, "is required")
 	}
 	return word(o, name, parse)
 }
@@ -115,7 +116,7 @@ func (o *object) number(name string) (n Number, ok bool) {
 		return "", false
 	}
 	if kind := jsonKind(raw); kind != "number" && kind != "string" {
-		o.faults.Add(name, FieldMalformed, "must be a decimal number, bare or as text")
+		o.faults.Add(name, validation.Malformed, "must be a decimal number, bare or as text")
 		return "", false
 	}
 	_ = n.UnmarshalJSON(raw) // well formed, and of a kind that it reads
@@ -146,17 +147,17 @@ func (o *object) whole(name string) (n int64, ok bool) {
 		return 0, false
 	}
 	if jsonKind(raw) != "number" {
-		o.faults.Add(name, FieldMalformed, "must be a whole number")
+		o.faults.Add(name, validation.Malformed, "must be a whole number")
 		return 0, false
 	}
 	text, _ := o.number(name)
 	n, err := text.Int64()
-	var refused *ValidationError
+	var refused *validation.Error
 	if !errors.As(err, &refused) {
 		return n, true
 	}
-	if refused.Fields[0].Code == FieldTooManyDecimals {
-		o.faults.Add(name, FieldMalformed, "must be a whole number")
+	if refused.Fields[0].Code == validation.TooManyDecimals {
+		o.faults.Add(name, validation.Malformed, "must be a whole number")
 	} else {
 		o.faults.At(name, err)
 	}
@@ -170,7 +171,7 @@ func (o *object) digits(name string) json.Number {
 		return ""
 	}
 	if jsonKind(raw) != "number" {
-		o.faults.Add(name, FieldMalformed, "must be a whole number")
+		o.faults.Add(name, validation.Malformed, "must be a whole number")
 		return ""
 	}
 	n, _ := o.number(name)
@@ -185,13 +186,13 @@ func (o *object) list(name string, most int, read func(raw json.RawMessage) erro
 		return
 	}
 	if jsonKind(raw) != "array" {
-		o.faults.Add(name, FieldMalformed, "must be a list")
+		o.faults.Add(name, validation.Malformed, "must be a list")
 		return
 	}
 	count, faulty := 0, 0
 	_ = jsonobject.Elements(raw, func(raw json.RawMessage) bool { // which is well-formed
 		if count == most {
-			o.faults.Add(name, FieldTooLong, fmt.Sprintf("at most %d entries are allowed", most))
+			o.faults.Add(name, validation.TooLong, fmt.Sprintf("at most %d entries are allowed", most))
 			return false
 		}
 		if err := read(raw); err != nil {
@@ -209,7 +210,7 @@ func (o *object) texts(name string, most int) (texts []string) {
 		entry := object{members: map[string]json.RawMessage{"": raw}}
 		text, ok := entry.text("")
 		if !ok && len(entry.faults.Fields) == 0 {
-			entry.faults.Add("", FieldMalformed, "must not be null")
+			entry.faults.Add("", validation.Malformed, "must not be null")
 		}
 		texts = append(texts, text)
 		return entry.faults.Err()

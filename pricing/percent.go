@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/couponkit/couponkit/validation"
 )
 
 const (
@@ -21,7 +23,7 @@ type Percent struct {
 }
 
 // ParsePercent converts text such as "12.5" to a percentage without rounding. ParsePercent
-// returns a [*ValidationError] in these cases:
+// returns a [*validation.Error] in these cases:
 //
 //   - The text is empty, or [Number.Decimal] refuses it.
 //   - The percentage is 0 or less, or above 100.
@@ -36,7 +38,7 @@ func ParsePercent(text string) (Percent, error) {
 
 // PercentFromDecimal converts a decimal number to a percentage without rounding. For the
 // number 12.5, PercentFromDecimal returns 12.5 %. PercentFromDecimal returns a
-// [*ValidationError] if the percentage is 0 or less, is above 100, or has more than four
+// [*validation.Error] if the percentage is 0 or less, is above 100, or has more than four
 // decimals. PercentFromDecimal also refuses a decimal number whose coefficient has more
 // than 512 bits.
 func PercentFromDecimal(d decimal.Decimal) (Percent, error) {
@@ -50,9 +52,9 @@ func PercentFromDecimal(d decimal.Decimal) (Percent, error) {
 func percentOf(units int64) (Percent, error) {
 	switch {
 	case units <= 0:
-		return Percent{}, invalid("", FieldTooSmall, "a percentage is greater than 0")
+		return Percent{}, validation.New("", validation.TooSmall, "a percentage is greater than 0")
 	case units > percentWhole:
-		return Percent{}, invalid("", FieldTooLarge, "a percentage is at most 100")
+		return Percent{}, validation.New("", validation.TooLarge, "a percentage is at most 100")
 	}
 	return Percent{units: int32(units)}, nil
 }

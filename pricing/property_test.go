@@ -13,6 +13,7 @@ import (
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // purchase is everything that determines a quote.
@@ -148,9 +149,9 @@ func TestTheOverflowPropertyNotices(t *testing.T) {
 		},
 		"names the first line": func(c pricing.Cart) (pricing.Quote, error) {
 			q, err := atListPrices(c)
-			if faults, ok := errors.AsType[*pricing.ValidationError](err); ok {
+			if faults, ok := errors.AsType[*validation.Error](err); ok {
 				faults.Fields = faults.Fields[:1]
-				faults.Fields[0].Field = "lines[0].unitPrice"
+				faults.Fields[0].Path = "lines[0].unitPrice"
 			}
 			return q, err
 		},

@@ -64,7 +64,7 @@ type Quote struct {
 // Without coupons, the quote has list prices and no line is eligible. The order of the coupons
 // does not matter.
 //
-// Price returns a [*ValidationError] in these cases:
+// Price returns a [*validation.Error] in these cases:
 //
 //   - The cart is invalid; see [Cart.Validate].
 //   - A discount does not fit the cart; see [Discount.FitsCart].

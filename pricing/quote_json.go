@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxQuoteDocument is the maximum size of a [Quote] in JSON, in bytes. Every quote of a
@@ -91,13 +93,13 @@ type unitDocument struct {
 // written like an amount, such as "step":"0.010". A step of 0 and the interval [Once] are
 // omitted. [Quote.UnmarshalJSON] restores the quote without loss.
 //
-// MarshalJSON returns a [*ValidationError] in these cases:
+// MarshalJSON returns a [*validation.Error] in these cases:
 //
 //   - The quote is invalid; see [Quote.Validate]. IDs of any length are accepted.
 //   - An ID or an ItemID is not valid UTF-8.
 //   - The JSON has more than [MaxQuoteDocument] bytes.
 func (q Quote) MarshalJSON() ([]byte, error) {
-	var faults ValidationError
+	var faults validation.Error
 	err := q.checkAmounts()
 	faults.Merge("", err)
 	if err == nil {
@@ -117,7 +119,7 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 }
 
 func tooLongQuote() error {
-	return invalid("", FieldTooLong, fmt.Sprintf("a quote has at most %d bytes", MaxQuoteDocument))
+	return validation.New("", validation.TooLong, fmt.Sprintf("a quote has at most %d bytes", MaxQuoteDocument))
 }
 
 func (q Quote) document() quoteDocument {
@@ -185,7 +187,7 @@ func integer(n int64) json.Number { return json.Number(formatMinor(n, 0)) }
 // UnmarshalJSON reads and checks the JSON form that [Quote.MarshalJSON] writes. Unknown
 // fields are ignored. The JSON value null leaves the quote unchanged.
 //
-// UnmarshalJSON returns a [*ValidationError] and leaves its receiver unchanged in these
+// UnmarshalJSON returns a [*validation.Error] and leaves its receiver unchanged in these
 // cases:
 //
 //   - The JSON or a field of the quote is malformed.
@@ -225,7 +227,7 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 // quoteReader collects the faults of a document's fields.
 type quoteReader struct {
 	currency Currency
-	faults   ValidationError
+	faults   validation.Error
 }
 
 func (r *quoteReader) amount(field string, text Number) int64 {
@@ -244,9 +246,9 @@ func (d *quoteDocument) quote() (Quote, error) {
 	var r quoteReader
 	switch {
 	case d.Version == 0:
-		r.faults.Add("version", FieldRequired, "a quote has a version")
+		r.faults.Add("version", validation.Required, "a quote has a version")
 	case d.Version != QuoteVersion:
-		r.faults.Add("version", FieldUnknown, fmt.Sprintf("must be %d", QuoteVersion))
+		r.faults.Add("version", validation.Unknown, fmt.Sprintf("must be %d", QuoteVersion))
 	}
 	if d.Currency != "" { // the zero Quote has none
 		currency, err := ParseCurrency(d.Currency)
@@ -288,7 +290,7 @@ func (r *quoteReader) coupon(d *couponDocument, lines int) QuotedCoupon {
 	nameFaults("id", d.ID, &r.faults)
 	nameFaults("group", d.Group, &r.faults)
 	if d.Terms.IsZero() {
-		r.faults.Add("terms", FieldRequired, "the terms of the discount are required")
+		r.faults.Add("terms", validation.Required, "the terms of the discount are required")
 	}
 	return QuotedCoupon{
 		ID: d.ID, Group: d.Group, Discount: d.Terms, Amount: r.amount("discount", d.Discount),
@@ -307,7 +309,7 @@ func (r *quoteReader) mask(field string, indexes lineIndexes, lines int) []bool 
 	mask, last := make([]bool, lines), -1
 	for _, i := range indexes {
 		if i <= last || i >= lines {
-			r.faults.Add(field, FieldMismatch, "must be indexes of lines in ascending order")
+			r.faults.Add(field, validation.Mismatch, "must be indexes of lines in ascending order")
 			return mask
 		}
 		mask[i], last = true, i
@@ -343,7 +345,7 @@ func (r *quoteReader) line(d *lineDocument) QuotedLine {
 // readUnits reads the groups of units. If they are those of lines whose units are treated alike,
 // the quote does not keep them.
 func (d *quoteDocument) readUnits(q *Quote) error {
-	var faults ValidationError
+	var faults validation.Error
 	var derived []UnitGroup
 	alike, coupons := len(q.Coupons) < 2, len(q.Coupons)
 	for i := range d.Lines {
@@ -360,7 +362,7 @@ func (d *quoteDocument) readUnits(q *Quote) error {
 		if same := slices.Equal(q.groups[first:], derived); !same {
 			alike = false
 			if coupons == 0 && len(faults.Fields) == before {
-				faults.Add(linePath(i, "units"), FieldMismatch, "the units are not those of the line's total")
+				faults.Add(linePath(i, "units"), validation.Mismatch, "the units are not those of the line's total")
 			}
 		}
 	}
@@ -383,7 +385,7 @@ func (r *quoteReader) unit(d *unitDocument, q *Quote, l *QuotedLine) UnitGroup {
 		off = d.Discounts
 	}
 	if len(off) != len(q.Coupons) {
-		r.faults.Add("discounts", FieldMismatch, "there is one entry for each coupon")
+		r.faults.Add("discounts", validation.Mismatch, "there is one entry for each coupon")
 		return g
 	}
 	for i, text := range off {

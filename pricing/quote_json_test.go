@@ -13,6 +13,7 @@ import (
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
+	"github.com/couponkit/couponkit/validation"
 )
 
 const storedQuote = `{
@@ -170,49 +171,49 @@ func TestTheZeroQuoteIsStored(t *testing.T) {
 func TestUnmarshalRefusesATamperedQuote(t *testing.T) {
 	t.Parallel()
 	const (
-		malformed = pricing.FieldMalformed
-		mismatch  = pricing.FieldMismatch
+		malformed = validation.Malformed
+		mismatch  = validation.Mismatch
 	)
 	for _, c := range []struct {
 		old, replacement string // where old stands first in storedQuote; units: last
-		want             map[string]pricing.FieldCode
+		want             map[string]validation.Code
 	}{
-		{`"total": "74.90"`, `"total": "74.91"`, map[string]pricing.FieldCode{"total": mismatch}},
-		{`"subtotal": "80.00"`, `"subtotal": "80.01"`, map[string]pricing.FieldCode{"subtotal": mismatch}},
-		{`"eligibleSubtotal": "30.00"`, `"eligibleSubtotal": "80.00"`, map[string]pricing.FieldCode{"eligibleSubtotal": mismatch}},
-		{`"discount": "10.00"`, `"discount": "9.00"`, map[string]pricing.FieldCode{"discount": mismatch}},
-		{`"shipping": "4.90"`, `"shipping": "0"`, map[string]pricing.FieldCode{"shipping": mismatch}},
-		{`"unitPrice": "10.00"`, `"unitPrice": "10.01"`, map[string]pricing.FieldCode{"lines[0].subtotal": mismatch}},
-		{`"unitPrice": "6.67"`, `"unitPrice": "6.68"`, map[string]pricing.FieldCode{"lines[0].units": mismatch}},
-		{`"unitPrice": "6.67"`, `"unitPrice": "six"`, map[string]pricing.FieldCode{
+		{`"total": "74.90"`, `"total": "74.91"`, map[string]validation.Code{"total": mismatch}},
+		{`"subtotal": "80.00"`, `"subtotal": "80.01"`, map[string]validation.Code{"subtotal": mismatch}},
+		{`"eligibleSubtotal": "30.00"`, `"eligibleSubtotal": "80.00"`, map[string]validation.Code{"eligibleSubtotal": mismatch}},
+		{`"discount": "10.00"`, `"discount": "9.00"`, map[string]validation.Code{"discount": mismatch}},
+		{`"shipping": "4.90"`, `"shipping": "0"`, map[string]validation.Code{"shipping": mismatch}},
+		{`"unitPrice": "10.00"`, `"unitPrice": "10.01"`, map[string]validation.Code{"lines[0].subtotal": mismatch}},
+		{`"unitPrice": "6.67"`, `"unitPrice": "6.68"`, map[string]validation.Code{"lines[0].units": mismatch}},
+		{`"unitPrice": "6.67"`, `"unitPrice": "six"`, map[string]validation.Code{
 			"lines[0].units[0].unitPrice": malformed,
 		}},
-		{`"unitPrice": "6.67"`, `"unitPrice": true`, map[string]pricing.FieldCode{"lines[0].units[0].unitPrice": malformed}},
-		{`"quantity": 3`, `"quantity": 1.5`, map[string]pricing.FieldCode{"lines[0].quantity": pricing.FieldTooManyDecimals}},
-		{`"quantity": 3`, `"quantity": 1e400`, map[string]pricing.FieldCode{"lines[0].quantity": pricing.FieldTooLarge}},
-		{`"quantity": 3`, `"quantity": 0`, map[string]pricing.FieldCode{"lines[0].quantity": pricing.FieldTooSmall}},
-		{`"quantity": 3`, `"quantity": {}`, map[string]pricing.FieldCode{"lines[0].quantity": malformed}},
-		{`"unitPrice": "50.00"`, `"unitPrice": "-50.00"`, map[string]pricing.FieldCode{"lines[1].unitPrice": pricing.FieldTooSmall}},
-		{`"unitPrice": "50.00"`, `"unitPrice": "50.001"`, map[string]pricing.FieldCode{"lines[1].unitPrice": pricing.FieldTooManyDecimals}},
-		{`"kind": "plan"`, `"kind": "gift"`, map[string]pricing.FieldCode{"lines[0].recurs": pricing.FieldNotAllowed}},
-		{`"kind": "plan"`, `"kind": "device"`, map[string]pricing.FieldCode{"lines[0].recurs": pricing.FieldNotAllowed}},
-		{`"kind": "plan"`, `"kind": 3`, map[string]pricing.FieldCode{"lines[0].kind": malformed}},
-		{`"recurs": "month"`, `"recurs": "moon"`, map[string]pricing.FieldCode{"lines[0].recurs": pricing.FieldUnknown}},
-		{`"eligible": true`, `"eligible": false`, map[string]pricing.FieldCode{"lines[0].discount": pricing.FieldNotAllowed}},
-		{`"currency": "EUR"`, `"currency": "XXX"`, map[string]pricing.FieldCode{"currency": pricing.FieldUnknown}},
+		{`"unitPrice": "6.67"`, `"unitPrice": true`, map[string]validation.Code{"lines[0].units[0].unitPrice": malformed}},
+		{`"quantity": 3`, `"quantity": 1.5`, map[string]validation.Code{"lines[0].quantity": validation.TooManyDecimals}},
+		{`"quantity": 3`, `"quantity": 1e400`, map[string]validation.Code{"lines[0].quantity": validation.TooLarge}},
+		{`"quantity": 3`, `"quantity": 0`, map[string]validation.Code{"lines[0].quantity": validation.TooSmall}},
+		{`"quantity": 3`, `"quantity": {}`, map[string]validation.Code{"lines[0].quantity": malformed}},
+		{`"unitPrice": "50.00"`, `"unitPrice": "-50.00"`, map[string]validation.Code{"lines[1].unitPrice": validation.TooSmall}},
+		{`"unitPrice": "50.00"`, `"unitPrice": "50.001"`, map[string]validation.Code{"lines[1].unitPrice": validation.TooManyDecimals}},
+		{`"kind": "plan"`, `"kind": "gift"`, map[string]validation.Code{"lines[0].recurs": validation.NotAllowed}},
+		{`"kind": "plan"`, `"kind": "device"`, map[string]validation.Code{"lines[0].recurs": validation.NotAllowed}},
+		{`"kind": "plan"`, `"kind": 3`, map[string]validation.Code{"lines[0].kind": malformed}},
+		{`"recurs": "month"`, `"recurs": "moon"`, map[string]validation.Code{"lines[0].recurs": validation.Unknown}},
+		{`"eligible": true`, `"eligible": false`, map[string]validation.Code{"lines[0].discount": validation.NotAllowed}},
+		{`"currency": "EUR"`, `"currency": "XXX"`, map[string]validation.Code{"currency": validation.Unknown}},
 		{`"currency": "EUR"`, `"currency": "JPY"`, nil},
 		{`"currency": "EUR"`, `"currency": ""`, nil},
-		{`"currency": "EUR"`, `"currency": 5`, map[string]pricing.FieldCode{"currency": malformed}},
-		{`"subtotal": "80.00",`, ``, map[string]pricing.FieldCode{"subtotal": pricing.FieldRequired}},
-		{`"subtotal": "80.00"`, `"subtotal": [80]`, map[string]pricing.FieldCode{"subtotal": malformed}},
-		{`"lines": [`, `"lines": null, "others": [`, map[string]pricing.FieldCode{"lines": malformed}},
-		{`"lines": [`, `"lines": "none", "others": [`, map[string]pricing.FieldCode{"lines": malformed}},
-		{`"lines": [`, `"lines": [5, `, map[string]pricing.FieldCode{"lines[0]": malformed}},
-		{`"units": [`, `"units": "none", "others": [`, map[string]pricing.FieldCode{"lines[2].units": malformed}},
-		{`"units": [`, `"others": [`, map[string]pricing.FieldCode{"lines[2].units": mismatch}},
-		{`"units": [`, `"units": [{"quantity":1,"unitPrice":"0"},`, map[string]pricing.FieldCode{"lines[2].units": mismatch}},
-		{`"units": [`, `"units": [{"quantity":1,"unitPrice":"0"},{"quantity":1,"unitPrice":"0"},`, map[string]pricing.FieldCode{"lines[2].units": mismatch}},
-		{`"units": [`, `"units": [{}` + strings.Repeat(",{}", 65) + `,`, map[string]pricing.FieldCode{"lines[2].units": pricing.FieldTooLong}},
+		{`"currency": "EUR"`, `"currency": 5`, map[string]validation.Code{"currency": malformed}},
+		{`"subtotal": "80.00",`, ``, map[string]validation.Code{"subtotal": validation.Required}},
+		{`"subtotal": "80.00"`, `"subtotal": [80]`, map[string]validation.Code{"subtotal": malformed}},
+		{`"lines": [`, `"lines": null, "others": [`, map[string]validation.Code{"lines": malformed}},
+		{`"lines": [`, `"lines": "none", "others": [`, map[string]validation.Code{"lines": malformed}},
+		{`"lines": [`, `"lines": [5, `, map[string]validation.Code{"lines[0]": malformed}},
+		{`"units": [`, `"units": "none", "others": [`, map[string]validation.Code{"lines[2].units": malformed}},
+		{`"units": [`, `"others": [`, map[string]validation.Code{"lines[2].units": mismatch}},
+		{`"units": [`, `"units": [{"quantity":1,"unitPrice":"0"},`, map[string]validation.Code{"lines[2].units": mismatch}},
+		{`"units": [`, `"units": [{"quantity":1,"unitPrice":"0"},{"quantity":1,"unitPrice":"0"},`, map[string]validation.Code{"lines[2].units": mismatch}},
+		{`"units": [`, `"units": [{}` + strings.Repeat(",{}", 65) + `,`, map[string]validation.Code{"lines[2].units": validation.TooLong}},
 	} {
 		t.Run(c.old+" to "+c.replacement, func(t *testing.T) {
 			t.Parallel()
@@ -224,7 +225,7 @@ func TestUnmarshalRefusesATamperedQuote(t *testing.T) {
 			document := storedQuote[:at] + c.replacement + storedQuote[at+len(c.old):]
 			kept := quoteToStore(t)
 			err := json.Unmarshal([]byte(document), &kept)
-			require.ErrorIs(t, err, pricing.ErrInvalid)
+			require.ErrorIs(t, err, validation.ErrInvalid)
 			if diff := cmp.Diff(quoteToStore(t), kept); diff != "" {
 				t.Errorf("a refused document changed the quote (-want +got):\n%s", diff)
 			}
@@ -242,11 +243,11 @@ func TestUnmarshalIsBounded(t *testing.T) {
 	t.Parallel()
 	lines := strings.Repeat("{},", pricing.MaxLines) + "{}"
 	var q pricing.Quote
-	wantField(t, json.Unmarshal([]byte(`{"lines":[`+lines+`]}`), &q), "lines", pricing.FieldTooLong)
+	wantField(t, json.Unmarshal([]byte(`{"lines":[`+lines+`]}`), &q), "lines", validation.TooLong)
 	longest := strings.Replace(storedQuote, "{", "{"+strings.Repeat(" ", 40<<20-len(storedQuote)), 1)
 	require.NoError(t, q.UnmarshalJSON([]byte(longest)))
-	wantField(t, q.UnmarshalJSON([]byte(longest+" ")), "", pricing.FieldTooLong)
-	wantField(t, q.UnmarshalJSON([]byte(`{"lines":`)), "", pricing.FieldMalformed)
+	wantField(t, q.UnmarshalJSON([]byte(longest+" ")), "", validation.TooLong)
+	wantField(t, q.UnmarshalJSON([]byte(`{"lines":`)), "", validation.Malformed)
 }
 
 // TestALongIDThatWasStoredIsRead: IDs are bounded when a cart is priced, and when a quote
@@ -259,7 +260,7 @@ func TestALongIDThatWasStoredIsRead(t *testing.T) {
 	}
 	q, err := grow(strings.Repeat("A", 256))
 	require.NoError(t, err)
-	wantField(t, q.Validate(), "lines[0].id", pricing.FieldTooLong)
+	wantField(t, q.Validate(), "lines[0].id", validation.TooLong)
 	text, err := q.MarshalJSON()
 	require.NoError(t, err)
 	var again pricing.Quote
@@ -269,7 +270,7 @@ func TestALongIDThatWasStoredIsRead(t *testing.T) {
 	q, err = grow(strings.Repeat("<", 10<<20)) // written in six bytes each
 	require.NoError(t, err)
 	_, err = q.MarshalJSON()
-	wantField(t, err, "", pricing.FieldTooLong)
+	wantField(t, err, "", validation.TooLong)
 }
 
 // A form that has grown since still loads.
@@ -305,12 +306,12 @@ func TestQuoteValidate(t *testing.T) {
 	require.NoError(t, pricing.Quote{}.Validate())
 	for name, c := range map[string]struct {
 		change func(*pricing.Quote)
-		want   map[string]pricing.FieldCode
+		want   map[string]validation.Code
 	}{
-		"nothing": {func(*pricing.Quote) {}, map[string]pricing.FieldCode{}},
+		"nothing": {func(*pricing.Quote) {}, map[string]validation.Code{}},
 		"no currency": {
 			func(q *pricing.Quote) { q.Currency = pricing.Currency{} },
-			map[string]pricing.FieldCode{"currency": pricing.FieldRequired},
+			map[string]validation.Code{"currency": validation.Required},
 		},
 		"every total": {
 			func(q *pricing.Quote) {
@@ -320,68 +321,68 @@ func TestQuoteValidate(t *testing.T) {
 				q.Shipping++
 				q.Total--
 			},
-			map[string]pricing.FieldCode{
-				"subtotal": pricing.FieldMismatch, "eligibleSubtotal": pricing.FieldMismatch, "discount": pricing.FieldMismatch,
-				"shipping": pricing.FieldMismatch, "total": pricing.FieldMismatch,
+			map[string]validation.Code{
+				"subtotal": validation.Mismatch, "eligibleSubtotal": validation.Mismatch, "discount": validation.Mismatch,
+				"shipping": validation.Mismatch, "total": validation.Mismatch,
 			},
 		},
 		"a discount that adds": {
 			func(q *pricing.Quote) { q.Lines[0].Discount, q.Lines[0].Total = -1, 3001 },
-			map[string]pricing.FieldCode{"lines[0].discount": pricing.FieldTooSmall},
+			map[string]validation.Code{"lines[0].discount": validation.TooSmall},
 		},
 		"a line below zero": {
 			func(q *pricing.Quote) { q.Lines[0].Discount, q.Lines[0].Total = 3001, -1 },
-			map[string]pricing.FieldCode{"lines[0].discount": pricing.FieldTooLarge},
+			map[string]validation.Code{"lines[0].discount": validation.TooLarge},
 		},
 		"all of a line": {
 			func(q *pricing.Quote) {
 				q.Lines[0].Discount, q.Lines[0].Total, q.Discount, q.Total = 3000, 0, 3000, 5490
 				q.Coupons[0].Amount = 3000
 			},
-			map[string]pricing.FieldCode{},
+			map[string]validation.Code{},
 		},
 		"an excluded line discounted": {
 			func(q *pricing.Quote) { q.Lines[1].Discount, q.Lines[1].Total = 1, 4999 },
-			map[string]pricing.FieldCode{"lines[1].discount": pricing.FieldNotAllowed},
+			map[string]validation.Code{"lines[1].discount": validation.NotAllowed},
 		},
 		"shipping covered": {
 			func(q *pricing.Quote) { q.Lines[2].Eligible = true },
-			map[string]pricing.FieldCode{"lines[2].eligible": pricing.FieldNotAllowed},
+			map[string]validation.Code{"lines[2].eligible": validation.NotAllowed},
 		},
 		"a line total": {
 			func(q *pricing.Quote) { q.Lines[2].Total++ },
-			map[string]pricing.FieldCode{"lines[2].total": pricing.FieldMismatch},
+			map[string]validation.Code{"lines[2].total": validation.Mismatch},
 		},
 		"a line subtotal": {
 			func(q *pricing.Quote) { q.Lines[1].Subtotal++; q.Lines[1].Total++ },
-			map[string]pricing.FieldCode{"lines[1].subtotal": pricing.FieldMismatch},
+			map[string]validation.Code{"lines[1].subtotal": validation.Mismatch},
 		},
 		"a malformed line": {
 			func(q *pricing.Quote) { q.Lines[1].Kind = "" },
-			map[string]pricing.FieldCode{"lines[1].kind": pricing.FieldRequired},
+			map[string]validation.Code{"lines[1].kind": validation.Required},
 		},
 		"a sum beyond 64 bits": {
 			func(q *pricing.Quote) { addFortune(q, pricing.Device); addFortune(q, pricing.Device) },
-			map[string]pricing.FieldCode{"total": pricing.FieldOverflow},
+			map[string]validation.Code{"total": validation.Overflow},
 		},
 		"shipping beyond 64 bits": {
 			func(q *pricing.Quote) { addFortune(q, pricing.Shipping); addFortune(q, pricing.Shipping) },
-			map[string]pricing.FieldCode{"total": pricing.FieldOverflow},
+			map[string]validation.Code{"total": validation.Overflow},
 		},
 		"goods and shipping beyond 64 bits": {
 			func(q *pricing.Quote) { addFortune(q, pricing.Shipping); addFortune(q, pricing.Device) },
-			map[string]pricing.FieldCode{"total": pricing.FieldOverflow},
+			map[string]validation.Code{"total": validation.Overflow},
 		},
 		"long names": {
 			func(q *pricing.Quote) {
 				q.Lines[0].ID, q.Lines[2].ItemID = strings.Repeat("é", 256), strings.Repeat("é", 256)
 				q.Lines[1].ID, q.Lines[1].ItemID = strings.Repeat("é", 255), strings.Repeat("é", 255)
 			},
-			map[string]pricing.FieldCode{"lines[0].id": pricing.FieldTooLong, "lines[2].itemId": pricing.FieldTooLong},
+			map[string]validation.Code{"lines[0].id": validation.TooLong, "lines[2].itemId": validation.TooLong},
 		},
 		"too many lines": {
 			func(q *pricing.Quote) { q.Lines = make([]pricing.QuotedLine, pricing.MaxLines+1) },
-			map[string]pricing.FieldCode{"lines": pricing.FieldTooLong},
+			map[string]validation.Code{"lines": validation.TooLong},
 		},
 	} {
 		q := quoteToStore(t)
@@ -406,7 +407,7 @@ func TestAShortTextAsksForLittle(t *testing.T) {
 	text := []byte(`{"lines":[` + strings.Repeat("{},", 5<<20) + `{}]}`)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	wantField(t, new(pricing.Quote).UnmarshalJSON(text), "lines", pricing.FieldTooLong)
+	wantField(t, new(pricing.Quote).UnmarshalJSON(text), "lines", validation.TooLong)
 	runtime.ReadMemStats(&after)
 	if asked := after.TotalAlloc - before.TotalAlloc; asked > uint64(4*len(text)) {
 		t.Errorf("%d bytes of text asked for %d bytes of memory", len(text), asked)
@@ -470,7 +471,7 @@ func TestWhatIsWrongWithAStoredQuote(t *testing.T) {
 	} {
 		var loaded pricing.Quote
 		err := loaded.UnmarshalJSON([]byte(document))
-		require.ErrorIs(t, err, pricing.ErrInvalid, document)
+		require.ErrorIs(t, err, validation.ErrInvalid, document)
 		require.Contains(t, strings.Split(strings.TrimPrefix(err.Error(), "invalid input: "), "; "), want, "%s: %v", document, err)
 	}
 	for end := range len(text) {

@@ -1,9 +1,13 @@
 package pricing
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/couponkit/couponkit/validation"
+)
 
 // Validate checks that the amounts of the quote are consistent. Validate returns a
-// [*ValidationError] in these cases:
+// [*validation.Error] in these cases:
 //
 //   - The currency is missing.
 //   - The step of the quote is negative.
@@ -26,7 +30,7 @@ import "fmt"
 // Validate does not check how the discount was spread over the lines. The zero Quote is
 // valid.
 func (q Quote) Validate() error {
-	var faults ValidationError
+	var faults validation.Error
 	for i := range q.Lines[:min(len(q.Lines), MaxLines)] {
 		q.Lines[i].idFaults(i, &faults)
 	}
@@ -41,13 +45,13 @@ func (q Quote) Validate() error {
 // checkAmounts is Validate but for the IDs: what was stored before they were bounded
 // is still what the customer owes.
 func (q Quote) checkAmounts() error {
-	var faults ValidationError
+	var faults validation.Error
 	if q.Currency.IsZero() && !q.Equal(Quote{}) {
-		faults.Add("currency", FieldRequired, "a quote needs a currency")
+		faults.Add("currency", validation.Required, "a quote needs a currency")
 	}
 	stepFaults(q.Step, &faults)
 	if len(q.Lines) > MaxLines {
-		faults.Add("lines", FieldTooLong, tooManyLines())
+		faults.Add("lines", validation.TooLong, tooManyLines())
 		return faults.Err()
 	}
 	sums, fits := Quote{Currency: q.Currency}, true
@@ -62,35 +66,35 @@ func (q Quote) checkAmounts() error {
 		sums.Total = sums.Subtotal - sums.Discount + sums.Shipping
 		sums.compare(&q, &faults)
 	} else if len(faults.Fields) == 0 {
-		faults.Add("total", FieldOverflow, "the sum of the lines is too large")
+		faults.Add("total", validation.Overflow, "the sum of the lines is too large")
 	}
 	return faults.Err()
 }
 
-func (l *QuotedLine) quotedFaults(i int, faults *ValidationError) {
+func (l *QuotedLine) quotedFaults(i int, faults *validation.Error) {
 	l.faults(i, faults)
 	if subtotal, ok := l.subtotal(); ok && l.Subtotal != subtotal {
-		faults.Add(linePath(i, "subtotal"), FieldMismatch, "must be the price times the quantity")
+		faults.Add(linePath(i, "subtotal"), validation.Mismatch, "must be the price times the quantity")
 	}
 	switch {
 	case l.Discount < 0:
-		faults.Add(linePath(i, "discount"), FieldTooSmall, "a discount is not negative")
+		faults.Add(linePath(i, "discount"), validation.TooSmall, "a discount is not negative")
 	case l.Discount > l.Subtotal:
-		faults.Add(linePath(i, "discount"), FieldTooLarge, "a discount is at most the subtotal")
+		faults.Add(linePath(i, "discount"), validation.TooLarge, "a discount is at most the subtotal")
 	case l.Discount > 0 && !l.Eligible:
-		faults.Add(linePath(i, "discount"), FieldNotAllowed, "only an eligible line is discounted")
+		faults.Add(linePath(i, "discount"), validation.NotAllowed, "only an eligible line is discounted")
 	}
 	if l.Eligible && l.ClassOf() == ShippingClass {
-		faults.Add(linePath(i, "eligible"), FieldNotAllowed, "shipping is never discounted")
+		faults.Add(linePath(i, "eligible"), validation.NotAllowed, "shipping is never discounted")
 	}
 	if l.Total != l.Subtotal-l.Discount {
-		faults.Add(linePath(i, "total"), FieldMismatch, "must be the subtotal less the discount")
+		faults.Add(linePath(i, "total"), validation.Mismatch, "must be the subtotal less the discount")
 	}
 }
 
 // stepFaults looks at price and discount; the other amounts are their multiples,
 // sums and differences.
-func (l *QuotedLine) stepFaults(i int, q *Quote, faults *ValidationError) {
+func (l *QuotedLine) stepFaults(i int, q *Quote, faults *validation.Error) {
 	if q.Step == 0 {
 		return // every amount is on it, and paths of faults cost
 	}
@@ -116,7 +120,7 @@ func (q *Quote) add(l *QuotedLine) (ok bool) {
 }
 
 // compare reports where the totals of claimed are not the sums.
-func (q *Quote) compare(claimed *Quote, faults *ValidationError) {
+func (q *Quote) compare(claimed *Quote, faults *validation.Error) {
 	for _, total := range [...]struct {
 		field         string
 		claimed, want int64
@@ -128,7 +132,7 @@ func (q *Quote) compare(claimed *Quote, faults *ValidationError) {
 		{"total", claimed.Total, q.Total},
 	} {
 		if total.claimed != total.want {
-			faults.Add(total.field, FieldMismatch, fmt.Sprintf("is %s, but the lines add up to %s",
+			faults.Add(total.field, validation.Mismatch, fmt.Sprintf("is %s, but the lines add up to %s",
 				q.Currency.Format(total.claimed), q.Currency.Format(total.want)))
 		}
 	}

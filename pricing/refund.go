@@ -151,7 +151,7 @@ func (q Quote) LineIndex(id string) (index int, ok bool) {
 //   - If all coupons have the policy [Keep], units that are returned one by one give the same sum
 //     as units that are returned together.
 //
-// Refund returns a [*ValidationError] that names every invalid field in these cases:
+// Refund returns a [*validation.Error] that names every invalid field in these cases:
 //
 //   - A quantity is below 1, or greater than what is left of the line (returns[1].quantity).
 //   - A line does not exist, or is returned twice (returns[1].line).

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxReturnsDocument is the maximum size of [Returns] in JSON, in bytes.
@@ -37,12 +39,12 @@ func (n Returns) MarshalJSON() ([]byte, error) {
 // required. A field that is absent or null is read as its zero value. [Quote.Refund] checks the
 // values.
 //
-// For malformed input, UnmarshalJSON returns a [*ValidationError] that lists unknown, repeated and
+// For malformed input, UnmarshalJSON returns a [*validation.Error] that lists unknown, repeated and
 // malformed fields, and leaves its receiver unchanged. At most [MaxLines] lines and
 // [MaxReturnsDocument] bytes are read.
 func (n *Returns) UnmarshalJSON(data []byte) error {
 	if len(data) > MaxReturnsDocument {
-		return invalid("", FieldTooLong, fmt.Sprintf("at most %d bytes are allowed", MaxReturnsDocument))
+		return validation.New("", validation.TooLong, fmt.Sprintf("at most %d bytes are allowed", MaxReturnsDocument))
 	}
 	o, err := readObject(data, "returns", "shipping", "all")
 	if err != nil {
@@ -82,7 +84,7 @@ func lineOf(at int64) int { return int(max(-1, min(at, MaxLines))) }
 func (o *object) boolean(name string) (value bool) {
 	raw, ok := o.value(name)
 	if ok && jsonKind(raw) != "bool" {
-		o.faults.Add(name, FieldMalformed, "must be true or false")
+		o.faults.Add(name, validation.Malformed, "must be true or false")
 	}
 	return ok && string(raw) == "true"
 }
@@ -152,7 +154,7 @@ func (o *object) version() int {
 }
 
 // Validate checks that the amounts of the refund are consistent. Validate returns a
-// [*ValidationError] that names every invalid field in these cases:
+// [*validation.Error] that names every invalid field in these cases:
 //
 //   - The currency is missing.
 //   - An amount is negative, or a quantity is below 1.
@@ -162,43 +164,43 @@ func (o *object) version() int {
 //
 // The zero Refund is not valid.
 func (r Refund) Validate() error {
-	var faults ValidationError
+	var faults validation.Error
 	if r.Currency.IsZero() {
-		faults.Add("currency", FieldRequired, "a refund needs a currency")
+		faults.Add("currency", validation.Required, "a refund needs a currency")
 	}
 	notNegative := func(field string, amount int64) {
 		if amount < 0 {
-			faults.Add(field, FieldTooSmall, "an amount is not negative")
+			faults.Add(field, validation.TooSmall, "an amount is not negative")
 		}
 	}
 	notNegative("amount", r.Amount)
 	notNegative("subtotal", r.Subtotal)
 	notNegative("shipping", r.Shipping)
 	if len(r.Lines) > MaxLines || len(r.Coupons) > MaxCoupons {
-		faults.Add("", FieldTooLong, fmt.Sprintf("a refund has at most %d lines and %d coupons", MaxLines, MaxCoupons))
+		faults.Add("", validation.TooLong, fmt.Sprintf("a refund has at most %d lines and %d coupons", MaxLines, MaxCoupons))
 		return faults.Err()
 	}
 	last := -1
 	for i, l := range r.Lines {
 		if l.Line <= last || l.Line >= MaxLines {
-			faults.Add(linePath(i, "line"), FieldMismatch, "must be indexes of lines in ascending order")
+			faults.Add(linePath(i, "line"), validation.Mismatch, "must be indexes of lines in ascending order")
 		}
 		last = l.Line
 		if l.Quantity < 1 {
-			faults.Add(linePath(i, "quantity"), FieldTooSmall, "a quantity is at least 1")
+			faults.Add(linePath(i, "quantity"), validation.TooSmall, "a quantity is at least 1")
 		}
 		notNegative(linePath(i, "amount"), l.Amount)
 	}
 	sum := r.Amount
 	for i, c := range r.Coupons {
-		var own ValidationError
+		var own validation.Error
 		nameFaults("id", c.ID, &own)
 		faults.Merge(fmt.Sprintf("coupons[%d]", i), own.Err())
 		notNegative(couponPath(i, "discount"), c.Discount)
 		sum = saturated(sum, c.Discount)
 	}
 	if len(faults.Fields) == 0 && sum != saturated(r.Subtotal, r.Shipping) {
-		faults.Add("amount", FieldMismatch, "amount and discounts are not the subtotal and shipping")
+		faults.Add("amount", validation.Mismatch, "amount and discounts are not the subtotal and shipping")
 	}
 	return faults.Err()
 }
@@ -210,7 +212,7 @@ func (r Refund) Validate() error {
 //	 "coupons":[{"id":"cpn_1","discount":"3.33"}]}
 //
 // Amounts are strings in major units. If the refund is invalid, MarshalJSON returns a
-// [*ValidationError]; see [Refund.Validate].
+// [*validation.Error]; see [Refund.Validate].
 func (r Refund) MarshalJSON() ([]byte, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -232,12 +234,12 @@ func (r Refund) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads and checks the JSON form that [Refund.MarshalJSON] writes. Unknown fields
 // are ignored. The JSON value null leaves the refund unchanged.
 //
-// UnmarshalJSON returns a [*ValidationError] and leaves its receiver unchanged if a field is
+// UnmarshalJSON returns a [*validation.Error] and leaves its receiver unchanged if a field is
 // malformed, if the version is missing or unknown, or if the refund is invalid; see
 // [Refund.Validate].
 func (r *Refund) UnmarshalJSON(data []byte) error {
 	if len(data) > maxRefundDocument {
-		return invalid("", FieldTooLong, fmt.Sprintf("a refund has at most %d bytes", maxRefundDocument))
+		return validation.New("", validation.TooLong, fmt.Sprintf("a refund has at most %d bytes", maxRefundDocument))
 	}
 	if bytes.Equal(data, []byte("null")) {
 		return nil
@@ -292,8 +294,8 @@ func (r *quoteReader) version(got, want int) {
 	switch got {
 	case want:
 	case 0:
-		r.faults.Add("version", FieldRequired, "the document has a version")
+		r.faults.Add("version", validation.Required, "the document has a version")
 	default:
-		r.faults.Add("version", FieldUnknown, fmt.Sprintf("must be %d", want))
+		r.faults.Add("version", validation.Unknown, fmt.Sprintf("must be %d", want))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 const storedRefund = `{"version":1,"currency":"EUR","amount":"6.67","subtotal":"10.00","shipping":"0.00",` +
@@ -39,26 +40,26 @@ func TestRefundThatIsNone(t *testing.T) {
 	}
 	for _, c := range []struct {
 		old, changed, field string
-		code                pricing.FieldCode
+		code                validation.Code
 	}{
-		{`"version":1`, `"version":2`, "version", pricing.FieldUnknown},
-		{`"version":1,`, ``, "version", pricing.FieldRequired},
-		{`EUR`, `EURO`, "currency", pricing.FieldUnknown},
-		{`"amount":"6.67","s`, `"amount":"6.68","s`, "amount", pricing.FieldMismatch},
-		{`"amount":"6.67","s`, `"amount":"-6.67","s`, "amount", pricing.FieldTooSmall},
-		{`"amount":"6.67","s`, `"amount":{},"s`, "amount", pricing.FieldMalformed},
-		{`"subtotal":"10.00"`, `"subtotal":"10.001"`, "subtotal", pricing.FieldTooManyDecimals},
-		{`"quantity":1`, `"quantity":0`, "lines[0].quantity", pricing.FieldTooSmall},
-		{`"quantity":1`, `"quantity":1.5`, "lines[0].quantity", pricing.FieldTooManyDecimals},
-		{`"amount":"6.67"}`, `"amount":"-1"}`, "lines[0].amount", pricing.FieldTooSmall},
-		{`"line":0`, `"line":-1`, "lines[0].line", pricing.FieldMismatch},
-		{`"line":0`, `"line":10000`, "lines[0].line", pricing.FieldMismatch},
-		{`{"line":0`, `{"line":3,"quantity":1,"amount":"0"},{"line":3`, "lines[1].line", pricing.FieldMismatch},
-		{`{"line":0`, lines.String() + `{"line":0`, "lines", pricing.FieldTooLong},
-		{`"ten"`, `"` + strings.Repeat("x", 256) + `"`, "coupons[0].id", pricing.FieldTooLong},
-		{`"3.33"`, `"-3.33"`, "coupons[0].discount", pricing.FieldTooSmall},
-		{`"3.33"`, `"x"`, "coupons[0].discount", pricing.FieldMalformed},
-		{`"shipping"`, `"x":`, "", pricing.FieldMalformed},
+		{`"version":1`, `"version":2`, "version", validation.Unknown},
+		{`"version":1,`, ``, "version", validation.Required},
+		{`EUR`, `EURO`, "currency", validation.Unknown},
+		{`"amount":"6.67","s`, `"amount":"6.68","s`, "amount", validation.Mismatch},
+		{`"amount":"6.67","s`, `"amount":"-6.67","s`, "amount", validation.TooSmall},
+		{`"amount":"6.67","s`, `"amount":{},"s`, "amount", validation.Malformed},
+		{`"subtotal":"10.00"`, `"subtotal":"10.001"`, "subtotal", validation.TooManyDecimals},
+		{`"quantity":1`, `"quantity":0`, "lines[0].quantity", validation.TooSmall},
+		{`"quantity":1`, `"quantity":1.5`, "lines[0].quantity", validation.TooManyDecimals},
+		{`"amount":"6.67"}`, `"amount":"-1"}`, "lines[0].amount", validation.TooSmall},
+		{`"line":0`, `"line":-1`, "lines[0].line", validation.Mismatch},
+		{`"line":0`, `"line":10000`, "lines[0].line", validation.Mismatch},
+		{`{"line":0`, `{"line":3,"quantity":1,"amount":"0"},{"line":3`, "lines[1].line", validation.Mismatch},
+		{`{"line":0`, lines.String() + `{"line":0`, "lines", validation.TooLong},
+		{`"ten"`, `"` + strings.Repeat("x", 256) + `"`, "coupons[0].id", validation.TooLong},
+		{`"3.33"`, `"-3.33"`, "coupons[0].discount", validation.TooSmall},
+		{`"3.33"`, `"x"`, "coupons[0].discount", validation.Malformed},
+		{`"shipping"`, `"x":`, "", validation.Malformed},
 	} {
 		text := strings.Replace(storedRefund, c.old, c.changed, 1)
 		require.NotEqual(t, storedRefund, text)
@@ -67,9 +68,9 @@ func TestRefundThatIsNone(t *testing.T) {
 		require.True(t, read.Equal(pricing.Refund{}), "a refund beside an error")
 	}
 	var read pricing.Refund
-	wantField(t, read.UnmarshalJSON(make([]byte, 3<<20)), "", pricing.FieldTooLong)
+	wantField(t, read.UnmarshalJSON(make([]byte, 3<<20)), "", validation.TooLong)
 	_, err := json.Marshal(pricing.Refund{})
-	wantField(t, err, "currency", pricing.FieldRequired)
+	wantField(t, err, "currency", validation.Required)
 }
 
 func TestReturnsAsJSON(t *testing.T) {
@@ -95,19 +96,19 @@ func TestReturnsAsJSON(t *testing.T) {
 
 func TestReturnsThatAreNone(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]map[string]pricing.FieldCode{
-		`[]`:                  {"": pricing.FieldMalformed},
-		`{"everything":true}`: {"everything": pricing.FieldUnknown},
+	for text, want := range map[string]map[string]validation.Code{
+		`[]`:                  {"": validation.Malformed},
+		`{"everything":true}`: {"everything": validation.Unknown},
 		`{"all":1,"shipping":"yes","returns":{}}`: {
-			"all": pricing.FieldMalformed, "shipping": pricing.FieldMalformed, "returns": pricing.FieldMalformed,
+			"all": validation.Malformed, "shipping": validation.Malformed, "returns": validation.Malformed,
 		},
-		`{"all":true,"all":true}`: {"all": pricing.FieldMalformed},
+		`{"all":true,"all":true}`: {"all": validation.Malformed},
 		`{"returns":[{"quantity":1},{"line":1.5},{"line":0,"quantity":"1"},5,{"line":0,"whole":0}]}`: {
-			"returns[0].line": pricing.FieldRequired, "returns[1].line": pricing.FieldMalformed,
-			"returns[2].quantity": pricing.FieldMalformed, "returns[3]": pricing.FieldMalformed, "returns[4].whole": pricing.FieldMalformed,
+			"returns[0].line": validation.Required, "returns[1].line": validation.Malformed,
+			"returns[2].quantity": validation.Malformed, "returns[3]": validation.Malformed, "returns[4].whole": validation.Malformed,
 		},
-		`{"returns":[` + strings.Repeat(`{"line":0},`, pricing.MaxLines) + `{"line":0}]}`: {"returns": pricing.FieldTooLong},
-		strings.Repeat(" ", pricing.MaxReturnsDocument+1):                                 {"": pricing.FieldTooLong},
+		`{"returns":[` + strings.Repeat(`{"line":0},`, pricing.MaxLines) + `{"line":0}]}`: {"returns": validation.TooLong},
+		strings.Repeat(" ", pricing.MaxReturnsDocument+1):                                 {"": validation.TooLong},
 	} {
 		read := pricing.Returns{All: true}
 		err := read.UnmarshalJSON([]byte(text))
@@ -142,8 +143,8 @@ func TestQuoteKeepsRefundTerms(t *testing.T) {
 		require.Contains(t, faultsOf(err), field)
 	}
 	_, err = pricing.Price(pricing.Cart{Currency: pricing.EUR()}, pricing.Terms{Refund: pricing.RefundTerms{Policy: 2, MinPurchase: -1, MinQuantity: -1}})
-	require.Equal(t, map[string]pricing.FieldCode{
-		"refund.policy": pricing.FieldUnknown, "refund.minPurchase": pricing.FieldTooSmall, "refund.minQuantity": pricing.FieldTooSmall,
+	require.Equal(t, map[string]validation.Code{
+		"refund.policy": validation.Unknown, "refund.minPurchase": validation.TooSmall, "refund.minQuantity": validation.TooSmall,
 	}, faultsOf(err))
 }
 
@@ -166,10 +167,10 @@ func TestRefundPolicies(t *testing.T) {
 		require.Equal(t, p, read)
 	}
 	p := pricing.Rebill
-	wantField(t, p.UnmarshalText([]byte("Keep")), "", pricing.FieldUnknown)
+	wantField(t, p.UnmarshalText([]byte("Keep")), "", validation.Unknown)
 	require.Equal(t, pricing.Keep, p)
 	_, err := pricing.RefundPolicy(2).MarshalText()
-	wantField(t, err, "", pricing.FieldUnknown)
+	wantField(t, err, "", validation.Unknown)
 	require.Empty(t, pricing.RefundPolicy(2).String())
 }
 

@@ -3,6 +3,8 @@ package pricing
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/couponkit/couponkit/validation"
 )
 
 // RefundPolicy tells what a refund does if the rest of an order no longer meets a threshold of a
@@ -37,21 +39,21 @@ func (p RefundPolicy) String() string {
 func (p RefundPolicy) GoString() string { return goString("RefundPolicy", p.String(), uint8(p)) }
 
 // ParseRefundPolicy returns the policy with the given JSON name. The name is case-sensitive.
-// ParseRefundPolicy returns a [*ValidationError] for an unknown or empty name.
+// ParseRefundPolicy returns a [*validation.Error] for an unknown or empty name.
 func ParseRefundPolicy(text string) (RefundPolicy, error) {
 	for p := Keep; p <= Rebill; p++ {
 		if p.String() == text {
 			return p, nil
 		}
 	}
-	return 0, invalid("", FieldUnknown, refundPolicyMessage)
+	return 0, validation.New("", validation.Unknown, refundPolicyMessage)
 }
 
 // MarshalText returns the JSON name of the policy. For an unknown policy, MarshalText returns a
-// [*ValidationError].
+// [*validation.Error].
 func (p RefundPolicy) MarshalText() ([]byte, error) {
 	if p > Rebill {
-		return nil, invalid("", FieldUnknown, fmt.Sprintf("%d is no refund policy", p))
+		return nil, validation.New("", validation.Unknown, fmt.Sprintf("%d is no refund policy", p))
 	}
 	return []byte(p.String()), nil
 }
@@ -82,15 +84,15 @@ func (t *RefundTerms) valid() bool {
 }
 
 // faults lists what is wrong with the terms.
-func (t *RefundTerms) faults(faults *ValidationError) {
+func (t *RefundTerms) faults(faults *validation.Error) {
 	if t.Policy > Rebill {
-		faults.Add("refund.policy", FieldUnknown, refundPolicyMessage)
+		faults.Add("refund.policy", validation.Unknown, refundPolicyMessage)
 	}
 	if t.MinPurchase < 0 {
-		faults.Add("refund.minPurchase", FieldTooSmall, "a minimum purchase is not negative")
+		faults.Add("refund.minPurchase", validation.TooSmall, "a minimum purchase is not negative")
 	}
 	if t.MinQuantity < 0 {
-		faults.Add("refund.minQuantity", FieldTooSmall, "a minimum quantity is not negative")
+		faults.Add("refund.minQuantity", validation.TooSmall, "a minimum quantity is not negative")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // stored returns a quote as it is read back.
@@ -186,89 +187,89 @@ func TestRefundNamesEveryField(t *testing.T) {
 	for name, c := range map[string]struct {
 		before pricing.Refunded
 		now    pricing.Returns
-		want   map[string]pricing.FieldCode
+		want   map[string]validation.Code
 	}{
-		"nothing": {want: map[string]pricing.FieldCode{"returns": pricing.FieldRequired}},
+		"nothing": {want: map[string]validation.Code{"returns": validation.Required}},
 		"more than was bought": {
 			now:  lines(pricing.LineReturn{Line: 1, Quantity: 1}, pricing.LineReturn{Line: 0, Quantity: 4}),
-			want: map[string]pricing.FieldCode{"returns[1].quantity": pricing.FieldTooLarge},
+			want: map[string]validation.Code{"returns[1].quantity": validation.TooLarge},
 		},
 		"more than is left": {
 			before: pricing.Refunded{Amount: 1778, Units: []int64{2}, Discounts: []int64{222}},
 			now:    lines(pricing.LineReturn{Line: 0, Quantity: 2}),
-			want:   map[string]pricing.FieldCode{"returns[0].quantity": pricing.FieldTooLarge},
+			want:   map[string]validation.Code{"returns[0].quantity": validation.TooLarge},
 		},
 		"a whole line of which nothing is left": {
 			before: pricing.Refunded{Amount: 5333, Units: []int64{0, 1}, Discounts: []int64{667}},
 			now:    lines(pricing.LineReturn{Line: 1, Whole: true}),
-			want:   map[string]pricing.FieldCode{"returns[0].quantity": pricing.FieldTooLarge},
+			want:   map[string]validation.Code{"returns[0].quantity": validation.TooLarge},
 		},
 		"quantities below 1": {
 			now:  lines(pricing.LineReturn{Line: 0}, pricing.LineReturn{Line: 1, Quantity: -1}),
-			want: map[string]pricing.FieldCode{"returns[0].quantity": pricing.FieldTooSmall, "returns[1].quantity": pricing.FieldTooSmall},
+			want: map[string]validation.Code{"returns[0].quantity": validation.TooSmall, "returns[1].quantity": validation.TooSmall},
 		},
 		"lines that do not exist": {
 			now:  lines(pricing.LineReturn{Line: -1, Quantity: 1}, pricing.LineReturn{Line: 4, Quantity: 1}),
-			want: map[string]pricing.FieldCode{"returns[0].line": pricing.FieldUnknown, "returns[1].line": pricing.FieldUnknown},
+			want: map[string]validation.Code{"returns[0].line": validation.Unknown, "returns[1].line": validation.Unknown},
 		},
 		"a line twice": {
 			now:  lines(pricing.LineReturn{Line: 0, Quantity: 1}, pricing.LineReturn{Line: 0, Quantity: 1}),
-			want: map[string]pricing.FieldCode{"returns[1].line": pricing.FieldMismatch},
+			want: map[string]validation.Code{"returns[1].line": validation.Mismatch},
 		},
 		"a whole line with a quantity": {
 			now:  lines(pricing.LineReturn{Line: 0, Quantity: 1, Whole: true}),
-			want: map[string]pricing.FieldCode{"returns[0].quantity": pricing.FieldNotAllowed},
+			want: map[string]validation.Code{"returns[0].quantity": validation.NotAllowed},
 		},
 		"everything and more": {
 			now:  pricing.Returns{All: true, Shipping: true, Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}}},
-			want: map[string]pricing.FieldCode{"returns": pricing.FieldNotAllowed, "shipping": pricing.FieldNotAllowed},
+			want: map[string]validation.Code{"returns": validation.NotAllowed, "shipping": validation.NotAllowed},
 		},
 		"shipping and a line of it": {
 			now:  pricing.Returns{Shipping: true, Lines: []pricing.LineReturn{{Line: 3, Quantity: 1}}},
-			want: map[string]pricing.FieldCode{"returns[0].line": pricing.FieldMismatch},
+			want: map[string]validation.Code{"returns[0].line": validation.Mismatch},
 		},
 		"shipping that is gone": {
 			before: pricing.Refunded{Amount: 590, Units: []int64{0, 0, 1, 1}},
 			now:    pricing.Returns{Shipping: true},
-			want:   map[string]pricing.FieldCode{"shipping": pricing.FieldTooLarge},
+			want:   map[string]validation.Code{"shipping": validation.TooLarge},
 		},
 		"everything is gone": {
 			before: pricing.Refunded{Amount: 8590, Units: []int64{3, 1, 1, 1}, Discounts: []int64{1000}},
 			now:    pricing.Returns{All: true},
-			want:   map[string]pricing.FieldCode{"all": pricing.FieldTooLarge},
+			want:   map[string]validation.Code{"all": validation.TooLarge},
 		},
 		"earlier refunds of another quote": {
 			before: pricing.Refunded{Units: []int64{4, -1, 0, 0, 1}, Discounts: []int64{0, 1}},
 			now:    pricing.Returns{All: true},
-			want: map[string]pricing.FieldCode{
-				"before.units": pricing.FieldTooLong, "before.discounts": pricing.FieldTooLong,
-				"before.units[0]": pricing.FieldTooLarge, "before.units[1]": pricing.FieldTooSmall,
+			want: map[string]validation.Code{
+				"before.units": validation.TooLong, "before.discounts": validation.TooLong,
+				"before.units[0]": validation.TooLarge, "before.units[1]": validation.TooSmall,
 			},
 		},
 		"earlier refunds that were too high": {
 			before: pricing.Refunded{Amount: 2000, Units: []int64{2}, Discounts: []int64{222}},
 			now:    pricing.Returns{All: true},
-			want:   map[string]pricing.FieldCode{"before.amount": pricing.FieldMismatch},
+			want:   map[string]validation.Code{"before.amount": validation.Mismatch},
 		},
 		"earlier discounts that were too high": {
 			before: pricing.Refunded{Amount: 0, Units: []int64{2}, Discounts: []int64{2000}},
 			now:    lines(pricing.LineReturn{Line: 0, Quantity: 1}),
-			want:   map[string]pricing.FieldCode{"before.discounts[0]": pricing.FieldTooLarge},
+			want:   map[string]validation.Code{"before.discounts[0]": validation.TooLarge},
 		},
 		"earlier discounts below 0": {
 			before: pricing.Refunded{Amount: 2001, Units: []int64{2}, Discounts: []int64{-1}},
 			now:    lines(pricing.LineReturn{Line: 0, Quantity: 1}),
-			want:   map[string]pricing.FieldCode{"before.discounts[0]": pricing.FieldTooSmall},
+			want:   map[string]validation.Code{"before.discounts[0]": validation.TooSmall},
 		},
 		"too many lines": {
 			now:  pricing.Returns{Lines: make([]pricing.LineReturn, pricing.MaxLines+1)},
-			want: map[string]pricing.FieldCode{"returns": pricing.FieldTooLong},
+			want: map[string]validation.Code{"returns": validation.TooLong},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			refund, err := q.Refund(c.before, c.now)
-			require.ErrorIs(t, err, pricing.ErrInvalid)
+			require.ErrorIs(t, err, validation.ErrInvalid)
 			require.Equal(t, c.want, faultsOf(err))
 			require.True(t, refund.Equal(pricing.Refund{}), "a refund beside an error")
 		})
@@ -308,8 +309,8 @@ func TestRefundedSums(t *testing.T) {
 	sum.Add(pricing.Refund{Amount: math.MaxInt64, Lines: []pricing.RefundedLine{{Line: 0, Quantity: -1}}})
 	require.Equal(t, []int64{math.MaxInt64, math.MaxInt64}, []int64{sum.Amount, sum.Units[0]})
 	_, err := refundable(t).Refund(sum, pricing.Returns{All: true})
-	require.Equal(t, map[string]pricing.FieldCode{
-		"before.units[0]": pricing.FieldTooLarge, "before.discounts": pricing.FieldTooLong,
+	require.Equal(t, map[string]validation.Code{
+		"before.units[0]": validation.TooLarge, "before.discounts": validation.TooLong,
 	}, faultsOf(err))
 	sum = pricing.Refunded{}
 	sum.Add(pricing.Refund{Lines: []pricing.RefundedLine{{Line: pricing.MaxLines, Quantity: 1}}})

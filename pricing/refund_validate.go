@@ -1,16 +1,20 @@
 package pricing
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/couponkit/couponkit/validation"
+)
 
 // refundFaults lists everything that Recompute stumbled over.
 func refundFaults(q *Quote, before Refunded, now Returns) error {
-	var faults ValidationError
+	var faults validation.Error
 	if !q.explained() {
-		faults.Add("quote", FieldMismatch, "the units are not those of the coupons")
+		faults.Add("quote", validation.Mismatch, "the units are not those of the coupons")
 	}
 	before.faults(q, &faults)
 	if len(now.Lines) > MaxLines {
-		faults.Add("returns", FieldTooLong, tooManyLines())
+		faults.Add("returns", validation.TooLong, tooManyLines())
 		return faults.Err()
 	}
 	now.formFaults(&faults)
@@ -22,12 +26,12 @@ func refundFaults(q *Quote, before Refunded, now Returns) error {
 		earlier, twice := first[l.Line]
 		switch {
 		case l.Line < 0 || l.Line >= len(q.Lines):
-			faults.Add(returnPath(i, "line"), FieldUnknown, fmt.Sprintf("the quote has %d lines", len(q.Lines)))
+			faults.Add(returnPath(i, "line"), validation.Unknown, fmt.Sprintf("the quote has %d lines", len(q.Lines)))
 			continue
 		case twice:
-			faults.Add(returnPath(i, "line"), FieldMismatch, fmt.Sprintf("the line is also that of returns[%d]", earlier))
+			faults.Add(returnPath(i, "line"), validation.Mismatch, fmt.Sprintf("the line is also that of returns[%d]", earlier))
 		case now.Shipping && q.Lines[l.Line].ClassOf() == ShippingClass:
-			faults.Add(returnPath(i, "line"), FieldMismatch, "all shipping is returned")
+			faults.Add(returnPath(i, "line"), validation.Mismatch, "all shipping is returned")
 		}
 		if !twice {
 			first[l.Line] = i
@@ -35,7 +39,7 @@ func refundFaults(q *Quote, before Refunded, now Returns) error {
 		l.quantityFaults(i, q.Lines[l.Line].Quantity-before.units(l.Line), &faults)
 	}
 	if len(faults.Fields) == 0 { // only what is left can be wrong
-		faults.Add(now.widest(), FieldTooLarge, "nothing is left to be returned")
+		faults.Add(now.widest(), validation.TooLarge, "nothing is left to be returned")
 	}
 	return faults.Err()
 }
@@ -51,64 +55,64 @@ func (n Returns) widest() string {
 }
 
 // formFaults checks the fields that do not depend on the quote, but for the lines.
-func (n Returns) formFaults(faults *ValidationError) {
+func (n Returns) formFaults(faults *validation.Error) {
 	switch {
 	case n.All && len(n.Lines) > 0:
-		faults.Add("returns", FieldNotAllowed, "everything is returned")
+		faults.Add("returns", validation.NotAllowed, "everything is returned")
 	case !n.All && !n.Shipping && len(n.Lines) == 0:
-		faults.Add("returns", FieldRequired, "nothing is returned")
+		faults.Add("returns", validation.Required, "nothing is returned")
 	}
 	if n.All && n.Shipping {
-		faults.Add("shipping", FieldNotAllowed, "everything is returned")
+		faults.Add("shipping", validation.NotAllowed, "everything is returned")
 	}
 }
 
-func (l LineReturn) quantityFaults(i int, left int64, faults *ValidationError) {
+func (l LineReturn) quantityFaults(i int, left int64, faults *validation.Error) {
 	field := returnPath(i, "quantity")
 	switch {
 	case l.Whole && l.Quantity != 0:
-		faults.Add(field, FieldNotAllowed, "the whole line is returned")
+		faults.Add(field, validation.NotAllowed, "the whole line is returned")
 	case !l.Whole && l.Quantity < 1:
-		faults.Add(field, FieldTooSmall, "a quantity is at least 1")
+		faults.Add(field, validation.TooSmall, "a quantity is at least 1")
 	case l.Quantity > left, left < 1:
-		faults.Add(field, FieldTooLarge, fmt.Sprintf("%d units are left", left))
+		faults.Add(field, validation.TooLarge, fmt.Sprintf("%d units are left", left))
 	}
 }
 
 // faults checks the lengths and the units.
-func (r *Refunded) faults(q *Quote, faults *ValidationError) {
+func (r *Refunded) faults(q *Quote, faults *validation.Error) {
 	if len(r.Units) > len(q.Lines) {
-		faults.Add("before.units", FieldTooLong, fmt.Sprintf("the quote has %d lines", len(q.Lines)))
+		faults.Add("before.units", validation.TooLong, fmt.Sprintf("the quote has %d lines", len(q.Lines)))
 	}
 	if len(r.Discounts) > len(q.Coupons) {
-		faults.Add("before.discounts", FieldTooLong, fmt.Sprintf("the quote has %d coupons", len(q.Coupons)))
+		faults.Add("before.discounts", validation.TooLong, fmt.Sprintf("the quote has %d coupons", len(q.Coupons)))
 	}
 	for i, n := range r.Units[:min(len(r.Units), len(q.Lines))] {
 		switch field := fmt.Sprintf("before.units[%d]", i); {
 		case n < 0:
-			faults.Add(field, FieldTooSmall, "a number of units is not negative")
+			faults.Add(field, validation.TooSmall, "a number of units is not negative")
 		case n > q.Lines[i].Quantity:
-			faults.Add(field, FieldTooLarge, fmt.Sprintf("the line has %d units", q.Lines[i].Quantity))
+			faults.Add(field, validation.TooLarge, fmt.Sprintf("the line has %d units", q.Lines[i].Quantity))
 		}
 	}
 }
 
 // beforeFaults tells what settle stumbled over.
 func (r *Refund) beforeFaults(q *Quote, before *Refunded) error {
-	var faults ValidationError
+	var faults validation.Error
 	for c := range before.Discounts {
 		field, earlier := fmt.Sprintf("before.discounts[%d]", c), before.Discounts[c]
 		switch {
 		case earlier < 0:
-			faults.Add(field, FieldTooSmall, "a discount is not negative")
+			faults.Add(field, validation.TooSmall, "a discount is not negative")
 		case earlier > r.work.returned[c]+r.work.lost(q, c, before):
-			faults.Add(field, FieldTooLarge, "the coupon has not taken back as much")
+			faults.Add(field, validation.TooLarge, "the coupon has not taken back as much")
 		default:
 			offStep(field, earlier, q.Currency, q.Step, &faults)
 		}
 	}
 	if len(faults.Fields) == 0 {
-		faults.Add("before.amount", FieldMismatch, "must be the list price of the units less the discounts")
+		faults.Add("before.amount", validation.Mismatch, "must be the list price of the units less the discounts")
 	}
 	return faults.Err()
 }

@@ -1,6 +1,10 @@
 package pricing
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/couponkit/couponkit/validation"
+)
 
 // onStep reports whether an amount is a multiple of the step, where there is one.
 func onStep(minor, step int64) bool { return step <= 1 || minor%step == 0 }
@@ -13,17 +17,17 @@ func normalStep(step int64) int64 {
 	return step
 }
 
-func stepFaults(step int64, faults *ValidationError) {
+func stepFaults(step int64, faults *validation.Error) {
 	if step < 0 {
-		faults.Add("step", FieldTooSmall, "a step is not negative")
+		faults.Add("step", validation.TooSmall, "a step is not negative")
 	}
 }
 
 // offStep adds a fault when an amount is off the step. A negative amount has a fault
 // of its own.
-func offStep(field string, minor int64, c Currency, step int64, faults *ValidationError) {
+func offStep(field string, minor int64, c Currency, step int64, faults *validation.Error) {
 	if minor >= 0 && !onStep(minor, step) {
-		faults.Add(field, FieldTooManyDecimals, stepMessage(c, step))
+		faults.Add(field, validation.TooManyDecimals, stepMessage(c, step))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // dinars is a cart of devices at these unit prices, in fils, for a processor that
@@ -100,8 +101,8 @@ func TestAmountsOffTheStepAreNamed(t *testing.T) {
 	t.Parallel()
 	cart := dinars(t, 1010, 1005, 0)
 	cart.Lines[2].Kind, cart.Lines[2].UnitPrice = pricing.Shipping, 2001
-	want := map[string]pricing.FieldCode{
-		"lines[1].unitPrice": pricing.FieldTooManyDecimals, "lines[2].unitPrice": pricing.FieldTooManyDecimals,
+	want := map[string]validation.Code{
+		"lines[1].unitPrice": validation.TooManyDecimals, "lines[2].unitPrice": validation.TooManyDecimals,
 	}
 	_, err := pricing.Price(cart, pricing.Terms{})
 	for _, err := range []error{err, cart.Validate()} {
@@ -119,7 +120,7 @@ func TestAmountsOffTheStepAreNamed(t *testing.T) {
 		require.NoError(t, cart.Validate())
 	}
 	cart.Step = -10
-	wantField(t, cart.Validate(), "step", pricing.FieldTooSmall)
+	wantField(t, cart.Validate(), "step", validation.TooSmall)
 }
 
 func TestADiscountOffTheStepIsNamed(t *testing.T) {
@@ -127,9 +128,9 @@ func TestADiscountOffTheStepIsNamed(t *testing.T) {
 	cart := dinars(t, 1010)
 	for _, amount := range []string{"0.005", "5.005"} { // the second is more than the cart
 		_, err := pricing.Price(cart, pricing.Terms{Discount: amountOff(t, amount, "KWD")})
-		wantField(t, err, "discount", pricing.FieldTooManyDecimals)
+		wantField(t, err, "discount", validation.TooManyDecimals)
 	}
-	wantField(t, amountOff(t, "5", "EUR").FitsCart(cart), "currency", pricing.FieldMismatch)
+	wantField(t, amountOff(t, "5", "EUR").FitsCart(cart), "currency", validation.Mismatch)
 	require.NoError(t, amountOff(t, "0.010", "KWD").FitsCart(cart))
 	require.NoError(t, pricing.PercentOff(percent(t, "0.0001")).FitsCart(cart))
 	require.NoError(t, pricing.Discount{}.FitsCart(cart))
@@ -189,12 +190,12 @@ func TestStepIsStored(t *testing.T) {
 	}
 	for old, c := range map[string]struct {
 		replacement, field string
-		code               pricing.FieldCode
+		code               validation.Code
 	}{
-		`"step":"0.010"`:      {`"step":"0.0101"`, "step", pricing.FieldTooManyDecimals},
-		`"step":"0.010",`:     {`"step":"0.020",`, "lines[0].units", pricing.FieldMismatch},
-		`"step":"0.010" `:     {`"step":"-0.010"`, "step", pricing.FieldTooSmall},
-		`"unitPrice":"0.500"`: {`"unitPrice":"0.505"`, "lines[1].unitPrice", pricing.FieldTooManyDecimals},
+		`"step":"0.010"`:      {`"step":"0.0101"`, "step", validation.TooManyDecimals},
+		`"step":"0.010",`:     {`"step":"0.020",`, "lines[0].units", validation.Mismatch},
+		`"step":"0.010" `:     {`"step":"-0.010"`, "step", validation.TooSmall},
+		`"unitPrice":"0.500"`: {`"unitPrice":"0.505"`, "lines[1].unitPrice", validation.TooManyDecimals},
 	} {
 		kept := q.Clone()
 		err := json.Unmarshal([]byte(strings.Replace(string(text), strings.TrimSpace(old), c.replacement, 1)), &kept)
@@ -209,13 +210,13 @@ func TestQuoteValidateLooksAtTheStep(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*pricing.Quote)
-		want   map[string]pricing.FieldCode
+		want   map[string]validation.Code
 	}{
-		"nothing":         {func(*pricing.Quote) {}, map[string]pricing.FieldCode{}},
-		"a negative step": {func(q *pricing.Quote) { q.Step = -10 }, map[string]pricing.FieldCode{"step": pricing.FieldTooSmall}},
+		"nothing":         {func(*pricing.Quote) {}, map[string]validation.Code{}},
+		"a negative step": {func(q *pricing.Quote) { q.Step = -10 }, map[string]validation.Code{"step": validation.TooSmall}},
 		"a discount off the step": {
 			func(q *pricing.Quote) { q.Lines[0].Discount++; q.Lines[0].Total--; q.Discount++; q.Total-- },
-			map[string]pricing.FieldCode{"lines[0].discount": pricing.FieldTooManyDecimals},
+			map[string]validation.Code{"lines[0].discount": validation.TooManyDecimals},
 		},
 	} {
 		q, err := pricing.Price(dinars(t, 1000), pricing.Terms{Discount: amountOff(t, "0.1", "KWD")})

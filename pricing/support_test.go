@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // fataler is testing.T, testing.B or rapid.T.
@@ -46,15 +47,15 @@ func amountOff(t fataler, text, code string) pricing.Discount {
 }
 
 // wantField fails unless err is a validation error of exactly that one field.
-func wantField(t fataler, err error, field string, code pricing.FieldCode) {
+func wantField(t fataler, err error, field string, code validation.Code) {
 	t.Helper()
-	var faults *pricing.ValidationError
+	var faults *validation.Error
 	switch {
 	case !errors.As(err, &faults):
 		t.Errorf("got error %v, want a validation error %q %s", err, field, code)
-	case !errors.Is(err, pricing.ErrInvalid):
+	case !errors.Is(err, validation.ErrInvalid):
 		t.Errorf("%v does not match ErrInvalid", err)
-	case len(faults.Fields) != 1 || faults.Fields[0].Field != field || faults.Fields[0].Code != code:
+	case len(faults.Fields) != 1 || faults.Fields[0].Path != field || faults.Fields[0].Code != code:
 		t.Errorf("got %v, want one fault %q %s", faults.Fields, field, code)
 	case faults.Fields[0].Message == "":
 		t.Errorf("%q %s has no message", field, code)
@@ -62,11 +63,11 @@ func wantField(t fataler, err error, field string, code pricing.FieldCode) {
 }
 
 // faultsOf returns the codes of a validation error by field.
-func faultsOf(err error) map[string]pricing.FieldCode {
-	codes := make(map[string]pricing.FieldCode)
-	if faults, ok := errors.AsType[*pricing.ValidationError](err); ok {
+func faultsOf(err error) map[string]validation.Code {
+	codes := make(map[string]validation.Code)
+	if faults, ok := errors.AsType[*validation.Error](err); ok {
 		for _, f := range faults.Fields {
-			codes[f.Field] = f.Code
+			codes[f.Path] = f.Code
 		}
 	}
 	return codes
@@ -76,7 +77,7 @@ func faultsOf(err error) map[string]pricing.FieldCode {
 func overflows(err error) map[string]bool {
 	fields := make(map[string]bool)
 	for field, code := range faultsOf(err) {
-		if code == pricing.FieldOverflow {
+		if code == validation.Overflow {
 			fields[field] = true
 		}
 	}

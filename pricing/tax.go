@@ -3,6 +3,8 @@ package pricing
 import (
 	"fmt"
 	"slices"
+
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Tax is the tax that a payment processor has added to the total of an order. A tax that the
@@ -34,7 +36,7 @@ func (t Tax) Clone() Tax {
 	return t
 }
 
-// CheckTax checks whether the tax belongs to the quote. CheckTax returns a [*ValidationError] that
+// CheckTax checks whether the tax belongs to the quote. CheckTax returns a [*validation.Error] that
 // names every invalid field in these cases:
 //
 //   - An amount is negative (amount, lines[1].amount).
@@ -42,12 +44,12 @@ func (t Tax) Clone() Tax {
 //   - There are more than [MaxLines] lines (lines).
 //   - The lines do not sum to the amount (lines).
 func (q Quote) CheckTax(t Tax) error {
-	var faults ValidationError
+	var faults validation.Error
 	if t.Amount < 0 {
-		faults.Add("amount", FieldTooSmall, "a tax is not negative")
+		faults.Add("amount", validation.TooSmall, "a tax is not negative")
 	}
 	if len(t.Lines) > MaxLines {
-		faults.Add("lines", FieldTooLong, tooManyLines())
+		faults.Add("lines", validation.TooLong, tooManyLines())
 		return faults.Err()
 	}
 	told := make(map[string]bool, len(q.Lines)) // by ID, whether the tax was told
@@ -58,19 +60,19 @@ func (q Quote) CheckTax(t Tax) error {
 	for i, l := range t.Lines {
 		switch twice, known := told[l.LineID]; {
 		case !known:
-			faults.Add(linePath(i, "lineId"), FieldUnknown, fmt.Sprintf("the quote has no line %q", l.LineID))
+			faults.Add(linePath(i, "lineId"), validation.Unknown, fmt.Sprintf("the quote has no line %q", l.LineID))
 		case twice:
-			faults.Add(linePath(i, "lineId"), FieldMismatch, fmt.Sprintf("the line %q occurs twice", l.LineID))
+			faults.Add(linePath(i, "lineId"), validation.Mismatch, fmt.Sprintf("the line %q occurs twice", l.LineID))
 		default:
 			told[l.LineID] = true
 		}
 		if l.Amount < 0 {
-			faults.Add(linePath(i, "amount"), FieldTooSmall, "a tax is not negative")
+			faults.Add(linePath(i, "amount"), validation.TooSmall, "a tax is not negative")
 		}
 		sum = saturated(sum, l.Amount)
 	}
 	if len(t.Lines) > 0 && len(faults.Fields) == 0 && sum != t.Amount {
-		faults.Add("lines", FieldMismatch, "the taxes of the lines do not sum to the amount")
+		faults.Add("lines", validation.Mismatch, "the taxes of the lines do not sum to the amount")
 	}
 	return faults.Err()
 }
@@ -89,16 +91,16 @@ func (q Quote) CheckTax(t Tax) error {
 // Each part is rounded half-up, in multiples of the step of the quote. TaxOf is at least 0 and at
 // most the amount of the tax. If everything is returned, it is the amount of the tax.
 //
-// TaxOf returns a [*ValidationError] if returned is not the sum of refunds of the quote
+// TaxOf returns a [*validation.Error] if returned is not the sum of refunds of the quote
 // (before.units[2]).
 func (q Quote) TaxOf(t Tax, returned Refunded) (int64, error) {
-	var faults ValidationError
+	var faults validation.Error
 	if !q.explained() {
-		faults.Add("quote", FieldMismatch, "the units are not those of the coupons")
+		faults.Add("quote", validation.Mismatch, "the units are not those of the coupons")
 	}
 	returned.faults(&q, &faults)
 	if returned.Amount < 0 || returned.Amount > q.Total {
-		faults.Add("before.amount", FieldMismatch, "must be at least 0 and at most the total of the quote")
+		faults.Add("before.amount", validation.Mismatch, "must be at least 0 and at most the total of the quote")
 	}
 	if err := faults.Err(); err != nil {
 		return 0, err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxCoupons is the maximum number of coupons on one cart.
@@ -66,9 +68,9 @@ func compareCoupons(a, b QuotedCoupon) int {
 func covers(mask []bool, line int) bool { return mask == nil || mask[line] }
 
 // setFaults lists what is wrong with a set of coupons as a whole.
-func setFaults(terms []Terms, faults *ValidationError) {
+func setFaults(terms []Terms, faults *validation.Error) {
 	if len(terms) > MaxCoupons {
-		faults.Add("coupons", FieldTooLong, fmt.Sprintf("at most %d coupons are allowed", MaxCoupons))
+		faults.Add("coupons", validation.TooLong, fmt.Sprintf("at most %d coupons are allowed", MaxCoupons))
 		return
 	}
 	if len(terms) < 2 {
@@ -78,15 +80,15 @@ func setFaults(terms []Terms, faults *ValidationError) {
 	for i := range terms {
 		id := terms[i].ID
 		if id == "" {
-			faults.Add(couponPath(i, "id"), FieldRequired, "one of several coupons needs an ID")
+			faults.Add(couponPath(i, "id"), validation.Required, "one of several coupons needs an ID")
 		} else if earlier, twice := first[id]; twice {
-			faults.Add(couponPath(i, "id"), FieldMismatch, fmt.Sprintf("the coupon is also coupons[%d]", earlier))
+			faults.Add(couponPath(i, "id"), validation.Mismatch, fmt.Sprintf("the coupon is also coupons[%d]", earlier))
 		} else {
 			first[id] = i
 		}
 		excluded := func(other Terms) bool { return !Combinable(terms[i].Group, other.Group) }
 		if slices.ContainsFunc(terms[:i], excluded) || slices.ContainsFunc(terms[i+1:], excluded) {
-			faults.Add(couponPath(i, "group"), FieldNotAllowed, "the coupon cannot be combined with another coupon of the set")
+			faults.Add(couponPath(i, "group"), validation.NotAllowed, "the coupon cannot be combined with another coupon of the set")
 		}
 	}
 }
@@ -94,17 +96,17 @@ func setFaults(terms []Terms, faults *ValidationError) {
 func couponPath(i int, field string) string { return fmt.Sprintf("coupons[%d].%s", i, field) }
 
 // faults lists what is wrong with the terms of one coupon on the cart.
-func (t *Terms) faults(cart *Cart, faults *ValidationError) {
+func (t *Terms) faults(cart *Cart, faults *validation.Error) {
 	for _, mask := range [...]struct {
 		field   string
 		entries []bool
 	}{{"eligible", t.Eligible}, {"bought", t.Bought}} {
 		if mask.entries != nil && len(mask.entries) != len(cart.Lines) {
-			faults.Add(mask.field, FieldMismatch, fmt.Sprintf("%d entries for %d lines", len(mask.entries), len(cart.Lines)))
+			faults.Add(mask.field, validation.Mismatch, fmt.Sprintf("%d entries for %d lines", len(mask.entries), len(cart.Lines)))
 		}
 	}
 	if t.Bought != nil && t.Discount.kind != BuyXGetY {
-		faults.Add("bought", FieldNotAllowed, "only a BUY_X_GET_Y discount has lines that are bought")
+		faults.Add("bought", validation.NotAllowed, "only a BUY_X_GET_Y discount has lines that are bought")
 	}
 	nameFaults("id", t.ID, faults)
 	nameFaults("group", t.Group, faults)
@@ -115,18 +117,18 @@ func (t *Terms) faults(cart *Cart, faults *ValidationError) {
 }
 
 // nameFaults checks the ID or the group of a coupon.
-func nameFaults(field, text string, faults *ValidationError) {
+func nameFaults(field, text string, faults *validation.Error) {
 	if len(text) > MaxTermsIDLength {
-		faults.Add(field, FieldTooLong, fmt.Sprintf("at most %d bytes are allowed", MaxTermsIDLength))
+		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d bytes are allowed", MaxTermsIDLength))
 	}
 	if !utf8.ValidString(text) {
-		faults.Add(field, FieldMalformed, "must be UTF-8")
+		faults.Add(field, validation.Malformed, "must be UTF-8")
 	}
 }
 
 // faultsOf lists everything that Reprice stumbled over.
 func faultsOf(cart Cart, terms []Terms) error {
-	var faults ValidationError
+	var faults validation.Error
 	faults.Merge("", cart.Validate())
 	setFaults(terms, &faults)
 	for i := range terms[:min(len(terms), MaxCoupons)] {
@@ -134,7 +136,7 @@ func faultsOf(cart Cart, terms []Terms) error {
 			terms[i].faults(&cart, &faults)
 			continue
 		}
-		var own ValidationError
+		var own validation.Error
 		terms[i].faults(&cart, &own)
 		faults.Merge(fmt.Sprintf("coupons[%d]", i), own.Err())
 	}

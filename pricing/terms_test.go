@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // All faults of the terms of a discount are named at once, each by its path.
@@ -20,67 +21,67 @@ func TestFaultsOfDiscountTerms(t *testing.T) {
 	steps := make([]pricing.Tier, pricing.MaxTiers+1)
 	tests := map[string]struct {
 		terms terms
-		want  map[string]pricing.FieldCode
+		want  map[string]validation.Code
 	}{
-		"no type":      {terms{}, map[string]pricing.FieldCode{"discountType": pricing.FieldRequired}},
-		"unknown type": {terms{Type: 99}, map[string]pricing.FieldCode{"discountType": pricing.FieldUnknown}},
-		"unknown lane": {terms{Type: pricing.Percentage, Percent: ten, Lane: 9}, map[string]pricing.FieldCode{"lane": pricing.FieldUnknown}},
+		"no type":      {terms{}, map[string]validation.Code{"discountType": validation.Required}},
+		"unknown type": {terms{Type: 99}, map[string]validation.Code{"discountType": validation.Unknown}},
+		"unknown lane": {terms{Type: pricing.Percentage, Percent: ten, Lane: 9}, map[string]validation.Code{"lane": validation.Unknown}},
 		"a lane that the type cannot have": {
-			terms{Type: pricing.CheapestUnits, Percent: ten, Units: 1, Lane: pricing.OrderLane}, map[string]pricing.FieldCode{"lane": pricing.FieldNotAllowed},
+			terms{Type: pricing.CheapestUnits, Percent: ten, Units: 1, Lane: pricing.OrderLane}, map[string]validation.Code{"lane": validation.NotAllowed},
 		},
 		"a percentage of nothing": {
 			terms{Type: pricing.BuyXGetY, TierBasis: pricing.ByQuantity, MaxUnits: 1, Tiers: []pricing.Tier{{From: 1, Percent: ten}}},
-			map[string]pricing.FieldCode{
-				"discountValue": pricing.FieldRequired, "buyQuantity": pricing.FieldRequired, "getQuantity": pricing.FieldRequired,
-				"maxUnits": pricing.FieldNotAllowed, "tierBasis": pricing.FieldNotAllowed, "tiers": pricing.FieldNotAllowed,
+			map[string]validation.Code{
+				"discountValue": validation.Required, "buyQuantity": validation.Required, "getQuantity": validation.Required,
+				"maxUnits": validation.NotAllowed, "tierBasis": validation.NotAllowed, "tiers": validation.NotAllowed,
 			},
 		},
 		"an amount with a percentage": {
-			terms{Type: pricing.FixedAmount, Percent: ten}, map[string]pricing.FieldCode{"discountValue": pricing.FieldRequired, "currency": pricing.FieldRequired},
+			terms{Type: pricing.FixedAmount, Percent: ten}, map[string]validation.Code{"discountValue": validation.Required, "currency": validation.Required},
 		},
 		"negative amounts": {
 			terms{Type: pricing.FixedUnitPrice, Amount: -1, Currency: eur, MaxDiscount: -1, MaxUnits: -1},
-			map[string]pricing.FieldCode{"discountValue": pricing.FieldTooSmall, "maxDiscount": pricing.FieldTooSmall, "maxUnits": pricing.FieldTooSmall},
+			map[string]validation.Code{"discountValue": validation.TooSmall, "maxDiscount": validation.TooSmall, "maxUnits": validation.TooSmall},
 		},
 		"too many units": {
-			terms{Type: pricing.CheapestUnits, Percent: ten, Units: pricing.MaxDiscountUnits + 1}, map[string]pricing.FieldCode{"units": pricing.FieldTooLarge},
+			terms{Type: pricing.CheapestUnits, Percent: ten, Units: pricing.MaxDiscountUnits + 1}, map[string]validation.Code{"units": validation.TooLarge},
 		},
 		"too many currencies": {
-			terms{Type: pricing.FixedAmount, Amount: 1, Currency: eur, Others: many}, map[string]pricing.FieldCode{"discountValue": pricing.FieldTooLong},
+			terms{Type: pricing.FixedAmount, Amount: 1, Currency: eur, Others: many}, map[string]validation.Code{"discountValue": validation.TooLong},
 		},
 		"currencies": {
 			terms{Type: pricing.FixedAmount, Amount: 1, Currency: eur, Others: []pricing.CurrencyTerms{{}, {Currency: eur, Amount: 1}, {Currency: usd, MaxDiscount: 1}}},
-			map[string]pricing.FieldCode{
-				"discountValue.": pricing.FieldRequired, "discountValue.EUR": pricing.FieldMismatch, "discountValue.USD": pricing.FieldRequired,
-				"maxDiscount.USD": pricing.FieldNotAllowed,
+			map[string]validation.Code{
+				"discountValue.": validation.Required, "discountValue.EUR": validation.Mismatch, "discountValue.USD": validation.Required,
+				"maxDiscount.USD": validation.NotAllowed,
 			},
 		},
 		"a maximum in one currency only": {
 			terms{Type: pricing.Percentage, Percent: ten, Currency: eur, MaxDiscount: 1, Others: []pricing.CurrencyTerms{{Currency: usd}}},
-			map[string]pricing.FieldCode{"maxDiscount.USD": pricing.FieldRequired},
+			map[string]validation.Code{"maxDiscount.USD": validation.Required},
 		},
 		"a currency without an amount": {
 			terms{Type: pricing.Percentage, Percent: ten, Currency: eur, Others: []pricing.CurrencyTerms{{Currency: usd}}},
-			map[string]pricing.FieldCode{"discountValue.USD": pricing.FieldNotAllowed},
+			map[string]validation.Code{"discountValue.USD": validation.NotAllowed},
 		},
 		"an amount of a percentage": {
 			terms{Type: pricing.Percentage, Percent: ten, Currency: eur, Others: []pricing.CurrencyTerms{{Currency: usd, Amount: 1}}},
-			map[string]pricing.FieldCode{"discountValue.USD": pricing.FieldNotAllowed},
+			map[string]validation.Code{"discountValue.USD": validation.NotAllowed},
 		},
 		"tiers of several currencies": {
 			terms{Type: pricing.Tiered, TierBasis: pricing.ByAmount, Currency: eur, Tiers: []pricing.Tier{{Amount: 1}}, Others: []pricing.CurrencyTerms{{Currency: usd}}},
-			map[string]pricing.FieldCode{"maxDiscount.USD": pricing.FieldNotAllowed},
+			map[string]validation.Code{"maxDiscount.USD": validation.NotAllowed},
 		},
-		"no tiers":      {terms{Type: pricing.Tiered}, map[string]pricing.FieldCode{"tierBasis": pricing.FieldRequired, "tiers": pricing.FieldRequired}},
-		"too many":      {terms{Type: pricing.Tiered, TierBasis: pricing.ByQuantity, Tiers: steps}, map[string]pricing.FieldCode{"tiers": pricing.FieldTooLong}},
-		"unknown basis": {terms{Type: pricing.Tiered, TierBasis: 9, Tiers: []pricing.Tier{{Percent: ten}}}, map[string]pricing.FieldCode{"tierBasis": pricing.FieldUnknown}},
+		"no tiers":      {terms{Type: pricing.Tiered}, map[string]validation.Code{"tierBasis": validation.Required, "tiers": validation.Required}},
+		"too many":      {terms{Type: pricing.Tiered, TierBasis: pricing.ByQuantity, Tiers: steps}, map[string]validation.Code{"tiers": validation.TooLong}},
+		"unknown basis": {terms{Type: pricing.Tiered, TierBasis: 9, Tiers: []pricing.Tier{{Percent: ten}}}, map[string]validation.Code{"tierBasis": validation.Unknown}},
 		"tiers out of order": {
 			terms{Type: pricing.Tiered, TierBasis: pricing.ByQuantity, Currency: eur, Tiers: []pricing.Tier{
 				{From: -1, Amount: -1}, {From: 5}, {From: 5, Percent: ten, Amount: 1}, {From: pricing.MaxDiscountUnits + 1, Percent: ten},
 			}},
-			map[string]pricing.FieldCode{
-				"tiers[0].from": pricing.FieldTooSmall, "tiers[0].amount": pricing.FieldTooSmall, "tiers[1].percent": pricing.FieldRequired,
-				"tiers[2].from": pricing.FieldMismatch, "tiers[2].amount": pricing.FieldNotAllowed, "tiers[3].from": pricing.FieldTooLarge,
+			map[string]validation.Code{
+				"tiers[0].from": validation.TooSmall, "tiers[0].amount": validation.TooSmall, "tiers[1].percent": validation.Required,
+				"tiers[2].from": validation.Mismatch, "tiers[2].amount": validation.NotAllowed, "tiers[3].from": validation.TooLarge,
 			},
 		},
 	}
@@ -89,12 +90,12 @@ func TestFaultsOfDiscountTerms(t *testing.T) {
 		if diff := cmp.Diff(test.want, faultsOf(err)); diff != "" || !d.IsZero() {
 			t.Errorf("%s: %v (-want +got):\n%s", name, d, diff)
 		}
-		var faults *pricing.ValidationError
+		var faults *validation.Error
 		require.ErrorAs(t, err, &faults)
 		told := map[string]bool{}
 		for _, f := range faults.Fields {
-			require.False(t, told[f.Field+string(f.Code)], "%s: %s is told twice", name, f.Field)
-			told[f.Field+string(f.Code)] = true
+			require.False(t, told[f.Path+string(f.Code)], "%s: %s is told twice", name, f.Path)
+			told[f.Path+string(f.Code)] = true
 		}
 	}
 }

@@ -128,7 +128,7 @@ type Abilities struct {
 	MirrorsExpiry bool
 	// NeedsSuccessURL means that every session request must have a SuccessURL.
 	NeedsSuccessURL bool
-	// CheckCoupon returns a *pricing.ValidationError if the processor refuses the coupon. For
+	// CheckCoupon returns a *validation.Error if the processor refuses the coupon. For
 	// example, the code contains a forbidden character, or the percentage has too many decimals.
 	// CheckCoupon returns nil for a coupon that is activated without a mirror; see [Mirror]. If
 	// CheckCoupon is nil, the processor refuses no coupon.

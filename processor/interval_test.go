@@ -8,6 +8,7 @@ import (
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // TestCheckIntervals: lines that differ from the first that recurs are named, each of them.
@@ -33,12 +34,12 @@ func TestCheckIntervals(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			var faults *pricing.ValidationError
+			var faults *validation.Error
 			require.ErrorAs(t, err, &faults)
 			var got []string
 			for _, f := range faults.Fields {
-				require.Equal(t, pricing.FieldMismatch, f.Code)
-				got = append(got, f.Field)
+				require.Equal(t, validation.Mismatch, f.Code)
+				got = append(got, f.Path)
 			}
 			require.Empty(t, cmp.Diff(row.want, got))
 		})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Refunder is an optional interface of a [Processor]. With a Refunder, the service returns the money
@@ -45,21 +45,21 @@ type RefundRequest struct {
 	Metadata map[string]string
 }
 
-// Validate returns nil or a [*pricing.ValidationError] that lists every invalid field. Adapters
+// Validate returns nil or a [*validation.Error] that lists every invalid field. Adapters
 // return the error together with [ErrRejected].
 func (r RefundRequest) Validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if r.SessionID == "" {
-		faults.Add("sessionId", pricing.FieldRequired, "a session is required")
+		faults.Add("sessionId", validation.Required, "a session is required")
 	}
 	switch {
 	case r.Key == "":
-		faults.Add("key", pricing.FieldRequired, "a key is required")
+		faults.Add("key", validation.Required, "a key is required")
 	case len(r.Key) > MaxKeyLength:
-		faults.Add("key", pricing.FieldTooLong, fmt.Sprintf("a key has at most %d bytes", MaxKeyLength))
+		faults.Add("key", validation.TooLong, fmt.Sprintf("a key has at most %d bytes", MaxKeyLength))
 	}
 	if r.Amount < 1 {
-		faults.Add("amount", pricing.FieldTooSmall, "an amount is at least 1")
+		faults.Add("amount", validation.TooSmall, "an amount is at least 1")
 	}
 	return faults.Err()
 }

@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxKeyLength is the maximum length of [SessionRequest].Key, in bytes.
 const MaxKeyLength = 255
 
-// Validate returns nil or a [*pricing.ValidationError] that lists every invalid field. Validate
+// Validate returns nil or a [*validation.Error] that lists every invalid field. Validate
 // includes the checks of [SessionRequest.ValidateTerms]. Validate also reports an ExpiresAt that
 // is too early or too late. Adapters return the error together with [ErrRejected].
 //
 // An ExpiresAt in the past is invalid. A repeated CreateSession call must nevertheless succeed
 // after ExpiresAt. The adapter must therefore look up the request's Key before it calls Validate.
 func (r SessionRequest) Validate(a Abilities, now time.Time) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	faults.Merge("", r.ValidateTerms(a))
 	lifetimeFaults(r.ExpiresAt.Sub(now), a, &faults)
 	return faults.Err()
@@ -33,7 +34,7 @@ func (r SessionRequest) BelowMinimum(a Abilities) bool {
 }
 
 // ValidateTerms checks the request but ignores ExpiresAt. ValidateTerms returns nil or a
-// [*pricing.ValidationError] that lists every invalid field. A request is invalid in these cases:
+// [*validation.Error] that lists every invalid field. A request is invalid in these cases:
 //
 //   - The key is missing or too long.
 //   - The currency or a required SuccessURL is missing.
@@ -43,18 +44,18 @@ func (r SessionRequest) BelowMinimum(a Abilities) bool {
 //
 // Except for a missing SuccessURL, ValidateTerms does not check addresses, names or metadata.
 func (r SessionRequest) ValidateTerms(a Abilities) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if r.Key == "" {
-		faults.Add("key", pricing.FieldRequired, "a key is required")
+		faults.Add("key", validation.Required, "a key is required")
 	}
 	if len(r.Key) > MaxKeyLength {
-		faults.Add("key", pricing.FieldTooLong, fmt.Sprintf("a key has at most %d bytes", MaxKeyLength))
+		faults.Add("key", validation.TooLong, fmt.Sprintf("a key has at most %d bytes", MaxKeyLength))
 	}
 	if r.Currency.IsZero() {
-		faults.Add("currency", pricing.FieldRequired, "a session needs a currency")
+		faults.Add("currency", validation.Required, "a session needs a currency")
 	}
 	if a.NeedsSuccessURL && r.SuccessURL == "" {
-		faults.Add("successUrl", pricing.FieldRequired, "an address to return to is required")
+		faults.Add("successUrl", validation.Required, "an address to return to is required")
 	}
 	r.lineFaults(a, &faults)
 	if a.OneInterval {
@@ -65,34 +66,34 @@ func (r SessionRequest) ValidateTerms(a Abilities) error {
 	return faults.Err()
 }
 
-func (r SessionRequest) lineFaults(a Abilities, faults *pricing.ValidationError) {
+func (r SessionRequest) lineFaults(a Abilities, faults *validation.Error) {
 	if len(r.Lines) == 0 {
-		faults.Add("lines", pricing.FieldRequired, "a session has at least one line")
+		faults.Add("lines", validation.Required, "a session has at least one line")
 	}
 	if a.MaxLines > 0 && len(r.Lines) > a.MaxLines {
-		faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("at most %d lines are allowed", a.MaxLines))
+		faults.Add("lines", validation.TooLong, fmt.Sprintf("at most %d lines are allowed", a.MaxLines))
 	}
 	for i, l := range r.Lines {
 		at := func(field string) string { return fmt.Sprintf("lines[%d].%s", i, field) }
 		_, err := pricing.ParseLineKind(l.Kind.String())
 		faults.At(at("kind"), err)
 		if l.Class > pricing.ShippingClass {
-			faults.Add(at("class"), pricing.FieldUnknown, "must be subscription, product or shipping")
+			faults.Add(at("class"), validation.Unknown, "must be subscription, product or shipping")
 		}
 		if l.Quantity < 1 {
-			faults.Add(at("quantity"), pricing.FieldTooSmall, "a quantity is at least 1")
+			faults.Add(at("quantity"), validation.TooSmall, "a quantity is at least 1")
 		}
 		if l.UnitAmount < 0 {
-			faults.Add(at("unitAmount"), pricing.FieldTooSmall, "an amount is not negative")
+			faults.Add(at("unitAmount"), validation.TooSmall, "an amount is not negative")
 		}
 		if l.Recurs > pricing.Yearly {
-			faults.Add(at("recurs"), pricing.FieldUnknown, "must be day, week, month or year")
+			faults.Add(at("recurs"), validation.Unknown, "must be day, week, month or year")
 		}
 		stepFault(faults, at("unitAmount"), l.UnitAmount, r.Currency, a)
 	}
 }
 
-func (r SessionRequest) modeFaults(faults *pricing.ValidationError) {
+func (r SessionRequest) modeFaults(faults *validation.Error) {
 	want := Payment
 	for _, l := range r.Lines {
 		if l.Recurs != pricing.Once {
@@ -100,31 +101,31 @@ func (r SessionRequest) modeFaults(faults *pricing.ValidationError) {
 		}
 	}
 	if r.Mode != want {
-		faults.Add("mode", pricing.FieldMismatch, fmt.Sprintf("these lines need the mode %s", want))
+		faults.Add("mode", validation.Mismatch, fmt.Sprintf("these lines need the mode %s", want))
 	}
 	if r.FirstPeriodDiscount != 0 && want == Payment {
-		faults.Add("firstPeriodDiscount", pricing.FieldNotAllowed, "only a subscription has a first period")
+		faults.Add("firstPeriodDiscount", validation.NotAllowed, "only a subscription has a first period")
 	}
 }
 
-func (r SessionRequest) amountFaults(a Abilities, faults *pricing.ValidationError) {
+func (r SessionRequest) amountFaults(a Abilities, faults *validation.Error) {
 	if r.FirstPeriodDiscount < 0 {
-		faults.Add("firstPeriodDiscount", pricing.FieldTooSmall, "a discount is not negative")
+		faults.Add("firstPeriodDiscount", validation.TooSmall, "a discount is not negative")
 	}
 	stepFault(faults, "firstPeriodDiscount", r.FirstPeriodDiscount, r.Currency, a)
 	switch least := a.MinimumCharge[r.Currency]; {
 	case r.Total < 0:
-		faults.Add("total", pricing.FieldTooSmall, "a total is not negative")
+		faults.Add("total", validation.TooSmall, "a total is not negative")
 	case r.Total == 0 && r.BelowMinimum(a):
-		faults.Add("total", pricing.FieldTooSmall, "a total of 0 cannot be charged")
+		faults.Add("total", validation.TooSmall, "a total of 0 cannot be charged")
 	case r.BelowMinimum(a):
-		faults.Add("total", pricing.FieldTooSmall, fmt.Sprintf("the least charge is %s %s", r.Currency.Format(least), r.Currency))
+		faults.Add("total", validation.TooSmall, fmt.Sprintf("the least charge is %s %s", r.Currency.Format(least), r.Currency))
 	}
 	sum, ok := sumOf(r.Lines)
 	if !ok {
-		faults.Add("lines", pricing.FieldOverflow, "the sum of the lines is too large")
+		faults.Add("lines", validation.Overflow, "the sum of the lines is too large")
 	} else if sum-r.FirstPeriodDiscount != r.Total {
-		faults.Add("total", pricing.FieldMismatch, fmt.Sprintf(
+		faults.Add("total", validation.Mismatch, fmt.Sprintf(
 			"the lines sum to %d, less %d for the first period, which is not %d", sum, r.FirstPeriodDiscount, r.Total))
 	}
 }
@@ -145,19 +146,19 @@ func sumOf(lines []SessionLine) (sum int64, ok bool) {
 	return sum, true
 }
 
-func stepFault(faults *pricing.ValidationError, field string, amount int64, c pricing.Currency, a Abilities) {
+func stepFault(faults *validation.Error, field string, amount int64, c pricing.Currency, a Abilities) {
 	if step := a.AmountStep[c]; step > 1 && amount%step != 0 {
-		faults.Add(field, pricing.FieldTooManyDecimals, fmt.Sprintf("amounts in %s are multiples of %s", c, c.Format(step)))
+		faults.Add(field, validation.TooManyDecimals, fmt.Sprintf("amounts in %s are multiples of %s", c, c.Format(step)))
 	}
 }
 
-func lifetimeFaults(lifetime time.Duration, a Abilities, faults *pricing.ValidationError) {
+func lifetimeFaults(lifetime time.Duration, a Abilities, faults *validation.Error) {
 	switch {
 	case lifetime <= 0:
-		faults.Add("expiresAt", pricing.FieldTooSmall, "a session ends in the future")
+		faults.Add("expiresAt", validation.TooSmall, "a session ends in the future")
 	case lifetime < a.MinSessionLifetime:
-		faults.Add("expiresAt", pricing.FieldTooSmall, fmt.Sprintf("a session lives at least %s", a.MinSessionLifetime))
+		faults.Add("expiresAt", validation.TooSmall, fmt.Sprintf("a session lives at least %s", a.MinSessionLifetime))
 	case a.MaxSessionLifetime > 0 && lifetime > a.MaxSessionLifetime:
-		faults.Add("expiresAt", pricing.FieldTooLarge, fmt.Sprintf("a session lives at most %s", a.MaxSessionLifetime))
+		faults.Add("expiresAt", validation.TooLarge, fmt.Sprintf("a session lives at most %s", a.MaxSessionLifetime))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func noon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
@@ -132,11 +133,11 @@ func TestSessionRequest(t *testing.T) {
 			t.Parallel()
 			r := sessionRequest()
 			test.change(&r)
-			var faults *pricing.ValidationError
+			var faults *validation.Error
 			require.ErrorAs(t, r.Validate(bounds(t), noon()), &faults)
 			var got []string
 			for _, f := range faults.Fields {
-				got = append(got, f.Field+" "+string(f.Code))
+				got = append(got, f.Path+" "+string(f.Code))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("offending fields (-want +got):\n%s", diff)
@@ -153,11 +154,11 @@ func TestTermsOfASessionRequest(t *testing.T) {
 	r.ExpiresAt = time.Time{}
 	require.NoError(t, r.ValidateTerms(bounds(t)))
 	r.Key, r.Total = "", r.Total+1
-	var faults *pricing.ValidationError
+	var faults *validation.Error
 	require.ErrorAs(t, r.ValidateTerms(bounds(t)), &faults)
 	var got []string
 	for _, f := range faults.Fields {
-		got = append(got, f.Field)
+		got = append(got, f.Path)
 	}
 	if diff := cmp.Diff([]string{"key", "total"}, got); diff != "" {
 		t.Errorf("offending fields (-want +got):\n%s", diff)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MarshalJSON returns the repayment as JSON. The amount is a string in major units of Currency.
@@ -20,7 +21,7 @@ func (r Repayment) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the JSON form that [Repayment.MarshalJSON] writes. For a malformed amount,
-// UnmarshalJSON returns a [*pricing.ValidationError] and leaves its receiver unchanged.
+// UnmarshalJSON returns a [*validation.Error] and leaves its receiver unchanged.
 func (r *Repayment) UnmarshalJSON(data []byte) error {
 	type fields Repayment
 	var d struct {
@@ -49,7 +50,7 @@ func (r ExternalRefund) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the JSON form that [ExternalRefund.MarshalJSON] writes. For malformed amounts,
-// UnmarshalJSON returns a [*pricing.ValidationError] and leaves its receiver unchanged.
+// UnmarshalJSON returns a [*validation.Error] and leaves its receiver unchanged.
 func (r *ExternalRefund) UnmarshalJSON(data []byte) error {
 	type fields ExternalRefund
 	var d struct {
@@ -78,7 +79,7 @@ func (d Dispute) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the JSON form that [Dispute.MarshalJSON] writes. For a malformed amount or a
-// missing state, UnmarshalJSON returns a [*pricing.ValidationError] and leaves its receiver unchanged.
+// missing state, UnmarshalJSON returns a [*validation.Error] and leaves its receiver unchanged.
 func (d *Dispute) UnmarshalJSON(data []byte) error {
 	type fields Dispute
 	var read struct {
@@ -89,8 +90,8 @@ func (d *Dispute) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if read.State == 0 {
-		var faults pricing.ValidationError
-		faults.Add("state", pricing.FieldRequired, "is required")
+		var faults validation.Error
+		faults.Add("state", validation.Required, "is required")
 		return faults.Err()
 	}
 	return readAmounts(d, Dispute(read.fields), func(d *Dispute) []storedAmount {
@@ -109,7 +110,7 @@ func (p Payment) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the JSON form that [Payment.MarshalJSON] writes. For a malformed amount,
-// UnmarshalJSON returns a [*pricing.ValidationError] and leaves its receiver unchanged.
+// UnmarshalJSON returns a [*validation.Error] and leaves its receiver unchanged.
 func (p *Payment) UnmarshalJSON(data []byte) error {
 	type fields Payment
 	var d struct {
@@ -134,7 +135,7 @@ func (r Refund) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the JSON form that [Refund.MarshalJSON] writes. For malformed amounts,
-// UnmarshalJSON returns a [*pricing.ValidationError] and leaves its receiver unchanged.
+// UnmarshalJSON returns a [*validation.Error] and leaves its receiver unchanged.
 func (r *Refund) UnmarshalJSON(data []byte) error {
 	type fields Refund
 	var d struct {
@@ -161,7 +162,7 @@ func (u Use) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the JSON form that [Use.MarshalJSON] writes. For malformed amounts,
-// UnmarshalJSON returns a [*pricing.ValidationError] and leaves its receiver unchanged.
+// UnmarshalJSON returns a [*validation.Error] and leaves its receiver unchanged.
 func (u *Use) UnmarshalJSON(data []byte) error {
 	type fields Use
 	var d struct {
@@ -187,7 +188,7 @@ type storedAmount struct {
 
 // readAmounts stores a record with its amounts in target, unless an amount is malformed.
 func readAmounts[T any](target *T, read T, amounts func(*T) []storedAmount) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	for _, a := range amounts(&read) {
 		minor, err := strictjson.Minor(a.currency, a.text)
 		faults.Merge(a.field, err)

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Charge is what the processor has charged for an order. All amounts are in minor units. The zero
@@ -64,7 +65,7 @@ func (o Order) PaidCurrency() pricing.Currency {
 }
 
 // CheckCharge checks whether the charge of a paid order is that of its quote. CheckCharge returns a
-// [*pricing.ValidationError] that names every field that is not:
+// [*validation.Error] that names every field that is not:
 //
 //   - The charge is unknown (charge).
 //   - The currency or the amount is another one (charge.currency, charge.amount).
@@ -73,18 +74,18 @@ func (o Order) PaidCurrency() pricing.Currency {
 //
 // CheckCharge returns nil for an order that is not paid, and for an order without a quote.
 func (o Order) CheckCharge() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	switch {
 	case !o.State.Paid() || o.Quote.Currency.IsZero():
 		return nil
 	case o.Charge.IsZero():
-		faults.Add("charge", pricing.FieldRequired, "nobody knows what was charged")
+		faults.Add("charge", validation.Required, "nobody knows what was charged")
 		return faults.Err()
 	}
 	if o.Charge.Currency != o.Quote.Currency {
-		faults.Add("charge.currency", pricing.FieldMismatch, "the order is in "+o.Quote.Currency.Code())
+		faults.Add("charge.currency", validation.Mismatch, "the order is in "+o.Quote.Currency.Code())
 	} else if o.Charge.Amount != o.Quote.Total {
-		faults.Add("charge.amount", pricing.FieldMismatch, "the order costs "+o.Quote.Currency.Format(o.Quote.Total))
+		faults.Add("charge.amount", validation.Mismatch, "the order costs "+o.Quote.Currency.Format(o.Quote.Total))
 	}
 	faults.Merge("charge.tax", o.Quote.CheckTax(o.Charge.Tax))
 	return faults.Err()
@@ -99,17 +100,17 @@ func (c Charge) Differs(d Charge) bool {
 
 // faults reports a charge that could not be read back from a store. What was charged is a fact:
 // that it is wrong is no fault.
-func (c Charge) faults(faults *pricing.ValidationError) {
+func (c Charge) faults(faults *validation.Error) {
 	if c.IsZero() {
 		return
 	}
 	if c.Currency.IsZero() {
-		faults.Add("charge.currency", pricing.FieldRequired, "is required")
+		faults.Add("charge.currency", validation.Required, "is required")
 	}
 	amountFault(faults, "charge.amount", c.Amount)
 	amountFault(faults, "charge.tax.amount", c.Tax.Amount)
 	if len(c.Tax.Lines) > pricing.MaxLines {
-		faults.Add("charge.tax.lines", pricing.FieldTooLong, fmt.Sprintf("at most %d lines", pricing.MaxLines))
+		faults.Add("charge.tax.lines", validation.TooLong, fmt.Sprintf("at most %d lines", pricing.MaxLines))
 		return
 	}
 	for i, l := range c.Tax.Lines {
@@ -122,9 +123,9 @@ func (c Charge) faults(faults *pricing.ValidationError) {
 // maxLineID is the maximum length of the ID of a line, in bytes. Every ID of a cart is shorter.
 const maxLineID = 4 * MaxIDLength
 
-func amountFault(faults *pricing.ValidationError, field string, amount int64) {
+func amountFault(faults *validation.Error, field string, amount int64) {
 	if amount < -math.MaxInt64 {
-		faults.Add(field, pricing.FieldTooSmall, "must be at least -(2^63 - 1)")
+		faults.Add(field, validation.TooSmall, "must be at least -(2^63 - 1)")
 	}
 }
 
@@ -157,13 +158,13 @@ func (c Charge) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the JSON form that [Charge.MarshalJSON] writes. For a malformed amount,
-// UnmarshalJSON returns a [*pricing.ValidationError] and leaves its receiver unchanged.
+// UnmarshalJSON returns a [*validation.Error] and leaves its receiver unchanged.
 func (c *Charge) UnmarshalJSON(data []byte) error {
 	var d chargeDocument
 	if err := json.Unmarshal(data, &d); err != nil {
 		return err
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	amount := func(field string, text pricing.Number) int64 {
 		minor, err := d.Currency.Parse(string(text))
 		faults.Merge(field, err)

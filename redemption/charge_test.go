@@ -11,6 +11,7 @@ import (
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // A charge is written with decimal amounts, and read as it was written.
@@ -52,7 +53,7 @@ func TestChargesInJSON(t *testing.T) {
 	} {
 		c := redemption.Charge{Currency: pricing.JPY(), Amount: 5}
 		err := json.Unmarshal([]byte(text), &c)
-		require.ErrorIs(t, err, pricing.ErrInvalid, text)
+		require.ErrorIs(t, err, validation.ErrInvalid, text)
 		require.ErrorContains(t, err, want)
 		require.Equal(t, redemption.Charge{Currency: pricing.JPY(), Amount: 5}, c, "the receiver")
 	}
@@ -88,20 +89,20 @@ func TestAChargeIsCheckedAgainstTheOrder(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		charge redemption.Charge
-		want   map[string]pricing.FieldCode
+		want   map[string]validation.Code
 	}{
 		"without tax":         {tax(0), nil},
 		"a tax":               {tax(2_00), nil},
 		"a tax by line":       {tax(2_00, line("A", 2_00)), nil},
-		"another amount":      {redemption.Charge{Currency: pricing.EUR(), Amount: 9_99}, map[string]pricing.FieldCode{"charge.amount": pricing.FieldMismatch}},
-		"another currency":    {redemption.Charge{Currency: pricing.USD(), Amount: 10_00}, map[string]pricing.FieldCode{"charge.currency": pricing.FieldMismatch}},
-		"unknown":             {redemption.Charge{}, map[string]pricing.FieldCode{"charge": pricing.FieldRequired}},
-		"a negative tax":      {tax(-1), map[string]pricing.FieldCode{"charge.tax.amount": pricing.FieldTooSmall}},
-		"an unknown line":     {tax(1, line("A", 0), line("B", 1)), map[string]pricing.FieldCode{"charge.tax.lines[1].lineId": pricing.FieldUnknown}},
-		"a line twice":        {tax(1, line("A", 0), line("A", 1)), map[string]pricing.FieldCode{"charge.tax.lines[1].lineId": pricing.FieldMismatch}},
-		"a negative line":     {tax(-1, line("A", -1)), map[string]pricing.FieldCode{"charge.tax.amount": pricing.FieldTooSmall, "charge.tax.lines[0].amount": pricing.FieldTooSmall}},
-		"lines beside a sum":  {tax(2, line("A", 1)), map[string]pricing.FieldCode{"charge.tax.lines": pricing.FieldMismatch}},
-		"lines that overflow": {tax(1, line("A", math.MaxInt64)), map[string]pricing.FieldCode{"charge.tax.lines": pricing.FieldMismatch}},
+		"another amount":      {redemption.Charge{Currency: pricing.EUR(), Amount: 9_99}, map[string]validation.Code{"charge.amount": validation.Mismatch}},
+		"another currency":    {redemption.Charge{Currency: pricing.USD(), Amount: 10_00}, map[string]validation.Code{"charge.currency": validation.Mismatch}},
+		"unknown":             {redemption.Charge{}, map[string]validation.Code{"charge": validation.Required}},
+		"a negative tax":      {tax(-1), map[string]validation.Code{"charge.tax.amount": validation.TooSmall}},
+		"an unknown line":     {tax(1, line("A", 0), line("B", 1)), map[string]validation.Code{"charge.tax.lines[1].lineId": validation.Unknown}},
+		"a line twice":        {tax(1, line("A", 0), line("A", 1)), map[string]validation.Code{"charge.tax.lines[1].lineId": validation.Mismatch}},
+		"a negative line":     {tax(-1, line("A", -1)), map[string]validation.Code{"charge.tax.amount": validation.TooSmall, "charge.tax.lines[0].amount": validation.TooSmall}},
+		"lines beside a sum":  {tax(2, line("A", 1)), map[string]validation.Code{"charge.tax.lines": validation.Mismatch}},
+		"lines that overflow": {tax(1, line("A", math.MaxInt64)), map[string]validation.Code{"charge.tax.lines": validation.Mismatch}},
 	} {
 		o, uses := paidOrder(t, 2, 0)
 		o.State, o.SessionID = redemption.OrderOpen, ""
@@ -118,11 +119,11 @@ func TestAChargeIsCheckedAgainstTheOrder(t *testing.T) {
 			require.NoError(t, paid.CheckCharge(), name)
 			continue
 		}
-		var invalid *pricing.ValidationError
+		var invalid *validation.Error
 		require.ErrorAs(t, paid.CheckCharge(), &invalid, name)
-		got := map[string]pricing.FieldCode{}
+		got := map[string]validation.Code{}
 		for _, f := range invalid.Fields {
-			got[f.Field] = f.Code
+			got[f.Path] = f.Code
 		}
 		require.Equal(t, test.want, got, name)
 		paid.Quote = pricing.Quote{}
@@ -251,7 +252,7 @@ func TestRefundsNeverReturnMoreThanWasPaid(t *testing.T) {
 			}
 			next, _, err := o.After(e)
 			if err != nil { // there are fewer units
-				require.ErrorIs(t, err, pricing.ErrInvalid)
+				require.ErrorIs(t, err, validation.ErrInvalid)
 				continue
 			}
 			o = next

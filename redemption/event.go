@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // EventKind is the kind of an [Event].
@@ -92,12 +92,12 @@ type Event struct {
 	Report Report
 }
 
-// Validate checks the fields of the event. The error is a [*pricing.ValidationError] that lists
+// Validate checks the fields of the event. The error is a [*validation.Error] that lists
 // every invalid field.
 func (e Event) Validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if e.Kind.String() == "" {
-		faults.Add("kind", pricing.FieldUnknown, "is no event")
+		faults.Add("kind", validation.Unknown, "is no event")
 	}
 	instantFault(&faults, "at", e.At, true)
 	instantFault(&faults, "deadline", e.Deadline, false)
@@ -107,14 +107,14 @@ func (e Event) Validate() error {
 	textFault(&faults, "useId", e.UseID, MaxIDLength, e.Kind.OfUse())
 	ended := e.Kind == Cancelled || e.Kind == Lapsed
 	if e.UseID != "" && !ended && !e.Kind.OfUse() {
-		faults.Add("useId", pricing.FieldNotAllowed, "the event is one of an order")
+		faults.Add("useId", validation.NotAllowed, "the event is one of an order")
 	}
 	named := e.Kind == SessionAttached || e.Kind == Refunded || e.UseID == "" && (ended || e.SessionID == "")
 	textFault(&faults, "orderId", e.OrderID, MaxIDLength, named && !e.Kind.OfUse())
 	e.learnedFaults(&faults)
 	e.Charge.faults(&faults)
 	if e.Kind != Paid && !e.Charge.IsZero() {
-		faults.Add("charge", pricing.FieldNotAllowed, "only a payment charges")
+		faults.Add("charge", validation.NotAllowed, "only a payment charges")
 	}
 	e.refundFaults(&faults)
 	e.reportFaults(&faults)

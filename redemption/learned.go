@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxLearned is the maximum number of identities that one payment can add to an order.
@@ -60,17 +60,17 @@ func escaped(part string) string {
 }
 
 // learnedFaults reports texts that are not hashed identities.
-func (e Event) learnedFaults(faults *pricing.ValidationError) {
+func (e Event) learnedFaults(faults *validation.Error) {
 	switch {
 	case len(e.Learned) > MaxLearned:
-		faults.Add("learned", pricing.FieldTooLong, fmt.Sprintf("at most %d identities", MaxLearned))
+		faults.Add("learned", validation.TooLong, fmt.Sprintf("at most %d identities", MaxLearned))
 		return
 	case len(e.Learned) > 0 && e.Kind != Paid:
-		faults.Add("learned", pricing.FieldNotAllowed, "only a payment tells of identities")
+		faults.Add("learned", validation.NotAllowed, "only a payment tells of identities")
 	}
 	for i, identity := range e.Learned {
 		if !IsHashed(identity) {
-			faults.Add(fmt.Sprintf("learned[%d]", i), pricing.FieldMalformed, "must be a hashed identity")
+			faults.Add(fmt.Sprintf("learned[%d]", i), validation.Malformed, "must be a hashed identity")
 		}
 	}
 }

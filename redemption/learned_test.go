@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // claiming returns an open order and a use whose claims count the customer.
@@ -103,11 +103,11 @@ func TestWhatAnEventMayTell(t *testing.T) {
 		want    faults
 	}{
 		"identities":         {paid, []string{card, redemption.EmailIdentity("a@example.org")}, faults{}},
-		"an address":         {paid, []string{card, "ann@example.org"}, faults{"learned[1]": pricing.FieldMalformed}},
-		"too many":           {paid, make([]string, redemption.MaxLearned+1), faults{"learned": pricing.FieldTooLong}},
-		"without a payment":  {pending, []string{card}, faults{"learned": pricing.FieldNotAllowed}},
+		"an address":         {paid, []string{card, "ann@example.org"}, faults{"learned[1]": validation.Malformed}},
+		"too many":           {paid, make([]string, redemption.MaxLearned+1), faults{"learned": validation.TooLong}},
+		"without a payment":  {pending, []string{card}, faults{"learned": validation.NotAllowed}},
 		"nothing, unpaid":    {pending, nil, faults{}},
-		"an empty identity":  {paid, []string{""}, faults{"learned[0]": pricing.FieldMalformed}},
+		"an empty identity":  {paid, []string{""}, faults{"learned[0]": validation.Malformed}},
 		"the most there are": {paid, []string{card, card, card, card, card, card, card}, faults{}},
 	} {
 		e := event(test.kind, "cs", 5)

@@ -16,7 +16,7 @@ import "time"
 //
 // A Refunded event records a refund. A repeated key changes nothing, unless the repayment has failed;
 // it then begins again. If the request does not fit the order's quote, After returns the
-// [*pricing.ValidationError] of [pricing.Quote.Refund].
+// [*validation.Error] of [pricing.Quote.Refund].
 //
 // A Reported event records what the processor tells about a paid order. The states of refunds never
 // go back, so that reports may come in any order.

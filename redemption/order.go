@@ -11,6 +11,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // These constants are the inclusive upper bounds of orders and uses.
@@ -176,10 +177,10 @@ func (o Order) Clone() Order {
 // clone returns a copy of the list. The empty list becomes nil.
 func clone[T any](list []T) []T { return append([]T(nil), list...) }
 
-// Validate checks an order before it is stored. The error is a [*pricing.ValidationError] that
+// Validate checks an order before it is stored. The error is a [*validation.Error] that
 // lists every invalid field.
 func (o Order) Validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	textFault(&faults, "id", o.ID, MaxIDLength, true)
 	textFault(&faults, "key", o.Key, MaxIDLength, false)
 	textFault(&faults, "fingerprint", o.Fingerprint, MaxIDLength, false)
@@ -188,13 +189,13 @@ func (o Order) Validate() error {
 	textFault(&faults, "sessionUrl", o.SessionURL, MaxMetadataLength, false)
 	textFault(&faults, "replaces", o.Replaces, MaxIDLength, false)
 	if o.State.String() == "" {
-		faults.Add("state", pricing.FieldUnknown, stateMessage)
+		faults.Add("state", validation.Unknown, stateMessage)
 	}
 	textFault(&faults, "replacedBy", o.ReplacedBy, MaxIDLength, false)
 	instantFault(&faults, "createdAt", o.CreatedAt, true)
 	instantFault(&faults, "deadline", o.Deadline, false)
 	if len(o.Coupons) > MaxUses {
-		faults.Add("coupons", pricing.FieldTooLong, fmt.Sprintf("at most %d coupons", MaxUses))
+		faults.Add("coupons", validation.TooLong, fmt.Sprintf("at most %d coupons", MaxUses))
 	} else {
 		o.snapshotFaults(&faults)
 	}
@@ -211,7 +212,7 @@ func (o Order) Validate() error {
 const stateMessage = "must be open, awaiting_payment, paid, cancelled, partly_refunded or refunded"
 
 // snapshotFaults reports coupon terms that could not be read back from a store.
-func (o Order) snapshotFaults(faults *pricing.ValidationError) {
+func (o Order) snapshotFaults(faults *validation.Error) {
 	for i := range o.Coupons {
 		s, field := &o.Coupons[i], fmt.Sprintf("coupons[%d].", i)
 		textFault(faults, field+"id", s.ID, MaxIDLength, true)
@@ -226,15 +227,15 @@ func (o Order) snapshotFaults(faults *pricing.ValidationError) {
 			{"appliesTo", s.Scope.AppliesTo != 0},
 		} {
 			if !required.given {
-				faults.Add(field+required.name, pricing.FieldRequired, "is required")
+				faults.Add(field+required.name, validation.Required, "is required")
 			}
 		}
 	}
 }
 
-func (o Order) metadataFaults(faults *pricing.ValidationError) {
+func (o Order) metadataFaults(faults *validation.Error) {
 	if len(o.Metadata) > MaxMetadata {
-		faults.Add("metadata", pricing.FieldTooLong, fmt.Sprintf("at most %d entries", MaxMetadata))
+		faults.Add("metadata", validation.TooLong, fmt.Sprintf("at most %d entries", MaxMetadata))
 		return
 	}
 	for _, k := range slices.Sorted(maps.Keys(o.Metadata)) {
@@ -243,9 +244,9 @@ func (o Order) metadataFaults(faults *pricing.ValidationError) {
 	}
 }
 
-func claimFaults(faults *pricing.ValidationError, claims []Claim) {
+func claimFaults(faults *validation.Error, claims []Claim) {
 	if len(claims) > MaxClaims {
-		faults.Add("claims", pricing.FieldTooLong, fmt.Sprintf("at most %d claims", MaxClaims))
+		faults.Add("claims", validation.TooLong, fmt.Sprintf("at most %d claims", MaxClaims))
 		return
 	}
 	for i, c := range claims {
@@ -253,41 +254,41 @@ func claimFaults(faults *pricing.ValidationError, claims []Claim) {
 		textFault(faults, field+".counter", c.Counter, MaxCounterLength, true)
 		switch {
 		case c.Amount < 1:
-			faults.Add(field+".amount", pricing.FieldTooSmall, "must be at least 1")
+			faults.Add(field+".amount", validation.TooSmall, "must be at least 1")
 		case c.Amount > MaxAmount:
-			faults.Add(field+".amount", pricing.FieldTooLarge, fmt.Sprintf("must be at most %d", int64(MaxAmount)))
+			faults.Add(field+".amount", validation.TooLarge, fmt.Sprintf("must be at most %d", int64(MaxAmount)))
 		}
 		if c.Limit < 0 {
-			faults.Add(field+".limit", pricing.FieldTooSmall, "must be at least 0")
+			faults.Add(field+".limit", validation.TooSmall, "must be at least 0")
 		}
 		if c.Returned < 0 || c.Returned > c.Amount {
-			faults.Add(field+".returned", pricing.FieldMismatch, "must be at least 0 and at most the amount")
+			faults.Add(field+".returned", validation.Mismatch, "must be at least 0 and at most the amount")
 		}
 	}
 }
 
-func textFault(faults *pricing.ValidationError, field, value string, most int, required bool) {
+func textFault(faults *validation.Error, field, value string, most int, required bool) {
 	switch {
 	case value == "" && required:
-		faults.Add(field, pricing.FieldRequired, "is required")
+		faults.Add(field, validation.Required, "is required")
 	case len(value) > most:
-		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("at most %d bytes", most))
+		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d bytes", most))
 	case !isText(value):
-		faults.Add(field, pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+		faults.Add(field, validation.Malformed, "must be valid UTF-8 text without NUL")
 	}
 }
 
 // lastYear is the last year that RFC 3339 can express.
 const lastYear = 9999
 
-func instantFault(faults *pricing.ValidationError, field string, at time.Time, required bool) {
+func instantFault(faults *validation.Error, field string, at time.Time, required bool) {
 	switch year := at.UTC().Year(); {
 	case at.IsZero() && required:
-		faults.Add(field, pricing.FieldRequired, "is required")
+		faults.Add(field, validation.Required, "is required")
 	case year < 1:
-		faults.Add(field, pricing.FieldTooSmall, "must be in the years 1 to 9999")
+		faults.Add(field, validation.TooSmall, "must be in the years 1 to 9999")
 	case year > lastYear:
-		faults.Add(field, pricing.FieldTooLarge, "must be in the years 1 to 9999")
+		faults.Add(field, validation.TooLarge, "must be in the years 1 to 9999")
 	}
 }
 
@@ -308,10 +309,10 @@ func parseName[T ~uint8](names []string, text string) (T, error) {
 }
 
 // CheckRequest checks whether the idempotency key and the metadata of a checkout can be stored.
-// The error is a [*pricing.ValidationError] that lists every invalid field by its path, such as
+// The error is a [*validation.Error] that lists every invalid field by its path, such as
 // "metadata.color".
 func CheckRequest(key string, metadata map[string]string) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	textFault(&faults, "key", key, MaxIDLength, false)
 	Order{Metadata: metadata}.metadataFaults(&faults)
 	return faults.Err()
@@ -320,10 +321,10 @@ func CheckRequest(key string, metadata map[string]string) error {
 // CheckLines checks whether the IDs and the item IDs of cart lines can be stored. An ID can be
 // stored if it is valid UTF-8 without NUL characters. The function line returns the cart line
 // with the given index. CheckLines checks at most [pricing.MaxLines] lines. The error is a
-// [*pricing.ValidationError] that lists every invalid field by its path, such as
+// [*validation.Error] that lists every invalid field by its path, such as
 // "lines[2].itemId".
 func CheckLines(count int, line func(int) *pricing.Line) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	for i := range min(count, pricing.MaxLines) {
 		if l := line(i); !isText(l.ID) || !isText(l.ItemID) {
 			textFault(&faults, fmt.Sprintf("lines[%d].id", i), l.ID, len(l.ID), false)

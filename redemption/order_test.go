@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // TestAnOrderKeepsNoTermsThatCannotBeRead: one order whose document no store can read would
@@ -15,12 +15,12 @@ import (
 func TestAnOrderKeepsNoTermsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	err := redemption.Order{Coupons: []coupon.Snapshot{{ID: "cpn_1"}}}.Validate()
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	require.ErrorAs(t, err, &invalid)
 	var missing []string
 	for _, fault := range invalid.Fields {
-		if fault.Code == pricing.FieldRequired {
-			missing = append(missing, fault.Field)
+		if fault.Code == validation.Required {
+			missing = append(missing, fault.Path)
 		}
 	}
 	require.Subset(t, missing, []string{

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxOtherPayments is the maximum number of payments of one order in other sessions than its own.
@@ -49,8 +49,8 @@ func (o Order) paidElsewhere(e Event) (Order, error) {
 		return o, nil
 	}
 	if len(o.OtherPayments) >= MaxOtherPayments {
-		var faults pricing.ValidationError
-		faults.Add("sessionId", pricing.FieldTooLong, fmt.Sprintf("an order has at most %d further payments", MaxOtherPayments))
+		var faults validation.Error
+		faults.Add("sessionId", validation.TooLong, fmt.Sprintf("an order has at most %d further payments", MaxOtherPayments))
 		return o, faults.Err()
 	}
 	p := Payment{SessionID: e.SessionID, Charge: e.Charge.Clone(), At: e.At}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxRefunds is the maximum number of refunds of an order. A refund of everything that is left is
@@ -151,8 +152,8 @@ func (o Order) refunded(e Event) (Order, error) {
 		}
 	}
 	if o.State == OrderPartlyRefunded && len(o.Refunds) >= MaxRefunds {
-		var faults pricing.ValidationError
-		faults.Add("returns", pricing.FieldTooLong, fmt.Sprintf("after %d refunds, only everything that is left is refunded", MaxRefunds))
+		var faults validation.Error
+		faults.Add("returns", validation.TooLong, fmt.Sprintf("after %d refunds, only everything that is left is refunded", MaxRefunds))
 		return o, faults.Err()
 	}
 	made.ID, made.Key, made.By, made.At = RefundID(o.ID, e.Refund.Key), e.Refund.Key, e.Refund.By, e.At
@@ -162,7 +163,7 @@ func (o Order) refunded(e Event) (Order, error) {
 
 // NewRefund computes a refund of the order without recording it. If elsewhere is true, the host returns
 // the money without the service. NewRefund does not look at the state of the order. It returns the
-// [*pricing.ValidationError] of [pricing.Quote.Refund].
+// [*validation.Error] of [pricing.Quote.Refund].
 func (o Order) NewRefund(returns pricing.Returns, elsewhere bool) (Refund, error) {
 	sum := o.Refunded()
 	result, err := o.Quote.Refund(sum, returns)
@@ -225,10 +226,10 @@ func IsBudget(counter string) bool {
 	return strings.HasPrefix(counter, sharedPrefix+sharedBudget+"/")
 }
 
-func (e Event) refundFaults(faults *pricing.ValidationError) {
+func (e Event) refundFaults(faults *validation.Error) {
 	if e.Kind != Refunded {
 		if !e.Refund.isZero() {
-			faults.Add("refund", pricing.FieldNotAllowed, "the event is no refund")
+			faults.Add("refund", validation.NotAllowed, "the event is no refund")
 		}
 		return
 	}
@@ -237,12 +238,12 @@ func (e Event) refundFaults(faults *pricing.ValidationError) {
 }
 
 // CheckRefundKey checks whether the idempotency key of a refund can be stored. The error is a
-// [*pricing.ValidationError].
+// [*validation.Error].
 func CheckRefundKey(key string) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	textFault(&faults, "key", key, MaxIDLength, true)
 	return faults.Err()
 }
 
 // invalidRefund reports whether an error tells of the input, and not of the order's state.
-func invalidRefund(err error) bool { return errors.Is(err, pricing.ErrInvalid) }
+func invalidRefund(err error) bool { return errors.Is(err, validation.ErrInvalid) }

@@ -10,6 +10,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // paidOrder is a paid order of units at 10.00 each, of which the coupon cpn takes half.
@@ -132,7 +133,7 @@ func TestRefundsThatAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, redemption.ErrOtherRefund)
 	require.ErrorIs(t, err, redemption.ErrIllegal)
 	same, _, err := o.After(refundOf("b", 3, 10), uses...)
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 	require.ErrorContains(t, err, "returns[0].quantity")
 	require.Equal(t, o.Version, same.Version)
 	_, err = uses[0].After(redemption.Event{Kind: redemption.Refunded, UseID: "use", At: at(10)})
@@ -149,7 +150,7 @@ func TestTheMostRefunds(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, _, err = o.After(refundOf("more", 1, 10), uses...)
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 	o, _, err = o.After(refundOf("rest", 2, 10), uses...)
 	require.NoError(t, err)
 	require.Equal(t, redemption.OrderRefunded, o.State)
@@ -192,20 +193,20 @@ func TestRefundEvents(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, refundOf("a", 1, 10).Validate())
 	empty := redemption.Event{Kind: redemption.Refunded, At: at(1), UseID: "use"}
-	require.Equal(t, map[string]pricing.FieldCode{
-		"useId": pricing.FieldNotAllowed, "orderId": pricing.FieldRequired,
-		"refund.key": pricing.FieldRequired,
+	require.Equal(t, map[string]validation.Code{
+		"useId": validation.NotAllowed, "orderId": validation.Required,
+		"refund.key": validation.Required,
 	}, codesOf(t, empty.Validate()))
 	foreign := event(paid, "cs", 1)
 	foreign.Refund.Key = "a"
-	require.Equal(t, map[string]pricing.FieldCode{"refund": pricing.FieldNotAllowed}, codesOf(t, foreign.Validate()))
+	require.Equal(t, map[string]validation.Code{"refund": validation.NotAllowed}, codesOf(t, foreign.Validate()))
 	require.NoError(t, redemption.CheckRefundKey("a"))
 	require.Error(t, redemption.CheckRefundKey(""))
 	turned := refundOf("a", 0, 10)
 	turned.Refund.Returns = pricing.Returns{Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}}, Shipping: true}
 	o, uses := paidOrder(t, 2, coupon.RestoreFull)
 	_, _, err := o.After(turned, uses...)
-	require.ErrorIs(t, err, pricing.ErrInvalid, "there is no shipping")
+	require.ErrorIs(t, err, validation.ErrInvalid, "there is no shipping")
 	copied := o.Clone()
 	copied, _, err = copied.After(refundOf("a", 1, 10), uses...)
 	require.NoError(t, err)
@@ -214,13 +215,13 @@ func TestRefundEvents(t *testing.T) {
 	require.Equal(t, int64(1), copied.Refunds[0].Result.Lines[0].Quantity)
 }
 
-func codesOf(t *testing.T, err error) map[string]pricing.FieldCode {
+func codesOf(t *testing.T, err error) map[string]validation.Code {
 	t.Helper()
-	var faults *pricing.ValidationError
+	var faults *validation.Error
 	require.ErrorAs(t, err, &faults)
-	codes := map[string]pricing.FieldCode{}
+	codes := map[string]validation.Code{}
 	for _, f := range faults.Fields {
-		codes[f.Field] = f.Code
+		codes[f.Path] = f.Code
 	}
 	return codes
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // These constants are the inclusive upper bounds of what a processor reports about one order.
@@ -242,8 +243,8 @@ func (o Order) reported(e Event) (Order, error) {
 		}
 	}
 	if len(o.ExternalRefunds) > MaxReported || len(o.Disputes) > MaxReported {
-		var faults pricing.ValidationError
-		faults.Add("report", pricing.FieldTooLong, fmt.Sprintf("an order has at most %d external refunds and disputes", MaxReported))
+		var faults validation.Error
+		faults.Add("report", validation.TooLong, fmt.Sprintf("an order has at most %d external refunds and disputes", MaxReported))
 		return o, faults.Err()
 	}
 	return o.due(e.At), nil
@@ -324,38 +325,38 @@ func SameMoney(o, p Order) bool {
 		slices.EqualFunc(o.OtherPayments, p.OtherPayments, samePayment)
 }
 
-func (e Event) reportFaults(faults *pricing.ValidationError) {
+func (e Event) reportFaults(faults *validation.Error) {
 	if e.Kind != Reported {
 		if !e.Report.isZero() {
-			faults.Add("report", pricing.FieldNotAllowed, "the event is no report")
+			faults.Add("report", validation.NotAllowed, "the event is no report")
 		}
 		return
 	}
 	if len(e.Report.Refunds) > MaxReported || len(e.Report.Disputes) > MaxReported {
-		faults.Add("report", pricing.FieldTooLong, fmt.Sprintf("at most %d refunds and disputes", MaxReported))
+		faults.Add("report", validation.TooLong, fmt.Sprintf("at most %d refunds and disputes", MaxReported))
 		return
 	}
 	for i, r := range e.Report.Refunds {
 		field := fmt.Sprintf("report.refunds[%d].", i)
 		textFault(faults, field+"id", r.ID, MaxIDLength, r.State != RepaymentFailed)
 		if r.State < RepaymentPending || r.State > RepaymentFailed {
-			faults.Add(field+"state", pricing.FieldUnknown, "must be pending, succeeded or failed")
+			faults.Add(field+"state", validation.Unknown, "must be pending, succeeded or failed")
 		}
 		if r.Amount < 0 {
-			faults.Add(field+"amount", pricing.FieldTooSmall, "must be at least 0")
+			faults.Add(field+"amount", validation.TooSmall, "must be at least 0")
 		}
 		if r.Tax < 0 || r.Tax > max(r.Amount, 0) {
-			faults.Add(field+"tax", pricing.FieldMismatch, "must be at least 0 and at most the amount")
+			faults.Add(field+"tax", validation.Mismatch, "must be at least 0 and at most the amount")
 		}
 	}
 	for i, d := range e.Report.Disputes {
 		field := fmt.Sprintf("report.disputes[%d].", i)
 		textFault(faults, field+"id", d.ID, MaxIDLength, true)
 		if d.State.String() == "" {
-			faults.Add(field+"state", pricing.FieldUnknown, "must be open, won or lost")
+			faults.Add(field+"state", validation.Unknown, "must be open, won or lost")
 		}
 		if d.Amount < 0 {
-			faults.Add(field+"amount", pricing.FieldTooSmall, "must be at least 0")
+			faults.Add(field+"amount", validation.TooSmall, "must be at least 0")
 		}
 	}
 }

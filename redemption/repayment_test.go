@@ -13,6 +13,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func reported(seconds int, refunds ...redemption.ReportedRefund) redemption.Event {
@@ -143,23 +144,23 @@ func TestReportsThatAreRefused(t *testing.T) {
 	bad := reported(10, redemption.ReportedRefund{Amount: -1, State: redemption.RepaymentDue})
 	bad.SessionID = ""
 	bad.Report.Disputes = []redemption.Dispute{{Amount: -1}}
-	require.Equal(t, map[string]pricing.FieldCode{
-		"sessionId":            pricing.FieldRequired,
-		"report.refunds[0].id": pricing.FieldRequired, "report.refunds[0].state": pricing.FieldUnknown, "report.refunds[0].amount": pricing.FieldTooSmall,
-		"report.disputes[0].id": pricing.FieldRequired, "report.disputes[0].state": pricing.FieldUnknown, "report.disputes[0].amount": pricing.FieldTooSmall,
-		"orderId": pricing.FieldRequired,
+	require.Equal(t, map[string]validation.Code{
+		"sessionId":            validation.Required,
+		"report.refunds[0].id": validation.Required, "report.refunds[0].state": validation.Unknown, "report.refunds[0].amount": validation.TooSmall,
+		"report.disputes[0].id": validation.Required, "report.disputes[0].state": validation.Unknown, "report.disputes[0].amount": validation.TooSmall,
+		"orderId": validation.Required,
 	}, codesOf(t, bad.Validate()))
 	many := reported(10, make([]redemption.ReportedRefund, redemption.MaxReported+1)...)
-	require.Equal(t, map[string]pricing.FieldCode{"report": pricing.FieldTooLong}, codesOf(t, many.Validate()))
+	require.Equal(t, map[string]validation.Code{"report": validation.TooLong}, codesOf(t, many.Validate()))
 	misplaced := event(lapsed, "cs", 10)
 	misplaced.Report.Disputes = bad.Report.Disputes
-	require.Equal(t, pricing.FieldNotAllowed, codesOf(t, misplaced.Validate())["report"])
+	require.Equal(t, validation.NotAllowed, codesOf(t, misplaced.Validate())["report"])
 
 	for i := range redemption.MaxReported {
 		o = after(t, o, reported(10, redemption.ReportedRefund{ID: fmt.Sprint(i), State: redemption.RepaymentSucceeded}))
 	}
 	same, _, err := o.After(reported(10, redemption.ReportedRefund{ID: "more", State: redemption.RepaymentSucceeded}))
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 	require.Equal(t, o.Version, same.Version)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // UseIDPrefix is the prefix of the use IDs that couponkit.Service creates.
@@ -189,10 +190,10 @@ func (u Use) Free() bool {
 	return u.State == Reserved && u.OrderID == "" && u.PointsState == PointsDebited
 }
 
-// Validate checks a use before it is stored. The error is a [*pricing.ValidationError] that
+// Validate checks a use before it is stored. The error is a [*validation.Error] that
 // lists every invalid field.
 func (u Use) Validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	textFault(&faults, "id", u.ID, MaxIDLength, true)
 	textFault(&faults, "couponId", u.CouponID, MaxIDLength, true)
 	textFault(&faults, "customerId", u.CustomerID, MaxIDLength, u.Origin != FromPayment)
@@ -200,19 +201,19 @@ func (u Use) Validate() error {
 	textFault(&faults, "key", u.Key, MaxIDLength, false)
 	textFault(&faults, "exchangeId", u.ExchangeID, MaxIDLength, u.Origin == FromPoints)
 	if u.State.String() == "" {
-		faults.Add("state", pricing.FieldUnknown, "must be reserved, completed or released")
+		faults.Add("state", validation.Unknown, "must be reserved, completed or released")
 	}
 	if u.Origin.String() == "" {
-		faults.Add("origin", pricing.FieldUnknown, "must be checkout, points or payment")
+		faults.Add("origin", validation.Unknown, "must be checkout, points or payment")
 	}
 	if u.Restore > coupon.RestoreNever {
-		faults.Add("restoreOnRefund", pricing.FieldUnknown, "must be full, always or never")
+		faults.Add("restoreOnRefund", validation.Unknown, "must be full, always or never")
 	}
 	if u.Discount < 0 {
-		faults.Add("discount", pricing.FieldTooSmall, "must be at least 0")
+		faults.Add("discount", validation.TooSmall, "must be at least 0")
 	}
 	if u.Returned < 0 || u.Returned > max(u.Discount, 0) {
-		faults.Add("returned", pricing.FieldMismatch, "must be at least 0 and at most the discount")
+		faults.Add("returned", validation.Mismatch, "must be at least 0 and at most the discount")
 	}
 	instantFault(&faults, "createdAt", u.CreatedAt, true)
 	instantFault(&faults, "deadline", u.Deadline, false)
@@ -224,15 +225,15 @@ func (u Use) Validate() error {
 	return faults.Err()
 }
 
-func (u Use) pointsFaults(faults *pricing.ValidationError) {
+func (u Use) pointsFaults(faults *validation.Error) {
 	bought := u.Origin == FromPoints
 	switch {
 	case u.PointsState > PointsPassedOn:
-		faults.Add("pointsState", pricing.FieldUnknown, "must be none, pending, debited, refund_due, refunded or passed_on")
+		faults.Add("pointsState", validation.Unknown, "must be none, pending, debited, refund_due, refunded or passed_on")
 	case bought && (u.Points < 1 || u.PointsState == NoPoints):
-		faults.Add("points", pricing.FieldRequired, "an exchange costs at least 1 point")
+		faults.Add("points", validation.Required, "an exchange costs at least 1 point")
 	case !bought && (u.Points != 0 || u.PointsState != NoPoints || u.ExchangeID != ""):
-		faults.Add("points", pricing.FieldNotAllowed, "only an exchange costs points")
+		faults.Add("points", validation.NotAllowed, "only an exchange costs points")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // storable is an order with a use that a store takes.
@@ -35,21 +36,21 @@ func storable() (redemption.Order, redemption.Use) {
 }
 
 // faultsOf returns the fields of a validation error with their codes.
-func faultsOf(t *testing.T, err error) map[string]pricing.FieldCode {
+func faultsOf(t *testing.T, err error) map[string]validation.Code {
 	t.Helper()
-	got := map[string]pricing.FieldCode{}
+	got := map[string]validation.Code{}
 	if err == nil {
 		return got
 	}
-	var faults *pricing.ValidationError
+	var faults *validation.Error
 	require.ErrorAs(t, err, &faults)
 	for _, f := range faults.Fields {
-		got[f.Field] = f.Code
+		got[f.Path] = f.Code
 	}
 	return got
 }
 
-type faults = map[string]pricing.FieldCode
+type faults = map[string]validation.Code
 
 func TestWhatAStoreTakesOfAnOrder(t *testing.T) {
 	t.Parallel()
@@ -63,26 +64,26 @@ func TestWhatAStoreTakesOfAnOrder(t *testing.T) {
 	}{
 		"as it is": {func(*redemption.Order) {}, faults{}},
 		"nothing": {func(o *redemption.Order) { *o = redemption.Order{} }, faults{
-			"id": pricing.FieldRequired, "state": pricing.FieldUnknown, "createdAt": pricing.FieldRequired,
+			"id": validation.Required, "state": validation.Unknown, "createdAt": validation.Required,
 		}},
-		"nobody's":             {func(o *redemption.Order) { o.CustomerID = "" }, faults{"customerId": pricing.FieldRequired}},
-		"paid in no session":   {func(o *redemption.Order) { o.State = redemption.OrderPaid }, faults{"sessionId": pricing.FieldRequired}},
-		"long texts":           {func(o *redemption.Order) { o.ID, o.Key, o.ReplacedBy = long, long, long }, faults{"id": pricing.FieldTooLong, "key": pricing.FieldTooLong, "replacedBy": pricing.FieldTooLong}},
+		"nobody's":             {func(o *redemption.Order) { o.CustomerID = "" }, faults{"customerId": validation.Required}},
+		"paid in no session":   {func(o *redemption.Order) { o.State = redemption.OrderPaid }, faults{"sessionId": validation.Required}},
+		"long texts":           {func(o *redemption.Order) { o.ID, o.Key, o.ReplacedBy = long, long, long }, faults{"id": validation.TooLong, "key": validation.TooLong, "replacedBy": validation.TooLong}},
 		"the longest texts":    {func(o *redemption.Order) { o.ID, o.Key = long[1:], long[1:] }, faults{}},
-		"text with NUL":        {func(o *redemption.Order) { o.Fingerprint = "\x00" }, faults{"fingerprint": pricing.FieldMalformed}},
-		"text that is none":    {func(o *redemption.Order) { o.Replaces = "\xff" }, faults{"replaces": pricing.FieldMalformed}},
-		"a line's text":        {func(o *redemption.Order) { o.Quote.Lines[0].ItemID = "\x00" }, faults{"quote.lines[0].itemId": pricing.FieldMalformed}},
-		"before the year 1":    {func(o *redemption.Order) { o.CreatedAt = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC) }, faults{"createdAt": pricing.FieldTooSmall}},
-		"after the year 9999":  {func(o *redemption.Order) { o.Deadline = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) }, faults{"deadline": pricing.FieldTooLarge}},
-		"many coupons":         {func(o *redemption.Order) { o.Coupons = make([]coupon.Snapshot, redemption.MaxUses+1) }, faults{"coupons": pricing.FieldTooLong}},
-		"many claims":          {claims(make([]redemption.Claim, redemption.MaxClaims+1)...), faults{"claims": pricing.FieldTooLong}},
-		"claims of nothing":    {claims(redemption.Claim{Limit: -1}), faults{"claims[0].counter": pricing.FieldRequired, "claims[0].amount": pricing.FieldTooSmall, "claims[0].limit": pricing.FieldTooSmall}},
-		"a claim of too much":  {claims(redemption.Claim{Counter: "c", Amount: redemption.MaxAmount + 1}), faults{"claims[0].amount": pricing.FieldTooLarge}},
+		"text with NUL":        {func(o *redemption.Order) { o.Fingerprint = "\x00" }, faults{"fingerprint": validation.Malformed}},
+		"text that is none":    {func(o *redemption.Order) { o.Replaces = "\xff" }, faults{"replaces": validation.Malformed}},
+		"a line's text":        {func(o *redemption.Order) { o.Quote.Lines[0].ItemID = "\x00" }, faults{"quote.lines[0].itemId": validation.Malformed}},
+		"before the year 1":    {func(o *redemption.Order) { o.CreatedAt = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC) }, faults{"createdAt": validation.TooSmall}},
+		"after the year 9999":  {func(o *redemption.Order) { o.Deadline = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) }, faults{"deadline": validation.TooLarge}},
+		"many coupons":         {func(o *redemption.Order) { o.Coupons = make([]coupon.Snapshot, redemption.MaxUses+1) }, faults{"coupons": validation.TooLong}},
+		"many claims":          {claims(make([]redemption.Claim, redemption.MaxClaims+1)...), faults{"claims": validation.TooLong}},
+		"claims of nothing":    {claims(redemption.Claim{Limit: -1}), faults{"claims[0].counter": validation.Required, "claims[0].amount": validation.TooSmall, "claims[0].limit": validation.TooSmall}},
+		"a claim of too much":  {claims(redemption.Claim{Counter: "c", Amount: redemption.MaxAmount + 1}), faults{"claims[0].amount": validation.TooLarge}},
 		"the largest claim":    {claims(redemption.Claim{Counter: strings.Repeat("c", redemption.MaxCounterLength), Amount: redemption.MaxAmount}), faults{}},
-		"much metadata":        {func(o *redemption.Order) { o.Metadata = many(redemption.MaxMetadata + 1) }, faults{"metadata": pricing.FieldTooLong}},
+		"much metadata":        {func(o *redemption.Order) { o.Metadata = many(redemption.MaxMetadata + 1) }, faults{"metadata": validation.TooLong}},
 		"the most metadata":    {func(o *redemption.Order) { o.Metadata = many(redemption.MaxMetadata) }, faults{}},
-		"metadata without end": {func(o *redemption.Order) { o.Metadata["channel"] = strings.Repeat("x", redemption.MaxMetadataLength+1) }, faults{"metadata.channel": pricing.FieldTooLong}},
-		"an odd quote":         {func(o *redemption.Order) { o.Quote.Total++ }, faults{"quote.total": pricing.FieldMismatch}},
+		"metadata without end": {func(o *redemption.Order) { o.Metadata["channel"] = strings.Repeat("x", redemption.MaxMetadataLength+1) }, faults{"metadata.channel": validation.TooLong}},
+		"an odd quote":         {func(o *redemption.Order) { o.Quote.Total++ }, faults{"quote.total": validation.Mismatch}},
 		"a payment's order, which knows no quote": {func(o *redemption.Order) {
 			o.Key, o.CustomerID, o.Quote, o.State, o.SessionID = "", "", pricing.Quote{}, redemption.OrderPaid, "cs"
 		}, faults{}},
@@ -113,16 +114,16 @@ func TestWhatAStoreTakesOfAUse(t *testing.T) {
 		"as it is": {func(*redemption.Use) {}, faults{}},
 		"bought":   {bought, faults{}},
 		"nothing": {func(u *redemption.Use) { *u = redemption.Use{} }, faults{
-			"id": pricing.FieldRequired, "couponId": pricing.FieldRequired, "customerId": pricing.FieldRequired, "orderId": pricing.FieldRequired,
-			"state": pricing.FieldUnknown, "origin": pricing.FieldUnknown, "createdAt": pricing.FieldRequired,
+			"id": validation.Required, "couponId": validation.Required, "customerId": validation.Required, "orderId": validation.Required,
+			"state": validation.Unknown, "origin": validation.Unknown, "createdAt": validation.Required,
 		}},
 		"of a payment of nobody":   {func(u *redemption.Use) { u.Origin, u.CustomerID = redemption.FromPayment, "" }, faults{}},
-		"a negative discount":      {func(u *redemption.Use) { u.Discount = -1 }, faults{"discount": pricing.FieldTooSmall}},
-		"points of no exchange":    {func(u *redemption.Use) { u.Points = 1 }, faults{"points": pricing.FieldNotAllowed}},
-		"an exchange for nothing":  {func(u *redemption.Use) { bought(u); u.Points = 0 }, faults{"points": pricing.FieldRequired}},
-		"an exchange of no name":   {func(u *redemption.Use) { bought(u); u.ExchangeID = "" }, faults{"exchangeId": pricing.FieldRequired}},
-		"points of an odd state":   {func(u *redemption.Use) { u.PointsState = redemption.PointsPassedOn + 1 }, faults{"pointsState": pricing.FieldUnknown}},
-		"claims of nothing at all": {func(u *redemption.Use) { u.Claims = []redemption.Claim{{Counter: "c"}} }, faults{"claims[0].amount": pricing.FieldTooSmall}},
+		"a negative discount":      {func(u *redemption.Use) { u.Discount = -1 }, faults{"discount": validation.TooSmall}},
+		"points of no exchange":    {func(u *redemption.Use) { u.Points = 1 }, faults{"points": validation.NotAllowed}},
+		"an exchange for nothing":  {func(u *redemption.Use) { bought(u); u.Points = 0 }, faults{"points": validation.Required}},
+		"an exchange of no name":   {func(u *redemption.Use) { bought(u); u.ExchangeID = "" }, faults{"exchangeId": validation.Required}},
+		"points of an odd state":   {func(u *redemption.Use) { u.PointsState = redemption.PointsPassedOn + 1 }, faults{"pointsState": validation.Unknown}},
+		"claims of nothing at all": {func(u *redemption.Use) { u.Claims = []redemption.Claim{{Counter: "c"}} }, faults{"claims[0].amount": validation.TooSmall}},
 	} {
 		_, u := storable()
 		test.change(&u)
@@ -137,17 +138,17 @@ func TestWhatAStoreTakesOfAnEvent(t *testing.T) {
 		want  faults
 	}{
 		"a payment":                 {redemption.Event{Kind: paid, At: at(0), SessionID: "cs"}, faults{}},
-		"a payment in no session":   {redemption.Event{Kind: paid, At: at(0), OrderID: "ord"}, faults{"sessionId": pricing.FieldRequired}},
-		"nothing":                   {redemption.Event{}, faults{"kind": pricing.FieldUnknown, "at": pricing.FieldRequired, "orderId": pricing.FieldRequired}},
-		"a session of no order":     {redemption.Event{Kind: attached, At: at(0), SessionID: "cs"}, faults{"orderId": pricing.FieldRequired}},
+		"a payment in no session":   {redemption.Event{Kind: paid, At: at(0), OrderID: "ord"}, faults{"sessionId": validation.Required}},
+		"nothing":                   {redemption.Event{}, faults{"kind": validation.Unknown, "at": validation.Required, "orderId": validation.Required}},
+		"a session of no order":     {redemption.Event{Kind: attached, At: at(0), SessionID: "cs"}, faults{"orderId": validation.Required}},
 		"an end by the session":     {redemption.Event{Kind: expired, At: at(0), SessionID: "cs"}, faults{}},
 		"giving up a use":           {redemption.Event{Kind: cancel, At: at(0), UseID: "use"}, faults{}},
-		"giving up nothing":         {redemption.Event{Kind: cancel, At: at(0)}, faults{"orderId": pricing.FieldRequired}},
-		"points of no use":          {redemption.Event{Kind: redemption.PointsExchanged, At: at(0)}, faults{"useId": pricing.FieldRequired}},
-		"a payment of a use":        {redemption.Event{Kind: paid, At: at(0), SessionID: "cs", UseID: "use"}, faults{"useId": pricing.FieldNotAllowed}},
-		"a session's long address":  {redemption.Event{Kind: attached, At: at(0), OrderID: "ord", SessionID: "cs", SessionURL: strings.Repeat("u", redemption.MaxMetadataLength+1)}, faults{"sessionUrl": pricing.FieldTooLong}},
-		"a deadline out of bounds":  {redemption.Event{Kind: paid, At: at(0), SessionID: "cs", Deadline: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}, faults{"deadline": pricing.FieldTooLarge}},
-		"an order's ID that is odd": {redemption.Event{Kind: paid, At: at(0), SessionID: "cs", OrderID: "\x00"}, faults{"orderId": pricing.FieldMalformed}},
+		"giving up nothing":         {redemption.Event{Kind: cancel, At: at(0)}, faults{"orderId": validation.Required}},
+		"points of no use":          {redemption.Event{Kind: redemption.PointsExchanged, At: at(0)}, faults{"useId": validation.Required}},
+		"a payment of a use":        {redemption.Event{Kind: paid, At: at(0), SessionID: "cs", UseID: "use"}, faults{"useId": validation.NotAllowed}},
+		"a session's long address":  {redemption.Event{Kind: attached, At: at(0), OrderID: "ord", SessionID: "cs", SessionURL: strings.Repeat("u", redemption.MaxMetadataLength+1)}, faults{"sessionUrl": validation.TooLong}},
+		"a deadline out of bounds":  {redemption.Event{Kind: paid, At: at(0), SessionID: "cs", Deadline: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}, faults{"deadline": validation.TooLarge}},
+		"an order's ID that is odd": {redemption.Event{Kind: paid, At: at(0), SessionID: "cs", OrderID: "\x00"}, faults{"orderId": validation.Malformed}},
 	} {
 		require.Empty(t, cmp.Diff(test.want, faultsOf(t, test.event.Validate())), name)
 	}
@@ -156,7 +157,7 @@ func TestWhatAStoreTakesOfAnEvent(t *testing.T) {
 func TestCheckRequest(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, redemption.CheckRequest("key", map[string]string{"k": "v"}))
-	require.Equal(t, faults{"key": pricing.FieldMalformed, "metadata.k": pricing.FieldMalformed},
+	require.Equal(t, faults{"key": validation.Malformed, "metadata.k": validation.Malformed},
 		faultsOf(t, redemption.CheckRequest("\xff", map[string]string{"k": "\x00"})))
 }
 

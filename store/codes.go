@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // CodeChangeKind is the kind of a change of codes.
@@ -53,21 +53,21 @@ func (c CodeChange) Normalize() CodeChange {
 }
 
 // Validate checks the fields of a change that do not depend on what is stored. It returns a
-// [*pricing.ValidationError] that lists every invalid field.
+// [*validation.Error] that lists every invalid field.
 func (c CodeChange) Validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	changeFaults(&faults, c.At, c.By)
 	switch most := coupon.MaxCodes; {
 	case c.Kind != AddCodes && c.Kind != EditCode:
-		faults.Add("kind", pricing.FieldUnknown, "is no change of codes")
+		faults.Add("kind", validation.Unknown, "is no change of codes")
 	case len(c.Codes) == 0:
-		faults.Add("codes", pricing.FieldRequired, "at least one code")
+		faults.Add("codes", validation.Required, "at least one code")
 	case c.Kind == EditCode && len(c.Codes) > 1, len(c.Codes) > most:
-		faults.Add("codes", pricing.FieldTooLong, fmt.Sprintf("at most %d codes, and one to change", most))
+		faults.Add("codes", validation.TooLong, fmt.Sprintf("at most %d codes, and one to change", most))
 		return faults.Err()
 	}
 	if c.Kind == AddCodes && (c.Batch == "" || c.Fingerprint == "" || len(c.Fingerprint) > redemption.MaxIDLength) {
-		faults.Add("batch", pricing.FieldRequired, "a batch has an ID and a fingerprint")
+		faults.Add("batch", validation.Required, "a batch has an ID and a fingerprint")
 	}
 	first := map[coupon.Code]int{}
 	for i, code := range c.Codes {
@@ -75,13 +75,13 @@ func (c CodeChange) Validate() error {
 		faults.Merge(field, code.Validate())
 		switch before, twice := first[code.Key]; {
 		case twice:
-			faults.Add(field+".code", pricing.FieldMismatch, fmt.Sprintf("is also codes[%d]", before))
+			faults.Add(field+".code", validation.Mismatch, fmt.Sprintf("is also codes[%d]", before))
 		case code.CouponID != c.CouponID:
-			faults.Add(field+".couponId", pricing.FieldMismatch, "is another coupon")
+			faults.Add(field+".couponId", validation.Mismatch, "is another coupon")
 		case c.Kind == AddCodes && (code.Batch != c.Batch || code.Revision != 1):
-			faults.Add(field+".batch", pricing.FieldMismatch, "a new code has the batch of the call, and revision 1")
+			faults.Add(field+".batch", validation.Mismatch, "a new code has the batch of the call, and revision 1")
 		case c.Kind == EditCode && code.Plain():
-			faults.Add(field+".batch", pricing.FieldImmutable, "the plain code is changed with its coupon")
+			faults.Add(field+".batch", validation.Immutable, "the plain code is changed with its coupon")
 		}
 		first[code.Key] = i
 	}
@@ -116,21 +116,21 @@ type CodePage struct {
 // Normalize fills in default values and checks the bounds of all fields, like
 // [CouponList.Normalize].
 func (l CodeList) Normalize() (CodeList, error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if l.CouponID == "" {
-		faults.Add("couponId", pricing.FieldRequired, "is required")
+		faults.Add("couponId", validation.Required, "is required")
 	}
 	for _, member := range [...]struct{ field, text string }{{"couponId", l.CouponID}, {"batch", l.Batch}} {
 		if !IsText(member.text) || len(member.text) > redemption.MaxIDLength {
-			faults.Add(member.field, pricing.FieldMalformed, "must be short UTF-8 text without NUL")
+			faults.Add(member.field, validation.Malformed, "must be short UTF-8 text without NUL")
 		}
 	}
 	if l.State != 0 && l.State != coupon.Active && l.State != coupon.Inactive {
-		faults.Add("state", pricing.FieldUnknown, "must be active or inactive")
+		faults.Add("state", validation.Unknown, "must be active or inactive")
 	}
 	if l.After != "" {
 		if key, err := coupon.ParseCode(l.After); err != nil || key.String() != l.After {
-			faults.Add("after", pricing.FieldMalformed, "must be the Next of a page")
+			faults.Add("after", validation.Malformed, "must be the Next of a page")
 		}
 	}
 	l.PageSize = pageSize(l.PageSize, &faults)

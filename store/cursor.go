@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Cursor is a position in a list that is sorted from newest to oldest. The next page begins
@@ -25,7 +25,7 @@ func (c Cursor) String() string {
 }
 
 // ParseCursor reads the text of a cursor that [Cursor.String] returned. For any other text,
-// ParseCursor returns a [*pricing.ValidationError] for the field "after".
+// ParseCursor returns a [*validation.Error] for the field "after".
 func ParseCursor(text string) (Cursor, error) {
 	buf, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(buf) < 8 || len(buf) > 8+redemption.MaxIDLength {
@@ -40,7 +40,7 @@ func ParseCursor(text string) (Cursor, error) {
 }
 
 func noCursor() error {
-	return invalidField("after", pricing.FieldMalformed, "is no cursor of this list")
+	return invalidField("after", validation.Malformed, "is no cursor of this list")
 }
 
 // Before reports whether a record comes after the cursor in the list. The record is then

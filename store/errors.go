@@ -77,7 +77,7 @@ func (e *LimitError) Is(target error) bool { return target == ErrLimit }
 //   - Its row names a time zone that the machine does not have.
 //
 // The record is unchanged. A program that can read it may still use it. An UnreadableError does not
-// match pricing.ErrInvalid, because the caller's input is not at fault.
+// match validation.ErrInvalid, because the caller's input is not at fault.
 type UnreadableError struct {
 	// Kind is the kind of the record: "coupon", "order" or "use".
 	Kind string

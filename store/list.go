@@ -8,6 +8,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // These constants limit the pages of lists.
@@ -69,21 +70,21 @@ type CouponPage struct {
 }
 
 // Normalize fills in default values and checks the bounds of all fields. It returns a
-// [*pricing.ValidationError] if a field is out of bounds. Stores normalize every list before
+// [*validation.Error] if a field is out of bounds. Stores normalize every list before
 // they use it.
 func (l CouponList) Normalize() (CouponList, error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if !IsText(l.Search) {
-		faults.Add("search", pricing.FieldMalformed, "must be valid UTF-8 text without NUL")
+		faults.Add("search", validation.Malformed, "must be valid UTF-8 text without NUL")
 	}
 	if utf8.RuneCountInString(l.Search) > MaxSearchLength {
-		faults.Add("search", pricing.FieldTooLong, fmt.Sprintf("at most %d characters", MaxSearchLength))
+		faults.Add("search", validation.TooLong, fmt.Sprintf("at most %d characters", MaxSearchLength))
 	}
 	if l.State != 0 && l.State.String() == "" {
-		faults.Add("state", pricing.FieldUnknown, "must be pending, active, inactive or deleting")
+		faults.Add("state", validation.Unknown, "must be pending, active, inactive or deleting")
 	}
 	if l.DiscountType != 0 && l.DiscountType.String() == "" {
-		faults.Add("discountType", pricing.FieldUnknown, "is no discount type")
+		faults.Add("discountType", validation.Unknown, "is no discount type")
 	}
 	l.Starts = l.Starts.normalize("starts", &faults)
 	l.Expires = l.Expires.normalize("expires", &faults)
@@ -94,9 +95,9 @@ func (l CouponList) Normalize() (CouponList, error) {
 	case l.After != "":
 		l.Page = 1
 	case l.Page < 0:
-		faults.Add("page", pricing.FieldTooSmall, "pages count from 1")
+		faults.Add("page", validation.TooSmall, "pages count from 1")
 	case l.Page > MaxPage:
-		faults.Add("page", pricing.FieldTooLarge, fmt.Sprintf("at most page %d", MaxPage))
+		faults.Add("page", validation.TooLarge, fmt.Sprintf("at most page %d", MaxPage))
 	}
 	l.Page = max(l.Page, 1)
 	l.PageSize = pageSize(l.PageSize, &faults)
@@ -113,7 +114,7 @@ func (l CouponList) Code() coupon.Code {
 }
 
 // expired expresses ExpiredAt by Expires.
-func (l CouponList) expired(faults *pricing.ValidationError) CouponList {
+func (l CouponList) expired(faults *validation.Error) CouponList {
 	by := Period{Until: l.ExpiredAt.Truncate(time.Microsecond).Add(time.Microsecond)}.normalize("expiredAt", faults)
 	if l.Expires.Until.IsZero() || by.Until.Before(l.Expires.Until) {
 		l.Expires.Until = by.Until
@@ -135,18 +136,18 @@ func (p Period) Contains(at time.Time) bool {
 }
 
 // normalize rounds the bounds up to microseconds, which contain the same stored instants.
-func (p Period) normalize(field string, faults *pricing.ValidationError) Period {
+func (p Period) normalize(field string, faults *validation.Error) Period {
 	for name, bound := range map[string]*time.Time{"from": &p.From, "until": &p.Until} {
 		if bound.IsZero() {
 			continue
 		}
 		if year := bound.UTC().Year(); year < 1 || year > maxYear {
-			faults.Add(field+"."+name, pricing.FieldMalformed, "the year is within 1 to 9999")
+			faults.Add(field+"."+name, validation.Malformed, "the year is within 1 to 9999")
 		}
 		*bound = coupon.Instant(bound.Add(time.Microsecond - time.Nanosecond))
 	}
 	if !p.From.IsZero() && !p.Until.IsZero() && !p.From.Before(p.Until) {
-		faults.Add(field+".until", pricing.FieldMismatch, "must be after from")
+		faults.Add(field+".until", validation.Mismatch, "must be after from")
 	}
 	return p
 }
@@ -186,9 +187,9 @@ type OrderPage struct {
 // Normalize fills in default values and checks the bounds of all fields, like
 // [CouponList.Normalize].
 func (l OrderList) Normalize() (OrderList, error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if l.State != 0 && l.State.String() == "" {
-		faults.Add("state", pricing.FieldUnknown, "must be open, awaiting_payment, paid, cancelled, partly_refunded or refunded")
+		faults.Add("state", validation.Unknown, "must be open, awaiting_payment, paid, cancelled, partly_refunded or refunded")
 	}
 	l.Created = l.Created.normalize("created", &faults)
 	l.PageSize = pageSize(l.PageSize, &faults)
@@ -231,20 +232,20 @@ type UsePage struct {
 // Normalize fills in default values and checks the bounds of all fields, like
 // [CouponList.Normalize].
 func (l UseList) Normalize() (UseList, error) {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if l.State != 0 && l.State.String() == "" {
-		faults.Add("state", pricing.FieldUnknown, "must be reserved, completed or released")
+		faults.Add("state", validation.Unknown, "must be reserved, completed or released")
 	}
 	l.PageSize = pageSize(l.PageSize, &faults)
 	return l, faults.Err()
 }
 
-func pageSize(size int, faults *pricing.ValidationError) int {
+func pageSize(size int, faults *validation.Error) int {
 	switch {
 	case size == 0:
 		return DefaultPageSize
 	case size < 1, size > MaxPageSize:
-		faults.Add("pageSize", pricing.FieldTooLarge, fmt.Sprintf("a page has 1 to %d entries", MaxPageSize))
+		faults.Add("pageSize", validation.TooLarge, fmt.Sprintf("a page has 1 to %d entries", MaxPageSize))
 	}
 	return size
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // These constants limit a [LookUp] and its answer.
@@ -63,15 +64,15 @@ type LookUp struct {
 	Whole bool
 }
 
-// Validate checks the bounds of a LookUp. It returns a [*pricing.ValidationError] that lists
+// Validate checks the bounds of a LookUp. It returns a [*validation.Error] that lists
 // every field that is out of bounds.
 func (by LookUp) Validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if len(by.Names) > MaxNames {
-		faults.Add("names", pricing.FieldTooLong, fmt.Sprintf("at most %d names", MaxNames))
+		faults.Add("names", validation.TooLong, fmt.Sprintf("at most %d names", MaxNames))
 	}
 	if by.Orders < 0 || by.Orders > MaxHeld {
-		faults.Add("orders", pricing.FieldTooLarge, fmt.Sprintf("0 to %d orders", MaxHeld))
+		faults.Add("orders", validation.TooLarge, fmt.Sprintf("0 to %d orders", MaxHeld))
 	}
 	return faults.Err()
 }

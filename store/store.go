@@ -31,18 +31,18 @@ type Coupons interface {
 	//   - coupon.ErrNotFound: the coupon to change does not exist.
 	//   - [ErrStaleRevision]: the stored coupon has a different revision than the caller saw.
 	//   - [ErrUnreadable]: the stored coupon cannot be read.
-	//   - pricing.ErrInvalid: the coupon is invalid.
+	//   - validation.ErrInvalid: the coupon is invalid.
 	SaveCoupon(ctx context.Context, c CouponChange) (coupon.Coupon, error)
 
 	// LookUp returns all that a decision about one request needs. A record that cannot be read
 	// is named in the answer, and does not affect the others. If the request is out of bounds,
-	// LookUp returns pricing.ErrInvalid. [Find] looks up one coupon.
+	// LookUp returns validation.ErrInvalid. [Find] looks up one coupon.
 	LookUp(ctx context.Context, by LookUp) (LookedUp, error)
 
 	// ListCoupons returns a page of coupons, newest first. Each listed coupon has the number
 	// of addresses in its allow-list, but no addresses. A coupon that cannot be read is named in
 	// CouponPage.Unreadable and does not end the list. If the list is out of bounds, ListCoupons
-	// returns pricing.ErrInvalid.
+	// returns validation.ErrInvalid.
 	ListCoupons(ctx context.Context, list CouponList) (CouponPage, error)
 
 	// SaveCodes adds a batch of codes to a coupon, all or none, or changes one code. SaveCodes
@@ -54,12 +54,12 @@ type Coupons interface {
 	//   - coupon.ErrNotFound: the coupon, or the code to change, does not exist, or the coupon is
 	//     being deleted.
 	//   - [ErrStaleRevision]: the stored code has a different revision than the caller saw.
-	//   - pricing.ErrInvalid: a code is invalid, or the code to change is the plain code.
+	//   - validation.ErrInvalid: a code is invalid, or the code to change is the plain code.
 	SaveCodes(ctx context.Context, c CodeChange) ([]coupon.IssuedCode, error)
 
 	// ListCodes returns a page of the codes of a coupon, sorted by the bytes of their keys. Used
 	// codes of a deleted coupon are listed too. If the list is out of bounds, ListCodes returns
-	// pricing.ErrInvalid.
+	// validation.ErrInvalid.
 	ListCodes(ctx context.Context, list CodeList) (CodePage, error)
 }
 
@@ -106,7 +106,7 @@ type Orders interface {
 	// Reserve takes all of their claims or none. Reserve checks the stored coupons, not the
 	// caller's copies. Reserve makes these checks in order:
 	//
-	//   - If the reservation is invalid, Reserve returns pricing.ErrInvalid.
+	//   - If the reservation is invalid, Reserve returns validation.ErrInvalid.
 	//   - If the customer used the key before, Reserve returns the first result with Replayed
 	//     set.
 	//   - If a repeated key has another fingerprint or another coupon, Reserve returns
@@ -159,7 +159,7 @@ type Orders interface {
 	// Apply returns these errors:
 	//
 	//   - redemption.ErrIllegal: the state of the order or the use forbids the event.
-	//   - pricing.ErrInvalid: the order's quote has not what is to be refunded.
+	//   - validation.ErrInvalid: the order's quote has not what is to be refunded.
 	//   - [ErrKeyReused]: the key of a refund was used for another refund of the order.
 	//   - [ErrSuperseded]: another order has the session, or the order of a new session was
 	//     cancelled or has another session.
@@ -182,7 +182,7 @@ type Orders interface {
 
 	// Sums returns the sums of each day of the list, in order. A use counts on the day of its
 	// CreatedAt. Days without uses have zeros. If the list is out of bounds, Sums returns
-	// pricing.ErrInvalid.
+	// validation.ErrInvalid.
 	Sums(ctx context.Context, list SumList) ([]DaySum, error)
 }
 

@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // TestSpecificConflictsMatchTheGeneralOne: each of them, and nothing else.
@@ -99,8 +99,8 @@ func FuzzParseCursor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := store.ParseCursor(text)
 		if err != nil {
-			var invalid *pricing.ValidationError
-			if !errors.As(err, &invalid) || invalid.Fields[0].Field != "after" {
+			var invalid *validation.Error
+			if !errors.As(err, &invalid) || invalid.Fields[0].Path != "after" {
 				t.Errorf("%v does not name the field", err)
 			}
 			return
@@ -121,7 +121,7 @@ func FuzzCouponList(f *testing.F) {
 	f.Fuzz(func(t *testing.T, search, after string, page, size int) {
 		list, err := store.CouponList{Search: search, After: after, Page: page, PageSize: size}.Normalize()
 		if err != nil {
-			var invalid *pricing.ValidationError
+			var invalid *validation.Error
 			if !errors.As(err, &invalid) || len(invalid.Fields) == 0 {
 				t.Errorf("%v names no field", err)
 			}
@@ -142,9 +142,9 @@ func TestOtherListsHaveBounds(t *testing.T) {
 	_, ofOrders := store.OrderList{State: 99, PageSize: store.MaxPageSize + 1}.Normalize()
 	_, ofUses := store.UseList{State: 99, PageSize: -1}.Normalize()
 	for _, err := range []error{ofOrders, ofUses} {
-		var invalid *pricing.ValidationError
+		var invalid *validation.Error
 		require.ErrorAs(t, err, &invalid)
-		require.Equal(t, []string{"state", "pageSize"}, []string{invalid.Fields[0].Field, invalid.Fields[1].Field})
+		require.Equal(t, []string{"state", "pageSize"}, []string{invalid.Fields[0].Path, invalid.Fields[1].Path})
 	}
 	orders, err := store.OrderList{}.Normalize()
 	require.NoError(t, err)

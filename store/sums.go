@@ -6,6 +6,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxSumDays is the maximum number of days of a [SumList].
@@ -51,20 +52,20 @@ func (l SumList) Starts() []time.Time {
 	return starts
 }
 
-// Validate checks the bounds of all fields. It returns a [*pricing.ValidationError].
+// Validate checks the bounds of all fields. It returns a [*validation.Error].
 func (l SumList) Validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if l.CouponID == "" {
-		faults.Add("couponId", pricing.FieldRequired, "is required")
+		faults.Add("couponId", validation.Required, "is required")
 	}
 	if year := l.From.Year(); l.From.IsZero() || year < 2 || year > maxYear-2 {
-		faults.Add("from", pricing.FieldRequired, fmt.Sprintf("must be in the years 2 to %d", maxYear-2))
+		faults.Add("from", validation.Required, fmt.Sprintf("must be in the years 2 to %d", maxYear-2))
 	}
 	if l.Days < 1 {
-		faults.Add("days", pricing.FieldTooSmall, "at least 1 day")
+		faults.Add("days", validation.TooSmall, "at least 1 day")
 	}
 	if l.Days > MaxSumDays {
-		faults.Add("days", pricing.FieldTooLarge, fmt.Sprintf("at most %d days", MaxSumDays))
+		faults.Add("days", validation.TooLarge, fmt.Sprintf("at most %d days", MaxSumDays))
 	}
 	return faults.Err()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Zone draws a time zone. Some of them change their clocks, and one has an offset of half an hour.
@@ -166,8 +167,8 @@ func consistent(d coupon.Draft) coupon.Draft {
 		}},
 	} {
 		_, err := coupon.New(d, coupon.Creation{ID: coupon.IDPrefix + "draft", At: time.Unix(0, 0)})
-		var faults *pricing.ValidationError
-		if errors.As(err, &faults) && slices.ContainsFunc(faults.Fields, func(f pricing.FieldError) bool { return strings.HasPrefix(f.Field, repair.field) }) {
+		var faults *validation.Error
+		if errors.As(err, &faults) && slices.ContainsFunc(faults.Fields, func(f validation.Field) bool { return strings.HasPrefix(f.Path, repair.field) }) {
 			repair.draft()
 		}
 	}

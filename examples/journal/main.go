@@ -43,6 +43,7 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/pgxstore"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // schema is one query and so one transaction. The lock lets several processes start at once.
@@ -174,7 +175,7 @@ func (h *host) order(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	checkout, err := h.buy(r.Context(), p)
-	status, text, invalid := http.StatusOK, checkout.Session.URL, (*pricing.ValidationError)(nil)
+	status, text, invalid := http.StatusOK, checkout.Session.URL, (*validation.Error)(nil)
 	switch refused := coupon.RejectionsOf(err); {
 	case refused != nil:
 		status, text = http.StatusUnprocessableEntity, translate(r.Header.Get("Accept-Language"), refused)

@@ -41,6 +41,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Item names what a line sells: IDs are unique within a kind.
@@ -71,12 +72,12 @@ type Offer struct {
 
 // Quote prices the cart with the coupon as far as the floors allow. A coupon that
 // they leave without effect is refused as no_discount. A malformed cart is a
-// [*pricing.ValidationError], and so is one in another currency than that of the
+// [*validation.Error], and so is one in another currency than that of the
 // floors.
 func (g Guard) Quote(c coupon.Coupon, cart pricing.Cart, q eligibility.Question) (Offer, error) {
 	if len(g.Floors) > 0 && cart.Currency != g.Currency {
-		var fault pricing.ValidationError
-		fault.Add("currency", pricing.FieldMismatch, fmt.Sprintf("the floors are in %s", g.Currency))
+		var fault validation.Error
+		fault.Add("currency", validation.Mismatch, fmt.Sprintf("the floors are in %s", g.Currency))
 		return Offer{}, fault.Err()
 	}
 	result, err := eligibility.Evaluate(c, cart, q)

@@ -16,6 +16,7 @@ import (
 	"github.com/couponkit/couponkit/examples/propertytests"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // situation is one input of the rule.
@@ -222,8 +223,8 @@ func TestGuardOfAnotherCurrency(t *testing.T) {
 	usd, err := pricing.ParseCurrency("USD")
 	require.NoError(t, err)
 	_, err = guard.Quote(coupon.Coupon{}, pricing.Cart{Currency: usd}, eligibility.Question{})
-	var invalid *pricing.ValidationError
-	if !errors.As(err, &invalid) || invalid.Fields[0].Field != "currency" {
+	var invalid *validation.Error
+	if !errors.As(err, &invalid) || invalid.Fields[0].Path != "currency" {
 		t.Errorf("got %v, want the currency to be named", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 var (
@@ -29,7 +30,7 @@ type document struct {
 }
 
 // decode reads raw, which is valid JSON. Every fault is listed in a
-// [*pricing.ValidationError]; the ID is set even then, when there is one.
+// [*validation.Error]; the ID is set even then, when there is one.
 func (d *document) decode(raw []byte, now func() time.Time) error {
 	*d = document{cart: pricing.Cart{Lines: d.cart.Lines[:0]}, set: d.set[:0]}
 	if !utf8.Valid(raw) {
@@ -66,7 +67,7 @@ func (d *document) decode(raw []byte, now func() time.Time) error {
 		d.checkStep(&f, "coupon.", c)
 		d.set = append(d.set, eligibility.Candidate{Coupon: c, Usage: d.question.Usage})
 		if d.listed {
-			f.faults.Add("coupons", pricing.FieldNotAllowed, "a document has a coupon or coupons, not both")
+			f.faults.Add("coupons", validation.NotAllowed, "a document has a coupon or coupons, not both")
 		}
 	}
 	if d.question.At.IsZero() {
@@ -78,8 +79,8 @@ func (d *document) decode(raw []byte, now func() time.Time) error {
 // checkStep reports amounts that are off the cart's step, whether or not they
 // would be taken off: the coupon cannot be one for this cart.
 func (d *document) checkStep(f *fields, path string, c coupon.Coupon) {
-	var off *pricing.ValidationError
-	if !errors.As(c.Discount.FitsCart(d.cart), &off) || off.Fields[0].Code != pricing.FieldTooManyDecimals {
+	var off *validation.Error
+	if !errors.As(c.Discount.FitsCart(d.cart), &off) || off.Fields[0].Code != validation.TooManyDecimals {
 		return
 	}
 	check := func(field string, in pricing.Currency, minor int64) {
@@ -107,7 +108,7 @@ func (d *document) decodeCoupons(f *fields, raw []byte) {
 	}
 	for i, element := range elements(raw) {
 		if i == pricing.MaxCoupons {
-			f.faults.Add("coupons", pricing.FieldTooLong, fmt.Sprintf("at most %d coupons are allowed", pricing.MaxCoupons))
+			f.faults.Add("coupons", validation.TooLong, fmt.Sprintf("at most %d coupons are allowed", pricing.MaxCoupons))
 			return
 		}
 		path := fmt.Sprintf("coupons[%d]", i)
@@ -116,7 +117,7 @@ func (d *document) decodeCoupons(f *fields, raw []byte) {
 		d.checkStep(f, path+".", c)
 		for j := range d.set {
 			if known := d.set[j].Coupon.Code; known == c.Code && !known.IsZero() {
-				f.faults.Add(path+".code", pricing.FieldMismatch, fmt.Sprintf("the code is also that of coupons[%d]", j))
+				f.faults.Add(path+".code", validation.Mismatch, fmt.Sprintf("the code is also that of coupons[%d]", j))
 				break
 			}
 		}
@@ -159,7 +160,7 @@ func (d *document) decodeUsages(f *fields, raw []byte) {
 		read++
 	}
 	if read != len(d.set) {
-		f.faults.Add("usage", pricing.FieldMismatch, fmt.Sprintf("%d entries for %d coupons", read, len(d.set)))
+		f.faults.Add("usage", validation.Mismatch, fmt.Sprintf("%d entries for %d coupons", read, len(d.set)))
 	}
 }
 
@@ -203,7 +204,7 @@ func (d *document) decodeLines(f *fields, raw []byte) {
 	}
 	for i, element := range elements(raw) {
 		if i == pricing.MaxLines {
-			f.faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("at most %d lines are allowed", pricing.MaxLines))
+			f.faults.Add("lines", validation.TooLong, fmt.Sprintf("at most %d lines are allowed", pricing.MaxLines))
 			return
 		}
 		line, err := decodeLine(element, d.cart.Currency)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // maxFaults is how many offending fields of one object are named. A document can
@@ -21,7 +22,7 @@ const maxFaults = 50_000
 type fields struct {
 	names  []string
 	values [64][]byte // in the order of names
-	faults pricing.ValidationError
+	faults validation.Error
 }
 
 var errNoObject = errors.New("must be a JSON object")
@@ -39,9 +40,9 @@ func split(raw []byte, names []string) (fields, error) {
 		}
 		switch i := slices.Index(names, name); {
 		case i < 0:
-			f.faults.Add(name, pricing.FieldUnknown, "there is no such field")
+			f.faults.Add(name, validation.Unknown, "there is no such field")
 		case f.values[i] != nil:
-			f.faults.Add(name, pricing.FieldMalformed, "the field is given twice")
+			f.faults.Add(name, validation.Malformed, "the field is given twice")
 		default:
 			f.values[i] = value
 		}
@@ -68,18 +69,18 @@ func (f *fields) value(name string) (raw []byte, ok bool) {
 func (f *fields) require(names ...string) {
 	for _, name := range names {
 		if raw, ok := f.value(name); (!ok || string(raw) == `""`) && !f.reported(name) {
-			f.faults.Add(name, pricing.FieldRequired, "is required")
+			f.faults.Add(name, validation.Required, "is required")
 		}
 	}
 }
 
 func (f *fields) reported(name string) bool {
-	return slices.ContainsFunc(f.faults.Fields, func(fault pricing.FieldError) bool { return fault.Field == name })
+	return slices.ContainsFunc(f.faults.Fields, func(fault validation.Field) bool { return fault.Path == name })
 }
 
 // begins reports whether a fault has a path that begins with the prefix.
 func (f *fields) begins(prefix string) bool {
-	return slices.ContainsFunc(f.faults.Fields, func(fault pricing.FieldError) bool { return strings.HasPrefix(fault.Field, prefix) })
+	return slices.ContainsFunc(f.faults.Fields, func(fault validation.Field) bool { return strings.HasPrefix(fault.Path, prefix) })
 }
 
 // decode reads a value in the form that the library gives it; absent leaves target alone.
@@ -90,7 +91,7 @@ func (f *fields) decode(name string, target any) {
 }
 
 func (f *fields) malformed(name, message string) {
-	f.faults.Add(name, pricing.FieldMalformed, message)
+	f.faults.Add(name, validation.Malformed, message)
 }
 
 // text reads a JSON string; absent is "".
@@ -158,7 +159,7 @@ func (f *fields) number(name string) pricing.Number {
 	}
 	text, ok := f.unquoted(name, raw)
 	if ok && text == "" {
-		f.faults.Add(name, pricing.FieldRequired, "is empty")
+		f.faults.Add(name, validation.Required, "is empty")
 	}
 	return pricing.Number(text)
 }
@@ -184,7 +185,7 @@ func (f *fields) integer(name string) int64 {
 func (f *fields) count(name string) int64 {
 	n := f.integer(name)
 	if n < 0 {
-		f.faults.Add(name, pricing.FieldTooSmall, "a count is not negative")
+		f.faults.Add(name, validation.TooSmall, "a count is not negative")
 	}
 	return n
 }
@@ -216,7 +217,7 @@ func (f *fields) texts(name string, most int) []string {
 	var list []string
 	for i, element := range elements(raw) {
 		if i == most {
-			f.faults.Add(name, pricing.FieldTooLong, fmt.Sprintf("at most %d entries are allowed", most))
+			f.faults.Add(name, validation.TooLong, fmt.Sprintf("at most %d entries are allowed", most))
 			return nil
 		}
 		text := ""
@@ -239,13 +240,13 @@ func (f *fields) addNew(err error) {
 	}
 	reported := make(map[string]bool, len(f.faults.Fields))
 	for _, fault := range f.faults.Fields {
-		reported[fault.Field] = true
+		reported[fault.Path] = true
 	}
-	var more pricing.ValidationError
+	var more validation.Error
 	more.Merge("", err)
 	for _, fault := range more.Fields {
-		within := fault.Field[:max(strings.LastIndexAny(fault.Field, ".["), 0)]
-		if !reported[fault.Field] && (within == "" || !reported[within]) {
+		within := fault.Path[:max(strings.LastIndexAny(fault.Path, ".["), 0)]
+		if !reported[fault.Path] && (within == "" || !reported[within]) {
 			f.faults.Fields = append(f.faults.Fields, fault)
 		}
 	}

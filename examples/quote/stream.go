@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/internal/jsonobject"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // The exit statuses.
@@ -190,15 +190,15 @@ func (e *malformedError) Error() string {
 		fmt.Fprintf(&b, " (id %.120q)", e.id)
 	}
 	b.WriteString(" is malformed; nothing after it was read")
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	if !errors.As(e.cause, &invalid) {
 		fmt.Fprintf(&b, "\n  %s", e.cause)
 		return b.String()
 	}
 	for _, f := range invalid.Fields {
 		b.WriteString("\n  ")
-		if f.Field != "" {
-			b.WriteString(printable(f.Field) + ": ")
+		if f.Path != "" {
+			b.WriteString(printable(f.Path) + ": ")
 		}
 		b.WriteString(printable(f.Message))
 	}

@@ -9,10 +9,10 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // What callers see of a call that went wrong on its way.
@@ -25,7 +25,7 @@ var (
 // expected are the errors, beside rejections, that a caller of the service has to expect.
 var expected = []error{
 	errLost, errRefused, errStopped, context.Canceled, couponkit.ErrUnavailable, couponkit.ErrOrderEnded, couponkit.ErrReservationClosed,
-	pricing.ErrInvalid, processor.ErrRejected, processor.ErrSignature, store.ErrConflict, store.ErrNotFound, redemption.ErrIllegal, coupon.ErrCodeTaken,
+	validation.ErrInvalid, processor.ErrRejected, processor.ErrSignature, store.ErrConflict, store.ErrNotFound, redemption.ErrIllegal, coupon.ErrCodeTaken,
 }
 
 // role is whom a process calls.

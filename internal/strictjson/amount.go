@@ -16,7 +16,7 @@ func OptionalAmount(c pricing.Currency, minor int64) pricing.Number {
 }
 
 // Minor reads an amount that [Amount] or [OptionalAmount] has written. The empty text is 0. Minor returns a
-// [*pricing.ValidationError] for a malformed amount.
+// [*validation.Error] for a malformed amount.
 func Minor(c pricing.Currency, amount pricing.Number) (int64, error) {
 	switch {
 	case amount == "":

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/internal/jsonobject"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxFields is the most members of an object. The length of the input is the
@@ -20,7 +20,7 @@ const MaxFields = jsonobject.MaxMembers
 
 // Object decodes data, one JSON object, into targets: pointers by field name.
 // Unknown fields, fields given twice and values of the wrong form are listed in
-// a [*pricing.ValidationError], those in a list by their position
+// a [*validation.Error], those in a list by their position
 // ("planIds[2]"). Fields that are absent leave their target alone, and the target of one
 // that is given twice is zero. Names are matched exactly, letter case included. Text that
 // is not one JSON object in valid UTF-8 is one fault without a field.
@@ -34,16 +34,16 @@ func object(data []byte, targets map[string]any, strict bool) error {
 	if !utf8.Valid(data) {
 		return fault("the JSON text is not valid UTF-8")
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	seen := make(map[string]bool, len(targets))
 	err := jsonobject.Members(data, func(name string, raw json.RawMessage) {
 		target, known := targets[name]
 		switch {
 		case !known && !strict:
 		case !known:
-			faults.Add(jsonobject.Shown(name), pricing.FieldUnknown, noSuchField)
+			faults.Add(jsonobject.Shown(name), validation.Unknown, noSuchField)
 		case seen[name]:
-			faults.Add(name, pricing.FieldMalformed, "the field is given twice")
+			faults.Add(name, validation.Malformed, "the field is given twice")
 			reflect.ValueOf(target).Elem().SetZero() // none of the values is the field's
 		default:
 			faults.Merge(name, read(raw, target))
@@ -63,11 +63,11 @@ func Each(data []byte, read func(name string, raw json.RawMessage) error) error 
 	if !utf8.Valid(data) {
 		return fault("the JSON text is not valid UTF-8")
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	seen := map[string]bool{}
 	err := jsonobject.Members(data, func(name string, raw json.RawMessage) {
 		if seen[name] {
-			faults.Add(jsonobject.Shown(name), pricing.FieldMalformed, "the field is given twice")
+			faults.Add(jsonobject.Shown(name), validation.Malformed, "the field is given twice")
 			return
 		}
 		seen[name] = true
@@ -83,10 +83,10 @@ const noSuchField = "there is no such field"
 
 // UnknownMember returns the path of a member that an error of [Object] does not know, or "".
 func UnknownMember(err error) string {
-	if faults, is := errors.AsType[*pricing.ValidationError](err); is {
+	if faults, is := errors.AsType[*validation.Error](err); is {
 		for _, f := range faults.Fields {
-			if f.Code == pricing.FieldUnknown && f.Message == noSuchField {
-				return f.Field
+			if f.Code == validation.Unknown && f.Message == noSuchField {
+				return f.Path
 			}
 		}
 	}
@@ -94,5 +94,5 @@ func UnknownMember(err error) string {
 }
 
 func fault(message string) error {
-	return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: pricing.FieldMalformed, Message: message}}}
+	return validation.New("", validation.Malformed, message)
 }

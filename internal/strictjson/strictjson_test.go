@@ -15,6 +15,7 @@ import (
 
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // target has a field of every form that the module reads.
@@ -41,20 +42,20 @@ func (t *target) fields() map[string]any {
 	}
 }
 
-func faults(t *testing.T, err error) map[string]pricing.FieldCode {
+func faults(t *testing.T, err error) map[string]validation.Code {
 	t.Helper()
 	if err == nil {
 		return nil
 	}
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	require.ErrorAs(t, err, &invalid)
-	require.ErrorIs(t, err, pricing.ErrInvalid)
-	found := map[string]pricing.FieldCode{}
+	require.ErrorIs(t, err, validation.ErrInvalid)
+	found := map[string]validation.Code{}
 	for _, f := range invalid.Fields {
-		if _, twice := found[f.Field]; twice {
-			t.Errorf("%q is reported twice: %v", f.Field, err)
+		if _, twice := found[f.Path]; twice {
+			t.Errorf("%q is reported twice: %v", f.Path, err)
 		}
-		found[f.Field] = f.Code
+		found[f.Path] = f.Code
 	}
 	return found
 }
@@ -91,20 +92,20 @@ func TestOneErrorNamesEveryField(t *testing.T) {
 	err := strictjson.Object([]byte(`{"text":1,"whole":"1","Whole":1,"yes":0,"list":["a",2,null,{}],"nested":[[],["a",true]],
 		"numbers":[1.5,99999999999999999999],"number":[],"kind":"HALF","currency":"EUX","object":[],"extra":{"a":1},
 		"small":128,"text":"again"}`), got.fields())
-	want := map[string]pricing.FieldCode{
+	want := map[string]validation.Code{
 		"whole": "malformed", "Whole": "unknown", "yes": "malformed",
 		"list[1]": "malformed", "list[2]": "malformed", "list[3]": "malformed", "nested[1][1]": "malformed",
 		"numbers[0]": "malformed", "numbers[1]": "too_large", "number": "malformed",
 		"kind": "unknown", "currency": "unknown", "object": "malformed", "extra": "unknown", "small": "too_large",
 		"text": "malformed",
 	}
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	require.ErrorAs(t, err, &invalid)
 	text := 0
-	found := map[string]pricing.FieldCode{}
+	found := map[string]validation.Code{}
 	for _, f := range invalid.Fields {
-		found[f.Field] = f.Code
-		if f.Field == "text" {
+		found[f.Path] = f.Code
+		if f.Path == "text" {
 			text++
 		}
 	}
@@ -134,11 +135,11 @@ func TestHalfOfASurrogatePair(t *testing.T) {
 	} {
 		var got target
 		err := strictjson.Object([]byte(`{"text":"`+text+`","list":["a","`+text+`"],"whole":1}`), got.fields())
-		var invalid *pricing.ValidationError
+		var invalid *validation.Error
 		require.ErrorAs(t, err, &invalid, text)
 		var fields []string
 		for _, f := range invalid.Fields {
-			fields = append(fields, f.Field)
+			fields = append(fields, f.Path)
 		}
 		require.Equal(t, []string{"text", "list[1]"}, fields, text)
 		require.EqualValues(t, 1, got.whole)
@@ -149,12 +150,12 @@ func TestHalfOfASurrogatePair(t *testing.T) {
 func TestWhatIsLeftBesideFaults(t *testing.T) {
 	t.Parallel()
 	var got target
-	many := strings.Repeat("7,", pricing.MaxListFaults) + strings.Repeat(`"x",`, pricing.MaxListFaults+1)
+	many := strings.Repeat("7,", validation.MaxListFaults) + strings.Repeat(`"x",`, validation.MaxListFaults+1)
 	require.Error(t, strictjson.Object([]byte(`{"text":"a","whole":1,"whole":2,"list":["a",1,"c"],"numbers":[`+many+`7]}`), got.fields()))
 	require.Equal(t, "a", got.text)
 	require.Zero(t, got.whole, "none of the values is the field's")
 	require.Equal(t, []string{"a", "", "c"}, got.list)
-	require.Len(t, got.numbers, 2*pricing.MaxListFaults+2, "what comes after the last fault that is named is read")
+	require.Len(t, got.numbers, 2*validation.MaxListFaults+2, "what comes after the last fault that is named is read")
 }
 
 func TestMessagesAreForPeople(t *testing.T) {
@@ -212,7 +213,7 @@ func TestValueOnItsOwn(t *testing.T) {
 	var list []string
 	require.NoError(t, strictjson.Value([]byte(" \n[\"a\"]"), &list))
 	for document, target := range map[string]any{`[`: &list, `["a"`: &list, `{`: new(string), ``: new(string), " \n": &list} {
-		if faults(t, strictjson.Value([]byte(document), target))[""] != pricing.FieldMalformed {
+		if faults(t, strictjson.Value([]byte(document), target))[""] != validation.Malformed {
 			t.Errorf("%s is accepted", document)
 		}
 	}
@@ -226,7 +227,7 @@ func TestTheOtherEntriesOfAFaultyListAreRead(t *testing.T) {
 	t.Parallel()
 	var got target
 	err := strictjson.Object([]byte(`{"list":["a",2,null,"d"],"numbers":[1,"2",3],"nested":[["a",true],["b"]]}`), got.fields())
-	want := map[string]pricing.FieldCode{"list[1]": "malformed", "list[2]": "malformed", "numbers[1]": "malformed", "nested[0][1]": "malformed"}
+	want := map[string]validation.Code{"list[1]": "malformed", "list[2]": "malformed", "numbers[1]": "malformed", "nested[0][1]": "malformed"}
 	if diff := cmp.Diff(want, faults(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -240,7 +241,7 @@ func TestFaultsInsideValuesKeepTheirPath(t *testing.T) {
 	t.Parallel()
 	var got nested
 	err := strictjson.Object([]byte(`{"inner":{"text":1,"more":2}}`), map[string]any{"inner": &got})
-	want := map[string]pricing.FieldCode{"inner.text": "malformed", "inner.more": "unknown"}
+	want := map[string]validation.Code{"inner.text": "malformed", "inner.more": "unknown"}
 	if diff := cmp.Diff(want, faults(t, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -254,7 +255,7 @@ func (n *nested) UnmarshalJSON(data []byte) error {
 
 func TestErrorsOfAnotherKindSaySomethingAllTheSame(t *testing.T) {
 	t.Parallel()
-	if got := faults(t, strictjson.Value([]byte(`1`), new(moody)))[""]; got != pricing.FieldMalformed {
+	if got := faults(t, strictjson.Value([]byte(`1`), new(moody)))[""]; got != validation.Malformed {
 		t.Errorf("got %q", got)
 	}
 }
@@ -278,7 +279,7 @@ func TestWhatAHostileTextCosts(t *testing.T) {
 		"fields":         {many.String(), 1},
 		"a long name":    {`{"` + strings.Repeat("x", 1_000_000) + `":0}`, 1},
 		"depth":          {`{"list":` + strings.Repeat("[", 1_000_000), 1},
-		"entries":        {`{"numbers":[` + strings.Repeat(`"",`, 100_000) + `""]}`, pricing.MaxListFaults + 1},
+		"entries":        {`{"numbers":[` + strings.Repeat(`"",`, 100_000) + `""]}`, validation.MaxListFaults + 1},
 		"the same field": {`{"text":""` + strings.Repeat(`,"text":""`, 300) + `}`, 1},
 	}
 	for name, test := range tests {
@@ -286,7 +287,7 @@ func TestWhatAHostileTextCosts(t *testing.T) {
 			t.Parallel()
 			var got target
 			err := strictjson.Object([]byte(test.document), got.fields())
-			var invalid *pricing.ValidationError
+			var invalid *validation.Error
 			require.ErrorAs(t, err, &invalid)
 			if len(invalid.Fields) != test.reported || len(err.Error()) > 100*test.reported+100 {
 				t.Errorf("%d faults in %d bytes", len(invalid.Fields), len(err.Error()))
@@ -312,7 +313,7 @@ func TestWhatIsJustAllowed(t *testing.T) {
 		65: strings.Repeat("x", 64) + "…",
 	} {
 		got := faults(t, strictjson.Object([]byte(`{"`+strings.Repeat("x", length)+`":0}`), nil))
-		if diff := cmp.Diff(map[string]pricing.FieldCode{shown: pricing.FieldUnknown}, got); diff != "" {
+		if diff := cmp.Diff(map[string]validation.Code{shown: validation.Unknown}, got); diff != "" {
 			t.Errorf("a name of %d characters (-want +got):\n%s", length, diff)
 		}
 	}
@@ -339,11 +340,11 @@ func TestNumbersForWhatIsNone(t *testing.T) {
 	for _, target := range []any{new(bool), new(string), new(inWords), new([]string), new(struct{ N int })} {
 		for _, text := range []string{"2.0", "1e400"} {
 			found := faults(t, strictjson.Value([]byte(text), target))
-			require.Equal(t, map[string]pricing.FieldCode{"": "malformed"}, found, "%T", target)
+			require.Equal(t, map[string]validation.Code{"": "malformed"}, found, "%T", target)
 		}
 	}
 	var field struct{ N int }
-	require.Equal(t, map[string]pricing.FieldCode{"N": "too_large"}, faults(t, strictjson.Value([]byte(`{"N":1e400}`), &field)))
+	require.Equal(t, map[string]validation.Code{"N": "too_large"}, faults(t, strictjson.Value([]byte(`{"N":1e400}`), &field)))
 }
 
 // inWords is a whole number that is written as a text.
@@ -370,7 +371,7 @@ func TestWholeNumbersInEveryExactForm(t *testing.T) {
 			t.Errorf("%s: got %d, %d and %d", text, got, *held, inList[0])
 		}
 	}
-	for text, want := range map[string]pricing.FieldCode{
+	for text, want := range map[string]validation.Code{
 		"7.5": "malformed", "1e-1": "malformed", "1e-400": "malformed", "1." + strings.Repeat("0", 1_000_000): "malformed",
 		"9223372036854775808.0": "too_large", "1e19": "too_large", "1e400": "too_large", "-1e9999999": "too_large",
 	} {
@@ -386,7 +387,7 @@ func TestWholeNumbersInEveryExactForm(t *testing.T) {
 func TestATargetThatCannotBeSet(t *testing.T) {
 	t.Parallel()
 	for _, target := range []any{nil, 3, []string{}, struct{}{}, (*[]string)(nil), (*int)(nil)} {
-		if got := faults(t, strictjson.Value([]byte(`["a"]`), target)); got[""] != pricing.FieldMalformed {
+		if got := faults(t, strictjson.Value([]byte(`["a"]`), target)); got[""] != validation.Malformed {
 			t.Errorf("%T: got %v", target, got)
 		}
 	}
@@ -408,7 +409,7 @@ func FuzzObject(f *testing.F) {
 			}
 			return
 		}
-		var invalid *pricing.ValidationError
+		var invalid *validation.Error
 		if !errors.As(err, &invalid) || len(invalid.Fields) == 0 {
 			t.Fatalf("%q: %v names no field", data, err)
 		}

@@ -12,10 +12,11 @@ import (
 
 	"github.com/couponkit/couponkit/internal/jsonobject"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Value decodes one JSON value into target, a pointer. A value of the wrong form
-// is a [*pricing.ValidationError] whose fields are relative to the value: "" is
+// is a [*validation.Error] whose fields are relative to the value: "" is
 // the value itself, "[2]" the third entry of a list. A whole number may be of any exact
 // form within the bounds of [pricing.Number]. null leaves target as the
 // standard library does: lists become nil, all else stays. The empty list becomes nil, too. A list with faulty entries
@@ -123,12 +124,12 @@ func whole(raw json.RawMessage, value reflect.Value) error {
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		n, err = pricing.Number(raw).Int64()
 	}
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	switch {
-	case errors.As(err, &invalid) && invalid.Fields[0].Code != pricing.FieldTooLarge:
+	case errors.As(err, &invalid) && invalid.Fields[0].Code != validation.TooLarge:
 		return fault("must be a whole number")
 	case err != nil || value.CanInt() && value.OverflowInt(n) || value.CanUint() && (n < 0 || value.OverflowUint(uint64(n))):
-		return &pricing.ValidationError{Fields: []pricing.FieldError{{Code: pricing.FieldTooLarge, Message: "the number is out of range"}}}
+		return validation.New("", validation.TooLarge, "the number is out of range")
 	}
 	if value.CanUint() {
 		value.SetUint(uint64(n)) //nolint:gosec // not negative
@@ -141,7 +142,7 @@ func whole(raw json.RawMessage, value reflect.Value) error {
 // relative returns an error of a target that decodes itself. It takes the name off a fault in a
 // value that is one text: its parser names the value itself, the caller of Value knows the field.
 func relative(err error, target any) error {
-	var invalid *pricing.ValidationError
+	var invalid *validation.Error
 	switch _, leaf := target.(encoding.TextUnmarshaler); {
 	case err == nil:
 		return nil
@@ -153,7 +154,7 @@ func relative(err error, target any) error {
 	case !leaf:
 		return invalid
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	faults.At("", invalid)
 	return faults.Err()
 }
@@ -174,7 +175,7 @@ func entries(raw json.RawMessage, list reflect.Value) error {
 		list.SetZero()
 		return nil
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	list.Set(reflect.MakeSlice(list.Type(), len(texts), len(texts)))
 	for i, text := range texts {
 		err := read(text, list.Index(i).Addr().Interface())

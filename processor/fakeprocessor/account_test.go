@@ -11,6 +11,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // The contract's clauses are held by processortest; here is what the fake does beyond
@@ -119,14 +120,14 @@ func TestMirrorOfOtherTermsIsRejected(t *testing.T) {
 
 func TestUnsuitableCoupons(t *testing.T) {
 	t.Parallel()
-	fault := &pricing.ValidationError{}
-	fault.Add("code", pricing.FieldMalformed, "not here")
+	fault := &validation.Error{}
+	fault.Add("code", validation.Malformed, "not here")
 	p, _ := newFake(t, fakeprocessor.Options{Abilities: processor.Abilities{
 		CheckCoupon: func(coupon.Coupon) error { return fault },
 	}})
 	_, err := p.EnsureMirror(t.Context(), newCoupon(t, "a", "TEN"))
 	wantError(t, err, processor.ErrRejected)
-	wantError(t, err, pricing.ErrInvalid)
+	wantError(t, err, validation.ErrInvalid)
 
 	free, _ := newFake(t, fakeprocessor.Options{})
 	_, err = free.EnsureMirror(t.Context(), coupon.Coupon{Code: newCoupon(t, "a", "TEN").Code})

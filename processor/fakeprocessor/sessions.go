@@ -32,7 +32,7 @@ func (s *session) public() processor.Session {
 }
 
 // CreateSession implements [processor.Sessions]. A faulty request is
-// [processor.ErrRejected] together with a [*pricing.ValidationError]. A total below the minimum is
+// [processor.ErrRejected] together with a [*validation.Error]. A total below the minimum is
 // [processor.ErrBelowMinimum]. A key that was
 // used with other parameters is [processor.ErrRejected], too.
 func (p *Processor) CreateSession(ctx context.Context, r processor.SessionRequest) (out processor.Session, err error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // TestRefusedRequests: a refusal is ErrRejected, names every offending field, and leaves
@@ -26,7 +27,7 @@ func TestRefusedRequests(t *testing.T) {
 	r.Mode = 0
 	_, err := p.CreateSession(t.Context(), r)
 	wantError(t, err, processor.ErrRejected)
-	var faults *pricing.ValidationError
+	var faults *validation.Error
 	require.ErrorAs(t, err, &faults)
 	if diff := cmp.Diff(r.Validate(processor.Abilities{MaxLines: 1}, noon()).Error(), faults.Error()); diff != "" {
 		t.Errorf("offending fields (-want +got):\n%s", diff)
@@ -328,9 +329,9 @@ func TestNeededSuccessURL(t *testing.T) {
 	r := request("key-1")
 	_, err := p.CreateSession(t.Context(), r)
 	wantError(t, err, processor.ErrRejected)
-	var faults *pricing.ValidationError
+	var faults *validation.Error
 	require.ErrorAs(t, err, &faults)
-	require.Equal(t, "successUrl", faults.Fields[0].Field)
+	require.Equal(t, "successUrl", faults.Fields[0].Path)
 	r.SuccessURL = "https://shop.example/thanks"
 	created(t, p, r)
 	free, _ := newFake(t, fakeprocessor.Options{})

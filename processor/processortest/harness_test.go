@@ -12,6 +12,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/processor/processortest"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // clock is a clock that the test moves.
@@ -155,8 +156,8 @@ func bounded() processor.Abilities {
 		CheckCoupon: func(c coupon.Coupon) error {
 			for _, r := range c.Code.String() {
 				if r > '~' || r != '-' && (r < '0' || r > 'Z' || '9' < r && r < 'A') {
-					var faults pricing.ValidationError
-					faults.Add("code", pricing.FieldMalformed, "only letters, digits and hyphens")
+					var faults validation.Error
+					faults.Add("code", validation.Malformed, "only letters, digits and hyphens")
 					return faults.Err()
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func ensureClauses() []clause {
@@ -62,7 +63,7 @@ func ensureClauses() []clause {
 		},
 		{
 			name:  "ensure holds to CheckCoupon",
-			says:  "CheckCoupon returns a *pricing.ValidationError when the processor cannot mirror the coupon; EnsureMirror is then ErrRejected",
+			says:  "CheckCoupon returns a *validation.Error when the processor cannot mirror the coupon; EnsureMirror is then ErrRejected",
 			check: checkUnsuitable,
 		},
 	}
@@ -195,8 +196,8 @@ func checkUnsuitable(p *probe) {
 			p.shows(p.mirrored(c), "for the code "+code)
 			continue
 		}
-		if _, ok := errors.AsType[*pricing.ValidationError](err); !ok {
-			p.broken("CheckCoupon of the code %s returned %v, which is no *pricing.ValidationError", code, err)
+		if _, ok := errors.AsType[*validation.Error](err); !ok {
+			p.broken("CheckCoupon of the code %s returned %v, which is no *validation.Error", code, err)
 		}
 		_, err = p.Processor.EnsureMirror(p.Context(), c)
 		p.fails(err, processor.ErrRejected, "EnsureMirror of a coupon that CheckCoupon refuses, with the code "+code)

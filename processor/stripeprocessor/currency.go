@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // charge is how Stripe counts a currency: the exponent of its minor units and the
@@ -50,8 +51,8 @@ type money struct {
 func moneyOf(c pricing.Currency) (money, error) {
 	how, ok := chargeOf(c)
 	if !ok {
-		var faults pricing.ValidationError
-		faults.Add("currency", pricing.FieldUnknown, fmt.Sprintf("Stripe does not charge in %q", c.Code()))
+		var faults validation.Error
+		faults.Add("currency", validation.Unknown, fmt.Sprintf("Stripe does not charge in %q", c.Code()))
 		return money{}, faults.Err()
 	}
 	return money{currency: c, charge: how}, nil
@@ -88,12 +89,12 @@ func (m money) step() int64 {
 // toStripe converts an amount of at least 0 that is on the step.
 func (m money) toStripe(minor int64) (int64, error) {
 	multiply, divide := m.factors()
-	var faults pricing.ValidationError
+	var faults validation.Error
 	switch {
 	case minor%m.step() != 0:
-		faults.Add("", pricing.FieldTooManyDecimals, fmt.Sprintf("Stripe charges %s in steps of %s", m.currency, m.currency.Format(m.step())))
+		faults.Add("", validation.TooManyDecimals, fmt.Sprintf("Stripe charges %s in steps of %s", m.currency, m.currency.Format(m.step())))
 	case minor > math.MaxInt64/multiply:
-		faults.Add("", pricing.FieldOverflow, "the amount is too large")
+		faults.Add("", validation.Overflow, "the amount is too large")
 	}
 	return minor * multiply / divide, faults.Err()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // exampleAccount is a Stripe account in memory and a processor on it.
@@ -77,9 +78,9 @@ func ExampleProcessor_CheckCoupon() {
 	_, payments, stop := exampleAccount()
 	defer stop()
 	err := payments.CheckCoupon(exampleCoupon("SÖMMER", "33.333"))
-	if faults, ok := errors.AsType[*pricing.ValidationError](err); ok {
+	if faults, ok := errors.AsType[*validation.Error](err); ok {
 		for _, f := range faults.Fields {
-			fmt.Println(f.Field, f.Code)
+			fmt.Println(f.Path, f.Code)
 		}
 	}
 	// Output:

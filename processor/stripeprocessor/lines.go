@@ -10,6 +10,7 @@ import (
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Bounds of Stripe for the lines of a session.
@@ -62,16 +63,16 @@ func (m money) sessionLines(r processor.SessionRequest) ([]line, error) {
 // sales joins what belongs to one line of the cart.
 func (m money) sales(lines []processor.SessionLine) ([]sale, error) {
 	joined := make([]sale, 0, len(lines))
-	var faults pricing.ValidationError
+	var faults validation.Error
 	for i, l := range lines {
 		total, ok := multiply(l.UnitAmount, l.Quantity)
 		if !ok {
-			faults.Add(fmt.Sprintf("lines[%d].unitAmount", i), pricing.FieldOverflow, "amount times quantity is too large")
+			faults.Add(fmt.Sprintf("lines[%d].unitAmount", i), validation.Overflow, "amount times quantity is too large")
 			continue
 		}
 		if last := len(joined) - 1; i > 0 && last >= 0 && m.sameSale(lines[i-1], l) {
 			if joined[last].total > math.MaxInt64-total || joined[last].quantity > math.MaxInt64-l.Quantity {
-				faults.Add(fmt.Sprintf("lines[%d].unitAmount", i), pricing.FieldOverflow, "the sum of the lines is too large")
+				faults.Add(fmt.Sprintf("lines[%d].unitAmount", i), validation.Overflow, "the sum of the lines is too large")
 				continue
 			}
 			joined[last].total += total
@@ -206,8 +207,8 @@ func (m money) recurring(sales []sale) ([]line, error) {
 	case len(fewest) <= maxRecurringLines:
 		return fewest, nil
 	}
-	var faults pricing.ValidationError
-	faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("Stripe takes at most %d recurring lines", maxRecurringLines))
+	var faults validation.Error
+	faults.Add("lines", validation.TooLong, fmt.Sprintf("Stripe takes at most %d recurring lines", maxRecurringLines))
 	return nil, faults.Err()
 }
 

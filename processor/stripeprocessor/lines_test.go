@@ -17,6 +17,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // noMinimum lets every total be charged, so that small carts count too.
@@ -126,19 +127,19 @@ func TestTenThousandCarts(t *testing.T) {
 // refusedForGood reports whether Stripe cannot charge a cart, for a reason that the
 // error names.
 func refusedForGood(b bought, err error) bool {
-	var faults *pricing.ValidationError
+	var faults *validation.Error
 	if !errors.As(err, &faults) {
 		return false
 	}
 	step, exponent := stepAndExponent(b.quote.Currency)
 	for _, f := range faults.Fields {
 		switch {
-		case b.quote.Step == step && exponent >= 0 && f.Field != "lines": // priced to be charged
+		case b.quote.Step == step && exponent >= 0 && f.Path != "lines": // priced to be charged
 			return false
-		case f.Field == "currency" && exponent < 0:
-		case f.Field == "total" && b.request.Total%step != 0:
-		case f.Field == "firstPeriodDiscount" && b.request.FirstPeriodDiscount%step != 0:
-		case f.Field == "lines" && f.Code == pricing.FieldTooLong && 2*recurring(b.request) > 20: // each may become two
+		case f.Path == "currency" && exponent < 0:
+		case f.Path == "total" && b.request.Total%step != 0:
+		case f.Path == "firstPeriodDiscount" && b.request.FirstPeriodDiscount%step != 0:
+		case f.Path == "lines" && f.Code == validation.TooLong && 2*recurring(b.request) > 20: // each may become two
 		default:
 			return false
 		}

@@ -19,7 +19,7 @@ const (
 )
 
 // EnsureMirror implements [processor.Mirror]. A coupon that [Processor.CheckCoupon]
-// refuses is an [ErrInvalid] around a *pricing.ValidationError. For a coupon that Stripe cannot
+// refuses is an [ErrInvalid] around a *validation.Error. For a coupon that Stripe cannot
 // express, the mirror is unsupported; see [Processor.CanMirror]. No call is made in both cases.
 func (p *Processor) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	return p.converge(ctx, c)

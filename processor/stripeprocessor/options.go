@@ -13,6 +13,7 @@ import (
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Options configures a [Processor]. The zero value uses Stripe with the defaults below.
@@ -191,48 +192,48 @@ var objectName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 const whiteSpace = " \t\r\n"
 
 func (o Options) faults(key string) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	o.originFaults(&faults, key)
 	if !objectName.MatchString(o.App) || len(o.App) > maxAppLength {
-		faults.Add("app", pricing.FieldMalformed, fmt.Sprintf("letters, digits, dash and underscore, at most %d", maxAppLength))
+		faults.Add("app", validation.Malformed, fmt.Sprintf("letters, digits, dash and underscore, at most %d", maxAppLength))
 	}
 	if !objectName.MatchString(o.IDPrefix) || len(o.IDPrefix) > maxPrefixLength {
-		faults.Add("idPrefix", pricing.FieldMalformed, fmt.Sprintf("letters, digits, dash and underscore, at most %d", maxPrefixLength))
+		faults.Add("idPrefix", validation.Malformed, fmt.Sprintf("letters, digits, dash and underscore, at most %d", maxPrefixLength))
 	}
 	if o.SessionLifetime < minSessionLifetime || o.SessionLifetime > maxSessionLifetime {
-		faults.Add("sessionLifetime", pricing.FieldTooSmall, fmt.Sprintf("between %s and %s", minSessionLifetime, maxSessionLifetime))
+		faults.Add("sessionLifetime", validation.TooSmall, fmt.Sprintf("between %s and %s", minSessionLifetime, maxSessionLifetime))
 	}
 	if !slices.Contains([]string{"", "inclusive", "exclusive"}, o.TaxBehavior) {
-		faults.Add("taxBehavior", pricing.FieldUnknown, "must be inclusive or exclusive")
+		faults.Add("taxBehavior", validation.Unknown, "must be inclusive or exclusive")
 	}
 	for currency, minimum := range o.MinimumCharge {
 		if currency.IsZero() || minimum < 0 {
-			faults.Add("minimumCharge", pricing.FieldTooSmall, "needs currencies, and amounts of at least 0")
+			faults.Add("minimumCharge", validation.TooSmall, "needs currencies, and amounts of at least 0")
 		}
 	}
 	return faults.Err()
 }
 
 // originFaults is about whose calls and events these are.
-func (o Options) originFaults(faults *pricing.ValidationError, key string) {
+func (o Options) originFaults(faults *validation.Error, key string) {
 	if strings.TrimSpace(key) == "" || strings.ContainsAny(key, whiteSpace) {
-		faults.Add("key", pricing.FieldRequired, "a secret or restricted key is required")
+		faults.Add("key", validation.Required, "a secret or restricted key is required")
 	} else if o.Environment == EnvironmentOfKey {
-		faults.Add("environment", pricing.FieldRequired, "the key does not tell live from test: set Environment")
+		faults.Add("environment", validation.Required, "the key does not tell live from test: set Environment")
 	}
 	if o.Environment > Live {
-		faults.Add("environment", pricing.FieldUnknown, "must be Sandbox or Live")
+		faults.Add("environment", validation.Unknown, "must be Sandbox or Live")
 	} else if told := environmentOf(key); told != EnvironmentOfKey && told != o.Environment {
-		faults.Add("environment", pricing.FieldMismatch, fmt.Sprintf("the key is of %s: the events of its sessions would be refused", told))
+		faults.Add("environment", validation.Mismatch, fmt.Sprintf("the key is of %s: the events of its sessions would be refused", told))
 	}
 	if o.Account != "" && !objectName.MatchString(o.Account) {
-		faults.Add("account", pricing.FieldMalformed, "the ID of a connected account, such as acct_1")
+		faults.Add("account", validation.Malformed, "the ID of a connected account, such as acct_1")
 	}
 	for _, secret := range o.WebhookSecrets {
 		if secret == "" {
-			faults.Add("webhookSecrets", pricing.FieldRequired, "a secret is not empty: everybody could sign with it")
+			faults.Add("webhookSecrets", validation.Required, "a secret is not empty: everybody could sign with it")
 		} else if strings.ContainsAny(secret, whiteSpace) {
-			faults.Add("webhookSecrets", pricing.FieldMalformed, "a secret has no white space: nobody signs with that")
+			faults.Add("webhookSecrets", validation.Malformed, "a secret has no white space: nobody signs with that")
 		}
 	}
 }

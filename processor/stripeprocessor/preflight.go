@@ -9,6 +9,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Stripe's bounds. Lengths count code points.
@@ -47,7 +48,7 @@ func (p *Processor) CanMirror(c coupon.Coupon) bool {
 }
 
 // CheckCoupon returns nil if Stripe can mirror the coupon, or if [Processor.CanMirror] is false.
-// Otherwise it returns a [*pricing.ValidationError] that names every faulty field:
+// Otherwise it returns a [*validation.Error] that names every faulty field:
 //
 //   - a code with characters other than letters, digits, dash and underscore
 //   - a percentage with more than two decimals
@@ -58,37 +59,37 @@ func (p *Processor) CanMirror(c coupon.Coupon) bool {
 //
 // It makes no call.
 func (p *Processor) CheckCoupon(c coupon.Coupon) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if c.ID == "" {
-		faults.Add("id", pricing.FieldRequired, "a coupon has an ID")
+		faults.Add("id", validation.Required, "a coupon has an ID")
 	}
 	if !p.CanMirror(c) {
 		return faults.Err()
 	}
 	if code := c.Code.String(); !promotionCode.MatchString(code) {
-		faults.Add("code", pricing.FieldMalformed,
+		faults.Add("code", validation.Malformed,
 			fmt.Sprintf("Stripe allows letters A to Z, digits, dash and underscore, at most %d", maxPromotionCode))
 	}
 	if strings.TrimSpace(c.Name) == "" {
-		faults.Add("name", pricing.FieldRequired, "Stripe shows the ID to customers when there is no name")
+		faults.Add("name", validation.Required, "Stripe shows the ID to customers when there is no name")
 	}
 	discountFaults(&faults, c)
 	switch uses := c.Limits.MaxUses; {
 	case uses < 0:
-		faults.Add("maxUses", pricing.FieldTooSmall, "a limit is at least 1")
+		faults.Add("maxUses", validation.TooSmall, "a limit is at least 1")
 	case uses > maxRedemptions:
-		faults.Add("maxUses", pricing.FieldTooLarge, fmt.Sprintf("Stripe takes at most %d uses; leave the limit out for more", int64(maxRedemptions)))
+		faults.Add("maxUses", validation.TooLarge, fmt.Sprintf("Stripe takes at most %d uses; leave the limit out for more", int64(maxRedemptions)))
 	}
 	faults.Merge("metadata", metadataFaults(p.couponMetadata(c)))
 	return faults.Err()
 }
 
-func discountFaults(faults *pricing.ValidationError, c coupon.Coupon) {
+func discountFaults(faults *validation.Error, c coupon.Coupon) {
 	switch kind := c.Discount.Type(); {
 	case kind == pricing.Percentage:
 		// couponkit keeps four decimals, stripe-go sends four, Stripe takes two.
 		if d := c.Discount.Percent().Decimal(); !d.Equal(d.Truncate(maxPercentPlaces)) {
-			faults.Add("discountValue", pricing.FieldTooManyDecimals, "Stripe allows two decimals of a percentage")
+			faults.Add("discountValue", validation.TooManyDecimals, "Stripe allows two decimals of a percentage")
 		}
 	case kind == pricing.FixedAmount:
 		amount := c.Discount.Amount()
@@ -100,31 +101,31 @@ func discountFaults(faults *pricing.ValidationError, c coupon.Coupon) {
 		sent, err := m.toStripe(amount.Minor())
 		faults.At("discountValue", err)
 		if err == nil && sent > maxStripeAmount {
-			faults.Add("discountValue", pricing.FieldTooLarge, m.atMost())
+			faults.Add("discountValue", validation.TooLarge, m.atMost())
 		}
 	default:
-		faults.Add("discountType", pricing.FieldRequired, "a coupon needs a discount")
+		faults.Add("discountType", validation.Required, "a coupon needs a discount")
 	}
 }
 
 // metadataFaults checks what is sent as metadata.
 func metadataFaults(metadata map[string]string) error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if len(metadata) > maxMetadata {
-		faults.Add("", pricing.FieldTooLong, fmt.Sprintf("at most %d entries", maxMetadata))
+		faults.Add("", validation.TooLong, fmt.Sprintf("at most %d entries", maxMetadata))
 	}
 	for key, value := range metadata {
 		switch {
 		case key == "" || strings.ContainsAny(key, "[]") || !utf8.ValidString(key):
-			faults.Add(key, pricing.FieldMalformed, "a key is not empty and has no square brackets")
+			faults.Add(key, validation.Malformed, "a key is not empty and has no square brackets")
 		case utf8.RuneCountInString(key) > maxMetadataKey:
-			faults.Add(key, pricing.FieldTooLong, fmt.Sprintf("a key has at most %d characters", maxMetadataKey))
+			faults.Add(key, validation.TooLong, fmt.Sprintf("a key has at most %d characters", maxMetadataKey))
 		}
 		if utf8.RuneCountInString(value) > maxMetadataValue {
-			faults.Add(key, pricing.FieldTooLong, fmt.Sprintf("a value has at most %d characters", maxMetadataValue))
+			faults.Add(key, validation.TooLong, fmt.Sprintf("a value has at most %d characters", maxMetadataValue))
 		}
 		if !utf8.ValidString(value) {
-			faults.Add(key, pricing.FieldMalformed, "a value is valid UTF-8 text")
+			faults.Add(key, validation.Malformed, "a value is valid UTF-8 text")
 		}
 	}
 	return faults.Err()

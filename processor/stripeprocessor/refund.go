@@ -10,8 +10,8 @@ import (
 
 	"github.com/stripe/stripe-go/v86"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // metadataRefundKey is the key in the metadata of a refund at Stripe that has the Key of the request.
@@ -26,7 +26,7 @@ func (p *Processor) Refund(ctx context.Context, r processor.RefundRequest) (proc
 		metadata = map[string]string{}
 	}
 	metadata[metadataRefundKey] = r.Key
-	var faults pricing.ValidationError
+	var faults validation.Error
 	faults.Merge("", r.Validate())
 	faults.Merge("metadata", metadataFaults(metadata))
 	if err := faults.Err(); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // How long a session may be open: Stripe's 30 minutes to 24 hours, less what clocks
@@ -53,7 +54,7 @@ func (p *Processor) plan(r processor.SessionRequest) (*plan, error) {
 	if r.ExpiresAt.IsZero() {
 		out.expiresAt = now.Add(p.options.SessionLifetime)
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	var err error
 	faults.Merge("", r.ValidateTerms(p.terms()))
 	requestFaults(&faults, r)
@@ -104,30 +105,30 @@ func (p *Processor) terms() processor.Abilities {
 	return processor.Abilities{MinimumCharge: p.minimum, NeedsSuccessURL: true, OneInterval: true}
 }
 
-func requestFaults(faults *pricing.ValidationError, r processor.SessionRequest) {
+func requestFaults(faults *validation.Error, r processor.SessionRequest) {
 	if utf8.RuneCountInString(r.OrderID) > maxClientRef {
-		faults.Add("orderId", pricing.FieldTooLong, fmt.Sprintf("Stripe takes at most %d characters", maxClientRef))
+		faults.Add("orderId", validation.TooLong, fmt.Sprintf("Stripe takes at most %d characters", maxClientRef))
 	}
 	urlFaults(faults, "successUrl", r.SuccessURL)
 	urlFaults(faults, "cancelUrl", r.CancelURL)
 }
 
-func urlFaults(faults *pricing.ValidationError, field, text string) {
+func urlFaults(faults *validation.Error, field, text string) {
 	if text == "" {
 		return
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		faults.Add(field, pricing.FieldMalformed, "must be an absolute http or https address")
+		faults.Add(field, validation.Malformed, "must be an absolute http or https address")
 	}
 	if len(text) > maxURLLength {
-		faults.Add(field, pricing.FieldTooLong, fmt.Sprintf("Stripe takes at most %d characters", maxURLLength))
+		faults.Add(field, validation.TooLong, fmt.Sprintf("Stripe takes at most %d characters", maxURLLength))
 	}
 }
 
 // amountFaults checks and converts total and discount: no amount is changed so that
 // it becomes chargeable.
-func amountFaults(faults *pricing.ValidationError, out *plan) {
+func amountFaults(faults *validation.Error, out *plan) {
 	r := out.request
 	var err error
 	out.total, err = out.money.toStripe(r.Total)
@@ -136,11 +137,11 @@ func amountFaults(faults *pricing.ValidationError, out *plan) {
 	faults.At("firstPeriodDiscount", err)
 	switch {
 	case out.total > maxStripeAmount:
-		faults.Add("total", pricing.FieldTooLarge, out.money.atMost())
+		faults.Add("total", validation.TooLarge, out.money.atMost())
 	case out.discount > maxStripeAmount:
-		faults.Add("firstPeriodDiscount", pricing.FieldTooLarge, out.money.atMost())
+		faults.Add("firstPeriodDiscount", validation.TooLarge, out.money.atMost())
 	case out.total+out.discount > maxStripeAmount: // and so may be the amount of a line
-		faults.Add("lines", pricing.FieldTooLarge, out.money.atMost())
+		faults.Add("lines", validation.TooLarge, out.money.atMost())
 	}
 	out.subtotal = out.total + out.discount
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stripe/stripe-go/v86"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/validation"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 
 // CreateSession creates a Checkout Session; see [processor.Sessions]. Invalid requests
 // are refused before the first call, with an [ErrInvalid] around a
-// *pricing.ValidationError:
+// *validation.Error:
 //
 //   - amounts that do not sum to the total
 //   - a total above 0 and below the minimum charge, or off the currency's step
@@ -105,8 +105,8 @@ func (p *Processor) create(ctx context.Context, plan *plan) (processor.Session, 
 }
 
 func expiryFault() error {
-	var faults pricing.ValidationError
-	faults.Add("expiresAt", pricing.FieldTooSmall,
+	var faults validation.Error
+	faults.Add("expiresAt", validation.TooSmall,
 		fmt.Sprintf("a session is open for %s to %s", minSessionLifetime, maxSessionLifetime))
 	return faults.Err()
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // TestSessionParameters: what is sent, and what never is.
@@ -352,11 +353,11 @@ func TestEveryFaultOfARequest(t *testing.T) {
 			r := w.request("")
 			r.Currency, r.CancelURL, r.Metadata["a"] = test.currency, "/cart", strings.Repeat("x", 501)
 			_, err := w.processor.CreateSession(t.Context(), r)
-			var faults *pricing.ValidationError
+			var faults *validation.Error
 			require.ErrorAs(t, err, &faults)
 			var got []string
 			for _, f := range faults.Fields {
-				got = append(got, f.Field+" "+string(f.Code))
+				got = append(got, f.Path+" "+string(f.Code))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("offending fields (-want +got):\n%s", diff)
@@ -404,11 +405,11 @@ func TestOneInterval(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
-			var faults *pricing.ValidationError
+			var faults *validation.Error
 			require.ErrorAs(t, err, &faults)
 			var got []string
 			for _, f := range faults.Fields {
-				got = append(got, f.Field)
+				got = append(got, f.Path)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("offending fields (-want +got):\n%s", diff)

@@ -19,6 +19,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
 	"github.com/couponkit/couponkit/store/memstore"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // stepShop is a service on Stripe that charges everything, with coupons of every
@@ -69,12 +70,12 @@ func (s *stepShop) buy(seed int, cart pricing.Cart) (order couponkit.Checkout, o
 		Key: fmt.Sprint("cart-", seed), Customer: eligibility.Customer{ID: fmt.Sprint("customer-", seed)},
 		Cart: cart, Codes: []string{c.Code.String()}, SuccessURL: "https://shop.example/thanks",
 	})
-	var faults *pricing.ValidationError
+	var faults *validation.Error
 	switch {
 	case err == nil:
 		return order, true
 	case errors.Is(err, coupon.ErrNoDiscount) || errors.Is(err, coupon.ErrNoEligibleItems):
-	case errors.As(err, &faults) && faults.Fields[0].Field == "lines" && faults.Fields[0].Code == pricing.FieldTooLong:
+	case errors.As(err, &faults) && faults.Fields[0].Path == "lines" && faults.Fields[0].Code == validation.TooLong:
 	default:
 		s.Fatalf("cart %d: %v\n%+v", seed, err, cart)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
+	"github.com/couponkit/couponkit/validation"
 )
 
 const (
@@ -167,13 +168,13 @@ func (w *world) count(op string) int {
 	return n
 }
 
-// requireField checks that an error is a *pricing.ValidationError that names a field.
+// requireField checks that an error is a *validation.Error that names a field.
 func requireField(tb testing.TB, err error, field string) {
 	tb.Helper()
-	var faults *pricing.ValidationError
+	var faults *validation.Error
 	require.ErrorAs(tb, err, &faults)
 	for _, f := range faults.Fields {
-		if f.Field == field && f.Code != "" && f.Message != "" {
+		if f.Path == field && f.Code != "" && f.Message != "" {
 			return
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/couponkit/couponkit/pricing/pricingtest"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store/engine"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // soldOrder is a paid order of 20.00 EUR, less 10 %, plus 3.60 EUR of tax. It has a refund, an
@@ -162,7 +163,7 @@ func TestStoredAmountsThatAreMalformed(t *testing.T) {
 	} {
 		err := engine.DecodeUse([]byte(document), &redemption.Use{ID: "use"})
 		require.Error(t, err, document)
-		require.NotErrorIs(t, err, pricing.ErrInvalid, document)
+		require.NotErrorIs(t, err, validation.ErrInvalid, document)
 	}
 	for _, document := range []string{
 		`{"disputes":[{"id":"dp","currency":"EUR","state":"open","amount":"9.001"}]}`,
@@ -173,6 +174,6 @@ func TestStoredAmountsThatAreMalformed(t *testing.T) {
 	} {
 		err := engine.DecodeOrder([]byte(document), &redemption.Order{ID: "ord"})
 		require.Error(t, err, document)
-		require.NotErrorIs(t, err, pricing.ErrInvalid, document)
+		require.NotErrorIs(t, err, validation.ErrInvalid, document)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // shelf is a transaction in which one coupon is stored.
@@ -110,7 +111,7 @@ func TestNothingIsWrittenAfterARefusal(t *testing.T) {
 		"taken code":     {engine.StoredCoupon{CodeOf: "cpn_b"}, store.CouponChange{Kind: store.CreateCoupon, Coupon: fresh}, coupon.ErrCodeTaken},
 		"taken ID":       {stored, store.CouponChange{Kind: store.CreateCoupon, Coupon: fresh}, store.ErrConflict},
 		"counted ID":     {engine.StoredCoupon{Counted: true}, store.CouponChange{Kind: store.CreateCoupon, Coupon: fresh}, store.ErrConflict},
-		"invalid edit":   {stored, store.CouponChange{Kind: store.EditCoupon, Coupon: coupon.Coupon{ID: "cpn_a", Revision: 4}}, pricing.ErrInvalid},
+		"invalid edit":   {stored, store.CouponChange{Kind: store.EditCoupon, Coupon: coupon.Coupon{ID: "cpn_a", Revision: 4}}, validation.ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,6 +154,6 @@ func TestDocuments(t *testing.T) {
 	for _, broken := range []string{"", "{", `{"claims":"none"}`, `[]`} {
 		require.Error(t, engine.DecodeOrder([]byte(broken), &redemption.Order{}))
 		require.Error(t, engine.DecodeUse([]byte(broken), &redemption.Use{}))
-		require.NotErrorIs(t, engine.DecodeOrder([]byte(broken), &redemption.Order{}), pricing.ErrInvalid)
+		require.NotErrorIs(t, engine.DecodeOrder([]byte(broken), &redemption.Order{}), validation.ErrInvalid)
 	}
 }

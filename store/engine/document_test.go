@@ -16,6 +16,7 @@ import (
 	"github.com/couponkit/couponkit/pricing/pricingtest"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store/engine"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // TestDocumentsComeBack: what a SQL store keeps in documents is read as it was written.
@@ -75,7 +76,7 @@ func FuzzDocuments(f *testing.F) {
 func again(t *testing.T, err error, encode func() ([]byte, error), decode func([]byte) error, first, second any) {
 	t.Helper()
 	if err != nil {
-		if errors.Is(err, pricing.ErrInvalid) {
+		if errors.Is(err, validation.ErrInvalid) {
 			t.Errorf("%v is told as invalid input", err)
 		}
 		return
@@ -163,7 +164,7 @@ func TestADocumentOfALaterVersion(t *testing.T) {
 		err := engine.DecodeCoupon([]byte(text), &c)
 		require.ErrorContains(t, err, "cpn_1")
 		require.ErrorContains(t, err, "weather")
-		require.NotErrorIs(t, err, pricing.ErrInvalid)
+		require.NotErrorIs(t, err, validation.ErrInvalid)
 		require.Equal(t, names, strings.Contains(err.Error(), fmt.Sprintf("version %d", version)), err)
 		require.Equal(t, coupon.Coupon{ID: "cpn_1"}, c)
 	}

@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // TestWhatCannotBeReadIsNamed: the error names the record and the reason, and is no invalid input of
@@ -47,7 +47,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 		var named *store.UnreadableError
 		require.ErrorAs(t, c.err, &named, name)
 		require.ErrorIs(t, c.err, store.ErrUnreadable, name)
-		require.NotErrorIs(t, c.err, pricing.ErrInvalid, name)
+		require.NotErrorIs(t, c.err, validation.ErrInvalid, name)
 		require.Equal(t, c.kind+" "+c.id, named.Kind+" "+named.ID, name)
 		require.Contains(t, named.Reason, c.contains, name)
 	}

@@ -24,7 +24,7 @@ var ErrVersion = errors.New("the schema has another version")
 
 // Schema returns the script that makes schema and tables, for a tool of the host. It is
 // meant for an empty schema and one transaction. Options that do not validate are a
-// [*pricing.ValidationError].
+// [*validation.Error].
 func Schema(options Options) (string, error) {
 	if err := options.validate(); err != nil {
 		return "", err

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // DefaultSchema is the PostgreSQL schema of the tables unless [Options] name another.
@@ -71,12 +71,12 @@ type BatchReport struct {
 }
 
 func (o Options) validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	switch {
 	case len(o.Schema) > 63: // PostgreSQL cuts longer names
-		faults.Add("schema", pricing.FieldTooLong, "at most 63 bytes")
+		faults.Add("schema", validation.TooLong, "at most 63 bytes")
 	case !utf8.ValidString(o.Schema) || strings.ContainsAny(o.Schema, "\x00$"):
-		faults.Add("schema", pricing.FieldMalformed, "must be valid UTF-8 text without NUL and $")
+		faults.Add("schema", validation.Malformed, "must be valid UTF-8 text without NUL and $")
 	}
 	for _, bound := range [...]struct {
 		field       string
@@ -89,9 +89,9 @@ func (o Options) validate() error {
 	} {
 		switch {
 		case bound.value < 0:
-			faults.Add(bound.field, pricing.FieldTooSmall, "must be at least 0")
+			faults.Add(bound.field, validation.TooSmall, "must be at least 0")
 		case bound.value > bound.most:
-			faults.Add(bound.field, pricing.FieldTooLarge, fmt.Sprintf("at most %d", bound.most))
+			faults.Add(bound.field, validation.TooLarge, fmt.Sprintf("at most %d", bound.most))
 		}
 	}
 	return faults.Err()

@@ -39,7 +39,7 @@ type shared struct {
 
 // New returns a store on the pool, which stays the host's: Close does not close it. New asks
 // nothing of the database; see [Migrate]. Options that do not validate are a
-// [*pricing.ValidationError].
+// [*validation.Error].
 func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 	if err := options.validate(); err != nil {
 		return nil, err

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store/engine"
 	"github.com/couponkit/couponkit/store/internal/sqlparts"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Dialect is the kind of database behind a *sql.DB. The driver is the host's.
@@ -70,8 +70,8 @@ func (d Dialect) grammar(o Options) (*grammar, error) {
 	case MySQL:
 		return mysqlGrammar(o), nil
 	}
-	var faults pricing.ValidationError
-	faults.Add("dialect", pricing.FieldUnknown, "must be SQLite or MySQL")
+	var faults validation.Error
+	faults.Add("dialect", validation.Unknown, "must be SQLite or MySQL")
 	return nil, faults.Err()
 }
 

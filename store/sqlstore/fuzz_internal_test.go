@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // oneRow is a driver of a database whose every answer is one row.
@@ -64,7 +64,7 @@ func scanned[R any](t *testing.T, columns []any, scan func(*sql.Rows) (R, error)
 		return all[0], true
 	}
 	_, failed := verdict(err)
-	for _, answer := range []error{pricing.ErrInvalid, coupon.ErrNotFound, store.ErrNotFound, store.ErrConflict} {
+	for _, answer := range []error{validation.ErrInvalid, coupon.ErrNotFound, store.ErrNotFound, store.ErrConflict} {
 		if failed == nil || errors.Is(err, answer) {
 			t.Errorf("a row that cannot be read looks like an answer: %v", err)
 		}

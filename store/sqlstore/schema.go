@@ -40,7 +40,7 @@ const (
 
 // Schema returns the statements that make the tables, for hosts that run them with a tool
 // of their own. A prefix that would need quotes, or an unknown dialect, is
-// pricing.ErrInvalid.
+// validation.ErrInvalid.
 func Schema(d Dialect, o Options) (string, error) {
 	g, err := d.grammar(o)
 	if err != nil {
@@ -70,7 +70,7 @@ func (g *grammar) statements() ([]string, error) {
 //   - [*SchemaError]: the tables have another version. Nothing was changed.
 //   - [*GaleraError]: the server belongs to a cluster, see [Options].SingleWriter.
 //   - [*LibraryError]: the driver brings a SQLite before [LeastSQLite].
-//   - pricing.ErrInvalid: the dialect is unknown, or an option is out of bounds.
+//   - validation.ErrInvalid: the dialect is unknown, or an option is out of bounds.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect, o Options) error {
 	g, err := d.grammar(o)
 	if err != nil {

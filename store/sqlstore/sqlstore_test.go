@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // variables is a driver of a server that knows these variables and has no tables.
@@ -164,13 +164,13 @@ func TestOptionsOutOfBounds(t *testing.T) {
 		{BusyTimeout: -1},
 	} {
 		_, err := New(t.Context(), nil, SQLite, o)
-		require.ErrorIs(t, err, pricing.ErrInvalid)
-		require.ErrorIs(t, Migrate(t.Context(), nil, MySQL, o), pricing.ErrInvalid)
+		require.ErrorIs(t, err, validation.ErrInvalid)
+		require.ErrorIs(t, Migrate(t.Context(), nil, MySQL, o), validation.ErrInvalid)
 		_, err = Schema(SQLite, o)
-		require.ErrorIs(t, err, pricing.ErrInvalid)
+		require.ErrorIs(t, err, validation.ErrInvalid)
 	}
 	_, err := Schema(0, Options{})
-	require.ErrorIs(t, err, pricing.ErrInvalid)
+	require.ErrorIs(t, err, validation.ErrInvalid)
 }
 
 func TestTheSchemaHasThePrefix(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Defaults and bounds of [Options].
@@ -57,21 +57,21 @@ type Options struct {
 var prefixPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (o Options) validate() error {
-	var faults pricing.ValidationError
+	var faults validation.Error
 	switch {
 	case len(o.TablePrefix) > MaxTablePrefix:
-		faults.Add("tablePrefix", pricing.FieldTooLong, fmt.Sprintf("at most %d characters", MaxTablePrefix))
+		faults.Add("tablePrefix", validation.TooLong, fmt.Sprintf("at most %d characters", MaxTablePrefix))
 	case o.TablePrefix != "" && !prefixPattern.MatchString(o.TablePrefix):
-		faults.Add("tablePrefix", pricing.FieldMalformed, "must be letters, digits and underscores, no digit first")
+		faults.Add("tablePrefix", validation.Malformed, "must be letters, digits and underscores, no digit first")
 	}
 	if o.MaxParameters != 0 && o.MaxParameters < MinParameters {
-		faults.Add("maxParameters", pricing.FieldTooSmall, fmt.Sprintf("at least %d arguments", MinParameters))
+		faults.Add("maxParameters", validation.TooSmall, fmt.Sprintf("at least %d arguments", MinParameters))
 	}
 	if o.MaxBatch < 0 {
-		faults.Add("maxBatch", pricing.FieldTooSmall, "a batch has at least 1 call")
+		faults.Add("maxBatch", validation.TooSmall, "a batch has at least 1 call")
 	}
 	if o.BusyTimeout < 0 {
-		faults.Add("busyTimeout", pricing.FieldTooSmall, "a timeout is not negative")
+		faults.Add("busyTimeout", validation.TooSmall, "a timeout is not negative")
 	}
 	return faults.Err()
 }
@@ -167,7 +167,7 @@ func (r *request) alone() bool {
 //   - [*SchemaError]: the tables are not there, or have another version; see [Migrate].
 //   - [*GaleraError]: the server belongs to a cluster, see [Options].SingleWriter.
 //   - [*LibraryError]: the driver brings a SQLite before [LeastSQLite].
-//   - pricing.ErrInvalid: the dialect is unknown, or an option is out of bounds.
+//   - validation.ErrInvalid: the dialect is unknown, or an option is out of bounds.
 //
 // The store of a SQLite database has a goroutine from its first write until Close, and
 // holds one connection of the pool, unless that has only one.

@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Agree plays random histories on a new store and on a reference, call by call. It compares
@@ -96,7 +96,7 @@ func kinds(err error) []string {
 	var all []string
 	for _, kind := range []error{
 		store.ErrNotFound, store.ErrConflict, store.ErrStaleRevision, store.ErrSuperseded, store.ErrKeyReused, store.ErrLimit, store.ErrClosed,
-		coupon.ErrNotFound, coupon.ErrInactive, coupon.ErrCodeTaken, pricing.ErrInvalid, redemption.ErrIllegal, redemption.ErrOtherSession, redemption.ErrNotLapsed,
+		coupon.ErrNotFound, coupon.ErrInactive, coupon.ErrCodeTaken, validation.ErrInvalid, redemption.ErrIllegal, redemption.ErrOtherSession, redemption.ErrNotLapsed,
 	} {
 		if errors.Is(err, kind) {
 			all = append(all, kind.Error())

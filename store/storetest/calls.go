@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // call is one call of the contract with a request that succeeds.
@@ -75,8 +75,8 @@ func callClauses() []clause {
 			}
 			p.ok(p.s.Close(), "Close of a closed store")
 		}},
-		{"instants", "instants come back in UTC, cut off at the microsecond, from the year 1 to 9999; others are pricing.ErrInvalid", instants},
-		{"bounds", "pricing.ErrInvalid: a request that does not validate names its fields and changes nothing", bounds},
+		{"instants", "instants come back in UTC, cut off at the microsecond, from the year 1 to 9999; others are validation.ErrInvalid", instants},
+		{"bounds", "validation.ErrInvalid: a request that does not validate names its fields and changes nothing", bounds},
 		{"copies", "values that go in and out are copies: no caller shares memory with the store", copies},
 	}
 }
@@ -157,7 +157,7 @@ func scribble(v reflect.Value) {
 func textClauses() []clause {
 	return []clause{
 		{"any text comes back", "any UTF-8 text without NUL comes back as it was, and is compared byte by byte: case, accents and spaces at the end count", anyTextComesBack},
-		{"text that cannot be kept is refused", "text with a NUL, or that is not UTF-8, or is too long, is pricing.ErrInvalid where it would be written", impossibleTextIsRefused},
+		{"text that cannot be kept is refused", "text with a NUL, or that is not UTF-8, or is too long, is validation.ErrInvalid where it would be written", impossibleTextIsRefused},
 		{"text that cannot be kept is not found", "text that cannot be kept finds nothing where it is looked for", impossibleTextIsNotFound},
 	}
 }
@@ -240,21 +240,21 @@ func impossibleTextIsRefused(p *probe) {
 			for what, put := range reservations {
 				r := p.checkout("ann", c)
 				put(&r, text)
-				p.refused(r, pricing.ErrInvalid, "with the %s %.20q", what, text)
+				p.refused(r, validation.ErrInvalid, "with the %s %.20q", what, text)
 			}
 			for what, put := range events {
 				s := settlement(event(redemption.SessionAttached, o))
 				put(&s, text)
-				fails(p, store.Store.Apply, s, pricing.ErrInvalid, "with the %s %.20q", what, text)
+				fails(p, store.Store.Apply, s, validation.ErrInvalid, "with the %s %.20q", what, text)
 			}
-			fails(p, store.Store.Apply, p.unknown(text, "cs_lost", c), pricing.ErrInvalid, "of a payment by the customer %.20q", text)
+			fails(p, store.Store.Apply, p.unknown(text, "cs_lost", c), validation.ErrInvalid, "of a payment by the customer %.20q", text)
 			change := changeOf(store.EditCoupon, c)
 			change.By = text
-			fails(p, store.Store.SaveCoupon, change, pricing.ErrInvalid, "by %.20q", text)
+			fails(p, store.Store.SaveCoupon, change, validation.ErrInvalid, "by %.20q", text)
 			if text != long {
-				p.saveFails(store.EditCoupon, with(c, named(text)), pricing.ErrInvalid, "with the name "+text)
+				p.saveFails(store.EditCoupon, with(c, named(text)), validation.ErrInvalid, "with the name "+text)
 				mirror := coupon.Mirror{CouponID: text, PromotionCodeID: text, Revision: c.Revision}
-				p.saveFails(store.ConfirmMirror, with(c, func(c *coupon.Coupon) { c.Mirror = mirror }), pricing.ErrInvalid, "with the mirror "+text)
+				p.saveFails(store.ConfirmMirror, with(c, func(c *coupon.Coupon) { c.Mirror = mirror }), validation.ErrInvalid, "with the mirror "+text)
 			}
 		}
 	})
@@ -319,10 +319,10 @@ func instants(p *probe) {
 			} {
 				r := p.checkout("ann", c)
 				put(&r)
-				p.refused(r, pricing.ErrInvalid, "with the instant %s as %s", t, what)
+				p.refused(r, validation.ErrInvalid, "with the instant %s as %s", t, what)
 			}
 			e := redemption.Event{Kind: redemption.Cancelled, OrderID: "ord_none", At: t}
-			p.applyFails(e, pricing.ErrInvalid, "at "+t.String())
+			p.applyFails(e, validation.ErrInvalid, "at "+t.String())
 		}
 	})
 }
@@ -399,7 +399,7 @@ func bounds(p *probe) {
 func allNamed[R, A any](p *probe, call request[R, A], requests map[string]R) {
 	p.Helper()
 	for field, with := range requests {
-		err := failure(p, call, with, pricing.ErrInvalid, "with a fault in %s", field)
+		err := failure(p, call, with, validation.ErrInvalid, "with a fault in %s", field)
 		if !strings.Contains(err.Error(), field) {
 			p.stop("the error of a fault in %s does not name it: %v", field, err)
 		}

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func codeClauses() []clause {
@@ -25,7 +25,7 @@ func codeClauses() []clause {
 		{"uses by a code", "a use holds the claim of its code, whose limit is exact, and has the code", usesByACode},
 		{"a code is free after a deletion", "all codes of a deleted coupon may be used again; those with uses stay listed", codesAfterDeletion},
 		{"many codes are deleted in portions", "DeleteCoupon of a coupon with more than MaxCodes codes removes so many and is ErrCodesLeft", codesInPortions},
-		{"invalid codes", "pricing.ErrInvalid: a code does not validate, is in the call twice, or is the plain code", invalidCodes},
+		{"invalid codes", "validation.ErrInvalid: a code does not validate, is in the call twice, or is the plain code", invalidCodes},
 	}
 }
 
@@ -204,7 +204,7 @@ func codesAreListed(p *probe) {
 		}
 	}
 	for _, wrong := range []store.CodeList{{}, {CouponID: c.ID, PageSize: 101}, {CouponID: c.ID, State: coupon.Pending}, {CouponID: c.ID, After: "no key"}, {CouponID: "a\x00"}} {
-		fails(p, store.Store.ListCodes, wrong, pricing.ErrInvalid, "out of bounds")
+		fails(p, store.Store.ListCodes, wrong, validation.ErrInvalid, "out of bounds")
 	}
 }
 
@@ -306,7 +306,7 @@ func invalidCodes(p *probe) {
 		"without a batch": nameless, "with a negative limit": negative, "of the plain code": editOf(plain, func(*coupon.IssuedCode) {}),
 		"at an instant that no text can tell": timeless, "of no kind": {CouponID: c.ID, Codes: twice.Codes[:1], At: at(1)},
 	} {
-		fails(p, store.Store.SaveCodes, change, pricing.ErrInvalid, "%s", what)
+		fails(p, store.Store.SaveCodes, change, validation.ErrInvalid, "%s", what)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func couponClauses() []clause {
@@ -35,7 +36,7 @@ func couponClauses() []clause {
 		{"deletion leaves orders", "DeleteCoupon removes the coupon; its orders, uses and counters stay", deletionLeavesOrders},
 		{"a limit that is added later", "a limit that is added later counts the past, also of a coupon that had none", limitAddedLater},
 		{"a limit that is taken away", "a coupon without a limit may be used any number of times, whatever it had before", limitTakenAway},
-		{"invalid changes", "pricing.ErrInvalid: the coupon does not validate", invalidChanges},
+		{"invalid changes", "validation.ErrInvalid: the coupon does not validate", invalidChanges},
 	}
 }
 
@@ -171,7 +172,7 @@ func allowListStays(p *probe) {
 	same(p, p.lookedUp(c.ID).AllowedUserEmails.Len(), 0, "the number of addresses after they were removed")
 	again := p.draft(p.forAddresses("dan@shop.example"))
 	again.AllowedUserEmails = coupon.NarrowedEmailSet(2, "dan@shop.example")
-	p.saveFails(store.CreateCoupon, again, pricing.ErrInvalid, "of a new coupon with a narrowed allow-list")
+	p.saveFails(store.CreateCoupon, again, validation.ErrInvalid, "of a new coupon with a narrowed allow-list")
 }
 
 func mirrors(p *probe) {
@@ -263,17 +264,17 @@ func invalidChanges(p *probe) {
 		"no name": named(""), "no distribution": func(c *coupon.Coupon) { c.Distribution = 0 },
 		"a negative limit": limits(-1, 0),
 	} {
-		p.saveFails(store.CreateCoupon, p.draft(spoil), pricing.ErrInvalid, "of a new coupon with "+what)
-		p.saveFails(store.EditCoupon, with(c, spoil), pricing.ErrInvalid, "of an edit to "+what)
+		p.saveFails(store.CreateCoupon, p.draft(spoil), validation.ErrInvalid, "of a new coupon with "+what)
+		p.saveFails(store.EditCoupon, with(c, spoil), validation.ErrInvalid, "of an edit to "+what)
 	}
-	p.saveFails(store.CreateCoupon, p.draft(func(c *coupon.Coupon) { c.ID = "none" }), pricing.ErrInvalid, "of a new coupon whose ID is none")
-	p.saveFails(store.CreateCoupon, p.draft(func(c *coupon.Coupon) { c.Revision = 2 }), pricing.ErrInvalid, "of a new coupon at revision 2")
+	p.saveFails(store.CreateCoupon, p.draft(func(c *coupon.Coupon) { c.ID = "none" }), validation.ErrInvalid, "of a new coupon whose ID is none")
+	p.saveFails(store.CreateCoupon, p.draft(func(c *coupon.Coupon) { c.Revision = 2 }), validation.ErrInvalid, "of a new coupon at revision 2")
 	for _, kind := range []store.ChangeKind{0, 5} {
-		p.saveFails(kind, c, pricing.ErrInvalid, "of no kind")
+		p.saveFails(kind, c, validation.ErrInvalid, "of no kind")
 	}
 	timeless := changeOf(store.EditCoupon, c)
 	timeless.At = at(0).Add(-1<<62).AddDate(-20_000, 0, 0)
-	fails(p, store.Store.SaveCoupon, timeless, pricing.ErrInvalid, "at an instant that no text can tell")
+	fails(p, store.Store.SaveCoupon, timeless, validation.ErrInvalid, "at an instant that no text can tell")
 }
 
 func lookUpClauses() []clause {
@@ -350,7 +351,7 @@ func lookedUpAtOnce(p *probe) {
 	same(p, len(answer(p, store.Store.LookUp, most).Coupons), store.MaxNames, "the answer to as many names as there may be")
 	most.Names = append(most.Names, store.Name{CouponID: listed.ID})
 	for _, wrong := range []store.LookUp{most, {CustomerID: "ann", Orders: -1}, {CustomerID: "ann", Orders: store.MaxHeld + 1}} {
-		fails(p, store.Store.LookUp, wrong, pricing.ErrInvalid, "out of bounds")
+		fails(p, store.Store.LookUp, wrong, validation.ErrInvalid, "out of bounds")
 	}
 }
 

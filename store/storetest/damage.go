@@ -10,6 +10,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func damageClauses() []clause {
@@ -74,7 +75,7 @@ func unreadable[R, A any](p *probe, call request[R, A], with R, kind, id string)
 	if !errors.As(err, &named) || named.Kind != kind || named.ID != id {
 		p.stop("the error of the damaged %s %s is %v", kind, id, err)
 	}
-	for _, other := range []error{pricing.ErrInvalid, coupon.ErrNotFound, store.ErrNotFound, store.ErrConflict} {
+	for _, other := range []error{validation.ErrInvalid, coupon.ErrNotFound, store.ErrNotFound, store.ErrConflict} {
 		if errors.Is(err, other) {
 			p.stop("the error of the damaged %s %s matches %v", kind, id, other)
 		}

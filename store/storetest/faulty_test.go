@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // meanwhile is how long a broken store waits between looking and writing.
@@ -353,7 +353,7 @@ func reservationFaults() map[string]fault {
 			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
 				const few = 16
 				if len(r.Uses) > few {
-					return store.Reserved{}, &pricing.ValidationError{}
+					return store.Reserved{}, &validation.Error{}
 				}
 				return sound(ctx, r)
 			}
@@ -862,7 +862,7 @@ func couponFaults() map[string]fault {
 		"an invalid edit is stored": {func(f *faulty) {
 			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
 				saved, err := f.Store.SaveCoupon(ctx, c)
-				if errors.Is(err, pricing.ErrInvalid) {
+				if errors.Is(err, validation.ErrInvalid) {
 					return c.Coupon, nil
 				}
 				return saved, err

@@ -12,6 +12,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func listClauses() []clause {
@@ -24,7 +25,7 @@ func listClauses() []clause {
 		{"orders are listed", "ListOrders returns a page of orders, newest first, narrowed to a customer, a state and a period of CreatedAt", ordersAreListed},
 		{"uses are listed", "ListUses returns a page of uses, newest first, narrowed to coupon, customer, exchange and state", usesAreListed},
 		{"work for the sweep", "DueAt narrows a list to what a sweep has to look at, the oldest first", workForTheSweep},
-		{"lists out of bounds", "a list out of bounds, or with a cursor of no list, is pricing.ErrInvalid", listsOutOfBounds},
+		{"lists out of bounds", "a list out of bounds, or with a cursor of no list, is validation.ErrInvalid", listsOutOfBounds},
 	}
 }
 
@@ -270,13 +271,13 @@ func listsOutOfBounds(p *probe) {
 		{Expires: store.Period{Until: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}},
 		{ExpiredAt: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {
-		fails(p, store.Store.ListCoupons, list, pricing.ErrInvalid, "out of bounds")
+		fails(p, store.Store.ListCoupons, list, validation.ErrInvalid, "out of bounds")
 	}
 	for _, list := range []store.OrderList{{PageSize: -1}, {PageSize: store.MaxPageSize + 1}, {State: 99}, {After: "none"}, {Created: store.Period{From: at(2), Until: at(1)}}} {
-		fails(p, store.Store.ListOrders, list, pricing.ErrInvalid, "out of bounds")
+		fails(p, store.Store.ListOrders, list, validation.ErrInvalid, "out of bounds")
 	}
 	for _, list := range []store.UseList{{PageSize: -1}, {PageSize: store.MaxPageSize + 1}, {State: 99}, {After: "none"}} {
-		fails(p, store.Store.ListUses, list, pricing.ErrInvalid, "out of bounds")
+		fails(p, store.Store.ListUses, list, validation.ErrInvalid, "out of bounds")
 	}
 }
 
@@ -393,7 +394,7 @@ func sumsOfUses(p *probe) {
 	none := answer(p, store.Store.Sums, store.SumList{CouponID: "cpn_none", From: first, Days: store.MaxSumDays})
 	same(p, none[store.MaxSumDays-1].Completed, 0, "the uses of an unknown coupon")
 	for _, list := range []store.SumList{{From: first, Days: 1}, {CouponID: c.ID, Days: 1}, {CouponID: c.ID, From: first}, {CouponID: c.ID, From: first, Days: store.MaxSumDays + 1}} {
-		fails(p, store.Store.Sums, list, pricing.ErrInvalid, "out of bounds")
+		fails(p, store.Store.Sums, list, validation.ErrInvalid, "out of bounds")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func refundClauses() []clause {
@@ -49,11 +50,11 @@ func refundClauses() []clause {
 			p.applyFails(refund(cancelled, "one", 1), redemption.ErrIllegal, "of a cancelled order")
 			unknown := refund(o, "one", 1)
 			unknown.Refund.Returns.Lines[0].Line = 1
-			p.applyFails(unknown, pricing.ErrInvalid, "of an unknown line")
-			p.applyFails(refund(o, "one", 2), pricing.ErrInvalid, "of more than was bought")
-			p.applyFails(refund(o, "", 1), pricing.ErrInvalid, "without a key")
+			p.applyFails(unknown, validation.ErrInvalid, "of an unknown line")
+			p.applyFails(refund(o, "one", 2), validation.ErrInvalid, "of more than was bought")
+			p.applyFails(refund(o, "", 1), validation.ErrInvalid, "without a key")
 			p.apply(refund(o, "one", 0))
-			p.applyFails(refund(o, "two", 0), pricing.ErrInvalid, "of what was refunded")
+			p.applyFails(refund(o, "two", 0), validation.ErrInvalid, "of what was refunded")
 		}},
 		{"repayments", "what the processor tells of refunds and disputes is stored with the order; unfinished repayments are due; the journal tells of them", repayments},
 		{"a use that a refund gave back", "what a refund gives back can be used again", func(p *probe) {
@@ -74,7 +75,7 @@ func refundClauses() []clause {
 			c := p.coupon()
 			o := p.sold("ann", c, int64(n), coupon.RestoreAlways)
 			_, errs := atOnce(p, n+n/2, store.Store.Apply, func(i int) store.Settlement { return settlement(refund(o, fmt.Sprint(i), 1)) })
-			same(p, p.succeeded(errs, pricing.ErrInvalid), n, "how many refunds of one unit succeed")
+			same(p, p.succeeded(errs, validation.ErrInvalid), n, "how many refunds of one unit succeed")
 			got := p.order(o.ID).Order
 			same(p, []any{got.State, len(got.Refunds), got.Refunded().Amount}, []any{redemption.OrderRefunded, n, o.Quote.Total}, "the refunds at once")
 			p.uses(c, 0, 0)

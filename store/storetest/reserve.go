@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func reserveClauses() []clause {
@@ -149,7 +149,7 @@ func takenIDs(p *probe) {
 	}
 	twice := p.checkout("bob", c, points)
 	twice.Uses[1].ID = twice.Uses[0].ID
-	p.refused(twice, pricing.ErrInvalid, "of two uses with one ID")
+	p.refused(twice, validation.ErrInvalid, "of two uses with one ID")
 }
 
 func limitClauses() []clause {

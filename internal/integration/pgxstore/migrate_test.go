@@ -10,8 +10,8 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
-	"github.com/couponkit/couponkit/pricing"
 	pgxstore "github.com/couponkit/couponkit/store/pgxstore"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Many processes migrate at once, into schemas of any name. The store works there.
@@ -65,11 +65,11 @@ func TestOptions(t *testing.T) {
 		Schema: strings.Repeat("x", 64),
 		Batch:  pgxstore.BatchOptions{Workers: -1, MaxSize: 2_000, MaxQueue: -1, Timeout: -1},
 	})
-	var faults *pricing.ValidationError
+	var faults *validation.Error
 	require.ErrorAs(t, err, &faults)
 	var fields []string
 	for _, f := range faults.Fields {
-		fields = append(fields, f.Field)
+		fields = append(fields, f.Path)
 	}
 	require.Equal(t, []string{"schema", "batch.workers", "batch.maxSize", "batch.maxQueue", "batch.timeout"}, fields)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 func (a *API) createCoupon(w http.ResponseWriter, r *http.Request) error {
@@ -69,10 +69,10 @@ func (a *API) setStatus(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	on, given := active.Value()
 	if !given {
-		faults.Add("active", pricing.FieldRequired, "must be true or false")
+		faults.Add("active", validation.Required, "must be true or false")
 	}
 	if err := read.besides(faults); err != nil {
 		return err

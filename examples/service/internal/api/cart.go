@@ -9,6 +9,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Bounds of a cart, far above what a person buys.
@@ -45,22 +46,22 @@ func (c *cartRequest) conflicts() eligibility.ConflictPolicy {
 const channel = "web"
 
 // facts are what the shop knows about the purchase.
-func (c *cartRequest) facts(faults *pricing.ValidationError) eligibility.Facts {
+func (c *cartRequest) facts(faults *validation.Error) eligibility.Facts {
 	facts := eligibility.Facts{Country: c.country, Channel: channel}
 	faults.Merge("", facts.Validate())
 	return facts
 }
 
 // coupons are the codes of the request. A request has one code, or a list of codes.
-func (c *cartRequest) coupons(faults *pricing.ValidationError) []string {
+func (c *cartRequest) coupons(faults *validation.Error) []string {
 	switch {
 	case len(c.codes) > pricing.MaxCoupons: // which are not looked up
-		faults.Add("codes", pricing.FieldTooLong, fmt.Sprintf("at most %d codes are allowed", pricing.MaxCoupons))
+		faults.Add("codes", validation.TooLong, fmt.Sprintf("at most %d codes are allowed", pricing.MaxCoupons))
 		return nil
 	case c.code == "":
 		return c.codes
 	case c.codes != nil:
-		faults.Add("codes", pricing.FieldNotAllowed, "a request has couponCode or codes, not both")
+		faults.Add("codes", validation.NotAllowed, "a request has couponCode or codes, not both")
 	}
 	return []string{c.code}
 }
@@ -81,8 +82,8 @@ func (k *soldKind) UnmarshalText(text []byte) error {
 		*k = soldKind(kind)
 		return nil
 	}
-	return &pricing.ValidationError{Fields: []pricing.FieldError{{
-		Code: pricing.FieldUnknown, Message: "must be plan, device, accessory or shipping",
+	return &validation.Error{Fields: []validation.Field{{
+		Code: validation.Unknown, Message: "must be plan, device, accessory or shipping",
 	}}}
 }
 
@@ -93,14 +94,14 @@ func (l *lineRequest) UnmarshalJSON(data []byte) error {
 
 // cart puts the catalogue's prices on the lines and adds the shipping. What the
 // catalogue does not have is a fault of the field that names it.
-func (a *API) cart(c cartRequest, faults *pricing.ValidationError) pricing.Cart {
+func (a *API) cart(c cartRequest, faults *validation.Error) pricing.Cart {
 	cart := pricing.Cart{Currency: a.currency()}
 	if len(c.lines) == 0 {
-		faults.Add("lines", pricing.FieldRequired, "the cart is empty")
+		faults.Add("lines", validation.Required, "the cart is empty")
 	}
 	lines := c.lines
 	if len(lines) > maxCartLines {
-		faults.Add("lines", pricing.FieldTooLong, fmt.Sprintf("at most %d lines", maxCartLines))
+		faults.Add("lines", validation.TooLong, fmt.Sprintf("at most %d lines", maxCartLines))
 		lines = nil // whatever they are
 	}
 	goods := false
@@ -111,10 +112,10 @@ func (a *API) cart(c cartRequest, faults *pricing.ValidationError) pricing.Cart 
 	switch option, known := a.Catalog.Find(pricing.Shipping, c.shippingID); {
 	case c.shippingID == "":
 	case !known:
-		faults.Add("shippingOptionId", pricing.FieldUnknown, "there is no such shipping option")
+		faults.Add("shippingOptionId", validation.Unknown, "there is no such shipping option")
 	case !goods && !kindsKnown(cart): // whatever is shipped, it is not known
 	case !goods:
-		faults.Add("shippingOptionId", pricing.FieldNotAllowed, "nothing in the cart is shipped")
+		faults.Add("shippingOptionId", validation.NotAllowed, "nothing in the cart is shipped")
 	default:
 		cart.Lines = append(cart.Lines, pricing.Line{
 			ID: "shipping", Kind: pricing.Shipping, ItemID: option.ID, Quantity: 1, UnitPrice: option.Price,
@@ -128,32 +129,32 @@ func kindsKnown(cart pricing.Cart) bool {
 	return len(cart.Lines) > 0 && !slices.ContainsFunc(cart.Lines, func(l pricing.Line) bool { return l.Kind == "" })
 }
 
-func (a *API) line(i int, l lineRequest, faults *pricing.ValidationError) pricing.Line {
+func (a *API) line(i int, l lineRequest, faults *validation.Error) pricing.Line {
 	path := func(field string) string { return fmt.Sprintf("lines[%d].%s", i, field) }
 	item, known := a.Catalog.Find(l.kind, l.itemID)
 	sold := l.kind != "" && l.kind != pricing.Shipping
 	switch {
 	case l.kind == "":
-		faults.Add(path("kind"), pricing.FieldRequired, "must be plan, device or accessory")
+		faults.Add(path("kind"), validation.Required, "must be plan, device or accessory")
 	case l.kind == pricing.Shipping:
-		faults.Add(path("kind"), pricing.FieldNotAllowed, "shipping is chosen by shippingOptionId")
+		faults.Add(path("kind"), validation.NotAllowed, "shipping is chosen by shippingOptionId")
 	}
 	switch {
 	case l.itemID == "":
-		faults.Add(path("itemId"), pricing.FieldRequired, "an ID is required")
+		faults.Add(path("itemId"), validation.Required, "an ID is required")
 	case sold && !known:
-		faults.Add(path("itemId"), pricing.FieldUnknown, "there is no such "+l.kind.String())
+		faults.Add(path("itemId"), validation.Unknown, "there is no such "+l.kind.String())
 	}
 	line := pricing.Line{
 		ID: fmt.Sprintf("line-%d", i+1), Kind: l.kind, ItemID: l.itemID, UnitPrice: item.Price, Recurs: item.Recurs,
 	}
 	switch {
 	case l.quantity == nil:
-		faults.Add(path("quantity"), pricing.FieldRequired, "a quantity is required")
+		faults.Add(path("quantity"), validation.Required, "a quantity is required")
 	case *l.quantity < 1:
-		faults.Add(path("quantity"), pricing.FieldTooSmall, "a quantity is at least 1")
+		faults.Add(path("quantity"), validation.TooSmall, "a quantity is at least 1")
 	case *l.quantity > maxQuantity:
-		faults.Add(path("quantity"), pricing.FieldTooLarge, fmt.Sprintf("a quantity is at most %d", maxQuantity))
+		faults.Add(path("quantity"), validation.TooLarge, fmt.Sprintf("a quantity is at most %d", maxQuantity))
 	default:
 		line.Quantity = *l.quantity
 	}
@@ -173,9 +174,9 @@ func needsShipping(cart pricing.Cart) bool {
 }
 
 // shownTotals reads what the customer was shown.
-func shownTotals(raw json.RawMessage, c pricing.Currency, faults *pricing.ValidationError) *couponkit.Totals {
+func shownTotals(raw json.RawMessage, c pricing.Currency, faults *validation.Error) *couponkit.Totals {
 	if len(raw) == 0 || string(raw) == "null" {
-		faults.Add("expected", pricing.FieldRequired, "the totals that the customer was shown are required")
+		faults.Add("expected", validation.Required, "the totals that the customer was shown are required")
 		return nil
 	}
 	totals, err := couponkit.ParseTotals(raw, c)

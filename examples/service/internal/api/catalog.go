@@ -6,6 +6,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 type catalogView struct {
@@ -64,9 +65,9 @@ func (a *API) searchCatalog(w http.ResponseWriter, r *http.Request) error {
 	kind, err := pricing.ParseLineKind(q.text("kind"))
 	switch {
 	case q.text("kind") == "":
-		q.faults.Add("kind", pricing.FieldRequired, "must be plan, device or accessory")
+		q.faults.Add("kind", validation.Required, "must be plan, device or accessory")
 	case err != nil || kind == pricing.Shipping:
-		q.faults.Add("kind", pricing.FieldUnknown, "must be plan, device or accessory")
+		q.faults.Add("kind", validation.Unknown, "must be plan, device or accessory")
 	}
 	if err := q.faults.Err(); err != nil {
 		return err

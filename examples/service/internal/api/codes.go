@@ -4,8 +4,8 @@ import (
 	"net/http"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Codes are codes of a coupon, sorted by their keys.
@@ -33,14 +33,14 @@ func (a *API) Codes(r *http.Request) (Codes, error) {
 	case "inactive":
 		list.State = coupon.Inactive
 	default:
-		q.faults.Add("state", pricing.FieldUnknown, "must be active or inactive")
+		q.faults.Add("state", validation.Unknown, "must be active or inactive")
 	}
 	switch unused := q.text("unused"); unused {
 	case "", "false":
 	case "true":
 		list.Unused = true
 	default:
-		q.faults.Add("unused", pricing.FieldMalformed, "must be true or false")
+		q.faults.Add("unused", validation.Malformed, "must be true or false")
 	}
 	if err := q.faults.Err(); err != nil {
 		return Codes{}, err

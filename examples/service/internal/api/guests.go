@@ -12,8 +12,8 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // GuestCookie is the name of the cookie that lets a browser see the orders that a guest has placed in
@@ -31,17 +31,17 @@ const maxGuestCookie = 3_500
 
 // buyerOf returns who buys: who is signed in, or a guest with the given address. An address that
 // cannot be used is a fault of the field email.
-func (a *API) buyerOf(r *http.Request, email string, faults *pricing.ValidationError) eligibility.Customer {
+func (a *API) buyerOf(r *http.Request, email string, faults *validation.Error) eligibility.Customer {
 	if email == "" {
 		return customer(r)
 	}
 	_, signedIn := sessionFrom(r.Context())
 	switch {
 	case signedIn:
-		faults.Add("email", pricing.FieldNotAllowed, "only guests give an address; you are signed in")
+		faults.Add("email", validation.NotAllowed, "only guests give an address; you are signed in")
 		return customer(r)
 	case !a.Guests:
-		faults.Add("email", pricing.FieldNotAllowed, "this shop has no guests; sign in first")
+		faults.Add("email", validation.NotAllowed, "this shop has no guests; sign in first")
 		return customer(r)
 	}
 	address, err := coupon.ParseEmail(email)
@@ -50,9 +50,9 @@ func (a *API) buyerOf(r *http.Request, email string, faults *pricing.ValidationE
 }
 
 // payerOf is buyerOf for a checkout, for which a guest gives an address.
-func (a *API) payerOf(r *http.Request, email string, faults *pricing.ValidationError) eligibility.Customer {
+func (a *API) payerOf(r *http.Request, email string, faults *validation.Error) eligibility.Customer {
 	if _, signedIn := sessionFrom(r.Context()); a.Guests && !signedIn && email == "" {
-		faults.Add("email", pricing.FieldRequired, "an e-mail address is required")
+		faults.Add("email", validation.Required, "an e-mail address is required")
 	}
 	return a.buyerOf(r, email, faults)
 }

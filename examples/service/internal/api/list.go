@@ -12,6 +12,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 type couponPage struct {
@@ -113,7 +114,7 @@ func (q *query) state() (s coupon.State) {
 
 func (q *query) discountType() (t pricing.DiscountType) {
 	if name := q.text("type"); name != "" && t.UnmarshalText([]byte(name)) != nil {
-		q.faults.Add("type", pricing.FieldUnknown, "is no discount type")
+		q.faults.Add("type", validation.Unknown, "is no discount type")
 	}
 	return t
 }

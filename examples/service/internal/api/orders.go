@@ -10,6 +10,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 type orderView struct {
@@ -69,9 +70,9 @@ func (a *API) cancelOrder(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if id == "" {
-		faults.Add("orderId", pricing.FieldRequired, "an order ID is required")
+		faults.Add("orderId", validation.Required, "an order ID is required")
 	}
 	if err := read.besides(faults); err != nil {
 		return err

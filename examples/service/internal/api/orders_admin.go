@@ -12,6 +12,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // ListedOrder is an order in a list of administrators.
@@ -138,7 +139,7 @@ func (q *query) period(name string, zone *time.Location) (p store.Period) {
 		p.From, p.Until = afterMidnight(begin, p.From, zone), afterMidnight(end, p.Until, zone)
 	}
 	if !p.From.IsZero() && !p.Until.IsZero() && !p.From.Before(p.Until) {
-		q.faults.Add(until, pricing.FieldMismatch, "must be after "+from)
+		q.faults.Add(until, validation.Mismatch, "must be after "+from)
 		return store.Period{}
 	}
 	return p
@@ -174,7 +175,7 @@ func (a *API) OrderPage(r *http.Request) (OrderPage, error) {
 	if name := q.text("state"); name != "" {
 		var err error
 		if list.State, err = redemption.ParseOrderState(name); err != nil {
-			q.faults.Add("state", pricing.FieldUnknown, "must be open, awaiting_payment, paid, cancelled, partly_refunded or refunded")
+			q.faults.Add("state", validation.Unknown, "must be open, awaiting_payment, paid, cancelled, partly_refunded or refunded")
 		}
 	}
 	if err := q.faults.Err(); err != nil {
@@ -363,7 +364,7 @@ func readRefund(r *http.Request) (request couponkit.RefundRequest, err error) {
 	if err != nil {
 		return request, err
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	faults.Merge("", request.Returns.UnmarshalJSON(returns))
 	return request, read.besides(faults)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Admitted returns the request of an administrator as the library sees it. A form repeats the token
@@ -110,7 +111,7 @@ func (f *RefundForm) returns(form url.Values) (returns pricing.Returns, err erro
 	if form.Get("show") == "all" {
 		return pricing.Returns{All: true}, nil
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	f.Shipping = form.Get("shipping") != ""
 	returns.Shipping = f.Shipping
 	for i, line := range f.Order.Lines {
@@ -120,7 +121,7 @@ func (f *RefundForm) returns(form url.Values) (returns pricing.Returns, err erro
 		}
 		units, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			faults.Add(line.Name, pricing.FieldMalformed, "must be a whole number")
+			faults.Add(line.Name, validation.Malformed, "must be a whole number")
 			continue
 		}
 		f.Units[i] = units

@@ -15,6 +15,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // keyPrefix begins the keys that this service makes when a client sends none. The
@@ -101,7 +102,7 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	cart, codes := a.cart(request, &faults), request.coupons(&faults)
 	who, facts := a.buyerOf(r, request.email, &faults), request.facts(&faults)
 	if err := read.besides(faults); err != nil {
@@ -165,10 +166,10 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	cart := a.cart(request, &faults)
 	if needsShipping(cart) && request.shippingID == "" {
-		faults.Add("shippingOptionId", pricing.FieldRequired, "choose a shipping option")
+		faults.Add("shippingOptionId", validation.Required, "choose a shipping option")
 	}
 	totals, codes := shownTotals(expected, cart.Currency, &faults), request.coupons(&faults)
 	who, facts := a.payerOf(r, request.email, &faults), request.facts(&faults)
@@ -202,7 +203,7 @@ func leftOut(refused coupon.Rejections) (coupons []refusedCoupon) {
 // checkoutRequest is what all checkouts have in common. It also reports the faults
 // that were found so far.
 func (a *API) checkoutRequest(
-	r *http.Request, codes []string, cancelPath string, read form, faults pricing.ValidationError,
+	r *http.Request, codes []string, cancelPath string, read form, faults validation.Error,
 ) (couponkit.CheckoutRequest, error) {
 	key, err := idempotencyKey(r)
 	faults.Merge("", err)
@@ -287,7 +288,7 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	mode := request.linkMode(&faults)
 	link := couponkit.PaymentLinkRequest{Mode: mode}
 	cancelPath := "/plans"
@@ -314,9 +315,9 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 }
 
 // linkMode tells which fields the request may have.
-func (request linkRequest) linkMode(faults *pricing.ValidationError) couponkit.LinkMode {
+func (request linkRequest) linkMode(faults *validation.Error) couponkit.LinkMode {
 	if request.mode == nil {
-		faults.Add("mode", pricing.FieldRequired, "must be subscription or product")
+		faults.Add("mode", validation.Required, "must be subscription or product")
 		return 0
 	}
 	mode, err := couponkit.ParseLinkMode(*request.mode)
@@ -326,12 +327,12 @@ func (request linkRequest) linkMode(faults *pricing.ValidationError) couponkit.L
 
 // subscription is the cart of a subscription checkout: at least one plan, and what
 // is bought along with it.
-func (a *API) subscription(request linkRequest, faults *pricing.ValidationError) pricing.Cart {
+func (a *API) subscription(request linkRequest, faults *validation.Error) pricing.Cart {
 	if request.amount != "" {
-		faults.Add("amount", pricing.FieldNotAllowed, "the price of a subscription comes from the catalogue")
+		faults.Add("amount", validation.NotAllowed, "the price of a subscription comes from the catalogue")
 	}
 	if !request.currency.IsZero() {
-		faults.Add("currency", pricing.FieldNotAllowed, "the currency of a subscription comes from the catalogue")
+		faults.Add("currency", validation.NotAllowed, "the currency of a subscription comes from the catalogue")
 	}
 	cart := a.cart(request.cartRequest, faults)
 	plans := false
@@ -339,31 +340,31 @@ func (a *API) subscription(request linkRequest, faults *pricing.ValidationError)
 		plans = plans || l.Kind == pricing.Plan
 	}
 	if !plans && kindsKnown(cart) {
-		faults.Add("lines", pricing.FieldRequired, "a subscription has at least one plan")
+		faults.Add("lines", validation.Required, "a subscription has at least one plan")
 	}
 	if needsShipping(cart) && request.shippingID == "" {
-		faults.Add("shippingOptionId", pricing.FieldRequired, "choose a shipping option")
+		faults.Add("shippingOptionId", validation.Required, "choose a shipping option")
 	}
 	return cart
 }
 
 // price is the amount of a product link.
-func (request linkRequest) price(faults *pricing.ValidationError) pricing.Money {
+func (request linkRequest) price(faults *validation.Error) pricing.Money {
 	if len(request.lines) > 0 {
-		faults.Add("lines", pricing.FieldNotAllowed, "a product link has an amount and no lines")
+		faults.Add("lines", validation.NotAllowed, "a product link has an amount and no lines")
 	}
 	if request.shippingID != "" {
-		faults.Add("shippingOptionId", pricing.FieldNotAllowed, "a product link has an amount and no shipping option")
+		faults.Add("shippingOptionId", validation.NotAllowed, "a product link has an amount and no shipping option")
 	}
 	if request.currency.IsZero() {
-		faults.Add("currency", pricing.FieldRequired, "a currency is required")
+		faults.Add("currency", validation.Required, "a currency is required")
 	}
 	var amount pricing.Money
 	value, err := request.amount.Decimal()
 	switch {
 	case err != nil:
 	case value.Sign() <= 0:
-		faults.Add("amount", pricing.FieldTooSmall, "an amount is greater than 0")
+		faults.Add("amount", validation.TooSmall, "an amount is greater than 0")
 	case !request.currency.IsZero():
 		amount, err = pricing.MoneyFromDecimal(value, request.currency)
 	}
@@ -386,7 +387,7 @@ func (a *API) comeBack(w http.ResponseWriter, r *http.Request) error {
 	}
 	found, err := a.Service.Refresh(r.Context(), couponkit.OrderRequest{CustomerID: reader, Key: key})
 	switch {
-	case errors.Is(err, store.ErrNotFound), errors.Is(err, pricing.ErrInvalid):
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, validation.ErrInvalid):
 		http.Redirect(w, r, "/cart?notice=other_account", http.StatusSeeOther)
 		return nil
 	case err != nil && found.Order.IsZero():

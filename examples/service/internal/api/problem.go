@@ -15,10 +15,10 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/examples/service/internal/shop"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // problem is a problem document of RFC 9457, with the members that the contract
@@ -40,7 +40,7 @@ type problem struct {
 	// CouponID is the coupon that has the code, of a code that is taken.
 	CouponID string `json:"couponId,omitempty"`
 	// Errors name the fields of invalid input.
-	Errors []pricing.FieldError `json:"errors,omitempty"`
+	Errors []validation.Field `json:"errors,omitempty"`
 
 	retryAfter time.Duration
 }
@@ -104,7 +104,7 @@ func problemOf(err error) problem {
 	var (
 		own     problem
 		refused = coupon.RejectionsOf(err)
-		invalid *pricing.ValidationError
+		invalid *validation.Error
 		large   *http.MaxBytesError
 	)
 	switch {
@@ -135,7 +135,7 @@ func problemOf(err error) problem {
 }
 
 // Problem returns the status of the answer to an error, what happened, and the faults of fields.
-func Problem(err error) (status int, text string, faults []pricing.FieldError) {
+func Problem(err error) (status int, text string, faults []validation.Field) {
 	p := problemOf(err)
 	if p.Detail == "" || len(p.Errors) > 0 {
 		p.Detail = p.Title
@@ -193,7 +193,7 @@ func refusal(refused coupon.Rejections, err error) problem {
 		p.Status = http.StatusNotFound
 	case coupon.CodeTaken:
 		p.Status, p.CouponID = http.StatusConflict, refused[0].CouponID
-		p.Errors = []pricing.FieldError{{Field: "code", Code: pricing.FieldTaken, Message: headline.Message()}}
+		p.Errors = []validation.Field{{Path: "code", Code: validation.Taken, Message: headline.Message()}}
 	case coupon.UserRequired:
 		p.Status = http.StatusUnauthorized
 	}

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // readBody returns the body of a request, which has to be JSON.
@@ -33,7 +33,7 @@ func readBody(r *http.Request) ([]byte, error) {
 }
 
 // readObject reads a JSON object strictly: unknown, repeated and malformed fields
-// are all named in one *pricing.ValidationError.
+// are all named in one *validation.Error.
 func readObject(r *http.Request, targets map[string]any) error {
 	body, err := readBody(r)
 	if err != nil {
@@ -43,13 +43,13 @@ func readObject(r *http.Request, targets map[string]any) error {
 }
 
 // form is what could not be read of a request whose other fields are judged all the same.
-type form struct{ unread []pricing.FieldError }
+type form struct{ unread []validation.Field }
 
 // readForm is readObject, but that the fields that cannot be read come back as the form.
 func readForm(r *http.Request, targets map[string]any) (form, error) {
 	err := readObject(r, targets)
-	var invalid *pricing.ValidationError
-	if !errors.As(err, &invalid) || slices.ContainsFunc(invalid.Fields, func(f pricing.FieldError) bool { return f.Field == "" }) {
+	var invalid *validation.Error
+	if !errors.As(err, &invalid) || slices.ContainsFunc(invalid.Fields, func(f validation.Field) bool { return f.Path == "" }) {
 		return form{}, err
 	}
 	return form{invalid.Fields}, nil
@@ -57,10 +57,10 @@ func readForm(r *http.Request, targets map[string]any) (form, error) {
 
 // besides is what could not be read and what rules refuse in all else, in one error, or
 // nil. Of a value that could not be read the rules know nothing.
-func (f form) besides(rules pricing.ValidationError) error {
-	all := pricing.ValidationError{Fields: slices.Clone(f.unread)}
+func (f form) besides(rules validation.Error) error {
+	all := validation.Error{Fields: slices.Clone(f.unread)}
 	for _, refused := range rules.Fields {
-		if !slices.ContainsFunc(f.unread, func(u pricing.FieldError) bool { return within(u.Field, refused.Field) }) {
+		if !slices.ContainsFunc(f.unread, func(u validation.Field) bool { return within(u.Path, refused.Path) }) {
 			all.Fields = append(all.Fields, refused)
 		}
 	}
@@ -77,16 +77,16 @@ func within(whole, path string) bool {
 // idempotencyKey reads the header that makes a call repeatable.
 func idempotencyKey(r *http.Request) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if len(r.Header.Values("Idempotency-Key")) > 1 {
-		faults.Add("Idempotency-Key", pricing.FieldMalformed, "the header is given twice")
+		faults.Add("Idempotency-Key", validation.Malformed, "the header is given twice")
 	}
 	if len(key) > redemption.MaxIDLength-len(keyPrefix) {
-		faults.Add("Idempotency-Key", pricing.FieldTooLong, fmt.Sprintf("at most %d characters", redemption.MaxIDLength-len(keyPrefix)))
+		faults.Add("Idempotency-Key", validation.TooLong, fmt.Sprintf("at most %d characters", redemption.MaxIDLength-len(keyPrefix)))
 	}
 	for _, c := range []byte(key) {
 		if c <= ' ' || c > '~' {
-			faults.Add("Idempotency-Key", pricing.FieldMalformed, "printable ASCII without white space")
+			faults.Add("Idempotency-Key", validation.Malformed, "printable ASCII without white space")
 			break
 		}
 	}
@@ -96,7 +96,7 @@ func idempotencyKey(r *http.Request) (string, error) {
 // query reads the parameters of a request's address.
 type query struct {
 	r      *http.Request
-	faults pricing.ValidationError
+	faults validation.Error
 }
 
 // only refuses parameters that the call does not have, and a query that cannot be
@@ -104,7 +104,7 @@ type query struct {
 func (q *query) only(names ...string) {
 	given, err := url.ParseQuery(q.r.URL.RawQuery)
 	if err != nil {
-		q.faults.Add("", pricing.FieldMalformed, "the query of the address is malformed")
+		q.faults.Add("", validation.Malformed, "the query of the address is malformed")
 	}
 	known := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -113,9 +113,9 @@ func (q *query) only(names ...string) {
 	for name, values := range given {
 		switch {
 		case !known[name]:
-			q.faults.Add(name, pricing.FieldUnknown, "there is no such parameter")
+			q.faults.Add(name, validation.Unknown, "there is no such parameter")
 		case len(values) > 1:
-			q.faults.Add(name, pricing.FieldMalformed, "the parameter is given twice")
+			q.faults.Add(name, validation.Malformed, "the parameter is given twice")
 		}
 	}
 }
@@ -131,13 +131,13 @@ func (q *query) number(name string, fallback, most int) int {
 	n, err := strconv.Atoi(text)
 	switch {
 	case errors.Is(err, strconv.ErrRange) && text[0] != '-':
-		q.faults.Add(name, pricing.FieldTooLarge, fmt.Sprintf("must be at most %d", most))
+		q.faults.Add(name, validation.TooLarge, fmt.Sprintf("must be at most %d", most))
 	case err != nil && !errors.Is(err, strconv.ErrRange):
-		q.faults.Add(name, pricing.FieldMalformed, "must be a whole number")
+		q.faults.Add(name, validation.Malformed, "must be a whole number")
 	case n < 1:
-		q.faults.Add(name, pricing.FieldTooSmall, "must be at least 1")
+		q.faults.Add(name, validation.TooSmall, "must be at least 1")
 	case n > most:
-		q.faults.Add(name, pricing.FieldTooLarge, fmt.Sprintf("must be at most %d", most))
+		q.faults.Add(name, validation.TooLarge, fmt.Sprintf("must be at most %d", most))
 	default:
 		return n
 	}
@@ -153,6 +153,6 @@ func (q *query) choice(name string, words ...string) string {
 	if slices.Contains(words, text) {
 		return text
 	}
-	q.faults.Add(name, pricing.FieldUnknown, fmt.Sprintf("must be one of %v", words))
+	q.faults.Add(name, validation.Unknown, fmt.Sprintf("must be one of %v", words))
 	return words[0]
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/examples/service/internal/shop"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 type sessionView struct {
@@ -51,12 +51,12 @@ func (a *API) login(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var faults pricing.ValidationError
+	var faults validation.Error
 	if email == "" {
-		faults.Add("email", pricing.FieldRequired, "an e-mail address is required")
+		faults.Add("email", validation.Required, "an e-mail address is required")
 	}
 	if password == "" {
-		faults.Add("password", pricing.FieldRequired, "a password is required")
+		faults.Add("password", validation.Required, "a password is required")
 	}
 	if err := read.besides(faults); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // selectionFields are the lists of items that a coupon has, and the kinds of items in them.
@@ -43,7 +44,7 @@ func selectionsOf(d *coupon.Draft) selections {
 }
 
 // strays are the entries of selections that name nothing of their kinds in the catalogue.
-type strays struct{ faults pricing.ValidationError }
+type strays struct{ faults validation.Error }
 
 // readCoupon reads a body into a draft or patch, and finds the strays in what was read.
 // Where there are strays the first of them is emptied: the library then names every other
@@ -81,7 +82,7 @@ func (a *API) straysIn(lists selections) (found strays, first *string) {
 			if first == nil {
 				first = &ids[i]
 			}
-			found.faults.Add(fmt.Sprintf("%s[%d]", selection.field, i), pricing.FieldUnknown, a.whyStray(selection.kinds, id))
+			found.faults.Add(fmt.Sprintf("%s[%d]", selection.field, i), validation.Unknown, a.whyStray(selection.kinds, id))
 		}
 	}
 	return found, first
@@ -111,21 +112,21 @@ func (a *API) whyStray(kinds []pricing.LineKind, id string) string {
 // beside is what the library refuses together with the strays. Of an entry that both
 // refuse the library's fault is told, but for the first stray.
 func (s strays) beside(err error) error {
-	var refused *pricing.ValidationError
-	if len(s.faults.Fields) == 0 || !errors.As(err, &refused) || slices.ContainsFunc(refused.Fields, func(f pricing.FieldError) bool { return f.Field == "" }) {
+	var refused *validation.Error
+	if len(s.faults.Fields) == 0 || !errors.As(err, &refused) || slices.ContainsFunc(refused.Fields, func(f validation.Field) bool { return f.Path == "" }) {
 		return err
 	}
 	told := map[string]bool{}
 	rules, news := *refused, s.faults
-	rules.Fields = slices.DeleteFunc(slices.Clone(refused.Fields), func(f pricing.FieldError) bool {
-		told[f.Field] = true
-		return f.Field == s.faults.Fields[0].Field
+	rules.Fields = slices.DeleteFunc(slices.Clone(refused.Fields), func(f validation.Field) bool {
+		told[f.Path] = true
+		return f.Path == s.faults.Fields[0].Path
 	})
-	delete(told, s.faults.Fields[0].Field)
-	news.Fields = slices.DeleteFunc(slices.Clone(s.faults.Fields), func(f pricing.FieldError) bool {
-		return told[f.Field] && f.Code != pricing.FieldMore
+	delete(told, s.faults.Fields[0].Path)
+	news.Fields = slices.DeleteFunc(slices.Clone(s.faults.Fields), func(f validation.Field) bool {
+		return told[f.Path] && f.Code != validation.More
 	})
-	var all pricing.ValidationError
+	var all validation.Error
 	all.Merge("", &rules)
 	all.Merge("", &news)
 	return all.Err()

@@ -17,6 +17,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 type redemptionPage struct {
@@ -198,7 +199,7 @@ func (a *API) Usage(r *http.Request) (Usage, error) {
 func zoneOf(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
 	if err != nil || len(name) > maxZoneLength || name == "Local" {
-		return time.UTC, &pricing.ValidationError{Fields: []pricing.FieldError{{Code: pricing.FieldUnknown, Message: "must be an IANA time zone, such as Europe/Berlin"}}}
+		return time.UTC, validation.New("", validation.Unknown, "must be an IANA time zone, such as Europe/Berlin")
 	}
 	return zone, nil
 }

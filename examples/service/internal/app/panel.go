@@ -12,7 +12,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/examples/service/internal/api"
 	"github.com/couponkit/couponkit/examples/service/internal/web"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // panel answers what the pages of administrators show.
@@ -42,10 +42,10 @@ func (panel) Failure(err error) (status int, text string) {
 	return status, withFaults(text, faults)
 }
 
-func withFaults(text string, faults []pricing.FieldError) string {
+func withFaults(text string, faults []validation.Field) string {
 	parts := []string{strings.TrimSuffix(text, ".")}
 	for _, f := range faults {
-		parts = append(parts, f.Field+": "+f.Message)
+		parts = append(parts, f.Path+": "+f.Message)
 	}
 	return strings.Join(parts, ". ") + "."
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // These texts are not the same to all versions of Unicode.
@@ -119,7 +120,7 @@ func (p *program) create(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := p.Create(ctx, p.draft(later)); !errors.Is(err, pricing.ErrInvalid) {
+	if _, err := p.Create(ctx, p.draft(later)); !errors.Is(err, validation.ErrInvalid) {
 		return fmt.Errorf("a code of a later version of Unicode: %w", err)
 	}
 	c, err := p.Create(ctx, p.draft("-LATER"))
