@@ -15,9 +15,11 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # step versions runs the suite in transactions of the host and without prepared statements, the histories that are compared and the
 # failover, whose Go code is that of TestContract. Step examples kills a program. What is broken on purpose is noticed there as well.
 readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint)$'
-# Browsers, and the suites once more, to see what they leave behind: the detector looks at the same
-# Go code elsewhere, and makes these tests take twice as long.
-readonly FROM_OUTSIDE='/internal/(browsertest|integration/leaks)$'
+# The service from outside, browsers, and the suites once more, to see what they leave behind: the
+# detector looks at the same Go code elsewhere, and makes these tests take two to four times as long.
+readonly FROM_OUTSIDE='/internal/(app|browsertest|integration/leaks)$'
+# Of those, the tests with several callers at once run under the detector as well.
+readonly SEVERAL_CALLERS='^(TestTheLastUse|TestAShutdown.*|TestTwoNodes|TestManyGuessesAtOnce)$'
 # Step readme has run the packages that read source files and run the toolchain, and the
 # simulation, each of whose lives is one goroutine. Step simulation has it on SQLite.
 readonly ONCE='/internal/(architecture|simulation|integration/sqldb/simulation)$'
@@ -72,7 +74,7 @@ step_race() {
 
 # race_tests shows the summary lines of go test, and everything when it fails.
 race_tests() {
-  local log=$1 part="$WORK/race.part" status pattern flags=() packages outside other
+  local log=$1 part="$WORK/race.part" status pattern flags=() packages outside other over_http
   for pattern in $UNRACED; do
     flags+=("-gcflags=$pattern=-race=false")
   done
@@ -97,6 +99,10 @@ race_tests() {
   if [[ -n $outside ]]; then
     wait "$other" || status=1
     cat "$part.outside" >>"$part"
+  fi
+  over_http=$(grep -E "$OVER_HTTP" <<<"$outside" || true)
+  if [[ -n $over_http ]]; then
+    GORACE=atexit_sleep_ms=50 go test -race "${flags[@]}" -vet=off -ldflags=-w -count=1 -run "$SEVERAL_CALLERS" -v "$over_http" >>"$part" 2>&1 || status=1
   fi
   set -e
   cat "$part" >>"$log"
@@ -188,10 +194,11 @@ step_simulation() {
 }
 
 # step_toolchain tests what hosts import on the Go after that of go.mod, in the short form. What
-# reads source files and runs the toolchain does not depend on it.
+# reads source files and runs the toolchain does not depend on it. The suites are tested by what
+# is broken on purpose, and the lives of the simulation add nothing to those on the older Go.
 step_toolchain() {
   local packages
-  packages=$(go list ./... ./processor/stripeprocessor/... | grep -v -E '/internal/architecture$')
+  packages=$(go list ./... ./processor/stripeprocessor/... | grep -v -E '/(internal/(architecture|simulation)|storetest|processortest)$')
   # shellcheck disable=SC2086 # one word a package
   GOTOOLCHAIN=go$NEXT_GO COUPONKIT_LONG='' RAPID_CHECKS=$CHECKS_UNDER_RACE go test -vet=off -ldflags=-w $packages
 }
