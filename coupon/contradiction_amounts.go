@@ -102,18 +102,11 @@ func (c *Coupon) currencies() []pricing.Currency {
 		named = append(named, m.Currency())
 	}
 	for _, in := range named {
-		if !slices.Contains(all, in) && c.fits(in) {
+		if !slices.Contains(all, in) && c.Accepts(in) {
 			all = append(all, in)
 		}
 	}
 	return all
-}
-
-// fits reports whether the coupon has all its amounts in a currency.
-func (c *Coupon) fits(in pricing.Currency) bool {
-	_, minimum := c.Minimum(in)
-	_, budget := c.Limits.Budget.In(in)
-	return minimum && (budget || c.Limits.Budget.IsZero()) && c.Discount.Accepts(in)
 }
 
 // purchase is what the terms ask of the eligible lines of a cart. Amounts are in minor units of the

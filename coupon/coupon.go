@@ -190,7 +190,7 @@ func (t Terms) faults(faults *validation.Error) {
 	t.Scope.faults("", faults)
 	t.distributionFaults(faults)
 	t.Limits.faults(t.Currency, faults)
-	t.Conditions.faults(t.Currency, faults)
+	t.conditionFaults(faults)
 	t.combiningFaults(faults)
 	t.refundFaults(faults)
 	t.windowFaults(faults)

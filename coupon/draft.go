@@ -84,9 +84,8 @@ func (d *Draft) terms(loc *time.Location, faults *validation.Error) Terms {
 			MaxUsesPerUser: limit(d.MaxUsesPerUser, 0, "maxUsesPerUser", faults),
 			Periods:        slices.Clone(d.PeriodLimits),
 		},
-		Conditions: Conditions{MinQuantity: limit(d.MinQuantity, 0, "minQuantity", faults)},
-		StartsAt:   d.StartsAt.resolve("startsAt", 0, loc, faults),
-		ExpiresAt:  d.ExpiresAt.resolve("expiresAt", 1, loc, faults),
+		StartsAt:  d.StartsAt.resolve("startsAt", 0, loc, faults),
+		ExpiresAt: d.ExpiresAt.resolve("expiresAt", 1, loc, faults),
 	}
 	var err error
 	if !newUnread(d.Unread).names("currency") { // else no amount can be read
@@ -95,9 +94,8 @@ func (d *Draft) terms(loc *time.Location, faults *validation.Error) Terms {
 	}
 	t.Discount = d.discount(t.Currency, faults)
 	t.Limits.Budget = NewMoneySet(d.Budget.money("budget", t.Currency, 1, MaxBudget, faults)...)
-	t.Conditions.MinPurchase = d.MinPurchase.minimum(t.Currency, faults)
 	for i := range conditions {
-		conditions[i].draft(d, &t.Conditions)
+		conditions[i].draft(d, &t, faults)
 	}
 	return t
 }

@@ -113,8 +113,7 @@ type wireTerms struct {
 	ExcludedCategories Items            `json:"excludedCategories,omitzero"`
 	Group              string           `json:"group,omitempty"`
 	*wireAudience
-	MinPurchase Amounts `json:"minPurchase"`
-	Conditions
+	wireConditions
 	*wireLimits
 	RefundPolicy    pricing.RefundPolicy `json:"refundPolicy,omitzero"`
 	RestoreOnRefund Restore              `json:"restoreOnRefund,omitzero"`
@@ -140,7 +139,7 @@ type wireLimits struct {
 // wire returns all terms.
 func (t Terms) wire() wireTerms {
 	w := t.publicWire()
-	w.Conditions = t.Conditions
+	w.wireConditions = t.wireConditions()
 	w.wireAudience = &wireAudience{
 		Distribution: t.Distribution, AllowedUserEmails: t.AllowedUserEmails, PointsRequired: orNull(t.PointsRequired),
 		MaxUses: orNull(t.Limits.MaxUses), MaxUsesPerUser: orNull(t.Limits.MaxUsesPerUser),
@@ -159,8 +158,8 @@ func (t Terms) publicWire() wireTerms {
 		Currency: t.Currency, AppliesTo: t.Scope.AppliesTo, PlanIDs: t.Scope.Plans,
 		DeviceIDs: t.Scope.Devices, AccessoryIDs: t.Scope.Accessories, Kinds: t.Scope.Kinds, Categories: t.Scope.Categories,
 		ExcludedItemIDs: t.Scope.ExcludedItems, ExcludedCategories: t.Scope.ExcludedCategories, Group: t.Group,
-		MinPurchase: t.Conditions.MinPurchase.text(t.Currency), Conditions: t.Conditions,
-		RefundPolicy: t.RefundPolicy, RestoreOnRefund: t.RestoreOnRefund,
+		wireConditions: t.wireConditions(),
+		RefundPolicy:   t.RefundPolicy, RestoreOnRefund: t.RestoreOnRefund,
 		StartsAt: orNull(t.StartsAt), ExpiresAt: orNull(t.ExpiresAt),
 	}
 	w.CustomerTags = CustomerTags{}

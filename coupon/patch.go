@@ -48,12 +48,8 @@ func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 		c.Limits.Budget = NewMoneySet(p.Budget.value.money("budget", c.Currency, 1, MaxBudget, &faults)...)
 	}
 	c.Limits.Periods = slices.Clone(p.PeriodLimits.orZero(c.Limits.Periods))
-	if p.MinPurchase.Given() {
-		c.Conditions.MinPurchase = p.MinPurchase.value.minimum(c.Currency, &faults)
-	}
-	c.Conditions.MinQuantity = limit(p.MinQuantity, c.Conditions.MinQuantity, "minQuantity", &faults)
 	for i := range conditions {
-		conditions[i].patch(&p, &c.Conditions)
+		conditions[i].patch(&p, &c.Terms, &faults)
 	}
 	c.RestoreOnRefund = p.RestoreOnRefund.orZero(c.RestoreOnRefund)
 	if p.StartsAt.Given() {

@@ -238,62 +238,92 @@ type Patch struct {
 type condition struct {
 	field  string
 	code   RejectionCode
-	draft  func(*Draft, *Conditions)
-	patch  func(*Patch, *Conditions)
+	draft  func(*Draft, *Terms, *validation.Error)
+	patch  func(*Patch, *Terms, *validation.Error)
 	equal  func(c, d *Conditions) bool
-	faults func(*Conditions, *validation.Error)
+	faults func(*Terms, *validation.Error)
 }
 
-// conditions is the table of all conditions but the minimum purchase and the minimum quantity, which
-// are numbers.
+// conditions is the table of all conditions. The currency of the terms is known when a draft is read.
 var conditions = [...]condition{
 	{
+		field: "minPurchase", code: MinimumPurchaseNotMet,
+		draft: func(d *Draft, t *Terms, faults *validation.Error) {
+			t.Conditions.MinPurchase = d.MinPurchase.minimum(t.Currency, faults)
+		},
+		patch: func(p *Patch, t *Terms, faults *validation.Error) {
+			if p.MinPurchase.Given() {
+				t.Conditions.MinPurchase = p.MinPurchase.value.minimum(t.Currency, faults)
+			}
+		},
+		equal: func(c, d *Conditions) bool { return c.MinPurchase.Equal(d.MinPurchase) },
+		faults: func(t *Terms, faults *validation.Error) {
+			t.Conditions.MinPurchase.faults(faults, "minPurchase", t.Currency, MaxMinPurchase)
+		},
+	},
+	{
+		field: "minQuantity", code: MinimumQuantityNotMet,
+		draft: func(d *Draft, t *Terms, faults *validation.Error) {
+			t.Conditions.MinQuantity = limit(d.MinQuantity, 0, "minQuantity", faults)
+		},
+		patch: func(p *Patch, t *Terms, faults *validation.Error) {
+			t.Conditions.MinQuantity = limit(p.MinQuantity, t.Conditions.MinQuantity, "minQuantity", faults)
+		},
+		equal: func(c, d *Conditions) bool { return c.MinQuantity == d.MinQuantity },
+		faults: func(t *Terms, faults *validation.Error) {
+			quantityFaults("minQuantity", t.Conditions.MinQuantity, faults)
+		},
+	},
+	{
 		field: "customerTags", code: CustomerTagsNotMet,
-		draft:  func(d *Draft, c *Conditions) { c.CustomerTags = d.CustomerTags.clone() },
-		patch:  func(p *Patch, c *Conditions) { c.CustomerTags = p.CustomerTags.orZero(c.CustomerTags).clone() },
+		draft: func(d *Draft, t *Terms, _ *validation.Error) { t.Conditions.CustomerTags = d.CustomerTags.clone() },
+		patch: func(p *Patch, t *Terms, _ *validation.Error) {
+			t.Conditions.CustomerTags = p.CustomerTags.orZero(t.Conditions.CustomerTags).clone()
+		},
 		equal:  func(c, d *Conditions) bool { return c.CustomerTags.Equal(d.CustomerTags) },
-		faults: func(c *Conditions, faults *validation.Error) { c.CustomerTags.faults(faults) },
+		faults: func(t *Terms, faults *validation.Error) { t.Conditions.CustomerTags.faults(faults) },
 	},
 	{
 		field: "firstOrder", code: NotFirstOrder,
-		draft:  func(d *Draft, c *Conditions) { c.FirstOrder = d.FirstOrder },
-		patch:  func(p *Patch, c *Conditions) { c.FirstOrder = p.FirstOrder.orZero(c.FirstOrder) },
+		draft: func(d *Draft, t *Terms, _ *validation.Error) { t.Conditions.FirstOrder = d.FirstOrder },
+		patch: func(p *Patch, t *Terms, _ *validation.Error) {
+			t.Conditions.FirstOrder = p.FirstOrder.orZero(t.Conditions.FirstOrder)
+		},
 		equal:  func(c, d *Conditions) bool { return c.FirstOrder == d.FirstOrder },
-		faults: func(*Conditions, *validation.Error) {},
+		faults: func(*Terms, *validation.Error) {},
 	},
 	{
 		field: "schedule", code: OutsideSchedule,
-		draft:  func(d *Draft, c *Conditions) { c.Schedule = d.Schedule.clone() },
-		patch:  func(p *Patch, c *Conditions) { c.Schedule = p.Schedule.orZero(c.Schedule).clone() },
+		draft: func(d *Draft, t *Terms, _ *validation.Error) { t.Conditions.Schedule = d.Schedule.clone() },
+		patch: func(p *Patch, t *Terms, _ *validation.Error) {
+			t.Conditions.Schedule = p.Schedule.orZero(t.Conditions.Schedule).clone()
+		},
 		equal:  func(c, d *Conditions) bool { return c.Schedule.Equal(d.Schedule) },
-		faults: func(c *Conditions, faults *validation.Error) { c.Schedule.faults(faults) },
+		faults: func(t *Terms, faults *validation.Error) { t.Conditions.Schedule.faults(faults) },
 	},
 	{
 		field: "channels", code: ChannelNotAllowed,
-		draft: func(d *Draft, c *Conditions) { c.Channels = NewItems(d.Channels...) },
-		patch: func(p *Patch, c *Conditions) {
-			c.Channels = NewItems(p.Channels.orZero(c.Channels.Slice())...)
+		draft: func(d *Draft, t *Terms, _ *validation.Error) { t.Conditions.Channels = NewItems(d.Channels...) },
+		patch: func(p *Patch, t *Terms, _ *validation.Error) {
+			t.Conditions.Channels = NewItems(p.Channels.orZero(t.Conditions.Channels.Slice())...)
 		},
 		equal:  func(c, d *Conditions) bool { return c.Channels.Equal(d.Channels) },
-		faults: func(c *Conditions, faults *validation.Error) { channelFaults(c.Channels, faults) },
+		faults: func(t *Terms, faults *validation.Error) { channelFaults(t.Conditions.Channels, faults) },
 	},
 	{
 		field: "countries", code: CountryNotAllowed,
-		draft: func(d *Draft, c *Conditions) { c.Countries = NewItems(d.Countries...) },
-		patch: func(p *Patch, c *Conditions) {
-			c.Countries = NewItems(p.Countries.orZero(c.Countries.Slice())...)
+		draft: func(d *Draft, t *Terms, _ *validation.Error) { t.Conditions.Countries = NewItems(d.Countries...) },
+		patch: func(p *Patch, t *Terms, _ *validation.Error) {
+			t.Conditions.Countries = NewItems(p.Countries.orZero(t.Conditions.Countries.Slice())...)
 		},
 		equal:  func(c, d *Conditions) bool { return c.Countries.Equal(d.Countries) },
-		faults: func(c *Conditions, faults *validation.Error) { countryFaults(c.Countries, faults) },
+		faults: func(t *Terms, faults *validation.Error) { countryFaults(t.Conditions.Countries, faults) },
 	},
 }
 
 // ConditionCodes yields the JSON name and the rejection code of each field of [Conditions].
 func ConditionCodes() iter.Seq2[string, RejectionCode] {
 	return func(yield func(string, RejectionCode) bool) {
-		if !yield("minPurchase", MinimumPurchaseNotMet) || !yield("minQuantity", MinimumQuantityNotMet) {
-			return
-		}
 		for i := range conditions {
 			if !yield(conditions[i].field, conditions[i].code) {
 				return
@@ -304,22 +334,32 @@ func ConditionCodes() iter.Seq2[string, RejectionCode] {
 
 // Equal reports whether c and d are the same conditions.
 func (c Conditions) Equal(d Conditions) bool {
-	same := func(entry condition) bool { return entry.equal(&c, &d) }
-	return c.MinPurchase.Equal(d.MinPurchase) && c.MinQuantity == d.MinQuantity &&
-		!slices.ContainsFunc(conditions[:], func(entry condition) bool { return !same(entry) })
+	return !slices.ContainsFunc(conditions[:], func(entry condition) bool { return !entry.equal(&c, &d) })
 }
 
-func (c Conditions) faults(own pricing.Currency, faults *validation.Error) {
-	c.MinPurchase.faults(faults, "minPurchase", own, MaxMinPurchase)
-	switch {
-	case c.MinQuantity < 0:
-		faults.Add("minQuantity", validation.TooSmall, "a minimum quantity is at least 1")
-	case c.MinQuantity > MaxQuantity:
-		faults.Add("minQuantity", validation.TooLarge, fmt.Sprintf("at most %d", int64(MaxQuantity)))
-	}
+func (t *Terms) conditionFaults(faults *validation.Error) {
 	for i := range conditions {
-		conditions[i].faults(&c, faults)
+		conditions[i].faults(t, faults)
 	}
+}
+
+func quantityFaults(field string, n int64, faults *validation.Error) {
+	switch {
+	case n < 0:
+		faults.Add(field, validation.TooSmall, "a quantity is at least 1")
+	case n > MaxQuantity:
+		faults.Add(field, validation.TooLarge, fmt.Sprintf("at most %d", int64(MaxQuantity)))
+	}
+}
+
+// wireConditions are the conditions with the field names of contract section 7.
+type wireConditions struct {
+	MinPurchase Amounts `json:"minPurchase"`
+	Conditions
+}
+
+func (t *Terms) wireConditions() wireConditions {
+	return wireConditions{MinPurchase: t.Conditions.MinPurchase.text(t.Currency), Conditions: t.Conditions}
 }
 
 // Equal reports whether t and u are the same terms.
@@ -338,4 +378,14 @@ func (t *Terms) Minimum(cart pricing.Currency) (minor int64, ok bool) { // a cop
 		return 0, true
 	}
 	return t.Conditions.MinPurchase.In(cart)
+}
+
+// Accepts reports whether the coupon has all its amounts in the currency of a cart. A percentage without a
+// maximum, a minimum purchase and a budget accepts every currency.
+func (t *Terms) Accepts(cart pricing.Currency) bool {
+	if _, budgeted := t.Limits.Budget.In(cart); !budgeted && !t.Limits.Budget.IsZero() {
+		return false
+	}
+	_, minimum := t.Minimum(cart)
+	return minimum && t.Discount.Accepts(cart)
 }

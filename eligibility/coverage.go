@@ -20,7 +20,7 @@ type coverage struct {
 
 // measure looks at the lines that the coupon covers.
 func (on *coverage) measure(c *coupon.Coupon, cart *pricing.Cart, eligible []bool) {
-	on.currency, on.eligible, on.fits = cart.Currency, eligible, fitsCurrency(c, cart.Currency)
+	on.currency, on.eligible, on.fits = cart.Currency, eligible, c.Accepts(cart.Currency)
 	for i := range cart.Lines {
 		if l := &cart.Lines[i]; eligible[i] {
 			on.covered = true
@@ -57,16 +57,6 @@ func (on *coverage) belowFirstTier(c *coupon.Coupon) bool {
 	return false
 }
 
-// fitsCurrency reports whether the coupon has all its amounts in the currency of a cart. A
-// percentage without a maximum, a minimum purchase and a budget has no amounts.
-func fitsCurrency(c *coupon.Coupon, cart pricing.Currency) bool {
-	if _, budgeted := c.Limits.Budget.In(cart); !budgeted && !c.Limits.Budget.IsZero() {
-		return false
-	}
-	_, minimum := c.Minimum(cart)
-	return minimum && c.Discount.Accepts(cart)
-}
-
 // checkCart compares the coupon with the list prices of the cart.
 func (d *Decision) checkCart(c *coupon.Coupon, on *coverage) {
 	d.checkCartConditions(c, on)
@@ -101,7 +91,7 @@ func (r otherCurrency) params() coupon.Params {
 // as a fixed amount, a minimum purchase or a budget, needs a cart in one of their currencies.
 // [Evaluate] checks the currency itself, but [Check] does not.
 func (d Decision) CheckCurrency(c coupon.Coupon, cart pricing.Currency) Decision {
-	if !fitsCurrency(&c, cart) {
+	if !c.Accepts(cart) {
 		d.reasons = slices.Clip(d.reasons) // a copy of d may have the rest
 		d.refuseCurrency(&c, cart)
 	}

@@ -216,7 +216,7 @@ func (r *SetResult) fault(set []Candidate, cart pricing.Cart, err error) error {
 		if len(set) > 1 {
 			path = fmt.Sprintf("coupons[%d]", i)
 		}
-		if c := &set[i].Coupon; fitsCurrency(c, cart.Currency) && !cart.Currency.IsZero() {
+		if c := &set[i].Coupon; c.Accepts(cart.Currency) && !cart.Currency.IsZero() {
 			faults.Merge(path, c.Discount.FitsCart(cart))
 		}
 	}
