@@ -213,6 +213,7 @@ func TestRepaymentKeys(t *testing.T) {
 			}
 		}
 	}
+	require.Equal(t, "rfd_h693vsis0n3qvdpj92deql8jnk_1", key("ord_1", "return-1", 1), "the same on every version of Go")
 	paid, _ := paidOrder(t, 3, coupon.RestoreFull)
 	for _, o := range []redemption.Order{after(t, paid, refundOf("one", 1, 10)), after(t, paid, refundOf("one", 1, 99))} {
 		require.Equal(t, key(o.ID, "one", 1), o.Refunds[0].RepaymentKey(), "when the refund was recorded does not matter")
