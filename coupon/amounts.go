@@ -171,12 +171,8 @@ func NewMoneySet(amounts ...pricing.Money) MoneySet {
 		return MoneySet{}
 	}
 	list := slices.Clone(amounts)
-	slices.SortStableFunc(list, func(a, b pricing.Money) int { return byCurrency(a, b.Currency()) })
+	slices.SortStableFunc(list, func(a, b pricing.Money) int { return cmp.Compare(a.Currency().Code(), b.Currency().Code()) })
 	return MoneySet{list: list}
-}
-
-func byCurrency(m pricing.Money, c pricing.Currency) int {
-	return cmp.Compare(m.Currency().Code(), c.Code())
 }
 
 // IsZero reports whether the set is empty.
@@ -191,11 +187,12 @@ func (s MoneySet) All() iter.Seq[pricing.Money] { return slices.Values(s.list) }
 // In returns the amount in the given currency, in minor units. If the set has no amount in the
 // currency, found is false.
 func (s MoneySet) In(c pricing.Currency) (minor int64, found bool) {
-	at, found := slices.BinarySearchFunc(s.list, c, byCurrency)
-	if !found {
-		return 0, false
+	for i := range s.list {
+		if s.list[i].Currency() == c {
+			return s.list[i].Minor(), true
+		}
 	}
-	return s.list[at].Minor(), true
+	return 0, false
 }
 
 // Equal reports whether s and t contain the same amounts.

@@ -151,19 +151,19 @@ type Result struct {
 // [*validation.Error] if the coupon's fixed amount is not a multiple of the cart's step. The
 // coupon must be valid; see [coupon.Coupon.Validate].
 func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
-	// All memory of a set of one coupon is allocated at once.
-	var one struct {
-		set       SetResult
-		candidate [1]Candidate
-		member    [1]member
-		outcome   [1]Outcome
-		terms     [1]pricing.Terms
+	// What a set needs for each coupon is allocated at once.
+	var memory struct {
+		members [1]member
+		coupons [1]Outcome
+		terms   [1]pricing.Terms
 	}
-	one.candidate[0] = Candidate{Coupon: c, Code: q.Code, Usage: q.Usage, MirrorInvalid: q.MirrorInvalid}
-	one.set.members, one.set.Coupons, one.set.terms = one.member[:0], one.outcome[:0], one.terms[:0]
+	var r SetResult
+	r.members, r.Coupons, r.terms = memory.members[:0], memory.coupons[:0], memory.terms[:0]
+	var set [1]Candidate // assigned field by field, without another copy
+	set[0].Coupon, set[0].Code, set[0].Usage, set[0].MirrorInvalid = c, q.Code, q.Usage, q.MirrorInvalid
 	q.Conflicts = RefuseAll
-	if err := one.set.Reevaluate(one.candidate[:], cart, q); err != nil {
+	if err := r.Reevaluate(set[:], cart, q); err != nil {
 		return Result{}, err
 	}
-	return Result{Decision: one.outcome[0].Decision, Quote: one.set.Quote}, nil
+	return Result{Decision: r.Coupons[0].Decision, Quote: r.Quote}, nil
 }

@@ -8,41 +8,41 @@ import (
 )
 
 // cover finds the lines of each coupon, and compares the coupons with the list prices.
-func (r *SetResult) cover(cart *pricing.Cart) {
-	r.masks = slices.Grow(r.masks[:0], 2*len(cart.Lines)*len(r.members)) // it must not move
-	for i := range r.members {
-		m := &r.members[i]
-		m.on.measure(&m.Coupon, cart, r.mask(&m.Coupon.Scope, cart.Lines))
-		if m.Coupon.Discount.Type() == pricing.BuyXGetY && !m.Coupon.Buys.IsZero() {
-			m.on.bought = r.mask(&m.Coupon.Buys, cart.Lines)
+func (e *evaluation) cover() {
+	e.masks = slices.Grow(e.masks[:0], 2*len(e.cart.Lines)*len(e.members)) // it must not move
+	for i := range e.members {
+		c, on := e.coupon(i), &e.members[i].on
+		on.measure(c, e.cart, e.mask(&c.Scope))
+		if c.Discount.Type() == pricing.BuyXGetY && !c.Buys.IsZero() {
+			on.bought = e.mask(&c.Buys)
 		}
-		r.Coupons[i].Decision.checkCart(&m.Coupon, &m.on)
+		e.Coupons[i].Decision.checkCart(c, on)
 	}
 }
 
 // mask tells for each line whether a scope covers it.
-func (r *SetResult) mask(s *coupon.Scope, lines []pricing.Line) []bool {
-	first := len(r.masks)
-	r.masks = appendLines(r.masks, s, lines)
-	return r.masks[first:len(r.masks):len(r.masks)]
+func (e *evaluation) mask(s *coupon.Scope) []bool {
+	first := len(e.masks)
+	e.masks = appendLines(e.masks, s, e.cart.Lines)
+	return e.masks[first:len(e.masks):len(e.masks)]
 }
 
 // refuseAlone adds the reasons that depend on what a coupon takes off alone. A budget is a reason
 // only of a coupon that is refused anyway. A coupon is priced alone only where that can matter.
-func (r *SetResult) refuseAlone(cart pricing.Cart) error {
-	for i := range r.members {
-		m, d := &r.members[i], &r.Coupons[i].Decision
-		if !m.on.fits || !m.on.covered || d.Allowed() && !m.conflicts && !r.mayTakeMore(i) {
+func (e *evaluation) refuseAlone() error {
+	for i := range e.members {
+		m, c, d := &e.members[i], e.coupon(i), &e.Coupons[i].Decision
+		if !m.on.fits || !m.on.covered || d.Allowed() && !m.conflicts && !e.mayTakeMore(i) {
 			continue
 		}
-		r.terms = m.on.appendTerms(r.terms[:0], &m.Coupon)
-		if err := r.Quote.Reprice(cart, r.terms...); err != nil {
+		e.terms = m.on.appendTerms(e.terms[:0], c)
+		if err := e.Quote.Reprice(*e.cart, e.terms...); err != nil {
 			return err
 		}
-		discount := r.Quote.Discount
-		if d.checkTaken(&m.Coupon, &m.on, discount); !d.Allowed() {
-			r.refuseBudget(i, discount)
-		} else if exceeds(&m.Coupon, m.Usage.Spent, pricing.NewMoney(discount, m.on.currency)) {
+		discount := e.Quote.Discount
+		if d.checkTaken(c, &m.on, discount); !d.Allowed() {
+			e.refuseBudget(i, discount)
+		} else if e.exceeds(i, discount) {
 			m.beyond = discount
 		}
 	}
@@ -51,43 +51,42 @@ func (r *SetResult) refuseAlone(cart pricing.Cart) error {
 
 // mayTakeMore reports whether a coupon may take more off beside other coupons than alone. The others
 // can make its cheapest units free, so that it counts units that cost more.
-func (r *SetResult) mayTakeMore(i int) bool {
-	d := &r.members[i].Coupon.Discount
-	return len(r.members) > 1 && d.Lane() == pricing.OrderLane && d.Type() == pricing.Percentage && !d.Simple()
+func (e *evaluation) mayTakeMore(i int) bool {
+	d := &e.coupon(i).Discount
+	return len(e.members) > 1 && d.Lane() == pricing.OrderLane && d.Type() == pricing.Percentage && !d.Simple()
 }
 
 // price prices the cart with the coupons that are not refused, and refuses those that exceed their
 // budget or have no effect.
-func (r *SetResult) price(cart pricing.Cart) error {
+func (e *evaluation) price() error {
 	for again := true; again; {
-		r.use(&r.priced, -1)
-		if len(r.terms) == 0 {
-			return r.listPrices(cart)
+		e.use(&e.priced, -1)
+		if len(e.terms) == 0 {
+			return e.listPrices()
 		}
-		err := r.Quote.Reprice(cart, r.terms...)
+		err := e.Quote.Reprice(*e.cart, e.terms...)
 		if err == nil {
-			again, err = r.refuseLast(cart)
+			again, err = e.refuseLast()
 		}
 		if err != nil {
 			return err
 		}
 	}
-	for at := range r.Quote.Coupons {
-		r.Coupons[r.priced[at]].Discount = r.Quote.Coupons[at].Amount
+	for at := range e.Quote.Coupons {
+		e.Coupons[e.priced[at]].Discount = e.Quote.Coupons[at].Amount
 	}
 	return nil
 }
 
 // use makes the terms of the coupons that are not refused, but for one of them. The terms have the
 // order of the coupons in a quote. The indexes become those of their coupons.
-func (r *SetResult) use(priced *indexes, but int) {
-	r.terms = r.terms[:0]
+func (e *evaluation) use(priced *indexes, but int) {
+	e.terms = e.terms[:0]
 	for lane := pricing.ItemLane; lane <= pricing.OrderLane; lane++ {
-		for i := range r.members {
-			m := &r.members[i]
-			if i != but && m.Coupon.Discount.Lane() == lane && r.Coupons[i].Decision.Allowed() {
-				priced[len(r.terms)] = uint8(i)
-				r.terms = m.on.appendTerms(r.terms, &m.Coupon)
+		for i := range e.members {
+			if c := e.coupon(i); i != but && c.Discount.Lane() == lane && e.Coupons[i].Decision.Allowed() {
+				priced[len(e.terms)] = uint8(i)
+				e.terms = e.members[i].on.appendTerms(e.terms, c)
 			}
 		}
 	}
@@ -96,30 +95,30 @@ func (r *SetResult) use(priced *indexes, but int) {
 // refuseLast refuses the last coupon that exceeds its budget. If no coupon does, refuseLast refuses
 // the last one without an effect. It goes on as long as the quote tells what comes next, and reports
 // whether the cart has to be priced again.
-func (r *SetResult) refuseLast(cart pricing.Cart) (again bool, err error) {
-	if at := r.lastOverBudget(&r.Quote, &r.priced); at >= 0 {
-		r.refuseBudget(int(r.priced[at]), r.Quote.Coupons[at].Amount)
+func (e *evaluation) refuseLast() (again bool, err error) {
+	if at := e.lastOverBudget(&e.Quote, &e.priced); at >= 0 {
+		e.refuseBudget(int(e.priced[at]), e.Quote.Coupons[at].Amount)
 		return true, nil
 	}
-	for at := len(r.Quote.Coupons) - 1; at >= 0; at-- {
-		d := &r.Coupons[r.priced[at]].Decision
-		switch effect := r.Quote.Effect(at); {
+	for at := len(e.Quote.Coupons) - 1; at >= 0; at-- {
+		d := &e.Coupons[e.priced[at]].Decision
+		switch effect := e.Quote.Effect(at); {
 		case effect == pricing.Nothing: // the other coupons take off the same
 			d.refuse(coupon.NoDiscount, nil)
 			again = true
-		case r.Quote.Coupons[at].Amount == 0:
+		case e.Quote.Coupons[at].Amount == 0:
 			d.refuse(coupon.NoDiscount, nil)
 			return true, nil
-		case effect == pricing.Redundant, effect == pricing.Uncertain && r.Quote.ReachesZero():
-			needless, err := r.needless(cart, int(r.priced[at]))
+		case effect == pricing.Redundant, effect == pricing.Uncertain && e.Quote.ReachesZero():
+			needless, err := e.needless(int(e.priced[at]))
 			if err != nil {
 				return false, err
 			}
 			if needless {
 				d.refuse(coupon.NoDiscount, nil)
-				r.Quote, *r.without = *r.without, r.Quote
-				r.priced = r.pricedWithout
-				again, at = false, len(r.Quote.Coupons)
+				e.Quote, *e.without = *e.without, e.Quote
+				e.priced = e.pricedWithout
+				again, at = false, len(e.Quote.Coupons)
 			}
 		}
 	}
@@ -128,44 +127,50 @@ func (r *SetResult) refuseLast(cart pricing.Cart) (again bool, err error) {
 
 // needless prices the cart without a coupon. It reports whether the total is then the same, and no
 // budget is exceeded.
-func (r *SetResult) needless(cart pricing.Cart, couponIndex int) (bool, error) {
-	r.use(&r.pricedWithout, couponIndex)
-	if r.without == nil {
-		r.without = new(pricing.Quote)
+func (e *evaluation) needless(couponIndex int) (bool, error) {
+	e.use(&e.pricedWithout, couponIndex)
+	if e.without == nil {
+		e.without = new(pricing.Quote)
 	}
-	if err := r.without.Reprice(cart, r.terms...); err != nil {
+	if err := e.without.Reprice(*e.cart, e.terms...); err != nil {
 		return false, err
 	}
-	return r.without.Total == r.Quote.Total && r.lastOverBudget(r.without, &r.pricedWithout) < 0, nil
+	return e.without.Total == e.Quote.Total && e.lastOverBudget(e.without, &e.pricedWithout) < 0, nil
 }
 
 // lastOverBudget returns the position of the last coupon in a quote that exceeds its budget, or -1.
 // The indexes are those of the quote's coupons.
-func (r *SetResult) lastOverBudget(q *pricing.Quote, of *indexes) int {
+func (e *evaluation) lastOverBudget(q *pricing.Quote, of *indexes) int {
 	for at := range slices.Backward(q.Coupons) {
-		if m := &r.members[of[at]]; exceeds(&m.Coupon, m.Usage.Spent, pricing.NewMoney(q.Coupons[at].Amount, q.Currency)) {
+		if e.exceeds(int(of[at]), q.Coupons[at].Amount) {
 			return at
 		}
 	}
 	return -1
 }
 
+// exceeds reports whether a discount is greater than the rest of the coupon's budget.
+func (e *evaluation) exceeds(i int, discount int64) bool {
+	c := e.candidate(i)
+	return exceeds(&c.Coupon, c.Usage.Spent, pricing.NewMoney(discount, e.cart.Currency))
+}
+
 // refuseBudget refuses a coupon whose discount exceeds its budget.
-func (r *SetResult) refuseBudget(i int, discount int64) {
-	m := &r.members[i]
-	r.Coupons[i].Decision.checkBudget(&m.Coupon, m.Usage.Spent, pricing.NewMoney(discount, m.on.currency))
+func (e *evaluation) refuseBudget(i int, discount int64) {
+	c := e.candidate(i)
+	e.Coupons[i].Decision.checkBudget(&c.Coupon, c.Usage.Spent, pricing.NewMoney(discount, e.cart.Currency))
 }
 
 // listPrices prices the cart without a discount. A line is eligible if a coupon covers it.
-func (r *SetResult) listPrices(cart pricing.Cart) error {
-	if len(r.members) == 0 {
-		return r.Quote.Reprice(cart)
+func (e *evaluation) listPrices() error {
+	if len(e.members) == 0 {
+		return e.Quote.Reprice(*e.cart)
 	}
-	union := r.members[0].on.eligible
-	for i := range r.members[1:] {
-		for at, covered := range r.members[i+1].on.eligible {
+	union := e.members[0].on.eligible
+	for i := range e.members[1:] {
+		for at, covered := range e.members[i+1].on.eligible {
 			union[at] = union[at] || covered
 		}
 	}
-	return r.Quote.Reprice(cart, pricing.Terms{Eligible: union})
+	return e.Quote.Reprice(*e.cart, pricing.Terms{Eligible: union})
 }

@@ -40,7 +40,7 @@ type SetResult struct {
 	// list prices, and all lines that a coupon of the set covers are marked as eligible.
 	Quote pricing.Quote
 
-	members     []member // of the set, as Coupons has them
+	members     []member // as Coupons has them
 	conflicting bool     // two of them cannot be combined
 	masks       []bool   // of the members' coverage
 	terms       []pricing.Terms
@@ -56,12 +56,26 @@ type indexes [pricing.MaxCoupons]uint8
 
 // member is a coupon of a set in a cart.
 type member struct {
-	*Candidate
-
-	on        coverage
+	at        uint8 // its index in the set
 	conflicts bool  // it cannot be combined with another coupon of the set
 	beyond    int64 // what it takes off alone, if that exceeds its budget; else 0
+	on        coverage
 }
+
+// evaluation makes a SetResult. A SetResult does not keep the set, so that the caller's need not be on
+// the heap.
+type evaluation struct {
+	*SetResult
+
+	set  []Candidate
+	cart *pricing.Cart
+}
+
+// candidate returns the candidate that is outcome i.
+func (e *evaluation) candidate(i int) *Candidate { return &e.set[e.members[i].at] }
+
+// coupon returns the coupon that is outcome i.
+func (e *evaluation) coupon(i int) *coupon.Coupon { return &e.candidate(i).Coupon }
 
 // EvaluateSet decides which coupons of a set a customer may use together for a cart, and prices
 // the cart with these coupons. The Customer, the time, AllowAnonymous and Conflicts are those of the
@@ -99,17 +113,18 @@ func EvaluateSet(set []Candidate, cart pricing.Cart, q Question) (SetResult, err
 // On error, the result must not be used. While Reevaluate runs, no other goroutine may use the
 // SetResult or its Quote.
 func (r *SetResult) Reevaluate(set []Candidate, cart pricing.Cart, q Question) error {
-	if err := r.begin(set, &q); err != nil {
+	e := evaluation{r, set, &cart}
+	if err := e.begin(&q); err != nil {
 		return err
 	}
-	r.cover(&cart)
-	err := r.refuseAlone(cart)
+	e.cover()
+	err := e.refuseAlone()
 	if err == nil {
-		r.exclude(set, q.Conflicts)
-		err = r.price(cart)
+		e.exclude(q.Conflicts)
+		err = e.price()
 	}
 	if err != nil {
-		return r.fault(set, cart, err)
+		return e.fault(err)
 	}
 	return nil
 }
@@ -119,15 +134,15 @@ func (r *SetResult) Reevaluate(set []Candidate, cart pricing.Cart, q Question) e
 // combined; see [EvaluateSet]. The outcomes are sorted by CouponID. The order of the set does not
 // change them, except with [KeepFirst].
 func CheckSet(set []Candidate, cart pricing.Currency, q Question) ([]Outcome, error) {
-	var r SetResult
-	if err := r.begin(set, &q); err != nil {
+	e := evaluation{new(SetResult), set, nil}
+	if err := e.begin(&q); err != nil {
 		return nil, err
 	}
-	for i := range r.Coupons {
-		r.Coupons[i].Decision = r.Coupons[i].Decision.CheckCurrency(r.members[i].Coupon, cart)
+	for i := range e.Coupons {
+		e.Coupons[i].Decision = e.Coupons[i].Decision.CheckCurrency(*e.coupon(i), cart)
 	}
-	r.exclude(set, q.Conflicts)
-	return r.Coupons, nil
+	e.exclude(q.Conflicts)
+	return e.Coupons, nil
 }
 
 // Err returns nil if no coupon of the set is refused; see [SetErr].
@@ -154,23 +169,23 @@ func SetErr(outcomes []Outcome) error {
 
 // begin sorts the set and decides about each coupon without a cart. It overwrites what the question
 // says about one coupon.
-func (r *SetResult) begin(set []Candidate, q *Question) error {
-	if !wellFormed(set) || q.Conflicts.Validate() != nil {
-		return setFaults(set, q.Conflicts)
+func (e *evaluation) begin(q *Question) error {
+	if !wellFormed(e.set) || q.Conflicts.Validate() != nil {
+		return setFaults(e.set, q.Conflicts)
 	}
-	r.members, r.Coupons = slices.Grow(r.members[:0], len(set)), slices.Grow(r.Coupons[:0], len(set))
-	for i := range set {
-		r.members = append(r.members, member{Candidate: &set[i]})
+	e.members, e.Coupons = slices.Grow(e.members[:0], len(e.set)), slices.Grow(e.Coupons[:0], len(e.set))
+	for i := range e.set {
+		e.members = append(e.members, member{at: uint8(i)})
 	}
-	if len(set) > 1 {
-		slices.SortFunc(r.members, func(a, b member) int { return cmp.Compare(a.Coupon.ID, b.Coupon.ID) })
+	if len(e.set) > 1 {
+		slices.SortFunc(e.members, func(a, b member) int { return cmp.Compare(e.set[a.at].Coupon.ID, e.set[b.at].Coupon.ID) })
 	}
-	r.findConflicts()
-	for i := range r.members {
-		c := r.members[i].Candidate
+	e.findConflicts()
+	for i := range e.members {
+		c := e.candidate(i)
 		q.Usage, q.MirrorInvalid, q.Code, q.early = c.Usage, c.MirrorInvalid, c.Code, false
-		r.Coupons = append(r.Coupons, Outcome{CouponID: c.Coupon.ID, Code: c.Coupon.Code})
-		r.Coupons[i].Decision.check(&c.Coupon, q)
+		e.Coupons = append(e.Coupons, Outcome{CouponID: c.Coupon.ID, Code: c.Coupon.Code})
+		e.Coupons[i].Decision.check(&c.Coupon, q)
 	}
 	return nil
 }
@@ -208,16 +223,16 @@ func setFaults(set []Candidate, policy ConflictPolicy) error {
 
 // fault names everything that is wrong with the cart and with the amounts of the coupons. The only
 // coupon of a set has no path.
-func (r *SetResult) fault(set []Candidate, cart pricing.Cart, err error) error {
+func (e *evaluation) fault(err error) error {
 	var faults validation.Error
-	faults.Merge("", cart.Validate())
-	for i := range set {
+	faults.Merge("", e.cart.Validate())
+	for i := range e.set {
 		path := ""
-		if len(set) > 1 {
+		if len(e.set) > 1 {
 			path = fmt.Sprintf("coupons[%d]", i)
 		}
-		if c := &set[i].Coupon; c.Accepts(cart.Currency) && !cart.Currency.IsZero() {
-			faults.Merge(path, c.Discount.FitsCart(cart))
+		if c := &e.set[i].Coupon; c.Accepts(e.cart.Currency) && !e.cart.Currency.IsZero() {
+			faults.Merge(path, c.Discount.FitsCart(*e.cart))
 		}
 	}
 	if all := faults.Err(); all != nil {

@@ -50,16 +50,15 @@ func (r ratio) of(weight int64) (part, remainder uint64) {
 // largest remainder and stores each line's part. base is the sum of their
 // subtotals. Every amount is a multiple of step, which is 1 where there is none:
 // parts are counted in steps, and a line's share of the discount is the same
-// whether its subtotal and base are. shares is scratch memory, returned for reuse.
+// whether its subtotal and base are. shares is scratch memory for each line.
 //
 // Every share is first rounded half up. The parts then sum to a few steps too many
 // or too few, for which the lines at the margin are rounded the other way.
-func allocate(lines []QuotedLine, discount, base, step int64, shares []share) []share {
+func allocate(lines []QuotedLine, discount, base, step int64, shares []share) {
 	if step > 1 { // a division is worth a branch
 		discount /= step
 	}
 	r, up, down, excess := newRatio(discount, base), 0, len(lines), -discount
-	shares = resize(shares, len(lines))
 	for i := range lines {
 		l := &lines[i]
 		if !l.Eligible {
@@ -85,7 +84,6 @@ func allocate(lines []QuotedLine, discount, base, step int64, shares []share) []
 		l.Discount += by * step
 		l.Total -= by * step
 	}
-	return shares
 }
 
 // margin returns the shares that must be rounded the other way, and what that adds to each part.

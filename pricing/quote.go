@@ -56,8 +56,7 @@ type Quote struct {
 	masks []bool // memory of the coupons' eligible and bought
 	units int64  // in the eligible lines, but for those that cost nothing
 
-	shares []share   // scratch memory that Reprice keeps
-	work   workspace // more of it
+	work workspace // memory that Reprice keeps
 }
 
 // Price computes the price of a cart with a set of coupons. Shipping lines are never discounted.
@@ -76,7 +75,7 @@ func Price(cart Cart, terms ...Terms) (Quote, error) {
 	if err := q.Reprice(cart, terms...); err != nil {
 		return Quote{}, err
 	}
-	q.shares, q.work = nil, workspace{}
+	q.work = workspace{}
 	return q, nil
 }
 
@@ -105,7 +104,7 @@ func (q *Quote) Reprice(cart Cart, terms ...Terms) error {
 func (q *Quote) reset(currency Currency, step int64) {
 	q.Currency, q.Step = currency, normalStep(step)
 	q.Subtotal, q.EligibleSubtotal, q.Discount, q.Shipping, q.Total = 0, 0, 0, 0, 0
-	q.Lines, q.Coupons, q.shares = q.Lines[:0], q.Coupons[:0], q.shares[:0]
+	q.Lines, q.Coupons = q.Lines[:0], q.Coupons[:0]
 	q.parts, q.groups, q.ends, q.amounts = q.parts[:0], q.groups[:0], q.ends[:0], q.amounts[:0]
 	q.masks, q.units = q.masks[:0], 0
 }
@@ -336,7 +335,13 @@ func (q *Quote) apply(discount int64) {
 		}
 		return
 	}
-	q.shares = allocate(q.Lines, discount, q.EligibleSubtotal, max(q.Step, 1), q.shares)
+	var few [16]share // the usual number of lines needs no memory
+	shares := few[:min(len(q.Lines), len(few))]
+	if len(q.Lines) > len(few) {
+		q.work.shares = resize(q.work.shares, len(q.Lines))
+		shares = q.work.shares
+	}
+	allocate(q.Lines, discount, q.EligibleSubtotal, max(q.Step, 1), shares)
 }
 
 // Clone returns a copy of the quote that shares no memory with the original.
@@ -347,7 +352,7 @@ func (q Quote) Clone() Quote {
 		c := &q.Coupons[i]
 		c.eligible, c.bought = slices.Clone(c.eligible), slices.Clone(c.bought)
 	}
-	q.masks, q.shares, q.work = nil, nil, workspace{}
+	q.masks, q.work = nil, workspace{}
 	return q
 }
 
