@@ -61,6 +61,7 @@ func TestQuoteOfALargeCouponAsJSON(t *testing.T) {
 	q := couponkit.Quote{Quote: prices, At: time.Unix(0, 0).UTC(), Fingerprint: "f", Terms: []coupon.Snapshot{{
 		ID: "cpn_1", Terms: coupon.Terms{
 			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.Specific, Plans: coupon.NewItems("plan")},
+			RefundPolicy: pricing.Keep,
 		},
 	}}}
 	text, err := q.MarshalJSON()

@@ -196,9 +196,15 @@ func (t Terms) faults(faults *validation.Error) {
 	t.windowFaults(faults)
 }
 
+const refundPolicyMessage = "must be keep or rebill"
+
 func (t Terms) refundFaults(faults *validation.Error) {
-	if t.RefundPolicy > pricing.Rebill {
-		faults.Add("refundPolicy", validation.Unknown, "must be keep or rebill")
+	switch t.RefundPolicy {
+	case pricing.Keep, pricing.Rebill:
+	case 0:
+		faults.Add("refundPolicy", validation.Required, refundPolicyMessage)
+	default:
+		faults.Add("refundPolicy", validation.Unknown, refundPolicyMessage)
 	}
 	if t.RestoreOnRefund > RestoreNever {
 		faults.Add("restoreOnRefund", validation.Unknown, restoreMessage)

@@ -43,6 +43,7 @@ func New(d Draft, by Creation) (Coupon, error) {
 	if !d.MaxUsesPerUser.Given() {
 		d.MaxUsesPerUser = Set(DefaultMaxUsesPerUser)
 	}
+	d.RefundPolicy = d.RefundPolicy.For(d.DiscountType)
 	if d.Currency == "" {
 		d.Currency = orEuro(by.Currency).Code()
 	}

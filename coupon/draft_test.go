@@ -38,7 +38,7 @@ func TestNewFillsInTheDefaults(t *testing.T) {
 		ID: "cpn_1", Code: code, Name: "Ten per cent", Terms: coupon.Terms{
 			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
 			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General,
-			Limits: coupon.Limits{MaxUsesPerUser: coupon.DefaultMaxUsesPerUser},
+			Limits: coupon.Limits{MaxUsesPerUser: coupon.DefaultMaxUsesPerUser}, RefundPolicy: pricing.Keep,
 		},
 		State:     coupon.Active,
 		CreatedAt: noon.Add(time.Microsecond), UpdatedAt: noon.Add(time.Microsecond), Revision: 1,

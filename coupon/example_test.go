@@ -187,7 +187,7 @@ func ExampleCoupon_Snapshot() {
 	data, err := json.Marshal(exampleCoupon().Snapshot())
 	fmt.Println(string(data), err)
 	// Output:
-	// {"id":"cpn_1","code":"SUMMER10","name":"Summer sale","discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","planIds":[],"deviceIds":[],"accessoryIds":[],"minPurchase":null,"startsAt":null,"expiresAt":null,"revision":1} <nil>
+	// {"id":"cpn_1","code":"SUMMER10","name":"Summer sale","discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","planIds":[],"deviceIds":[],"accessoryIds":[],"minPurchase":null,"refundPolicy":"keep","startsAt":null,"expiresAt":null,"revision":1} <nil>
 }
 
 func ExampleOptional() {

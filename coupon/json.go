@@ -115,7 +115,7 @@ type wireTerms struct {
 	*wireAudience
 	wireConditions
 	*wireLimits
-	RefundPolicy    pricing.RefundPolicy `json:"refundPolicy,omitzero"`
+	RefundPolicy    pricing.RefundPolicy `json:"refundPolicy"`
 	RestoreOnRefund Restore              `json:"restoreOnRefund,omitzero"`
 	StartsAt        *time.Time           `json:"startsAt"`
 	ExpiresAt       *time.Time           `json:"expiresAt"`
@@ -236,6 +236,7 @@ func (r *termsReader) terms(faults *validation.Error) Terms {
 		{"currency", r.Currency != "", "a coupon needs a currency"},
 		{"appliesTo", r.AppliesTo != 0, "must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC"},
 		{"distribution", r.Distribution != 0, "must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC"},
+		{"refundPolicy", r.RefundPolicy != 0, refundPolicyMessage},
 	} {
 		if !member.given {
 			faults.Add(member.field, validation.Required, member.message)

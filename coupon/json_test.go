@@ -26,7 +26,7 @@ import (
 const fullJSON = `{"id":"cpn_1","code":"TEN","name":"Ten per cent","discountType":"FIXED_AMOUNT","discountValue":"12.50",` +
 	`"currency":"EUR","description":"for regulars","appliesTo":"PRODUCT","planIds":[],"deviceIds":["phone"],` +
 	`"accessoryIds":["case","cable"],"distribution":"USER_SPECIFIC","allowedUserEmails":["ann@x.org","bob@x.org"],` +
-	`"pointsRequired":null,"maxUses":100,"maxUsesPerUser":2,"minPurchase":"50.00","startsAt":"2026-11-01T00:00:00Z",` +
+	`"pointsRequired":null,"maxUses":100,"maxUsesPerUser":2,"minPurchase":"50.00","refundPolicy":"keep","startsAt":"2026-11-01T00:00:00Z",` +
 	`"expiresAt":"2026-12-01T00:00:00Z","active":true,"usedCount":7,"reservedCount":1,"processorCouponId":"co_1",` +
 	`"promotionCodeId":"promo_1","createdAt":"2026-11-20T12:00:00Z","updatedAt":"2026-11-20T12:00:00Z","revision":3}`
 
@@ -469,7 +469,7 @@ func TestASnapshotHoldsNoAddress(t *testing.T) {
 	require.NoError(t, err)
 	want := `{"id":"cpn_1","code":"TEN","name":"Ten per cent","discountType":"FIXED_AMOUNT","discountValue":"12.50","currency":"EUR",` +
 		`"appliesTo":"PRODUCT","planIds":[],"deviceIds":["phone"],"accessoryIds":["case","cable"],` +
-		`"minPurchase":"50.00","startsAt":"2026-11-01T00:00:00Z","expiresAt":"2026-12-01T00:00:00Z","revision":1}`
+		`"minPurchase":"50.00","refundPolicy":"keep","startsAt":"2026-11-01T00:00:00Z","expiresAt":"2026-12-01T00:00:00Z","revision":1}`
 	if diff := cmp.Diff(want, string(data)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

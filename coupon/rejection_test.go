@@ -352,6 +352,7 @@ func TestValidateFindsEveryFault(t *testing.T) {
 			map[string]validation.Code{
 				"id": "malformed", "code": "required", "state": "unknown", "revision": "too_small", "name": "required",
 				"currency": "required", "discountValue": "required", "appliesTo": "unknown", "distribution": "unknown",
+				"refundPolicy": "required",
 			},
 		},
 	} {

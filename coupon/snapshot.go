@@ -40,7 +40,8 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the JSON form of a Snapshot. Unknown fields are ignored. JSON null leaves *s
-// unchanged. The fields appliesTo, discountType and currency are required.
+// unchanged. The fields appliesTo, discountType, currency and refundPolicy are
+// required.
 // UnmarshalJSON returns a [*validation.Error] that lists every malformed or missing field,
 // and leaves *s unchanged.
 func (s *Snapshot) UnmarshalJSON(data []byte) error {

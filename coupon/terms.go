@@ -39,7 +39,7 @@ type Terms struct {
 	// Conditions restricts when the coupon can be used, by whom and for which carts.
 	Conditions Conditions
 	// RefundPolicy tells what a refund does if the rest of an order no longer meets a threshold of
-	// the coupon. RefundPolicy never changes after creation.
+	// the coupon. RefundPolicy never changes after creation, and is never unset.
 	RefundPolicy pricing.RefundPolicy
 	// RestoreOnRefund tells when a refund gives a use back. A change applies to later checkouts.
 	RestoreOnRefund Restore
@@ -172,7 +172,9 @@ type Draft struct {
 	// later than the creation of the coupon.
 	StartsAt  Moment `json:"startsAt,omitzero"`
 	ExpiresAt Moment `json:"expiresAt,omitzero"`
-	// RefundPolicy tells what a refund does if the rest of an order no longer meets a threshold.
+	// RefundPolicy tells what a refund does if the rest of an order no longer meets a threshold. If
+	// RefundPolicy is unset, the coupon gets the usual policy of its discount; see
+	// [pricing.RefundPolicy.For].
 	RefundPolicy pricing.RefundPolicy `json:"refundPolicy,omitzero"`
 	// RestoreOnRefund tells when a refund gives a use back.
 	RestoreOnRefund Restore `json:"restoreOnRefund,omitzero"`

@@ -52,7 +52,7 @@ func sound() situation {
 			ID: "cpn_1", Code: code, Name: "Ten", Terms: coupon.Terms{
 				Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
 				Scope:        coupon.Scope{AppliesTo: coupon.Product, Devices: coupon.NewItems("phone")},
-				Distribution: coupon.UserSpecific, AllowedUserEmails: emails,
+				Distribution: coupon.UserSpecific, AllowedUserEmails: emails, RefundPolicy: pricing.Keep,
 				Limits: coupon.Limits{MaxUses: 10, MaxUsesPerUser: 2}, Conditions: coupon.Conditions{MinPurchase: least(5000)},
 				StartsAt: noon, ExpiresAt: noon.Add(time.Hour),
 			},

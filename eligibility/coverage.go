@@ -38,12 +38,14 @@ func (on *coverage) appendTerms(dst []pricing.Terms, c *coupon.Coupon) []pricing
 	if !on.fits {
 		return append(dst, pricing.Terms{ID: c.ID, Group: c.Group, Eligible: on.eligible})
 	}
-	dst = append(dst, pricing.Terms{ID: c.ID, Group: c.Group, Discount: c.Discount, Eligible: on.eligible, Bought: on.bought})
-	if c.RefundPolicy == pricing.Rebill {
-		least, _ := c.Minimum(on.currency)
-		dst[len(dst)-1].Refund = pricing.RefundTerms{Policy: pricing.Rebill, MinPurchase: least, MinQuantity: c.Conditions.MinQuantity}
+	refund := pricing.RefundTerms{Policy: c.RefundPolicy}
+	if refund.Policy == pricing.Rebill {
+		refund.MinPurchase, _ = c.Minimum(on.currency)
+		refund.MinQuantity = c.Conditions.MinQuantity
 	}
-	return dst
+	return append(dst, pricing.Terms{
+		ID: c.ID, Group: c.Group, Discount: c.Discount, Eligible: on.eligible, Bought: on.bought, Refund: refund,
+	})
 }
 
 // belowFirstTier reports whether the cart does not reach the first tier of the discount.

@@ -17,7 +17,7 @@ func TestQuotesRecordThresholds(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: "book", ItemID: "b", Quantity: 5, UnitPrice: 1_000}}}
 	for policy, want := range map[pricing.RefundPolicy]pricing.RefundTerms{
-		pricing.Keep:   {},
+		pricing.Keep:   {Policy: pricing.Keep},
 		pricing.Rebill: {Policy: pricing.Rebill, MinPurchase: 2_000, MinQuantity: 2},
 	} {
 		c, err := coupon.New(coupon.Draft{

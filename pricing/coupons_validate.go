@@ -81,9 +81,12 @@ func (q *Quote) couponFaults(i int, amount int64, faults *validation.Error) {
 	if i > 0 && compareCoupons(q.Coupons[i-1], *c) >= 0 {
 		faults.Add(couponPath(i, "id"), validation.Mismatch, "coupons are sorted by lane and then by ID")
 	}
-	if !c.Refund.valid() {
+	if !c.Refund.valid() || c.Refund.Policy == 0 {
 		var own validation.Error
 		c.Refund.faults(&own)
+		if c.Refund.Policy == 0 {
+			own.Add("refund.policy", validation.Required, refundPolicyMessage)
+		}
 		faults.Merge(fmt.Sprintf("coupons[%d]", i), own.Err())
 	}
 	var subtotal, quantity int64

@@ -284,6 +284,7 @@ func (q *Quote) several(cart *Cart, terms []Terms) {
 // copy takes over the terms without the masks.
 func (c *QuotedCoupon) copy(t *Terms) {
 	c.ID, c.Group, c.Discount, c.Refund, c.Amount, c.eligible, c.bought = t.ID, t.Group, t.Discount, t.Refund, 0, nil, nil
+	c.Refund.Policy = t.Refund.Policy.For(t.Discount.kind)
 }
 
 // list writes a coupon without its amount.

@@ -142,7 +142,7 @@ func TestQuoteKeepsRefundTerms(t *testing.T) {
 		err := read.UnmarshalJSON([]byte(document[:at] + changed + document[end:]))
 		require.Contains(t, faultsOf(err), field)
 	}
-	_, err = pricing.Price(pricing.Cart{Currency: pricing.EUR()}, pricing.Terms{Refund: pricing.RefundTerms{Policy: 2, MinPurchase: -1, MinQuantity: -1}})
+	_, err = pricing.Price(pricing.Cart{Currency: pricing.EUR()}, pricing.Terms{Refund: pricing.RefundTerms{Policy: 3, MinPurchase: -1, MinQuantity: -1}})
 	require.Equal(t, map[string]validation.Code{
 		"refund.policy": validation.Unknown, "refund.minPurchase": validation.TooSmall, "refund.minQuantity": validation.TooSmall,
 	}, faultsOf(err))
@@ -168,10 +168,43 @@ func TestRefundPolicies(t *testing.T) {
 	}
 	p := pricing.Rebill
 	wantField(t, p.UnmarshalText([]byte("Keep")), "", validation.Unknown)
-	require.Equal(t, pricing.Keep, p)
-	_, err := pricing.RefundPolicy(2).MarshalText()
-	wantField(t, err, "", validation.Unknown)
-	require.Empty(t, pricing.RefundPolicy(2).String())
+	require.Zero(t, p)
+	for _, none := range []pricing.RefundPolicy{0, 3} { // unset and unknown
+		_, err := none.MarshalText()
+		wantField(t, err, "", validation.Unknown)
+		require.Empty(t, none.String())
+	}
+}
+
+// An unset policy becomes the usual policy of the discount. A policy that is given stays.
+func TestUsualRefundPolicies(t *testing.T) {
+	t.Parallel()
+	for discount := pricing.Percentage; discount <= pricing.Tiered; discount++ {
+		want := pricing.Keep
+		if discount == pricing.BuyXGetY {
+			want = pricing.Rebill
+		}
+		require.Equal(t, want, pricing.RefundPolicy(0).For(discount), discount)
+		require.Equal(t, pricing.Keep, pricing.Keep.For(discount), discount)
+		require.Equal(t, pricing.Rebill, pricing.Rebill.For(discount), discount)
+	}
+}
+
+// A quote has the usual policy of each discount, also after it was stored. A quote with an unset
+// policy is refused.
+func TestAQuoteHasRefundPolicies(t *testing.T) {
+	t.Parallel()
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: "book", Quantity: 3, UnitPrice: 1000}}}
+	for kind, discount := range goldenDiscounts(t) {
+		want := pricing.RefundPolicy(0).For(discount.Type())
+		q, err := pricing.Price(cart, pricing.Terms{ID: "a", Discount: discount})
+		require.NoError(t, err)
+		require.Equal(t, pricing.RefundTerms{Policy: want}, q.Coupons[0].Refund, kind)
+		require.Equal(t, want == pricing.Rebill, strings.Contains(text(t, q), `"refund":{"policy":"rebill"}`), kind)
+		require.True(t, stored(t, q).Equal(q), kind)
+		q.Coupons[0].Refund.Policy = 0
+		wantField(t, q.Validate(), "coupons[0].refund.policy", validation.Required)
+	}
 }
 
 func FuzzReturnsJSON(f *testing.F) {

@@ -208,6 +208,7 @@ func refundCase(t fataler, r *rand.Rand, policies bool) pricing.Quote {
 	t.Helper()
 	cart, terms := randomCase(r)
 	for i := range terms {
+		terms[i].Refund.Policy = pricing.Keep
 		if policies && r.IntN(3) > 0 {
 			terms[i].Refund.Policy = pricing.Rebill
 		}

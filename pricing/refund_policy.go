@@ -10,20 +10,34 @@ import (
 // RefundPolicy tells what a refund does if the rest of an order no longer meets a threshold of a
 // coupon. The thresholds are the minimum purchase, the minimum quantity, the tiers of a [Tiered]
 // discount and the units to buy of a [BuyXGetY] discount.
+//
+// The zero RefundPolicy is unset. [RefundPolicy.For] replaces it by the usual policy of a discount.
 type RefundPolicy uint8
 
 // These constants are the refund policies.
 const (
-	// Keep keeps the discount of the units that are not returned. Keep is the default.
-	Keep RefundPolicy = iota
+	// Keep keeps the discount of the units that are not returned.
+	Keep RefundPolicy = iota + 1
 	// Rebill lowers the refund by the discount that the rest of the order no longer earns.
 	Rebill
 )
 
 const refundPolicyMessage = "must be keep or rebill"
 
-// String returns the JSON name of the policy: "keep" or "rebill". For an unknown policy, String
-// returns the empty string.
+// For returns the policy itself, or the usual policy of a discount if the policy is unset. The usual
+// policy of a [BuyXGetY] discount is [Rebill]. The usual policy of all other discounts is [Keep].
+func (p RefundPolicy) For(discount DiscountType) RefundPolicy {
+	switch {
+	case p != 0:
+		return p
+	case discount == BuyXGetY:
+		return Rebill
+	}
+	return Keep
+}
+
+// String returns the JSON name of the policy: "keep" or "rebill". For an unset or unknown policy,
+// String returns the empty string.
 func (p RefundPolicy) String() string {
 	switch p {
 	case Keep:
@@ -49,17 +63,17 @@ func ParseRefundPolicy(text string) (RefundPolicy, error) {
 	return 0, validation.New("", validation.Unknown, refundPolicyMessage)
 }
 
-// MarshalText returns the JSON name of the policy. For an unknown policy, MarshalText returns a
-// [*validation.Error].
+// MarshalText returns the JSON name of the policy. For an unset or unknown policy, MarshalText
+// returns a [*validation.Error].
 func (p RefundPolicy) MarshalText() ([]byte, error) {
-	if p > Rebill {
+	if p.String() == "" {
 		return nil, validation.New("", validation.Unknown, fmt.Sprintf("%d is no refund policy", p))
 	}
 	return []byte(p.String()), nil
 }
 
-// UnmarshalText parses the JSON name of a policy, like [ParseRefundPolicy]. On error,
-// UnmarshalText sets the policy to [Keep].
+// UnmarshalText parses the JSON name of a policy, like [ParseRefundPolicy]. On error, the
+// policy becomes unset.
 func (p *RefundPolicy) UnmarshalText(text []byte) (err error) {
 	*p, err = ParseRefundPolicy(string(text))
 	return err
@@ -68,7 +82,9 @@ func (p *RefundPolicy) UnmarshalText(text []byte) (err error) {
 // RefundTerms are the terms of a coupon that a refund needs. The discount of the coupon has the
 // other thresholds.
 type RefundTerms struct {
-	// Policy tells what a refund does if the rest of the order no longer meets a threshold.
+	// Policy tells what a refund does if the rest of the order no longer meets a threshold. In a
+	// [QuotedCoupon], the Policy is never unset, because [Price] replaces an unset one; see
+	// [RefundPolicy.For].
 	Policy RefundPolicy
 	// MinPurchase is the least list price of the lines that the coupon covers, in minor units. A
 	// MinPurchase of 0 means that there is no minimum.
@@ -96,7 +112,8 @@ func (t *RefundTerms) faults(faults *validation.Error) {
 	}
 }
 
-// refundTerms are what a refund needs of a coupon; nil is the zero RefundTerms.
+// refundTerms are what a refund needs of a coupon. A nil pointer stands for the policy keep without
+// thresholds.
 type refundTerms struct {
 	Policy      string      `json:"policy"`
 	MinPurchase Number      `json:"minPurchase,omitempty"`
@@ -104,7 +121,7 @@ type refundTerms struct {
 }
 
 func (q Quote) refundTerms(t RefundTerms) *refundTerms {
-	if t == (RefundTerms{}) {
+	if t == (RefundTerms{Policy: Keep}) {
 		return nil
 	}
 	d := refundTerms{Policy: t.Policy.String()}
@@ -120,11 +137,10 @@ func (q Quote) refundTerms(t RefundTerms) *refundTerms {
 // refund reads the terms of a refund, which may be absent.
 func (r *quoteReader) refund(d *refundTerms) (t RefundTerms) {
 	if d == nil {
-		return t
+		return RefundTerms{Policy: Keep}
 	}
-	policy, err := ParseRefundPolicy(d.Policy)
+	err := t.Policy.UnmarshalText([]byte(d.Policy))
 	r.faults.At("refund.policy", err)
-	t.Policy = policy
 	if d.MinPurchase != "" {
 		t.MinPurchase = r.amount("refund.minPurchase", d.MinPurchase)
 	}

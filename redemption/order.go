@@ -225,6 +225,7 @@ func (o Order) snapshotFaults(faults *validation.Error) {
 			{"discountType", !s.Discount.IsZero()},
 			{"currency", !s.Currency.IsZero()},
 			{"appliesTo", s.Scope.AppliesTo != 0},
+			{"refundPolicy", s.RefundPolicy != 0},
 		} {
 			if !required.given {
 				faults.Add(field+required.name, validation.Required, "is required")

@@ -50,7 +50,7 @@ func makeFavourable(t *rapid.T, s *situation) {
 		ID: s.coupon.ID, Code: s.coupon.Code, Name: s.coupon.Name, Terms: coupon.Terms{
 			Scope:    s.coupon.Scope,
 			Discount: pricingtest.SimpleDiscount(s.cart.Currency).Draw(t, "discount"), Currency: s.cart.Currency,
-			Distribution: coupon.General,
+			Distribution: coupon.General, RefundPolicy: pricing.Keep,
 		},
 		State: coupon.Active, Revision: s.coupon.Revision,
 	}
@@ -238,7 +238,7 @@ func ExampleGuard_Quote() {
 	c := coupon.Coupon{
 		Terms: coupon.Terms{
 			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General,
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, RefundPolicy: pricing.Keep,
 		},
 		State: coupon.Active,
 	}

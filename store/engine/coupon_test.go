@@ -46,6 +46,7 @@ func someCoupon(t *testing.T, revision int64) coupon.Coupon {
 		ID: "cpn_a", Code: code, Name: "ten", Terms: coupon.Terms{
 			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
 			Distribution: coupon.UserSpecific, AllowedUserEmails: coupon.NarrowedEmailSet(2, ""),
+			RefundPolicy: pricing.Keep,
 		},
 		State: coupon.Active, CreatedAt: at(0), UpdatedAt: at(0), Revision: revision,
 	}

@@ -62,7 +62,7 @@ func FuzzDocuments(f *testing.F) {
 	f.Add([]byte(`{"disputes":[{"id":"dp","currency":"EUR","state":"open","amount":"45.00"}],"externalRefunds":[{"id":"re","state":"pending","amount":"45","tax":"7"}]}`))
 	f.Add([]byte(`{"disputes":[{}]}`)) // a dispute without a state
 	f.Add([]byte(`{"otherPayments":[{"sessionId":"cs","charge":{"currency":"JPY","amount":"45"},"returned":"45"}]}`))
-	f.Add([]byte(`{"name":"Ten","termsVersion":1,"terms":{"discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","distribution":"GENERAL"}}`))
+	f.Add([]byte(`{"name":"Ten","termsVersion":1,"terms":{"discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","distribution":"GENERAL","refundPolicy":"keep"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var o, o2 redemption.Order
 		var u, u2 redemption.Use
@@ -140,7 +140,7 @@ func TestWhatIsEmptyHasOneForm(t *testing.T) {
 	require.Equal(t, redemption.Order{}, empty.Clone())
 	require.Equal(t, redemption.Use{}, redemption.Use{Claims: []redemption.Claim{}}.Clone())
 
-	const terms = `{"name":"Ten","terms":{"discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","distribution":"GENERAL"`
+	const terms = `{"name":"Ten","terms":{"discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","distribution":"GENERAL","refundPolicy":"keep"`
 	var want coupon.Coupon
 	require.NoError(t, engine.DecodeCoupon([]byte(terms+"}}"), &want))
 	for _, none := range []string{
@@ -159,7 +159,7 @@ func TestADocumentOfALaterVersion(t *testing.T) {
 	t.Parallel()
 	for version, names := range map[int]bool{coupon.TermsVersion: false, coupon.TermsVersion + 1: true} {
 		text := fmt.Sprintf(`{"name":"Ten","termsVersion":%d,"terms":{"discountType":"PERCENTAGE","discountValue":"10","currency":"EUR",`+
-			`"appliesTo":"ALL","distribution":"GENERAL","weather":"rain"},"mirror":{}}`, version)
+			`"appliesTo":"ALL","distribution":"GENERAL","refundPolicy":"keep","weather":"rain"},"mirror":{}}`, version)
 		c := coupon.Coupon{ID: "cpn_1"}
 		err := engine.DecodeCoupon([]byte(text), &c)
 		require.ErrorContains(t, err, "cpn_1")

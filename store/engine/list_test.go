@@ -21,7 +21,7 @@ import (
 // the caller.
 func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	t.Parallel()
-	const terms = `{"name":"Ten","terms":{"discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","distribution":"GENERAL"`
+	const terms = `{"name":"Ten","terms":{"discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","distribution":"GENERAL","refundPolicy":"keep"`
 	const hours = `"hours":[{"day":"MONDAY","from":"09:00","until":"10:00"}]`
 	readCoupon := func(state, document string) error {
 		return engine.ReadCoupon(&coupon.Coupon{ID: "cpn", Revision: 7}, "TEN", state, 0, []byte(document))

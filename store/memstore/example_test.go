@@ -69,7 +69,7 @@ func ten(at time.Time) (coupon.Coupon, pricing.Quote) {
 	c := coupon.Coupon{
 		ID: "cpn_ten", Code: code, Name: "Ten", Terms: coupon.Terms{
 			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, Limits: coupon.Limits{MaxUses: 1},
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, RefundPolicy: pricing.Keep, Limits: coupon.Limits{MaxUses: 1},
 		},
 		State:     coupon.Active,
 		CreatedAt: at, UpdatedAt: at, Revision: 1,

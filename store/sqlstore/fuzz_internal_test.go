@@ -118,7 +118,7 @@ func FuzzOrderDocuments(f *testing.F) {
 		`"lines":[{"id":"1","kind":"device","itemId":"phone","quantity":1,"unitPrice":"10.00","recurs":"","eligible":false,` +
 		`"subtotal":"10.00","discount":"0.00","total":"10.00","units":[{"quantity":1,"unitPrice":"10.00"}]}]}`
 	f.Add(`{"quote":`+quote+`,"metadata":{"a":"b"},"replaces":"ord_0"}`, `{"origin":"checkout","discount":250}`)
-	f.Add(`{"quote":`+quote+`,"coupons":[{"id":"cpn_1","code":"TEN","discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","distribution":"GENERAL"}]}`, `{"origin":"checkout"}`)
+	f.Add(`{"quote":`+quote+`,"coupons":[{"id":"cpn_1","code":"TEN","discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","refundPolicy":"keep"}]}`, `{"origin":"checkout"}`)
 	f.Add(`{"quote":`+quote+`,"coupons":[{"id":"cpn_1","code":"TEN"}],"claims":[{"counter":"a","amount":1,"limit":2}]}`, `{"origin":"points","points":5,"claims":[{"counter":"a"}]}`)
 	f.Add(`{}`, `null`)
 	f.Add(`{"quote":{"lines":[{}]}}`, `{"origin":1}`)

@@ -46,7 +46,7 @@ func lived(t *testing.T) storetest.Everything {
 		c := coupon.Coupon{
 			ID: id, Code: code, Name: id, Terms: coupon.Terms{
 				Discount: pricing.PercentOff(percent), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
-				Distribution: coupon.General, Limits: coupon.Limits{MaxUses: 2},
+				Distribution: coupon.General, RefundPolicy: pricing.Keep, Limits: coupon.Limits{MaxUses: 2},
 			},
 			State: coupon.Active, CreatedAt: at(0), UpdatedAt: at(0), Revision: 1,
 		}

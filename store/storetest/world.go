@@ -97,7 +97,7 @@ func draft(n int, changes ...terms) coupon.Coupon {
 		ID: fmt.Sprintf("cpn_%04d", n), Name: fmt.Sprintf("coupon %d", n),
 		Terms: coupon.Terms{
 			Discount: tenPercent(), Currency: pricing.EUR(), Scope: coupon.Scope{AppliesTo: coupon.All},
-			Distribution: coupon.General,
+			Distribution: coupon.General, RefundPolicy: pricing.Keep,
 		},
 		State: coupon.Active, CreatedAt: at(n), UpdatedAt: at(n), Revision: 1,
 	}, changes...)

@@ -32,7 +32,7 @@ func couponOf(n int) (coupon.Coupon, error) {
 	return coupon.Coupon{
 		ID: fmt.Sprintf("cpn_%d", n), Code: code, Name: "Ten", Terms: coupon.Terms{
 			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, Limits: coupon.Limits{MaxUses: 1 << 40, MaxUsesPerUser: 1 << 20},
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, RefundPolicy: pricing.Keep, Limits: coupon.Limits{MaxUses: 1 << 40, MaxUsesPerUser: 1 << 20},
 		},
 		State:     coupon.Active,
 		CreatedAt: now(), UpdatedAt: now(), Revision: 1,

@@ -63,7 +63,7 @@ func sound(tb testing.TB, n int) validity.Situation {
 			ID: "cpn_1", Code: code, Name: "Ten", Terms: coupon.Terms{
 				Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
 				Scope:        coupon.Scope{AppliesTo: coupon.Product, Devices: coupon.NewItems("device-0", "device-3")},
-				Distribution: coupon.UserSpecific, AllowedUserEmails: emails,
+				Distribution: coupon.UserSpecific, AllowedUserEmails: emails, RefundPolicy: pricing.Keep,
 				Limits: coupon.Limits{MaxUses: 1000, MaxUsesPerUser: 2}, Conditions: coupon.Conditions{MinPurchase: coupon.NewMoneySet(pricing.NewMoney(50_00, pricing.EUR()))},
 				StartsAt: noon.AddDate(0, -1, 0), ExpiresAt: noon.AddDate(0, 1, 0),
 			},

@@ -126,7 +126,7 @@ func (h *harness) newCoupon(name string, limits coupon.Limits) roundCoupon {
 	c := coupon.Coupon{
 		ID: coupon.IDPrefix + name, Code: code, Name: name, Terms: coupon.Terms{
 			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, Limits: limits,
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, RefundPolicy: pricing.Keep, Limits: limits,
 		},
 		State:     coupon.Active,
 		CreatedAt: epoch, UpdatedAt: epoch, Revision: 1,

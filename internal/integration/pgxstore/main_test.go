@@ -88,7 +88,7 @@ func newCoupon(tb testing.TB, id string, limits coupon.Limits) coupon.Coupon {
 	return coupon.Coupon{
 		ID: coupon.IDPrefix + id, Code: code, Name: "Coupon " + id, Terms: coupon.Terms{
 			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, Limits: limits,
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, RefundPolicy: pricing.Keep, Limits: limits,
 		},
 		State:     coupon.Active,
 		CreatedAt: at, UpdatedAt: at, Revision: 1,

@@ -26,7 +26,7 @@ func hotCoupon(maxUses, perCustomer int64) coupon.Coupon {
 	return coupon.Coupon{
 		ID: coupon.IDPrefix + "hot", Code: code, Name: "Hot", Terms: coupon.Terms{
 			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General,
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, RefundPolicy: pricing.Keep,
 			Limits: coupon.Limits{MaxUses: maxUses, MaxUsesPerUser: perCustomer},
 		},
 		State: coupon.Active, Revision: 1, CreatedAt: noon(), UpdatedAt: noon(),

@@ -90,17 +90,18 @@ func TestEachTypeOfDiscountIsCreated(t *testing.T) {
 			}, object{"discountValue": object{"GBP": "5.00", "USD": "6.00"}, "currency": "GBP"}},
 			{"FIXED_AMOUNT_PER_UNIT", func() { p.fill("#f-value", "2") }, object{"discountValue": "2.00"}},
 			{"FIXED_UNIT_PRICE", func() { p.fill("#f-value", "9,90") }, object{"discountValue": "9.90"}},
-			{"CHEAPEST_UNITS", func() { p.fill("#f-value", "50"); p.fill("#f-units", "2") }, object{"discountValue": "50", "units": 2}},
+			{"CHEAPEST_UNITS", func() { p.fill("#f-value", "50"); p.fill("#f-units", "2") }, object{"discountValue": "50", "units": 2, "refundPolicy": "keep"}}, // as usual for this discount
 			{"BUY_X_GET_Y", func() {
 				p.fill("#f-value", "100")
 				p.fill("#f-buy", "2")
 				p.fill("#f-get", "1")
 				p.fill("#f-max-applications", "4")
+				p.choose("#f-refund-policy", "keep")
 				p.choose("#f-buys-scope", "SPECIFIC")
 				p.pick("#f-buys-devices", "watch", "watch")
 				p.pick("#f-buys-excluded-items", "cable", "cable")
 				p.entered(map[string]string{"buys.kinds": "device\n"})
-			}, object{"discountValue": "100", "buyQuantity": 2, "getQuantity": 1, "maxApplications": 4, "buys": object{
+			}, object{"discountValue": "100", "buyQuantity": 2, "getQuantity": 1, "maxApplications": 4, "refundPolicy": "keep", "buys": object{
 				"appliesTo": "SPECIFIC", "deviceIds": []string{"watch"}, "kinds": []string{"device"}, "excludedItemIds": []string{"cable"},
 			}}},
 			{"TIERED", func() {
@@ -199,7 +200,7 @@ func TestTheTermsOfADiscountAreLocked(t *testing.T) {
 		w.create(draft)
 		p := w.administer()
 		p.click(rowOf("STEPS") + " [data-action=edit]")
-		p.hold(`["#f-tiers\\[1\\]\\.from", "#f-tiers\\[1\\]\\.amount", "#f-max-discount", "#f-currency"].map((each) => document.querySelector(each)).map((each) => each.disabled && each.value).join() === "100.00,15.00,20.00,EUR"`)
+		p.hold(`["#f-tiers\\[1\\]\\.from", "#f-tiers\\[1\\]\\.amount", "#f-max-discount", "#f-currency", "#f-refund-policy"].map((each) => document.querySelector(each)).map((each) => each.disabled && each.value).join() === "100.00,15.00,20.00,EUR,keep"`)
 		p.gone("#f-value")
 		p.gone("#f-lane")
 		p.gone("[data-field=discountValues]")

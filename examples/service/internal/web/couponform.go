@@ -56,6 +56,14 @@ func (couponForm) TierBases() []option {
 	return []option{{Value: "AMOUNT", Label: "The amount"}, {Value: "QUANTITY", Label: "The number of units"}}
 }
 
+// RefundPolicies are what a refund does if the rest of an order no longer meets a threshold.
+func (couponForm) RefundPolicies() []option {
+	return []option{
+		{Value: "", Label: "As usual for this discount"}, {Value: "keep", Label: "The rest keeps its discount"},
+		{Value: "rebill", Label: "The refund is lowered"},
+	}
+}
+
 // Scopes are what a coupon applies to.
 func (couponForm) Scopes() []option {
 	return []option{{Value: "ALL", Label: "Everything"}, {Value: "SUBSCRIPTION", Label: "Subscriptions"}, {Value: "PRODUCT", Label: "Products"}, {Value: "SPECIFIC", Label: "Specific items"}}

@@ -106,7 +106,7 @@ func limited(i int) (coupon.Coupon, pricing.Quote, error) {
 	c := coupon.Coupon{
 		ID: fmt.Sprintf("cpn_hot%d", i), Code: code, Name: "Hot", Terms: coupon.Terms{
 			Discount: pricing.PercentOff(percent), Currency: pricing.EUR(),
-			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, Limits: coupon.Limits{MaxUses: load.MaxUses, MaxUsesPerUser: load.MaxUsesPerUser},
+			Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, RefundPolicy: pricing.Keep, Limits: coupon.Limits{MaxUses: load.MaxUses, MaxUsesPerUser: load.MaxUsesPerUser},
 		},
 		State:     coupon.Active,
 		CreatedAt: at, UpdatedAt: at, Revision: 1,

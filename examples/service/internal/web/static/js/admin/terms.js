@@ -17,7 +17,7 @@ const forms = {
 // fixed are the terms that never change after creation, beside type and value.
 const fixed = {
   currency: "text", lane: "text", discountValues: "amounts", maxDiscount: "decimal", maxDiscounts: "amounts", maxUnits: "whole", units: "whole",
-  buyQuantity: "whole", getQuantity: "whole", maxApplications: "whole", tierBasis: "text",
+  buyQuantity: "whole", getQuantity: "whole", maxApplications: "whole", tierBasis: "text", refundPolicy: "text",
 };
 
 // changeable are the terms that can be edited.
