@@ -9,7 +9,6 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/internal/jsonobject"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -79,6 +78,8 @@ type quoteDetails struct {
 	Fingerprint string            `json:"fingerprint"`
 }
 
+var quoteDetailsReader = strictjson.For[quoteDetails]()
+
 // MarshalJSON returns the JSON of [pricing.Quote.MarshalJSON] with the added fields terms, at and
 // fingerprint. MarshalJSON returns a [*validation.Error] if the prices are invalid.
 func (q Quote) MarshalJSON() ([]byte, error) {
@@ -113,7 +114,7 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	var details quoteDetails
-	if err := strictjson.Stored(data, strictjson.Fields(&details)); err != nil {
+	if err := quoteDetailsReader.Stored(data, &details); err != nil {
 		return err
 	}
 	*q = Quote{Quote: prices, Terms: details.Terms, At: details.At, Fingerprint: details.Fingerprint}
@@ -124,7 +125,7 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 // than prices can be, or as it is where it is no document.
 func withoutTerms(data []byte) []byte {
 	rest := []byte{'{'}
-	err := jsonobject.Members(data, func(name string, raw json.RawMessage) {
+	err := strictjson.Members(data, func(name string, raw json.RawMessage) {
 		if name == "terms" {
 			return
 		}

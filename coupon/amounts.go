@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/couponkit/couponkit/internal/jsonobject"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
@@ -101,7 +100,7 @@ func (a Amounts) money(field string, own pricing.Currency, least, most int64, fa
 	for _, code := range slices.Sorted(maps.Keys(a)) {
 		path, c := field, own
 		if code != "" {
-			path = strings.TrimPrefix(field+"."+jsonobject.Shown(code), ".")
+			path = strings.TrimPrefix(field+"."+strictjson.Shown(code), ".")
 			var err error
 			if c, err = pricing.ParseCurrency(code); err != nil {
 				faults.Add(path, validation.Unknown, "must be an ISO 4217 currency code")

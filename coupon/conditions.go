@@ -88,13 +88,14 @@ func (t CustomerTags) Missing(tags []string) (anyOf, all []string, excluded bool
 	return anyOf, all, slices.ContainsFunc(t.None, func(tag string) bool { return slices.Contains(tags, tag) })
 }
 
+var tagsReader = strictjson.For[CustomerTags]()
+
 // UnmarshalJSON reads a JSON object with the lists any, all and none. JSON null sets *t to the
 // zero CustomerTags. If UnmarshalJSON fails, *t stays unchanged.
 func (t *CustomerTags) UnmarshalJSON(data []byte) error {
 	var read CustomerTags
 	if !bytes.Equal(data, []byte("null")) {
-		err := strictjson.Object(data, map[string]any{"any": &read.Any, "all": &read.All, "none": &read.None})
-		if err != nil {
+		if err := tagsReader.Object(data, &read); err != nil {
 			return err
 		}
 	}

@@ -27,13 +27,21 @@ type TierDraft struct {
 // UnmarshalJSON reads a JSON object with the fields from, percent and amount, which are decimal
 // strings or JSON numbers.
 func (t *TierDraft) UnmarshalJSON(data []byte) error {
-	var from, percent, amount pricing.Number
-	err := strictjson.Object(data, map[string]any{"from": &from, "percent": &percent, "amount": &amount})
+	var d tierDocument
+	err := tierReader.Object(data, &d)
 	if err == nil {
-		*t = TierDraft{From: string(from), Percent: string(percent), Amount: string(amount)}
+		*t = TierDraft{From: string(d.From), Percent: string(d.Percent), Amount: string(d.Amount)}
 	}
 	return err
 }
+
+type tierDocument struct {
+	From    pricing.Number `json:"from"`
+	Percent pricing.Number `json:"percent"`
+	Amount  pricing.Number `json:"amount"`
+}
+
+var tierReader = strictjson.For[tierDocument]()
 
 // quantity is a number of units whose 0 in Go means that it is not given. In JSON, a 0 is refused.
 type quantity int64

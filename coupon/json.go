@@ -2,7 +2,7 @@ package coupon
 
 import (
 	"encoding/json"
-	"maps"
+	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
@@ -10,18 +10,29 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// targets returns the targets of the JSON fields of a draft.
-func (d *Draft) targets(value *Amounts) map[string]any {
-	targets := strictjson.Fields(d)
-	targets["discountValue"] = value
-	for field, n := range map[string]*int64{
-		"maxUnits": &d.MaxUnits, "units": &d.Units,
-		"buyQuantity": &d.BuyQuantity, "getQuantity": &d.GetQuantity, "maxApplications": &d.MaxApplications,
-	} {
-		targets[field] = (*quantity)(n)
-	}
-	return targets
+// draftDocument is a draft in JSON. Its fields take the place of those of Draft.
+type draftDocument struct {
+	Draft
+	Value           Amounts  `json:"discountValue"`
+	MaxUnits        quantity `json:"maxUnits"`
+	Units           quantity `json:"units"`
+	BuyQuantity     quantity `json:"buyQuantity"`
+	GetQuantity     quantity `json:"getQuantity"`
+	MaxApplications quantity `json:"maxApplications"`
 }
+
+// draft returns the draft that was read.
+func (d *draftDocument) draft() *Draft {
+	d.setValue(d.Value)
+	d.Draft.MaxUnits, d.Draft.Units, d.Draft.MaxApplications = int64(d.MaxUnits), int64(d.Units), int64(d.MaxApplications)
+	d.Draft.BuyQuantity, d.Draft.GetQuantity = int64(d.BuyQuantity), int64(d.GetQuantity)
+	return &d.Draft
+}
+
+var (
+	draftReader = strictjson.For[draftDocument]()
+	patchReader = strictjson.For[Patch]()
+)
 
 // UnmarshalJSON reads a draft from a JSON object. Contract section 7 lists the field names.
 // Amounts and percentages may be JSON strings or numbers. Numbers are read exactly, without
@@ -31,15 +42,13 @@ func (d *Draft) targets(value *Amounts) map[string]any {
 // unchanged. If only some fields are unknown or malformed, UnmarshalJSON succeeds. The draft remembers
 // their faults, and [New] reports them together with all other faults of the draft.
 func (d *Draft) UnmarshalJSON(data []byte) error {
-	var read Draft
-	var value Amounts
-	u, err := readMembers(data, read.targets(&value))
+	var read draftDocument
+	u, err := unreadMembers(draftReader.Object(data, &read))
 	if err != nil {
 		return err
 	}
-	read.setValue(value)
-	read.Unread = u
-	*d = read
+	*d = *read.draft()
+	d.Unread = u
 	return nil
 }
 
@@ -65,25 +74,21 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 // and [Coupon.Apply] reports them together with all other faults of the patch.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	var read Patch
-	targets := strictjson.Fields(&read)
-	for _, field := range furtherTerms() {
-		targets[field] = &immutableTerm{}
-	}
-	u, err := readMembers(data, targets)
+	u, err := unreadMembers(patchReader.Object(data, &read))
 	if err != nil {
 		return err
+	}
+	for i, f := range u {
+		if slices.Contains(furtherTerms(), f.Path) { // of which a patch has none
+			u[i].Code, u[i].Message = validation.Immutable, immutableMessage
+		}
 	}
 	read.Unread = u
 	*p = read
 	return nil
 }
 
-// immutableTerm is a term that a patch cannot have.
-type immutableTerm struct{}
-
-func (*immutableTerm) UnmarshalJSON([]byte) error {
-	return fieldFault(validation.Immutable, "cannot be changed after creation")
-}
+const immutableMessage = "cannot be changed after creation"
 
 // wireTerms are terms with the field names of contract section 7, in the order in which they are
 // written. Pointers that are nil are left out.
@@ -183,45 +188,31 @@ func (t Terms) MarshalJSON() ([]byte, error) { return json.Marshal(t.wire()) }
 // UnmarshalJSON returns a [*validation.Error] that lists all such fields, and *t stays
 // unchanged. The rules of the whole are those of [Coupon.Validate].
 func (t *Terms) UnmarshalJSON(data []byte) error {
-	var r termsReader
-	targets := r.targets()
-	for _, field := range []string{"code", "name", "description"} { // not of the terms
-		delete(targets, field)
+	var d termsDocument
+	if err := termsReader.Object(data, &d); err != nil {
+		return err
 	}
-	read, err := r.read(data, targets)
-	if err != nil {
+	var faults validation.Error
+	read := d.terms(&faults)
+	if err := faults.Err(); err != nil {
 		return err
 	}
 	*t = read
 	return nil
 }
 
-// termsReader reads terms that this library has written.
-type termsReader struct {
-	Draft
-	value  Amounts
-	emails EmailSet
+// termsDocument are terms that this library has written.
+type termsDocument struct {
+	draftDocument
+	Emails EmailSet `json:"allowedUserEmails"`
 }
 
-func (r *termsReader) targets() map[string]any {
-	targets := r.Draft.targets(&r.value)
-	targets["allowedUserEmails"] = &r.emails
-	return targets
-}
-
-// read reads terms, and their faults.
-func (r *termsReader) read(data []byte, targets map[string]any) (Terms, error) {
-	if err := strictjson.Object(data, targets); err != nil {
-		return Terms{}, err
-	}
-	var faults validation.Error
-	t := r.terms(&faults)
-	return t, faults.Err()
-}
+// termsReader does not know what a draft has beside the terms.
+var termsReader = strictjson.For[termsDocument]("code", "name", "description")
 
 // terms converts what was read.
-func (r *termsReader) terms(faults *validation.Error) Terms {
-	r.setValue(r.value)
+func (d *termsDocument) terms(faults *validation.Error) Terms {
+	r := d.draft()
 	if _, date, _ := r.StartsAt.parse(); date {
 		faults.Add("startsAt", validation.Malformed, "must be an RFC 3339 instant")
 	}
@@ -243,8 +234,8 @@ func (r *termsReader) terms(faults *validation.Error) Terms {
 			r.Unread = faults.Fields // so that amounts have no fault for want of a currency
 		}
 	}
-	t := r.Draft.terms(nil, faults)
-	t.Scope, t.AllowedUserEmails = r.scopeDraft().sets(), r.emails
+	t := r.terms(nil, faults)
+	t.Scope, t.AllowedUserEmails = r.scopeDraft().sets(), d.Emails
 	if r.Buys != nil {
 		t.Buys = r.Buys.sets()
 		t.Buys.AppliesTo = orDefault(t.Buys.AppliesTo, All)
@@ -298,36 +289,27 @@ func (c Coupon) MarshalJSON() ([]byte, error) {
 // active. Mirror.Revision becomes 0, because the JSON does not contain the revision of the
 // mirror. If UnmarshalJSON fails, *c stays unchanged.
 func (c *Coupon) UnmarshalJSON(data []byte) error {
-	var (
-		r        termsReader
-		read     Coupon
-		active   Optional[bool]
-		revision Optional[int64]
-	)
-	targets := r.targets()
-	maps.Copy(targets, map[string]any{
-		"id": &read.ID, "code": &read.Code, "active": &active, "usedCount": &read.UsedCount, "reservedCount": &read.ReservedCount,
-		"processorCouponId": &read.Mirror.CouponID, "promotionCodeId": &read.Mirror.PromotionCodeID,
-		"mirrorUnsupported": &read.Mirror.Unsupported,
-		"createdAt":         (*optionalTime)(&read.CreatedAt), "updatedAt": (*optionalTime)(&read.UpdatedAt), "revision": &revision,
-	})
-	if err := strictjson.Object(data, targets); err != nil {
+	var d couponDocument
+	if err := couponReader.Object(data, &d); err != nil {
 		return err
 	}
 	var faults validation.Error
-	read.Terms = r.terms(&faults)
-	read.Name, read.Description = r.Name, r.Description
-	read.State = Inactive
-	on, activity := active.Value()
-	if on {
-		read.State = Active
+	read := Coupon{
+		ID: d.ID, Code: d.Code, Name: d.Name, Description: d.Description, Terms: d.terms(&faults), State: Inactive,
+		UsedCount: d.UsedCount, ReservedCount: d.ReservedCount,
+		Mirror:    Mirror{CouponID: d.ProcessorCouponID, PromotionCodeID: d.PromotionCodeID, Unsupported: d.MirrorUnsupported},
+		CreatedAt: time.Time(d.CreatedAt), UpdatedAt: time.Time(d.UpdatedAt),
 	}
-	var revised bool
-	if read.Revision, revised = revision.Value(); !revised {
+	if d.Revision != nil {
+		read.Revision = *d.Revision
+	} else {
 		faults.Add("revision", validation.Required, "a revision is required")
 	}
-	if !activity {
+	switch {
+	case d.Active == nil:
 		faults.Add("active", validation.Required, "must be true or false")
+	case *d.Active:
+		read.State = Active
 	}
 	if read.ID == "" {
 		faults.Add("id", validation.Required, "an ID is required")
@@ -338,6 +320,24 @@ func (c *Coupon) UnmarshalJSON(data []byte) error {
 	*c = read
 	return nil
 }
+
+// couponDocument is a coupon in JSON, as it is read.
+type couponDocument struct {
+	ID   string `json:"id"`
+	Code Code   `json:"code"`
+	termsDocument
+	Active            *bool        `json:"active"`
+	UsedCount         int64        `json:"usedCount"`
+	ReservedCount     int64        `json:"reservedCount"`
+	ProcessorCouponID string       `json:"processorCouponId"`
+	PromotionCodeID   string       `json:"promotionCodeId"`
+	MirrorUnsupported bool         `json:"mirrorUnsupported"`
+	CreatedAt         optionalTime `json:"createdAt"`
+	UpdatedAt         optionalTime `json:"updatedAt"`
+	Revision          *int64       `json:"revision"`
+}
+
+var couponReader = strictjson.For[couponDocument]()
 
 // optionalTime is an instant in JSON that may be null.
 type optionalTime time.Time

@@ -117,7 +117,7 @@ func (p Patch) emails(current EmailSet) (EmailSet, error) {
 func (p Patch) immutableFaults(c Coupon, faults *validation.Error) {
 	immutable := func(field string, given, same bool) {
 		if given && !same {
-			faults.Add(field, validation.Immutable, "cannot be changed after creation")
+			faults.Add(field, validation.Immutable, immutableMessage)
 		}
 	}
 	code, _ := ParseCode(p.Code.value) // an unreadable code differs from every other

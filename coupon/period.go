@@ -128,14 +128,13 @@ func (l PeriodLimit) Equal(m PeriodLimit) bool {
 	return l.Per == m.Per && l.Period == m.Period && l.Zone.Equal(m.Zone) && l.MaxUses == m.MaxUses
 }
 
+var periodReader = strictjson.For[PeriodLimit]()
+
 // UnmarshalJSON reads a JSON object with the fields per, period, timeZone and maxUses. If
 // UnmarshalJSON fails, *l stays unchanged.
 func (l *PeriodLimit) UnmarshalJSON(data []byte) error {
 	var read PeriodLimit
-	err := strictjson.Object(data, map[string]any{
-		"per": &read.Per, "period": &read.Period, "timeZone": &read.Zone, "maxUses": &read.MaxUses,
-	})
-	if err != nil {
+	if err := periodReader.Object(data, &read); err != nil {
 		return err
 	}
 	*l = read

@@ -26,8 +26,8 @@ const scheduleHorizon = 35 * 24 * time.Hour
 // local clock. An hour that the clock repeats is within the schedule both times. The zero
 // Schedule does not restrict a coupon. The Hours must not be modified.
 type Schedule struct {
-	Zone  Zone
-	Hours []Hours
+	Zone  Zone    `json:"timeZone"`
+	Hours []Hours `json:"hours"`
 }
 
 // Hours is a span of time on one day of the week, from From, inclusive, until Until, exclusive.
@@ -216,24 +216,27 @@ func clockFault() error {
 //
 //	{"day":"MONDAY","from":"09:00","until":"17:30"}
 func (h Hours) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Day   weekday   `json:"day"`
-		From  clockTime `json:"from"`
-		Until clockTime `json:"until"`
-	}{weekday(h.Day), clockTime(h.From), clockTime(h.Until)})
+	return json.Marshal(hoursDocument{new(weekday(h.Day)), new(clockTime(h.From)), new(clockTime(h.Until))})
 }
+
+type hoursDocument struct {
+	Day   *weekday   `json:"day"`
+	From  *clockTime `json:"from"`
+	Until *clockTime `json:"until"`
+}
+
+var hoursReader = strictjson.For[hoursDocument]()
 
 // UnmarshalJSON reads the JSON that [Hours.MarshalJSON] returns. All three fields are required.
 func (h *Hours) UnmarshalJSON(data []byte) error {
-	var day Optional[weekday]
-	var from, until Optional[clockTime]
+	var d hoursDocument
 	var faults validation.Error
-	faults.Merge("", strictjson.Object(data, map[string]any{"day": &day, "from": &from, "until": &until}))
+	faults.Merge("", hoursReader.Object(data, &d))
 	if len(faults.Fields) == 0 {
 		for _, member := range [...]struct {
 			field string
 			given bool
-		}{{"day", day.given && !day.cleared}, {"from", from.given && !from.cleared}, {"until", until.given && !until.cleared}} {
+		}{{"day", d.Day != nil}, {"from", d.From != nil}, {"until", d.Until != nil}} {
 			if !member.given {
 				faults.Add(member.field, validation.Required, "is required")
 			}
@@ -242,7 +245,7 @@ func (h *Hours) UnmarshalJSON(data []byte) error {
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	*h = Hours{Day: time.Weekday(day.value), From: int(from.value), Until: int(until.value)}
+	*h = Hours{Day: time.Weekday(*d.Day), From: int(*d.From), Until: int(*d.Until)}
 	return nil
 }
 
@@ -253,11 +256,11 @@ func (s Schedule) MarshalJSON() ([]byte, error) {
 	if s.IsZero() {
 		return []byte("null"), nil
 	}
-	return json.Marshal(struct {
-		Zone  Zone    `json:"timeZone"`
-		Hours []Hours `json:"hours"`
-	}{s.Zone, s.Hours})
+	type plain Schedule
+	return json.Marshal(plain(s))
 }
+
+var scheduleReader = strictjson.For[Schedule]()
 
 // UnmarshalJSON reads the JSON that [Schedule.MarshalJSON] returns. JSON null sets *s to the zero
 // Schedule. If UnmarshalJSON fails, *s stays unchanged.
@@ -268,7 +271,7 @@ func (s *Schedule) UnmarshalJSON(data []byte) error {
 	}
 	var faults validation.Error
 	var read Schedule
-	faults.Merge("", strictjson.Object(data, map[string]any{"timeZone": &read.Zone, "hours": &read.Hours}))
+	faults.Merge("", scheduleReader.Object(data, &read))
 	if len(faults.Fields) == 0 && read.IsZero() {
 		faults.Add("timeZone", validation.Required, "a time zone is required")
 		faults.Add("hours", validation.Required, "a schedule needs at least one entry")

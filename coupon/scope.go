@@ -187,17 +187,14 @@ func (d ScopeDraft) sets() Scope {
 // lists all such fields, and leaves *d unchanged.
 func (d *ScopeDraft) UnmarshalJSON(data []byte) error {
 	var read ScopeDraft
-	err := strictjson.Object(data, map[string]any{
-		"appliesTo": &read.AppliesTo, "planIds": &read.PlanIDs, "deviceIds": &read.DeviceIDs,
-		"accessoryIds": &read.AccessoryIDs, "kinds": &read.Kinds, "categories": &read.Categories,
-		"excludedItemIds": &read.ExcludedItemIDs, "excludedCategories": &read.ExcludedCategories,
-	})
-	if err != nil {
+	if err := scopeReader.Object(data, &read); err != nil {
 		return err
 	}
 	*d = read
 	return nil
 }
+
+var scopeReader = strictjson.For[ScopeDraft]()
 
 // Draft returns a draft of the scope.
 func (s Scope) Draft() ScopeDraft {

@@ -2,7 +2,6 @@ package coupon
 
 import (
 	"encoding/json"
-	"maps"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
@@ -48,16 +47,13 @@ func (s *Snapshot) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
-	var r termsReader
-	var read Snapshot
-	targets := r.targets()
-	maps.Copy(targets, map[string]any{"id": &read.ID, "code": &read.Code, "revision": &read.Revision})
-	if err := strictjson.Stored(data, targets); err != nil {
+	var d snapshotDocument
+	if err := snapshotReader.Stored(data, &d); err != nil {
 		return err
 	}
-	r.Distribution = General // which is required of a coupon
+	d.Distribution = General // which is required of a coupon
 	var faults validation.Error
-	read.Name, read.Terms = r.Name, r.terms(&faults)
+	read := Snapshot{ID: d.ID, Code: d.Code, Name: d.Name, Terms: d.terms(&faults), Revision: d.Revision}
 	if err := faults.Err(); err != nil {
 		return err
 	}
@@ -65,3 +61,13 @@ func (s *Snapshot) UnmarshalJSON(data []byte) error {
 	*s = read
 	return nil
 }
+
+// snapshotDocument is a snapshot in JSON, as it is read.
+type snapshotDocument struct {
+	ID   string `json:"id"`
+	Code Code   `json:"code"`
+	termsDocument
+	Revision int64 `json:"revision"`
+}
+
+var snapshotReader = strictjson.For[snapshotDocument]()

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -36,10 +35,9 @@ func newUnread(faults []validation.Field) unread {
 	return u
 }
 
-// readMembers reads a JSON object into targets. It returns the faults of single members. Text that is not
-// one JSON object is an error.
-func readMembers(data []byte, targets map[string]any) ([]validation.Field, error) {
-	err := strictjson.Object(data, targets)
+// unreadMembers returns the faults of single members that an error of package strictjson has. The error
+// of text that is not one JSON object stays an error.
+func unreadMembers(err error) ([]validation.Field, error) {
 	var faults *validation.Error
 	switch {
 	case err == nil:

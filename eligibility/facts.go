@@ -43,13 +43,15 @@ func (f Facts) Validate() error {
 	return faults.Err()
 }
 
+var factsReader = strictjson.For[Facts]()
+
 // UnmarshalJSON reads a JSON object with the members country and channel. Another member is a fault.
 // JSON null sets *f to the zero Facts. UnmarshalJSON checks the facts like [Facts.Validate]. If
 // UnmarshalJSON fails, *f stays unchanged.
 func (f *Facts) UnmarshalJSON(data []byte) error {
 	var read Facts
 	if !bytes.Equal(data, []byte("null")) {
-		if err := strictjson.Object(data, map[string]any{"country": &read.Country, "channel": &read.Channel}); err != nil {
+		if err := factsReader.Object(data, &read); err != nil {
 			return err
 		}
 	}

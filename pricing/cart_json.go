@@ -5,33 +5,41 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
 )
 
-const (
-	// maxCartDocument bounds a cart in JSON, in bytes, as MaxQuoteDocument does a quote.
-	maxCartDocument = MaxQuoteDocument
-	// maxFaultyEntries is how many entries of a list that cannot be read are reported. Those
-	// behind them are not read.
-	maxFaultyEntries = 1_000
-)
+// maxCartDocument bounds a cart in JSON, in bytes, as MaxQuoteDocument does a quote.
+const maxCartDocument = MaxQuoteDocument
 
-type cartDocument struct {
-	Currency string             `json:"currency"`
-	Step     string             `json:"step,omitempty"`
-	Lines    []cartLineDocument `json:"lines"`
+// cartDocument is a cart in JSON. Its lines are read when the currency is known.
+type cartDocument[Lines any] struct {
+	Currency string  `json:"currency"`
+	Step     *Number `json:"step,omitempty"`
+	Lines    Lines   `json:"lines"`
 }
 
 type cartLineDocument struct {
-	ID         string   `json:"id"`
-	Kind       string   `json:"kind"`
-	Class      string   `json:"class,omitempty"`
-	ItemID     string   `json:"itemId"`
-	Categories []string `json:"categories,omitempty"`
-	Quantity   int64    `json:"quantity"`
-	UnitPrice  string   `json:"unitPrice"`
-	Recurs     string   `json:"recurs,omitempty"`
+	ID         string        `json:"id"`
+	Kind       string        `json:"kind"`
+	Class      string        `json:"class,omitempty"`
+	ItemID     string        `json:"itemId"`
+	Categories categoryNames `json:"categories,omitempty"`
+	Quantity   json.Number   `json:"quantity"`
+	UnitPrice  *Number       `json:"unitPrice"`
+	Recurs     string        `json:"recurs,omitempty"`
 }
+
+// categoryNames are read up to the maximum.
+type categoryNames []string
+
+// MaxEntries returns [MaxCategories].
+func (categoryNames) MaxEntries() int { return MaxCategories }
+
+var (
+	cartReader = strictjson.For[cartDocument[json.RawMessage]]()
+	lineReader = strictjson.For[cartLineDocument]()
+)
 
 // MarshalJSON returns the cart as JSON:
 //
@@ -56,16 +64,16 @@ func (c Cart) MarshalJSON() ([]byte, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	d := cartDocument{Currency: c.Currency.Code(), Lines: make([]cartLineDocument, len(c.Lines))}
+	d := cartDocument[[]cartLineDocument]{Currency: c.Currency.Code(), Lines: make([]cartLineDocument, len(c.Lines))}
 	if c.Step != 0 {
-		d.Step = c.Currency.Format(c.Step)
+		d.Step = new(c.Currency.Number(c.Step))
 	}
 	for i := range c.Lines {
 		l := &c.Lines[i]
 		d.Lines[i] = cartLineDocument{
 			ID: l.ID, Kind: l.Kind.String(), Class: l.Class.String(), ItemID: l.ItemID,
-			Categories: l.Categories.Names(), Quantity: l.Quantity,
-			UnitPrice: c.Currency.Format(l.UnitPrice), Recurs: l.Recurs.String(),
+			Categories: l.Categories.Names(), Quantity: integer(l.Quantity),
+			UnitPrice: new(c.Currency.Number(l.UnitPrice)), Recurs: l.Recurs.String(),
 		}
 	}
 	return json.Marshal(d)
@@ -89,74 +97,58 @@ func (c *Cart) UnmarshalJSON(data []byte) error {
 	if len(data) > maxCartDocument {
 		return validation.New("", validation.TooLong, fmt.Sprintf("a cart has at most %d bytes", maxCartDocument))
 	}
-	o, err := readObject(data, "currency", "step", "lines")
-	if err != nil {
-		return err
+	var d cartDocument[json.RawMessage]
+	var r reader
+	if !r.read(cartReader.Object(data, &d)) {
+		return r.faults.Err()
 	}
-	var read Cart
-	read.Currency, _ = requiredWord(&o, "currency", ParseCurrency)
-	read.Step, _ = o.amount("step", read.Currency)
-	o.required("lines")
-	read.Lines = o.lines(read.Currency)
+	r.required("currency", d.Currency != "")
+	r.currency = word(&r, "currency", d.Currency, ParseCurrency)
+	read := Cart{Currency: r.currency, Step: r.optionalAmount("step", d.Step)}
+	r.required("lines", d.Lines != nil)
+	if d.Lines != nil {
+		r.faults.Merge("lines", strictjson.List(d.Lines, MaxLines, func(raw json.RawMessage) error {
+			line, err := readLine(raw, r.currency)
+			read.Lines = append(read.Lines, line)
+			return err
+		}))
+	}
 	judged := read
 	if judged.Currency.IsZero() {
 		judged.Currency = EUR() // none has its fault already; no amount was read
 	}
-	o.faults.Merge("", judged.Validate())
-	if err := o.faults.Err(); err != nil {
+	r.faults.Merge("", judged.Validate())
+	if err := r.faults.Err(); err != nil {
 		return err
 	}
 	*c = read
 	return nil
 }
 
-// lines reads the lines of a cart, at most MaxLines.
-func (o *object) lines(c Currency) []Line {
-	var lines []Line
-	o.list("lines", MaxLines, func(raw json.RawMessage) error {
-		line, err := readLine(raw, c)
-		lines = append(lines, line)
-		return err
-	})
-	return lines
-}
-
 // readLine reads a line. What it reports is valid in the line that it returns, so that
 // the cart's Validate finds no fault in it that would only be reported a second time.
 func readLine(data []byte, c Currency) (Line, error) {
 	line := Line{Kind: Plan, Quantity: 1}
-	o, err := readObject(data, "id", "kind", "class", "itemId", "categories", "quantity", "unitPrice", "recurs")
-	if err != nil {
-		return line, err
+	r := reader{currency: c}
+	var d cartLineDocument
+	if !r.read(lineReader.Object(data, &d)) {
+		return line, r.faults.Err()
 	}
-	line.ID, _ = o.text("id")
-	line.ItemID, _ = o.text("itemId")
-	kind, known := requiredWord(&o, "kind", ParseLineKind)
-	class, _ := word(&o, "class", ParseClass)
-	if known {
+	line.ID, line.ItemID = d.ID, d.ItemID
+	r.required("kind", d.Kind != "")
+	kind, class := word(&r, "kind", d.Kind, ParseLineKind), word(&r, "class", d.Class, ParseClass)
+	if kind != "" {
 		line.Kind, line.Class = kind, class
 	}
-	line.Categories = o.categories("categories")
-	o.required("quantity")
-	if quantity, ok := o.whole("quantity"); ok {
+	line.Categories = r.categories(d.Categories)
+	r.required("quantity", d.Quantity != "")
+	if quantity, ok := r.whole("quantity", d.Quantity); ok {
 		line.Quantity = quantity
 	}
-	o.required("unitPrice")
-	line.UnitPrice, _ = o.amount("unitPrice", c)
-	line.Recurs, _ = word(&o, "recurs", ParseInterval)
-	return line, o.faults.Err()
-}
-
-// categories reads a list of names, which may be absent.
-func (o *object) categories(name string) Categories {
-	before := len(o.faults.Fields)
-	names := o.texts(name, MaxCategories)
-	if len(o.faults.Fields) > before {
-		return Categories{}
-	}
-	read, err := NewCategories(names...)
-	o.faults.Merge(name, err)
-	return read
+	r.required("unitPrice", d.UnitPrice != nil)
+	line.UnitPrice = r.optionalAmount("unitPrice", d.UnitPrice)
+	line.Recurs = word(&r, "recurs", d.Recurs, ParseInterval)
+	return line, r.faults.Err()
 }
 
 // errLineAlone is no [*validation.Error]: the program is wrong, and not its input.

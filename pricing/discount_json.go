@@ -5,31 +5,36 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/couponkit/couponkit/internal/jsonobject"
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
 )
 
-// discountDocument is the JSON form of a discount.
+// discountDocument is the JSON form of a discount. What needs its type or its currency is read last.
 type discountDocument struct {
-	Type            DiscountType   `json:"discountType"`
-	Value           any            `json:"discountValue,omitempty"`
-	Currency        Currency       `json:"currency,omitzero"`
-	Lane            Lane           `json:"lane,omitzero"`
-	MaxDiscount     any            `json:"maxDiscount,omitempty"`
-	MaxUnits        int64          `json:"maxUnits,omitzero"`
-	Units           int64          `json:"units,omitzero"`
-	BuyQuantity     int64          `json:"buyQuantity,omitzero"`
-	GetQuantity     int64          `json:"getQuantity,omitzero"`
-	MaxApplications int64          `json:"maxApplications,omitzero"`
-	TierBasis       TierBasis      `json:"tierBasis,omitzero"`
-	Tiers           []tierDocument `json:"tiers,omitempty"`
+	Type            string          `json:"discountType"`
+	Value           json.RawMessage `json:"discountValue,omitempty"`
+	Currency        string          `json:"currency,omitempty"`
+	Lane            string          `json:"lane,omitempty"`
+	MaxDiscount     json.RawMessage `json:"maxDiscount,omitempty"`
+	MaxUnits        json.Number     `json:"maxUnits,omitempty"`
+	Units           json.Number     `json:"units,omitempty"`
+	BuyQuantity     json.Number     `json:"buyQuantity,omitempty"`
+	GetQuantity     json.Number     `json:"getQuantity,omitempty"`
+	MaxApplications json.Number     `json:"maxApplications,omitempty"`
+	TierBasis       string          `json:"tierBasis,omitempty"`
+	Tiers           json.RawMessage `json:"tiers,omitempty"`
 }
 
 type tierDocument struct {
 	From    json.RawMessage `json:"from"`
-	Percent Percent         `json:"percent,omitzero"`
-	Amount  string          `json:"amount,omitempty"`
+	Percent *Number         `json:"percent,omitempty"`
+	Amount  *Number         `json:"amount,omitempty"`
 }
+
+var (
+	discountReader = strictjson.For[discountDocument]()
+	tierReader     = strictjson.For[tierDocument]()
+)
 
 // MarshalJSON returns the discount as JSON, such as one of these:
 //
@@ -50,29 +55,45 @@ func (d Discount) MarshalJSON() ([]byte, error) {
 	}
 	t := d.Terms()
 	w := discountDocument{
-		Type: t.Type, MaxUnits: t.MaxUnits, Units: t.Units,
-		BuyQuantity: t.BuyQuantity, GetQuantity: t.GetQuantity, MaxApplications: t.MaxApplications, TierBasis: t.TierBasis,
+		Type: t.Type.String(), MaxUnits: optional(t.MaxUnits), Units: optional(t.Units),
+		BuyQuantity: optional(t.BuyQuantity), GetQuantity: optional(t.GetQuantity), MaxApplications: optional(t.MaxApplications),
+		TierBasis: t.TierBasis.String(),
 	}
 	if t.Lane != t.Type.DefaultLane() {
-		w.Lane = t.Lane
+		w.Lane = t.Lane.String()
 	}
 	if t.hasMoney() {
-		w.Currency = t.Currency
+		w.Currency = t.Currency.Code()
 	}
 	w.Value = t.amounts(t.Amount, func(o CurrencyTerms) int64 { return o.Amount })
 	if t.Type.HasPercent() {
-		w.Value = t.Percent.String()
+		w.Value = quoted(t.Percent.String())
 	}
 	w.MaxDiscount = t.amounts(t.MaxDiscount, func(o CurrencyTerms) int64 { return o.MaxDiscount })
+	var tiers []tierDocument
 	for _, tier := range t.Tiers {
-		w.Tiers = append(w.Tiers, tier.document(&t))
+		tiers = append(tiers, tier.document(&t))
+	}
+	if tiers != nil {
+		w.Tiers, _ = json.Marshal(tiers) // texts and numbers
 	}
 	return json.Marshal(w)
 }
 
+// optional returns a number that 0 leaves out.
+func optional(n int64) json.Number {
+	if n == 0 {
+		return ""
+	}
+	return integer(n)
+}
+
+// quoted returns the digits of a number as a JSON string.
+func quoted(digits string) json.RawMessage { return json.RawMessage(`"` + digits + `"`) }
+
 // amounts returns an amount in Currency as text, and amounts in several currencies as texts by
 // currency. For an amount of 0, amounts returns nil.
-func (t *DiscountTerms) amounts(own int64, of func(CurrencyTerms) int64) any {
+func (t *DiscountTerms) amounts(own int64, of func(CurrencyTerms) int64) json.RawMessage {
 	if own == 0 {
 		return nil
 	}
@@ -83,18 +104,22 @@ func (t *DiscountTerms) amounts(own int64, of func(CurrencyTerms) int64) any {
 		}
 	}
 	if len(texts) == 1 {
-		return t.Currency.Format(own)
+		return quoted(t.Currency.Format(own))
 	}
-	return texts
+	object, _ := json.Marshal(texts)
+	return object
 }
 
 func (tier Tier) document(t *DiscountTerms) tierDocument {
-	d := tierDocument{From: json.RawMessage(formatMinor(tier.From, 0)), Percent: tier.Percent}
+	d := tierDocument{From: json.RawMessage(integer(tier.From))}
 	if t.TierBasis == ByAmount {
-		d.From = json.RawMessage(`"` + t.Currency.Format(tier.From) + `"`)
+		d.From = quoted(t.Currency.Format(tier.From))
+	}
+	if !tier.Percent.IsZero() {
+		d.Percent = new(Number(tier.Percent.String()))
 	}
 	if tier.Amount > 0 {
-		d.Amount = t.Currency.Format(tier.Amount)
+		d.Amount = new(t.Currency.Number(tier.Amount))
 	}
 	return d
 }
@@ -107,15 +132,15 @@ func (d *Discount) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
-	o, err := readObject(data, "discountType", "discountValue", "currency", "lane", "maxDiscount",
-		"maxUnits", "units", "buyQuantity", "getQuantity", "maxApplications", "tierBasis", "tiers")
-	if err != nil {
-		return err
+	var document discountDocument
+	var r reader
+	if !r.read(discountReader.Object(data, &document)) {
+		return r.faults.Err()
 	}
-	t := o.discountTerms()
+	t := r.discountTerms(&document)
 	read, err := NewDiscount(t)
-	o.mergeNew(err)
-	if err := o.faults.Err(); err != nil {
+	r.mergeNew(err)
+	if err := r.faults.Err(); err != nil {
 		return err
 	}
 	*d = read
@@ -123,98 +148,129 @@ func (d *Discount) UnmarshalJSON(data []byte) error {
 }
 
 // mergeNew merges faults of fields that have none yet.
-func (o *object) mergeNew(err error) {
-	known := make(map[string]bool, len(o.faults.Fields))
-	for _, f := range o.faults.Fields {
+func (r *reader) mergeNew(err error) {
+	known := make(map[string]bool, len(r.faults.Fields))
+	for _, f := range r.faults.Fields {
 		known[f.Path] = true
 	}
 	var more validation.Error
 	more.Merge("", err)
 	for _, f := range more.Fields {
 		if !known[f.Path] {
-			o.faults.Add(f.Path, f.Code, f.Message)
+			r.faults.Add(f.Path, f.Code, f.Message)
 		}
 	}
 }
 
-func (o *object) discountTerms() DiscountTerms {
+func (r *reader) discountTerms(d *discountDocument) DiscountTerms {
 	var t DiscountTerms
-	t.Type, _ = requiredWord(o, "discountType", ParseDiscountType)
-	t.Lane, _ = word(o, "lane", ParseLane)
-	t.Currency, _ = word(o, "currency", ParseCurrency)
+	r.required("discountType", d.Type != "")
+	t.Type = word(r, "discountType", d.Type, ParseDiscountType)
+	t.Lane = word(r, "lane", d.Lane, ParseLane)
+	r.currency = word(r, "currency", d.Currency, ParseCurrency)
+	t.Currency = r.currency
 	var values map[Currency]int64
-	switch raw, given := o.value("discountValue"); {
-	case !given:
+	switch {
+	case d.Value == nil:
 		if t.Type == 0 {
-			o.required("discountValue")
+			r.required("discountValue", false)
 		}
 	case t.Type.HasPercent():
-		if n, ok := o.number("discountValue"); ok {
-			var err error
-			t.Percent, err = ParsePercent(string(n))
-			o.faults.At("discountValue", err)
-		}
+		t.Percent = r.percent("discountValue", r.number("discountValue", d.Value))
 	case t.Type.HasAmount():
-		values = o.amounts("discountValue", t.Currency)
+		values = r.amounts("discountValue", d.Value)
 	case t.Type == Tiered:
-		o.faults.Add("discountValue", validation.NotAllowed, "a tiered discount has the values of its tiers")
-	case jsonKind(raw) != "object":
-		o.amount("discountValue", Currency{})
+		r.faults.Add("discountValue", validation.NotAllowed, "a tiered discount has the values of its tiers")
+	case d.Value[0] != '{':
+		form := reader{}
+		form.optionalAmount("discountValue", form.number("discountValue", d.Value))
+		r.faults.Merge("", form.faults.Err())
 	}
-	t.setAmounts(values, o.amounts("maxDiscount", t.Currency))
-	for field, target := range map[string]*int64{
-		"maxUnits": &t.MaxUnits, "units": &t.Units, "buyQuantity": &t.BuyQuantity,
-		"getQuantity": &t.GetQuantity, "maxApplications": &t.MaxApplications,
+	t.setAmounts(values, r.amounts("maxDiscount", d.MaxDiscount))
+	for _, count := range [...]struct {
+		field  string
+		text   json.Number
+		target *int64
+	}{
+		{"maxUnits", d.MaxUnits, &t.MaxUnits},
+		{"units", d.Units, &t.Units},
+		{"buyQuantity", d.BuyQuantity, &t.BuyQuantity},
+		{"getQuantity", d.GetQuantity, &t.GetQuantity},
+		{"maxApplications", d.MaxApplications, &t.MaxApplications},
 	} {
-		if n, ok := o.whole(field); ok {
-			if *target = n; n == 0 {
-				o.faults.Add(field, validation.TooSmall, "must be at least 1")
+		if n, ok := r.whole(count.field, count.text); ok {
+			if *count.target = n; n == 0 {
+				r.faults.Add(count.field, validation.TooSmall, "must be at least 1")
 			}
 		}
 	}
-	t.TierBasis, _ = word(o, "tierBasis", ParseTierBasis)
-	t.Tiers = o.tiers(&t)
-	if _, given := o.value("currency"); given && t.Type != 0 && !t.hasMoney() && len(o.faults.Fields) == 0 {
-		o.faults.Add("currency", validation.NotAllowed, "only an amount has a currency")
+	t.TierBasis = word(r, "tierBasis", d.TierBasis, ParseTierBasis)
+	if d.Tiers != nil {
+		r.faults.Merge("tiers", strictjson.List(d.Tiers, MaxTiers, func(raw json.RawMessage) error {
+			tier, err := readTier(raw, &t)
+			t.Tiers = append(t.Tiers, tier)
+			return err
+		}))
+	}
+	if d.Currency != "" && t.Type != 0 && !t.hasMoney() && len(r.faults.Fields) == 0 {
+		r.faults.Add("currency", validation.NotAllowed, "only an amount has a currency")
 	}
 	return t
 }
 
+// number reads a number, bare or as text; nil is none.
+func (r *reader) number(field string, raw json.RawMessage) (n *Number) {
+	if raw != nil {
+		r.faults.Merge(field, strictjson.Value(raw, &n))
+	}
+	return n
+}
+
+func (r *reader) percent(field string, n *Number) (p Percent) {
+	if n != nil {
+		var err error
+		p, err = ParsePercent(string(*n))
+		r.faults.At(field, err)
+	}
+	return p
+}
+
 // positive reads an amount greater than 0.
-func (o *object) positive(name string, c Currency) int64 {
-	minor, ok := o.amount(name, c)
+func (r *reader) positive(field string, n *Number) int64 {
+	before := len(r.faults.Fields)
+	minor := r.optionalAmount(field, n)
 	switch {
-	case ok && c.IsZero():
+	case n == nil || len(r.faults.Fields) > before:
+	case r.currency.IsZero():
 		return 1 // which is no amount, but one that has no fault of its own
-	case ok && minor <= 0:
-		o.faults.Add(name, validation.TooSmall, "must be greater than 0")
+	case minor <= 0:
+		r.faults.Add(field, validation.TooSmall, "must be greater than 0")
 	}
 	return minor
 }
 
-// amounts reads amounts greater than 0 by currency: an amount in the given currency, or an object with
+// amounts reads amounts greater than 0 by currency: an amount in the own currency, or an object with
 // one member for each currency.
-func (o *object) amounts(name string, own Currency) map[Currency]int64 {
+func (r *reader) amounts(field string, raw json.RawMessage) map[Currency]int64 {
 	amounts := map[Currency]int64{}
-	raw, ok := o.value(name)
 	switch {
-	case !ok:
-	case jsonKind(raw) != "object":
-		amounts[own] = o.positive(name, own)
+	case raw == nil:
+	case raw[0] != '{':
+		amounts[r.currency] = r.positive(field, r.number(field, raw))
 	default:
-		_ = jsonobject.Members(raw, func(code string, raw json.RawMessage) { // well-formed
-			path := name + "." + jsonobject.Shown(code)
+		_ = strictjson.Members(raw, func(code string, raw json.RawMessage) { // well-formed
+			path := field + "." + strictjson.Shown(code)
 			c, err := ParseCurrency(code)
 			if _, twice := amounts[c]; twice && err == nil {
 				err = validation.New("", validation.Mismatch, "the currency is given twice")
 			}
 			if err != nil {
-				o.faults.At(path, err)
+				r.faults.At(path, err)
 				return
 			}
-			of := object{members: map[string]json.RawMessage{path: raw}}
-			amounts[c] = of.positive(path, c)
-			o.faults.Merge("", of.faults.Err())
+			of := reader{currency: c}
+			amounts[c] = of.positive(path, of.number(path, raw))
+			r.faults.Merge("", of.faults.Err())
 		})
 	}
 	return amounts
@@ -234,32 +290,22 @@ func (t *DiscountTerms) setAmounts(values, maximums map[Currency]int64) {
 	}
 }
 
-// tiers reads the tiers, whose amounts are in the discount's currency.
-func (o *object) tiers(t *DiscountTerms) (tiers []Tier) {
-	o.list("tiers", MaxTiers, func(raw json.RawMessage) error {
-		tier, err := readTier(raw, t)
-		tiers = append(tiers, tier)
-		return err
-	})
-	return tiers
-}
-
-func readTier(text []byte, t *DiscountTerms) (Tier, error) {
-	var tier Tier
-	o, err := readObject(text, "from", "percent", "amount")
-	if err != nil {
-		return tier, err
+// readTier reads a tier, whose amounts are in the discount's currency.
+func readTier(data []byte, t *DiscountTerms) (tier Tier, err error) {
+	r := reader{currency: t.Currency}
+	var d tierDocument
+	if !r.read(tierReader.Object(data, &d)) {
+		return tier, r.faults.Err()
 	}
-	o.required("from")
-	if t.TierBasis == ByQuantity {
-		tier.From, _ = o.whole("from")
+	r.required("from", d.From != nil)
+	if t.TierBasis == ByQuantity && d.From != nil {
+		var from json.Number
+		r.faults.Merge("from", strictjson.Value(d.From, &from))
+		tier.From, _ = r.whole("from", from)
 	} else {
-		tier.From, _ = o.amount("from", t.Currency)
+		tier.From = r.optionalAmount("from", r.number("from", d.From))
 	}
-	if n, ok := o.number("percent"); ok {
-		tier.Percent, err = ParsePercent(string(n))
-		o.faults.At("percent", err)
-	}
-	tier.Amount = o.positive("amount", t.Currency)
-	return tier, o.faults.Err()
+	tier.Percent = r.percent("percent", d.Percent)
+	tier.Amount = r.positive("amount", d.Amount)
+	return tier, r.faults.Err()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -50,7 +51,7 @@ func ParseMoney(text string, c Currency) (Money, error) {
 	if c.IsZero() {
 		return Money{}, errNoCurrency()
 	}
-	minor, err := scaledText(text, c.Exponent())
+	minor, err := strictjson.ParseNumber(text, c.Exponent())
 	if err != nil {
 		return Money{}, err
 	}
@@ -135,6 +136,18 @@ func (m *Money) UnmarshalJSON(data []byte) error {
 // Format converts an amount from minor units to text in major units. For 1250 minor units
 // of EUR, Format returns "12.50".
 func (c Currency) Format(minor int64) string { return formatMinor(minor, c.Exponent()) }
+
+// Number is like Format, but returns a [Number]. Without a currency, the Number is in minor units,
+// because nobody knows the decimals.
+func (c Currency) Number(minor int64) Number { return Number(c.Format(minor)) }
+
+// OptionalNumber is like Number, but returns the empty Number for 0.
+func (c Currency) OptionalNumber(minor int64) Number {
+	if minor == 0 {
+		return ""
+	}
+	return c.Number(minor)
+}
 
 // Parse converts text in major units, such as "12.50", to minor units. Parse returns the
 // same errors as [ParseMoney].

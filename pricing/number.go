@@ -8,17 +8,8 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"github.com/couponkit/couponkit/internal/jsonobject"
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
-)
-
-const (
-	// maxNumberText bounds the text of a number from outside, in bytes: longer
-	// input is refused before it is parsed.
-	maxNumberText = 64
-	// maxNumberExponent bounds what may follow the e of "1e64". Without a bound,
-	// nine characters ("1e9999999") cost their value in memory.
-	maxNumberExponent = 64
 )
 
 // Number is the text of a decimal number, such as "12.50". A Number keeps every digit of
@@ -36,77 +27,69 @@ type Number string
 // first 65 bytes of the text. All conversions refuse a text of 65 bytes as too long.
 func (n *Number) UnmarshalJSON(data []byte) error {
 	var text string
-	switch jsonKind(data) {
-	case "null":
+	switch {
+	case string(data) == "null":
 		return nil
-	case "number":
-		text = string(data)
-	case "string":
-		if _, err := jsonobject.Value(data); err != nil {
-			return validation.New("", validation.Malformed, err.Error())
+	case len(data) > 0 && data[0] == '"':
+		if err := strictjson.Value(data, &text); err != nil {
+			return err
 		}
-		text = jsonobject.Text(data)
+	case len(data) > 0 && (data[0] == '-' || data[0] >= '0' && data[0] <= '9'):
+		text = string(data)
 	default:
 		return validation.New("", validation.Malformed, "must be a decimal number, bare or as text")
 	}
-	if len(text) > maxNumberText {
-		text = strings.Clone(text[:maxNumberText+1])
+	if len(text) > strictjson.MaxNumberText {
+		text = strings.Clone(text[:strictjson.MaxNumberText+1])
 	}
 	*n = Number(text)
 	return nil
 }
 
-// jsonKind names the JSON type of a value by its first byte.
-func jsonKind(data []byte) string {
-	if len(data) == 0 {
-		return "nothing"
+// Minor returns the amount that [Currency.Number] or [Currency.OptionalNumber] returned as text, in
+// minor units. The empty Number is 0. Without a currency, the Number is in minor units. Minor
+// returns a [*validation.Error] if the Number is malformed.
+func (n Number) Minor(c Currency) (int64, error) {
+	switch {
+	case n == "":
+		return 0, nil
+	case c.IsZero():
+		return n.Int64()
 	}
-	switch data[0] {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "bool"
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case '"':
-		return "string"
-	}
-	return "number"
+	return c.Parse(string(n))
 }
 
 // Decimal returns the exact number. Decimal returns a [*validation.Error] if the text is
 // empty, malformed or longer than 64 characters. Decimal also returns a [*validation.Error]
 // if the exponent is below -64 or above 64.
 func (n Number) Decimal() (decimal.Decimal, error) {
-	scanned, err := scanNumber(string(n))
+	scanned, err := strictjson.ScanNumber(string(n))
 	if err != nil {
 		return decimal.Decimal{}, err
 	}
-	coefficient, _ := new(big.Int).SetString(scanned.whole+scanned.fraction, 10) // digits only, as scanned
-	if scanned.negative {
+	coefficient, _ := new(big.Int).SetString(scanned.Whole+scanned.Fraction, 10) // digits only, as scanned
+	if scanned.Negative {
 		coefficient.Neg(coefficient)
 	}
-	return decimal.NewFromBigInt(coefficient, int32(scanned.exponent-len(scanned.fraction))), nil //nolint:gosec // within -128 to 64
+	return decimal.NewFromBigInt(coefficient, int32(scanned.Exponent-len(scanned.Fraction))), nil //nolint:gosec // within -128 to 64
 }
 
 // DecimalText returns a decimal number as text without an exponent, such as "12.5". The
 // text is a valid [Number]. DecimalText returns a [*validation.Error] for a number of more
 // than 64 characters. The limit keeps numbers such as 1e1000000000 from exhausting memory.
 func DecimalText(d decimal.Decimal) (string, error) {
-	const mostBits = 4 * maxNumberText // of a coefficient: more than its digits can have
+	const mostBits = 4 * strictjson.MaxNumberText // of a coefficient: more than its digits can have
 	switch coefficient, exponent := d.Coefficient(), d.Exponent(); {
 	case coefficient.Sign() == 0:
 		return "0", nil
-	case exponent < -maxNumberText:
+	case exponent < -strictjson.MaxNumberText:
 		return "", validation.New("", validation.TooManyDecimals, "the number has too many decimals")
-	case exponent > maxNumberText || coefficient.BitLen() > mostBits:
+	case exponent > strictjson.MaxNumberText || coefficient.BitLen() > mostBits:
 		return "", validation.New("", validation.TooLarge, "the number is too large")
 	}
 	text := d.String()
-	if len(text) > maxNumberText {
-		return "", validation.New("", validation.TooLong, fmt.Sprintf("a number has at most %d characters", maxNumberText))
+	if len(text) > strictjson.MaxNumberText {
+		return "", validation.New("", validation.TooLong, fmt.Sprintf("a number has at most %d characters", strictjson.MaxNumberText))
 	}
 	return text, nil
 }
@@ -115,131 +98,7 @@ func DecimalText(d decimal.Decimal) (string, error) {
 // returns a [*validation.Error] if the number is not whole or does not fit in an int64.
 // Int64 also refuses the number math.MinInt64. Int64 also returns the errors of
 // [Number.Decimal].
-func (n Number) Int64() (int64, error) { return scaledText(string(n), 0) }
-
-// scannedNumber is the text of a number taken apart.
-type scannedNumber struct {
-	whole, fraction string // digits before and after the point
-	exponent        int
-	negative        bool
-}
-
-func scanNumber(text string) (scannedNumber, error) {
-	switch {
-	case text == "":
-		return scannedNumber{}, validation.New("", validation.Required, "a number is required")
-	case len(text) > maxNumberText:
-		return scannedNumber{}, validation.New("", validation.TooLong, fmt.Sprintf("a number has at most %d characters", maxNumberText))
-	}
-	var n scannedNumber
-	rest, pointed := text, false
-	rest, n.negative = strings.CutPrefix(rest, "-")
-	n.whole, rest = cutDigits(rest)
-	if rest, pointed = strings.CutPrefix(rest, "."); pointed {
-		n.fraction, rest = cutDigits(rest)
-	}
-	if n.whole == "" || pointed && n.fraction == "" {
-		return scannedNumber{}, malformedNumber(text)
-	}
-	if rest == "" {
-		return n, nil
-	}
-	var ok bool
-	if n.exponent, ok = scanExponent(rest); !ok {
-		return scannedNumber{}, malformedNumber(text)
-	}
-	switch {
-	case n.exponent > maxNumberExponent:
-		return scannedNumber{}, validation.New("", validation.TooLarge, "the number is too large")
-	case n.exponent < -maxNumberExponent:
-		return scannedNumber{}, validation.New("", validation.TooManyDecimals, "the number has too many decimals")
-	}
-	return n, nil
-}
-
-// scanExponent reads "e-12". A value beyond four digits comes back as that.
-func scanExponent(text string) (exponent int, ok bool) {
-	if text[0] != 'e' && text[0] != 'E' {
-		return 0, false
-	}
-	text, negative := strings.CutPrefix(text[1:], "-")
-	if !negative {
-		text = strings.TrimPrefix(text, "+")
-	}
-	digits, rest := cutDigits(text)
-	if digits == "" || rest != "" {
-		return 0, false
-	}
-	for _, digit := range []byte(digits) {
-		exponent = min(exponent*10+int(digit-'0'), 9999)
-	}
-	if negative {
-		exponent = -exponent
-	}
-	return exponent, true
-}
-
-func cutDigits(text string) (digits, rest string) {
-	end := 0
-	for end < len(text) && text[end] >= '0' && text[end] <= '9' {
-		end++
-	}
-	return text[:end], text[end:]
-}
-
-// scaled returns the number times 10^places when that is a whole number whose
-// magnitude 63 bits hold. It needs no big integers: without its trailing zeros,
-// a number of too many digits is too large or too fine.
-func (n scannedNumber) scaled(places int) (int64, error) {
-	whole, fraction := strings.TrimLeft(n.whole, "0"), strings.TrimRight(n.fraction, "0")
-	shift := n.exponent + places - len(fraction)
-	if fraction == "" {
-		trimmed := strings.TrimRight(whole, "0")
-		shift += len(whole) - len(trimmed)
-		whole = trimmed
-	}
-	if whole == "" && fraction == "" {
-		return 0, nil
-	}
-	if shift < 0 {
-		return 0, validation.New("", validation.TooManyDecimals, decimalsMessage(places))
-	}
-	value, ok := appendDigits(0, whole)
-	if ok {
-		value, ok = appendDigits(value, fraction)
-	}
-	for ; ok && shift > 0; shift-- {
-		value, ok = appendDigits(value, "0")
-	}
-	if !ok {
-		return 0, validation.New("", validation.TooLarge, "the number is too large")
-	}
-	if n.negative {
-		value = -value
-	}
-	return value, nil
-}
-
-// appendDigits returns value with the digits written behind it.
-func appendDigits(value int64, digits string) (result int64, ok bool) {
-	for _, digit := range []byte(digits) {
-		d := int64(digit - '0')
-		if value > (math.MaxInt64-d)/10 {
-			return 0, false
-		}
-		value = value*10 + d
-	}
-	return value, true
-}
-
-// scaledText is scaledDecimal for text, without allocating.
-func scaledText(text string, places int) (int64, error) {
-	n, err := scanNumber(text)
-	if err != nil {
-		return 0, err
-	}
-	return n.scaled(places)
-}
+func (n Number) Int64() (int64, error) { return strictjson.ParseNumber(string(n), 0) }
 
 // scaledDecimal returns d x 10^places when that is a whole number whose
 // magnitude 63 bits hold.
@@ -259,12 +118,12 @@ func scaledDecimal(d decimal.Decimal, places int) (int64, error) {
 	case shift >= 0:
 		coefficient.Mul(coefficient, pow10(shift))
 	case shift < fewest:
-		return 0, validation.New("", validation.TooManyDecimals, decimalsMessage(places))
+		return 0, validation.New("", validation.TooManyDecimals, strictjson.DecimalsMessage(places))
 	default:
 		rest := new(big.Int)
 		coefficient.QuoRem(coefficient, pow10(-shift), rest)
 		if rest.Sign() != 0 {
-			return 0, validation.New("", validation.TooManyDecimals, decimalsMessage(places))
+			return 0, validation.New("", validation.TooManyDecimals, strictjson.DecimalsMessage(places))
 		}
 	}
 	if !coefficient.IsInt64() || coefficient.Int64() == math.MinInt64 {
@@ -274,14 +133,3 @@ func scaledDecimal(d decimal.Decimal, places int) (int64, error) {
 }
 
 func pow10(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
-
-func malformedNumber(text string) error {
-	return validation.New("", validation.Malformed, fmt.Sprintf("%q is not a decimal number", text))
-}
-
-func decimalsMessage(places int) string {
-	if places == 0 {
-		return "no decimals are allowed"
-	}
-	return fmt.Sprintf("at most %d decimals are allowed", places)
-}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -29,7 +30,7 @@ type Percent struct {
 //   - The percentage is 0 or less, or above 100.
 //   - The percentage has more than four decimals.
 func ParsePercent(text string) (Percent, error) {
-	units, err := scaledText(text, percentPlaces)
+	units, err := strictjson.ParseNumber(text, percentPlaces)
 	if err != nil {
 		return Percent{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -16,17 +17,40 @@ const MaxQuoteDocument = 40 << 20
 // quoteDocument is the stored form of a Quote. Values whose text has rules of
 // its own are kept as text, so that each fault is reported with its path.
 type quoteDocument struct {
-	Version          int              `json:"version"`
-	Currency         string           `json:"currency"`
-	Step             Number           `json:"step,omitempty"`
-	Subtotal         Number           `json:"subtotal"`
-	EligibleSubtotal Number           `json:"eligibleSubtotal"`
-	Discount         Number           `json:"discount"`
-	Shipping         Number           `json:"shipping"`
-	Total            Number           `json:"total"`
-	Lines            []lineDocument   `json:"lines"`
-	Coupons          []couponDocument `json:"coupons,omitempty"`
+	Version          int             `json:"version"`
+	Currency         string          `json:"currency"`
+	Step             Number          `json:"step,omitempty"`
+	Subtotal         Number          `json:"subtotal"`
+	EligibleSubtotal Number          `json:"eligibleSubtotal"`
+	Discount         Number          `json:"discount"`
+	Shipping         Number          `json:"shipping"`
+	Total            Number          `json:"total"`
+	Lines            lineDocuments   `json:"lines"`
+	Coupons          couponDocuments `json:"coupons,omitempty"`
 }
+
+// These lists are read up to the maximum of their entries.
+type (
+	lineDocuments   []lineDocument
+	couponDocuments []couponDocument
+	unitDocuments   []unitDocument
+	amounts         []Number
+)
+
+// MaxEntries returns [MaxLines].
+func (lineDocuments) MaxEntries() int { return MaxLines }
+
+// MaxEntries returns [MaxCoupons].
+func (couponDocuments) MaxEntries() int { return MaxCoupons }
+
+// MaxEntries returns one more than a line can have: enough to see that a document has too many.
+// Every coupon cuts a line's units at most twice.
+func (unitDocuments) MaxEntries() int { return 2*MaxCoupons + 2 }
+
+// MaxEntries returns [MaxCoupons].
+func (amounts) MaxEntries() int { return MaxCoupons }
+
+var quoteReader = strictjson.For[quoteDocument]()
 
 // QuoteVersion is the version of the JSON form of a [Quote].
 const QuoteVersion = 1
@@ -46,30 +70,45 @@ type couponDocument struct {
 // lineIndexes are the lines of a mask; nil is no mask.
 type lineIndexes []int
 
-type lineDocument struct {
-	ID         string         `json:"id"`
-	Kind       string         `json:"kind"`
-	Class      string         `json:"class,omitempty"`
-	ItemID     string         `json:"itemId"`
-	Categories []string       `json:"categories,omitempty"`
-	Quantity   json.Number    `json:"quantity"`
-	UnitPrice  Number         `json:"unitPrice"`
-	Recurs     string         `json:"recurs,omitempty"`
-	Eligible   bool           `json:"eligible"`
-	Subtotal   Number         `json:"subtotal"`
-	Discount   Number         `json:"discount"`
-	Total      Number         `json:"total"`
-	Units      []unitDocument `json:"units"`
+// UnmarshalJSON reads the indexes. An empty list is a mask.
+func (l *lineIndexes) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	read := lineIndexes{}
+	err := strictjson.List(data, MaxLines, func(raw json.RawMessage) error {
+		var r reader
+		var n json.Number
+		r.faults.Merge("", strictjson.Value(raw, &n))
+		r.required("", n != "")
+		i, _ := r.whole("", n)
+		read = append(read, lineOf(i))
+		return r.faults.Err()
+	})
+	*l = read
+	return err
 }
 
-// maxUnitGroups is one more than a line can have: enough to see that a document has too many.
-// Every coupon cuts a line's units at most twice.
-const maxUnitGroups = 2*MaxCoupons + 2
+type lineDocument struct {
+	ID         string        `json:"id"`
+	Kind       string        `json:"kind"`
+	Class      string        `json:"class,omitempty"`
+	ItemID     string        `json:"itemId"`
+	Categories categoryNames `json:"categories,omitempty"`
+	Quantity   json.Number   `json:"quantity"`
+	UnitPrice  Number        `json:"unitPrice"`
+	Recurs     string        `json:"recurs,omitempty"`
+	Eligible   bool          `json:"eligible"`
+	Subtotal   Number        `json:"subtotal"`
+	Discount   Number        `json:"discount"`
+	Total      Number        `json:"total"`
+	Units      unitDocuments `json:"units"`
+}
 
 type unitDocument struct {
 	Quantity  json.Number `json:"quantity"`
 	UnitPrice Number      `json:"unitPrice"`
-	Discounts []Number    `json:"discounts,omitempty"`
+	Discounts amounts     `json:"discounts,omitempty"`
 }
 
 // MarshalJSON returns the quote as JSON for storage:
@@ -123,7 +162,7 @@ func tooLongQuote() error {
 }
 
 func (q Quote) document() quoteDocument {
-	amount := func(minor int64) Number { return Number(q.Currency.Format(minor)) }
+	amount := q.Currency.Number
 	d := quoteDocument{
 		Version: QuoteVersion, Coupons: q.couponDocuments(),
 		Currency: q.Currency.Code(), Subtotal: amount(q.Subtotal), EligibleSubtotal: amount(q.EligibleSubtotal),
@@ -161,8 +200,8 @@ func (q Quote) couponDocuments() []couponDocument {
 	for i := range q.Coupons {
 		c := &q.Coupons[i]
 		documents[i] = couponDocument{
-			ID: c.ID, Group: c.Group, Terms: c.Discount, Discount: Number(q.Currency.Format(c.Amount)),
-			EligibleSubtotal: Number(q.Currency.Format(c.EligibleSubtotal)), EligibleQuantity: integer(c.EligibleQuantity),
+			ID: c.ID, Group: c.Group, Terms: c.Discount, Discount: q.Currency.Number(c.Amount),
+			EligibleSubtotal: q.Currency.Number(c.EligibleSubtotal), EligibleQuantity: integer(c.EligibleQuantity),
 			Lines: indexesOf(c.eligible), BoughtLines: indexesOf(c.bought), Refund: q.refundTerms(c.Refund),
 		}
 	}
@@ -181,8 +220,6 @@ func indexesOf(mask []bool) lineIndexes {
 	}
 	return indexes
 }
-
-func integer(n int64) json.Number { return json.Number(formatMinor(n, 0)) }
 
 // UnmarshalJSON reads and checks the JSON form that [Quote.MarshalJSON] writes. Unknown
 // fields are ignored. The JSON value null leaves the quote unchanged.
@@ -203,8 +240,8 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(data, []byte("null")) {
 		return nil
 	}
-	document, err := readQuoteDocument(data)
-	if err != nil {
+	var document quoteDocument
+	if err := quoteReader.Stored(data, &document); err != nil {
 		return err
 	}
 	loaded, err := document.quote()
@@ -224,32 +261,9 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// quoteReader collects the faults of a document's fields.
-type quoteReader struct {
-	currency Currency
-	faults   validation.Error
-}
-
-func (r *quoteReader) amount(field string, text Number) int64 {
-	minor, err := scaledText(string(text), r.currency.Exponent())
-	r.faults.At(field, err)
-	return minor
-}
-
-func (r *quoteReader) integer(field string, text json.Number) int64 {
-	n, err := scaledText(string(text), 0)
-	r.faults.At(field, err)
-	return n
-}
-
 func (d *quoteDocument) quote() (Quote, error) {
-	var r quoteReader
-	switch {
-	case d.Version == 0:
-		r.faults.Add("version", validation.Required, "a quote has a version")
-	case d.Version != QuoteVersion:
-		r.faults.Add("version", validation.Unknown, fmt.Sprintf("must be %d", QuoteVersion))
-	}
+	var r reader
+	r.version(d.Version, QuoteVersion)
 	if d.Currency != "" { // the zero Quote has none
 		currency, err := ParseCurrency(d.Currency)
 		if err != nil {
@@ -270,14 +284,14 @@ func (d *quoteDocument) quote() (Quote, error) {
 	}
 	q.Lines = make([]QuotedLine, len(d.Lines))
 	for i := range d.Lines {
-		of := quoteReader{currency: r.currency}
+		of := reader{currency: r.currency}
 		q.Lines[i] = of.line(&d.Lines[i])
 		if err := of.faults.Err(); err != nil {
 			r.faults.Merge(fmt.Sprintf("lines[%d]", i), err)
 		}
 	}
 	for i := range d.Coupons {
-		of := quoteReader{currency: r.currency}
+		of := reader{currency: r.currency}
 		q.Coupons = append(q.Coupons, of.coupon(&d.Coupons[i], len(q.Lines)))
 		if err := of.faults.Err(); err != nil {
 			r.faults.Merge(fmt.Sprintf("coupons[%d]", i), err)
@@ -286,7 +300,7 @@ func (d *quoteDocument) quote() (Quote, error) {
 	return q, r.faults.Err()
 }
 
-func (r *quoteReader) coupon(d *couponDocument, lines int) QuotedCoupon {
+func (r *reader) coupon(d *couponDocument, lines int) QuotedCoupon {
 	nameFaults("id", d.ID, &r.faults)
 	nameFaults("group", d.Group, &r.faults)
 	if d.Terms.IsZero() {
@@ -302,7 +316,7 @@ func (r *quoteReader) coupon(d *couponDocument, lines int) QuotedCoupon {
 }
 
 // mask returns the mask of the lines; ascending indexes are their one form.
-func (r *quoteReader) mask(field string, indexes lineIndexes, lines int) []bool {
+func (r *reader) mask(field string, indexes lineIndexes, lines int) []bool {
 	if indexes == nil {
 		return nil
 	}
@@ -317,21 +331,13 @@ func (r *quoteReader) mask(field string, indexes lineIndexes, lines int) []bool 
 	return mask
 }
 
-func (r *quoteReader) line(d *lineDocument) QuotedLine {
+func (r *reader) line(d *lineDocument) QuotedLine {
 	kind, err := ParseLineKind(d.Kind)
 	r.faults.At("kind", err)
-	var class Class
-	if d.Class != "" {
-		class, err = ParseClass(d.Class)
-		r.faults.At("class", err)
-	}
-	categories, err := NewCategories(d.Categories...)
-	r.faults.Merge("categories", err)
-	recurs, err := ParseInterval(d.Recurs)
-	r.faults.At("recurs", err)
 	return QuotedLine{
 		Line: Line{
-			ID: d.ID, Kind: kind, Class: class, ItemID: d.ItemID, Categories: categories, Recurs: recurs,
+			ID: d.ID, Kind: kind, Class: word(r, "class", d.Class, ParseClass), ItemID: d.ItemID,
+			Categories: r.categories(d.Categories), Recurs: word(r, "recurs", d.Recurs, ParseInterval),
 			Quantity:  r.integer("quantity", d.Quantity),
 			UnitPrice: r.amount("unitPrice", d.UnitPrice),
 		},
@@ -351,7 +357,7 @@ func (d *quoteDocument) readUnits(q *Quote) error {
 	for i := range d.Lines {
 		first, l, before := len(q.groups), &q.Lines[i], len(faults.Fields)
 		for j := range d.Lines[i].Units {
-			of := quoteReader{currency: q.Currency}
+			of := reader{currency: q.Currency}
 			q.groups = append(q.groups, of.unit(&d.Lines[i].Units[j], q, l))
 			if err := of.faults.Err(); err != nil {
 				faults.Merge(fmt.Sprintf("lines[%d].units[%d]", i, j), err)
@@ -374,9 +380,9 @@ func (d *quoteDocument) readUnits(q *Quote) error {
 }
 
 // unit reads a group of units, and what each coupon takes off one unit.
-func (r *quoteReader) unit(d *unitDocument, q *Quote, l *QuotedLine) UnitGroup {
+func (r *reader) unit(d *unitDocument, q *Quote, l *QuotedLine) UnitGroup {
 	g := UnitGroup{Quantity: r.integer("quantity", d.Quantity), UnitPrice: r.amount("unitPrice", d.UnitPrice)}
-	off := []Number{Number(q.Currency.Format(l.UnitPrice - g.UnitPrice))}
+	off := amounts{q.Currency.Number(l.UnitPrice - g.UnitPrice)}
 	switch len(q.Coupons) {
 	case 0:
 		return g

@@ -4,33 +4,38 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
 )
 
 // MaxReturnsDocument is the maximum size of [Returns] in JSON, in bytes.
 const MaxReturnsDocument = 2 << 20
 
-type returnsDocument struct {
-	Returns  []lineReturnDocument `json:"returns,omitempty"`
-	Shipping bool                 `json:"shipping,omitempty"`
-	All      bool                 `json:"all,omitempty"`
+type returnsDocument[Lines any] struct {
+	Returns  Lines `json:"returns,omitempty"`
+	Shipping bool  `json:"shipping,omitempty"`
+	All      bool  `json:"all,omitempty"`
 }
 
 type lineReturnDocument struct {
-	Line     int   `json:"line"`
-	Quantity int64 `json:"quantity,omitempty"`
-	Whole    bool  `json:"whole,omitempty"`
+	Line     json.Number `json:"line"`
+	Quantity json.Number `json:"quantity,omitempty"`
+	Whole    bool        `json:"whole,omitempty"`
 }
+
+var (
+	returnsReader    = strictjson.For[returnsDocument[json.RawMessage]]()
+	lineReturnReader = strictjson.For[lineReturnDocument]()
+)
 
 // MarshalJSON returns what is returned as JSON. Fields that are false or empty are omitted:
 //
 //	{"returns":[{"line":0,"quantity":2},{"line":3,"whole":true}],"shipping":true}
 func (n Returns) MarshalJSON() ([]byte, error) {
-	d := returnsDocument{Shipping: n.Shipping, All: n.All}
+	d := returnsDocument[[]lineReturnDocument]{Shipping: n.Shipping, All: n.All}
 	for _, l := range n.Lines {
-		d.Returns = append(d.Returns, lineReturnDocument(l))
+		d.Returns = append(d.Returns, lineReturnDocument{integer(int64(l.Line)), optional(l.Quantity), l.Whole})
 	}
 	return json.Marshal(d)
 }
@@ -46,17 +51,20 @@ func (n *Returns) UnmarshalJSON(data []byte) error {
 	if len(data) > MaxReturnsDocument {
 		return validation.New("", validation.TooLong, fmt.Sprintf("at most %d bytes are allowed", MaxReturnsDocument))
 	}
-	o, err := readObject(data, "returns", "shipping", "all")
-	if err != nil {
-		return err
+	var d returnsDocument[json.RawMessage]
+	var r reader
+	if !r.read(returnsReader.Object(data, &d)) {
+		return r.faults.Err()
 	}
-	read := Returns{Shipping: o.boolean("shipping"), All: o.boolean("all")}
-	o.list("returns", MaxLines, func(raw json.RawMessage) error {
-		line, err := readReturn(raw)
-		read.Lines = append(read.Lines, line)
-		return err
-	})
-	if err := o.faults.Err(); err != nil {
+	read := Returns{Shipping: d.Shipping, All: d.All}
+	if d.Returns != nil {
+		r.faults.Merge("returns", strictjson.List(d.Returns, MaxLines, func(raw json.RawMessage) error {
+			line, err := readReturn(raw)
+			read.Lines = append(read.Lines, line)
+			return err
+		}))
+	}
+	if err := r.faults.Err(); err != nil {
 		return err
 	}
 	*n = read
@@ -64,30 +72,20 @@ func (n *Returns) UnmarshalJSON(data []byte) error {
 }
 
 func readReturn(data []byte) (l LineReturn, err error) {
-	o, err := readObject(data, "line", "quantity", "whole")
-	if err != nil {
-		return l, err
+	var d lineReturnDocument
+	var r reader
+	if !r.read(lineReturnReader.Object(data, &d)) {
+		return l, r.faults.Err()
 	}
-	o.required("line")
-	if at, ok := o.whole("line"); ok {
-		l.Line = lineOf(at)
-	}
-	l.Quantity, _ = o.whole("quantity")
-	l.Whole = o.boolean("whole")
-	return l, o.faults.Err()
+	r.required("line", d.Line != "")
+	at, _ := r.whole("line", d.Line)
+	l.Line, l.Whole = lineOf(at), d.Whole
+	l.Quantity, _ = r.whole("quantity", d.Quantity)
+	return l, r.faults.Err()
 }
 
 // lineOf returns an index of a line; an index that no quote has becomes MaxLines or -1.
 func lineOf(at int64) int { return int(max(-1, min(at, MaxLines))) }
-
-// boolean reads a member that is true or false; one that is absent is false.
-func (o *object) boolean(name string) (value bool) {
-	raw, ok := o.value(name)
-	if ok && jsonKind(raw) != "bool" {
-		o.faults.Add(name, validation.Malformed, "must be true or false")
-	}
-	return ok && string(raw) == "true"
-}
 
 // maxRefundDocument is more than every valid refund needs.
 const maxRefundDocument = 2 << 20
@@ -96,13 +94,13 @@ const maxRefundDocument = 2 << 20
 const RefundVersion = 1
 
 type refundDocument struct {
-	Version  int                      `json:"version"`
-	Currency string                   `json:"currency"`
-	Amount   Number                   `json:"amount"`
-	Subtotal Number                   `json:"subtotal"`
-	Shipping Number                   `json:"shipping"`
-	Lines    []refundedLineDocument   `json:"lines"`
-	Coupons  []refundedCouponDocument `json:"coupons,omitempty"`
+	Version  int             `json:"version"`
+	Currency string          `json:"currency"`
+	Amount   Number          `json:"amount"`
+	Subtotal Number          `json:"subtotal"`
+	Shipping Number          `json:"shipping"`
+	Lines    refundedLines   `json:"lines"`
+	Coupons  refundedCoupons `json:"coupons,omitempty"`
 }
 
 type refundedLineDocument struct {
@@ -116,42 +114,19 @@ type refundedCouponDocument struct {
 	Discount Number `json:"discount"`
 }
 
-func readRefundDocument(data []byte) (refundDocument, error) {
-	o, err := readStored(data, "version", "currency", "amount", "subtotal", "shipping", "lines", "coupons")
-	if err != nil {
-		return refundDocument{}, err
-	}
-	var d refundDocument
-	d.Version = o.version()
-	d.Currency, _ = o.text("currency")
-	d.Amount, _ = o.number("amount")
-	d.Subtotal, _ = o.number("subtotal")
-	d.Shipping, _ = o.number("shipping")
-	o.list("lines", MaxLines, func(raw json.RawMessage) error {
-		of, err := readStored(raw, "line", "quantity", "amount")
-		l := refundedLineDocument{Line: of.digits("line"), Quantity: of.digits("quantity")}
-		l.Amount, _ = of.number("amount")
-		d.Lines = append(d.Lines, l)
-		of.faults.Merge("", err)
-		return of.faults.Err()
-	})
-	o.list("coupons", MaxCoupons, func(raw json.RawMessage) error {
-		of, err := readStored(raw, "id", "discount")
-		var c refundedCouponDocument
-		c.ID, _ = of.text("id")
-		c.Discount, _ = of.number("discount")
-		d.Coupons = append(d.Coupons, c)
-		of.faults.Merge("", err)
-		return of.faults.Err()
-	})
-	return d, o.faults.Err()
-}
+// These lists are read up to the maximum of their entries.
+type (
+	refundedLines   []refundedLineDocument
+	refundedCoupons []refundedCouponDocument
+)
 
-// version reads the version of a document. One that no document has becomes -1.
-func (o *object) version() int {
-	n, _ := o.whole("version")
-	return int(max(-1, min(n, math.MaxInt32)))
-}
+// MaxEntries returns [MaxLines].
+func (refundedLines) MaxEntries() int { return MaxLines }
+
+// MaxEntries returns [MaxCoupons].
+func (refundedCoupons) MaxEntries() int { return MaxCoupons }
+
+var refundReader = strictjson.For[refundDocument]()
 
 // Validate checks that the amounts of the refund are consistent. Validate returns a
 // [*validation.Error] that names every invalid field in these cases:
@@ -217,10 +192,10 @@ func (r Refund) MarshalJSON() ([]byte, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	amount := func(minor int64) Number { return Number(r.Currency.Format(minor)) }
+	amount := r.Currency.Number
 	d := refundDocument{
 		Version: RefundVersion, Currency: r.Currency.Code(), Amount: amount(r.Amount),
-		Subtotal: amount(r.Subtotal), Shipping: amount(r.Shipping), Lines: make([]refundedLineDocument, len(r.Lines)),
+		Subtotal: amount(r.Subtotal), Shipping: amount(r.Shipping), Lines: make(refundedLines, len(r.Lines)),
 	}
 	for i, l := range r.Lines {
 		d.Lines[i] = refundedLineDocument{integer(int64(l.Line)), integer(l.Quantity), amount(l.Amount)}
@@ -244,8 +219,8 @@ func (r *Refund) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(data, []byte("null")) {
 		return nil
 	}
-	d, err := readRefundDocument(data)
-	if err != nil {
+	var d refundDocument
+	if err := refundReader.Stored(data, &d); err != nil {
 		return err
 	}
 	read, err := d.refund()
@@ -264,38 +239,28 @@ func (d *refundDocument) refund() (Refund, error) {
 	if err != nil {
 		return Refund{}, err
 	}
-	reader := quoteReader{currency: currency}
-	reader.version(d.Version, RefundVersion)
+	r := reader{currency: currency}
+	r.version(d.Version, RefundVersion)
 	read := Refund{
-		Currency: currency, Amount: reader.amount("amount", d.Amount),
-		Subtotal: reader.amount("subtotal", d.Subtotal), Shipping: reader.amount("shipping", d.Shipping),
+		Currency: currency, Amount: r.amount("amount", d.Amount),
+		Subtotal: r.amount("subtotal", d.Subtotal), Shipping: r.amount("shipping", d.Shipping),
 	}
 	for i, l := range d.Lines {
-		of := quoteReader{currency: currency}
+		of := reader{currency: currency}
 		read.Lines = append(read.Lines, RefundedLine{
 			Line:     lineOf(of.integer("line", l.Line)),
 			Quantity: of.integer("quantity", l.Quantity), Amount: of.amount("amount", l.Amount),
 		})
 		if err := of.faults.Err(); err != nil {
-			reader.faults.Merge(fmt.Sprintf("lines[%d]", i), err)
+			r.faults.Merge(fmt.Sprintf("lines[%d]", i), err)
 		}
 	}
 	for i, c := range d.Coupons {
-		of := quoteReader{currency: currency}
+		of := reader{currency: currency}
 		read.Coupons = append(read.Coupons, RefundedCoupon{ID: c.ID, Discount: of.amount("discount", c.Discount)})
 		if err := of.faults.Err(); err != nil {
-			reader.faults.Merge(fmt.Sprintf("coupons[%d]", i), err)
+			r.faults.Merge(fmt.Sprintf("coupons[%d]", i), err)
 		}
 	}
-	return read, reader.faults.Err()
-}
-
-func (r *quoteReader) version(got, want int) {
-	switch got {
-	case want:
-	case 0:
-		r.faults.Add("version", validation.Required, "the document has a version")
-	default:
-		r.faults.Add("version", validation.Unknown, fmt.Sprintf("must be %d", want))
-	}
+	return read, r.faults.Err()
 }

@@ -126,7 +126,7 @@ func (q Quote) refundTerms(t RefundTerms) *refundTerms {
 	}
 	d := refundTerms{Policy: t.Policy.String()}
 	if t.MinPurchase != 0 {
-		d.MinPurchase = Number(q.Currency.Format(t.MinPurchase))
+		d.MinPurchase = q.Currency.Number(t.MinPurchase)
 	}
 	if t.MinQuantity != 0 {
 		d.MinQuantity = integer(t.MinQuantity)
@@ -135,7 +135,7 @@ func (q Quote) refundTerms(t RefundTerms) *refundTerms {
 }
 
 // refund reads the terms of a refund, which may be absent.
-func (r *quoteReader) refund(d *refundTerms) (t RefundTerms) {
+func (r *reader) refund(d *refundTerms) (t RefundTerms) {
 	if d == nil {
 		return RefundTerms{Policy: Keep}
 	}

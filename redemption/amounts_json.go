@@ -3,7 +3,6 @@ package redemption
 import (
 	"encoding/json"
 
-	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -17,7 +16,7 @@ func (r Repayment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		fields
 		Amount pricing.Number `json:"amount,omitempty"`
-	}{fields(r), strictjson.OptionalAmount(r.Currency, r.Amount)})
+	}{fields(r), r.Currency.OptionalNumber(r.Amount)})
 }
 
 // UnmarshalJSON reads the JSON form that [Repayment.MarshalJSON] writes. For a malformed amount,
@@ -46,7 +45,7 @@ func (r ExternalRefund) MarshalJSON() ([]byte, error) {
 		fields
 		Amount pricing.Number `json:"amount"`
 		Tax    pricing.Number `json:"tax,omitempty"`
-	}{fields(r), strictjson.Amount(r.Currency, r.Amount), strictjson.OptionalAmount(r.Currency, r.Tax)})
+	}{fields(r), r.Currency.Number(r.Amount), r.Currency.OptionalNumber(r.Tax)})
 }
 
 // UnmarshalJSON reads the JSON form that [ExternalRefund.MarshalJSON] writes. For malformed amounts,
@@ -75,7 +74,7 @@ func (d Dispute) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		fields
 		Amount pricing.Number `json:"amount"`
-	}{fields(d), strictjson.Amount(d.Currency, d.Amount)})
+	}{fields(d), d.Currency.Number(d.Amount)})
 }
 
 // UnmarshalJSON reads the JSON form that [Dispute.MarshalJSON] writes. For a malformed amount or a
@@ -106,7 +105,7 @@ func (p Payment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		fields
 		Returned pricing.Number `json:"returned,omitempty"`
-	}{fields(p), strictjson.OptionalAmount(p.Charge.Currency, p.Returned)})
+	}{fields(p), p.Charge.Currency.OptionalNumber(p.Returned)})
 }
 
 // UnmarshalJSON reads the JSON form that [Payment.MarshalJSON] writes. For a malformed amount,
@@ -131,7 +130,7 @@ func (r Refund) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		fields
 		Tax pricing.Number `json:"tax,omitempty"`
-	}{fields(r), strictjson.OptionalAmount(r.Result.Currency, r.Tax)})
+	}{fields(r), r.Result.Currency.OptionalNumber(r.Tax)})
 }
 
 // UnmarshalJSON reads the JSON form that [Refund.MarshalJSON] writes. For malformed amounts,
@@ -158,7 +157,7 @@ func (u Use) MarshalJSON() ([]byte, error) {
 		fields
 		Discount pricing.Number `json:"discount"`
 		Returned pricing.Number `json:"returned,omitempty"`
-	}{fields(u), strictjson.Amount(u.Currency, u.Discount), strictjson.OptionalAmount(u.Currency, u.Returned)})
+	}{fields(u), u.Currency.Number(u.Discount), u.Currency.OptionalNumber(u.Returned)})
 }
 
 // UnmarshalJSON reads the JSON form that [Use.MarshalJSON] writes. For malformed amounts,
@@ -190,7 +189,7 @@ type storedAmount struct {
 func readAmounts[T any](target *T, read T, amounts func(*T) []storedAmount) error {
 	var faults validation.Error
 	for _, a := range amounts(&read) {
-		minor, err := strictjson.Minor(a.currency, a.text)
+		minor, err := a.text.Minor(a.currency)
 		faults.Merge(a.field, err)
 		*a.minor = minor
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/couponkit/couponkit/internal/jsonobject"
+	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -142,9 +142,9 @@ func (d *documents) next() ([]byte, error) {
 func faultWithin(text io.Reader, unknown int64) int64 {
 	raw, err := io.ReadAll(text)
 	if err == nil {
-		_, err = jsonobject.Value(raw)
+		_, err = strictjson.Raw(raw)
 	}
-	var fault *jsonobject.SyntaxError
+	var fault *strictjson.SyntaxError
 	if !errors.As(err, &fault) {
 		return unknown
 	}

@@ -54,11 +54,10 @@ func TestPolicyIsConsistent(t *testing.T) {
 func TestPolicyCatches(t *testing.T) {
 	t.Parallel()
 	sound := imports{
-		"internal/jsonobject":     {"encoding/json"},
-		"pricing":                 {"couponkit/internal/jsonobject", "github.com/shopspring/decimal", "golang.org/x/text/currency", "math/big"},
+		"internal/strictjson":     {"couponkit/validation", "encoding/json"},
+		"pricing":                 {"couponkit/internal/strictjson", "github.com/shopspring/decimal", "golang.org/x/text/currency", "math/big"},
 		"pricing/pricingtest":     {"couponkit/pricing", "pgregory.net/rapid"},
 		"coupon":                  {"couponkit/pricing", "couponkit/internal/strictjson"},
-		"internal/strictjson":     {"couponkit/internal/jsonobject", "couponkit/pricing"},
 		"eligibility":             {"couponkit/coupon", "couponkit/pricing"},
 		"store":                   {"context", "couponkit/redemption"},
 		"redemption":              {"couponkit/coupon"},

@@ -17,17 +17,14 @@ var policy = []floor{
 	{"0 the error that names every invalid field", []rule{
 		{path: "validation"},
 	}},
-	{"0 taking JSON objects apart, for money and the floors above", []rule{
-		{path: "internal/jsonobject"},
+	{"0 reading of JSON objects", []rule{
+		{path: "internal/strictjson"},
 	}},
 	{"0 characters, for keys", []rule{
 		{path: "internal/unicode15", modules: []string{"golang.org/x/text"}},
 	}},
 	{"0 money", []rule{
 		{path: "pricing", modules: core},
-	}},
-	{"0 reading of JSON objects, for the floors above money", []rule{
-		{path: "internal/strictjson"},
 	}},
 	{"1 model", []rule{
 		{path: "coupon", modules: core},

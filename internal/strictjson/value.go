@@ -1,72 +1,155 @@
 package strictjson
 
 import (
-	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
 	"reflect"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/couponkit/couponkit/internal/jsonobject"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Value decodes one JSON value into target, a pointer. A value of the wrong form
-// is a [*validation.Error] whose fields are relative to the value: "" is
-// the value itself, "[2]" the third entry of a list. A whole number may be of any exact
-// form within the bounds of [pricing.Number]. null leaves target as the
-// standard library does: lists become nil, all else stays. The empty list becomes nil, too. A list with faulty entries
-// holds what could be read of them, so that the others can be judged beside the error. Of half a
-// surrogate pair no text can be read.
-func Value(data []byte, target any) error {
-	raw, err := jsonobject.Value(data)
-	if err != nil {
-		return fault(err.Error())
+// object reads an object, and returns the faults of its members. Text that is not JSON is s.err.
+func (s *scanner) object(m members) error {
+	var faults validation.Error
+	var few [64]bool
+	seen, next := few[:], 0
+	if len(m.form.fields) > len(few) {
+		seen = make([]bool, len(m.form.fields))
 	}
-	return read(raw, target)
+	s.members(func(name []byte) {
+		i := m.form.find(name, next)
+		if i < 0 || seen[i] {
+			s.raw()
+		}
+		switch {
+		case i < 0 && s.stored:
+		case i < 0:
+			faults.Add(Shown(text(name)), validation.Unknown, noSuchField)
+		case seen[i]:
+			faults.Add(m.form.fields[i].name, validation.Malformed, twice)
+			reflect.ValueOf(m.target(i)).Elem().SetZero() // none of the values is the field's
+		default:
+			seen[i], next = true, i+1
+			faults.Merge(m.form.fields[i].name, s.read(m.target(i), m.form.fields[i].form))
+		}
+	})
+	return faults.Err()
 }
 
-// read is Value for text that is well-formed.
-func read(raw json.RawMessage, target any) error {
-	pointer := reflect.ValueOf(target)
-	if pointer.Kind() != reflect.Pointer || pointer.IsNil() {
-		return fault("must be of another form")
+// read reads the next value into target, whose struct has the given form if that is known. It
+// returns the faults of the value. Text that is not JSON is s.err.
+func (s *scanner) read(target any, f *form) error {
+	s.space()
+	_, own := target.(json.Unmarshaler)
+	if _, text := target.(encoding.TextUnmarshaler); !own && !text {
+		value, first := reflect.ValueOf(target).Elem(), s.peek()
+		switch kind := value.Kind(); {
+		case kind == reflect.Slice && first == '[':
+			return s.entries(value, f)
+		case kind == reflect.Slice && first == 'n' && s.stored && maxEntries(target) > 0: // which is never written
+			s.raw()
+			return fault(errList.Error())
+		case kind == reflect.Struct && first == '{':
+			if f == nil {
+				f = formOf(value.Type())
+			}
+			return s.object(members{form: f, value: value})
+		case kind == reflect.Pointer && first != 'n':
+			to := reflect.New(value.Type().Elem())
+			err := s.read(to.Interface(), f)
+			if err == nil && s.err == nil {
+				value.Set(to)
+			}
+			return err
+		}
 	}
-	if own, ok := target.(json.Unmarshaler); ok {
-		return relative(own.UnmarshalJSON(raw), target)
+	raw := s.raw()
+	if s.err != nil {
+		return nil
 	}
-	value := pointer.Elem()
-	if string(raw) == "null" {
+	return readRaw(raw, target)
+}
+
+// entries reads a list entry by entry, so that each fault has its place. Unlike the standard
+// library it refuses null for an entry, which would pass for an empty text. An empty list has the
+// form of null.
+func (s *scanner) entries(list reflect.Value, f *form) error {
+	read := reflect.New(list.Type()).Elem()
+	faults := s.list(maxEntries(list.Addr().Interface()), func(i int) error {
+		read.Grow(1)
+		read.SetLen(i + 1)
+		first := s.peek()
+		if f != nil && first != '{' {
+			s.raw()
+			return fault(errObject.Error())
+		}
+		err := s.read(read.Index(i).Addr().Interface(), f)
+		if err == nil && first == 'n' {
+			err = fault("must not be null")
+		}
+		return err
+	})
+	if s.err == nil {
+		list.Set(read)
+	}
+	return faults
+}
+
+// maxEntries returns how many entries a list may have; 0 is any number.
+func maxEntries(list any) int {
+	if bounded, is := list.(interface{ MaxEntries() int }); is {
+		return bounded.MaxEntries()
+	}
+	return 0
+}
+
+// readRaw reads a value that is neither a list nor an object, or reads itself.
+func readRaw(raw json.RawMessage, target any) error {
+	null := string(raw) == "null"
+	switch target := target.(type) {
+	case *json.RawMessage:
+		if !null {
+			*target = raw
+		}
+		return nil
+	case json.Unmarshaler:
+		return relative(target.UnmarshalJSON(raw), target)
+	case encoding.TextUnmarshaler:
+		if null {
+			return nil
+		}
+		text, err := textOf(raw)
+		if err != nil {
+			return err
+		}
+		return relative(target.UnmarshalText([]byte(text)), target)
+	case *json.Number:
+		switch {
+		case null:
+		case !isNumber(raw):
+			return fault("must be a whole number")
+		default:
+			*target = json.Number(raw)
+		}
+		return nil
+	}
+	value := reflect.ValueOf(target).Elem()
+	if null {
 		if kind := value.Kind(); kind == reflect.Slice || kind == reflect.Pointer || kind == reflect.Map {
 			value.SetZero()
 		}
 		return nil
 	}
-	if text, ok := target.(encoding.TextUnmarshaler); ok {
-		read, err := textOf(raw)
-		if err != nil {
-			return err
-		}
-		return relative(text.UnmarshalText([]byte(read)), target)
-	}
-	return readKind(raw, value, target)
+	return readKind(raw, value)
 }
 
-func readKind(raw json.RawMessage, value reflect.Value, target any) error {
+func readKind(raw json.RawMessage, value reflect.Value) error {
 	switch kind := value.Kind(); {
-	case kind == reflect.Pointer:
-		to := reflect.New(value.Type().Elem())
-		err := read(raw, to.Interface())
-		if err == nil {
-			value.Set(to)
-		}
-		return err
 	case kind == reflect.Slice:
-		return entries(raw, value)
+		return fault(errList.Error())
 	case kind == reflect.String:
 		text, err := textOf(raw)
 		if err == nil {
@@ -83,46 +166,31 @@ func readKind(raw json.RawMessage, value reflect.Value, target any) error {
 		return whole(raw, value)
 	case kind != reflect.Struct:
 		return fault("must be of another form")
-	case raw[0] != '{':
-		return fault("must be an object")
 	}
-	return Object(raw, Fields(target))
-}
-
-// Fields returns pointers to the exported fields of a struct by their names in JSON. target is a
-// pointer to the struct. Embedded structs have no special meaning.
-func Fields(target any) map[string]any {
-	value := reflect.ValueOf(target).Elem()
-	targets := make(map[string]any, value.NumField())
-	for i := range value.NumField() {
-		field := value.Type().Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if field.IsExported() && name != "-" {
-			targets[cmp.Or(name, field.Name)] = value.Field(i).Addr().Interface()
-		}
-	}
-	return targets
+	return fault("must be an object")
 }
 
 func textOf(raw json.RawMessage) (string, error) {
 	switch {
 	case raw[0] != '"':
 		return "", fault("must be text")
-	case jsonobject.HalfPair(raw):
+	case halfPair(raw):
 		return "", fault("the text has half of a surrogate pair")
 	}
-	return jsonobject.Text(raw), nil
+	return text(raw), nil
 }
+
+func isNumber(raw json.RawMessage) bool { return raw[0] == '-' || isDigit(raw[0]) }
 
 // whole decodes a whole number. It may be written with a point or an exponent, as 2.0 and 2e0
 // are: to JSON they are 2.
 func whole(raw json.RawMessage, value reflect.Value) error {
-	if raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+	if !isNumber(raw) {
 		return fault("must be a whole number")
 	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		n, err = pricing.Number(raw).Int64()
+		n, err = ParseNumber(string(raw), 0)
 	}
 	var invalid *validation.Error
 	switch {
@@ -142,10 +210,11 @@ func whole(raw json.RawMessage, value reflect.Value) error {
 // relative returns an error of a target that decodes itself. It takes the name off a fault in a
 // value that is one text: its parser names the value itself, the caller of Value knows the field.
 func relative(err error, target any) error {
+	if err == nil {
+		return nil
+	}
 	var invalid *validation.Error
 	switch _, leaf := target.(encoding.TextUnmarshaler); {
-	case err == nil:
-		return nil
 	case !errors.As(err, &invalid):
 		if _, instant := target.(*time.Time); instant {
 			return fault("must be an RFC 3339 instant")
@@ -156,35 +225,5 @@ func relative(err error, target any) error {
 	}
 	var faults validation.Error
 	faults.At("", invalid)
-	return faults.Err()
-}
-
-// entries decodes a JSON array entry by entry, so that each fault has its place.
-// Unlike the standard library it refuses null for an entry, which would pass for
-// an empty text.
-func entries(raw json.RawMessage, list reflect.Value) error {
-	if raw[0] != '[' {
-		return fault("must be a list")
-	}
-	var texts []json.RawMessage
-	_ = jsonobject.Elements(raw, func(raw json.RawMessage) bool { // well-formed
-		texts = append(texts, raw)
-		return true
-	})
-	if len(texts) == 0 { // as of null: an empty list has one form
-		list.SetZero()
-		return nil
-	}
-	var faults validation.Error
-	list.Set(reflect.MakeSlice(list.Type(), len(texts), len(texts)))
-	for i, text := range texts {
-		err := read(text, list.Index(i).Addr().Interface())
-		if err == nil && string(text) == "null" {
-			err = fault("must not be null")
-		}
-		if err != nil {
-			faults.Merge("["+strconv.Itoa(i)+"]", err)
-		}
-	}
 	return faults.Err()
 }

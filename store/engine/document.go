@@ -92,7 +92,7 @@ type useDocument struct {
 // EncodeUse returns as JSON the fields of a use that stores do not keep in columns.
 func EncodeUse(u redemption.Use) ([]byte, error) {
 	return json.Marshal(useDocument{
-		Code: u.Code, Origin: u.Origin, Discount: strictjson.OptionalAmount(u.Currency, u.Discount), Returned: strictjson.OptionalAmount(u.Currency, u.Returned),
+		Code: u.Code, Origin: u.Origin, Discount: u.Currency.OptionalNumber(u.Discount), Returned: u.Currency.OptionalNumber(u.Returned),
 		Currency: u.Currency, Points: u.Points, Claims: u.Claims, Restore: u.Restore, RestoredAt: u.RestoredAt,
 	})
 }
@@ -106,11 +106,11 @@ func DecodeUse(data []byte, u *redemption.Use) error {
 	if doc.Origin == 0 {
 		return unreadable("use", u.ID, "its document", errIncomplete)
 	}
-	discount, err := strictjson.Minor(doc.Currency, doc.Discount)
+	discount, err := doc.Discount.Minor(doc.Currency)
 	if err != nil {
 		return unreadable("use", u.ID, "its discount", err)
 	}
-	returned, err := strictjson.Minor(doc.Currency, doc.Returned)
+	returned, err := doc.Returned.Minor(doc.Currency)
 	if err != nil {
 		return unreadable("use", u.ID, "its returned discount", err)
 	}
@@ -140,6 +140,8 @@ type couponDocument struct {
 	Mirror      coupon.Mirror `json:"mirror"`
 }
 
+var couponReader = strictjson.For[couponDocument]()
+
 // EncodeCoupon returns a coupon as JSON, without the ID, code, state, revision, times, counts
 // and allow-list.
 func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
@@ -150,7 +152,7 @@ func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
 // DecodeCoupon reads the JSON that EncodeCoupon returned into a coupon. The allow-list stays as it is.
 func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 	var doc couponDocument
-	if err := strictjson.Object(data, strictjson.Fields(&doc)); err != nil {
+	if err := couponReader.Object(data, &doc); err != nil {
 		part := fmt.Sprintf("its document at revision %d", c.Revision)
 		if doc.Version > coupon.TermsVersion {
 			part += fmt.Sprintf(", of version %d while this program reads version %d", doc.Version, coupon.TermsVersion)

@@ -1,4 +1,4 @@
-package jsonobject_test
+package strictjson_test
 
 import (
 	"encoding/json"
@@ -8,15 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/couponkit/couponkit/internal/jsonobject"
+	"github.com/couponkit/couponkit/internal/strictjson"
 )
-
-// What the members may be is strictjson's business, whose tests go through all of it.
 
 func TestMembersInTheOrderOfTheText(t *testing.T) {
 	t.Parallel()
 	var got []string
-	err := jsonobject.Members([]byte(` {"b": [1, {"a":2}] ,"a":null,"b":"x"} `), func(name string, raw json.RawMessage) {
+	err := strictjson.Members([]byte(` {"b": [1, {"a":2}] ,"a":null,"b":"x"} `), func(name string, raw json.RawMessage) {
 		got = append(got, name+"="+string(raw))
 	})
 	if diff := cmp.Diff([]string{`b=[1, {"a":2}]`, `a=null`, `b="x"`}, got); diff != "" || err != nil {
@@ -40,12 +38,12 @@ func TestTextThatIsNotOneObject(t *testing.T) {
 		`null`:                            "a JSON object is expected",
 		`[]`:                              "a JSON object is expected",
 		`{}{}`:                            "there is more after the JSON object",
-		many(jsonobject.MaxMembers):       "",
-		many(jsonobject.MaxMembers + 1):   "the object has more than 256 fields",
+		many(strictjson.MaxFields):        "",
+		many(strictjson.MaxFields + 1):    "the object has more than 256 fields",
 		strings.Repeat(`{"a":`, 3) + `}}`: "the JSON text has a fault at byte",
 	} {
 		got := ""
-		if err := jsonobject.Members([]byte(text), func(string, json.RawMessage) {}); err != nil {
+		if err := strictjson.Members([]byte(text), func(string, json.RawMessage) {}); err != nil {
 			got = err.Error()
 		}
 		if !strings.HasPrefix(got, want) || want == "" && got != "" {
@@ -58,19 +56,19 @@ func TestShown(t *testing.T) {
 	t.Parallel()
 	longest := strings.Repeat("é", 64)
 	for name, want := range map[string]string{"": "", "a": "a", longest: longest, longest + "é": longest + "…"} {
-		if got := jsonobject.Shown(name); got != want {
+		if got := strictjson.Shown(name); got != want {
 			t.Errorf("%q is shown as %q, want %q", name, got, want)
 		}
 	}
 }
 
-func TestHalfPair(t *testing.T) {
+func TestWhichTextsHaveHalfOfASurrogatePair(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		`"a"`: false, `"\u00e9"`: false, `"\ud83d\ude00"`: false, `"\\ud83d"`: false,
 		`"\ud83d"`: true, `"\ude00\ud83d"`: true, `"\ud83d\n"`: true, `"\ud83d\ude00\ud83d"`: true,
 	} {
-		if got := jsonobject.HalfPair([]byte(text)); got != want {
+		if got := strictjson.Value([]byte(text), new(string)) != nil; got != want {
 			t.Errorf("%s: got %t", text, got)
 		}
 	}
@@ -85,7 +83,7 @@ func FuzzValue(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		raw, err := jsonobject.Value(data)
+		raw, err := strictjson.Raw(data)
 		if valid := json.Valid(data); valid != (err == nil) && !strings.Contains(fmt.Sprint(err), "deep") {
 			t.Fatalf("%q: %v, and the Go library says %t", data, err, valid)
 		}
@@ -93,9 +91,9 @@ func FuzzValue(f *testing.F) {
 			t.Errorf("%q is the value of %q", raw, data)
 		}
 		var members map[string]json.RawMessage
-		if err == nil && raw[0] == '{' && json.Unmarshal(data, &members) == nil && len(members) <= jsonobject.MaxMembers {
+		if err == nil && raw[0] == '{' && json.Unmarshal(data, &members) == nil && len(members) <= strictjson.MaxFields {
 			got := map[string]json.RawMessage{}
-			if err := jsonobject.Members(data, func(name string, raw json.RawMessage) { got[name] = raw }); err != nil {
+			if err := strictjson.Members(data, func(name string, raw json.RawMessage) { got[name] = raw }); err != nil {
 				return // the same name many times
 			}
 			if diff := cmp.Diff(members, got); diff != "" {
@@ -111,8 +109,8 @@ func TestTextThatEndsTooEarly(t *testing.T) {
 	const whole = `{"a":[1,-2.5e+7,"\u00e9\n",null,{"b":true}],"c":false}`
 	for end := range len(whole) {
 		for name, err := range map[string]error{
-			"members": jsonobject.Members([]byte(whole[:end]), func(string, json.RawMessage) {}),
-			"value":   func() error { _, err := jsonobject.Value([]byte(whole[:end])); return err }(),
+			"members": strictjson.Members([]byte(whole[:end]), func(string, json.RawMessage) {}),
+			"value":   func() error { _, err := strictjson.Raw([]byte(whole[:end])); return err }(),
 		} {
 			if err == nil || err.Error() != "the JSON text ends too early" {
 				t.Errorf("%s of %s: %v", name, whole[:end], err)
@@ -121,15 +119,17 @@ func TestTextThatEndsTooEarly(t *testing.T) {
 	}
 }
 
-func TestElementsInTheOrderOfTheText(t *testing.T) {
+func TestListsInTheOrderOfTheText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`[]`: "", ` [ 1 , [2,3] ,{"a":4} ] `: "1|[2,3]|{\"a\":4}|", `[1,2`: "1|2|the JSON text ends too early", `[1,]`: "1|the JSON text has a fault at byte 4",
-		`{}`: "a JSON array is expected", `[1]2`: "1|there is more after the JSON array", `[1 2]`: "1|the JSON text has a fault at byte 4",
+		`{}`: "must be a list", `7`: "must be a list", `[1]2`: "1|there is more after the JSON array", `[1 2]`: "1|the JSON text has a fault at byte 4",
+		`[1,2,3]`: "1|2|3|", `[1,2,3,4]`: "1|2|3|at most 3 entries are allowed", `[1,2,3,4,5]`: "1|2|3|at most 3 entries are allowed",
+		`[1,2,3,4`: "1|2|3|the JSON text ends too early",
 	} {
 		got := ""
-		if err := jsonobject.Elements([]byte(text), func(raw json.RawMessage) bool { got += string(raw) + "|"; return true }); err != nil {
-			got += err.Error()
+		if err := strictjson.List([]byte(text), 3, func(raw json.RawMessage) error { got += string(raw) + "|"; return nil }); err != nil {
+			got += strings.TrimPrefix(err.Error(), "invalid input: ")
 		}
 		if got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)

@@ -1,4 +1,4 @@
-package jsonobject
+package strictjson
 
 import (
 	"bytes"
@@ -7,9 +7,9 @@ import (
 	"unicode/utf16"
 )
 
-// HalfPair reports whether a text in JSON has an escape that is half of a character beyond
+// halfPair reports whether a text in JSON has an escape that is half of a character beyond
 // U+FFFF, for which the standard library reads another character.
-func HalfPair(data []byte) bool {
+func halfPair(data []byte) bool {
 	for i := bytes.IndexByte(data, '\\'); i >= 0 && i < len(data)-1; i++ {
 		if data[i] != '\\' {
 			continue

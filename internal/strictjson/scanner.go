@@ -1,15 +1,35 @@
-package jsonobject
+package strictjson
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/couponkit/couponkit/validation"
 )
+
+var (
+	errEarly  = errors.New("the JSON text ends too early")
+	errObject = errors.New("a JSON object is expected")
+	errList   = errors.New("must be a list")
+)
+
+// maxDepth is how deep objects and lists may be nested in a value that is scanned as a whole. Other
+// values are nested as deep as their types.
+const maxDepth = 1_000
+
+// maxFaultyEntries is how many faulty entries of a bounded list are reported.
+const maxFaultyEntries = 1_000
 
 // scanner reads JSON text by the grammar of RFC 8259.
 type scanner struct {
-	data []byte
-	at   int
+	data   []byte
+	at     int
+	err    error // why the text is not JSON, or not of the kind that is expected
+	stored bool  // this library has written the text
 }
 
 // SyntaxError means that the text is no JSON.
@@ -86,13 +106,65 @@ func (s *scanner) comma(bracket byte) error {
 	return s.fault()
 }
 
-// end checks that nothing follows.
+// end returns why the text is not one JSON value. Nothing may follow the value.
 func (s *scanner) end(what string) error {
+	if s.err != nil {
+		return s.err
+	}
 	s.space()
 	if s.at < len(s.data) {
 		return fmt.Errorf("there is more after %s", what)
 	}
 	return nil
+}
+
+// members reads an object. It calls read for every member, behind the colon; read reads the value.
+func (s *scanner) members(read func(quoted []byte)) {
+	s.err = s.open('{', errObject)
+	for count := 1; s.err == nil && !s.closes('}'); count++ {
+		var name []byte
+		if count > MaxFields {
+			s.err = tooManyFields()
+		} else {
+			name, s.err = s.name()
+		}
+		if s.err == nil {
+			read(name)
+		}
+		if s.err == nil {
+			s.err = s.comma('}')
+		}
+	}
+}
+
+// list reads a list. It calls read for every entry; read reads the entry, and returns its faults.
+// The list has at most that many entries, where most is not 0; what comes after maxFaultyEntries
+// faulty entries of a bounded list is not read.
+func (s *scanner) list(most int, read func(i int) error) error {
+	var faults validation.Error
+	faulty := 0
+	s.err = s.open('[', errList)
+	for i := 0; s.err == nil && !s.closes(']'); i++ {
+		if most > 0 && (i >= most || faulty == maxFaultyEntries) {
+			if s.raw(); i == most && faulty < maxFaultyEntries {
+				faults.Add("", validation.TooLong, fmt.Sprintf("at most %d entries are allowed", most))
+			}
+		} else if err := read(i); err != nil {
+			faulty++
+			faults.Merge("["+strconv.Itoa(i)+"]", err)
+		}
+		if s.err == nil {
+			s.err = s.comma(']')
+		}
+	}
+	return faults.Err()
+}
+
+// raw reads a value of any kind as it is.
+func (s *scanner) raw() json.RawMessage {
+	raw, err := s.value()
+	s.err = err
+	return raw
 }
 
 // name reads the name of a member and the colon behind it.
@@ -246,3 +318,14 @@ func (s *scanner) digits() error {
 }
 
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
+
+// text returns the text of a JSON string, which must be well-formed.
+func text(quoted []byte) string {
+	special := func(b byte) bool { return b < ' ' || b > '~' || b == '\\' || b == '"' }
+	if last := len(quoted) - 1; last > 0 && !slices.ContainsFunc(quoted[1:last], special) {
+		return string(quoted[1:last])
+	}
+	var text string
+	_ = json.Unmarshal(quoted, &text) // well-formed
+	return text
+}
