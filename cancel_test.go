@@ -12,6 +12,7 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
@@ -117,7 +118,7 @@ func TestCancelCheckoutFreesEveryClaim(t *testing.T) {
 	for counter := range redemption.Holdings(first.Order, first.Uses...) {
 		counts, err := w.store.Counts(t.Context(), []string{counter})
 		require.NoError(t, err)
-		require.Equal(t, redemption.Count{}, counts[0], counter)
+		require.Equal(t, eligibility.Count{}, counts[0], counter)
 	}
 	again := w.checkout(t, w.request("TEN"))
 	require.Empty(t, again.Order.Replaces)

@@ -430,7 +430,7 @@ func (s *Service) stored(ctx context.Context, id string) (coupon.Coupon, error) 
 // saveCoupon returns the coupon as stored, with the allow-list of c: the store's answer may
 // only tell how many addresses it has.
 func (s *Service) saveCoupon(ctx context.Context, kind store.ChangeKind, c coupon.Coupon) (coupon.Coupon, error) {
-	saved, err := s.store.SaveCoupon(ctx, store.CouponChange{Kind: kind, Coupon: c, Unlimited: unlimited(c), By: actorOf(ctx), At: s.now()})
+	saved, err := s.store.SaveCoupon(ctx, store.CouponChange{Kind: kind, Coupon: c, Unlimited: c.Limits.MaxUses == 0, By: actorOf(ctx), At: s.now()})
 	if err == nil {
 		saved.AllowedUserEmails = c.AllowedUserEmails
 	}

@@ -349,14 +349,11 @@ func (s *Service) newReservation(ctx context.Context, key, request string, metad
 	now := s.now()
 	r := store.Reservation{By: actorOf(ctx), Order: redemption.Order{
 		ID: s.newID(redemption.OrderIDPrefix), Key: key, Fingerprint: request, CustomerID: p.customer.ID,
-		State: redemption.OrderOpen, Quote: p.quote.Quote, Claims: orderClaims(identities(p.customer), 0),
+		State: redemption.OrderOpen, Quote: p.quote.Quote, Claims: eligibility.OrderClaims(identities(p.customer), p.coupons...),
 		Metadata: metadata, Deadline: now.Add(s.sessionLifetime + s.grace), CreatedAt: now,
 		Replaces: p.takes.replaced.Order.ID,
 	}}
 	for _, c := range p.coupons {
-		if limit := orderLimit(c); limit > 0 {
-			r.Order.Claims = orderClaims(identities(p.customer), limit)
-		}
 		code := p.code(c.ID)
 		r.Coupons = append(r.Coupons, couponAt(c, code))
 		r.Uses = append(r.Uses, s.newUse(r.Order, c, code, p))
@@ -368,18 +365,18 @@ func (s *Service) newReservation(ctx context.Context, key, request string, metad
 // newUse is the order's use of a coupon, with what it claims.
 func (s *Service) newUse(o redemption.Order, c coupon.Coupon, code coupon.IssuedCode, p priced) redemption.Use {
 	discount := p.discount(c.ID)
-	claims := useClaims(c, code, identities(p.customer), o.CreatedAt)
-	claims = append(claims, budgetClaims(c, pricing.NewMoney(discount, p.quote.Currency))...)
+	claimant := eligibility.Claimant{Coupon: c, Code: code, Identities: identities(p.customer), At: o.CreatedAt}
 	use := redemption.Use{
 		ID: s.newID(redemption.UseIDPrefix), CouponID: c.ID, Code: c.Code, CustomerID: o.CustomerID, OrderID: o.ID,
 		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: discount, Currency: p.quote.Currency,
-		Claims: claims, Restore: c.RestoreOnRefund, CreatedAt: o.CreatedAt,
+		Claims: claimant.Claims(), Restore: c.RestoreOnRefund, CreatedAt: o.CreatedAt,
 	}
 	if bought, is := p.takes.points[c.ID]; is {
 		use.Origin, use.ExchangeID = redemption.FromPoints, bought.ExchangeID
 		use.Points, use.PointsState = bought.Points, redemption.PointsDebited
-		use.Claims = exchangedClaims(c, code, use, bought, identities(p.customer))
+		use.Claims = claimant.ClaimsAfterExchange(bought.Claims)
 	}
+	use.Claims = append(use.Claims, eligibility.BudgetClaims(c, pricing.NewMoney(discount, p.quote.Currency))...)
 	return use
 }
 

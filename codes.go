@@ -144,7 +144,7 @@ func (d *decided) limitsReached() limitsReached {
 			reached.points[n.Coupon.ID] = true
 		}
 		for _, l := range n.limits {
-			if decision.Has(l.reason) {
+			if decision.Has(l.Reason) {
 				refused, reached.counters[l.Counter] = true, true
 			}
 		}

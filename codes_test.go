@@ -46,7 +46,7 @@ func (w *world) withCodes(codes ...string) couponkit.CheckoutRequest {
 }
 
 // taken is how much is taken of counters.
-func (w *world) taken(t *testing.T, keys ...string) []redemption.Count {
+func (w *world) taken(t *testing.T, keys ...string) []eligibility.Count {
 	t.Helper()
 	counts, err := w.store.Counts(t.Context(), keys)
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestSeveralCouponsOnOneOrder(t *testing.T) {
 		discounts[u.CouponID] = u.Discount
 	}
 	require.Equal(t, map[string]int64{ten.ID: 10_00, percent.ID: 3_00}, discounts)
-	require.Equal(t, []redemption.Count{{Reserved: 3_00}}, w.taken(t, redemption.Budget(percent.ID, "EUR")))
+	require.Equal(t, []eligibility.Count{{Reserved: 3_00}}, w.taken(t, eligibility.Budget(percent.ID, "EUR")))
 	asked, err := w.fake.Request(made.Session.ID)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{ten.ID, percent.ID}, processor.CouponIDs(asked.Metadata))
@@ -89,7 +89,7 @@ func TestSeveralCouponsOnOneOrder(t *testing.T) {
 	for _, id := range []string{ten.ID, percent.ID} {
 		require.EqualValues(t, 1, w.get(t, id).UsedCount)
 	}
-	require.Equal(t, []redemption.Count{{Completed: 3_00}, {Completed: 1}}, w.taken(t, redemption.Budget(percent.ID, "EUR"), redemption.CustomerOrders(ann.ID)))
+	require.Equal(t, []eligibility.Count{{Completed: 3_00}, {Completed: 1}}, w.taken(t, eligibility.Budget(percent.ID, "EUR"), eligibility.CustomerOrders(ann.ID)))
 }
 
 // By default one refused coupon refuses all. The request may leave it out instead.

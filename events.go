@@ -96,7 +96,7 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 		OrderID: storableID(e.Metadata[processor.MetadataOrderID]), Deadline: told(e, now).Add(s.paymentWait),
 	}}
 	if kind == redemption.Paid {
-		settlement.Event.Learned = learned(e.Payer)
+		settlement.Event.Learned = payer(e.Payer).Identities()
 		if settlement.Event.Charge, err = s.chargeOfEvent(ctx, e); err != nil {
 			return Outcome{}, err
 		}
@@ -163,14 +163,16 @@ func storableID(id string) string {
 // paid, so that it can be refunded.
 func (s *Service) unknownPayment(ctx context.Context, e processor.Event, paid redemption.Event) (store.Reservation, error) {
 	customerID := storableID(e.Metadata[processor.MetadataCustomerID])
-	customer := withoutRepeats(append(identities(eligibility.Customer{ID: customerID}), learned(e.Payer)...))
+	customer := payer(e.Payer)
+	customer.ID = customerID
+	identities := customer.Identities()
 	o := redemption.Order{
 		ID: cmp.Or(paid.OrderID, s.newID(redemption.OrderIDPrefix)), CustomerID: customerID, State: redemption.OrderPaid,
 		SessionID: e.SessionID, Charge: paid.Charge.Clone(), Quote: quoteOf(paid.Charge), CreatedAt: paid.At,
 	}
 	o.Charge.Tax.Lines = nil // they name lines that nobody knows
-	if len(customer) > 0 {
-		o.Claims = orderClaims(customer, 0)
+	if len(identities) > 0 {
+		o.Claims = eligibility.OrderClaims(identities)
 	}
 	unknown := store.Reservation{Order: o}
 	for _, couponID := range processor.CouponIDs(e.Metadata) {
@@ -184,7 +186,8 @@ func (s *Service) unknownPayment(ctx context.Context, e processor.Event, paid re
 		found.Coupon.ID = couponID // a coupon that is gone has no limits
 		unknown.Uses = append(unknown.Uses, redemption.Use{
 			ID: s.newID(redemption.UseIDPrefix), CouponID: couponID, CustomerID: customerID, OrderID: o.ID,
-			State: redemption.Completed, Origin: redemption.FromPayment, Claims: useClaims(found.Coupon, coupon.IssuedCode{}, customer, paid.At),
+			State: redemption.Completed, Origin: redemption.FromPayment,
+			Claims:    eligibility.Claimant{Coupon: found.Coupon, Identities: identities, At: paid.At}.Claims(),
 			Restore:   found.Coupon.RestoreOnRefund,
 			CreatedAt: paid.At, CompletedAt: paid.At,
 		})

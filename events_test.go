@@ -12,6 +12,7 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
@@ -129,10 +130,10 @@ func TestAPaymentOfALostOrderCounts(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []any{changed, redemption.OrderPaid, redemption.FromPayment}, []any{o.Changed, o.Order.State, o.Uses[0].Origin})
 		counts, err := w.store.Counts(t.Context(), []string{
-			redemption.CouponUses(c.ID), redemption.CustomerUses(c.ID, ann.ID), redemption.CustomerOrders(ann.ID),
+			eligibility.CouponUses(c.ID), eligibility.CustomerUses(c.ID, ann.ID), eligibility.CustomerOrders(ann.ID),
 		})
 		require.NoError(t, err)
-		require.Equal(t, []redemption.Count{{Completed: 1}, {Completed: 1}, {Completed: 1}}, counts)
+		require.Equal(t, []eligibility.Count{{Completed: 1}, {Completed: 1}, {Completed: 1}}, counts)
 	}
 }
 

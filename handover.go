@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -40,7 +39,7 @@ type handOver struct {
 }
 
 // held is how much the customer hands over of each counter.
-func (h handOver) held() map[string]redemption.Count {
+func (h handOver) held() map[string]eligibility.Count {
 	held := redemption.Holdings(h.replaced.Order, h.replaced.Uses...)
 	for _, u := range h.points {
 		if u.OrderID != "" {
@@ -171,39 +170,6 @@ func (l limitsReached) anyOf(o store.Settled) bool {
 		}
 	}
 	return slices.ContainsFunc(o.Uses, func(u redemption.Use) bool { return u.ExchangeID != "" && l.points[u.CouponID] })
-}
-
-// exchangedClaims are what a use claims that was exchanged for points: the uses of the coupon and
-// of the customer, the periods that the exchange has decided, and what depends on the quote. An
-// identity that was not known at the exchange claims the current periods.
-func exchangedClaims(c coupon.Coupon, code coupon.IssuedCode, use, exchanged redemption.Use, identities []string) []redemption.Claim {
-	budget := redemption.Budget(c.ID, "")
-	var learned []string
-	for _, identity := range identities {
-		if !claims(exchanged.Claims, redemption.CustomerUses(c.ID, identity)) {
-			learned = append(learned, identity)
-		}
-	}
-	ofLearned := useClaims(c, code, learned, use.CreatedAt)
-	current := c
-	current.Limits.Periods = nil
-	lasting := useClaims(current, code, identities, use.CreatedAt)
-	taken := slices.DeleteFunc(slices.Clone(use.Claims), func(claim redemption.Claim) bool {
-		shared := redemption.IsShared(claim.Counter)
-		return !claims(lasting, claim.Counter) && !strings.HasPrefix(claim.Counter, budget) &&
-			(shared || !claims(ofLearned, claim.Counter))
-	})
-	for _, claim := range exchanged.Claims {
-		if !claims(taken, claim.Counter) && !strings.HasPrefix(claim.Counter, budget) {
-			taken = append(taken, claim)
-		}
-	}
-	return taken
-}
-
-// claims reports whether one of the claims is on the counter.
-func claims(list []redemption.Claim, counter string) bool {
-	return slices.ContainsFunc(list, func(claim redemption.Claim) bool { return claim.Counter == counter })
 }
 
 // endReplaced ends the session of the order that o has replaced, so that one of both can be

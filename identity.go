@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/processor"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -21,7 +19,7 @@ func GuestID(email string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return redemption.EmailIdentity(address), nil
+	return eligibility.EmailIdentity(address), nil
 }
 
 // WithGuests lets guests check out. A guest has no customer ID but an e-mail address. By default,
@@ -37,7 +35,7 @@ func WithGuests() Option { return func(s *Service) { s.guests = true } }
 func (s *Service) customer(ctx context.Context, c eligibility.Customer) (eligibility.Customer, error) {
 	var faults validation.Error
 	faults.Merge("customer", c.Validate())
-	if redemption.IsHashed(c.ID) {
+	if eligibility.IsHashed(c.ID) {
 		faults.Add("customer.id", validation.Malformed, "has the form of the ID of a guest")
 	}
 	c.Guest = s.guests && c.ID == "" && c.Email != ""
@@ -67,43 +65,16 @@ func (s *Service) customer(ctx context.Context, c eligibility.Customer) (eligibi
 	return c, nil
 }
 
-// identities are the texts by which limits count the customer: first the ID, which is the hashed
-// address of a guest, then the hashed address and aliases.
+// identities are the texts by which limits count the customer. No limit counts an anonymous customer.
 func identities(c eligibility.Customer) []string {
 	if c.ID == "" {
 		return nil
 	}
-	list := []string{c.ID}
-	if address, err := coupon.ParseEmail(c.Email); err == nil {
-		list = append(list, redemption.EmailIdentity(address))
-	}
-	for _, alias := range c.Aliases {
-		list = append(list, redemption.AliasIdentity(alias))
-	}
-	return withoutRepeats(list)
+	return c.Identities()
 }
 
-// learned are the identities of a payer. Texts that cannot be an identity are left out: a payment
-// is recorded in any case.
-func learned(p processor.Payer) []string {
-	var list []string
-	if address, err := coupon.ParseEmail(p.Email); err == nil {
-		list = append(list, redemption.EmailIdentity(address))
-	}
-	for _, alias := range p.Aliases[:min(len(p.Aliases), eligibility.MaxAliases)] {
-		if alias != "" {
-			list = append(list, redemption.AliasIdentity(alias))
-		}
-	}
-	return withoutRepeats(list)
-}
-
-func withoutRepeats(list []string) []string {
-	var unique []string
-	for _, text := range list {
-		if !slices.Contains(unique, text) {
-			unique = append(unique, text)
-		}
-	}
-	return unique
+// payer is the customer whom a payment tells of, without an ID. Further aliases than a customer can
+// have are left out: a payment is recorded in any case.
+func payer(p processor.Payer) eligibility.Customer {
+	return eligibility.Customer{Email: p.Email, Aliases: p.Aliases[:min(len(p.Aliases), eligibility.MaxAliases)]}
 }

@@ -25,7 +25,7 @@ func (w *world) asPayer(t *testing.T, c couponkit.Checkout, payer processor.Paye
 	return w.deliver(t)
 }
 
-func (w *world) count(t *testing.T, counter string) redemption.Count {
+func (w *world) count(t *testing.T, counter string) eligibility.Count {
 	t.Helper()
 	counts, err := w.store.Counts(t.Context(), []string{counter})
 	require.NoError(t, err)
@@ -44,9 +44,9 @@ func TestIdentitiesLearnedAtPayment(t *testing.T) {
 	request.Customer = bob
 	second := w.asPayer(t, w.checkout(t, request), dorothea)
 	require.Equal(t, couponkit.FlagOverLimit, second[0].Flag)
-	for _, identity := range []string{redemption.EmailIdentity("dorothea@example.org"), redemption.AliasIdentity("card_1")} {
-		require.Equal(t, redemption.Count{Completed: 2}, w.count(t, redemption.CustomerUses(c.ID, identity)))
-		require.Equal(t, redemption.Count{Completed: 2}, w.count(t, redemption.CustomerOrders(identity)))
+	for _, identity := range []string{eligibility.EmailIdentity("dorothea@example.org"), eligibility.AliasIdentity("card_1")} {
+		require.Equal(t, eligibility.Count{Completed: 2}, w.count(t, eligibility.CustomerUses(c.ID, identity)))
+		require.Equal(t, eligibility.Count{Completed: 2}, w.count(t, eligibility.CustomerOrders(identity)))
 	}
 	for _, d := range w.fake.Redeliveries() {
 		e, err := w.fake.ParseEvent(d.Payload, d.Signature)
@@ -55,7 +55,7 @@ func TestIdentitiesLearnedAtPayment(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, again.Changed)
 	}
-	require.Equal(t, redemption.Count{Completed: 2}, w.count(t, redemption.CustomerUses(c.ID, redemption.AliasIdentity("card_1"))))
+	require.Equal(t, eligibility.Count{Completed: 2}, w.count(t, eligibility.CustomerUses(c.ID, eligibility.AliasIdentity("card_1"))))
 	request.Customer = eligibility.Customer{ID: "cem", Aliases: []string{"card_1"}}
 	quiet, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
@@ -82,16 +82,16 @@ func TestIdentitiesLearnedLater(t *testing.T) {
 	o := w.deliver(t)[0]
 	require.Equal(t, couponkit.FlagNone, o.Flag)
 	require.Len(t, o.Order.Claims, len(before.Claims)+1)
-	card := redemption.AliasIdentity("card_1")
-	require.Equal(t, redemption.Count{Completed: 1}, w.count(t, redemption.CustomerPeriodUses(c.ID, card, coupon.Day.String(), "2026-11-20")))
-	require.Equal(t, redemption.Count{}, w.count(t, redemption.CustomerPeriodUses(c.ID, card, coupon.Day.String(), "2026-11-22")))
+	card := eligibility.AliasIdentity("card_1")
+	require.Equal(t, eligibility.Count{Completed: 1}, w.count(t, eligibility.CustomerPeriodUses(c.ID, card, coupon.Day.String(), "2026-11-20")))
+	require.Equal(t, eligibility.Count{}, w.count(t, eligibility.CustomerPeriodUses(c.ID, card, coupon.Day.String(), "2026-11-22")))
 }
 
 // A sweep that finds a payment learns from the session, and a payment of an unknown order learns
 // from the event.
 func TestIdentitiesLearnedWithoutAnOrdinaryEvent(t *testing.T) {
 	t.Parallel()
-	card := redemption.AliasIdentity("card_1")
+	card := eligibility.AliasIdentity("card_1")
 	w := newWorld(t)
 	c := w.create(t, tenOff())
 	placed := w.checkout(t, w.request("TEN"))
@@ -101,7 +101,7 @@ func TestIdentitiesLearnedWithoutAnOrdinaryEvent(t *testing.T) {
 	report, err := w.Sweep(t.Context(), 0)
 	require.NoError(t, err)
 	require.Len(t, report.Paid, 1)
-	require.Equal(t, redemption.Count{Completed: 1}, w.count(t, redemption.CustomerUses(c.ID, card)))
+	require.Equal(t, eligibility.Count{Completed: 1}, w.count(t, eligibility.CustomerUses(c.ID, card)))
 
 	request, err := w.fake.Request(placed.Session.ID)
 	require.NoError(t, err)
@@ -112,13 +112,13 @@ func TestIdentitiesLearnedWithoutAnOrdinaryEvent(t *testing.T) {
 	require.NoError(t, w.fake.Enter(lost.ID, dorothea))
 	require.NoError(t, w.fake.Pay(lost.ID))
 	w.deliver(t)
-	require.Equal(t, redemption.Count{Completed: 2}, w.count(t, redemption.CustomerUses(c.ID, card)))
-	require.Equal(t, redemption.Count{Completed: 2}, w.count(t, redemption.CustomerOrders(card)))
+	require.Equal(t, eligibility.Count{Completed: 2}, w.count(t, eligibility.CustomerUses(c.ID, card)))
+	require.Equal(t, eligibility.Count{Completed: 2}, w.count(t, eligibility.CustomerOrders(card)))
 	handler := w.fake.Handler(w.Webhook(nil))
 	for _, d := range w.fake.Redeliveries() {
 		require.NoError(t, fakeprocessor.Serve(handler)(t.Context(), d))
 	}
-	require.Equal(t, redemption.Count{Completed: 2}, w.count(t, redemption.CustomerUses(c.ID, card)))
+	require.Equal(t, eligibility.Count{Completed: 2}, w.count(t, eligibility.CustomerUses(c.ID, card)))
 }
 
 // What cannot be an identity keeps no payment from being recorded.

@@ -89,9 +89,9 @@ func TestAFirstOrderTakesOverAnOpenOrder(t *testing.T) {
 		fresh := w.checkout(t, w.request("FIRST"))
 		require.Equal(t, open.Order.ID, fresh.Order.Replaces)
 		require.Equal(t, redemption.OrderCancelled, w.order(t, open.Order.ID).State)
-		counts, err := w.store.Counts(t.Context(), []string{redemption.CustomerOrders(ann.ID)})
+		counts, err := w.store.Counts(t.Context(), []string{eligibility.CustomerOrders(ann.ID)})
 		require.NoError(t, err)
-		require.Equal(t, redemption.Count{Reserved: 1}, counts[0])
+		require.Equal(t, eligibility.Count{Reserved: 1}, counts[0])
 		w.pay(t, fresh)
 		_, err = w.Checkout(t.Context(), w.request("FIRST"))
 		require.ErrorIs(t, err, coupon.ErrNotFirstOrder)
@@ -222,7 +222,7 @@ func TestAnExchangeKeepsItsPeriod(t *testing.T) {
 	require.NoError(t, err)
 	w.pass(24 * time.Hour)
 	paid := w.checkout(t, w.request("TEN"))
-	budget := redemption.Claim{Counter: redemption.Budget(c.ID, "EUR"), Amount: 10_00, Limit: 15_00}
+	budget := eligibility.Claim{Counter: eligibility.Budget(c.ID, "EUR"), Amount: 10_00, Limit: 15_00}
 	if diff := cmp.Diff(append(held.Claims, budget), useOf(t, paid.Uses).Claims, byCounter); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -235,7 +235,7 @@ func TestAnExchangeKeepsItsPeriod(t *testing.T) {
 }
 
 // byCounter compares claims in any order.
-var byCounter = cmpopts.SortSlices(func(a, b redemption.Claim) bool { return a.Counter < b.Counter })
+var byCounter = cmpopts.SortSlices(func(a, b eligibility.Claim) bool { return a.Counter < b.Counter })
 
 // A customer is one customer for every limit, by whichever identity they come.
 func TestOneCustomerOfManyIdentities(t *testing.T) {

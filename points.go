@@ -119,7 +119,8 @@ func (s *Service) newExchange(c coupon.Coupon, code coupon.IssuedCode, r Exchang
 			ID: id, ExchangeID: id, Key: r.Key, CouponID: c.ID, Code: c.Code, CustomerID: r.Customer.ID,
 			State: redemption.Reserved, Origin: redemption.FromPoints,
 			Points: c.PointsRequired, PointsState: redemption.PointsPending,
-			Claims: useClaims(c, code, identities(r.Customer), now), Deadline: now.Add(s.exchangeTime), CreatedAt: now,
+			Claims:   eligibility.Claimant{Coupon: c, Code: code, Identities: identities(r.Customer), At: now}.Claims(),
+			Deadline: now.Add(s.exchangeTime), CreatedAt: now,
 		}},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -66,7 +67,9 @@ func (s *Service) Uses(ctx context.Context, list store.UseList) (store.UsePage, 
 func (s *Service) Spent(ctx context.Context, coupons ...coupon.Coupon) ([]coupon.MoneySet, error) {
 	var keys []string
 	for _, c := range coupons {
-		keys = append(keys, budgetCounters(c)...)
+		for _, l := range eligibility.BudgetLimits(c) {
+			keys = append(keys, l.Counter)
+		}
 	}
 	taken, err := s.counts(ctx, keys)
 	if err != nil {
@@ -74,7 +77,7 @@ func (s *Service) Spent(ctx context.Context, coupons ...coupon.Coupon) ([]coupon
 	}
 	spent := make([]coupon.MoneySet, len(coupons))
 	for i, c := range coupons {
-		spent[i] = spentOf(c, func(counter string) int64 { return taken[counter] })
+		spent[i] = eligibility.UsageOf(eligibility.BudgetLimits(c), func(counter string) int64 { return taken[counter] }).Spent
 	}
 	return spent, nil
 }

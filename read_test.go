@@ -9,8 +9,8 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -21,7 +21,7 @@ type countedReads struct {
 	reads int
 }
 
-func (c *countedReads) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
+func (c *countedReads) Counts(ctx context.Context, keys []string) ([]eligibility.Count, error) {
 	c.reads++
 	return c.Store.Counts(ctx, keys)
 }

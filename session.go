@@ -305,7 +305,7 @@ func (s *Service) ending(session processor.Session, o redemption.Order) redempti
 	case session.PaymentFailed:
 		kind = redemption.PaymentFailed
 	case session.Status == processor.SessionComplete && session.PaymentStatus.Settled():
-		kind, identities, charged = redemption.Paid, learned(session.Payer), chargeOf(session)
+		kind, identities, charged = redemption.Paid, payer(session.Payer).Identities(), chargeOf(session)
 	}
 	return redemption.Event{
 		Kind: kind, At: now, SessionID: session.ID, OrderID: o.ID, Deadline: now.Add(s.paymentWait),

@@ -7,8 +7,8 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/redemption"
 )
 
 func goods(lines ...pricing.Line) pricing.Cart {
@@ -52,7 +52,7 @@ func TestACouponThatChangesNothingIsNotUsed(t *testing.T) {
 	checkout.Cart, checkout.SkipRefused = cart, true
 	w.pay(t, w.checkout(t, checkout))
 	require.Zero(t, w.get(t, unused.ID).UsedCount)
-	require.Equal(t, []redemption.Count{{}}, w.taken(t, redemption.Budget(unused.ID, "EUR")))
+	require.Equal(t, []eligibility.Count{{}}, w.taken(t, eligibility.Budget(unused.ID, "EUR")))
 }
 
 // A coupon that exceeds its budget does not take away what others could take off.

@@ -67,7 +67,7 @@ step_purity() {
   check_pure pricing internal/strictjson validation || failed=1
   check_pure coupon pricing "${reading[@]}" || failed=1
   check_pure eligibility coupon pricing "${reading[@]}" || failed=1
-  check_pure redemption coupon pricing "${reading[@]}" || failed=1
+  check_pure redemption coupon eligibility pricing "${reading[@]}" || failed=1
   return "$failed"
 }
 

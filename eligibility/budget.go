@@ -1,6 +1,8 @@
 package eligibility
 
 import (
+	"strings"
+
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -58,3 +60,38 @@ func budgetLeft(budget int64, spent coupon.MoneySet, c pricing.Currency) int64 {
 	taken, _ := spent.In(c)
 	return max(budget-max(taken, 0), 0)
 }
+
+// BudgetLimits returns the limits of the coupon's budget, in the order of its currencies. The Amount of
+// each limit is 0.
+func BudgetLimits(c coupon.Coupon) (limits []Limit) {
+	for m := range c.Limits.Budget.All() {
+		limits = append(limits, Limit{
+			Claim:  Claim{Counter: Budget(c.ID, m.Currency().Code()), Limit: m.Minor()},
+			Reason: coupon.BudgetExhausted, budget: m.Currency(),
+		})
+	}
+	return limits
+}
+
+// BudgetClaims returns what a discount takes from the coupon's budget. The result is empty for a
+// coupon without a budget in the currency of the discount.
+func BudgetClaims(c coupon.Coupon, discount pricing.Money) (claims []Claim) {
+	budget, limited := c.Limits.Budget.In(discount.Currency())
+	if limited && discount.Minor() > 0 {
+		claims = []Claim{{Counter: Budget(c.ID, discount.Currency().Code()), Amount: discount.Minor(), Limit: budget}}
+	}
+	return claims
+}
+
+// Budget returns the key of the counter for the sum of a coupon's discounts in one currency, in
+// minor units.
+func Budget(couponID, currency string) string {
+	return SharedCounter(sharedBudget, couponID, currency)
+}
+
+// IsBudget reports whether [Budget] returned the given key.
+func IsBudget(counter string) bool {
+	return strings.HasPrefix(counter, sharedPrefix+sharedBudget+"/")
+}
+
+const sharedBudget = "budget"

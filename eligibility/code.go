@@ -33,3 +33,24 @@ func CheckCode(code coupon.IssuedCode, q Question) []coupon.Reason {
 	d.checkCode(&code, &q)
 	return d.Reasons()
 }
+
+// codeLimits returns the limit of a code that is not plain. The plain code has the limits of its coupon.
+func (c *Claimant) codeLimits() []Limit {
+	if c.Code.Plain() {
+		return nil
+	}
+	return []Limit{{
+		Claim:  Claim{Counter: CodeUses(c.Coupon.ID, c.Code.Key.String()), Amount: 1, Limit: c.Code.MaxUses},
+		Reason: coupon.UsageLimitReached, usage: func(u *Usage) *int64 { return &u.ByCode },
+	}}
+}
+
+// CodeUses returns the key of the counter for all uses of a coupon by one of its codes. A long code
+// is in the key as its SHA-256 hash.
+func CodeUses(couponID, code string) string {
+	const longest = 128 // bytes
+	if len(code) > longest {
+		code = "long:" + hashed("code", code)
+	}
+	return SharedCounter("by-code", couponID, code)
+}

@@ -2,6 +2,7 @@ package eligibility
 
 import (
 	"math"
+	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 )
@@ -21,3 +22,37 @@ func (d *Decision) checkFirstOrder(c *coupon.Coupon, q *Question) {
 type hasOrders int64
 
 func (r hasOrders) params() coupon.Params { return coupon.Params{Orders: int64(r)} }
+
+// OrderClaims returns what an order with the given coupons claims, in addition to the claims of its
+// uses. Every order is counted as an order of each identity of its customer. The count has a limit
+// if a coupon is for first orders.
+func OrderClaims(identities []string, coupons ...coupon.Coupon) []Claim {
+	limit := int64(0)
+	if slices.ContainsFunc(coupons, func(c coupon.Coupon) bool { return c.Conditions.FirstOrder }) {
+		limit = 1
+	}
+	claims := make([]Claim, len(identities))
+	for i, identity := range identities {
+		claims[i] = Claim{Counter: CustomerOrders(identity), Amount: 1, Limit: limit}
+	}
+	return claims
+}
+
+// orderLimits returns the limit of a coupon for first orders.
+func (c *Claimant) orderLimits() (limits []Limit) {
+	if !c.Coupon.Conditions.FirstOrder {
+		return nil
+	}
+	for _, claim := range OrderClaims(c.Identities, c.Coupon) {
+		limits = append(limits, Limit{
+			Claim: claim, Reason: coupon.NotFirstOrder, usage: func(u *Usage) *int64 { return &u.Orders },
+		})
+	}
+	return limits
+}
+
+// CustomerOrders returns the key of the counter for one customer's orders. Any text that
+// identifies the customer is accepted, such as an ID or an e-mail address.
+func CustomerOrders(identity string) string { return CustomerCounter(customerOrders, identity) }
+
+const customerOrders = "orders"

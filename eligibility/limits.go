@@ -31,3 +31,30 @@ type (
 
 func (r usedUp) params() coupon.Params       { return coupon.Params{MaxUses: int64(r)} }
 func (r usedUpByUser) params() coupon.Params { return coupon.Params{MaxUsesPerUser: int64(r)} }
+
+// useLimits returns the limits for all customers together and for the customer.
+func (c *Claimant) useLimits() []Limit {
+	limits := make([]Limit, 0, 1+len(c.Identities))
+	limits = append(limits, Limit{
+		Claim:  Claim{Counter: CouponUses(c.Coupon.ID), Amount: 1, Limit: c.Coupon.Limits.MaxUses},
+		Reason: coupon.UsageLimitReached, usage: func(u *Usage) *int64 { return &u.Reserved },
+	})
+	for _, identity := range c.Identities {
+		limits = append(limits, Limit{
+			Claim:  Claim{Counter: CustomerUses(c.Coupon.ID, identity), Amount: 1, Limit: c.Coupon.Limits.MaxUsesPerUser},
+			Reason: coupon.UserUsageLimitReached, usage: func(u *Usage) *int64 { return &u.ReservedByCustomer },
+		})
+	}
+	return limits
+}
+
+// CouponUses returns the key of the counter for all uses of a coupon.
+func CouponUses(couponID string) string { return SharedCounter("uses", couponID) }
+
+// CustomerUses returns the key of the counter for one customer's uses of a coupon. Any text that
+// identifies the customer is accepted, such as an ID or an e-mail address.
+func CustomerUses(couponID, identity string) string {
+	return CustomerCounter(customerUses, couponID, identity)
+}
+
+const customerUses = "uses"

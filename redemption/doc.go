@@ -5,7 +5,7 @@
 // order. An order can use several coupons, each of them once. [Order.After] applies an [Event]
 // to an order and its uses. [Use.After] applies an event to a single use.
 //
-// A store keeps counters, such as a counter for all uses of a coupon. A [Claim] is the amount
+// A store keeps counters, such as a counter for all uses of a coupon. An [eligibility.Claim] is the amount
 // that an order or a use takes from one counter. [Holdings] returns how much an order and its
 // uses hold in each counter. [Moves] compares the holdings before and after an event. A store
 // adds these differences to its counters.

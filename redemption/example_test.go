@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 )
 
@@ -29,9 +30,9 @@ func ExampleOrder_After() {
 // Counters change by what records hold after an event, less what they held before it.
 func ExampleMoves() {
 	order := redemption.Order{ID: "ord_1", State: redemption.OrderOpen}
-	use := redemption.Use{State: redemption.Reserved, Claims: []redemption.Claim{
-		{Counter: redemption.CouponUses("cpn_summer"), Amount: 1, Limit: 500},
-		{Counter: redemption.SharedCounter("budget", "cpn_summer"), Amount: 1250, Limit: 1_000_00},
+	use := redemption.Use{State: redemption.Reserved, Claims: []eligibility.Claim{
+		{Counter: eligibility.CouponUses("cpn_summer"), Amount: 1, Limit: 500},
+		{Counter: eligibility.SharedCounter("budget", "cpn_summer"), Amount: 1250, Limit: 1_000_00},
 	}}
 	before := redemption.Holdings(order, use)
 	use.State = redemption.Completed

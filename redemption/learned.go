@@ -3,8 +3,8 @@ package redemption
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -14,49 +14,20 @@ const MaxLearned = 7
 // learn returns the claims of an order or a use together with the claims of the identities that
 // a payment has told of. A new claim counts another identity of the customer in the same way, in
 // the same period and with the same limit. Counters that are claimed already are left out.
-func (e Event) learn(customerID string, claims []Claim) []Claim {
+func (e Event) learn(customerID string, claims []eligibility.Claim) []eligibility.Claim {
 	if e.Kind != Paid || customerID == "" {
 		return claims
 	}
 	grown := slices.Clip(claims)
 	for _, c := range claims {
 		for _, identity := range e.Learned {
-			counter, found := counterFor(identity, c.Counter, customerID)
-			if found && !slices.ContainsFunc(grown, func(c Claim) bool { return c.Counter == counter }) {
-				grown = append(grown, Claim{Counter: counter, Amount: c.Amount, Limit: c.Limit, Returned: c.Returned})
+			learned, found := c.OfIdentity(identity, customerID)
+			if found && !slices.ContainsFunc(grown, func(c eligibility.Claim) bool { return c.Counter == learned.Counter }) {
+				grown = append(grown, learned)
 			}
 		}
 	}
 	return grown
-}
-
-// counterFor returns the key of a customer's counter for another identity of the customer.
-func counterFor(identity, counter, customerID string) (string, bool) {
-	key, own := strings.CutPrefix(counter, customerPrefix)
-	parts := strings.Split(key, "/")
-	at := identityPart(parts[0])
-	if !own || at == 0 || at >= len(parts) || parts[at] != escaped(customerID) {
-		return "", false
-	}
-	parts[at] = escaped(identity)
-	return customerPrefix + strings.Join(parts, "/"), true
-}
-
-// identityPart returns which part of a customer's counter is the identity, or 0.
-func identityPart(kind string) int {
-	switch kind {
-	case customerOrders:
-		return 1
-	case customerUses, customerPeriod:
-		return 2
-	}
-	return 0
-}
-
-func escaped(part string) string {
-	var text strings.Builder
-	writeEscaped(&text, part)
-	return text.String()
 }
 
 // learnedFaults reports texts that are not hashed identities.
@@ -69,7 +40,7 @@ func (e Event) learnedFaults(faults *validation.Error) {
 		faults.Add("learned", validation.NotAllowed, "only a payment tells of identities")
 	}
 	for i, identity := range e.Learned {
-		if !IsHashed(identity) {
+		if !eligibility.IsHashed(identity) {
 			faults.Add(fmt.Sprintf("learned[%d]", i), validation.Malformed, "must be a hashed identity")
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 )
 
@@ -31,11 +32,11 @@ func at(seconds int) time.Time {
 func openOrder() (redemption.Order, []redemption.Use) {
 	o := redemption.Order{
 		ID: "ord", CustomerID: "ann", State: redemption.OrderOpen, Deadline: at(1000), CreatedAt: at(0), UpdatedAt: at(0), Version: 1,
-		Claims: []redemption.Claim{{Counter: "orders", Amount: 1}},
+		Claims: []eligibility.Claim{{Counter: "orders", Amount: 1}},
 	}
 	return o, []redemption.Use{
-		{ID: "use_a", CouponID: "a", OrderID: "ord", State: redemption.Reserved, Origin: redemption.FromCheckout, UpdatedAt: at(0), Version: 1, Claims: []redemption.Claim{{Counter: "a", Amount: 1}, {Counter: "budget", Amount: 30}}},
-		{ID: "use_b", CouponID: "b", OrderID: "ord", State: redemption.Reserved, Origin: redemption.FromPoints, ExchangeID: "x", Points: 5, PointsState: redemption.PointsDebited, UpdatedAt: at(0), Version: 1, Claims: []redemption.Claim{{Counter: "budget", Amount: 70}}},
+		{ID: "use_a", CouponID: "a", OrderID: "ord", State: redemption.Reserved, Origin: redemption.FromCheckout, UpdatedAt: at(0), Version: 1, Claims: []eligibility.Claim{{Counter: "a", Amount: 1}, {Counter: "budget", Amount: 30}}},
+		{ID: "use_b", CouponID: "b", OrderID: "ord", State: redemption.Reserved, Origin: redemption.FromPoints, ExchangeID: "x", Points: 5, PointsState: redemption.PointsDebited, UpdatedAt: at(0), Version: 1, Claims: []eligibility.Claim{{Counter: "budget", Amount: 70}}},
 	}
 }
 
@@ -129,9 +130,9 @@ func follow(t require.TestingT, o redemption.Order, uses []redemption.Use) {
 	case redemption.Released:
 		require.Empty(t, held)
 	case redemption.Completed:
-		require.Equal(t, map[string]redemption.Count{"orders": {Completed: 1}, "a": {Completed: 1}, "budget": {Completed: 100}}, held)
+		require.Equal(t, map[string]eligibility.Count{"orders": {Completed: 1}, "a": {Completed: 1}, "budget": {Completed: 100}}, held)
 	case redemption.Reserved:
-		require.Equal(t, map[string]redemption.Count{"orders": {Reserved: 1}, "a": {Reserved: 1}, "budget": {Reserved: 100}}, held)
+		require.Equal(t, map[string]eligibility.Count{"orders": {Reserved: 1}, "a": {Reserved: 1}, "budget": {Reserved: 100}}, held)
 	}
 }
 
@@ -198,8 +199,8 @@ func cloned(uses []redemption.Use) []redemption.Use {
 }
 
 // movesAddUp checks that moves lead from one to the other, and name no counter in vain.
-func movesAddUp(t require.TestingT, before, after map[string]redemption.Count) {
-	sum := map[string]redemption.Count{}
+func movesAddUp(t require.TestingT, before, after map[string]eligibility.Count) {
+	sum := map[string]eligibility.Count{}
 	maps.Copy(sum, before)
 	last := ""
 	for _, m := range redemption.Moves(before, after) {
@@ -215,8 +216,8 @@ func movesAddUp(t require.TestingT, before, after map[string]redemption.Count) {
 func TestMoves(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		count := rapid.Custom(func(t *rapid.T) redemption.Count {
-			return redemption.Count{Reserved: rapid.Int64Range(0, 3).Draw(t, "reserved"), Completed: rapid.Int64Range(0, 3).Draw(t, "completed")}
+		count := rapid.Custom(func(t *rapid.T) eligibility.Count {
+			return eligibility.Count{Reserved: rapid.Int64Range(0, 3).Draw(t, "reserved"), Completed: rapid.Int64Range(0, 3).Draw(t, "completed")}
 		})
 		holdings := rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), count, 0, 4)
 		before, after := holdings.Draw(t, "before"), holdings.Draw(t, "after")
@@ -308,15 +309,15 @@ func TestPoints(t *testing.T) {
 func TestFits(t *testing.T) {
 	t.Parallel()
 	for taken := int64(math.MaxInt64 - 3); taken > 0 && taken < math.MaxInt64; taken++ { // sums that would overflow
-		c := redemption.Claim{Amount: 5, Limit: math.MaxInt64}
-		require.False(t, c.Fits(redemption.Count{Completed: taken}), taken)
+		c := eligibility.Claim{Amount: 5, Limit: math.MaxInt64}
+		require.False(t, c.Fits(eligibility.Count{Completed: taken}), taken)
 	}
-	require.True(t, redemption.Claim{Amount: 5, Limit: math.MaxInt64}.Fits(redemption.Count{Completed: math.MaxInt64 - 5}))
+	require.True(t, eligibility.Claim{Amount: 5, Limit: math.MaxInt64}.Fits(eligibility.Count{Completed: math.MaxInt64 - 5}))
 	rapid.Check(t, func(t *rapid.T) {
-		c := redemption.Claim{Amount: rapid.Int64Range(1, redemption.MaxAmount).Draw(t, "amount"), Limit: rapid.Int64Min(0).Draw(t, "limit")}
+		c := eligibility.Claim{Amount: rapid.Int64Range(1, eligibility.MaxAmount).Draw(t, "amount"), Limit: rapid.Int64Min(0).Draw(t, "limit")}
 		taken := rapid.Int64Min(0).Draw(t, "taken")
 		want := c.Limit == 0 || uint64(taken)+uint64(c.Amount) <= uint64(c.Limit)
-		require.Equal(t, want, c.Fits(redemption.Count{Reserved: taken / 2, Completed: taken - taken/2}))
+		require.Equal(t, want, c.Fits(eligibility.Count{Reserved: taken / 2, Completed: taken - taken/2}))
 	})
 }
 
@@ -327,10 +328,10 @@ func TestCounterKeys(t *testing.T) {
 	parts := rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom([]string{"", "/", "%2F", "a", "a/b", "é"}), rapid.String()), 1, 4)
 	rapid.Check(t, func(t *rapid.T) {
 		one, two := parts.Draw(t, "one"), parts.Draw(t, "two")
-		require.Equal(t, cmp.Equal(one, two), redemption.SharedCounter(one...) == redemption.SharedCounter(two...))
-		require.Less(t, redemption.CustomerCounter(one...), redemption.SharedCounter(two...))
-		require.True(t, redemption.IsShared(redemption.SharedCounter(one...)))
-		require.False(t, redemption.IsShared(redemption.CustomerCounter(one...)))
+		require.Equal(t, cmp.Equal(one, two), eligibility.SharedCounter(one...) == eligibility.SharedCounter(two...))
+		require.Less(t, eligibility.CustomerCounter(one...), eligibility.SharedCounter(two...))
+		require.True(t, eligibility.IsShared(eligibility.SharedCounter(one...)))
+		require.False(t, eligibility.IsShared(eligibility.CustomerCounter(one...)))
 	})
 }
 

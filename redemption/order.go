@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -120,7 +121,7 @@ type Order struct {
 	// ReplacedBy is the ID of the order that took over the claims of this order.
 	ReplacedBy string `json:"replacedBy,omitempty"`
 	// Claims are the order's own claims. The claims for coupons are stored in the uses.
-	Claims []Claim `json:"claims,omitempty"`
+	Claims []eligibility.Claim `json:"claims,omitempty"`
 	// Coupons are the terms of the order's coupons at the time of the checkout.
 	Coupons []coupon.Snapshot `json:"coupons,omitempty"`
 	// Quote contains the prices and the discount of the order.
@@ -245,19 +246,19 @@ func (o Order) metadataFaults(faults *validation.Error) {
 	}
 }
 
-func claimFaults(faults *validation.Error, claims []Claim) {
+func claimFaults(faults *validation.Error, claims []eligibility.Claim) {
 	if len(claims) > MaxClaims {
 		faults.Add("claims", validation.TooLong, fmt.Sprintf("at most %d claims", MaxClaims))
 		return
 	}
 	for i, c := range claims {
 		field := fmt.Sprintf("claims[%d]", i)
-		textFault(faults, field+".counter", c.Counter, MaxCounterLength, true)
+		textFault(faults, field+".counter", c.Counter, eligibility.MaxCounterLength, true)
 		switch {
 		case c.Amount < 1:
 			faults.Add(field+".amount", validation.TooSmall, "must be at least 1")
-		case c.Amount > MaxAmount:
-			faults.Add(field+".amount", validation.TooLarge, fmt.Sprintf("must be at most %d", int64(MaxAmount)))
+		case c.Amount > eligibility.MaxAmount:
+			faults.Add(field+".amount", validation.TooLarge, fmt.Sprintf("must be at most %d", int64(eligibility.MaxAmount)))
 		}
 		if c.Limit < 0 {
 			faults.Add(field+".limit", validation.TooSmall, "must be at least 0")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -202,7 +203,7 @@ func (u Use) refund(o Order, at time.Time) Use {
 	claims, changed := slices.Clone(u.Claims), discount != 0 || u.RestoredAt.IsZero()
 	for i := range claims {
 		back := claims[i].Held()
-		if IsBudget(claims[i].Counter) && !whole {
+		if eligibility.IsBudget(claims[i].Counter) && !whole {
 			back = min(back, discount)
 		}
 		claims[i].Returned += back
@@ -219,11 +220,6 @@ func (u Use) refund(o Order, at time.Time) Use {
 		}
 	}
 	return u.changed(at)
-}
-
-// IsBudget reports whether [Budget] returned the given key.
-func IsBudget(counter string) bool {
-	return strings.HasPrefix(counter, sharedPrefix+sharedBudget+"/")
 }
 
 func (e Event) refundFaults(faults *validation.Error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/validation"
@@ -24,15 +25,15 @@ func paidOrder(t *testing.T, units int64, restore coupon.Restore) (redemption.Or
 	require.NoError(t, err)
 	o := redemption.Order{
 		ID: "ord", CustomerID: "ann", State: redemption.OrderPaid, SessionID: "cs", Quote: q, CreatedAt: at(0), UpdatedAt: at(0), Version: 1,
-		Claims: []redemption.Claim{{Counter: redemption.CustomerOrders("ann"), Amount: 1}},
+		Claims: []eligibility.Claim{{Counter: eligibility.CustomerOrders("ann"), Amount: 1}},
 	}
 	return o, []redemption.Use{{
 		ID: "use", CouponID: "cpn", OrderID: "ord", CustomerID: "ann", State: redemption.Completed, Origin: redemption.FromPoints,
 		Discount: q.Discount, ExchangeID: "x", Points: 5, PointsState: redemption.PointsDebited, Restore: restore, Version: 1, CreatedAt: at(0), UpdatedAt: at(0),
-		Claims: []redemption.Claim{
-			{Counter: redemption.CouponUses("cpn"), Amount: 1, Limit: 1},
-			{Counter: redemption.CustomerUses("cpn", "ann"), Amount: 1},
-			{Counter: redemption.Budget("cpn", "EUR"), Amount: q.Discount, Limit: 5000},
+		Claims: []eligibility.Claim{
+			{Counter: eligibility.CouponUses("cpn"), Amount: 1, Limit: 1},
+			{Counter: eligibility.CustomerUses("cpn", "ann"), Amount: 1},
+			{Counter: eligibility.Budget("cpn", "EUR"), Amount: q.Discount, Limit: 5000},
 		},
 	}}
 }
@@ -70,10 +71,10 @@ func TestRefundsGiveBack(t *testing.T) {
 			require.Equal(t, int64(500), next.Refunds[i].Result.Amount)
 			require.Equal(t, e.At, next.Refunds[i].At)
 			holds := redemption.Holdings(next, changed...)
-			got := held{holds[redemption.CouponUses("cpn")].Completed, holds[redemption.Budget("cpn", "EUR")].Completed, changed[0].PointsState}
+			got := held{holds[eligibility.CouponUses("cpn")].Completed, holds[eligibility.Budget("cpn", "EUR")].Completed, changed[0].PointsState}
 			require.Equal(t, want[i], got, "%s after refund %d", restore, i)
-			require.Equal(t, got.uses, holds[redemption.CustomerUses("cpn", "ann")].Completed)
-			require.Equal(t, int64(1), holds[redemption.CustomerOrders("ann")].Completed, "an order stays an order")
+			require.Equal(t, got.uses, holds[eligibility.CustomerUses("cpn", "ann")].Completed)
+			require.Equal(t, int64(1), holds[eligibility.CustomerOrders("ann")].Completed, "an order stays an order")
 			require.Equal(t, got.uses == 0, !changed[0].RestoredAt.IsZero())
 			require.Equal(t, redemption.Completed, changed[0].State)
 			again, same, err := next.After(e, changed...)
@@ -109,13 +110,13 @@ func TestEventsAfterARefund(t *testing.T) {
 		}
 	}
 	learned := event(paid, "cs", 3000)
-	learned.Learned = []string{redemption.AliasIdentity("card")}
+	learned.Learned = []string{eligibility.AliasIdentity("card")}
 	next, changed, err := o.After(learned, uses...)
 	require.NoError(t, err)
 	require.Equal(t, redemption.OrderPartlyRefunded, next.State)
 	holds := redemption.Holdings(next, changed...)
-	require.Zero(t, holds[redemption.CustomerUses("cpn", learned.Learned[0])].Taken(), "what was given back is not claimed again")
-	require.Equal(t, int64(1), holds[redemption.CustomerOrders(learned.Learned[0])].Completed)
+	require.Zero(t, holds[eligibility.CustomerUses("cpn", learned.Learned[0])].Taken(), "what was given back is not claimed again")
+	require.Equal(t, int64(1), holds[eligibility.CustomerOrders(learned.Learned[0])].Completed)
 }
 
 func TestRefundsThatAreRefused(t *testing.T) {

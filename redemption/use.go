@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -154,7 +155,7 @@ type Use struct {
 	PointsState PointsState `json:"pointsState"`
 	// Claims are the claims of the use. The use holds the claims while it is reserved or
 	// completed.
-	Claims []Claim `json:"claims,omitempty"`
+	Claims []eligibility.Claim `json:"claims,omitempty"`
 	// Restore tells when a refund gives the use back. It is that of the coupon at the checkout.
 	Restore coupon.Restore `json:"restoreOnRefund,omitzero"`
 	// RestoredAt is when a refund gave the use back. It is zero before that.

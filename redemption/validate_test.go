@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/validation"
@@ -26,11 +27,11 @@ func storable() (redemption.Order, redemption.Use) {
 	}
 	order := redemption.Order{
 		ID: "ord_1", Key: "key", CustomerID: "ann", State: redemption.OrderOpen, Quote: quote, CreatedAt: at(0),
-		Metadata: map[string]string{"channel": "web"}, Claims: []redemption.Claim{{Counter: redemption.CustomerOrders("ann"), Amount: 1}},
+		Metadata: map[string]string{"channel": "web"}, Claims: []eligibility.Claim{{Counter: eligibility.CustomerOrders("ann"), Amount: 1}},
 	}
 	use := redemption.Use{
 		ID: "use_1", CouponID: "cpn_1", CustomerID: "ann", OrderID: "ord_1", State: redemption.Reserved, Origin: redemption.FromCheckout,
-		CreatedAt: at(0), Claims: []redemption.Claim{{Counter: redemption.CouponUses("cpn_1"), Amount: 1, Limit: 1}},
+		CreatedAt: at(0), Claims: []eligibility.Claim{{Counter: eligibility.CouponUses("cpn_1"), Amount: 1, Limit: 1}},
 	}
 	return order, use
 }
@@ -55,7 +56,7 @@ type faults = map[string]validation.Code
 func TestWhatAStoreTakesOfAnOrder(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", redemption.MaxIDLength+1)
-	claims := func(c ...redemption.Claim) func(*redemption.Order) {
+	claims := func(c ...eligibility.Claim) func(*redemption.Order) {
 		return func(o *redemption.Order) { o.Claims = c }
 	}
 	for name, test := range map[string]struct {
@@ -76,10 +77,10 @@ func TestWhatAStoreTakesOfAnOrder(t *testing.T) {
 		"before the year 1":    {func(o *redemption.Order) { o.CreatedAt = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC) }, faults{"createdAt": validation.TooSmall}},
 		"after the year 9999":  {func(o *redemption.Order) { o.Deadline = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) }, faults{"deadline": validation.TooLarge}},
 		"many coupons":         {func(o *redemption.Order) { o.Coupons = make([]coupon.Snapshot, redemption.MaxUses+1) }, faults{"coupons": validation.TooLong}},
-		"many claims":          {claims(make([]redemption.Claim, redemption.MaxClaims+1)...), faults{"claims": validation.TooLong}},
-		"claims of nothing":    {claims(redemption.Claim{Limit: -1}), faults{"claims[0].counter": validation.Required, "claims[0].amount": validation.TooSmall, "claims[0].limit": validation.TooSmall}},
-		"a claim of too much":  {claims(redemption.Claim{Counter: "c", Amount: redemption.MaxAmount + 1}), faults{"claims[0].amount": validation.TooLarge}},
-		"the largest claim":    {claims(redemption.Claim{Counter: strings.Repeat("c", redemption.MaxCounterLength), Amount: redemption.MaxAmount}), faults{}},
+		"many claims":          {claims(make([]eligibility.Claim, redemption.MaxClaims+1)...), faults{"claims": validation.TooLong}},
+		"claims of nothing":    {claims(eligibility.Claim{Limit: -1}), faults{"claims[0].counter": validation.Required, "claims[0].amount": validation.TooSmall, "claims[0].limit": validation.TooSmall}},
+		"a claim of too much":  {claims(eligibility.Claim{Counter: "c", Amount: eligibility.MaxAmount + 1}), faults{"claims[0].amount": validation.TooLarge}},
+		"the largest claim":    {claims(eligibility.Claim{Counter: strings.Repeat("c", eligibility.MaxCounterLength), Amount: eligibility.MaxAmount}), faults{}},
 		"much metadata":        {func(o *redemption.Order) { o.Metadata = many(redemption.MaxMetadata + 1) }, faults{"metadata": validation.TooLong}},
 		"the most metadata":    {func(o *redemption.Order) { o.Metadata = many(redemption.MaxMetadata) }, faults{}},
 		"metadata without end": {func(o *redemption.Order) { o.Metadata["channel"] = strings.Repeat("x", redemption.MaxMetadataLength+1) }, faults{"metadata.channel": validation.TooLong}},
@@ -123,7 +124,7 @@ func TestWhatAStoreTakesOfAUse(t *testing.T) {
 		"an exchange for nothing":  {func(u *redemption.Use) { bought(u); u.Points = 0 }, faults{"points": validation.Required}},
 		"an exchange of no name":   {func(u *redemption.Use) { bought(u); u.ExchangeID = "" }, faults{"exchangeId": validation.Required}},
 		"points of an odd state":   {func(u *redemption.Use) { u.PointsState = redemption.PointsPassedOn + 1 }, faults{"pointsState": validation.Unknown}},
-		"claims of nothing at all": {func(u *redemption.Use) { u.Claims = []redemption.Claim{{Counter: "c"}} }, faults{"claims[0].amount": validation.TooSmall}},
+		"claims of nothing at all": {func(u *redemption.Use) { u.Claims = []eligibility.Claim{{Counter: "c"}} }, faults{"claims[0].amount": validation.TooSmall}},
 	} {
 		_, u := storable()
 		test.change(&u)
@@ -219,7 +220,7 @@ func TestFreeAndDue(t *testing.T) {
 // nothing any more.
 func TestPassOn(t *testing.T) {
 	t.Parallel()
-	u := redemption.Use{ID: "use", State: redemption.Reserved, Origin: redemption.FromPoints, PointsState: redemption.PointsDebited, Version: 1, Claims: []redemption.Claim{{Counter: "c", Amount: 1}}}
+	u := redemption.Use{ID: "use", State: redemption.Reserved, Origin: redemption.FromPoints, PointsState: redemption.PointsDebited, Version: 1, Claims: []eligibility.Claim{{Counter: "c", Amount: 1}}}
 	passed := u.PassOn(at(7))
 	require.Equal(t, []any{redemption.Released, redemption.PointsPassedOn, int64(2), at(7)}, []any{passed.State, passed.PointsState, passed.Version, passed.ReleasedAt})
 	require.Empty(t, redemption.Holdings(redemption.Order{}, passed))
@@ -235,7 +236,7 @@ func TestResume(t *testing.T) {
 	waits, again, err := replaced.Resume(event(pending, "cs", 60), released...)
 	require.NoError(t, err)
 	require.Equal(t, redemption.OrderAwaitingPayment, waits.State)
-	require.Equal(t, map[string]redemption.Count{"orders": {Reserved: 1}, "a": {Reserved: 1}, "budget": {Reserved: 100}}, redemption.Holdings(waits, again...))
+	require.Equal(t, map[string]eligibility.Count{"orders": {Reserved: 1}, "a": {Reserved: 1}, "budget": {Reserved: 100}}, redemption.Holdings(waits, again...))
 	_, _, err = replaced.Resume(event(pending, "cs_other", 60), released...)
 	require.ErrorIs(t, err, redemption.ErrOtherSession)
 	require.ErrorContains(t, err, "ord is cancelled, event payment_pending")

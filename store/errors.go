@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/eligibility"
 )
 
 // Stores return these errors and the rejections of package coupon.
@@ -55,7 +55,7 @@ func (c *conflict) Is(target error) bool { return target == ErrConflict }
 type LimitError struct {
 	// Exceeded are the claims that exceed their limits. Claims of the order come before
 	// claims of its uses.
-	Exceeded []redemption.Claim
+	Exceeded []eligibility.Claim
 }
 
 // Error returns a message with the keys of the counters.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/validation"
@@ -83,7 +84,7 @@ type LookedUp struct {
 	// coupon is zero.
 	Coupons []Found
 	// Counts has one entry for each of [LookUp].Counters, in order.
-	Counts []redemption.Count
+	Counts []eligibility.Count
 	// Orders are the customer's open orders, newest first.
 	Orders []Settled
 	// Unreadable names those of the open orders that cannot be read. They are not in Orders.
@@ -102,7 +103,7 @@ type Found struct {
 	Code coupon.IssuedCode
 	// ByCustomer contains the number of uses of each identity, in the order of
 	// [LookUp].Identities.
-	ByCustomer []redemption.Count
+	ByCustomer []eligibility.Count
 	// Held are the customer's reserved uses of the coupon, newest first. It has at most
 	// [MaxHeld] entries.
 	Held []redemption.Use

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 )
 
@@ -91,7 +92,7 @@ type CouponChange struct {
 	// saw. DeleteCoupon and ConfirmMirror read only the ID, the Revision and the Mirror.
 	Coupon coupon.Coupon
 	// Unlimited tells that the total number of uses of the coupon has no limit. A store may
-	// then spread the counter [redemption.CouponUses] over several rows, so that transactions
+	// then spread the counter [eligibility.CouponUses] over several rows, so that transactions
 	// do not wait for each other.
 	Unlimited bool
 	// By names who made the change, for the journal. It is empty for the system.
@@ -255,7 +256,7 @@ type OrderKey struct {
 type Counters interface {
 	// Counts returns the number of reserved and completed claims of each counter, in the
 	// order of the keys.
-	Counts(ctx context.Context, keys []string) ([]redemption.Count, error)
+	Counts(ctx context.Context, keys []string) ([]eligibility.Count, error)
 }
 
 // Journal reads the journal of changes.

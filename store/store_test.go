@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
@@ -38,8 +39,8 @@ func TestSpecificConflictsMatchTheGeneralOne(t *testing.T) {
 // TestALimitNamesItsCounters: the error tells which claims did not fit, and matches ErrLimit.
 func TestALimitNamesItsCounters(t *testing.T) {
 	t.Parallel()
-	err := fmt.Errorf("reserve: %w", &store.LimitError{Exceeded: []redemption.Claim{
-		{Counter: redemption.CustomerUses("cpn_1", "ann"), Amount: 1, Limit: 1}, {Counter: redemption.CouponUses("cpn_1"), Amount: 1, Limit: 3},
+	err := fmt.Errorf("reserve: %w", &store.LimitError{Exceeded: []eligibility.Claim{
+		{Counter: eligibility.CustomerUses("cpn_1", "ann"), Amount: 1, Limit: 1}, {Counter: eligibility.CouponUses("cpn_1"), Amount: 1, Limit: 3},
 	}})
 	require.ErrorIs(t, err, store.ErrLimit)
 	require.EqualError(t, err, "reserve: a limit leaves no room: customer/uses/cpn_1/ann, shared/uses/cpn_1")

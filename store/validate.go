@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -75,7 +76,7 @@ func otherPaymentFaults(faults *validation.Error, field string, o redemption.Ord
 }
 
 // refundFaults reports refunds of a record that is new.
-func refundFaults(faults *validation.Error, field string, refunds []redemption.Refund, claims []redemption.Claim) {
+func refundFaults(faults *validation.Error, field string, refunds []redemption.Refund, claims []eligibility.Claim) {
 	if len(refunds) > 0 {
 		faults.Add(field+".refunds", validation.NotAllowed, "nothing of a new order is refunded")
 	}

@@ -60,7 +60,7 @@ func TestPolicyCatches(t *testing.T) {
 		"coupon":                  {"couponkit/pricing", "couponkit/internal/strictjson"},
 		"eligibility":             {"couponkit/coupon", "couponkit/pricing"},
 		"store":                   {"context", "couponkit/redemption"},
-		"redemption":              {"couponkit/coupon"},
+		"redemption":              {"couponkit/coupon", "couponkit/eligibility"},
 		"processor":               {"couponkit/pricing"},
 		".":                       {"couponkit/store", "couponkit/processor"},
 		"store/memstore":          {"couponkit/store"},
@@ -74,7 +74,7 @@ func TestPolicyCatches(t *testing.T) {
 	}
 	tests := map[string]struct{ from, to, want string }{
 		"up":                        {"pricing", "couponkit/coupon", "pricing (floor 0 money) imports coupon (floor 1 model)"},
-		"across":                    {"eligibility", "couponkit/redemption", "eligibility (floor 2 rules) imports redemption (floor 2 rules)"},
+		"across":                    {"eligibility", "couponkit/redemption", "eligibility (floor 2 rules and claims) imports redemption (floor 2 state machine, on top of claims)"},
 		"contracts across":          {"store", "couponkit/processor", "store imports processor: they are strangers"},
 		"contracts across, back":    {"processor", "couponkit/store", "processor imports store: they are strangers"},
 		"implementation across":     {"store/memstore", "couponkit/processor", "store/memstore imports processor: they are strangers"},

@@ -29,8 +29,10 @@ var policy = []floor{
 	{"1 model", []rule{
 		{path: "coupon", modules: core},
 	}},
-	{"2 rules", []rule{
+	{"2 rules and claims", []rule{
 		{path: "eligibility", modules: core},
+	}},
+	{"2 state machine, on top of claims", []rule{
 		{path: "redemption", modules: core},
 	}},
 	{"3 contracts", []rule{

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -19,26 +20,26 @@ type book struct {
 	terms    map[terms]coupon.Coupon // every revision that was seen
 	orders   map[string]redemption.Order
 	uses     map[string]redemption.Use
-	usesOf   map[string][]string         // by order
-	held     map[string]redemption.Count // by counter: the sum of what records hold
-	shares   map[string][]share          // of budgets, by order
-	spent    map[string]redemption.Count // by the counter of the budget: the sum of the shares
-	budgets  map[string][]moment         // likewise
-	holders  map[string]string           // the use that has the points, by exchange
-	sessions map[string]string           // the order that has the session
-	made     map[string]bool             // orders for which a session was made
-	keys     map[string]string           // orders by customer and key, in the store
-	answered map[string]string           // orders by customer and key, in answers
-	accounts map[string]*account         // by customer
-	givenUp  map[string]struct{}         // exchanges that their customers asked to cancel
-	journal  []entry                     // in the order of positions, after a zero entry
-	versions map[string]int64            // of the subjects of the journal
-	kinds    map[string]store.EntryKind  // of the last entry of each order
-	placed   []string                    // orders of checkouts and payment links, in their sequence
-	unwanted map[string]bool             // orders that somebody asked to cancel
-	sold     []string                    // orders that were paid, in their sequence
-	asked    map[string]pricing.Returns  // by the refunds that were asked for: order and key
-	unread   int                         // effects since the shop was read as a whole
+	usesOf   map[string][]string          // by order
+	held     map[string]eligibility.Count // by counter: the sum of what records hold
+	shares   map[string][]share           // of budgets, by order
+	spent    map[string]eligibility.Count // by the counter of the budget: the sum of the shares
+	budgets  map[string][]moment          // likewise
+	holders  map[string]string            // the use that has the points, by exchange
+	sessions map[string]string            // the order that has the session
+	made     map[string]bool              // orders for which a session was made
+	keys     map[string]string            // orders by customer and key, in the store
+	answered map[string]string            // orders by customer and key, in answers
+	accounts map[string]*account          // by customer
+	givenUp  map[string]struct{}          // exchanges that their customers asked to cancel
+	journal  []entry                      // in the order of positions, after a zero entry
+	versions map[string]int64             // of the subjects of the journal
+	kinds    map[string]store.EntryKind   // of the last entry of each order
+	placed   []string                     // orders of checkouts and payment links, in their sequence
+	unwanted map[string]bool              // orders that somebody asked to cancel
+	sold     []string                     // orders that were paid, in their sequence
+	asked    map[string]pricing.Returns   // by the refunds that were asked for: order and key
+	unread   int                          // effects since the shop was read as a whole
 }
 
 type terms struct {
@@ -57,7 +58,7 @@ func newBook() book {
 	return book{
 		coupons: map[string]coupon.Coupon{}, codes: map[coupon.Code]string{}, terms: map[terms]coupon.Coupon{},
 		orders: map[string]redemption.Order{}, uses: map[string]redemption.Use{}, usesOf: map[string][]string{},
-		held: map[string]redemption.Count{}, shares: map[string][]share{}, spent: map[string]redemption.Count{}, budgets: map[string][]moment{}, holders: map[string]string{}, sessions: map[string]string{},
+		held: map[string]eligibility.Count{}, shares: map[string][]share{}, spent: map[string]eligibility.Count{}, budgets: map[string][]moment{}, holders: map[string]string{}, sessions: map[string]string{},
 		made: map[string]bool{}, keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
 		journal: []entry{{}}, versions: map[string]int64{}, kinds: map[string]store.EntryKind{}, asked: map[string]pricing.Returns{}, unwanted: map[string]bool{},
 	}
@@ -74,7 +75,7 @@ func (b *book) account(customerID string) *account {
 type change struct {
 	orders []struct{ before, now redemption.Order }
 	uses   []struct{ before, now redemption.Use }
-	before map[string]redemption.Count // counters that have changed, as they were
+	before map[string]eligibility.Count // counters that have changed, as they were
 	any    bool
 }
 
@@ -94,7 +95,7 @@ func (w *world) inspect() {
 
 // look reads what was touched, or everything, and checks what has changed.
 func (w *world) look(s *shop, t touched, everything bool) {
-	c := &change{before: map[string]redemption.Count{}}
+	c := &change{before: map[string]eligibility.Count{}}
 	w.readJournal(s, &t, c)
 	if everything {
 		w.readAll(s, &t, c)
@@ -208,7 +209,7 @@ func (w *world) sawUse(s *shop, now redemption.Use, c *change) {
 }
 
 // moved brings the sums to what records hold now.
-func (c *change) moved(b *book, before, now map[string]redemption.Count) {
+func (c *change) moved(b *book, before, now map[string]eligibility.Count) {
 	for _, m := range redemption.Moves(before, now) {
 		c.watch(b, m.Counter)
 		b.held[m.Counter] = b.held[m.Counter].Plus(m.By)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/simulation"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -27,7 +28,7 @@ type faulty struct {
 	coupons func(context.Context, store.CouponList) (store.CouponPage, error)
 	orders  func(context.Context, store.OrderList) (store.OrderPage, error)
 	uses    func(context.Context, store.UseList) (store.UsePage, error)
-	counts  func(context.Context, []string) ([]redemption.Count, error)
+	counts  func(context.Context, []string) ([]eligibility.Count, error)
 	journal func(context.Context, int64, int) ([]store.Entry, error)
 }
 
@@ -74,7 +75,7 @@ func (f *faulty) ListUses(ctx context.Context, l store.UseList) (store.UsePage, 
 	return f.uses(ctx, l)
 }
 
-func (f *faulty) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
+func (f *faulty) Counts(ctx context.Context, keys []string) ([]eligibility.Count, error) {
 	return f.counts(ctx, keys)
 }
 
@@ -205,9 +206,9 @@ func (f *faulty) eachCoupon(change func(*coupon.Coupon)) {
 }
 
 // eachCount changes every counter that can be read, and the counts of coupons.
-func (f *faulty) eachCount(change func(counter string, c *redemption.Count)) {
+func (f *faulty) eachCount(change func(counter string, c *eligibility.Count)) {
 	sound := f.counts
-	f.counts = func(ctx context.Context, keys []string) ([]redemption.Count, error) {
+	f.counts = func(ctx context.Context, keys []string) ([]eligibility.Count, error) {
 		counts, err := sound(ctx, keys)
 		for i := range counts {
 			change(keys[i], &counts[i])
@@ -223,15 +224,15 @@ func (f *faulty) eachCount(change func(counter string, c *redemption.Count)) {
 		return found, err
 	}
 	f.eachCoupon(func(c *coupon.Coupon) {
-		count := redemption.Count{Reserved: c.ReservedCount, Completed: c.UsedCount}
-		change(redemption.CouponUses(c.ID), &count)
+		count := eligibility.Count{Reserved: c.ReservedCount, Completed: c.UsedCount}
+		change(eligibility.CouponUses(c.ID), &count)
 		c.ReservedCount, c.UsedCount = count.Reserved, count.Completed
 	})
 }
 
 // withoutLimits lets the sound store know of no limit that the function finds.
 func (f *faulty) withoutLimits(of func(counter string) bool) {
-	claims := map[string][]redemption.Claim{}
+	claims := map[string][]eligibility.Claim{}
 	f.requests(func(r *store.Reservation) {
 		for i := range r.Uses {
 			u := &r.Uses[i]
@@ -260,7 +261,7 @@ func checksFirst(f *faulty, of func(counter string) bool) {
 			for _, c := range u.Claims {
 				counts, err := f.Counts(ctx, []string{c.Counter})
 				if err == nil && of(c.Counter) && !c.Fits(counts[0]) {
-					return store.Reserved{}, &store.LimitError{Exceeded: []redemption.Claim{c}}
+					return store.Reserved{}, &store.LimitError{Exceeded: []eligibility.Claim{c}}
 				}
 			}
 		}
@@ -275,11 +276,11 @@ func checkThenAct(f *faulty) { checksFirst(f, func(string) bool { return true })
 // countsFirst counts a payment in one step and records it in the next.
 func countsFirst(f *faulty) {
 	extra := map[string]int64{}
-	f.eachCount(func(counter string, c *redemption.Count) { c.Completed += extra[counter] })
+	f.eachCount(func(counter string, c *eligibility.Count) { c.Completed += extra[counter] })
 	f.events(func(ctx context.Context, s *store.Settlement) {
 		o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID})
 		if err == nil && s.Event.Kind == redemption.Paid && o.Order.State == redemption.OrderOpen {
-			counter := redemption.CustomerOrders(o.Order.CustomerID)
+			counter := eligibility.CustomerOrders(o.Order.CustomerID)
 			extra[counter]++
 			f.pause()
 			extra[counter]--
@@ -288,30 +289,30 @@ func countsFirst(f *faulty) {
 }
 
 // alike is the same change of each counter.
-func alike(by redemption.Count) func(redemption.Claim) redemption.Count {
-	return func(redemption.Claim) redemption.Count { return by }
+func alike(by eligibility.Count) func(eligibility.Claim) eligibility.Count {
+	return func(eligibility.Claim) eligibility.Count { return by }
 }
 
 // ofBudget is a change of budgets alone, by what a claim takes or has given back.
-func ofBudget(by func(redemption.Claim) redemption.Count) func(redemption.Claim) redemption.Count {
-	return func(c redemption.Claim) redemption.Count {
-		if !redemption.IsBudget(c.Counter) {
-			return redemption.Count{}
+func ofBudget(by func(eligibility.Claim) eligibility.Count) func(eligibility.Claim) eligibility.Count {
+	return func(c eligibility.Claim) eligibility.Count {
+		if !eligibility.IsBudget(c.Counter) {
+			return eligibility.Count{}
 		}
 		return by(c)
 	}
 }
 
-func releases(c redemption.Claim) redemption.Count { return redemption.Count{Reserved: -c.Amount} }
-func keepsIt(c redemption.Claim) redemption.Count  { return redemption.Count{Reserved: c.Amount} }
-func refunds(c redemption.Claim) redemption.Count  { return redemption.Count{Completed: -c.Returned} }
+func releases(c eligibility.Claim) eligibility.Count { return eligibility.Count{Reserved: -c.Amount} }
+func keepsIt(c eligibility.Claim) eligibility.Count  { return eligibility.Count{Reserved: c.Amount} }
+func refunds(c eligibility.Claim) eligibility.Count  { return eligibility.Count{Completed: -c.Returned} }
 
 // onceMore changes a counter a second time when an order becomes cancelled, replaced or refunded.
-func onceMore(happens func(store.EntryKind, redemption.Order) bool, by func(redemption.Claim) redemption.Count) func(*faulty) {
+func onceMore(happens func(store.EntryKind, redemption.Order) bool, by func(eligibility.Claim) eligibility.Count) func(*faulty) {
 	return func(f *faulty) {
 		seen := map[int64]bool{}
-		extra := map[string]redemption.Count{}
-		f.eachCount(func(counter string, c *redemption.Count) {
+		extra := map[string]eligibility.Count{}
+		f.eachCount(func(counter string, c *eligibility.Count) {
 			entries, _ := f.Store.Journal(context.Background(), 0, store.MaxJournalLimit)
 			for _, e := range entries {
 				o, err := f.Store.Order(context.Background(), store.OrderKey{ID: e.Subject})
@@ -641,7 +642,7 @@ func keepsFirstBudgets(f *faulty) {
 
 // givesBack shows what claims on budgets have given back otherwise, of paid orders that the
 // function finds.
-func givesBack(finds func(redemption.Order, redemption.Use) bool, much func(redemption.Claim) int64) func(*faulty) {
+func givesBack(finds func(redemption.Order, redemption.Use) bool, much func(eligibility.Claim) int64) func(*faulty) {
 	return func(f *faulty) {
 		f.records(func(_ *redemption.Order, uses []redemption.Use) {
 			for i, u := range uses {
@@ -651,7 +652,7 @@ func givesBack(finds func(redemption.Order, redemption.Use) bool, much func(rede
 				}
 				uses[i].Claims = slices.Clone(u.Claims)
 				for j, c := range u.Claims {
-					if redemption.IsBudget(c.Counter) {
+					if eligibility.IsBudget(c.Counter) {
 						uses[i].Claims[j].Returned = much(c)
 					}
 				}

@@ -22,8 +22,8 @@ type share struct {
 	counter       string // of the budget
 	amount, limit int64  // the discount, and the budget at the reservation
 	restore       coupon.Restore
-	back          int64            // of the amount, by refunds
-	holds         redemption.Count // now
+	back          int64             // of the amount, by refunds
+	holds         eligibility.Count // now
 }
 
 // moment is what a budget was and how much of it was taken, from one effect to the next.
@@ -38,7 +38,7 @@ func (b *book) sharesOf(o redemption.Order) (all []share) {
 		if o.Key == "" || amount == 0 || !budgeted {
 			continue
 		}
-		counter := redemption.Budget(c.ID, o.Quote.Currency.Code())
+		counter := eligibility.Budget(c.ID, o.Quote.Currency.Code())
 		all = append(all, share{couponID: c.ID, counter: counter, amount: amount, limit: limit, restore: c.RestoreOnRefund})
 	}
 	return all
@@ -75,11 +75,11 @@ func (p share) settle(o redemption.Order) share {
 	}
 	switch follows[o.State] {
 	case redemption.Reserved:
-		p.holds = redemption.Count{Reserved: p.amount}
+		p.holds = eligibility.Count{Reserved: p.amount}
 	case redemption.Completed:
-		p.holds = redemption.Count{Completed: p.amount - p.back}
+		p.holds = eligibility.Count{Completed: p.amount - p.back}
 	case redemption.Released:
-		p.holds = redemption.Count{}
+		p.holds = eligibility.Count{}
 	}
 	return p
 }
@@ -97,8 +97,8 @@ func discountsBack(o redemption.Order, couponID string) (sum int64) {
 }
 
 // spend brings the sums of discounts to what the changed orders take. It returns the sums before.
-func (w *world) spend(s *shop, c *change) map[string]redemption.Count {
-	b, before := &s.book, map[string]redemption.Count{}
+func (w *world) spend(s *shop, c *change) map[string]eligibility.Count {
+	b, before := &s.book, map[string]eligibility.Count{}
 	for _, o := range c.orders {
 		if o.before.IsZero() {
 			b.shares[o.now.ID] = b.sharesOf(o.now)
@@ -109,7 +109,7 @@ func (w *world) spend(s *shop, c *change) map[string]redemption.Count {
 				before[p.counter] = b.spent[p.counter]
 			}
 			b.shares[o.now.ID][i] = now
-			b.spent[p.counter] = b.spent[p.counter].Plus(now.holds).Plus(redemption.Count{Reserved: -p.holds.Reserved, Completed: -p.holds.Completed})
+			b.spent[p.counter] = b.spent[p.counter].Plus(now.holds).Plus(eligibility.Count{Reserved: -p.holds.Reserved, Completed: -p.holds.Completed})
 			c.watch(b, p.counter)
 			w.noteBudget(s, p.couponID, o.now.Quote.Currency)
 			w.countShare(p, now)
@@ -167,7 +167,7 @@ func (w *world) sawBudget(s *shop, before, now coupon.Coupon) {
 }
 
 func (w *world) noteBudget(s *shop, couponID string, in pricing.Currency) {
-	b, counter := &s.book, redemption.Budget(couponID, in.Code())
+	b, counter := &s.book, eligibility.Budget(couponID, in.Code())
 	budget, limited := b.coupons[couponID].Limits.Budget.In(in)
 	if limited || len(b.budgets[counter]) > 0 {
 		w.moments++
@@ -182,7 +182,7 @@ func (w *world) checkSpent(t *task, couponID string, p coupon.Params) {
 	budget, needs := p.Budget.Minor(), p.Remaining.Minor()+p.Missing.Minor()
 	w.when(true, "budget", "refuses", "a price")
 	had, spent := false, false
-	for _, m := range slices.Backward(t.shop.book.budgets[redemption.Budget(couponID, p.Budget.Currency().Code())]) {
+	for _, m := range slices.Backward(t.shop.book.budgets[eligibility.Budget(couponID, p.Budget.Currency().Code())]) {
 		had = had || m.budget == budget
 		spent = spent || m.taken > budget-needs
 		if m.at <= t.began {
@@ -196,7 +196,7 @@ func (w *world) checkSpent(t *task, couponID string, p coupon.Params) {
 // exhausted reports whether nothing is left of the budget of a coupon, in any currency.
 func (b *book) exhausted(c coupon.Coupon) bool {
 	for m := range c.Limits.Budget.All() {
-		if b.spent[redemption.Budget(c.ID, m.Currency().Code())].Taken() < m.Minor() {
+		if b.spent[eligibility.Budget(c.ID, m.Currency().Code())].Taken() < m.Minor() {
 			return false
 		}
 	}
@@ -215,7 +215,7 @@ func (w *world) checkLeft(s *shop, service *couponkit.Service, c coupon.Coupon, 
 		l.ID, l.Quantity = l.ItemID, 1
 		cart.Lines = append(cart.Lines, l)
 	}
-	left := max(budget-s.book.spent[redemption.Budget(c.ID, c.Currency.Code())].Taken(), 0)
+	left := max(budget-s.book.spent[eligibility.Budget(c.ID, c.Currency.Code())].Taken(), 0)
 	q, err := service.Quote(background(), couponkit.QuoteRequest{Cart: cart, Codes: []string{c.ID}, Customer: who})
 	var refused *coupon.Rejection
 	switch {

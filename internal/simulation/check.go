@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -58,8 +59,8 @@ func frozen(o redemption.Order) redemption.Order {
 
 // keeps reports whether a record has the claims that it had. It may have more once it is paid, and
 // may have given some back.
-func keeps(before, now []redemption.Claim, paid bool) bool {
-	same := func(was, is redemption.Claim) bool {
+func keeps(before, now []eligibility.Claim, paid bool) bool {
+	same := func(was, is eligibility.Claim) bool {
 		more := is.Returned >= was.Returned
 		is.Returned, was.Returned = 0, 0
 		return more && is == was
@@ -124,9 +125,9 @@ func (w *world) checkNewOrder(s *shop, o redemption.Order) {
 	key := o.CustomerID + " " + o.Key
 	w.must(OneOrderForEachKey, s.book.keys[key] == "", "orders %s and %s have the key %q", s.book.keys[key], o.ID, key)
 	s.book.keys[key] = o.ID
-	own := []redemption.Claim{
-		{Counter: redemption.CustomerOrders(o.CustomerID), Amount: 1},
-		{Counter: redemption.CustomerOrders(redemption.EmailIdentity(email(o.CustomerID))), Amount: 1},
+	own := []eligibility.Claim{
+		{Counter: eligibility.CustomerOrders(o.CustomerID), Amount: 1},
+		{Counter: eligibility.CustomerOrders(eligibility.EmailIdentity(email(o.CustomerID))), Amount: 1},
 	}
 	w.must(LimitsHold, slices.Equal(o.Claims, own), "order %s claims %v", o.ID, o.Claims)
 }
@@ -234,23 +235,23 @@ func (w *world) checkLimits(s *shop, before, now redemption.Use, c *change) {
 	k, there := s.book.coupons[now.CouponID]
 	if before.IsZero() && now.State == redemption.Reserved {
 		w.must(OnlyActiveReserves, there && k.State == coupon.Active, "%s was reserved of coupon %s, which is %q", now.ID, now.CouponID, k.State)
-		want := []redemption.Claim{
-			{Counter: redemption.CouponUses(k.ID), Amount: 1, Limit: k.Limits.MaxUses},
-			{Counter: redemption.CustomerUses(k.ID, now.CustomerID), Amount: 1, Limit: k.Limits.MaxUsesPerUser},
-			{Counter: redemption.CustomerUses(k.ID, redemption.EmailIdentity(email(now.CustomerID))), Amount: 1, Limit: k.Limits.MaxUsesPerUser},
+		want := []eligibility.Claim{
+			{Counter: eligibility.CouponUses(k.ID), Amount: 1, Limit: k.Limits.MaxUses},
+			{Counter: eligibility.CustomerUses(k.ID, now.CustomerID), Amount: 1, Limit: k.Limits.MaxUsesPerUser},
+			{Counter: eligibility.CustomerUses(k.ID, eligibility.EmailIdentity(email(now.CustomerID))), Amount: 1, Limit: k.Limits.MaxUsesPerUser},
 		}
 		if now.Code != k.Code {
 			want = append(want, w.codeClaim(s, k, now))
 		}
 		if p, budgeted := s.book.shareOf(now.OrderID, now.CouponID); budgeted {
-			want = append(want, redemption.Claim{Counter: p.counter, Amount: p.amount, Limit: p.limit})
+			want = append(want, eligibility.Claim{Counter: p.counter, Amount: p.amount, Limit: p.limit})
 		}
 		w.must(LimitsHold, slices.Equal(withoutExchanged(now), want), "%s claims %v of coupon %s, not %v", now.ID, now.Claims, k.ID, want)
 	}
 	exceeds, counts := before.OverLimit, make([]int64, 0, len(now.Claims))
 	for _, claim := range now.Claims {
 		taken := s.book.held[claim.Counter].Taken()
-		unlimited := claim.Limit == 0 || there && k.Limits.MaxUses == 0 && claim.Counter == redemption.CouponUses(k.ID)
+		unlimited := claim.Limit == 0 || there && k.Limits.MaxUses == 0 && claim.Counter == eligibility.CouponUses(k.ID)
 		exceeds = exceeds || !unlimited && taken > c.before[claim.Counter].Taken() && taken > claim.Limit
 		counts = append(counts, taken)
 	}
@@ -266,13 +267,13 @@ func (w *world) checkCounters(s *shop, t touched, c *change) {
 		w.must(NoSurprise, err == nil && len(counts) == len(keys), "read counters: %d of %d (%v)", len(counts), len(keys), err)
 		for i := range counts {
 			want, spent := s.book.held[keys[i]], s.book.spent[keys[i]]
-			w.must(BudgetsEqualDiscounts, !redemption.IsBudget(keys[i]) || counts[i] == spent, "counter %s holds %+v, and the discounts of its orders are %+v", keys[i], counts[i], spent)
+			w.must(BudgetsEqualDiscounts, !eligibility.IsBudget(keys[i]) || counts[i] == spent, "counter %s holds %+v, and the discounts of its orders are %+v", keys[i], counts[i], spent)
 			w.must(CountersEqualRecords, counts[i] == want, "counter %s holds %+v, and its records hold %+v", keys[i], counts[i], want)
 		}
 	}
 	for _, id := range unique(t.coupons) {
 		k, there := s.book.coupons[id]
-		want := s.book.held[redemption.CouponUses(id)]
+		want := s.book.held[eligibility.CouponUses(id)]
 		w.must(CountersEqualRecords, !there || k.ReservedCount == want.Reserved && k.UsedCount == want.Completed,
 			"coupon %s counts %d used and %d reserved, its uses hold %+v", id, k.UsedCount, k.ReservedCount, want)
 	}

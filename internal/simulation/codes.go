@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -58,18 +59,18 @@ func (w *world) added(s *shop, of coupon.Snapshot) bool {
 
 // withoutExchanged returns the claims of a use, but for that of another code, by which its points were
 // exchanged.
-func withoutExchanged(u redemption.Use) []redemption.Claim {
-	return slices.DeleteFunc(slices.Clone(u.Claims), func(c redemption.Claim) bool {
-		other := strings.HasPrefix(c.Counter, redemption.CodeUses(u.CouponID, "")) && c.Counter != redemption.CodeUses(u.CouponID, u.Code.String())
+func withoutExchanged(u redemption.Use) []eligibility.Claim {
+	return slices.DeleteFunc(slices.Clone(u.Claims), func(c eligibility.Claim) bool {
+		other := strings.HasPrefix(c.Counter, eligibility.CodeUses(u.CouponID, "")) && c.Counter != eligibility.CodeUses(u.CouponID, u.Code.String())
 		return other && u.Origin == redemption.FromPoints && u.OrderID != ""
 	})
 }
 
 // codeClaim is what a new use claims by its code, which must be usable.
-func (w *world) codeClaim(s *shop, k coupon.Coupon, now redemption.Use) redemption.Claim {
+func (w *world) codeClaim(s *shop, k coupon.Coupon, now redemption.Use) eligibility.Claim {
 	found, err := store.Find(background(), s.eyes, store.LookUp{Names: store.ByCode(now.Code)})
 	code := found.Code
 	w.must(OnlyActiveReserves, err == nil && code.CouponID == k.ID && code.Active && code.Owner.Is(now.CustomerID, email(now.CustomerID)),
 		"%s was reserved of coupon %s by code %s, which is %+v (%v)", now.ID, k.ID, now.Code, code, err)
-	return redemption.Claim{Counter: redemption.CodeUses(k.ID, now.Code.String()), Amount: 1, Limit: code.MaxUses}
+	return eligibility.Claim{Counter: eligibility.CodeUses(k.ID, now.Code.String()), Amount: 1, Limit: code.MaxUses}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/simulation"
 	"github.com/couponkit/couponkit/internal/testsize"
 	"github.com/couponkit/couponkit/pricing"
@@ -48,7 +49,7 @@ func by(i ...simulation.Invariant) []simulation.Invariant { return i }
 var planted = []plant{
 	{"checking limits before the transaction", by(simulation.LimitsHold), inStore(checkThenAct)},
 	{"ignoring the limit of each customer", by(simulation.LimitsHold), inStore(func(f *faulty) {
-		f.withoutLimits(func(counter string) bool { return !redemption.IsShared(counter) })
+		f.withoutLimits(func(counter string) bool { return !eligibility.IsShared(counter) })
 	})},
 	{"flagging no use over the limit", by(simulation.LimitsHold), inStore(func(f *faulty) {
 		f.eachUse(func(u *redemption.Use) { u.OverLimit = false })
@@ -56,16 +57,16 @@ var planted = []plant{
 	{"flagging every late payment", by(simulation.OverLimitIsFlagged), inStore(flagsLate)},
 	{"counting before recording", by(simulation.CountersEqualRecords), inStore(countsFirst)},
 	{"counting completed uses as reserved", by(simulation.CountersEqualRecords), inStore(func(f *faulty) {
-		f.eachCount(func(_ string, c *redemption.Count) { *c = redemption.Count{Reserved: c.Taken()} })
+		f.eachCount(func(_ string, c *eligibility.Count) { *c = eligibility.Count{Reserved: c.Taken()} })
 	})},
 	{"giving claims back twice", by(simulation.CountersEqualRecords), inStore(onceMore(func(k store.EntryKind, o redemption.Order) bool {
 		return k == store.OrderCancelled && o.ReplacedBy == ""
-	}, alike(redemption.Count{Reserved: -1})))},
+	}, alike(eligibility.Count{Reserved: -1})))},
 	{"keeping claims at both orders", by(simulation.CountersEqualRecords), inStore(onceMore(func(k store.EntryKind, o redemption.Order) bool {
 		return k == store.OrderCancelled && o.ReplacedBy != ""
-	}, alike(redemption.Count{Reserved: 1})))},
-	{"checking budgets before the transaction", by(simulation.BudgetsHold), inStore(func(f *faulty) { checksFirst(f, redemption.IsBudget) })},
-	{"ignoring budgets", by(simulation.BudgetsHold), inStore(func(f *faulty) { f.withoutLimits(redemption.IsBudget) })},
+	}, alike(eligibility.Count{Reserved: 1})))},
+	{"checking budgets before the transaction", by(simulation.BudgetsHold), inStore(func(f *faulty) { checksFirst(f, eligibility.IsBudget) })},
+	{"ignoring budgets", by(simulation.BudgetsHold), inStore(func(f *faulty) { f.withoutLimits(eligibility.IsBudget) })},
 	{"giving a budget back twice", by(simulation.BudgetsEqualDiscounts), inStore(onceMore(func(k store.EntryKind, o redemption.Order) bool {
 		return k == store.OrderCancelled && o.ReplacedBy == ""
 	}, ofBudget(releases)))},
@@ -79,7 +80,7 @@ var planted = []plant{
 		f.requests(func(r *store.Reservation) {
 			for _, u := range r.Uses {
 				for i, c := range u.Claims {
-					if redemption.IsBudget(c.Counter) && c.Amount > 1 {
+					if eligibility.IsBudget(c.Counter) && c.Amount > 1 {
 						u.Claims[i].Amount--
 					}
 				}
@@ -89,7 +90,7 @@ var planted = []plant{
 	{"forgetting the budget of the second coupon", by(simulation.LimitsHold, simulation.BudgetsEqualDiscounts), inStore(func(f *faulty) {
 		f.requests(func(r *store.Reservation) {
 			for i := 1; i < len(r.Uses); i++ {
-				r.Uses[i].Claims = slices.DeleteFunc(slices.Clone(r.Uses[i].Claims), func(c redemption.Claim) bool { return redemption.IsBudget(c.Counter) })
+				r.Uses[i].Claims = slices.DeleteFunc(slices.Clone(r.Uses[i].Claims), func(c eligibility.Claim) bool { return eligibility.IsBudget(c.Counter) })
 			}
 		})
 	})},
@@ -99,18 +100,18 @@ var planted = []plant{
 	{"keeping the first budget of a coupon", by(simulation.AnswersAreTrue), inStore(keepsFirstBudgets)},
 	{"flagging no use over a budget", by(simulation.BudgetsHold), inStore(func(f *faulty) {
 		f.eachUse(func(u *redemption.Use) {
-			u.OverLimit = u.OverLimit && !slices.ContainsFunc(u.Claims, func(c redemption.Claim) bool { return redemption.IsBudget(c.Counter) })
+			u.OverLimit = u.OverLimit && !slices.ContainsFunc(u.Claims, func(c eligibility.Claim) bool { return eligibility.IsBudget(c.Counter) })
 		})
 	})},
 	{"giving the whole budget back at the first refund", by(simulation.NothingTwice), inStore(givesBack(func(o redemption.Order, u redemption.Use) bool {
 		return u.Restore == coupon.RestoreAlways && o.State == redemption.OrderPartlyRefunded
-	}, func(c redemption.Claim) int64 { return c.Amount }))},
+	}, func(c eligibility.Claim) int64 { return c.Amount }))},
 	{"giving back a budget that never comes back", by(simulation.NothingTwice), inStore(givesBack(func(o redemption.Order, u redemption.Use) bool {
 		return u.Restore == coupon.RestoreNever && o.State == redemption.OrderRefunded
-	}, func(c redemption.Claim) int64 { return c.Amount }))},
+	}, func(c eligibility.Claim) int64 { return c.Amount }))},
 	{"giving the use back without its budget", by(simulation.NothingTwice), inStore(givesBack(func(_ redemption.Order, u redemption.Use) bool {
 		return !u.RestoredAt.IsZero()
-	}, func(redemption.Claim) int64 { return 0 }))},
+	}, func(eligibility.Claim) int64 { return 0 }))},
 	{"releasing a paid order", by(simulation.StatesMoveForward), inStore(releasesPaid)},
 	{"keeping the uses of a replaced order", by(simulation.UsesFollowOrders), inStore(keepsReplaced)},
 	{"completing one use of several", by(simulation.UsesFollowOrders), inStore(func(f *faulty) {

@@ -162,7 +162,7 @@ func (w *world) checkFree(s *shop, service *couponkit.Service) {
 	for _, id := range slices.Sorted(maps.Keys(s.book.coupons)) {
 		c := s.book.coupons[id]
 		within := !w.now.Before(c.StartsAt) && (c.ExpiresAt.IsZero() || w.now.Before(c.ExpiresAt))
-		taken := s.book.held[redemption.CouponUses(c.ID)].Taken()
+		taken := s.book.held[eligibility.CouponUses(c.ID)].Taken()
 		full := c.Limits.MaxUses > 0 && taken >= c.Limits.MaxUses || s.book.exhausted(c)
 		want := c.Active() && within && !full && c.Distribution == coupon.General
 		_, err := service.Validate(background(), couponkit.ValidateRequest{Code: c.ID, Customer: stranger})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
@@ -88,13 +89,13 @@ func (w *world) acknowledged(s *shop, e processor.Event) {
 	w.must(EveryPaymentCounts, areOf(uses, e.Metadata), "event %s, the payment of session %s of %v, was acknowledged, and the completed uses are %+v",
 		e.ID, e.SessionID, e.Metadata, uses)
 	for _, alias := range e.Payer.Aliases {
-		w.must(PayersAreCounted, claims(order.Claims, redemption.CustomerOrders(redemption.AliasIdentity(alias))),
+		w.must(PayersAreCounted, claims(order.Claims, eligibility.CustomerOrders(eligibility.AliasIdentity(alias))),
 			"event %s, the payment of session %s with %s, was acknowledged, and order %s claims %v", e.ID, e.SessionID, alias, order.ID, order.Claims)
 	}
 }
 
-func claims(claims []redemption.Claim, counter string) bool {
-	return slices.ContainsFunc(claims, func(c redemption.Claim) bool { return c.Counter == counter })
+func claims(claims []eligibility.Claim, counter string) bool {
+	return slices.ContainsFunc(claims, func(c eligibility.Claim) bool { return c.Counter == counter })
 }
 
 // entersAndPays pays a session. In half of the sessions one of three people pays, with their

@@ -8,6 +8,7 @@ import (
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -157,8 +158,8 @@ func (v wiredStore) History(ctx context.Context, id string, before int64, limit 
 	return over(ctx, v.wire, "History", func(ctx context.Context) ([]store.Entry, error) { return v.inner().History(ctx, id, before, limit) })
 }
 
-func (v wiredStore) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
-	return over(ctx, v.wire, "Counts", func(ctx context.Context) ([]redemption.Count, error) { return v.inner().Counts(ctx, keys) })
+func (v wiredStore) Counts(ctx context.Context, keys []string) ([]eligibility.Count, error) {
+	return over(ctx, v.wire, "Counts", func(ctx context.Context) ([]eligibility.Count, error) { return v.inner().Counts(ctx, keys) })
 }
 
 func (v wiredStore) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {

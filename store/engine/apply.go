@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -265,7 +266,7 @@ func (w *work) lastOf(id string) (last string, err error) {
 }
 
 // loadCounters locks the coupons and counters of orders, and the counters of learned claims.
-func (w *work) loadCounters(ctx context.Context, tx Tx, learned []redemption.Claim, orders ...string) error {
+func (w *work) loadCounters(ctx context.Context, tx Tx, learned []eligibility.Claim, orders ...string) error {
 	var n Need
 	n.customers(learned)
 	for _, id := range orders {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -52,7 +52,7 @@ func CounterOf(c coupon.IssuedCode) string {
 	if c.Plain() {
 		return ""
 	}
-	return redemption.CodeUses(c.CouponID, c.Key.String())
+	return eligibility.CodeUses(c.CouponID, c.Key.String())
 }
 
 // SaveCodes applies a change of codes and saves the result. The caller must normalize and validate

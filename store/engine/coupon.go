@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -99,7 +99,7 @@ func decideCoupon(stored StoredCoupon, c store.CouponChange) (CouponWrite, error
 		w.Coupon = edited(stored.Coupon, c.Coupon)
 		w.KeepEmails = c.Coupon.AllowedUserEmails.Narrowed()
 		if stored.Unlimited && !c.Unlimited {
-			w.Fold = redemption.CouponUses(c.Coupon.ID)
+			w.Fold = eligibility.CouponUses(c.Coupon.ID)
 		}
 	case store.ConfirmMirror:
 		w.Coupon, w.Unlimited = stored.Coupon, stored.Unlimited
@@ -110,7 +110,7 @@ func decideCoupon(stored StoredCoupon, c store.CouponChange) (CouponWrite, error
 	case store.DeleteCoupon, store.CreateCoupon:
 		w.Coupon, w.Unlimited = stored.Coupon, stored.Unlimited
 		if stored.Unlimited { // late payments find one row
-			w.Fold = redemption.CouponUses(c.Coupon.ID)
+			w.Fold = eligibility.CouponUses(c.Coupon.ID)
 		}
 		return w, nil
 	}

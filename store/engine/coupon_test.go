@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -58,7 +59,7 @@ func TestWrites(t *testing.T) {
 	t.Parallel()
 	whole, err := coupon.NewEmailSet("cem@shop.example")
 	require.NoError(t, err)
-	fold := redemption.CouponUses("cpn_a")
+	fold := eligibility.CouponUses("cpn_a")
 	for name, test := range map[string]struct {
 		kind            store.ChangeKind
 		before, after   bool // unlimited
@@ -133,8 +134,8 @@ func TestDocuments(t *testing.T) {
 	r := order("1", "ann", "cpn_a")
 	o, u := r.Order, r.Uses[0]
 	o.Fingerprint, o.Replaces, o.Metadata = "f", "ord_0", map[string]string{"k": "v", "": "\u2028<>&"}
-	o.Claims, o.Coupons = []redemption.Claim{claim("a", 1, 1<<62)}, []coupon.Snapshot{someCoupon(t, 3).Snapshot()}
-	u.Discount, u.Points, u.Claims = 1<<53+1, 7, []redemption.Claim{claim("b", redemption.MaxAmount, 0)}
+	o.Claims, o.Coupons = []eligibility.Claim{claim("a", 1, 1<<62)}, []coupon.Snapshot{someCoupon(t, 3).Snapshot()}
+	u.Discount, u.Points, u.Claims = 1<<53+1, 7, []eligibility.Claim{claim("b", eligibility.MaxAmount, 0)}
 	data, err := engine.EncodeOrder(o)
 	require.NoError(t, err)
 	got := redemption.Order{ID: o.ID, Key: o.Key, CustomerID: o.CustomerID, State: o.State, CreatedAt: o.CreatedAt, Deadline: o.Deadline}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -22,7 +23,7 @@ import (
 type orderDocument struct {
 	Fingerprint string              `json:"fingerprint,omitempty"`
 	Replaces    string              `json:"replaces,omitempty"`
-	Claims      []redemption.Claim  `json:"claims,omitempty"`
+	Claims      []eligibility.Claim `json:"claims,omitempty"`
 	Coupons     []coupon.Snapshot   `json:"coupons,omitempty"`
 	Quote       *pricing.Quote      `json:"quote,omitempty"`
 	Charge      redemption.Charge   `json:"charge,omitzero"`
@@ -78,15 +79,15 @@ func ReadOrder(o *redemption.Order, state string, document []byte) (err error) {
 // RestoredAt in SQL, by their JSON names, for [store.Orders].Sums. Discount and Returned have all
 // decimals of Currency, so that the text without its point is the number of minor units.
 type useDocument struct {
-	Code       coupon.Code        `json:"code,omitzero"`
-	Origin     redemption.Origin  `json:"origin"`
-	Discount   pricing.Number     `json:"discount,omitempty"`
-	Returned   pricing.Number     `json:"returned,omitempty"`
-	Currency   pricing.Currency   `json:"currency,omitzero"`
-	Points     int64              `json:"points,omitempty"`
-	Claims     []redemption.Claim `json:"claims,omitempty"`
-	Restore    coupon.Restore     `json:"restoreOnRefund,omitzero"`
-	RestoredAt time.Time          `json:"restoredAt,omitzero"`
+	Code       coupon.Code         `json:"code,omitzero"`
+	Origin     redemption.Origin   `json:"origin"`
+	Discount   pricing.Number      `json:"discount,omitempty"`
+	Returned   pricing.Number      `json:"returned,omitempty"`
+	Currency   pricing.Currency    `json:"currency,omitzero"`
+	Points     int64               `json:"points,omitempty"`
+	Claims     []eligibility.Claim `json:"claims,omitempty"`
+	Restore    coupon.Restore      `json:"restoreOnRefund,omitzero"`
+	RestoredAt time.Time           `json:"restoredAt,omitzero"`
 }
 
 // EncodeUse returns as JSON the fields of a use that stores do not keep in columns.

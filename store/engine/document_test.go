@@ -12,6 +12,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
 	"github.com/couponkit/couponkit/redemption"
@@ -41,7 +42,7 @@ func TestDocumentsComeBack(t *testing.T) {
 		require.NoError(t, err)
 		o := redemption.Order{
 			ID: "ord", Fingerprint: "f", Replaces: "ord_before", Quote: quote, Coupons: []coupon.Snapshot{c.Snapshot()},
-			Metadata: map[string]string{"k": "v"}, Claims: []redemption.Claim{{Counter: "c", Amount: 1}},
+			Metadata: map[string]string{"k": "v"}, Claims: []eligibility.Claim{{Counter: "c", Amount: 1}},
 		}
 		document, err = engine.EncodeOrder(o)
 		require.NoError(t, err)
@@ -134,11 +135,11 @@ func TestWhatIsEmptyHasOneForm(t *testing.T) {
 		require.Equal(t, redemption.Use{Origin: redemption.FromPoints}, u)
 	}
 	empty := redemption.Order{
-		Metadata: map[string]string{}, Claims: []redemption.Claim{}, Coupons: []coupon.Snapshot{}, Refunds: []redemption.Refund{},
+		Metadata: map[string]string{}, Claims: []eligibility.Claim{}, Coupons: []coupon.Snapshot{}, Refunds: []redemption.Refund{},
 		ExternalRefunds: []redemption.ExternalRefund{}, Disputes: []redemption.Dispute{},
 	}
 	require.Equal(t, redemption.Order{}, empty.Clone())
-	require.Equal(t, redemption.Use{}, redemption.Use{Claims: []redemption.Claim{}}.Clone())
+	require.Equal(t, redemption.Use{}, redemption.Use{Claims: []eligibility.Claim{}}.Clone())
 
 	const terms = `{"name":"Ten","terms":{"discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","distribution":"GENERAL","refundPolicy":"keep"`
 	var want coupon.Coupon

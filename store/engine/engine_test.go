@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -50,10 +51,10 @@ func (w *world) request(t *rapid.T) store.Reservation {
 		coupons = slices.DeleteFunc(coupons, func(c string) bool { return c == "cpn_off" })
 	}
 	r := order(id, customer, coupons...)
-	r.Order.Claims = []redemption.Claim{claim(redemption.CustomerOrders(customer), 1, 0), claim("shared/budget", rapid.Int64Range(1, 40).Draw(t, "amount"), 100)}
+	r.Order.Claims = []eligibility.Claim{claim(eligibility.CustomerOrders(customer), 1, 0), claim("shared/budget", rapid.Int64Range(1, 40).Draw(t, "amount"), 100)}
 	for i := range r.Uses {
 		u := &r.Uses[i]
-		u.Claims = []redemption.Claim{claim(redemption.CouponUses(u.CouponID), 1, map[string]int64{"cpn_limited": 3}[u.CouponID]), claim(redemption.CustomerUses(u.CouponID, customer), 1, 2)}
+		u.Claims = []eligibility.Claim{claim(eligibility.CouponUses(u.CouponID), 1, map[string]int64{"cpn_limited": 3}[u.CouponID]), claim(eligibility.CustomerUses(u.CouponID, customer), 1, 2)}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "old key") == 0 {
 		r.Order.Key = "key_" + fmt.Sprint(rapid.IntRange(1, w.made).Draw(t, "key"))
@@ -90,7 +91,7 @@ func (w *world) event(t *rapid.T) store.Settlement {
 	}
 	if kind == redemption.Paid {
 		for _, card := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"1", "2", "3"}), 0, 2, rapid.ID[string]).Draw(t, "cards") {
-			s.Event.Learned = append(s.Event.Learned, redemption.AliasIdentity(card))
+			s.Event.Learned = append(s.Event.Learned, eligibility.AliasIdentity(card))
 		}
 	}
 	return s
@@ -100,7 +101,7 @@ func unknown(id, session string) store.Reservation {
 	r := order("lost"+id, "", "cpn_limited")
 	r.Order.Key, r.Order.State, r.Order.SessionID = "", redemption.OrderPaid, session
 	r.Uses[0].State, r.Uses[0].Origin = redemption.Completed, redemption.FromPayment
-	r.Uses[0].Claims = []redemption.Claim{claim(redemption.CouponUses("cpn_limited"), 1, 3)}
+	r.Uses[0].Claims = []eligibility.Claim{claim(eligibility.CouponUses("cpn_limited"), 1, 3)}
 	return r
 }
 
@@ -165,7 +166,7 @@ func TestBatches(t *testing.T) {
 
 // holdWhatRecordsHold: every counter is the sum of what the records hold.
 func holdWhatRecordsHold(t *rapid.T, db *tables) {
-	want := map[string]redemption.Count{}
+	want := map[string]eligibility.Count{}
 	for _, o := range db.orders {
 		for key, count := range redemption.Holdings(o) {
 			want[key] = want[key].Plus(count)
@@ -187,7 +188,7 @@ func TestAnotherWasFirst(t *testing.T) {
 	t.Parallel()
 	request := func(id, customer string) store.Reservation {
 		r := order(id, customer, "cpn_a")
-		r.Uses[0].Claims = []redemption.Claim{claim(redemption.CouponUses("cpn_a"), 1, 2)}
+		r.Uses[0].Claims = []eligibility.Claim{claim(eligibility.CouponUses("cpn_a"), 1, 2)}
 		return r
 	}
 	first := request("1", "ann")
@@ -225,7 +226,7 @@ func TestAnotherWasFirst(t *testing.T) {
 				require.True(t, answers[0].Value.Replayed)
 				require.Equal(t, first.Order.ID, answers[0].Value.Order.ID)
 			}
-			require.Equal(t, redemption.Count{Reserved: 1}, db.total(redemption.CouponUses("cpn_a")))
+			require.Equal(t, eligibility.Count{Reserved: 1}, db.total(eligibility.CouponUses("cpn_a")))
 			require.Len(t, db.orders, 1)
 		})
 	}
@@ -238,7 +239,7 @@ func TestRefusedTooSoon(t *testing.T) {
 	t.Parallel()
 	request := func(id, customer string) store.Reservation {
 		r := order(id, customer, "cpn_a")
-		r.Uses[0].Claims = []redemption.Claim{claim(redemption.CouponUses("cpn_a"), 1, 1)}
+		r.Uses[0].Claims = []eligibility.Claim{claim(eligibility.CouponUses("cpn_a"), 1, 1)}
 		return r
 	}
 	first := request("1", "ann")
@@ -253,7 +254,7 @@ func TestRefusedTooSoon(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := newTables(active("cpn_a", false))
-			db.counters[cell{redemption.CouponUses("cpn_a"), 0}] = redemption.Count{Reserved: 1} // those of the first request
+			db.counters[cell{eligibility.CouponUses("cpn_a"), 0}] = eligibility.Count{Reserved: 1} // those of the first request
 			db.committed = func() { db.orders[first.Order.ID], db.uses[first.Uses[0].ID] = first.Order, first.Uses[0] }
 			answers, err := engine.Reserve(t.Context(), db, 0, false, test.r)
 			require.ErrorIs(t, err, test.want)
@@ -278,12 +279,12 @@ func TestRefusedTooSoon(t *testing.T) {
 // to be meanwhile. It is refused for all that is exceeded at one instant.
 func TestRefusedWithTwoInstants(t *testing.T) {
 	t.Parallel()
-	coupons, customers := redemption.CouponUses("cpn_a"), redemption.CustomerUses("cpn_a", "ann")
+	coupons, customers := eligibility.CouponUses("cpn_a"), eligibility.CustomerUses("cpn_a", "ann")
 	r := order("1", "ann", "cpn_a")
-	r.Uses[0].Claims = []redemption.Claim{claim(customers, 1, 1), claim(coupons, 1, 1)}
+	r.Uses[0].Claims = []eligibility.Claim{claim(customers, 1, 1), claim(coupons, 1, 1)}
 	db := newTables(active("cpn_a", false))
-	db.counters[cell{coupons, 0}] = redemption.Count{Reserved: 1}
-	db.committed = func() { db.counters[cell{customers, 0}] = redemption.Count{Reserved: 1} }
+	db.counters[cell{coupons, 0}] = eligibility.Count{Reserved: 1}
+	db.committed = func() { db.counters[cell{customers, 0}] = eligibility.Count{Reserved: 1} }
 	_, err := engine.Reserve(t.Context(), db, 0, false, r)
 	require.ErrorIs(t, err, engine.ErrAgain)
 	answers, err := engine.Reserve(t.Context(), db, 0, true, r)
@@ -297,10 +298,10 @@ func TestRefusedWithTwoInstants(t *testing.T) {
 // since Load so far that a request would have been answered otherwise.
 func TestLateCounters(t *testing.T) {
 	t.Parallel()
-	uses := redemption.CouponUses("cpn_a")
+	uses := eligibility.CouponUses("cpn_a")
 	request := func(id string, limit int64) store.Reservation {
 		r := order(id, id, "cpn_a")
-		r.Uses[0].Claims = []redemption.Claim{claim(uses, 1, limit)}
+		r.Uses[0].Claims = []eligibility.Claim{claim(uses, 1, limit)}
 		return r
 	}
 	for name, test := range map[string]struct {
@@ -322,9 +323,9 @@ func TestLateCounters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := newTables(active("cpn_a", false))
-			db.counters[cell{uses, 0}] = redemption.Count{Reserved: test.before}
+			db.counters[cell{uses, 0}] = eligibility.Count{Reserved: test.before}
 			db.meanwhile = func() {
-				db.counters[cell{uses, 0}] = redemption.Count{Reserved: test.before + test.others}
+				db.counters[cell{uses, 0}] = eligibility.Count{Reserved: test.before + test.others}
 			}
 			_, err := engine.Reserve(t.Context(), db, 0, false, test.requests...)
 			require.ErrorIs(t, err, test.want)
@@ -374,7 +375,7 @@ func TestAlone(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, lost.Unknown.Order.ID, recorded.Order.ID)
 	}
-	require.Equal(t, redemption.Count{Completed: 1}, db.total(redemption.CouponUses("cpn_limited")))
+	require.Equal(t, eligibility.Count{Completed: 1}, db.total(eligibility.CouponUses("cpn_limited")))
 }
 
 // TestUnknownAtOnce: the session of an unknown payment is unique. Whoever comes second finds
@@ -412,23 +413,23 @@ func TestSpreadCounters(t *testing.T) {
 	ctx, db := t.Context(), newTables(active("cpn_free", true), active("cpn_limited", false))
 	uses := func(id string, limit int64) store.Reservation {
 		r := order(id, "ann", "cpn_free", "cpn_limited")
-		r.Uses[0].Claims = []redemption.Claim{claim(redemption.CouponUses("cpn_free"), 1, limit)}
-		r.Uses[1].Claims = []redemption.Claim{claim(redemption.CouponUses("cpn_limited"), 1, 9)}
+		r.Uses[0].Claims = []eligibility.Claim{claim(eligibility.CouponUses("cpn_free"), 1, limit)}
+		r.Uses[1].Claims = []eligibility.Claim{claim(eligibility.CouponUses("cpn_limited"), 1, 9)}
 		return r
 	}
 	for row := range 3 {
 		_, err := db.reserve(ctx, row, uses(fmt.Sprint(row), 0))
 		require.NoError(t, err)
-		require.Equal(t, redemption.Count{Reserved: 1}, db.counters[cell{redemption.CouponUses("cpn_free"), row}])
+		require.Equal(t, eligibility.Count{Reserved: 1}, db.counters[cell{eligibility.CouponUses("cpn_free"), row}])
 	}
-	require.Equal(t, redemption.Count{Reserved: 3}, db.counters[cell{redemption.CouponUses("cpn_limited"), 0}])
+	require.Equal(t, eligibility.Count{Reserved: 3}, db.counters[cell{eligibility.CouponUses("cpn_limited"), 0}])
 	answers, err := db.reserve(ctx, 5, uses("limit", 1))
 	require.NoError(t, err)
 	require.ErrorIs(t, answers[0].Err, store.ErrStaleRevision)
 	_, err = engine.Apply(ctx, db, 7, event(redemption.Paid, "ord_0", "cs_0"))
 	require.NoError(t, err)
-	require.Equal(t, redemption.Count{Reserved: -1, Completed: 1}, db.counters[cell{redemption.CouponUses("cpn_free"), 7}])
-	require.Equal(t, redemption.Count{Reserved: 2, Completed: 1}, db.total(redemption.CouponUses("cpn_free")))
+	require.Equal(t, eligibility.Count{Reserved: -1, Completed: 1}, db.counters[cell{eligibility.CouponUses("cpn_free"), 7}])
+	require.Equal(t, eligibility.Count{Reserved: 2, Completed: 1}, db.total(eligibility.CouponUses("cpn_free")))
 }
 
 // TestNothingToSave: requests that change nothing save nothing.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -19,7 +20,7 @@ type tables struct {
 	orders   map[string]redemption.Order
 	uses     map[string]redemption.Use
 	coupons  map[string]engine.Coupon
-	counters map[cell]redemption.Count
+	counters map[cell]eligibility.Count
 	entries  []store.Entry
 	// meanwhile runs once before the next Save, and committed once before the next Load that
 	// looks again for what a request stores: other transactions that were faster.
@@ -39,7 +40,7 @@ var _ engine.Tx = (*tables)(nil)
 func newTables(coupons ...engine.Coupon) *tables {
 	db := &tables{
 		orders: map[string]redemption.Order{}, uses: map[string]redemption.Use{},
-		coupons: map[string]engine.Coupon{}, counters: map[cell]redemption.Count{},
+		coupons: map[string]engine.Coupon{}, counters: map[cell]eligibility.Count{},
 	}
 	for _, c := range coupons {
 		db.coupons[c.ID] = c
@@ -53,7 +54,7 @@ func (db *tables) Load(_ context.Context, n engine.Need) (engine.Rows, error) {
 		db.committed = nil
 		other()
 	}
-	rows := engine.Rows{Counts: map[string]redemption.Count{}}
+	rows := engine.Rows{Counts: map[string]eligibility.Count{}}
 	coupons := slices.Clone(n.Coupons)
 	for _, id := range slices.Sorted(maps.Keys(db.orders)) {
 		o := db.orders[id]
@@ -155,7 +156,7 @@ func (db *tables) collides(w engine.Writes) bool {
 	}
 	return slices.ContainsFunc(w.Counters, func(c engine.CounterWrite) bool {
 		count, there := db.counters[cell{c.Counter, c.Row}]
-		if !redemption.IsShared(c.Counter) && !c.New && !there && c.By != (redemption.Count{}) {
+		if !eligibility.IsShared(c.Counter) && !c.New && !there && c.By != (eligibility.Count{}) {
 			panic("the engine adds to a counter that was never made: " + c.Counter)
 		}
 		return c.New && there || count.Taken() < c.Least || count.Taken() > c.Most
@@ -172,7 +173,7 @@ func (db *tables) reserve(ctx context.Context, row int, requests ...store.Reserv
 }
 
 // total adds the rows of a counter up.
-func (db *tables) total(counter string) (sum redemption.Count) {
+func (db *tables) total(counter string) (sum eligibility.Count) {
 	for at, count := range db.counters {
 		if at.counter == counter {
 			sum = sum.Plus(count)
@@ -185,12 +186,12 @@ func (db *tables) total(counter string) (sum redemption.Count) {
 type state struct {
 	Orders   map[string]redemption.Order
 	Uses     map[string]redemption.Use
-	Counters map[string]redemption.Count
+	Counters map[string]eligibility.Count
 	Entries  []store.Entry
 }
 
 func (db *tables) state() state {
-	s := state{db.orders, db.uses, map[string]redemption.Count{}, db.entries}
+	s := state{db.orders, db.uses, map[string]eligibility.Count{}, db.entries}
 	for at := range db.counters {
 		s.Counters[at.counter] = db.total(at.counter)
 	}
@@ -205,8 +206,8 @@ func active(id string, unlimited bool) engine.Coupon {
 	return engine.Coupon{ID: id, State: coupon.Active, Revision: 1, Unlimited: unlimited}
 }
 
-func claim(counter string, amount, limit int64) redemption.Claim {
-	return redemption.Claim{Counter: counter, Amount: amount, Limit: limit}
+func claim(counter string, amount, limit int64) eligibility.Claim {
+	return eligibility.Claim{Counter: counter, Amount: amount, Limit: limit}
 }
 
 // order returns a request for an order with one use of each coupon and no claims.
@@ -230,7 +231,7 @@ func exchange(id, customer, couponID string) store.Reservation {
 	return store.Reservation{Coupons: []store.CouponAt{{ID: couponID, Revision: 1}}, Uses: []redemption.Use{{
 		ID: "use_" + id, Key: "key_" + id, ExchangeID: "use_" + id, CouponID: couponID, CustomerID: customer, State: redemption.Reserved,
 		Origin: redemption.FromPoints, Points: 5, PointsState: redemption.PointsPending, CreatedAt: at(0), Deadline: at(1000),
-		Claims: []redemption.Claim{claim(redemption.CustomerUses(couponID, customer), 1, 0)},
+		Claims: []eligibility.Claim{claim(eligibility.CustomerUses(couponID, customer), 1, 0)},
 	}}}
 }
 

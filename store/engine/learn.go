@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -47,7 +48,7 @@ func (w *work) candidates(e redemption.Event, events []store.Settlement, call fu
 }
 
 // learned returns the claims that an event adds to an order and its uses.
-func (w *work) learned(id string, e redemption.Event) []redemption.Claim {
+func (w *work) learned(id string, e redemption.Event) []eligibility.Claim {
 	row := w.orders[id]
 	if row == nil || len(e.Learned) == 0 {
 		return nil
@@ -64,9 +65,9 @@ func (w *work) learned(id string, e redemption.Event) []redemption.Claim {
 	return claims
 }
 
-func (n *Need) customers(claims []redemption.Claim) {
+func (n *Need) customers(claims []eligibility.Claim) {
 	for _, c := range claims {
-		if !redemption.IsShared(c.Counter) {
+		if !eligibility.IsShared(c.Counter) {
 			n.Counters = append(n.Counters, c.Counter)
 		}
 	}

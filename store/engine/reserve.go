@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -131,7 +132,7 @@ func (w *work) loadReservations(ctx context.Context, tx Tx, n Need) error {
 
 // late lets the counters that all customers share be locked in Save.
 func (n Need) late() Need {
-	n.Late = slices.DeleteFunc(slices.Clone(n.Counters), func(key string) bool { return !redemption.IsShared(key) })
+	n.Late = slices.DeleteFunc(slices.Clone(n.Counters), func(key string) bool { return !eligibility.IsShared(key) })
 	return n
 }
 
@@ -202,9 +203,9 @@ func (n *Need) names(r store.Reservation) {
 // counted only are among them: whoever adds to one after other counters are locked could wait
 // in a circle. The uses of a coupon without a limit are left out. They are counted in rows of
 // their own, after all others.
-func (n *Need) claims(couponID string, claims []redemption.Claim) {
+func (n *Need) claims(couponID string, claims []eligibility.Claim) {
 	for _, c := range claims {
-		if c.Limit > 0 || c.Counter != redemption.CouponUses(couponID) {
+		if c.Limit > 0 || c.Counter != eligibility.CouponUses(couponID) {
 			n.Counters = append(n.Counters, c.Counter)
 		}
 	}
@@ -278,7 +279,7 @@ func (w *work) noteReserved(s *step, taken store.Reserved, by string) {
 	w.noteOrder("opened", taken.Order, by)
 }
 
-func claimsOf(r store.Reservation) []redemption.Claim {
+func claimsOf(r store.Reservation) []eligibility.Claim {
 	claims := slices.Clone(r.Order.Claims)
 	for _, u := range r.Uses {
 		claims = append(claims, u.Claims...)
@@ -409,7 +410,7 @@ func (w *work) usable(r store.Reservation) error {
 			return coupon.Reject(want.ID, coupon.CouponInactive, coupon.Params{})
 		case want.Revision != 0 && want.Revision != c.Revision:
 			return store.ErrStaleRevision
-		case c.Unlimited && limits(r, redemption.CouponUses(want.ID)):
+		case c.Unlimited && limits(r, eligibility.CouponUses(want.ID)):
 			return store.ErrStaleRevision // a limit that the stored terms do not have
 		}
 		if err := w.usableCode(want); err != nil {
@@ -436,5 +437,5 @@ func (w *work) usableCode(want store.CouponAt) error {
 }
 
 func limits(r store.Reservation, counter string) bool {
-	return slices.ContainsFunc(claimsOf(r), func(c redemption.Claim) bool { return c.Counter == counter && c.Limit > 0 })
+	return slices.ContainsFunc(claimsOf(r), func(c eligibility.Claim) bool { return c.Counter == counter && c.Limit > 0 })
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -73,7 +74,7 @@ type Rows struct {
 	Coupons []Coupon
 	Codes   []Code
 	// Counts contains the counters that exist, by their keys.
-	Counts map[string]redemption.Count
+	Counts map[string]eligibility.Count
 }
 
 // Coupon contains the fields of a coupon that a reservation depends on.
@@ -115,7 +116,7 @@ type CounterWrite struct {
 	Counter string
 	// Row is 0, or one of the rows over which an unlimited counter is spread.
 	Row int
-	By  redemption.Count
+	By  eligibility.Count
 	// New tells that Load did not find the row. If the row exists now, Save returns
 	// [ErrAgain].
 	New bool

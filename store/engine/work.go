@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -22,10 +23,10 @@ type work struct {
 	coupons  map[string]Coupon
 	codes    map[CodeKey]Code
 	spread   map[string]bool // counters of unlimited coupons
-	counts   map[string]redemption.Count
+	counts   map[string]eligibility.Count
 	loaded   map[string]bool // counters that Load has looked for
 	absent   map[string]bool // of these, those that are not there
-	moved    map[cell]redemption.Count
+	moved    map[cell]eligibility.Count
 	bounds   map[string]*bound // of counters that may move until Save
 	entries  []store.Entry
 }
@@ -55,7 +56,7 @@ func newWork(row int) *work {
 	return &work{
 		row: row, orders: map[string]*orderRow{}, keys: map[Key]string{}, sessions: map[string]string{},
 		uses: map[string]*useRow{}, useKeys: map[Key]string{}, coupons: map[string]Coupon{}, codes: map[CodeKey]Code{}, spread: map[string]bool{},
-		counts: map[string]redemption.Count{}, loaded: map[string]bool{}, absent: map[string]bool{}, moved: map[cell]redemption.Count{},
+		counts: map[string]eligibility.Count{}, loaded: map[string]bool{}, absent: map[string]bool{}, moved: map[cell]eligibility.Count{},
 		bounds: map[string]*bound{},
 	}
 }
@@ -77,7 +78,7 @@ func (w *work) add(n Need, rows Rows) {
 	}
 	for _, c := range rows.Coupons {
 		w.coupons[c.ID] = c
-		w.spread[redemption.CouponUses(c.ID)] = c.Unlimited
+		w.spread[eligibility.CouponUses(c.ID)] = c.Unlimited
 	}
 	for _, key := range n.Counters {
 		if w.loaded[key] {
@@ -141,9 +142,9 @@ type step struct {
 	uses          []redemption.Use
 }
 
-type holdings map[string]redemption.Count
+type holdings map[string]eligibility.Count
 
-func (h holdings) add(more map[string]redemption.Count) {
+func (h holdings) add(more map[string]eligibility.Count) {
 	for key, count := range more {
 		h[key] = h[key].Plus(count)
 	}
@@ -176,8 +177,8 @@ func (s *step) create(o redemption.Order, uses ...redemption.Use) {
 // exceeded returns those of the claims whose counter would hold more than their limit.
 // What the step does not add to a counter was claimed before, and stays. The uses of a
 // coupon that is unlimited by now exceed nothing: their counter is spread over rows.
-func (s *step) exceeded(w *work, claims []redemption.Claim) []redemption.Claim {
-	var exceeded []redemption.Claim
+func (s *step) exceeded(w *work, claims []eligibility.Claim) []eligibility.Claim {
+	var exceeded []eligibility.Claim
 	for _, c := range claims {
 		if c.Limit == 0 || w.spread[c.Counter] {
 			continue
@@ -186,7 +187,7 @@ func (s *step) exceeded(w *work, claims []redemption.Claim) []redemption.Claim {
 		if added <= 0 {
 			continue
 		}
-		fits := (redemption.Claim{Amount: added, Limit: c.Limit}).Fits(w.counts[c.Counter])
+		fits := (eligibility.Claim{Amount: added, Limit: c.Limit}).Fits(w.counts[c.Counter])
 		if !fits {
 			exceeded = append(exceeded, c)
 		}
@@ -291,7 +292,7 @@ func (w *work) counterWrites() (writes []CounterWrite) {
 	for counter, b := range w.bounds {
 		at := cell{counter, 0}
 		if _, moved := w.moved[at]; !moved && b.decided() {
-			w.moved[at] = redemption.Count{}
+			w.moved[at] = eligibility.Count{}
 		}
 	}
 	for at, by := range w.moved {
@@ -303,7 +304,7 @@ func (w *work) counterWrites() (writes []CounterWrite) {
 		if at.row == 0 && b != nil {
 			write.Least, write.Most = b.least, b.most
 		}
-		if by == (redemption.Count{}) && w.loaded[at.counter] && !w.absent[at.counter] && !b.decided() {
+		if by == (eligibility.Count{}) && w.loaded[at.counter] && !w.absent[at.counter] && !b.decided() {
 			continue
 		}
 		writes = append(writes, write)

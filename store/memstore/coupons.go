@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -16,7 +17,7 @@ type couponTx struct{ *Store }
 
 func (tx couponTx) LoadCoupon(_ context.Context, id string, code coupon.Code) (engine.StoredCoupon, error) {
 	stored := engine.StoredCoupon{CodeOf: tx.codes[code]}
-	_, stored.Counted = tx.counters[redemption.CouponUses(id)]
+	_, stored.Counted = tx.counters[eligibility.CouponUses(id)]
 	if row := tx.coupons[id]; row != nil {
 		stored.Coupon, stored.Unlimited, stored.Version = tx.counted(row.coupon), row.unlimited, row.version
 	}
@@ -50,7 +51,7 @@ func (tx couponTx) SaveCoupon(_ context.Context, w engine.CouponWrite) error {
 
 // counted returns the coupon with its counts.
 func (s *Store) counted(c coupon.Coupon) coupon.Coupon {
-	count := s.counters[redemption.CouponUses(c.ID)]
+	count := s.counters[eligibility.CouponUses(c.ID)]
 	c.UsedCount, c.ReservedCount = count.Completed, count.Reserved
 	return c
 }
@@ -95,7 +96,7 @@ func (s *Store) find(name store.Name, by store.LookUp) (found store.Found) {
 		found.Coupon.AllowedUserEmails = row.coupon.AllowedUserEmails.Narrow(by.Email)
 	}
 	for _, identity := range by.Identities {
-		found.ByCustomer = append(found.ByCustomer, s.counters[redemption.CustomerUses(id, identity)])
+		found.ByCustomer = append(found.ByCustomer, s.counters[eligibility.CustomerUses(id, identity)])
 	}
 	if by.CustomerID != "" {
 		held := s.held(id, by.CustomerID)

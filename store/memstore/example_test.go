@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -25,12 +26,12 @@ func Example() {
 	for _, customer := range []string{"ann", "bob"} {
 		order := redemption.Order{
 			ID: "ord_" + customer, Key: "attempt-1", CustomerID: customer, State: redemption.OrderOpen, Quote: quote, CreatedAt: at,
-			Deadline: at.Add(time.Hour), Claims: []redemption.Claim{{Counter: redemption.CustomerOrders(customer), Amount: 1}},
+			Deadline: at.Add(time.Hour), Claims: []eligibility.Claim{{Counter: eligibility.CustomerOrders(customer), Amount: 1}},
 		}
 		use := redemption.Use{
 			ID: "use_" + customer, CouponID: c.ID, CustomerID: customer, OrderID: order.ID, Discount: quote.Discount,
 			State: redemption.Reserved, Origin: redemption.FromCheckout, CreatedAt: at,
-			Claims: []redemption.Claim{{Counter: redemption.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses}},
+			Claims: []eligibility.Claim{{Counter: eligibility.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses}},
 		}
 		_, err := s.Reserve(ctx, store.Reservation{Order: order, Uses: []redemption.Use{use}, Coupons: []store.CouponAt{{ID: c.ID, Revision: c.Revision}}})
 		fmt.Println(customer, errors.Is(err, store.ErrLimit))

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -40,7 +41,7 @@ type Store struct {
 	reserved map[string]string   // by exchange: the use that has the points
 	useLists timelines
 
-	counters map[string]redemption.Count
+	counters map[string]eligibility.Count
 	journal  []store.Entry
 	// histories are the entries about each coupon, the first ones first.
 	histories map[string][]store.Entry
@@ -62,7 +63,7 @@ func New() *Store {
 		orders: map[string]redemption.Order{}, orderKeys: map[engine.Key]string{}, sessions: map[string]string{},
 		orderLists: timelines{}, uses: map[string]redemption.Use{}, useKeys: map[engine.Key]string{},
 		usesOf: map[string][]string{}, reserved: map[string]string{}, useLists: timelines{},
-		counters: map[string]redemption.Count{}, histories: map[string][]store.Entry{},
+		counters: map[string]eligibility.Count{}, histories: map[string][]store.Entry{},
 	}
 }
 
@@ -171,12 +172,12 @@ func (s *Store) usesOfOrder(id string) []redemption.Use {
 }
 
 // Counts implements [store.Counters].
-func (s *Store) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
+func (s *Store) Counts(ctx context.Context, keys []string) ([]eligibility.Count, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	counts := make([]redemption.Count, len(keys))
+	counts := make([]eligibility.Count, len(keys))
 	for i, key := range keys {
 		counts[i] = s.counters[key]
 	}

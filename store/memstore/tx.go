@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -13,7 +14,7 @@ import (
 type tx struct{ *Store }
 
 func (s tx) Load(_ context.Context, n engine.Need) (engine.Rows, error) {
-	rows := engine.Rows{Counts: map[string]redemption.Count{}}
+	rows := engine.Rows{Counts: map[string]eligibility.Count{}}
 	s.loadOrders(n, &rows)
 	s.loadUses(n, &rows)
 	coupons := slices.Clone(n.Coupons)

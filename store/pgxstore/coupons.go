@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
 )
@@ -138,7 +138,7 @@ func (t *tx) LoadCoupon(ctx context.Context, id string, code coupon.Code) (store
 	if !code.IsZero() {
 		queue(b, func(row pgx.Rows) error { return row.Scan(&stored.CodeOf) }, t.sql.codeOwner, code.String())
 	}
-	queue(b, func(row pgx.Rows) error { return row.Scan(&stored.Counted) }, t.sql.counted, redemption.CouponUses(id))
+	queue(b, func(row pgx.Rows) error { return row.Scan(&stored.Counted) }, t.sql.counted, eligibility.CouponUses(id))
 	return stored, t.send(ctx, b, false)
 }
 
@@ -153,7 +153,7 @@ func (t *tx) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
 	switch w.Kind {
 	case store.CreateCoupon:
 		b.Queue(t.sql.insertCoupon, []string{c.ID}, c.Code.String(), c.State.String(), c.Revision, w.Version, w.Unlimited,
-			redemption.CouponUses(c.ID), redemption.CustomerUses(c.ID, ""), c.AllowedUserEmails.Len(),
+			eligibility.CouponUses(c.ID), eligibility.CustomerUses(c.ID, ""), c.AllowedUserEmails.Len(),
 			starts, expires, created, updated, engine.SearchText(c), string(document), c.Discount.Type().String(), c.Limits.MaxUses)
 	case store.EditCoupon, store.ConfirmMirror:
 		b.Queue(t.sql.updateCoupon, c.ID, c.Code.String(), c.State.String(), c.Revision, w.Version, w.Unlimited,

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -74,8 +75,8 @@ const (
 )
 
 // Counts implements [store.Counters] in one round trip.
-func (s *Store) Counts(ctx context.Context, counters []string) ([]redemption.Count, error) {
-	found := map[string]redemption.Count{}
+func (s *Store) Counts(ctx context.Context, counters []string) ([]eligibility.Count, error) {
+	found := map[string]eligibility.Count{}
 	text := slices.DeleteFunc(slices.Clone(counters), func(key string) bool { return !store.IsText(key) })
 	err := s.read(ctx, func() *pgx.Batch {
 		b := new(pgx.Batch)
@@ -85,7 +86,7 @@ func (s *Store) Counts(ctx context.Context, counters []string) ([]redemption.Cou
 	if err != nil {
 		return nil, wrap("read counters", err)
 	}
-	return each(counters, func(key string) redemption.Count { return found[key] }), nil
+	return each(counters, func(key string) eligibility.Count { return found[key] }), nil
 }
 
 // list is a page that is asked for.

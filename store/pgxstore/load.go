@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -16,7 +17,7 @@ import (
 
 // Load implements [engine.Tx] in one round trip, and one more if a key was used before.
 func (t *tx) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
-	rows := engine.Rows{Counts: map[string]redemption.Count{}}
+	rows := engine.Rows{Counts: map[string]eligibility.Count{}}
 	b := new(pgx.Batch)
 	t.queueOrders(b, n, &rows)
 	uses := t.sql.usesOf(n)
@@ -122,10 +123,10 @@ func (t *tx) loadReplayed(ctx context.Context, n engine.Need, rows *engine.Rows)
 	return t.send(ctx, b, false)
 }
 
-func scanCount(into map[string]redemption.Count) func(pgx.Rows) error {
+func scanCount(into map[string]eligibility.Count) func(pgx.Rows) error {
 	return func(row pgx.Rows) error {
 		var key string
-		var count redemption.Count
+		var count eligibility.Count
 		err := row.Scan(&key, &count.Reserved, &count.Completed)
 		into[key] = count
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -42,7 +43,7 @@ type lookUp struct {
 	coupons map[string]*store.Found
 	codes   map[coupon.Code]coupon.IssuedCode
 	emails  map[string][]string
-	counts  map[string]redemption.Count
+	counts  map[string]eligibility.Count
 	orders  engine.List[store.Settled]
 }
 
@@ -75,7 +76,7 @@ func (l *lookUp) names() {
 // batch returns the statements. A repeated call begins anew.
 func (l *lookUp) batch() *pgx.Batch {
 	l.coupons, l.codes = map[string]*store.Found{}, map[coupon.Code]coupon.IssuedCode{}
-	l.emails, l.counts, l.orders = map[string][]string{}, map[string]redemption.Count{}, engine.List[store.Settled]{}
+	l.emails, l.counts, l.orders = map[string][]string{}, map[string]eligibility.Count{}, engine.List[store.Settled]{}
 	b := new(pgx.Batch)
 	known := l.by.CustomerID != "" && store.IsText(l.by.CustomerID)
 	if len(l.keys) > 0 {
@@ -115,7 +116,7 @@ func (l *lookUp) queueCoupons(b *pgx.Batch, known bool) {
 }
 
 func (l *lookUp) scanCoupon(row pgx.Rows) error {
-	found := &store.Found{ByCustomer: make([]redemption.Count, len(l.by.Identities))}
+	found := &store.Found{ByCustomer: make([]eligibility.Count, len(l.by.Identities))}
 	var code codeRow
 	err := unread(found, scanCoupon(&found.Coupon, new(int64), new(bool), code.columns()...)(row))
 	if err != nil {
@@ -130,7 +131,7 @@ func (l *lookUp) scanCoupon(row pgx.Rows) error {
 func (l *lookUp) scanCustomer(row pgx.Rows) error {
 	var id string
 	var n int
-	var count redemption.Count
+	var count eligibility.Count
 	err := row.Scan(&id, &n, &count.Reserved, &count.Completed)
 	if found := l.coupons[id]; found != nil {
 		found.ByCustomer[n-1] = count
@@ -180,7 +181,7 @@ func (l *lookUp) answer() (found store.LookedUp) {
 		}
 		found.Coupons = append(found.Coupons, f)
 	}
-	found.Counts = each(l.by.Counters, func(key string) redemption.Count { return l.counts[key] })
+	found.Counts = each(l.by.Counters, func(key string) eligibility.Count { return l.counts[key] })
 	found.Orders, found.Unreadable, _ = l.orders.Page(l.by.Orders)
 	return found
 }
@@ -202,5 +203,5 @@ func (l *lookUp) allowed(set coupon.EmailSet, entries []string) coupon.EmailSet 
 
 // counterEnd returns how the counter of a customer's uses ends.
 func counterEnd(identity string) string {
-	return strings.TrimPrefix(redemption.CustomerUses("", identity), redemption.CustomerUses("", ""))
+	return strings.TrimPrefix(eligibility.CustomerUses("", identity), eligibility.CustomerUses("", ""))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -104,7 +105,7 @@ func useColumns(uses []redemption.Use) []any {
 // lockCustomers locks the counters of customers that Load has not, and inserts new counters,
 // before any record is inserted: two transactions with records of one customer meet there.
 func (t *tx) lockCustomers(b *pgx.Batch, writes []engine.CounterWrite) {
-	own := chosen(writes, func(w engine.CounterWrite) bool { return t.unlocked(w) && !redemption.IsShared(w.Counter) })
+	own := chosen(writes, func(w engine.CounterWrite) bool { return t.unlocked(w) && !eligibility.IsShared(w.Counter) })
 	if len(own) > 0 {
 		b.Queue(t.sql.lockCounters, each(own, counterOf))
 	}
@@ -121,7 +122,7 @@ func (t *tx) unlocked(w engine.CounterWrite) bool {
 // lockShared locks the counters that all customers share, as late as possible: whoever wants
 // the same coupon waits for them. The transaction fails if one of them is out of bounds.
 func (t *tx) lockShared(b *pgx.Batch, writes []engine.CounterWrite) {
-	shared := chosen(writes, func(w engine.CounterWrite) bool { return t.unlocked(w) && redemption.IsShared(w.Counter) })
+	shared := chosen(writes, func(w engine.CounterWrite) bool { return t.unlocked(w) && eligibility.IsShared(w.Counter) })
 	if len(shared) > 0 {
 		b.Queue(t.sql.checkCounters, each(shared, counterOf),
 			each(shared, func(w engine.CounterWrite) int64 { return w.Least }),
@@ -132,7 +133,7 @@ func (t *tx) lockShared(b *pgx.Batch, writes []engine.CounterWrite) {
 // addToCounters adds to counters that are locked, and then to parts of spread counters, for
 // which nobody waits.
 func (t *tx) addToCounters(b *pgx.Batch, writes []engine.CounterWrite) {
-	first := chosen(writes, func(w engine.CounterWrite) bool { return w.Row == 0 && !w.New && w.By != redemption.Count{} })
+	first := chosen(writes, func(w engine.CounterWrite) bool { return w.Row == 0 && !w.New && w.By != eligibility.Count{} })
 	if len(first) > 0 {
 		b.Queue(t.sql.addToCounters, counterColumns(first)...)
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -40,7 +41,7 @@ func (s *session) LoadCoupon(ctx context.Context, id string, code coupon.Code) (
 			return stored, err
 		}
 	}
-	counter := redemption.CouponUses(id)
+	counter := eligibility.CouponUses(id)
 	if stored.Coupon.ID == "" {
 		counted, err := s.number(ctx, findCounter+s.find, s.stored(counter))
 		stored.Counted = counted > 0
@@ -51,7 +52,7 @@ func (s *session) LoadCoupon(ctx context.Context, id string, code coupon.Code) (
 	return stored, err
 }
 
-func setCounts(c *coupon.Coupon, count redemption.Count) {
+func setCounts(c *coupon.Coupon, count eligibility.Count) {
 	c.UsedCount, c.ReservedCount = count.Completed, count.Reserved
 }
 
@@ -111,11 +112,11 @@ func (s *session) insertEmails(ctx context.Context, c coupon.Coupon) error {
 // fold makes one row of the rows of a counter. The caller has locked the coupon, so that
 // nobody adds to them.
 func (s *session) fold(ctx context.Context, counter string) error {
-	var sum redemption.Count
+	var sum eligibility.Count
 	slots := 0
 	if err := s.each(ctx, lockSlots, func(rows *sql.Rows) error {
 		var slot int
-		var count redemption.Count
+		var count eligibility.Count
 		err := rows.Scan(&slot, &count.Reserved, &count.Completed)
 		sum, slots = sum.Plus(count), slots+1
 		return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -133,7 +134,7 @@ func (s *session) listed(ctx context.Context, statement string, args ...any) (it
 	}, args...); err != nil {
 		return items, err
 	}
-	counts, err := s.counts(ctx, each(items.Records, func(c coupon.Coupon) string { return redemption.CouponUses(c.ID) }))
+	counts, err := s.counts(ctx, each(items.Records, func(c coupon.Coupon) string { return eligibility.CouponUses(c.ID) }))
 	for i := range items.Records {
 		setCounts(&items.Records[i], counts[i])
 	}

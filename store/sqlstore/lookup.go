@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -49,10 +50,10 @@ func (s *session) lookUp(ctx context.Context, by store.LookUp) (found store.Look
 	}
 	of := map[string]*store.Found{}
 	for i, c := range coupons.Records {
-		setCounts(&c, counts[redemption.CouponUses(c.ID)])
+		setCounts(&c, counts[eligibility.CouponUses(c.ID)])
 		of[c.ID] = &store.Found{
 			Coupon: c, Unreadable: coupons.Unreadable(i),
-			ByCustomer: each(by.Identities, func(identity string) redemption.Count { return counts[redemption.CustomerUses(c.ID, identity)] }),
+			ByCustomer: each(by.Identities, func(identity string) eligibility.Count { return counts[eligibility.CustomerUses(c.ID, identity)] }),
 		}
 	}
 	if err := s.held(ctx, known, by.CustomerID, of); err != nil {
@@ -70,7 +71,7 @@ func (s *session) lookUp(ctx context.Context, by store.LookUp) (found store.Look
 		}
 		return f
 	})
-	found.Counts = each(by.Counters, func(key string) redemption.Count { return counts[key] })
+	found.Counts = each(by.Counters, func(key string) eligibility.Count { return counts[key] })
 	if by.Orders > 0 && findable(by.CustomerID) {
 		var open engine.List[store.Settled]
 		open, err = s.listOrders(ctx, store.OrderList{CustomerID: by.CustomerID, State: redemption.OrderOpen, PageSize: by.Orders})
@@ -163,16 +164,16 @@ func (s *session) allowLists(ctx context.Context, coupons []coupon.Coupon, by st
 
 // countsOf reads the counters of the coupons, of the customer's uses of them, and all others that
 // the look-up wants.
-func (s *session) countsOf(ctx context.Context, coupons []string, by store.LookUp) (map[string]redemption.Count, error) {
+func (s *session) countsOf(ctx context.Context, coupons []string, by store.LookUp) (map[string]eligibility.Count, error) {
 	keys := slices.Clone(by.Counters)
 	for _, id := range coupons {
-		keys = append(keys, redemption.CouponUses(id))
+		keys = append(keys, eligibility.CouponUses(id))
 		for _, identity := range by.Identities {
-			keys = append(keys, redemption.CustomerUses(id, identity))
+			keys = append(keys, eligibility.CustomerUses(id, identity))
 		}
 	}
 	counts, err := s.counts(ctx, keys)
-	of := make(map[string]redemption.Count, len(keys))
+	of := make(map[string]eligibility.Count, len(keys))
 	for i, key := range keys {
 		of[key] = counts[i]
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -63,7 +64,7 @@ func (i instant) time() time.Time {
 // findable reports whether a record can have the text as ID or key at all. Databases
 // disagree on what NUL and malformed text mean.
 func findable(text string) bool {
-	return text != "" && len(text) <= redemption.MaxCounterLength && store.IsText(text)
+	return text != "" && len(text) <= eligibility.MaxCounterLength && store.IsText(text)
 }
 
 // documents of orders and uses by their IDs. The caller encodes what a request may store before
@@ -143,7 +144,7 @@ func (s *session) couponRow(w engine.CouponWrite) ([]any, error) {
 	c := w.Coupon
 	doc, err := engine.EncodeCoupon(c)
 	return []any{
-		c.ID, c.Code.String(), c.Discount.Type().String(), s.stored(redemption.CouponUses(c.ID)),
+		c.ID, c.Code.String(), c.Discount.Type().String(), s.stored(eligibility.CouponUses(c.ID)),
 		c.State.String(), c.Revision, w.Version, flag(w.Unlimited), c.CreatedAt.UnixMicro(), c.UpdatedAt.UnixMicro(),
 		micros(c.StartsAt), micros(c.ExpiresAt), int64(c.AllowedUserEmails.Len()), c.Limits.MaxUses, engine.SearchText(c), string(doc),
 	}, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -388,8 +389,8 @@ func (s *session) orders(ctx context.Context, statement string, args ...any) (fo
 }
 
 // Counts implements [store.Counters].
-func (s *Store) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
-	var counts []redemption.Count
+func (s *Store) Counts(ctx context.Context, keys []string) ([]eligibility.Count, error) {
+	var counts []eligibility.Count
 	err := s.view(ctx, "read counters", func(ctx context.Context, t *session) (err error) {
 		counts, err = t.counts(ctx, keys)
 		return err
@@ -397,9 +398,9 @@ func (s *Store) Counts(ctx context.Context, keys []string) ([]redemption.Count, 
 	return counts, err
 }
 
-func (s *session) counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
+func (s *session) counts(ctx context.Context, keys []string) ([]eligibility.Count, error) {
 	wanted := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !findable(key) })
-	found := make(map[string]redemption.Count, len(wanted))
+	found := make(map[string]eligibility.Count, len(wanted))
 	err := s.eachIn(ctx, selectCounts, 1, s.storedAs(unique(wanted)), s.scanCounts(found))
-	return each(keys, func(key string) redemption.Count { return found[key] }), err
+	return each(keys, func(key string) eligibility.Count { return found[key] }), err
 }

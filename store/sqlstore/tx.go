@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -18,7 +19,7 @@ import (
 
 // Load implements [engine.Tx].
 func (s *session) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
-	rows := engine.Rows{Counts: make(map[string]redemption.Count, len(n.Counters))}
+	rows := engine.Rows{Counts: make(map[string]eligibility.Count, len(n.Counters))}
 	for _, load := range [...]func(context.Context, engine.Need, *engine.Rows) error{
 		s.loadOrders, s.loadUses, s.loadCoupons, s.loadCodes, s.loadCounters, s.loadFree,
 	} {
@@ -103,10 +104,10 @@ func (s *session) loadCounters(ctx context.Context, n engine.Need, rows *engine.
 }
 
 // scanCounts returns a function for each that reads counters by their keys.
-func (s *session) scanCounts(into map[string]redemption.Count) func(*sql.Rows) error {
+func (s *session) scanCounts(into map[string]eligibility.Count) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		var counter string
-		var count redemption.Count
+		var count eligibility.Count
 		err := rows.Scan(&counter, &count.Reserved, &count.Completed)
 		into[s.key(counter)] = count
 		return err
@@ -248,7 +249,7 @@ func (s *session) saveCounters(ctx context.Context, writes []engine.CounterWrite
 }
 
 // showsNew reports whether MySQL tells by the number of changed rows that the counter was new.
-func showsNew(w engine.CounterWrite) bool { return w.New && w.By != (redemption.Count{}) }
+func showsNew(w engine.CounterWrite) bool { return w.New && w.By != (eligibility.Count{}) }
 
 func (s *session) counterRows(writes []engine.CounterWrite) [][]any {
 	return each(writes, func(w engine.CounterWrite) []any {

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
@@ -157,8 +158,8 @@ func (h *history) spiced(t *rapid.T, r store.Reservation) store.Reservation {
 	for i := range r.Uses {
 		if rapid.Bool().Draw(t, "campaign") {
 			r.Uses[i].Claims = append(r.Uses[i].Claims,
-				claim(redemption.SharedCounter("campaign"), 1, rapid.Int64Range(0, 4).Draw(t, "limit")),
-				claim(redemption.SharedCounter("budget"), rapid.Int64Range(1, 60).Draw(t, "amount"), 100))
+				claim(eligibility.SharedCounter("campaign"), 1, rapid.Int64Range(0, 4).Draw(t, "limit")),
+				claim(eligibility.SharedCounter("budget"), rapid.Int64Range(1, 60).Draw(t, "amount"), 100))
 		}
 	}
 	if rapid.IntRange(0, 4).Draw(t, "first order") == 0 {
@@ -283,7 +284,7 @@ func (h *history) event(t *rapid.T) {
 	case 1:
 		e.OrderID = anyOf(t, h.orders, "ord_none", "other order")
 	case 2, 3, 4:
-		e = learning(o, redemption.AliasIdentity(h.customer(t))).Event
+		e = learning(o, eligibility.AliasIdentity(h.customer(t))).Event
 	}
 	if e.SessionID != "" {
 		h.sessions = append(h.sessions, e.SessionID)
@@ -435,7 +436,7 @@ func (h *history) read(t *rapid.T) {
 	atOnce := store.LookUp{CustomerID: customer, Identities: customers, Orders: 3}
 	for _, known := range h.coupons {
 		atOnce.Names = append(atOnce.Names, store.Name{CouponID: known.ID}, store.Name{Code: known.Code})
-		atOnce.Counters = append(atOnce.Counters, redemption.CustomerUses(known.ID, customer))
+		atOnce.Counters = append(atOnce.Counters, eligibility.CustomerUses(known.ID, customer))
 	}
 	for _, code := range h.codes {
 		atOnce.Names = append(atOnce.Names, store.Name{Code: code.Key})

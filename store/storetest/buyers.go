@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -106,8 +107,8 @@ func (b *Buyers) Check(ctx context.Context, s store.Store) error {
 	if diff := cmp.Diff(b.paid, paid); diff != "" {
 		return fmt.Errorf("paid orders (-acknowledged +stored):\n%s", diff)
 	}
-	want := redemption.Count{Completed: b.coupon.Limits.MaxUses}
-	if got := all.Counters[redemption.CouponUses(b.coupon.ID)]; got != want {
+	want := eligibility.Count{Completed: b.coupon.Limits.MaxUses}
+	if got := all.Counters[eligibility.CouponUses(b.coupon.ID)]; got != want {
 		return fmt.Errorf("the uses of the coupon are %+v, and not %+v", got, want)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/storetest"
 )
@@ -56,7 +56,7 @@ func TestBuyers(t *testing.T) {
 			s.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
 				for i, u := range r.Uses {
 					for j, c := range u.Claims {
-						if c.Counter == redemption.CouponUses(u.CouponID) {
+						if c.Counter == eligibility.CouponUses(u.CouponID) {
 							r.Uses[i].Claims[j].Limit++
 						}
 					}

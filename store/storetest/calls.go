@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
@@ -51,7 +52,7 @@ func (p *probe) calls() []call {
 		on("Order", false, store.OrderKey{ID: known.ID}, store.Store.Order),
 		on("ListOrders", false, store.OrderList{}, store.Store.ListOrders),
 		on("ListUses", false, store.UseList{}, store.Store.ListUses),
-		on("Counts", false, []string{redemption.CouponUses(c.ID)}, store.Store.Counts),
+		on("Counts", false, []string{eligibility.CouponUses(c.ID)}, store.Store.Counts),
 		on("Journal", false, int64(0), func(s store.Store, ctx context.Context, after int64) ([]store.Entry, error) {
 			return s.Journal(ctx, after, 100)
 		}),
@@ -268,7 +269,7 @@ func impossibleTextIsNotFound(p *probe) {
 			what := fmt.Sprintf("%.20q", text)
 			fails(p, find, store.LookUp{Names: store.ByID(text)}, coupon.ErrNotFound, "of text that cannot be kept")
 			found := p.look(store.LookUp{Names: store.ByID(c.ID), CustomerID: text, Identities: []string{text, "a"}, Email: text})
-			same(p, found.ByCustomer, []redemption.Count{{}, {Reserved: 1}}, "the uses of the customer %s", what)
+			same(p, found.ByCustomer, []eligibility.Count{{}, {Reserved: 1}}, "the uses of the customer %s", what)
 			for _, key := range []store.OrderKey{{ID: text}, {SessionID: text}, {CustomerID: text, Key: "k"}, {CustomerID: "a", Key: text}} {
 				fails(p, store.Store.Order, key, store.ErrNotFound, "of text that cannot be kept")
 			}
@@ -345,10 +346,10 @@ func bounds(p *probe) {
 	}
 	reservations := map[string]store.Reservation{
 		"uses":                     p.checkout("ann", many...),
-		"order.claims":             on(func(r *store.Reservation) { r.Order.Claims = make([]redemption.Claim, redemption.MaxClaims+1) }),
-		"uses[0].claims":           on(func(r *store.Reservation) { r.Uses[0].Claims = make([]redemption.Claim, redemption.MaxClaims+1) }),
+		"order.claims":             on(func(r *store.Reservation) { r.Order.Claims = make([]eligibility.Claim, redemption.MaxClaims+1) }),
+		"uses[0].claims":           on(func(r *store.Reservation) { r.Uses[0].Claims = make([]eligibility.Claim, redemption.MaxClaims+1) }),
 		"order.claims[0].amount":   on(func(r *store.Reservation) { r.Order.Claims[0].Amount = 0 }),
-		"uses[0].claims[1].amount": on(func(r *store.Reservation) { r.Uses[0].Claims[1].Amount = redemption.MaxAmount + 1 }),
+		"uses[0].claims[1].amount": on(func(r *store.Reservation) { r.Uses[0].Claims[1].Amount = eligibility.MaxAmount + 1 }),
 		"uses[0].claims[0].limit":  on(func(r *store.Reservation) { r.Uses[0].Claims[0].Limit = -1 }),
 		"order.metadata": on(func(r *store.Reservation) {
 			for i := range redemption.MaxMetadata {

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -24,7 +25,7 @@ type Everything struct {
 	Orders []store.Settled
 	Uses   []redemption.Use
 	// Counters are those that any record claims.
-	Counters map[string]redemption.Count
+	Counters map[string]eligibility.Count
 	// Journal has its entries in the order of their positions.
 	Journal []store.Entry
 }
@@ -94,12 +95,12 @@ func ReadJournal(ctx context.Context, s store.Journal) ([]store.Entry, error) {
 	return Follow(ctx, s, store.MaxJournalLimit, done)
 }
 
-func readCounters(ctx context.Context, s store.Store, all Everything) (map[string]redemption.Count, error) {
+func readCounters(ctx context.Context, s store.Store, all Everything) (map[string]eligibility.Count, error) {
 	keys := map[string]bool{}
 	for _, c := range all.Coupons {
-		keys[redemption.CouponUses(c.ID)] = true
+		keys[eligibility.CouponUses(c.ID)] = true
 	}
-	note := func(claims []redemption.Claim) {
+	note := func(claims []eligibility.Claim) {
 		for _, c := range claims {
 			keys[c.Counter] = true
 		}
@@ -111,7 +112,7 @@ func readCounters(ctx context.Context, s store.Store, all Everything) (map[strin
 		note(u.Claims)
 	}
 	const many = 500
-	counters := map[string]redemption.Count{}
+	counters := map[string]eligibility.Count{}
 	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(keys)), many) {
 		counts, err := s.Counts(ctx, chunk)
 		if err != nil {
@@ -245,7 +246,7 @@ func sameJSON(a, b any) bool {
 }
 
 func (c *checker) counters() {
-	want := map[string]redemption.Count{}
+	want := map[string]eligibility.Count{}
 	for _, o := range c.Orders {
 		for key, count := range redemption.Holdings(o.Order) {
 			want[key] = want[key].Plus(count)
@@ -260,8 +261,8 @@ func (c *checker) counters() {
 		}
 	}
 	for _, k := range c.Coupons {
-		key := redemption.CouponUses(k.ID)
-		if got := (redemption.Count{Reserved: k.ReservedCount, Completed: k.UsedCount}); got != c.Counters[key] {
+		key := eligibility.CouponUses(k.ID)
+		if got := (eligibility.Count{Reserved: k.ReservedCount, Completed: k.UsedCount}); got != c.Counters[key] {
 			c.fault("the coupon %s tells %+v of its counter, which holds %+v", k.ID, got, c.Counters[key])
 		}
 	}
@@ -318,7 +319,7 @@ func newChains(all Everything) chains {
 	return ch
 }
 
-func (ch chains) note(chain string, claims []redemption.Claim) {
+func (ch chains) note(chain string, claims []eligibility.Claim) {
 	for _, cl := range claims {
 		if cl.Limit == 0 && chain != "" {
 			ch.unlimited[[2]string{chain, cl.Counter}] = true
@@ -327,7 +328,7 @@ func (ch chains) note(chain string, claims []redemption.Claim) {
 }
 
 // count adds up what had to fit, and the highest limit of each counter.
-func (ch chains) count(within, highest map[string]int64, claims []redemption.Claim, counts bool, chains ...string) {
+func (ch chains) count(within, highest map[string]int64, claims []eligibility.Claim, counts bool, chains ...string) {
 	for _, cl := range claims {
 		highest[cl.Counter] = max(highest[cl.Counter], cl.Limit)
 		unlimited := cl.Limit == 0 || ch.free[cl.Counter]
@@ -352,7 +353,7 @@ func everUnlimited(journal []store.Entry) map[string]bool {
 		}
 		for _, k := range []*limited{data.Before, data.After} {
 			if k != nil && k.MaxUses == nil {
-				free[redemption.CouponUses(e.Subject)] = true
+				free[eligibility.CouponUses(e.Subject)] = true
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -23,11 +24,11 @@ func order(id, customer, couponID string, limit int64) store.Reservation {
 	return store.Reservation{
 		Order: redemption.Order{
 			ID: "ord_" + id, Key: id, CustomerID: customer, State: redemption.OrderOpen, CreatedAt: at(0), Deadline: at(1000),
-			Quote: pricing.Quote{Currency: pricing.EUR()}, Claims: []redemption.Claim{{Counter: "orders", Amount: 1}},
+			Quote: pricing.Quote{Currency: pricing.EUR()}, Claims: []eligibility.Claim{{Counter: "orders", Amount: 1}},
 		},
 		Uses: []redemption.Use{{
 			ID: "use_" + id, CouponID: couponID, CustomerID: customer, OrderID: "ord_" + id, State: redemption.Reserved, Origin: redemption.FromCheckout, CreatedAt: at(0),
-			Claims: []redemption.Claim{{Counter: redemption.CouponUses(couponID), Amount: 1, Limit: limit}},
+			Claims: []eligibility.Claim{{Counter: eligibility.CouponUses(couponID), Amount: 1, Limit: limit}},
 		}},
 		Coupons: []store.CouponAt{{ID: couponID}},
 	}
@@ -85,8 +86,8 @@ func TestCheck(t *testing.T) {
 	}
 	require.Equal(t, 1, flagged, "the example has a use beyond its limit")
 	for name, spoil := range map[string]func(all *storetest.Everything){
-		"a counter holds one more":        func(all *storetest.Everything) { all.Counters["orders"] = redemption.Count{Reserved: 99} },
-		"a counter forgets":               func(all *storetest.Everything) { all.Counters[redemption.CouponUses("cpn_a")] = redemption.Count{} },
+		"a counter holds one more":        func(all *storetest.Everything) { all.Counters["orders"] = eligibility.Count{Reserved: 99} },
+		"a counter forgets":               func(all *storetest.Everything) { all.Counters[eligibility.CouponUses("cpn_a")] = eligibility.Count{} },
 		"a coupon tells other counts":     func(all *storetest.Everything) { all.Coupons[0].UsedCount++ },
 		"a use beyond its limit":          func(all *storetest.Everything) { eachUse(all, func(u *redemption.Use) { u.OverLimit = false }) },
 		"a use does not follow its order": func(all *storetest.Everything) { all.Orders[3].Uses[0].State = redemption.Completed },

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
@@ -60,7 +61,7 @@ func editOf(c coupon.IssuedCode, change func(*coupon.IssuedCode)) store.CodeChan
 // by makes the first use of a request one by a code of its coupon.
 func by(r store.Reservation, code coupon.IssuedCode) store.Reservation {
 	r.Uses[0].Code, r.Coupons[0].Code, r.Coupons[0].CodeRevision = code.Key, code.Key, code.Revision
-	return claiming(r, claim(redemption.CodeUses(code.CouponID, code.Key.String()), 1, code.MaxUses))
+	return claiming(r, claim(eligibility.CodeUses(code.CouponID, code.Key.String()), 1, code.MaxUses))
 }
 
 func maxUses(n int64) func(*coupon.IssuedCode) { return func(c *coupon.IssuedCode) { c.MaxUses = n } }
@@ -262,8 +263,8 @@ func codesAfterDeletion(p *probe) {
 	same(p, []any{found.Coupon.ID, found.Code}, []any{next.ID, again[1]}, "the code that is used again, without the uses of its former coupon")
 	p.reserve(by(p.checkout("cem", next), again[1]))
 	p.happen(order, redemption.Paid)
-	p.count(redemption.CodeUses(c.ID, codes[1].Key.String()), 0, 1)
-	p.count(redemption.CodeUses(next.ID, codes[1].Key.String()), 1, 0)
+	p.count(eligibility.CodeUses(c.ID, codes[1].Key.String()), 0, 1)
+	p.count(eligibility.CodeUses(next.ID, codes[1].Key.String()), 1, 0)
 	same(p, p.order(order.ID).Uses[0].Code, codes[1].Key, "the code of a use whose coupon is gone")
 }
 
@@ -391,7 +392,7 @@ func codeReservationRaceClauses() []clause {
 				return err
 			}), coupon.ErrNotFound) - 1
 			p.refused(by(p.checkout("late", c), code), coupon.ErrNotFound, "by a code of a deleted coupon")
-			p.count(redemption.CodeUses(c.ID, code.Key.String()), int64(stored), 0)
+			p.count(eligibility.CodeUses(c.ID, code.Key.String()), int64(stored), 0)
 			left := answer(p, store.Store.ListCodes, store.CodeList{CouponID: c.ID}).Items
 			same(p, len(left) > 0, stored > 0, "whether codes with uses are left")
 			next := p.coupon(coded(code.Key))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -281,11 +282,11 @@ func lookUpClauses() []clause {
 	return []clause{
 		{"looking up", "LookUp returns a coupon and how often it was used, by each identity of the customer in the order given; an unknown coupon is coupon.ErrNotFound", func(p *probe) {
 			c := p.coupon(limits(9, 9))
-			request := claiming(p.checkout("ann", c), claim(redemption.CustomerUses(c.ID, "ann@shop.example"), 1, 9))
+			request := claiming(p.checkout("ann", c), claim(eligibility.CustomerUses(c.ID, "ann@shop.example"), 1, 9))
 			p.placed(request, redemption.Paid)
 			p.reserve(p.checkout("ann", c))
 			found := p.look(store.LookUp{Names: store.ByID(c.ID), Identities: []string{"bob", "ann@shop.example", "ann", "bob", "Ann"}})
-			same(p, found.ByCustomer, []redemption.Count{{}, {Completed: 1}, {Reserved: 1, Completed: 1}, {}, {}}, "the uses by identity")
+			same(p, found.ByCustomer, []eligibility.Count{{}, {Completed: 1}, {Reserved: 1, Completed: 1}, {}, {}}, "the uses by identity")
 			same(p, [2]int64{found.Coupon.UsedCount, found.Coupon.ReservedCount}, [2]int64{1, 1}, "the counts of the coupon")
 			same(p, p.look(store.LookUp{Names: store.ByCode(c.Code)}).Coupon, found.Coupon, "the coupon of the code")
 			for _, name := range []store.Name{{}, {CouponID: "cpn_none"}, {Code: p.code("NONE")}, {CouponID: "cpn_none", Code: c.Code}} {
@@ -326,9 +327,9 @@ func lookedUpAtOnce(p *probe) {
 		by.Names = append(by.Names, store.Name{Code: p.code("NONE")}, store.Name{Code: c.Code}, store.Name{CouponID: "cpn_none"}, store.Name{CouponID: c.ID})
 	}
 	by.Names = append(by.Names, store.Name{Code: listed.Code}, store.Name{}, store.Name{CouponID: "cpn_none", Code: listed.Code})
-	by.Counters = []string{redemption.CouponUses(coupons[2].ID), "none", redemption.CustomerUses(coupons[3].ID, "bob"), redemption.CouponUses(coupons[2].ID)}
+	by.Counters = []string{eligibility.CouponUses(coupons[2].ID), "none", eligibility.CustomerUses(coupons[3].ID, "bob"), eligibility.CouponUses(coupons[2].ID)}
 	all := answer(p, store.Store.LookUp, by)
-	want := store.LookedUp{Counts: []redemption.Count{{Reserved: 2}, {}, {Reserved: 2}, {Reserved: 2}}}
+	want := store.LookedUp{Counts: []eligibility.Count{{Reserved: 2}, {}, {Reserved: 2}, {Reserved: 2}}}
 	for _, name := range by.Names {
 		one := by
 		one.Names, one.Counters = []store.Name{name}, nil

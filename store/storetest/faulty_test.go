@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
@@ -33,7 +34,7 @@ type faulty struct {
 	coupons func(ctx context.Context, list store.CouponList) (store.CouponPage, error)
 	orders  func(ctx context.Context, list store.OrderList) (store.OrderPage, error)
 	uses    func(ctx context.Context, list store.UseList) (store.UsePage, error)
-	counts  func(ctx context.Context, keys []string) ([]redemption.Count, error)
+	counts  func(ctx context.Context, keys []string) ([]eligibility.Count, error)
 	journal func(ctx context.Context, after int64, limit int) ([]store.Entry, error)
 	sums    func(ctx context.Context, list store.SumList) ([]store.DaySum, error)
 	history func(ctx context.Context, couponID string, before int64, limit int) ([]store.Entry, error)
@@ -85,7 +86,7 @@ func (f *faulty) ListUses(ctx context.Context, list store.UseList) (store.UsePag
 	return f.uses(ctx, list)
 }
 
-func (f *faulty) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
+func (f *faulty) Counts(ctx context.Context, keys []string) ([]eligibility.Count, error) {
 	return f.counts(ctx, keys)
 }
 
@@ -185,7 +186,7 @@ func (f *faulty) eachUse(change func(u *redemption.Use)) {
 	}
 }
 
-func claims(r *store.Reservation, change func(c *redemption.Claim)) {
+func claims(r *store.Reservation, change func(c *eligibility.Claim)) {
 	for i := range r.Order.Claims {
 		change(&r.Order.Claims[i])
 	}
@@ -216,8 +217,8 @@ func reservationFaults() map[string]fault {
 			sound := f.reserve
 			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
 				r = r.Normalize()
-				var exceeded []redemption.Claim
-				claims(&r, func(c *redemption.Claim) {
+				var exceeded []eligibility.Claim
+				claims(&r, func(c *eligibility.Claim) {
 					counts, _ := f.Store.Counts(ctx, []string{c.Counter})
 					if !c.Fits(counts[0]) {
 						exceeded = append(exceeded, *c)
@@ -233,7 +234,7 @@ func reservationFaults() map[string]fault {
 		}, []string{"race for the last uses of a coupon", "race for the uses of a customer", "race for two coupons in opposite order", "race for a budget", "one counter, two uses", "race for a first order", "race of identities"}},
 		"limits are off by one": {func(f *faulty) {
 			f.request(func(r *store.Reservation) {
-				claims(r, func(c *redemption.Claim) {
+				claims(r, func(c *eligibility.Claim) {
 					if c.Limit > 0 && c.Limit < 1<<60 {
 						c.Limit++
 					}
@@ -244,8 +245,8 @@ func reservationFaults() map[string]fault {
 			sound := f.reserve
 			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
 				r = r.Normalize()
-				var exceeded []redemption.Claim
-				claims(&r, func(c *redemption.Claim) {
+				var exceeded []eligibility.Claim
+				claims(&r, func(c *eligibility.Claim) {
 					if counts, _ := f.Store.Counts(ctx, []string{c.Counter}); r.Order.Replaces != "" && !c.Fits(counts[0]) {
 						exceeded = append(exceeded, *c)
 					}
@@ -257,7 +258,7 @@ func reservationFaults() map[string]fault {
 			}
 		}, []string{"hand-over", "first order handed over"}},
 		"amounts are ones": {func(f *faulty) {
-			f.request(func(r *store.Reservation) { claims(r, func(c *redemption.Claim) { c.Amount = 1 }) })
+			f.request(func(r *store.Reservation) { claims(r, func(c *eligibility.Claim) { c.Amount = 1 }) })
 		}, []string{"limit of the kind budget", "an order comes back"}},
 		"only the first use claims": {func(f *faulty) {
 			f.request(func(r *store.Reservation) {
@@ -268,7 +269,7 @@ func reservationFaults() map[string]fault {
 		}, []string{"one counter, two uses", "all or nothing", "race for two coupons in opposite order"}},
 		"counters are folded": {func(f *faulty) {
 			f.request(func(r *store.Reservation) {
-				claims(r, func(c *redemption.Claim) { c.Counter = strings.TrimSpace(strings.ToLower(c.Counter)) })
+				claims(r, func(c *eligibility.Claim) { c.Counter = strings.TrimSpace(strings.ToLower(c.Counter)) })
 			})
 		}, []string{"counters by bytes", "any text comes back"}},
 		"an order stays without its uses": {func(f *faulty) {
@@ -457,8 +458,8 @@ func eventFaults() map[string]fault {
 				before, _ := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID})
 				exceeded := make([]bool, len(before.Uses))
 				for i, u := range before.Uses {
-					counts, _ := f.Store.Counts(ctx, []string{redemption.CustomerUses(u.CouponID, s.Event.Learned[0])})
-					exceeded[i] = !redemption.Claim{Amount: 1, Limit: 3}.Fits(counts[0])
+					counts, _ := f.Store.Counts(ctx, []string{eligibility.CustomerUses(u.CouponID, s.Event.Learned[0])})
+					exceeded[i] = !eligibility.Claim{Amount: 1, Limit: 3}.Fits(counts[0])
 				}
 				time.Sleep(meanwhile) // another caller reads the same counts meanwhile
 				settled, err := sound(ctx, s)
@@ -522,7 +523,7 @@ func eventFaults() map[string]fault {
 				}
 				return settled, err
 			}
-			f.counts = func(ctx context.Context, keys []string) ([]redemption.Count, error) {
+			f.counts = func(ctx context.Context, keys []string) ([]eligibility.Count, error) {
 				counts, err := f.Store.Counts(ctx, keys)
 				for i := range counts {
 					if _, is := twice.Load(keys[i]); is {
@@ -678,10 +679,10 @@ func refundFaults() map[string]fault {
 					refunded.Store("any", true)
 				}
 			})
-			f.counts = func(ctx context.Context, keys []string) ([]redemption.Count, error) {
+			f.counts = func(ctx context.Context, keys []string) ([]eligibility.Count, error) {
 				counts, err := f.Store.Counts(ctx, keys)
 				for i := range counts {
-					if _, is := refunded.Load("any"); is && redemption.IsBudget(keys[i]) {
+					if _, is := refunded.Load("any"); is && eligibility.IsBudget(keys[i]) {
 						counts[i].Completed--
 					}
 				}
@@ -810,11 +811,11 @@ func couponFaults() map[string]fault {
 			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
 				saved, err := f.Store.SaveCoupon(ctx, c)
 				if err == nil && c.Kind == store.EditCoupon && !c.Unlimited {
-					folded.Store(redemption.CouponUses(c.Coupon.ID), true)
+					folded.Store(eligibility.CouponUses(c.Coupon.ID), true)
 				}
 				return saved, err
 			}
-			f.counts = func(ctx context.Context, keys []string) ([]redemption.Count, error) {
+			f.counts = func(ctx context.Context, keys []string) ([]eligibility.Count, error) {
 				counts, err := f.Store.Counts(ctx, keys)
 				for i := range counts {
 					if _, is := folded.Load(keys[i]); is {
@@ -828,7 +829,7 @@ func couponFaults() map[string]fault {
 			f.request(func(r *store.Reservation) {
 				for i := range r.Uses {
 					for j := range r.Uses[i].Claims {
-						if c := &r.Uses[i].Claims[j]; redemption.IsShared(c.Counter) && c.Limit == 0 {
+						if c := &r.Uses[i].Claims[j]; eligibility.IsShared(c.Counter) && c.Limit == 0 {
 							c.Limit = 3
 						}
 					}
@@ -1080,7 +1081,7 @@ func readFaults() map[string]fault {
 			}
 		}, []string{"work for the sweep"}},
 		"counts come in the order of the store": {func(f *faulty) {
-			f.counts = func(ctx context.Context, keys []string) ([]redemption.Count, error) {
+			f.counts = func(ctx context.Context, keys []string) ([]eligibility.Count, error) {
 				sorted := slices.Clone(keys)
 				slices.Sort(sorted)
 				return f.Store.Counts(ctx, slices.Compact(sorted))

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -41,12 +42,12 @@ func handOver(p *probe) {
 	}
 	p.uses(gone, 0, 0)
 	p.reserve(p.checkout("bob", gone))
-	p.count(redemption.CustomerOrders("ann"), 1, 0)
+	p.count(eligibility.CustomerOrders("ann"), 1, 0)
 }
 
 func keptBelowALoweredLimit(p *probe) {
 	c := p.coupon(limits(3, 0))
-	budget := redemption.SharedCounter("budget")
+	budget := eligibility.SharedCounter("budget")
 	old := p.reserve(claiming(p.checkout("ann", c), claim(budget, 50, 100)))
 	p.reserve(claiming(p.checkout("bob", c), claim(budget, 50, 100)))
 	lowered := p.edit(c, limits(1, 0))

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -72,7 +73,7 @@ func heldIsReplayed(p *probe) {
 
 func checkoutTakesPoints(p *probe) {
 	c := p.coupon(forPoints, limits(1, 1))
-	budget := redemption.SharedCounter("budget")
+	budget := eligibility.SharedCounter("budget")
 	held := p.exchanged("ann", c)
 	lowered := p.edit(c, limits(1, 1), described("changed"))
 	p.refused(claiming(taking(p.checkout("ann", lowered), held), claim(budget, 9, 8)), store.ErrLimit, "that takes points and does not fit a budget")

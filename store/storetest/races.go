@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -31,7 +32,7 @@ func raceClauses() []clause {
 			p.uses(b, 5, 0)
 		}),
 		race("race for a budget", "limits of amounts are exact under any interleaving", func(p *probe) {
-			c, budget := p.coupon(), redemption.SharedCounter("budget", fmt.Sprint(p.next()))
+			c, budget := p.coupon(), eligibility.SharedCounter("budget", fmt.Sprint(p.next()))
 			p.exactly(3, store.ErrLimit, func(i int) store.Reservation {
 				return claiming(p.checkout(fmt.Sprint("c", i), c), claim(budget, 333, 1000))
 			})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -59,7 +60,7 @@ func refundClauses() []clause {
 		{"repayments", "what the processor tells of refunds and disputes is stored with the order; unfinished repayments are due; the journal tells of them", repayments},
 		{"a use that a refund gave back", "what a refund gives back can be used again", func(p *probe) {
 			c := p.coupon(limits(1, 1))
-			day := redemption.CustomerPeriodUses(c.ID, "ann", "DAY", "2026-11-20")
+			day := eligibility.CustomerPeriodUses(c.ID, "ann", "DAY", "2026-11-20")
 			o := p.placed(claiming(p.checkout("ann", c), claim(day, 1, 1)), redemption.SessionAttached, redemption.Paid).Order
 			p.refused(p.checkout("bob", c), store.ErrLimit, "of a use that another customer has")
 			p.apply(refund(o, "one", 0))
@@ -68,7 +69,7 @@ func refundClauses() []clause {
 			p.refused(p.checkout("bob", c), store.ErrLimit, "of a use that was given back and taken again")
 			p.happen(taken.Order, redemption.SessionAttached, redemption.Paid)
 			p.uses(c, 0, 1)
-			p.count(redemption.CustomerOrders("ann"), 0, 2)
+			p.count(eligibility.CustomerOrders("ann"), 0, 2)
 		}},
 		race("race of refunds", "of refunds at once each gives back its own part, together they give back what was paid, and one of more than is left is ErrInvalid", func(p *probe) {
 			n := min(p.can.Goroutines, redemption.MaxRefunds)
@@ -79,7 +80,7 @@ func refundClauses() []clause {
 			got := p.order(o.ID).Order
 			same(p, []any{got.State, len(got.Refunds), got.Refunded().Amount}, []any{redemption.OrderRefunded, n, o.Quote.Total}, "the refunds at once")
 			p.uses(c, 0, 0)
-			p.count(redemption.Budget(c.ID, "EUR"), 0, 0)
+			p.count(eligibility.Budget(c.ID, "EUR"), 0, 0)
 		}),
 		race("race of one refund", "the same refund that is asked for at once is recorded once", func(p *probe) {
 			c := p.coupon()
@@ -87,7 +88,7 @@ func refundClauses() []clause {
 			answers, errs := atOnce(p, p.can.Goroutines, store.Store.Apply, func(int) store.Settlement { return settlement(refund(o, "one", 1)) })
 			p.succeeded(errs)
 			same(p, []int{changes(answers, o), len(p.order(o.ID).Order.Refunds)}, []int{1, 1}, "how often a refund was recorded")
-			p.count(redemption.Budget(c.ID, "EUR"), 0, 100)
+			p.count(eligibility.Budget(c.ID, "EUR"), 0, 100)
 		}),
 	}
 }
@@ -103,7 +104,7 @@ func (p *probe) sold(customer string, c coupon.Coupon, units int64, restore coup
 	p.own(err)
 	r.Order.Quote = quote
 	r.Uses[0].Restore, r.Uses[0].Discount = restore, quote.Discount
-	return p.placed(claiming(r, claim(redemption.Budget(c.ID, "EUR"), quote.Discount, 0)), redemption.SessionAttached, redemption.Paid).Order
+	return p.placed(claiming(r, claim(eligibility.Budget(c.ID, "EUR"), quote.Discount, 0)), redemption.SessionAttached, redemption.Paid).Order
 }
 
 // refund is an event that refunds units, or everything if units is 0.
@@ -134,9 +135,9 @@ func refundsGiveBack(p *probe) {
 				same(p, p.order(o.ID), got, "the order that is stored after a refund")
 				same(p, p.use(got.Uses[0].ID), got.Uses[0], "the use that is listed after a refund")
 				p.uses(c, 0, want[i].uses)
-				p.count(redemption.CustomerUses(c.ID, customer), 0, want[i].uses)
-				p.count(redemption.Budget(c.ID, "EUR"), 0, want[i].budget)
-				p.count(redemption.CustomerOrders(customer), 0, 1)
+				p.count(eligibility.CustomerUses(c.ID, customer), 0, want[i].uses)
+				p.count(eligibility.Budget(c.ID, "EUR"), 0, want[i].budget)
+				p.count(eligibility.CustomerOrders(customer), 0, 1)
 				p.unchanged("the same refund again", func() { same(p, p.apply(e), got, "what it returns") })
 			}
 			same(p, p.told(o.ID)[3:], []string{"order_refunded refunded partly_refunded 4", "order_refunded refunded refunded 5"}, "what the journal tells of refunds")

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
@@ -16,9 +17,9 @@ func reserveClauses() []clause {
 		{"an order comes back", "Reserve stores an order with its uses, and what it returns is what every read returns", orderComesBack},
 		{"an order without coupons", "an order has any number of uses, also none, and claims its customer's order counter", func(p *probe) {
 			r := p.reserve(p.checkout("ann"))
-			p.count(redemption.CustomerOrders("ann"), 1, 0)
+			p.count(eligibility.CustomerOrders("ann"), 1, 0)
 			p.happen(r.Order, redemption.Cancelled)
-			p.count(redemption.CustomerOrders("ann"), 0, 0)
+			p.count(eligibility.CustomerOrders("ann"), 0, 0)
 		}},
 		{"all or nothing", "Reserve takes all of its claims or none: what does not fit leaves no trace in any counter, record or journal", allOrNothing},
 		{"coupons as priced", "the coupon's state and revision in the store count: a coupon is gone (coupon.ErrNotFound), is off (coupon.ErrInactive), or has another revision (ErrStaleRevision)", couponsAsPriced},
@@ -30,7 +31,7 @@ func orderComesBack(p *probe) {
 	a, b := p.coupon(limits(5, 2)), p.coupon(forPoints)
 	held := p.exchanged("ann", b)
 	r := taking(p.checkout("ann", b, a), held) // not in the order of their IDs
-	r.Uses[1].Claims = append(r.Uses[1].Claims, claim(redemption.SharedCounter("budget", "é/1"), 1_000_000_000_000, 2_000_000_000_000))
+	r.Uses[1].Claims = append(r.Uses[1].Claims, claim(eligibility.SharedCounter("budget", "é/1"), 1_000_000_000_000, 2_000_000_000_000))
 	want := store.Reserved{Order: r.Order.Clone(), Uses: []redemption.Use{r.Uses[1].Clone(), r.Uses[0].Clone()}}
 	want.Order.Version, want.Order.UpdatedAt = 1, want.Order.CreatedAt
 	for i := range want.Uses {
@@ -51,18 +52,18 @@ func orderComesBack(p *probe) {
 // allOrNothing makes one claim of a large order the one that does not fit, each in turn.
 func allOrNothing(p *probe) {
 	coupons := []coupon.Coupon{p.coupon(limits(9, 9)), p.coupon(), p.coupon(limits(0, 3))}
-	full := redemption.SharedCounter("full")
+	full := eligibility.SharedCounter("full")
 	filler := p.checkout("bob")
 	filler.Order.Claims = append(filler.Order.Claims, claim(full, 5, 5))
 	p.reserve(filler)
 	request := func() store.Reservation {
 		r := p.checkout("ann", coupons...)
 		for i := range r.Uses {
-			r.Uses[i].Claims = append(r.Uses[i].Claims, claim(redemption.SharedCounter("campaign"), 1, 9), claim(redemption.SharedCounter("counted"), 1, 0))
+			r.Uses[i].Claims = append(r.Uses[i].Claims, claim(eligibility.SharedCounter("campaign"), 1, 9), claim(eligibility.SharedCounter("counted"), 1, 0))
 		}
 		return r
 	}
-	exceeds := func(r store.Reservation, want ...redemption.Claim) {
+	exceeds := func(r store.Reservation, want ...eligibility.Claim) {
 		p.Helper()
 		err := failure(p, store.Store.Reserve, r, store.ErrLimit, "of claims that do not fit")
 		var limit *store.LimitError
@@ -84,8 +85,8 @@ func allOrNothing(p *probe) {
 	ofOrder.Uses[2].Claims = append(ofOrder.Uses[2].Claims, claim(full, 1, 0))
 	exceeds(ofOrder, extra, claim(full, 2, 6))
 	p.reserve(request())
-	p.count(redemption.SharedCounter("campaign"), 3, 0)
-	p.count(redemption.SharedCounter("counted"), 3, 0)
+	p.count(eligibility.SharedCounter("campaign"), 3, 0)
+	p.count(eligibility.SharedCounter("counted"), 3, 0)
 }
 
 func couponsAsPriced(p *probe) {
@@ -161,11 +162,11 @@ func limitClauses() []clause {
 			keys := []string{"a", "A", "a ", "á", "a\u0301", "ａ", "ß", "ss", "shared/a", "shared/A", "customer/a", "1", "01", "%", "_"}
 			for _, key := range keys {
 				r := p.checkout("ann")
-				r.Order.Claims = []redemption.Claim{claim(key, 1, 1)}
+				r.Order.Claims = []eligibility.Claim{claim(key, 1, 1)}
 				p.reserve(r)
 			}
-			one := redemption.Count{Reserved: 1}
-			same(p, answer(p, store.Store.Counts, append(keys, "nobody's", keys[0])), append(slices.Repeat([]redemption.Count{one}, len(keys)), redemption.Count{}, one), "the counts")
+			one := eligibility.Count{Reserved: 1}
+			same(p, answer(p, store.Store.Counts, append(keys, "nobody's", keys[0])), append(slices.Repeat([]eligibility.Count{one}, len(keys)), eligibility.Count{}, one), "the counts")
 			same(p, answer(p, store.Store.Counts, nil), nil, "the counts of nothing")
 		}},
 	}
@@ -175,14 +176,14 @@ func limitClauses() []clause {
 		amount int64
 		key    func(customer string) string
 	}{
-		{"coupon", 3, 1, func(string) string { return redemption.CouponUses("cpn_elsewhere") }},
-		{"customer", 1, 1, func(customer string) string { return redemption.CustomerUses("cpn_elsewhere", customer) }},
+		{"coupon", 3, 1, func(string) string { return eligibility.CouponUses("cpn_elsewhere") }},
+		{"customer", 1, 1, func(customer string) string { return eligibility.CustomerUses("cpn_elsewhere", customer) }},
 		{"customer and day", 2, 1, func(customer string) string {
-			return redemption.CustomerCounter("day", "cpn", "America/New_York", "2026-11-20", customer)
+			return eligibility.CustomerCounter("day", "cpn", "America/New_York", "2026-11-20", customer)
 		}},
-		{"code", 2, 1, func(string) string { return redemption.SharedCounter("code", "ÄB") }},
-		{"campaign", 4, 1, func(string) string { return redemption.SharedCounter("campaign", "x") }},
-		{"budget", 752, 251, func(string) string { return redemption.SharedCounter("budget", "EUR") }},
+		{"code", 2, 1, func(string) string { return eligibility.SharedCounter("code", "ÄB") }},
+		{"campaign", 4, 1, func(string) string { return eligibility.SharedCounter("campaign", "x") }},
+		{"budget", 752, 251, func(string) string { return eligibility.SharedCounter("budget", "EUR") }},
 	} {
 		all = append(all, clause{
 			"limit of the kind " + kind.name, "a limit of any kind is a claim on a counter: taken while it fits, counted as completed once paid, given back when the order is cancelled",
@@ -224,7 +225,7 @@ func (p *probe) limitHolds(limit, amount int64, key func(customer string) string
 
 func addedUp(p *probe) {
 	a, b := p.coupon(), p.coupon()
-	budget := redemption.SharedCounter("budget")
+	budget := eligibility.SharedCounter("budget")
 	request := func(first, second, order int64) store.Reservation {
 		r := claiming(p.checkout("ann", a, b), claim(budget, first, 100))
 		r.Uses[1].Claims = append(r.Uses[1].Claims, claim(budget, second, 100))
@@ -236,7 +237,7 @@ func addedUp(p *probe) {
 	p.count(budget, 100, 0)
 	p.happen(r.Order, redemption.Paid)
 	p.count(budget, 0, 100)
-	x := redemption.SharedCounter("x")
+	x := eligibility.SharedCounter("x")
 	twice := claiming(p.checkout("ann", a), claim(x, 2, 3), claim(x, 2, 3))
 	p.refused(twice, store.ErrLimit, "of two claims of one use whose sum is beyond the limit")
 	twice.Uses[0].Claims[3].Amount = 1
@@ -248,9 +249,9 @@ func inclusive(p *probe) {
 	for _, bound := range []struct {
 		amount, limit int64
 		fits          bool
-	}{{1, 1, true}, {2, 1, false}, {7, 7, true}, {8, 7, false}, {redemption.MaxAmount, redemption.MaxAmount, true}, {redemption.MaxAmount, redemption.MaxAmount - 1, false}, {redemption.MaxAmount, 0, true}, {1, 1<<63 - 1, true}} {
+	}{{1, 1, true}, {2, 1, false}, {7, 7, true}, {8, 7, false}, {eligibility.MaxAmount, eligibility.MaxAmount, true}, {eligibility.MaxAmount, eligibility.MaxAmount - 1, false}, {eligibility.MaxAmount, 0, true}, {1, 1<<63 - 1, true}} {
 		r := p.checkout("ann")
-		key := redemption.SharedCounter("bound", fmt.Sprint(bound.amount), fmt.Sprint(bound.limit))
+		key := eligibility.SharedCounter("bound", fmt.Sprint(bound.amount), fmt.Sprint(bound.limit))
 		r.Order.Claims = append(r.Order.Claims, claim(key, bound.amount, bound.limit))
 		if !bound.fits {
 			p.refused(r, store.ErrLimit, "of %d with the limit %d", bound.amount, bound.limit)
@@ -271,7 +272,7 @@ func largestOrder(p *probe) {
 	for i := range r.Uses {
 		for len(r.Uses[i].Claims) < redemption.MaxClaims {
 			n := len(r.Uses[i].Claims)
-			r.Uses[i].Claims = append(r.Uses[i].Claims, claim(redemption.SharedCounter("n", fmt.Sprint(i*n%997)), redemption.MaxAmount, 0))
+			r.Uses[i].Claims = append(r.Uses[i].Claims, claim(eligibility.SharedCounter("n", fmt.Sprint(i*n%997)), eligibility.MaxAmount, 0))
 		}
 	}
 	stored := p.reserve(r)

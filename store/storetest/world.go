@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -144,15 +145,15 @@ func someQuote() pricing.Quote {
 	return quote
 }
 
-func claim(counter string, amount, limit int64) redemption.Claim {
-	return redemption.Claim{Counter: counter, Amount: amount, Limit: limit}
+func claim(counter string, amount, limit int64) eligibility.Claim {
+	return eligibility.Claim{Counter: counter, Amount: amount, Limit: limit}
 }
 
 // claimsOf returns what a use of the coupon claims.
-func claimsOf(c coupon.Coupon, customer string) []redemption.Claim {
-	return []redemption.Claim{
-		claim(redemption.CustomerUses(c.ID, customer), 1, c.Limits.MaxUsesPerUser),
-		claim(redemption.CouponUses(c.ID), 1, c.Limits.MaxUses),
+func claimsOf(c coupon.Coupon, customer string) []eligibility.Claim {
+	return []eligibility.Claim{
+		claim(eligibility.CustomerUses(c.ID, customer), 1, c.Limits.MaxUsesPerUser),
+		claim(eligibility.CouponUses(c.ID), 1, c.Limits.MaxUses),
 	}
 }
 
@@ -167,7 +168,7 @@ func checkout(n int, customer string, coupons ...coupon.Coupon) store.Reservatio
 	r := store.Reservation{By: "customer " + customer, Order: redemption.Order{
 		ID: fmt.Sprintf("ord_%06d", n), Key: fmt.Sprintf("key-%d", n), Fingerprint: "the same cart", CustomerID: customer,
 		State: redemption.OrderOpen, Quote: someQuote(), Metadata: map[string]string{"channel": "web", "empty": ""},
-		Claims:   []redemption.Claim{claim(redemption.CustomerOrders(customer), 1, 0)},
+		Claims:   []eligibility.Claim{claim(eligibility.CustomerOrders(customer), 1, 0)},
 		Deadline: at(1000), CreatedAt: at(n),
 	}}
 	for i, c := range coupons {
@@ -183,7 +184,7 @@ func checkout(n int, customer string, coupons ...coupon.Coupon) store.Reservatio
 }
 
 // claiming adds claims to the first use of a request.
-func claiming(r store.Reservation, claims ...redemption.Claim) store.Reservation {
+func claiming(r store.Reservation, claims ...eligibility.Claim) store.Reservation {
 	r.Uses[0].Claims = append(r.Uses[0].Claims, claims...)
 	return r
 }
@@ -312,13 +313,13 @@ func (p *probe) use(id string) redemption.Use {
 
 func (p *probe) count(counter string, reserved, completed int64) {
 	p.Helper()
-	same(p, answer(p, store.Store.Counts, []string{counter}), []redemption.Count{{Reserved: reserved, Completed: completed}}, "what %s holds", counter)
+	same(p, answer(p, store.Store.Counts, []string{counter}), []eligibility.Count{{Reserved: reserved, Completed: completed}}, "what %s holds", counter)
 }
 
 // uses checks the counter of a coupon's uses.
 func (p *probe) uses(c coupon.Coupon, reserved, completed int64) {
 	p.Helper()
-	p.count(redemption.CouponUses(c.ID), reserved, completed)
+	p.count(eligibility.CouponUses(c.ID), reserved, completed)
 }
 
 // unknown returns a payment of which the store knows no order.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -100,7 +101,7 @@ var calls = []struct {
 		return err
 	}},
 	{"counts", func(ctx context.Context, m *meter) error {
-		_, err := m.store.Counts(ctx, []string{redemption.CouponUses(fmt.Sprint("cpn_", m.coupon())), redemption.CustomerOrders(m.customer())})
+		_, err := m.store.Counts(ctx, []string{eligibility.CouponUses(fmt.Sprint("cpn_", m.coupon())), eligibility.CustomerOrders(m.customer())})
 		return err
 	}},
 	{"list coupons", func(ctx context.Context, m *meter) error {

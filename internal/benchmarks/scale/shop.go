@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store/engine"
@@ -48,13 +49,13 @@ func orderOf(c coupon.Coupon, id, customer, key string) (redemption.Order, redem
 	o := redemption.Order{
 		ID: "ord_" + id, Key: key, Fingerprint: "f", CustomerID: customer, State: redemption.OrderOpen, Quote: q,
 		Coupons: []coupon.Snapshot{c.Snapshot()}, Deadline: now().Add(time.Hour), CreatedAt: now(),
-		Claims: []redemption.Claim{{Counter: redemption.CustomerOrders(customer), Amount: 1}},
+		Claims: []eligibility.Claim{{Counter: eligibility.CustomerOrders(customer), Amount: 1}},
 	}
 	return o, redemption.Use{
 		ID: "use_" + id, CouponID: c.ID, CustomerID: customer, OrderID: o.ID, Discount: q.Discount,
-		State: redemption.Reserved, Origin: redemption.FromCheckout, CreatedAt: now(), Claims: []redemption.Claim{
-			{Counter: redemption.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses},
-			{Counter: redemption.CustomerUses(c.ID, customer), Amount: 1, Limit: c.Limits.MaxUsesPerUser},
+		State: redemption.Reserved, Origin: redemption.FromCheckout, CreatedAt: now(), Claims: []eligibility.Claim{
+			{Counter: eligibility.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses},
+			{Counter: eligibility.CustomerUses(c.ID, customer), Amount: 1, Limit: c.Limits.MaxUsesPerUser},
 		},
 	}, err
 }
@@ -89,7 +90,7 @@ func (s shop) fill(ctx context.Context, pool *pgxpool.Pool) error {
 		{
 			`INSERT INTO couponkit.coupons SELECT 'cpn_' || n, 'CODE-' || n, 'active', 1, 1, false, $2 || 'cpn_' || n, $3 || 'cpn_' || n || '/',
 			0, 'PERCENTAGE', $7::bigint, $4, $4, $5::bigint - n, $5::bigint - n, 'code-' || n || ' ten', $6 FROM generate_series(0, $1::bigint - 1) n`,
-			[]any{s.coupons, redemption.CouponUses(""), strings.TrimSuffix(redemption.CustomerUses("", ""), "/"), int64(none), end, documents[0], c.Limits.MaxUses},
+			[]any{s.coupons, eligibility.CouponUses(""), strings.TrimSuffix(eligibility.CustomerUses("", ""), "/"), int64(none), end, documents[0], c.Limits.MaxUses},
 		},
 		{
 			`INSERT INTO couponkit.codes SELECT 'cpn_' || n, 'CODE-' || n, true, '', 0, '', 0, '', true, $2, $3::bigint - n, $3::bigint - n, 1
@@ -108,15 +109,15 @@ func (s shop) fill(ctx context.Context, pool *pgxpool.Pool) error {
 		},
 		{
 			`INSERT INTO couponkit.counters SELECT $1 || coupon_id, 0, 0, count(*) FROM couponkit.uses GROUP BY coupon_id`,
-			[]any{redemption.CouponUses("")},
+			[]any{eligibility.CouponUses("")},
 		},
 		{
 			`INSERT INTO couponkit.counters SELECT $1 || coupon_id || '/' || customer_id, 0, 0, count(*) FROM couponkit.uses GROUP BY coupon_id, customer_id`,
-			[]any{strings.TrimSuffix(redemption.CustomerUses("", ""), "/")},
+			[]any{strings.TrimSuffix(eligibility.CustomerUses("", ""), "/")},
 		},
 		{
 			`INSERT INTO couponkit.counters SELECT $1 || customer_id, 0, 0, count(*) FROM couponkit.orders GROUP BY customer_id`,
-			[]any{redemption.CustomerOrders("")},
+			[]any{eligibility.CustomerOrders("")},
 		},
 		{"VACUUM ANALYZE", nil},
 		{"CHECKPOINT", nil},

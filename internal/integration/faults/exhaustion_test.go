@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/pgxstore"
@@ -49,9 +50,9 @@ func TestExactlyTheAllowedUsesSucceed(t *testing.T) {
 		all = uses{all.Completed + u.Completed, all.Exhausted + u.Exhausted, all.Failed + u.Failed, all.Failure + u.Failure}
 	}
 	require.Equal(t, uses{Completed: allowed, Exhausted: wanted - allowed}, all)
-	counts, err := h.store.Counts(t.Context(), []string{redemption.CouponUses(c.ID)})
+	counts, err := h.store.Counts(t.Context(), []string{eligibility.CouponUses(c.ID)})
 	require.NoError(t, err)
-	require.Equal(t, []redemption.Count{{Completed: allowed}}, counts)
+	require.Equal(t, []eligibility.Count{{Completed: allowed}}, counts)
 	require.NoError(t, storetest.Check(t.Context(), h.store))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/integration/patience"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/pricing"
@@ -301,7 +302,7 @@ func (h *harness) sweep(number int, what fault, coupons []roundCoupon) {
 		}
 	}
 	for _, c := range coupons {
-		counts, err := h.store.Counts(h.t.Context(), []string{redemption.CouponUses(c.ID)})
+		counts, err := h.store.Counts(h.t.Context(), []string{eligibility.CouponUses(c.ID)})
 		require.NoError(h.t, err)
 		if counts[0].Reserved != 0 {
 			h.violation("round %d (%s): coupon %s has %d reserved uses after the sweep", number, what, c.ID, counts[0].Reserved)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -39,8 +40,8 @@ func (b book) equal(c book) bool {
 	return maps.EqualFunc(b, c, func(p, q page) bool { return p.view == q.view })
 }
 
-func (b book) held() map[string]redemption.Count {
-	all := map[string]redemption.Count{}
+func (b book) held() map[string]eligibility.Count {
+	all := map[string]eligibility.Count{}
 	for _, p := range b {
 		for key, count := range redemption.Holdings(p.Order, p.Uses...) {
 			all[key] = all[key].Plus(count)
@@ -51,7 +52,7 @@ func (b book) held() map[string]redemption.Count {
 
 // exceeded returns the claims for which there is no room. What the order before holds is
 // handed on.
-func (b book) exceeded(claims []redemption.Claim, before page) (exceeded []redemption.Claim) {
+func (b book) exceeded(claims []eligibility.Claim, before page) (exceeded []eligibility.Claim) {
 	held, kept := b.held(), redemption.Holdings(before.Order, before.Uses...)
 	for _, c := range claims {
 		if c.Limit > 0 && kept[c.Counter].Taken() == 0 && !c.Fits(held[c.Counter]) {
@@ -61,7 +62,7 @@ func (b book) exceeded(claims []redemption.Claim, before page) (exceeded []redem
 	return exceeded
 }
 
-func claimsOf(o redemption.Order, uses []redemption.Use) []redemption.Claim {
+func claimsOf(o redemption.Order, uses []redemption.Use) []eligibility.Claim {
 	claims := slices.Clone(o.Claims)
 	for _, u := range uses {
 		claims = append(claims, u.Claims...)
@@ -82,7 +83,7 @@ func (b book) do(o operation) (book, outcome) {
 		}
 		return b, refused(store.ErrNotFound)
 	}
-	held, counts := b.held(), []redemption.Count{}
+	held, counts := b.held(), []eligibility.Count{}
 	for _, key := range o.counters() {
 		counts = append(counts, held[key])
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -100,15 +101,15 @@ func cheapQuote() pricing.Quote {
 func (o operation) reservation(quote pricing.Quote) store.Reservation {
 	r := store.Reservation{Order: redemption.Order{
 		ID: o.Order, Key: o.Key, Fingerprint: "f", CustomerID: o.Customer, State: redemption.OrderOpen, Replaces: o.Replaces,
-		Quote: quote, Deadline: deadline, CreatedAt: epoch, Claims: []redemption.Claim{{Counter: redemption.CustomerOrders(o.Customer), Amount: 1}},
+		Quote: quote, Deadline: deadline, CreatedAt: epoch, Claims: []eligibility.Claim{{Counter: eligibility.CustomerOrders(o.Customer), Amount: 1}},
 	}}
 	for _, c := range o.Coupons {
 		r.Coupons = append(r.Coupons, store.CouponAt{ID: c.ID, Revision: 1})
 		r.Uses = append(r.Uses, redemption.Use{
 			ID: redemption.UseIDPrefix + o.Order + c.ID, CouponID: c.ID, CustomerID: o.Customer, OrderID: o.Order,
-			State: redemption.Reserved, Origin: redemption.FromCheckout, CreatedAt: epoch, Claims: []redemption.Claim{
-				{Counter: redemption.CustomerUses(c.ID, o.Customer), Amount: 1, Limit: c.Limits.MaxUsesPerUser},
-				{Counter: redemption.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses},
+			State: redemption.Reserved, Origin: redemption.FromCheckout, CreatedAt: epoch, Claims: []eligibility.Claim{
+				{Counter: eligibility.CustomerUses(c.ID, o.Customer), Amount: 1, Limit: c.Limits.MaxUsesPerUser},
+				{Counter: eligibility.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses},
 			},
 		})
 	}
@@ -141,9 +142,9 @@ func (o operation) settlement() store.Settlement {
 // counters are the counters of the coupons and of the customer.
 func (o operation) counters() (keys []string) {
 	for _, c := range o.Coupons {
-		keys = append(keys, redemption.CouponUses(c.ID), redemption.CustomerUses(c.ID, o.Customer))
+		keys = append(keys, eligibility.CouponUses(c.ID), eligibility.CustomerUses(c.ID, o.Customer))
 	}
-	return append(keys, redemption.CustomerOrders(o.Customer))
+	return append(keys, eligibility.CustomerOrders(o.Customer))
 }
 
 // make makes the call. An error of the contract is an outcome. Any other is returned:
@@ -163,7 +164,7 @@ func (o operation) make(ctx context.Context, s store.Store) (out outcome, err er
 		got, err = s.Order(ctx, store.OrderKey{ID: o.Order})
 		out = outcome{View: view(got.Order, got.Uses)}
 	case count:
-		var got []redemption.Count
+		var got []eligibility.Count
 		got, err = s.Counts(ctx, o.counters())
 		out = outcome{View: fmt.Sprint(got)}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
 	pgxstore "github.com/couponkit/couponkit/store/pgxstore"
@@ -165,8 +165,8 @@ func (s *transactions) ListUses(ctx context.Context, list store.UseList) (store.
 	return within(ctx, s, func(s *pgxstore.Store) (store.UsePage, error) { return s.ListUses(ctx, list) })
 }
 
-func (s *transactions) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
-	return within(ctx, s, func(s *pgxstore.Store) ([]redemption.Count, error) { return s.Counts(ctx, keys) })
+func (s *transactions) Counts(ctx context.Context, keys []string) ([]eligibility.Count, error) {
+	return within(ctx, s, func(s *pgxstore.Store) ([]eligibility.Count, error) { return s.Counts(ctx, keys) })
 }
 
 func (s *transactions) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/integration/patience"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	pgxstore "github.com/couponkit/couponkit/store/pgxstore"
 )
@@ -55,7 +55,7 @@ func TestABlockedCoupon(t *testing.T) {
 	}
 	require.NoError(t, host.Commit(context.WithoutCancel(t.Context())))
 	require.NoError(t, waiting.Wait())
-	counts, err := s.Counts(t.Context(), []string{redemption.CouponUses(held.ID), redemption.CouponUses(free.ID)})
+	counts, err := s.Counts(t.Context(), []string{eligibility.CouponUses(held.ID), eligibility.CouponUses(free.ID)})
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, counts[0].Reserved, int64(callers+2))
 	require.Equal(t, int64(5), counts[1].Reserved)

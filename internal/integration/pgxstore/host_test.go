@@ -61,7 +61,7 @@ func TestWithTx(t *testing.T) {
 			continue
 		}
 		require.Len(t, after.Orders, 1)
-		require.Equal(t, redemption.Count{Completed: 1}, after.Counters[redemption.CouponUses(c.ID)])
+		require.Equal(t, eligibility.Count{Completed: 1}, after.Counters[eligibility.CouponUses(c.ID)])
 		require.Equal(t, 1, shipped)
 	}
 	require.NoError(t, storetest.Check(t.Context(), s))

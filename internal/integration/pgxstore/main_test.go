@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -108,13 +109,13 @@ func checkout(c coupon.Coupon, q pricing.Quote, customer, key string) store.Rese
 	return store.Reservation{
 		Order: redemption.Order{
 			ID: order, Key: key, Fingerprint: "f", CustomerID: customer, State: redemption.OrderOpen, Quote: q,
-			CreatedAt: at, Deadline: at.Add(time.Hour), Claims: []redemption.Claim{{Counter: redemption.CustomerOrders(customer), Amount: 1}},
+			CreatedAt: at, Deadline: at.Add(time.Hour), Claims: []eligibility.Claim{{Counter: eligibility.CustomerOrders(customer), Amount: 1}},
 		},
 		Uses: []redemption.Use{{
 			ID: redemption.UseIDPrefix + customer + "-" + key, CouponID: c.ID, CustomerID: customer, OrderID: order,
-			State: redemption.Reserved, Origin: redemption.FromCheckout, CreatedAt: at, Claims: []redemption.Claim{
-				{Counter: redemption.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses},
-				{Counter: redemption.CustomerUses(c.ID, customer), Amount: 1, Limit: c.Limits.MaxUsesPerUser},
+			State: redemption.Reserved, Origin: redemption.FromCheckout, CreatedAt: at, Claims: []eligibility.Claim{
+				{Counter: eligibility.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses},
+				{Counter: eligibility.CustomerUses(c.ID, customer), Amount: 1, Limit: c.Limits.MaxUsesPerUser},
 			},
 		}},
 		Coupons: []store.CouponAt{{ID: c.ID, Revision: c.Revision}},

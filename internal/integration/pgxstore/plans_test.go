@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -154,7 +155,7 @@ func callsAbout(t *testing.T, c coupon.Coupon, customer string) []about {
 		{"order by session", few, read(store.OrderKey{SessionID: "cs_" + order})},
 		{"order by key", few, read(store.OrderKey{CustomerID: customer, Key: "k"})},
 		{"counts", few, func(s store.Store) error {
-			_, err := s.Counts(t.Context(), []string{redemption.CouponUses(c.ID), redemption.CustomerOrders(customer)})
+			_, err := s.Counts(t.Context(), []string{eligibility.CouponUses(c.ID), eligibility.CustomerOrders(customer)})
 			return err
 		}},
 		{"list orders", page, orders(store.OrderList{})},

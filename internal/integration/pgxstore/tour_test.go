@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -76,7 +77,7 @@ func purchase(t *testing.T, s store.Store) {
 			return store.Find(t.Context(), s, store.LookUp{Names: store.ByCode(c.Code), CustomerID: "ann", Identities: []string{"bob", "ann", "a/b"}})
 		},
 		func(s store.Store) (any, error) {
-			return s.Counts(t.Context(), []string{redemption.CouponUses(c.ID), "none", redemption.CustomerOrders("ann")})
+			return s.Counts(t.Context(), []string{eligibility.CouponUses(c.ID), "none", eligibility.CustomerOrders("ann")})
 		},
 		func(s store.Store) (any, error) { return s.ListOrders(t.Context(), store.OrderList{PageSize: 2}) },
 		func(s store.Store) (any, error) { return s.ListUses(t.Context(), store.UseList{CouponID: c.ID}) },

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
@@ -33,7 +34,7 @@ func number(t *testing.T, db *sql.DB, query string) (n int64) {
 
 func completed(t *testing.T, s store.Store, c coupon.Coupon) int64 {
 	t.Helper()
-	counts, err := s.Counts(t.Context(), []string{redemption.CouponUses(c.ID)})
+	counts, err := s.Counts(t.Context(), []string{eligibility.CouponUses(c.ID)})
 	require.NoError(t, err)
 	return counts[0].Completed
 }
@@ -274,7 +275,7 @@ func hostsUseUp(t *testing.T, d database, options *sql.TxOptions) (anew int64) {
 	all.Wait()
 	require.NoError(t, errors.Join(errs...))
 	require.EqualValues(t, allowed, number(t, db, "SELECT COUNT(*) FROM shop_orders"), "the hosts' rows and the uses exist together")
-	counts, err := s.Counts(t.Context(), []string{redemption.CouponUses(c.ID)})
+	counts, err := s.Counts(t.Context(), []string{eligibility.CouponUses(c.ID)})
 	require.NoError(t, err)
 	require.EqualValues(t, allowed, counts[0].Reserved)
 	require.NoError(t, storetest.Check(t.Context(), s))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -131,7 +132,7 @@ func tour(t *testing.T, s store.Store) {
 		_, err = s.ListUses(ctx, list)
 		require.NoError(t, err)
 	}
-	_, err = s.Counts(ctx, []string{redemption.CouponUses(c.ID), "none"})
+	_, err = s.Counts(ctx, []string{eligibility.CouponUses(c.ID), "none"})
 	require.NoError(t, err)
 	_, err = s.Journal(ctx, 0, 3)
 	require.NoError(t, err)

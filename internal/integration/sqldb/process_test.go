@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
@@ -326,9 +327,9 @@ func TestExactlyTheAllowedUsesSucceed(t *testing.T) {
 		c := hotCoupon(limits.MaxUses, limits.MaxUsesPerUser)
 		create(t, s, c)
 		require.Len(t, d.work(t, work{Limits: limits, Callers: 64, Attempts: attempts}), allowed)
-		counts, err := s.Counts(t.Context(), []string{redemption.CouponUses(c.ID)})
+		counts, err := s.Counts(t.Context(), []string{eligibility.CouponUses(c.ID)})
 		require.NoError(t, err)
-		require.Equal(t, []redemption.Count{{Completed: limits.MaxUses}}, counts)
+		require.Equal(t, []eligibility.Count{{Completed: limits.MaxUses}}, counts)
 		require.NoError(t, storetest.Check(t.Context(), s))
 	})
 }
@@ -381,7 +382,7 @@ func killWorkers(t *testing.T, d database) {
 	answers = append(answers, d.work(t, w)...)
 	agree(t, s, answers)
 	lapse(t, s)
-	counts, err := s.Counts(t.Context(), []string{redemption.CouponUses(c.ID)})
+	counts, err := s.Counts(t.Context(), []string{eligibility.CouponUses(c.ID)})
 	require.NoError(t, err)
 	require.Zero(t, counts[0].Reserved, "uses that leaked")
 	require.NoError(t, storetest.Check(t.Context(), s))

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -58,16 +59,16 @@ func checkoutOf(c coupon.Coupon, customer, prefix, name string) store.Reservatio
 	order := redemption.Order{
 		ID: "ord_" + prefix + name, Key: "key-" + name, Fingerprint: "cart", CustomerID: customer, State: redemption.OrderOpen,
 		Quote: shopQuote(), Coupons: []coupon.Snapshot{c.Snapshot()}, Deadline: at.Add(time.Hour), CreatedAt: at,
-		Claims: []redemption.Claim{{Counter: redemption.CustomerOrders(customer), Amount: 1}},
+		Claims: []eligibility.Claim{{Counter: eligibility.CustomerOrders(customer), Amount: 1}},
 	}
 	return store.Reservation{
 		Order: order,
 		Uses: []redemption.Use{{
 			ID: "use_" + prefix + name, CouponID: c.ID, CustomerID: customer, OrderID: order.ID, State: redemption.Reserved,
 			Origin: redemption.FromCheckout, Discount: 3750, CreatedAt: at,
-			Claims: []redemption.Claim{
-				{Counter: redemption.CustomerUses(c.ID, customer), Amount: 1, Limit: c.Limits.MaxUsesPerUser},
-				{Counter: redemption.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses},
+			Claims: []eligibility.Claim{
+				{Counter: eligibility.CustomerUses(c.ID, customer), Amount: 1, Limit: c.Limits.MaxUsesPerUser},
+				{Counter: eligibility.CouponUses(c.ID), Amount: 1, Limit: c.Limits.MaxUses},
 			},
 		}},
 		Coupons: []store.CouponAt{{ID: c.ID, Revision: c.Revision}},

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/sqlstore"
 	"github.com/couponkit/couponkit/store/storetest"
@@ -198,8 +198,8 @@ func (h *hosted) ListUses(ctx context.Context, list store.UseList) (store.UsePag
 	return in(ctx, h, func(s *sqlstore.Store) (store.UsePage, error) { return s.ListUses(ctx, list) })
 }
 
-func (h *hosted) Counts(ctx context.Context, keys []string) ([]redemption.Count, error) {
-	return in(ctx, h, func(s *sqlstore.Store) ([]redemption.Count, error) { return s.Counts(ctx, keys) })
+func (h *hosted) Counts(ctx context.Context, keys []string) ([]eligibility.Count, error) {
+	return in(ctx, h, func(s *sqlstore.Store) ([]eligibility.Count, error) { return s.Counts(ctx, keys) })
 }
 
 func (h *hosted) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/integration/sqldb/sqlitedriver"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -91,7 +92,7 @@ func TestABadCallFailsAlone(t *testing.T) {
 			}
 			require.NoError(t, err)
 		}
-		counts, err := s.Counts(t.Context(), []string{redemption.CouponUses(c.ID)})
+		counts, err := s.Counts(t.Context(), []string{eligibility.CouponUses(c.ID)})
 		require.NoError(t, err)
 		require.EqualValues(t, 1+calls-calls/10, counts[0].Reserved)
 		require.NoError(t, storetest.Check(t.Context(), s))

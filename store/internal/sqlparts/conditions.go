@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -38,7 +38,7 @@ func (c *Conditions) And(condition string, args ...any) {
 func (c *Conditions) Equal(column, text string) {
 	switch {
 	case text == "":
-	case store.IsText(text) && len(text) <= redemption.MaxCounterLength:
+	case store.IsText(text) && len(text) <= eligibility.MaxCounterLength:
 		c.And(column+" = ?", text)
 	default:
 		c.And("1 = 0")

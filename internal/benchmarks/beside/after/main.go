@@ -14,6 +14,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/benchmarks/beside/load"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -124,14 +125,14 @@ func reservation(c coupon.Coupon, q pricing.Quote, n uint64) store.Reservation {
 	order := redemption.Order{
 		ID: load.ID("ord_", n), Key: fmt.Sprintf("%016x", n), Fingerprint: "f", CustomerID: customer, State: redemption.OrderOpen,
 		Coupons: []coupon.Snapshot{c.Snapshot()}, Quote: q, Deadline: at.Add(time.Hour), CreatedAt: at,
-		Claims: []redemption.Claim{{Counter: redemption.CustomerOrders(customer), Amount: 1}},
+		Claims: []eligibility.Claim{{Counter: eligibility.CustomerOrders(customer), Amount: 1}},
 	}
 	use := redemption.Use{
 		ID: load.ID("use_", n), CouponID: c.ID, CustomerID: customer, OrderID: order.ID, Discount: q.Discount,
 		State: redemption.Reserved, Origin: redemption.FromCheckout, CreatedAt: at,
-		Claims: []redemption.Claim{
-			{Counter: redemption.CouponUses(c.ID), Amount: 1, Limit: load.MaxUses},
-			{Counter: redemption.CustomerUses(c.ID, customer), Amount: 1, Limit: load.MaxUsesPerUser},
+		Claims: []eligibility.Claim{
+			{Counter: eligibility.CouponUses(c.ID), Amount: 1, Limit: load.MaxUses},
+			{Counter: eligibility.CustomerUses(c.ID, customer), Amount: 1, Limit: load.MaxUsesPerUser},
 		},
 	}
 	return store.Reservation{Order: order, Uses: []redemption.Use{use}, Coupons: []store.CouponAt{{ID: c.ID, Revision: 1}}}

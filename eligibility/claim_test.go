@@ -1,4 +1,4 @@
-package redemption_test
+package eligibility_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/eligibility"
 )
 
 // TestCountersOfDifferentThingsDiffer: counters of two kinds, or of different coupons, customers,
@@ -22,21 +22,21 @@ func TestCountersOfDifferentThingsDiffer(t *testing.T) {
 		keys[key] = parts
 	}
 	for _, a := range texts {
-		add(redemption.CouponUses(a), "coupon", a)
-		add(redemption.CustomerOrders(a), "orders", a)
+		add(eligibility.CouponUses(a), "coupon", a)
+		add(eligibility.CustomerOrders(a), "orders", a)
 		for _, b := range texts {
-			add(redemption.CustomerUses(a, b), "customer", a, b)
-			add(redemption.Budget(a, b), "budget", a, b)
+			add(eligibility.CustomerUses(a, b), "customer", a, b)
+			add(eligibility.Budget(a, b), "budget", a, b)
 			for _, c := range texts {
-				add(redemption.CouponPeriodUses(a, b, c), "coupon period", a, b, c)
-				add(redemption.CodePeriodUses(a, b, c), "code period", a, b, c)
-				add(redemption.CustomerPeriodUses(a, b, b, c), "customer period", a, b, b, c)
+				add(eligibility.CouponPeriodUses(a, b, c), "coupon period", a, b, c)
+				add(eligibility.CodePeriodUses(a, b, c), "code period", a, b, c)
+				add(eligibility.CustomerPeriodUses(a, b, b, c), "customer period", a, b, b, c)
 			}
 		}
 	}
 	for key := range keys {
 		customers := strings.HasPrefix(keys[key][0], "customer") || keys[key][0] == "orders"
-		require.Equal(t, !customers, redemption.IsShared(key), key)
+		require.Equal(t, !customers, eligibility.IsShared(key), key)
 	}
 }
 
@@ -47,19 +47,19 @@ func TestIdentitiesHideWhatTheyAreMadeOf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name, other := rapid.StringMatching(`[g-z]{3,12}`).Draw(t, "name"), rapid.StringMatching(`[g-z]{3,12}`).Draw(t, "other")
 		address := name + "@example.org"
-		email, alias := redemption.EmailIdentity(address), redemption.AliasIdentity(address)
-		require.Equal(t, email, redemption.EmailIdentity(address))
+		email, alias := eligibility.EmailIdentity(address), eligibility.AliasIdentity(address)
+		require.Equal(t, email, eligibility.EmailIdentity(address))
 		require.NotEqual(t, email, alias)
-		require.Equal(t, name == other, email == redemption.EmailIdentity(other+"@example.org"))
-		require.Equal(t, name == other, alias == redemption.AliasIdentity(other+"@example.org"))
+		require.Equal(t, name == other, email == eligibility.EmailIdentity(other+"@example.org"))
+		require.Equal(t, name == other, alias == eligibility.AliasIdentity(other+"@example.org"))
 		for _, identity := range []string{email, alias} {
 			require.NotContains(t, identity, name)
-			require.True(t, redemption.IsHashed(identity))
-			require.False(t, redemption.IsHashed(identity[:len(identity)-1]))
-			require.False(t, redemption.IsHashed(identity+"00"))
-			require.False(t, redemption.IsHashed("x"+identity))
+			require.True(t, eligibility.IsHashed(identity))
+			require.False(t, eligibility.IsHashed(identity[:len(identity)-1]))
+			require.False(t, eligibility.IsHashed(identity+"00"))
+			require.False(t, eligibility.IsHashed("x"+identity))
 		}
-		require.False(t, redemption.IsHashed(address))
-		require.False(t, redemption.IsHashed("email:"+address))
+		require.False(t, eligibility.IsHashed(address))
+		require.False(t, eligibility.IsHashed("email:"+address))
 	})
 }
