@@ -23,13 +23,28 @@ func TestTheMetadataNamesEachCoupon(t *testing.T) {
 		got := processor.MetadataOfCoupons(coupons)
 		require.Equal(t, want, processor.CouponIDs(got))
 		if n > 0 {
-			require.Len(t, got, n+1)
+			require.Len(t, got, min(2*n, processor.MaxCouponMetadata))
 			require.Equal(t, "TEN", got[processor.MetadataCouponCode])
 		}
 		id := fmt.Sprintf("cpn_%02d", n)
 		coupons, want = append(coupons, coupon.Snapshot{ID: id, Code: code}), append(want, id)
 	}
 	require.Equal(t, want, processor.CouponIDs(processor.MetadataOfCoupons(coupons)))
+}
+
+// Each code has the number of its coupon's ID, and a coupon without a code has none.
+func TestTheMetadataNumbersCodes(t *testing.T) {
+	t.Parallel()
+	got := processor.MetadataOfCoupons([]coupon.Snapshot{
+		{ID: "cpn_a"}, {ID: "cpn_b", Code: coupon.StoredCode("B")}, {ID: "cpn_c"}, {ID: "cpn_d", Code: coupon.StoredCode("D")},
+	})
+	want := map[string]string{
+		"couponId": "cpn_a", "couponId2": "cpn_b", "couponId3": "cpn_c", "couponId4": "cpn_d",
+		"couponCode2": "B", "couponCode4": "D",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 func TestCouponIDsOfForeignMetadata(t *testing.T) {
