@@ -171,7 +171,7 @@ func TestCreateReportsEveryFault(t *testing.T) {
 	for _, f := range invalid.Fields {
 		fields = append(fields, f.Path)
 	}
-	if diff := cmp.Diff([]string{"code", "discountValue", "discountType", "name"}, fields); diff != "" {
+	if diff := cmp.Diff([]string{"discountValue", "discountType", "name", "code"}, fields); diff != "" {
 		t.Errorf("faults of an empty draft (-want +got):\n%s", diff)
 	}
 	_, err = w.Create(t.Context(), tenOff())
@@ -219,8 +219,8 @@ func TestCreateNamesWhatTheProcessorRefuses(t *testing.T) {
 			coupon.Draft{Code: "ÄÄ", DiscountType: pricing.FixedAmount, Amount: offStep, Currency: "KWD"},
 			[]string{"name", "code", "maxUses", "discountValue"},
 		},
-		"no code": {
-			coupon.Draft{Name: "Ä", DiscountType: pricing.FixedAmount, Amount: offStep, Currency: "KWD"},
+		"no such code": {
+			coupon.Draft{Code: "A B", Name: "Ä", DiscountType: pricing.FixedAmount, Amount: offStep, Currency: "KWD"},
 			[]string{"code", "name", "maxUses", "discountValue"},
 		},
 		"no currency": {

@@ -14,8 +14,8 @@ import (
 
 // AddCodes adds a batch of codes to a coupon: all of them, or none. A draft without a Code gets a
 // generated one. Customers can use the codes as soon as AddCodes has succeeded. A call with the ID of
-// an earlier batch and the same drafts returns the codes of the first call. AddCodes asks no
-// processor: the coupon's mirror stays as it is.
+// an earlier batch and the same drafts returns the codes of the first call, also after the codes have
+// expired. AddCodes asks no processor: the coupon's mirror stays as it is.
 //
 // AddCodes returns these errors:
 //

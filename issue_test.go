@@ -62,6 +62,21 @@ func TestAddCodes(t *testing.T) {
 	}
 }
 
+// TestAnExpiredBatchAgain: the ID of a batch is its key, also after its codes have expired.
+func TestAnExpiredBatchAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	drafts := []coupon.CodeDraft{{ExpiresAt: coupon.At(w.now.Add(time.Hour))}, {Code: "SPRING"}}
+	codes := w.issue(t, c, "spring", drafts...)
+	w.pass(2 * time.Hour)
+	require.Empty(t, cmp.Diff(codes, w.issue(t, c, "spring", drafts...)))
+	_, err := w.AddCodes(t.Context(), c.ID, coupon.Batch{ID: "summer"}, drafts)
+	require.Equal(t, []string{"codes[0].expiresAt"}, faultyFields(t, err))
+	_, err = w.AddCodes(t.Context(), c.ID, coupon.Batch{ID: "spring"}, drafts[:1])
+	require.ErrorIs(t, err, store.ErrKeyReused)
+}
+
 // TestAddCodesRefusesBadInput names every fault, and stores nothing.
 func TestAddCodesRefusesBadInput(t *testing.T) {
 	t.Parallel()

@@ -49,7 +49,10 @@ type found struct {
 }
 
 // lookUp finds the coupons of codes, and what the customer has used of them, in one call of the store.
-func (s *Service) lookUp(ctx context.Context, codes []string, c eligibility.Customer) ([]found, error) {
+// A coupon that is not reachable is unknown.
+func (s *Service) lookUp(
+	ctx context.Context, codes []string, c eligibility.Customer, reachable func(store.Found) bool,
+) ([]found, error) {
 	by := store.LookUp{CustomerID: c.ID, Email: c.Email, Identities: identities(c)}
 	all, ends := make([]found, len(codes)), make([]int, len(codes))
 	for i, code := range codes {
@@ -69,7 +72,7 @@ func (s *Service) lookUp(ctx context.Context, codes []string, c eligibility.Cust
 	for i, end := range ends {
 		read := answer.Coupons[begin:end]
 		begin = end
-		if at := slices.IndexFunc(read, func(f store.Found) bool { return f.Coupon.ID != "" }); at >= 0 {
+		if at := slices.IndexFunc(read, func(f store.Found) bool { return f.Coupon.ID != "" && reachable(f) }); at >= 0 {
 			if read[at].Unreadable != nil {
 				return nil, read[at].Unreadable
 			}
@@ -81,9 +84,18 @@ func (s *Service) lookUp(ctx context.Context, codes []string, c eligibility.Cust
 	return all, nil
 }
 
-// findCode finds the coupon of one code, for nobody in particular.
+// byAdministrator reaches every coupon.
+func byAdministrator(store.Found) bool { return true }
+
+// byCustomer reaches a coupon by its ID only if the coupon has a plain code. The ID is no way around
+// the owner and the limit of a code from a batch.
+func byCustomer(f store.Found) bool {
+	return f.Unreadable != nil || !f.Code.Key.IsZero() || !f.Coupon.Code.IsZero()
+}
+
+// findCode finds the coupon of one code, for administrators.
 func (s *Service) findCode(ctx context.Context, code string) (store.Found, error) {
-	all, err := s.lookUp(ctx, []string{code}, eligibility.Customer{})
+	all, err := s.lookUp(ctx, []string{code}, eligibility.Customer{}, byAdministrator)
 	if err != nil {
 		return store.Found{}, err
 	}
@@ -96,7 +108,7 @@ func (s *Service) name(
 	ctx context.Context, d *decided, codes []string, c eligibility.Customer, check mirrorCheck, conflicts eligibility.ConflictPolicy,
 ) error {
 	d.at, d.customer = s.now(), c
-	all, err := s.lookUp(ctx, codes, c)
+	all, err := s.lookUp(ctx, codes, c, byCustomer)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package couponkit
 
 import (
 	"context"
+	"iter"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -43,6 +44,36 @@ func (s *Service) Find(ctx context.Context, codeOrID string) (coupon.Coupon, err
 // a field of the [store.CouponList] is out of bounds.
 func (s *Service) List(ctx context.Context, list store.CouponList) (store.CouponPage, error) {
 	return s.store.ListCoupons(ctx, list)
+}
+
+// Coupons returns the coupons of a list for administrators, newest first, from the page of the list on.
+// Coupons reads one page at a time. Each coupon has the number of addresses on its allow-list, but not
+// the addresses. A coupon that the store cannot read has its ID alone, together with a
+// [*store.UnreadableError]; the sequence goes on after it. After any other error, the sequence ends: a
+// [*validation.Error] if a field of the list is out of bounds, or an error of the store.
+func (s *Service) Coupons(ctx context.Context, list store.CouponList) iter.Seq2[coupon.Coupon, error] {
+	return func(yield func(coupon.Coupon, error) bool) {
+		for {
+			page, err := s.store.ListCoupons(ctx, list)
+			if err != nil {
+				yield(coupon.Coupon{}, err)
+				return
+			}
+			for _, c := range page.Items {
+				if !yield(c, nil) {
+					return
+				}
+			}
+			for _, unreadable := range page.Unreadable {
+				if !yield(coupon.Coupon{ID: unreadable.ID}, unreadable) {
+					return
+				}
+			}
+			if list.After = page.Next; page.Next == "" {
+				return
+			}
+		}
+	}
 }
 
 // Orders returns a page of orders, newest first. With [store.OrderList].DueAt, the oldest order

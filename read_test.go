@@ -3,6 +3,7 @@ package couponkit_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -103,4 +104,42 @@ func TestOneOrder(t *testing.T) {
 	}
 	_, err := w.Order(t.Context(), couponkit.OrderRequest{})
 	require.ErrorIs(t, err, validation.ErrInvalid)
+}
+
+// Coupons reads every page, newest first. It goes on after a coupon that cannot be read, and ends with
+// the first error of the list.
+func TestCoupons(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var want []string
+	for _, code := range []string{"ONE", "TWO", "THREE"} {
+		d := tenOff()
+		d.Code = code
+		want = append([]string{w.create(t, d).ID}, want...)
+		w.pass(time.Second)
+	}
+	var got []string
+	for c, err := range w.Coupons(t.Context(), store.CouponList{PageSize: 1}) {
+		require.NoError(t, err)
+		got = append(got, c.ID)
+	}
+	require.Equal(t, want, got)
+	for c, err := range w.Coupons(t.Context(), store.CouponList{PageSize: 1, Page: 2}) {
+		require.NoError(t, err)
+		require.Equal(t, want[1], c.ID)
+		break
+	}
+	damagedBehind(w, want[1])
+	unreadable := map[string]error{}
+	for c, err := range w.Coupons(t.Context(), store.CouponList{PageSize: 1}) {
+		unreadable[c.ID] = err
+	}
+	require.Len(t, unreadable, 3)
+	require.ErrorIs(t, unreadable[want[1]], store.ErrUnreadable)
+	errs := 0
+	for _, err := range w.Coupons(t.Context(), store.CouponList{PageSize: -1}) {
+		require.ErrorIs(t, err, validation.ErrInvalid)
+		errs++
+	}
+	require.Equal(t, 1, errs)
 }

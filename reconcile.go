@@ -90,24 +90,19 @@ func (s *Service) Reconcile(ctx context.Context, o ReconcileOptions) (drifts []D
 
 // reconcileStored goes through the coupons that the store has.
 func (s *Service) reconcileStored(ctx context.Context, dryRun bool) (drifts []Drift, err error) {
-	list := store.CouponList{PageSize: store.MaxPageSize}
-	for {
-		page, err := s.store.ListCoupons(ctx, list)
-		if err != nil {
+	for c, err := range s.Coupons(ctx, store.CouponList{PageSize: store.MaxPageSize}) {
+		switch unreadable := (*store.UnreadableError)(nil); {
+		case errors.As(err, &unreadable):
+			drifts = append(drifts, Drift{CouponID: c.ID, Err: fmt.Errorf("reconcile coupon: %w", err)})
+		case err != nil:
 			return drifts, fmt.Errorf("list coupons: %w", err)
-		}
-		for _, unreadable := range page.Unreadable {
-			drifts = append(drifts, Drift{CouponID: unreadable.ID, Err: fmt.Errorf("reconcile coupon: %w", unreadable)})
-		}
-		for _, c := range page.Items {
+		default:
 			if d, differs := s.reconcile(ctx, c, dryRun); differs {
 				drifts = append(drifts, d)
 			}
 		}
-		if list.After = page.Next; list.After == "" {
-			return drifts, nil
-		}
 	}
+	return drifts, nil
 }
 
 // reconcile finds and repairs what is wrong with one coupon.
@@ -171,6 +166,8 @@ func (s *Service) drift(ctx context.Context, c coupon.Coupon) (Drift, repair, er
 	case status == processor.MirrorMissing:
 		d.Kind = DriftMissing
 		return d, s.remirror, nil
+	case status == processor.MirrorValid && c.Code.IsZero():
+		return d, nil, nil // the mirror has no state
 	case status == processor.MirrorInvalid && s.abilities.MirrorsExpiry && expired(c, s.now()):
 		return d, nil, nil
 	case (status == processor.MirrorValid) != c.Active():

@@ -95,7 +95,7 @@ func TestAnEmptyDraft(t *testing.T) {
 	t.Parallel()
 	_, err := coupon.New(coupon.Draft{}, creation)
 	want := map[string]validation.Code{
-		"code": validation.Required, "name": validation.Required,
+		"name":         validation.Required,
 		"discountType": validation.Required, "discountValue": validation.Required,
 	}
 	if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {
@@ -113,7 +113,7 @@ func TestMirrors(t *testing.T) {
 	}{
 		{coupon.Mirror{}, true, false},
 		{coupon.Mirror{Revision: 1}, true, false},
-		{coupon.Mirror{CouponID: "co", Revision: 1}, false, true},
+		{coupon.Mirror{CouponID: "co", Revision: 1}, false, true}, // of a coupon without a code
 		{coupon.Mirror{PromotionCodeID: "pc", Revision: 1}, false, true},
 		{coupon.Mirror{CouponID: "co", PromotionCodeID: "pc", Revision: 1}, false, true},
 		{coupon.Mirror{CouponID: "co", PromotionCodeID: "pc", Revision: 2}, false, false},

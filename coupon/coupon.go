@@ -47,7 +47,8 @@ const IDPrefix = "cpn_"
 type Coupon struct {
 	// ID begins with [IDPrefix] and never changes.
 	ID string
-	// Code never changes. No two existing coupons have the same Code.
+	// Code is the plain code, which never changes. No two existing coupons have the same Code. The
+	// Code is zero if customers reach the coupon only by the codes of batches.
 	Code Code
 	// Name is the name of the coupon for administrators and for the payment processor.
 	Name string
@@ -98,8 +99,8 @@ func (l Limits) Equal(m Limits) bool {
 // processor's own copy of a coupon.
 type Mirror struct {
 	// CouponID and PromotionCodeID are the IDs of the mirror at the payment processor. CouponID
-	// and PromotionCodeID are empty before the mirror is created. [Mirror.Validate] describes
-	// valid IDs.
+	// and PromotionCodeID are empty before the mirror is created. PromotionCodeID stays empty if the
+	// coupon has no plain code. [Mirror.Validate] describes valid IDs.
 	CouponID        string
 	PromotionCodeID string
 	// Revision is the revision of the coupon that the mirror shows. The mirror is outdated if
@@ -163,7 +164,9 @@ func (c Coupon) Validate() error {
 	if !IsID(c.ID) {
 		faults.Add("id", validation.Malformed, fmt.Sprintf("an ID begins with %q and has at most %d characters, printable ASCII without space", IDPrefix, MaxIDLength))
 	}
-	c.Code.faults(&faults)
+	if !c.Code.IsZero() {
+		c.Code.faults(&faults)
+	}
 	if c.State < Pending || c.State > Deleting {
 		faults.Add("state", validation.Unknown, "must be pending, active, inactive or deleting")
 	}

@@ -37,8 +37,10 @@ func New(d Draft, by Creation) (Coupon, error) {
 		State: Active, Revision: 1, CreatedAt: Instant(by.At), UpdatedAt: Instant(by.At),
 	}
 	var err error
-	c.Code, err = ParseCode(d.Code)
-	faults.At("code", err)
+	if d.Code != "" {
+		c.Code, err = ParseCode(d.Code)
+		faults.At("code", err)
+	}
 	d.AppliesTo, d.Distribution = orDefault(d.AppliesTo, All), orDefault(d.Distribution, General)
 	if !d.MaxUsesPerUser.Given() {
 		d.MaxUsesPerUser = Set(DefaultMaxUsesPerUser)

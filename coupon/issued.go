@@ -18,8 +18,8 @@ const (
 	MaxOwnerIDLength = 255
 )
 
-// IssuedCode is a code of a coupon. A coupon has one plain code and any number of codes from
-// batches. The zero IssuedCode is no code.
+// IssuedCode is a code of a coupon. A coupon has one plain code or none, and any number of codes
+// from batches. The zero IssuedCode is no code.
 type IssuedCode struct {
 	// Key is what customers type. Key never changes. No two existing coupons have the same key.
 	Key Code `json:"code"`
@@ -202,6 +202,10 @@ type CodeDraft struct {
 // NewCodes returns the codes of the drafts. Codes that the drafts leave out are zero. NewCodes
 // returns a [*validation.Error] that names every invalid field, also a code that is in the
 // list twice.
+//
+// Codes that have expired at the instant of by are a fault only beside other faults, because NewCodes
+// does not know whether the batch was added while they were valid. A store refuses them in a new
+// batch; see [ExpiredCodes].
 func NewCodes(couponID string, b Batch, drafts []CodeDraft, by Edit) ([]IssuedCode, error) {
 	var faults validation.Error
 	faults.Merge("", b.validate(true))
@@ -226,10 +230,23 @@ func NewCodes(couponID string, b Batch, drafts []CodeDraft, by Edit) ([]IssuedCo
 		c.CouponID, c.Batch, c.Active, c.CreatedAt, c.UpdatedAt, c.Revision = couponID, b.ID, true, at, at, 1
 		codes[i] = c
 	}
-	if err := faults.Err(); err != nil {
-		return nil, err
+	if faults.Err() != nil {
+		faults.Merge("", ExpiredCodes(codes))
+		return nil, faults.Err()
 	}
 	return codes, nil
+}
+
+// ExpiredCodes returns a [*validation.Error] that names the codes that have expired when they are
+// created, such as "codes[3].expiresAt". It returns nil if there are none.
+func ExpiredCodes(codes []IssuedCode) error {
+	var faults validation.Error
+	for i, c := range codes {
+		if !c.ExpiresAt.IsZero() && !c.ExpiresAt.After(c.CreatedAt) {
+			faults.Add(fmt.Sprintf("codes[%d].expiresAt", i), validation.TooSmall, "a new code expires after its creation")
+		}
+	}
+	return faults.Err()
 }
 
 func (d CodeDraft) code(by Edit) (c IssuedCode, err error) {
@@ -242,9 +259,6 @@ func (d CodeDraft) code(by Edit) (c IssuedCode, err error) {
 	c.Owner = d.Owner
 	c.MaxUses = codeLimit(&faults, d.MaxUses)
 	c.ExpiresAt = d.ExpiresAt.resolve("expiresAt", 1, by.Location, &faults)
-	if !c.ExpiresAt.IsZero() && !c.ExpiresAt.After(by.At) {
-		faults.Add("expiresAt", validation.TooSmall, "a new code expires after its creation")
-	}
 	return c, faults.Err()
 }
 

@@ -78,6 +78,14 @@ func TestFaultsOfNewCodes(t *testing.T) {
 	}
 }
 
+// Whether an expired batch is a new one, its store knows.
+func TestExpiredCodes(t *testing.T) {
+	t.Parallel()
+	codes := issued(t, coupon.CodeDraft{ExpiresAt: "2027-03-31"}, coupon.CodeDraft{ExpiresAt: coupon.At(codeDay)}, coupon.CodeDraft{}, coupon.CodeDraft{ExpiresAt: "2026-01-01"})
+	requireFields(t, coupon.ExpiredCodes(codes), "codes[1].expiresAt", "codes[3].expiresAt")
+	require.NoError(t, coupon.ExpiredCodes(codes[:1]))
+}
+
 // A change replaces the given fields, and Clear removes them. The plain code is changed with its coupon.
 func TestChangesOfACode(t *testing.T) {
 	t.Parallel()

@@ -21,6 +21,12 @@ type draftDocument struct {
 	MaxApplications quantity `json:"maxApplications"`
 }
 
+// draftRequest is a draft in JSON that tells whether the coupon has a code.
+type draftRequest struct {
+	draftDocument
+	WithoutCode bool `json:"withoutCode"`
+}
+
 // draft returns the draft that was read.
 func (d *draftDocument) draft() *Draft {
 	d.setValue(d.Value)
@@ -30,7 +36,7 @@ func (d *draftDocument) draft() *Draft {
 }
 
 var (
-	draftReader = strictjson.For[draftDocument]()
+	draftReader = strictjson.For[draftRequest]()
 	patchReader = strictjson.For[Patch]()
 )
 
@@ -38,18 +44,34 @@ var (
 // Amounts and percentages may be JSON strings or numbers. Numbers are read exactly, without
 // floating point. The caller must limit the length of the JSON text.
 //
+// A draft has a code, or "withoutCode": true. So a forgotten code is not read as a coupon without a
+// code: its fault is [validation.Required].
+//
 // If the text is not one JSON object, UnmarshalJSON returns a [*validation.Error], and *d stays
 // unchanged. If only some fields are unknown or malformed, UnmarshalJSON succeeds. The draft remembers
 // their faults, and [New] reports them together with all other faults of the draft.
 func (d *Draft) UnmarshalJSON(data []byte) error {
-	var read draftDocument
+	var read draftRequest
 	u, err := unreadMembers(draftReader.Object(data, &read))
 	if err != nil {
 		return err
 	}
 	*d = *read.draft()
-	d.Unread = u
+	d.Unread = d.codeFaults(u, read.WithoutCode)
 	return nil
+}
+
+// codeFaults returns the given faults, and that of a draft without a code that does not say so.
+func (d *Draft) codeFaults(known []validation.Field, withoutCode bool) []validation.Field {
+	faults := validation.Error{Fields: known}
+	switch u := newUnread(known); {
+	case u.names("code"), u.names("withoutCode"):
+	case withoutCode && d.Code != "":
+		faults.Add("withoutCode", validation.NotAllowed, "a draft has a code, or says that it has none")
+	case !withoutCode && d.Code == "":
+		faults.At("code", codeFault(validation.Required, "a code is required"))
+	}
+	return faults.Fields
 }
 
 // MarshalJSON returns the JSON body of a request that creates the coupon. Fields with their
@@ -64,8 +86,9 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 	type fields Draft
 	return json.Marshal(struct {
 		fields
+		WithoutCode   bool    `json:"withoutCode,omitzero"`
 		DiscountValue Amounts `json:"discountValue,omitzero"`
-	}{fields(d), d.value()})
+	}{fields(d), d.Code == "", d.value()})
 }
 
 // UnmarshalJSON reads a patch from a JSON object. Contract section 7 lists the field names. If the text
@@ -246,7 +269,7 @@ func (d *termsDocument) terms(faults *validation.Error) Terms {
 // wireCoupon is a coupon with the field names of contract section 7.
 type wireCoupon struct {
 	ID   string `json:"id"`
-	Code Code   `json:"code"`
+	Code Code   `json:"code,omitzero"`
 	Name string `json:"name"`
 	wireTerms
 	Active            bool      `json:"active"`
@@ -263,8 +286,8 @@ type wireCoupon struct {
 // MarshalJSON returns the coupon as JSON with the field names of contract section 7. Amounts of
 // money and percentages are decimal strings. Amounts in several currencies are an object of decimal
 // strings by currency code. Instants are in RFC 3339 format. A missing limit,
-// minimum purchase, price in points, start or expiry is null. MarshalJSON omits conditions, budgets
-// and period limits that the coupon does not have. A narrowed allow-list is also
+// minimum purchase, price in points, start or expiry is null. MarshalJSON omits the plain code,
+// conditions, budgets and period limits if the coupon does not have them. A narrowed allow-list is also
 // null; see [EmailSet]. MarshalJSON omits CreatedAt and UpdatedAt if they are zero. The returned
 // JSON does not show whether the copy at the payment processor is up to date. The field
 // mirrorUnsupported is true if the processor cannot express the coupon, and is omitted otherwise.

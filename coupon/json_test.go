@@ -169,7 +169,6 @@ func TestReadingACouponIsStrict(t *testing.T) {
 		"no word on active":      {`"active":true,`, ``, map[string]validation.Code{"active": "required"}},
 		"null for active":        {`"active":true`, `"active":null`, map[string]validation.Code{"active": "required"}},
 		"a long code":            {`"TEN"`, `"` + strings.Repeat("T", 256) + `"`, map[string]validation.Code{"code": "too_long"}},
-		"no code":                {`"TEN"`, `""`, map[string]validation.Code{"code": "required"}},
 		"no revision":            {`,"revision":3`, ``, map[string]validation.Code{"revision": "required"}},
 		"null for a revision":    {`"revision":3`, `"revision":null`, map[string]validation.Code{"revision": "required"}},
 		"revision 0":             {`"revision":3`, `"revision":0`, map[string]validation.Code{"revision": "too_small"}},

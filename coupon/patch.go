@@ -120,8 +120,8 @@ func (p Patch) immutableFaults(c Coupon, faults *validation.Error) {
 			faults.Add(field, validation.Immutable, immutableMessage)
 		}
 	}
-	code, _ := ParseCode(p.Code.value) // an unreadable code differs from every other
-	immutable("code", p.Code.Given(), code == c.Code)
+	code, err := ParseCode(p.Code.value) // an unreadable code differs from every other
+	immutable("code", p.Code.Given(), code == c.Code && (err == nil || p.Code.value == ""))
 	immutable("discountType", p.DiscountType.Given(), p.DiscountType.value == c.Discount.Type())
 	immutable("discountValue", p.DiscountValue.Given(), c.hasValue(p.DiscountValue.value))
 	currency, _ := pricing.ParseCurrency(p.Currency.value)

@@ -350,7 +350,7 @@ func TestValidateFindsEveryFault(t *testing.T) {
 		"everything": {
 			func(c *coupon.Coupon) { *c = coupon.Coupon{} },
 			map[string]validation.Code{
-				"id": "malformed", "code": "required", "state": "unknown", "revision": "too_small", "name": "required",
+				"id": "malformed", "state": "unknown", "revision": "too_small", "name": "required",
 				"currency": "required", "discountValue": "required", "appliesTo": "unknown", "distribution": "unknown",
 				"refundPolicy": "required",
 			},

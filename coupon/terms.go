@@ -81,12 +81,14 @@ type Conditions struct {
 }
 
 // Draft is an administrator's description of a new coupon (specification 2.1 and 4.2). A draft
-// must have a code, a name, a discount type and the value of the discount. All other fields of a
-// draft are optional. The zero value of an optional field stands for its default. Amounts,
+// must have a name, a discount type and the value of the discount. All other fields of a draft are
+// optional. The zero value of an optional field stands for its default. Amounts,
 // percentages and dates are text, which [New] reads once.
 type Draft struct {
-	// Code is the code as an administrator typed it. [ParseCode] defines which codes are valid.
-	Code string `json:"code"`
+	// Code is the plain code as an administrator typed it. [ParseCode] defines which codes are valid.
+	// Without a Code, customers reach the coupon only by the codes of its batches. JSON says so with
+	// "withoutCode": true; see [Draft.UnmarshalJSON].
+	Code string `json:"code,omitzero"`
 	// Name is the name of the coupon, 1 to [MaxNameLength] code points long.
 	Name string `json:"name"`
 	// DiscountType is the type of the discount. DiscountType is required.

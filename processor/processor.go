@@ -21,6 +21,10 @@ type Processor interface {
 // Mirror manages the mirrors of coupons (specification 4.2, 4.3). A mirror is the processor's
 // copy of a coupon. Each mirror consists of a coupon object and a promotion code.
 //
+// The mirror of a coupon without a plain code is the coupon object alone, and PromotionCodeID is
+// empty. Such a mirror has no state: SetMirrorActive writes the revision, and VerifyMirror does not
+// tell an active coupon from an inactive one.
+//
 // EnsureMirror, UpdateMirror and SetMirrorActive give the mirror the name, the terms and the
 // state of the coupon. The returned [coupon.Mirror] has the coupon's revision. The mirror of an
 // active or pending coupon must be active. The mirror of any other coupon must be inactive. If
@@ -324,8 +328,8 @@ type Session struct {
 
 // These constants are the keys of the metadata of a session (contract section 5.4). The metadata
 // of an event identifies the order that the event concerns. MetadataCouponCode and
-// MetadataCouponID belong to the order's first coupon. Every further coupon has a key of its own
-// for its ID; see [MetadataOfCoupons].
+// MetadataCouponID belong to the order's first coupon. Every further coupon has keys of its own; see
+// [MetadataOfCoupons].
 const (
 	MetadataCouponCode     = "couponCode"
 	MetadataCouponID       = "couponId"

@@ -55,7 +55,8 @@ type Coupons interface {
 	//   - coupon.ErrNotFound: the coupon, or the code to change, does not exist, or the coupon is
 	//     being deleted.
 	//   - [ErrStaleRevision]: the stored code has a different revision than the caller saw.
-	//   - validation.ErrInvalid: a code is invalid, or the code to change is the plain code.
+	//   - validation.ErrInvalid: a code is invalid, or the code to change is the plain code. A code
+	//     of a new batch has expired when it is created; a batch that is repeated may have expired.
 	SaveCodes(ctx context.Context, c CodeChange) ([]coupon.IssuedCode, error)
 
 	// ListCodes returns a page of the codes of a coupon, sorted by the bytes of their keys. Used

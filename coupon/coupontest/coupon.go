@@ -34,6 +34,9 @@ func SimpleFor(cart pricing.Cart) *rapid.Generator[coupon.Coupon] {
 func forCart(cart pricing.Cart, discounts func(pricing.Cart) *rapid.Generator[pricing.Discount]) *rapid.Generator[coupon.Coupon] {
 	return rapid.Custom(func(t *rapid.T) coupon.Coupon {
 		d := Draft().Draw(t, "draft")
+		if d.Code == "" { // customers come by a code
+			d.Code = Code().Draw(t, "code").String()
+		}
 		currency := cart.Currency
 		if rapid.IntRange(0, 4).Draw(t, "of another currency") == 0 {
 			currency = pricingtest.Currency().Draw(t, "currency")
@@ -100,6 +103,9 @@ func fromDraft(t *rapid.T, d coupon.Draft) coupon.Coupon {
 			CouponID:        rapid.StringMatching(`[A-Za-z0-9]{8}`).Draw(t, "processor coupon"),
 			PromotionCodeID: rapid.StringMatching(`promo_[A-Za-z0-9]{24}`).Draw(t, "promotion code"),
 			Revision:        rapid.Int64Range(1, c.Revision).Draw(t, "mirrored revision"),
+		}
+		if c.Code.IsZero() {
+			c.Mirror.PromotionCodeID = ""
 		}
 	}
 	return mustBeValid(t, c)
@@ -183,7 +189,9 @@ func patchAudience(t *rapid.T, p *coupon.Patch) {
 
 // patchImmutable gives what cannot change, and the revision.
 func patchImmutable(t *rapid.T, p *coupon.Patch, c coupon.Coupon) {
-	p.Code = coupon.Set(Spelling(c.Code).Draw(t, "code"))
+	if p.Code = coupon.Set(""); !c.Code.IsZero() {
+		p.Code = coupon.Set(Spelling(c.Code).Draw(t, "code"))
+	}
 	p.DiscountType = coupon.Set(c.Discount.Type())
 	p.Currency = coupon.Set(c.Currency.Code())
 	switch d := (coupon.Draft{}).WithDiscount(c.Discount); {

@@ -41,13 +41,16 @@ func unix(year int) int64 { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC).U
 const newUntil = 2041
 
 // Draft draws a draft that [coupon.New] accepts at every instant before 2041 and in every
-// location, where EUR is the default currency. Every option of a coupon occurs: each
-// scope with and without selections, kinds, categories and exclusions, each type of discount with
+// location, where EUR is the default currency. Every option of a coupon occurs: with
+// and without a code, each scope with and without selections, kinds, categories and exclusions, each type of discount with
 // its further terms, each distribution, conditions, limits given, cleared and left out, dates and
 // instants. Set the discount with [WithDiscount] for a draft of a certain discount.
 func Draft() *rapid.Generator[coupon.Draft] {
 	return rapid.Custom(func(t *rapid.T) coupon.Draft {
 		d := coupon.Draft{Code: Spelling(Code().Draw(t, "code")).Draw(t, "typed"), Name: Text(coupon.MaxNameLength).Draw(t, "name")}
+		if rapid.IntRange(0, 7).Draw(t, "plain code") == 7 {
+			d.Code = ""
+		}
 		currency := pricing.EUR()
 		if rapid.Bool().Draw(t, "other currency") {
 			currency = pricingtest.Currency().Draw(t, "currency")

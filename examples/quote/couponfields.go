@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // storedFields are the names of a coupon that no draft has. No answer depends on most of them.
@@ -52,6 +53,9 @@ func decodeCoupon(raw []byte) (coupon.Coupon, error) {
 	active := f.flag("active", true)
 	f.checkStored()
 	f.faults.Merge("", err)
+	if err == nil && made.Code.IsZero() {
+		f.faults.Add("withoutCode", validation.NotAllowed, "a document names coupons by their codes")
+	}
 	if !active {
 		made.State = coupon.Inactive
 	}

@@ -62,8 +62,6 @@ func (p *Processor) checkCoupon(c coupon.Coupon) error {
 	switch {
 	case c.ID == "":
 		return errors.New("a coupon without an ID")
-	case c.Code.IsZero():
-		return errors.New("a coupon without a code")
 	case p.options.Abilities.CheckCoupon != nil:
 		return p.options.Abilities.CheckCoupon(c)
 	}
@@ -131,7 +129,7 @@ func (in *mirroring) wantActive() bool { return in.c.Active() || in.c.State == c
 
 // refuseForeign finds out that somebody else has the code before anything is made.
 func (in *mirroring) refuseForeign(ctx context.Context) error {
-	if !in.wantActive() {
+	if !in.wantActive() || in.c.Code.IsZero() {
 		return nil
 	}
 	return in.step(ctx, FindCode, func(a *account) error {
@@ -167,7 +165,8 @@ func (in *mirroring) show(ctx context.Context, current *Coupon, id string) error
 	return nil
 }
 
-// code leaves one promotion code in the wanted state, and no other active one.
+// code leaves one promotion code in the wanted state, and no other active one. For a coupon without
+// a code it leaves none.
 func (in *mirroring) code(ctx context.Context, couponID string) (id string, err error) {
 	codes, err := in.codes(ctx, couponID)
 	if err != nil {
@@ -182,6 +181,8 @@ func (in *mirroring) code(ctx context.Context, couponID string) (id string, err 
 		}
 	}
 	switch {
+	case in.c.Code.IsZero():
+		return "", nil
 	case keep.ID == "":
 		return in.create(ctx, couponID)
 	case in.wantActive() && !keep.Active:
@@ -198,7 +199,7 @@ func (in *mirroring) choose(codes []PromotionCode) PromotionCode {
 	for _, code := range codes {
 		fits := 0
 		switch {
-		case fold(code.Code) != fold(in.c.Code.String()):
+		case in.c.Code.IsZero(), fold(code.Code) != fold(in.c.Code.String()):
 		case code.Active:
 			fits = 3
 		case !code.Dead:
@@ -308,13 +309,17 @@ func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (status p
 // ended reports whether the coupon's promotion code has ended with it, for a processor
 // that mirrors the expiry.
 func (p *Processor) ended(c coupon.Coupon) bool {
-	return p.options.Abilities.MirrorsExpiry && !c.ExpiresAt.IsZero() && !p.options.Now().Before(c.ExpiresAt)
+	return p.options.Abilities.MirrorsExpiry && !c.Code.IsZero() && !c.ExpiresAt.IsZero() && !p.options.Now().Before(c.ExpiresAt)
 }
 
 func (a *account) status(c coupon.Coupon) processor.MirrorStatus {
 	object, code := a.coupons[c.Mirror.CouponID], a.codes[c.Mirror.PromotionCodeID]
 	switch {
-	case object == nil || code == nil || object.Owner == "" || object.Owner != c.ID:
+	case object == nil || object.Owner == "" || object.Owner != c.ID:
+		return processor.MirrorMissing
+	case c.Code.IsZero():
+		return processor.MirrorValid
+	case code == nil:
 		return processor.MirrorMissing
 	case !code.Active || code.CouponID != object.ID:
 		return processor.MirrorInvalid

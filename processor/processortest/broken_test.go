@@ -193,7 +193,7 @@ func subjects() map[string]subject {
 	all := map[string]subject{}
 	for _, group := range []map[string]subject{
 		brokenEnsures(), brokenUpdates(), brokenRemovals(), brokenVerifications(),
-		brokenLists(), brokenUnsupported(), brokenSessions(), brokenRepetitions(), brokenEvents(), brokenRefunds(), brokenTaxes(), brokenErrors(),
+		brokenLists(), brokenUnsupported(), brokenWithoutCode(), brokenSessions(), brokenRepetitions(), brokenEvents(), brokenRefunds(), brokenTaxes(), brokenErrors(),
 	} {
 		maps.Copy(all, group)
 	}

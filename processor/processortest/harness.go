@@ -222,7 +222,7 @@ type clause struct {
 func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 	t.Helper()
 	for _, group := range [][]clause{
-		ofMirrors(ensureClauses(), updateClauses(), activeClauses(), removeClauses(), verifyClauses(), listClauses(), unsupportedClauses()),
+		ofMirrors(ensureClauses(), updateClauses(), activeClauses(), removeClauses(), verifyClauses(), listClauses(), unsupportedClauses(), withoutCodeClauses()),
 		noMirrorClauses(), createClauses(), boundClauses(), endClauses(), eventClauses(), refundClauses(), taxClauses(),
 		faultClauses(), processClauses(), contextClauses(), concurrencyClauses(),
 	} {

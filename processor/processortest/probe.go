@@ -166,8 +166,8 @@ func (p *probe) accepted(c coupon.Coupon, m coupon.Mirror) coupon.Coupon {
 		c.Mirror = m
 		return c
 	}
-	if m.CouponID == "" || m.PromotionCodeID == "" {
-		p.stop("the mirror %+v names no coupon or no promotion code", m)
+	if m.CouponID == "" || (m.PromotionCodeID == "") != c.Code.IsZero() {
+		p.stop("the mirror %+v of the coupon with the code %q names no coupon or not one promotion code for the code", m, c.Code)
 	}
 	if m.Revision != c.Revision {
 		p.broken("the mirror has revision %d and the coupon %d", m.Revision, c.Revision)
@@ -252,11 +252,11 @@ func (p *probe) showsCode(c coupon.Coupon, object Object, when string) {
 			active = append(active, code)
 		}
 	}
-	if !named {
+	if !named && !c.Code.IsZero() {
 		p.broken("%s the promotion code %q of the mirror is not there, or not for this coupon", when, c.Mirror.PromotionCodeID)
 	}
 	want := 1
-	if !c.Active() && c.State != coupon.Pending {
+	if !c.Active() && c.State != coupon.Pending || c.Code.IsZero() {
 		want = 0
 	}
 	if len(active) != want {
@@ -266,7 +266,9 @@ func (p *probe) showsCode(c coupon.Coupon, object Object, when string) {
 	}
 }
 
-func sameText(code Code, c coupon.Coupon) bool { return coupon.Fold(code.Text) == c.Code.String() }
+func sameText(code Code, c coupon.Coupon) bool {
+	return !c.Code.IsZero() && coupon.Fold(code.Text) == c.Code.String()
+}
 
 // nothingOf checks, past the adapter, that nothing of the coupon is left in use.
 func (p *probe) nothingOf(c coupon.Coupon, when string) {

@@ -134,8 +134,8 @@ func (p *Processor) undo(ctx context.Context, cause error, c coupon.Coupon, coup
 }
 
 // survey is what is there for one coupon of ours: every promotion code with its
-// code, of all pages, with the coupons behind them. A coupon without a code, of which
-// only the reference to the mirror is known, has those of its mirror.
+// code, of all pages, with the coupons behind them. A coupon without a code has those of its
+// mirror.
 type survey struct {
 	ours    []*stripe.PromotionCode
 	foreign *stripe.PromotionCode // active, and not ours
@@ -314,8 +314,11 @@ func orNoAnswer(cause error) error {
 }
 
 // code leaves one promotion code on the coupon in the wanted state, and no other
-// active one of ours.
+// active one of ours. For a coupon without a code it leaves none active.
 func (p *Processor) code(ctx context.Context, want terms, couponID string, found survey) (string, error) {
+	if want.code == "" {
+		return "", p.deactivate(ctx, found.ours, "")
+	}
 	usable := want.codesOn(couponID, found.ours)
 	keep := ""
 	if len(usable) > 0 && usable[0].Active {

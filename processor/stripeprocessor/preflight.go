@@ -66,7 +66,7 @@ func (p *Processor) CheckCoupon(c coupon.Coupon) error {
 	if !p.CanMirror(c) {
 		return faults.Err()
 	}
-	if code := c.Code.String(); !promotionCode.MatchString(code) {
+	if code := c.Code.String(); !c.Code.IsZero() && !promotionCode.MatchString(code) {
 		faults.Add("code", validation.Malformed,
 			fmt.Sprintf("Stripe allows letters A to Z, digits, dash and underscore, at most %d", maxPromotionCode))
 	}

@@ -257,9 +257,9 @@ func (t terms) drift(object *stripe.Coupon, code listedCode) FindingKind {
 	switch {
 	case !t.fits(object):
 		return WrongTerms
-	case code.id == "":
+	case code.id == "" && t.code != "":
 		return CodeMissing
-	case code.active != t.active:
+	case code.active != (t.active && t.code != ""):
 		return WrongActive
 	case !t.shows(object):
 		return WrongName

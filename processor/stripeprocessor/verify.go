@@ -11,8 +11,8 @@ import (
 )
 
 // VerifyMirror implements [processor.Mirror] (specification 4.4, validation 8). It
-// makes one call. MirrorValid requires a valid Stripe coupon and an active promotion
-// code. For a coupon that Stripe cannot express, VerifyMirror makes no call and returns
+// makes one call. MirrorValid requires a valid Stripe coupon and, if the coupon has a
+// code, an active promotion code. For a coupon that Stripe cannot express, VerifyMirror makes no call and returns
 // MirrorUnsupported; see [Processor.CanMirror].
 func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (processor.MirrorStatus, error) {
 	if err := ctx.Err(); err != nil {
@@ -20,6 +20,9 @@ func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (processo
 	}
 	if !p.CanMirror(c) {
 		return processor.MirrorUnsupported, nil
+	}
+	if c.Mirror.CouponID != "" && c.Code.IsZero() {
+		return p.verifyCoupon(ctx, c)
 	}
 	if c.Mirror.CouponID == "" || c.Mirror.PromotionCodeID == "" {
 		return processor.MirrorMissing, nil
@@ -44,6 +47,22 @@ func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (processo
 		}
 	}
 	return mirrorStatus(c.Mirror, code, full), nil
+}
+
+// verifyCoupon verifies the mirror of a coupon without a code: the Stripe coupon alone.
+func (p *Processor) verifyCoupon(ctx context.Context, c coupon.Coupon) (processor.MirrorStatus, error) {
+	there, err := p.readCoupon(ctx, c.Mirror.CouponID)
+	switch {
+	case errors.Is(err, processor.ErrNotFound):
+		return processor.MirrorMissing, nil
+	case err != nil:
+		return 0, err
+	case there.Deleted:
+		return processor.MirrorMissing, nil
+	case !there.Valid:
+		return processor.MirrorInvalid, nil
+	}
+	return processor.MirrorValid, nil
 }
 
 func mirrorStatus(m coupon.Mirror, code *stripe.PromotionCode, full *stripe.Coupon) processor.MirrorStatus {

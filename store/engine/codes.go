@@ -92,6 +92,9 @@ func addCodes(ctx context.Context, tx CouponTx, w CouponWrite, rows CodeRows, c 
 	default:
 		return nil, store.ErrKeyReused
 	}
+	if err := coupon.ExpiredCodes(c.Codes); err != nil {
+		return nil, err
+	}
 	holders := map[coupon.Code]string{}
 	for _, code := range rows.Codes {
 		holders[code.Key] = code.CouponID

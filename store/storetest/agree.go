@@ -368,11 +368,13 @@ func (h *history) createOrDelete(t *rapid.T) {
 		return
 	}
 	draft := h.draft(limits(rapid.Int64Range(0, 3).Draw(t, "maxUses"), 0), createdAt(at(rapid.IntRange(0, 3).Draw(t, "created"))))
-	switch rapid.IntRange(0, 3).Draw(t, "like another") {
+	switch rapid.IntRange(0, 5).Draw(t, "like another") {
 	case 0:
 		draft.Code = c.Code
 	case 1:
 		draft.ID = c.ID
+	case 5:
+		draft.Code = coupon.Code{}
 	}
 	h.create(draft)
 }

@@ -19,6 +19,7 @@ func codeClauses() []clause {
 		{"codes come back", "SaveCodes adds the codes of a batch, and a look-up of each finds the coupon and the code", codesComeBack},
 		{"codes of all kinds are taken", "a TakenError names each new code that a coupon has, plain or of a batch, and none is added", codesAreTaken},
 		{"a batch again", "a batch with the same fingerprint returns the codes of the first call, another one is ErrKeyReused", batchAgain},
+		{"a batch again after its expiry", "codes that have expired at their creation are invalid, unless the batch with the fingerprint is stored", expiredBatchAgain},
 		{"codes are changed", "EditCode replaces limit, owner, expiry and state of one code, and raises its revision by 1", codesAreChanged},
 		{"codes of no coupon", "the codes of a coupon that does not exist, or is being deleted, are coupon.ErrNotFound", codesOfNoCoupon},
 		{"codes are listed", "ListCodes lists the codes of a coupon by key, narrowed by batch, owner, state and use, without a gap between pages", codesAreListed},
@@ -26,6 +27,7 @@ func codeClauses() []clause {
 		{"uses by a code", "a use holds the claim of its code, whose limit is exact, and has the code", usesByACode},
 		{"a code is free after a deletion", "all codes of a deleted coupon may be used again; those with uses stay listed", codesAfterDeletion},
 		{"many codes are deleted in portions", "DeleteCoupon of a coupon with more than MaxCodes codes removes so many and is ErrCodesLeft", codesInPortions},
+		{"coupons without a code", "any number of coupons have no plain code, which no look-up finds; their batches give them codes", couponsWithoutACode},
 		{"invalid codes", "validation.ErrInvalid: a code does not validate, is in the call twice, or is the plain code", invalidCodes},
 	}
 }
@@ -119,6 +121,18 @@ func batchAgain(p *probe) {
 	again.Fingerprint = "another"
 	fails(p, store.Store.SaveCodes, again, store.ErrKeyReused, "of another batch with the same ID")
 	same(p, len(p.issued(other, "spring", 2)), 2, "how many codes another coupon has in a batch with the same ID")
+}
+
+func expiredBatchAgain(p *probe) {
+	c := p.coupon()
+	expiring := func(e *coupon.IssuedCode) { e.ExpiresAt = at(501) }
+	late := func(e *coupon.IssuedCode) { expiring(e); e.CreatedAt, e.UpdatedAt = at(501), at(501) }
+	first := p.issued(c, "spring", 2, expiring)
+	again := p.issue(c, "spring", 2, late)
+	same(p, answer(p, store.Store.SaveCodes, again), first, "the codes of a batch that is added again after its expiry")
+	again.Fingerprint = "another"
+	fails(p, store.Store.SaveCodes, again, store.ErrKeyReused, "of another batch with the same ID")
+	fails(p, store.Store.SaveCodes, p.issue(c, "summer", 2, late), validation.ErrInvalid, "of a new batch that has expired")
 }
 
 func codesAreChanged(p *probe) {
@@ -225,6 +239,27 @@ func searchFindsCodes(p *probe) {
 	}
 	p.save(store.DeleteCoupon, c)
 	same(p, answer(p, store.Store.ListCoupons, store.CouponList{Search: "batch-yy-78"}).Items, nil, "the coupons of a deleted coupon's code")
+}
+
+func couponsWithoutACode(p *probe) {
+	c, other := p.coupon(coded(coupon.Code{}), named("for members")), p.coupon(coded(coupon.Code{}), mirroredAlone(1))
+	same(p, p.lookedUp(c.ID), c, "a coupon without a code")
+	same(p, p.lookedUp(other.ID), other, "a second coupon without a code")
+	nobody := answer(p, store.Store.LookUp, store.LookUp{Names: []store.Name{{}}}).Coupons[0]
+	same(p, nobody, store.Found{}, "the coupon of no name")
+	same(p, answer(p, store.Store.ListCodes, store.CodeList{CouponID: c.ID}).Items, nil, "the codes of a coupon without any")
+	c = p.edit(c, named("for friends"))
+	for text, want := range map[string][]coupon.Coupon{"friends": {c}, "": {other, c}} {
+		same(p, answer(p, store.Store.ListCoupons, store.CouponList{Search: text}).Items, want, "the coupons that a search for %q finds", text)
+	}
+	code := p.issued(c, "spring", 1)[0]
+	same(p, p.look(store.LookUp{Names: store.ByCode(code.Key)}).Coupon, c, "the coupon of a code")
+	reserved := p.reserve(by(p.checkout("ann", with(c, coded(code.Key))), code))
+	p.happen(reserved.Order, redemption.Paid)
+	same(p, p.lookedUp(c.ID).UsedCount, int64(1), "the uses of a coupon without a plain code")
+	p.save(store.DeleteCoupon, c)
+	p.save(store.DeleteCoupon, other)
+	p.coupon(coded(code.Key))
 }
 
 func usesByACode(p *probe) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/store"
@@ -134,6 +135,32 @@ func codeFaults() map[string]fault {
 				return f.Store.SaveCoupon(ctx, c)
 			}
 		}, []string{"a code is free after a deletion", "a coupon is deleted among reservations by a code"}},
+		"an expired batch is new": {func(f *faulty) {
+			f.issue = func(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
+				if err := coupon.ExpiredCodes(c.Codes); err != nil && c.Kind == store.AddCodes {
+					return nil, err
+				}
+				return f.Store.SaveCodes(ctx, c)
+			}
+		}, []string{"a batch again after its expiry"}},
+		"new codes may have expired": {func(f *faulty) {
+			f.issues(func(c *store.CodeChange) {
+				for i := range c.Codes {
+					if c.Kind == store.AddCodes && !c.Codes[i].ExpiresAt.IsZero() {
+						c.Codes[i].CreatedAt = c.Codes[i].ExpiresAt.Add(-time.Second)
+					}
+				}
+			})
+		}, []string{"a batch again after its expiry"}},
+		"one coupon has no code": {func(f *faulty) {
+			var without atomic.Int64
+			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+				if c.Kind == store.CreateCoupon && c.Coupon.Code.IsZero() && without.Add(1) > 1 {
+					return coupon.Coupon{}, coupon.Reject("cpn_other", coupon.CodeTaken, coupon.Params{})
+				}
+				return f.Store.SaveCoupon(ctx, c)
+			}
+		}, []string{"coupons without a code"}},
 		"a part of a deletion is all of it": {func(f *faulty) {
 			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
 				saved, err := f.Store.SaveCoupon(ctx, c)

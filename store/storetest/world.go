@@ -42,6 +42,11 @@ func mirrored(revision int64) terms {
 	}
 }
 
+// mirroredAlone returns the terms of a coupon whose mirror has no promotion code.
+func mirroredAlone(revision int64) terms {
+	return func(c *coupon.Coupon) { c.Mirror = coupon.Mirror{CouponID: "co", Revision: revision} }
+}
+
 // with returns the coupon with other terms.
 func with(c coupon.Coupon, changes ...terms) coupon.Coupon {
 	for _, change := range changes {
