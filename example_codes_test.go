@@ -8,6 +8,7 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -56,4 +57,20 @@ func ExampleService_Codes() {
 	// Output:
 	// FLYER-1
 	// FLYER-3
+}
+
+// A report reads all coupons that a search finds, one page at a time.
+func ExampleService_Coupons() {
+	ctx, shop := context.Background(), openShop(nil)
+	if _, err := shop.Create(ctx, coupon.Draft{Name: "Spring for members", DiscountType: pricing.Percentage, Percent: "15"}); err != nil {
+		panic(err)
+	}
+	for c, err := range shop.Coupons(ctx, store.CouponList{Search: "members", State: coupon.Active}) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s: code %q, used %d times\n", c.Name, c.Code, c.UsedCount)
+	}
+	// Output:
+	// Spring for members: code "", used 0 times
 }

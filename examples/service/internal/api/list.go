@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 
@@ -216,17 +217,20 @@ func (a *API) usable(ctx context.Context, list store.CouponList, by, order strin
 
 func (a *API) everyCoupon(ctx context.Context, list store.CouponList) (all []coupon.Coupon, unread []*store.UnreadableError, err error) {
 	list.Page, list.PageSize = 0, store.MaxPageSize
-	for {
-		page, err := a.Service.List(ctx, list)
-		if err != nil {
+	for c, err := range a.Service.Coupons(ctx, list) {
+		unreadable, is := errors.AsType[*store.UnreadableError](err)
+		switch {
+		case is:
+			unread = append(unread, unreadable)
+		case err != nil:
 			return nil, nil, err
-		}
-		all, unread = append(all, page.Items...), append(unread, page.Unreadable...)
-		if page.Next == "" || len(all) > 2*maxSorted {
+		case len(all) > 2*maxSorted:
 			return all, unread, nil
+		default:
+			all = append(all, c)
 		}
-		list.After = page.Next
 	}
+	return all, unread, nil
 }
 
 // sortCoupons sorts stably, so that coupons that are alike stay newest first.
