@@ -27,7 +27,7 @@ type reservationView struct {
 	CreatedAt  time.Time        `json:"createdAt"`
 }
 
-// reservation shows a reservation with the coupon's code and name, unless the
+// reservation shows a reservation with its code and the coupon's name, unless the
 // coupon is gone.
 func (a *API) reservation(r *http.Request, held redemption.Use) reservationView {
 	view := reservationView{
@@ -35,7 +35,7 @@ func (a *API) reservation(r *http.Request, held redemption.Use) reservationView 
 		OrderID: held.OrderID, CreatedAt: held.CreatedAt,
 	}
 	if c, err := a.Service.Get(r.Context(), held.CouponID); err == nil {
-		view.CouponCode, view.CouponName = c.Code.String(), c.Name
+		view.CouponCode, view.CouponName = held.Code.String(), c.Name
 	}
 	return view
 }

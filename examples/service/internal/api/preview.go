@@ -8,6 +8,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 type previewView struct {
@@ -42,9 +43,9 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if draft.Code == "" {
-		draft.Code = "PREVIEW"
-	}
+	draft.Unread = slices.DeleteFunc(draft.Unread, func(f validation.Field) bool { // which no price depends on
+		return f.Path == "code" && f.Code == validation.Required
+	})
 	if draft.Name == "" {
 		draft.Name = "Preview"
 	}

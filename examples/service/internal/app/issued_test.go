@@ -42,3 +42,35 @@ func TestCodesOfACoupon(t *testing.T) {
 	w.as(t, "ann").get(path).is(http.StatusForbidden)
 	require.Equal(t, "code_changed", admin.get("/admin/coupon/"+id+"/history").is(http.StatusOK).text("items.0.kind"))
 }
+
+// TestACouponWithoutACode: a request that leaves the code out is refused, unless it says that the coupon
+// has none. Customers come by the codes of batches alone.
+func TestACouponWithoutACode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin, ann := w.as(t, "admin"), w.as(t, "ann")
+	draft := object{"name": "For members", "discountType": "PERCENTAGE", "discountValue": "10"}
+	for _, forgotten := range []object{draft, with(draft, object{"code": ""}), with(draft, object{"code": nil}), with(draft, object{"withoutCode": false})} {
+		a := admin.post("/admin/coupon", forgotten).refused(http.StatusUnprocessableEntity, "invalid_input")
+		require.Equal(t, map[string]string{"code": "required"}, a.fields())
+	}
+	a := admin.post("/admin/coupon", with(draft, object{"code": "TEN", "withoutCode": true})).refused(http.StatusUnprocessableEntity, "invalid_input")
+	require.Equal(t, map[string]string{"withoutCode": "not_allowed"}, a.fields())
+	admin.post("/admin/coupon/preview", draft).is(http.StatusOK)
+	admin.post("/admin/coupon/preview", with(draft, object{"withoutCode": true})).is(http.StatusOK)
+
+	made := admin.post("/admin/coupon", with(draft, object{"withoutCode": true})).is(http.StatusCreated)
+	id := made.text("id")
+	require.NotContains(t, string(made.body), `"code"`)
+	listed := admin.get("/admin/coupon/all?search=members").is(http.StatusOK)
+	require.Equal(t, id, listed.text("items.0.id"))
+	require.Equal(t, id, admin.get("/admin/coupon/"+id).is(http.StatusOK).text("id"))
+	admin.patch("/admin/coupon/"+id, object{"name": "For friends"}).is(http.StatusOK)
+	require.Empty(t, admin.get("/admin/coupon/"+id+"/codes").is(http.StatusOK).list("items"))
+	_, err := w.Service.AddCodes(t.Context(), id, coupon.Batch{ID: "spring"}, []coupon.CodeDraft{{Code: "MINE"}})
+	require.NoError(t, err)
+	cart := object{"lines": []object{line("plan", "basic", 1)}}
+	require.Equal(t, "MINE", ann.post("/payment/quote", with(cart, object{"couponCode": "mine"})).is(http.StatusOK).text("coupon.code"))
+	ann.checkout(with(cart, object{"couponCode": id})).refused(http.StatusNotFound, "coupon_not_found")
+	ann.checkout(with(cart, object{"couponCode": "mine"})).is(http.StatusCreated)
+}

@@ -328,8 +328,8 @@ func TestRedemptionsAreShown(t *testing.T) {
 		p.click(rowOf("SUMMER10") + " .cell-code a")
 		p.see("#facts", "2 of 1,000")
 		p.see("#redemptions-count", "2 redemptions")
-		p.see("#redemption-rows tr:first-child", "ben@example.org")
-		p.see("#redemption-rows tr:last-child", "ann@example.org")
+		p.see("#redemptions-rows tr:first-child", "ben@example.org")
+		p.see("#redemptions-rows tr:last-child", "ann@example.org")
 		p.hold(`document.querySelector("#chart svg").getAttribute("aria-label") === "2 uses in 30 days"`)
 		p.hold(`document.querySelector("#chart g:last-of-type title").textContent.includes("2 completed, 0 reserved")`)
 		p.visit("/admin/coupons?search=paused")
@@ -345,7 +345,7 @@ func TestARedemptionWithoutAnAddressNamesTheCustomer(t *testing.T) {
 		p.must(p.Answer("/admin/coupon/"+id+"/redemptions", `{"items":[{"id":"use_1","customerId":"usr_gone","customerEmail":"",`+
 			`"state":"completed","origin":"checkout","createdAt":"2026-11-20T12:00:00Z"}],"total":1}`))
 		p.visit("/admin/coupons/" + id)
-		p.see("#redemption-rows tr:first-child", "usr_gone")
+		p.see("#redemptions-rows tr:first-child", "usr_gone")
 	})
 }
 

@@ -264,17 +264,17 @@ func TestMoreRedemptionsAreShownOnce(t *testing.T) {
 		p.see("#redemptions-count", "120 redemptions")
 		rows := func(count int) {
 			w.t.Helper()
-			p.hold(fmt.Sprintf(`document.querySelectorAll("#redemption-rows tr").length === %d`, count))
+			p.hold(fmt.Sprintf(`document.querySelectorAll("#redemptions-rows tr").length === %d`, count))
 		}
 		rows(50)
 		p.must(p.Hold("/admin/coupon/"))
-		p.click("#more")
-		p.click("#more")
+		p.click("#redemptions-more")
+		p.click("#redemptions-more")
 		p.Release()
 		rows(100)
-		p.click("#more")
+		p.click("#redemptions-more")
 		rows(120)
-		p.gone("#more")
+		p.gone("#redemptions-more")
 	})
 }
 

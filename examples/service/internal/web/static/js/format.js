@@ -99,4 +99,7 @@ const plural = (count, one, many, atLeast = false) => `${number(count)}${atLeast
 const intervals = { month: "a month", monthly: "a month", year: "a year", yearly: "a year" };
 const interval = (name) => intervals[name] ?? "";
 
-export { day, dayOfEnd, discount, expired, firstDay, interval, isZero, lastDay, midnight, moment, money, number, offer, own, plural, symbol, time, until, waits, when };
+// called is what people call a coupon: its code, or its name if it has no code of its own.
+const called = (coupon) => coupon.code ?? coupon.name;
+
+export { called, day, dayOfEnd, discount, expired, firstDay, interval, isZero, lastDay, midnight, moment, money, number, offer, own, plural, symbol, time, until, waits, when };

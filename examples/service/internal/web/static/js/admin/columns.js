@@ -1,6 +1,6 @@
 // The columns of the table of coupons: how a coupon is shown and sorted.
 import { el, foreign, icon } from "../dom.js";
-import { day, dayOfEnd, discount, expired, midnight, money, number, time, waits } from "../format.js";
+import { called, day, dayOfEnd, discount, expired, midnight, money, number, time, waits } from "../format.js";
 
 const scopes = { ALL: "Everything", SUBSCRIPTION: "Subscriptions", PRODUCT: "Products", SPECIFIC: "Specific items" };
 
@@ -10,8 +10,8 @@ const cell = (label, className, ...children) => el("td", { role: "cell", class: 
 
 // row shows one coupon. The handlers are edit, toggle and remove.
 function row(coupon, handlers) {
-  return el("tr", { role: "row", "data-id": coupon.id, "data-code": coupon.code },
-    cell(null, "cell-code", el("a", { href: `/admin/coupons/${encodeURIComponent(coupon.id)}`, title: coupon.code }, coupon.code)),
+  return el("tr", { role: "row", "data-id": coupon.id, "data-code": coupon.code ?? "" },
+    cell(null, "cell-code", el("a", { href: `/admin/coupons/${encodeURIComponent(coupon.id)}`, title: called(coupon) }, coupon.code ?? el("span", { class: "muted" }, "No code"))),
     cell(null, "cell-name", el("div", {}, foreign(coupon.name)), audience(coupon), coupon.group && el("div", { class: "sub muted" }, "Group ", foreign(coupon.group))),
     cell("Discount", "cell-discount", discount(coupon)),
     cell("Scope", "", el("div", {}, scopes[coupon.appliesTo] ?? coupon.appliesTo), selection(coupon)),
@@ -43,7 +43,7 @@ function usage(coupon) {
   const taken = Math.min(coupon.usedCount + coupon.reservedCount, limit);
   return el("div", {}, figures, el("progress", {
     class: taken >= limit ? "bar full" : "bar", max: limit, value: taken,
-    "aria-label": `Usage of ${coupon.code}: ${coupon.usedCount} of ${limit}${reserved}`,
+    "aria-label": `Usage of ${called(coupon)}: ${coupon.usedCount} of ${limit}${reserved}`,
   }));
 }
 
@@ -66,14 +66,14 @@ const withinDay = (instant) => !midnight(instant) && el("div", { class: "muted" 
 function toggle(coupon, onToggle) {
   return el("button", {
     class: "switch", type: "button", role: "switch", "data-action": "toggle",
-    "aria-checked": String(coupon.active), "aria-label": `${coupon.code} is active`, onclick: () => onToggle(coupon),
+    "aria-checked": String(coupon.active), "aria-label": `${called(coupon)} is active`, onclick: () => onToggle(coupon),
   }, el("span", { class: "switch-track" }), el("span", { "aria-hidden": "true" }, coupon.active ? "Active" : "Inactive"));
 }
 
 function actions(coupon, handlers) {
-  const link = el("a", { class: "button button-icon", href: `/admin/coupons/${encodeURIComponent(coupon.id)}`, "aria-label": `Redemptions of ${coupon.code}`, title: "Redemptions" }, icon("chart"));
+  const link = el("a", { class: "button button-icon", href: `/admin/coupons/${encodeURIComponent(coupon.id)}`, "aria-label": `Redemptions of ${called(coupon)}`, title: "Redemptions" }, icon("chart"));
   const button = (name, label, call, action) => el("button", {
-    class: "button button-icon", type: "button", "data-action": action, "aria-label": `${label} ${coupon.code}`, title: label, onclick: () => call(coupon),
+    class: "button button-icon", type: "button", "data-action": action, "aria-label": `${label} ${called(coupon)}`, title: label, onclick: () => call(coupon),
   }, icon(name));
   return [link, button("edit", "Edit", handlers.edit, "edit"), button("copy", "Duplicate", handlers.duplicate, "duplicate"), button("remove", "Delete", handlers.remove, "delete")];
 }

@@ -1,16 +1,15 @@
-// One coupon: its figures and every redemption. The page itself has the rest.
+// One coupon: its figures, its codes and every redemption. The page itself has the rest.
 import { get, signInAddress } from "../api.js";
 import { byId, el, foreign } from "../dom.js";
-import { day, dayOfEnd, discount, midnight, moment, money, number, own, plural } from "../format.js";
+import { called, day, dayOfEnd, discount, midnight, moment, money, number, own, plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
 import { scopes, unreadableRow } from "./columns.js";
 
 const id = location.pathname.split("/").at(-1);
 const origins = { checkout: "Checkout", points: "Points", payment: "Payment" };
 const badges = { completed: "badge badge-good", reserved: "badge badge-notice", released: "badge" };
-let next = "";
-let shown = 0;
-let asking = false;
+const codes = pages("codes", codeRow, 20, (count, more) => plural(count, "code", "codes", more));
+const redemptions = pages("redemptions", redemptionRow, 50, (count, more) => plural(count, "redemption", "redemptions", more));
 
 const user = await start();
 if (isAdministrator(user)) await show();
@@ -27,9 +26,9 @@ async function show() {
     const [coupon, { budgets }] = await Promise.all([existing(), get(`/admin/coupon/${id}/usage?days=1`)]);
     if (coupon) showCoupon(coupon, budgets);
     else showDeleted();
+    byId("codes-section").hidden = !coupon;
     byId("content").hidden = false;
-    await showRedemptions();
-    byId("more").addEventListener("click", showRedemptions);
+    await Promise.all([coupon && codes(), redemptions()]);
   } catch (error) {
     byId("content").hidden = true;
     showState(byId("state"), "The coupon could not be loaded", error.message, remedy(error, show));
@@ -56,10 +55,10 @@ function showDeleted() {
 }
 
 function showCoupon(coupon, budgets) {
-  document.title = `${coupon.code} · couponkit`;
-  byId("title").textContent = coupon.code;
-  byId("title").classList.add("code");
-  byId("subtitle").replaceChildren(foreign(coupon.name), ...(coupon.description ? [". ", foreign(coupon.description)] : []));
+  document.title = `${called(coupon)} · couponkit`;
+  byId("title").replaceChildren(foreign(called(coupon)));
+  byId("title").classList.toggle("code", Boolean(coupon.code));
+  byId("subtitle").replaceChildren(coupon.code ? foreign(coupon.name) : "Customers use it by the codes below", ...(coupon.description ? [". ", foreign(coupon.description)] : []));
   byId("mirror-unsupported").hidden = !coupon.mirrorUnsupported;
   const limit = (value) => (value ? number(value) : "No limit");
   const facts = [
@@ -79,40 +78,74 @@ function showCoupon(coupon, budgets) {
   byId("facts").replaceChildren(...facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
 }
 
-async function showRedemptions() {
-  if (asking) return; // a second click would bring the same redemptions again
-  asking = true;
-  try {
-    const page = await get(`/admin/coupon/${id}/redemptions?${new URLSearchParams({ pageSize: 50, ...(next && { after: next }) })}`);
-    next = page.next ?? "";
-    const unreadable = page.unreadable ?? [];
-    shown += page.items.length + unreadable.length;
-    byId("redemption-rows").append(...page.items.map(row), ...unreadable.map((record) => unreadableRow(record, 6)));
-    byId("redemptions-failed").hidden = true;
-    byId("redemptions").hidden = shown === 0;
-    byId("redemptions-empty").hidden = shown > 0;
-    byId("redemptions-count").textContent = shown > 0 ? plural(page.total ?? shown, "redemption", "redemptions", page.atLeast) : "";
-    byId("more-row").hidden = next === "";
-  } catch (error) {
-    showFailure(error);
-  } finally {
-    asking = false;
+// pages returns what shows the next page of a list of the coupon in its table. A button asks for more.
+function pages(name, row, pageSize, counted) {
+  let next = "";
+  let shown = 0;
+  let asking = false;
+
+  async function more() {
+    if (asking) return; // a second click would bring the same page again
+    asking = true;
+    try {
+      const page = await get(`/admin/coupon/${id}/${name}?${new URLSearchParams({ pageSize, ...(next && { after: next }) })}`);
+      next = page.next ?? "";
+      const unreadable = page.unreadable ?? [];
+      shown += page.items.length + unreadable.length;
+      byId(`${name}-rows`).append(...page.items.map(row), ...unreadable.map((record) => unreadableRow(record, 6)));
+      byId(`${name}-failed`).hidden = true;
+      byId(name).hidden = shown === 0;
+      byId(`${name}-empty`).hidden = shown > 0;
+      byId(`${name}-count`).textContent = shown > 0 ? counted(page.total ?? shown, page.atLeast ?? (page.total === undefined && next !== "")) : "";
+      byId(`${name}-pager`).hidden = next === "";
+    } catch (error) {
+      showFailure(error);
+    } finally {
+      asking = false;
+    }
   }
+
+  // showFailure says that the list is not to be had. What is shown of it stays, with the button for
+  // more.
+  function showFailure(error) {
+    if (shown > 0) {
+      toast(error.message, "danger");
+      return;
+    }
+    byId(name).hidden = true;
+    showState(byId(`${name}-failed`), `The ${name} could not be loaded`, error.message, remedy(error, more));
+  }
+
+  byId(`${name}-more`).addEventListener("click", more);
+  return more;
 }
 
-// showFailure says that there are no redemptions to be had. Those that are shown stay,
-// with the button for more.
-function showFailure(error) {
-  if (shown > 0) {
-    toast(error.message, "danger");
-    return;
-  }
-  byId("redemptions").hidden = true;
-  showState(byId("redemptions-failed"), "The redemptions could not be loaded", error.message, remedy(error, showRedemptions));
+function cell(label, className, ...children) {
+  return el("td", { role: "cell", class: className, "data-label": label }, ...children);
 }
 
-function row(redemption) {
-  const cell = (label, className, ...children) => el("td", { role: "cell", class: className, "data-label": label }, ...children);
+function codeRow(code) {
+  const taken = code.usedCount + code.reservedCount;
+  const ended = code.expiresAt && Date.parse(code.expiresAt) <= Date.now();
+  const plain = !code.batch;
+  return el("tr", { role: "row", "data-code": code.code },
+    cell(null, "cell-code span", el("span", { title: code.code }, code.code)),
+    cell("State", "", plain ? el("span", { class: "muted" }, "As the coupon") : el("span", { class: code.active ? "badge badge-good" : "badge" }, code.active ? "active" : "inactive"),
+      code.maxUses && taken >= code.maxUses && [" ", el("span", { class: "badge badge-danger" }, "used up")]),
+    cell("Uses", "", plain ? el("span", { class: "muted" }, "As the coupon") : `${number(code.usedCount)}${code.maxUses ? ` of ${number(code.maxUses)}` : ""}`,
+      code.reservedCount > 0 && el("div", { class: "muted" }, `${number(code.reservedCount)} reserved`)),
+    cell("Expiry", "nowrap", code.expiresAt ? (midnight(code.expiresAt) ? dayOfEnd : moment)(code.expiresAt) : el("span", { class: "muted" }, "As the coupon"),
+      ended && [" ", el("span", { class: "badge badge-danger" }, "expired")]),
+    cell("Batch", "", plain ? el("span", { class: "muted" }, "None") : foreign(code.batch)),
+    cell("Owner", "span", owner(code.owner)));
+}
+
+// owner shows the text of an owner, which is "email:" with an address or "id:" with the ID of a customer.
+function owner(text) {
+  return text ? foreign(text.slice(text.indexOf(":") + 1)) : el("span", { class: "muted" }, "Everybody");
+}
+
+function redemptionRow(redemption) {
   return el("tr", { role: "row" },
     cell("Customer", "", redemption.customerEmail || redemption.customerId),
     cell("State", "", el("span", { class: badges[redemption.state] ?? "badge" }, redemption.state),

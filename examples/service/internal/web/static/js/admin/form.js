@@ -3,7 +3,7 @@
 import { get, patch, post } from "../api.js";
 import { byId, el, foreign } from "../dom.js";
 import * as fields from "../fields.js";
-import { firstDay, lastDay, midnight, moment, symbol } from "../format.js";
+import { called, firstDay, lastDay, midnight, moment, symbol } from "../format.js";
 import { toast } from "../shell.js";
 import { picker } from "./picker.js";
 import { preview } from "./preview.js";
@@ -75,6 +75,11 @@ byId("confirm-discard").addEventListener("click", () => {
   dialog.close();
 });
 inputs.code.addEventListener("input", upperCase);
+inputs.withoutCode.addEventListener("change", () => {
+  if (!inputs.withoutCode.checked) return;
+  inputs.code.value = "";
+  showError("code", "");
+});
 inputs.discountValue.addEventListener("input", checkValue);
 for (const radio of form.querySelectorAll('input[name="discountType"]')) radio.addEventListener("change", checkValue);
 byId("generate").addEventListener("click", generate);
@@ -116,7 +121,7 @@ async function openForm(coupon, saved, failed, { copy = false } = {}) {
     inputs.maxUsesPerUser.value = "1";
   }
   const title = copy ? "New coupon like " : "Edit ";
-  byId("coupon-dialog-title").replaceChildren(...(coupon ? [title, foreign(coupon.code)] : ["New coupon"]));
+  byId("coupon-dialog-title").replaceChildren(...(coupon ? [title, foreign(called(coupon))] : ["New coupon"]));
   byId("save").textContent = editing ? "Save changes" : "Create coupon";
   lock(editing !== null);
   showFields();
@@ -126,7 +131,7 @@ async function openForm(coupon, saved, failed, { copy = false } = {}) {
   dialog.showModal();
   previewSoon();
   form.querySelector(".dialog-body").scrollTop = 0;
-  (editing ? inputs.name : inputs.code).focus();
+  (editing || inputs.withoutCode.checked ? inputs.name : inputs.code).focus();
 }
 
 // lock disables what never changes after creation.
@@ -134,11 +139,12 @@ function lock(locked) {
   for (const control of form.querySelectorAll("[data-immutable] :is(input, select, textarea, button)")) control.disabled = locked;
   for (const button of form.querySelectorAll("[data-immutable] :is([data-add-row], [data-remove-row])")) button.hidden = locked;
   byId("generate").hidden = locked;
-  byId("f-code-hint").hidden = locked;
+  for (const hint of ["f-code-hint", "f-without-code-hint"]) byId(hint).hidden = locked;
 }
 
 function fill(coupon, names) {
-  inputs.code.value = coupon.code;
+  inputs.code.value = coupon.code ?? "";
+  inputs.withoutCode.checked = !coupon.code;
   inputs.name.value = coupon.name;
   inputs.discountType.value = coupon.discountType;
   inputs.discountValue.value = coupon.discountValue ?? "";
@@ -190,6 +196,7 @@ function showFields() {
   byId("f-max-discount").closest("[data-field]").hidden = editing !== null && inputs.maxDiscount.value === "";
   for (const field of form.querySelectorAll("[data-buys]")) field.hidden = !field.dataset.buys.split(" ").includes(inputs["buys.appliesTo"].value);
   byId("f-type-hint").textContent = typeHints[type];
+  inputs.code.disabled = byId("generate").disabled = editing !== null || inputs.withoutCode.checked;
   for (const field of form.querySelectorAll("[data-scopes]")) field.hidden = !field.dataset.scopes.split(" ").includes(scope);
   for (const field of form.querySelectorAll("[data-distributions]")) field.hidden = field.dataset.distributions !== distribution;
   byId("f-scope-hint").textContent = scopeHints[scope];
@@ -333,7 +340,7 @@ async function generate() {
   } catch (error) {
     showError("code", error.message);
   } finally {
-    byId("generate").disabled = false;
+    showFields();
     inputs.code.focus();
   }
 }
@@ -347,7 +354,7 @@ function check() {
   const positive = (text) => /^\d+$/.test(text.trim()) && Number(text) > 0;
   const kept = (name) => inputs[name].value.trim() === String(editing?.[name] ?? ""); // and is not sent
   if (!editing) {
-    if (inputs.code.value.trim() === "") faults.code = "Enter a code.";
+    if (!inputs.withoutCode.checked && inputs.code.value.trim() === "") faults.code = "Enter a code.";
     const value = decimal(inputs.discountValue.value);
     if (inputs.discountType.value === "TIERED") delete faults.discountValue;
     else if (!percentages.has(inputs.discountType.value) && grouped(inputs.discountValue.value)) faults.discountValue = noGroups;
@@ -432,7 +439,7 @@ async function save() {
     return;
   }
   const mine = opened;
-  const code = inputs.code.value;
+  const code = inputs.code.value || inputs.name.value;
   const created = editing === null;
   const open = () => mine === opened && dialog.open;
   setBusy(true);
@@ -455,6 +462,7 @@ function draft() {
   const given = Object.entries(terms()).filter(([name, value]) => name === "maxUsesPerUser" || (value !== null && value !== "" && value !== false && value.length !== 0));
   return joined({
     ...(inputs.code.value.trim() !== "" && { code: inputs.code.value.trim() }),
+    ...(inputs.withoutCode.checked && { withoutCode: true }),
     discountType: inputs.discountType.value,
     ...(inputs.discountType.value !== "TIERED" && inputs.discountValue.value.trim() !== "" && { discountValue: decimal(inputs.discountValue.value) }),
     ...more.discount(),

@@ -2,7 +2,7 @@
 // delete on each row.
 import { get, patch, remove, signInAddress } from "../api.js";
 import { byId, debounce, el, foreign, icon } from "../dom.js";
-import { number, plural } from "../format.js";
+import { called, number, plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
 import { row, skeleton, unreadableRow } from "./columns.js";
 import { openForm } from "./form.js";
@@ -236,7 +236,7 @@ async function lookUp(coupon, wanted, error) {
     return;
   }
   replace(stored);
-  if (stored.active === wanted && error.status === 0) toast([foreign(stored.code), ` is ${status(stored)} now.`]);
+  if (stored.active === wanted && error.status === 0) toast([foreign(called(stored)), ` is ${status(stored)} now.`]);
   else failed(stored, `is ${stored.active === wanted ? "now" : "still"} ${status(stored)}`, error);
 }
 
@@ -244,11 +244,11 @@ async function lookUp(coupon, wanted, error) {
 // else has deleted leaves the table; one whose deletion has begun is there until it ends.
 async function failed(coupon, state, error) {
   if (error.status !== 404) {
-    toast([foreign(coupon.code), ` ${state}. ${error.message}`], "danger");
+    toast([foreign(called(coupon)), ` ${state}. ${error.message}`], "danger");
     return;
   }
   await refresh();
-  toast([foreign(coupon.code), rowOf(coupon) ? " is being deleted. Delete it again if it stays." : " was deleted by somebody else."], "danger");
+  toast([foreign(called(coupon)), rowOf(coupon) ? " is being deleted. Delete it again if it stays." : " was deleted by somebody else."], "danger");
 }
 
 function edit(coupon) {
@@ -262,7 +262,7 @@ function duplicate(coupon) {
 
 // saved is told of a coupon that the form has created or changed.
 async function saved(coupon, created) {
-  toast([foreign(coupon.code), created ? " is ready to use." : " was saved."]);
+  toast([foreign(called(coupon)), created ? " is ready to use." : " was saved."]);
   if (created) change({ page: 1, search: "", sort: "", order: "asc" });
   else replace(coupon);
   if (!created) countUsable();
@@ -272,7 +272,7 @@ function askToRemove(coupon) {
   const dialog = byId("delete-dialog");
   const mine = (asked += 1);
   const close = () => mine === asked && dialog.close(); // not the question about another coupon
-  byId("delete-text").replaceChildren(foreign(coupon.code), " (", foreign(coupon.name), ") stops working at once. Orders that used it stay as they are.");
+  byId("delete-text").replaceChildren(foreign(called(coupon)), ...(coupon.code ? [" (", foreign(coupon.name), ")"] : []), " stops working at once. Orders that used it stay as they are.");
   const confirm = byId("confirm-delete");
   confirm.disabled = false;
   confirm.onclick = async () => {
@@ -280,7 +280,7 @@ function askToRemove(coupon) {
     try {
       await remove(`/admin/coupon/${encodeURIComponent(coupon.id)}`);
       close();
-      toast([foreign(coupon.code), " was deleted."]);
+      toast([foreign(called(coupon)), " was deleted."]);
       await refresh();
     } catch (error) {
       close();
