@@ -106,13 +106,7 @@ func (c *Cart) UnmarshalJSON(data []byte) error {
 	r.currency = word(&r, "currency", d.Currency, ParseCurrency)
 	read := Cart{Currency: r.currency, Step: r.optionalAmount("step", d.Step)}
 	r.required("lines", d.Lines != nil)
-	if d.Lines != nil {
-		r.faults.Merge("lines", strictjson.List(d.Lines, MaxLines, func(raw json.RawMessage) error {
-			line, err := readLine(raw, r.currency)
-			read.Lines = append(read.Lines, line)
-			return err
-		}))
-	}
+	read.Lines = list(&r, "lines", d.Lines, MaxLines, func(raw json.RawMessage) (Line, error) { return readLine(raw, r.currency) })
 	judged := read
 	if judged.Currency.IsZero() {
 		judged.Currency = EUR() // none has its fault already; no amount was read

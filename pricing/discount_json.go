@@ -10,10 +10,10 @@ import (
 )
 
 // discountDocument is the JSON form of a discount. What needs its type or its currency is read last.
-type discountDocument struct {
+type discountDocument[Tiers any] struct {
 	Type            string          `json:"discountType"`
 	Value           json.RawMessage `json:"discountValue,omitempty"`
-	Currency        string          `json:"currency,omitempty"`
+	Currency        *string         `json:"currency,omitempty"`
 	Lane            string          `json:"lane,omitempty"`
 	MaxDiscount     json.RawMessage `json:"maxDiscount,omitempty"`
 	MaxUnits        json.Number     `json:"maxUnits,omitempty"`
@@ -22,7 +22,7 @@ type discountDocument struct {
 	GetQuantity     json.Number     `json:"getQuantity,omitempty"`
 	MaxApplications json.Number     `json:"maxApplications,omitempty"`
 	TierBasis       string          `json:"tierBasis,omitempty"`
-	Tiers           json.RawMessage `json:"tiers,omitempty"`
+	Tiers           Tiers           `json:"tiers,omitempty"`
 }
 
 type tierDocument struct {
@@ -32,7 +32,7 @@ type tierDocument struct {
 }
 
 var (
-	discountReader = strictjson.For[discountDocument]()
+	discountReader = strictjson.For[discountDocument[json.RawMessage]]()
 	tierReader     = strictjson.For[tierDocument]()
 )
 
@@ -54,7 +54,7 @@ func (d Discount) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	t := d.Terms()
-	w := discountDocument{
+	w := discountDocument[[]tierDocument]{
 		Type: t.Type.String(), MaxUnits: optional(t.MaxUnits), Units: optional(t.Units),
 		BuyQuantity: optional(t.BuyQuantity), GetQuantity: optional(t.GetQuantity), MaxApplications: optional(t.MaxApplications),
 		TierBasis: t.TierBasis.String(),
@@ -63,19 +63,15 @@ func (d Discount) MarshalJSON() ([]byte, error) {
 		w.Lane = t.Lane.String()
 	}
 	if t.hasMoney() {
-		w.Currency = t.Currency.Code()
+		w.Currency = new(t.Currency.Code())
 	}
 	w.Value = t.amounts(t.Amount, func(o CurrencyTerms) int64 { return o.Amount })
 	if t.Type.HasPercent() {
 		w.Value = quoted(t.Percent.String())
 	}
 	w.MaxDiscount = t.amounts(t.MaxDiscount, func(o CurrencyTerms) int64 { return o.MaxDiscount })
-	var tiers []tierDocument
 	for _, tier := range t.Tiers {
-		tiers = append(tiers, tier.document(&t))
-	}
-	if tiers != nil {
-		w.Tiers, _ = json.Marshal(tiers) // texts and numbers
+		w.Tiers = append(w.Tiers, tier.document(&t))
 	}
 	return json.Marshal(w)
 }
@@ -132,7 +128,7 @@ func (d *Discount) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
-	var document discountDocument
+	var document discountDocument[json.RawMessage]
 	var r reader
 	if !r.read(discountReader.Object(data, &document)) {
 		return r.faults.Err()
@@ -162,12 +158,14 @@ func (r *reader) mergeNew(err error) {
 	}
 }
 
-func (r *reader) discountTerms(d *discountDocument) DiscountTerms {
+func (r *reader) discountTerms(d *discountDocument[json.RawMessage]) DiscountTerms {
 	var t DiscountTerms
 	r.required("discountType", d.Type != "")
 	t.Type = word(r, "discountType", d.Type, ParseDiscountType)
 	t.Lane = word(r, "lane", d.Lane, ParseLane)
-	r.currency = word(r, "currency", d.Currency, ParseCurrency)
+	if d.Currency != nil {
+		r.currency = word(r, "currency", *d.Currency, ParseCurrency)
+	}
 	t.Currency = r.currency
 	var values map[Currency]int64
 	switch {
@@ -205,14 +203,8 @@ func (r *reader) discountTerms(d *discountDocument) DiscountTerms {
 		}
 	}
 	t.TierBasis = word(r, "tierBasis", d.TierBasis, ParseTierBasis)
-	if d.Tiers != nil {
-		r.faults.Merge("tiers", strictjson.List(d.Tiers, MaxTiers, func(raw json.RawMessage) error {
-			tier, err := readTier(raw, &t)
-			t.Tiers = append(t.Tiers, tier)
-			return err
-		}))
-	}
-	if d.Currency != "" && t.Type != 0 && !t.hasMoney() && len(r.faults.Fields) == 0 {
+	t.Tiers = list(r, "tiers", d.Tiers, MaxTiers, func(raw json.RawMessage) (Tier, error) { return readTier(raw, &t) })
+	if d.Currency != nil && t.Type != 0 && !t.hasMoney() && len(r.faults.Fields) == 0 {
 		r.faults.Add("currency", validation.NotAllowed, "only an amount has a currency")
 	}
 	return t

@@ -69,6 +69,7 @@ func TestDiscountThatIsNone(t *testing.T) {
 		`{"discountType":"PERCENTAGE","discountValue":0}`:                          {"discountValue": validation.TooSmall},
 		`{"discountType":"PERCENTAGE","discountValue":101}`:                        {"discountValue": validation.TooLarge},
 		`{"discountType":"PERCENTAGE","discountValue":10,"currency":"EUR"}`:        {"currency": validation.NotAllowed},
+		`{"discountType":"PERCENTAGE","discountValue":10,"currency":""}`:           {"currency": validation.NotAllowed},
 		`{"discountType":"FIXED_AMOUNT","discountValue":10}`:                       {"currency": required},
 		`{"discountType":"FIXED_AMOUNT","discountValue":"0.00","currency":"EUR"}`:  {"discountValue": validation.TooSmall},
 		`{"discountType":"FIXED_AMOUNT","discountValue":-1,"currency":"EUR"}`:      {"discountValue": validation.TooSmall},

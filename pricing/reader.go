@@ -38,6 +38,18 @@ func (r *reader) required(field string, given bool) {
 	}
 }
 
+// list reads the entries of a list of at most that many.
+func list[T any](r *reader, field string, raw json.RawMessage, most int, read func(json.RawMessage) (T, error)) (entries []T) {
+	if raw != nil {
+		r.faults.Merge(field, strictjson.List(raw, most, func(raw json.RawMessage) error {
+			entry, err := read(raw)
+			entries = append(entries, entry)
+			return err
+		}))
+	}
+	return entries
+}
+
 // word converts one of some words. The empty text is absent.
 func word[T any](r *reader, field, text string, parse func(string) (T, error)) (value T) {
 	if text == "" {

@@ -56,14 +56,7 @@ func (n *Returns) UnmarshalJSON(data []byte) error {
 	if !r.read(returnsReader.Object(data, &d)) {
 		return r.faults.Err()
 	}
-	read := Returns{Shipping: d.Shipping, All: d.All}
-	if d.Returns != nil {
-		r.faults.Merge("returns", strictjson.List(d.Returns, MaxLines, func(raw json.RawMessage) error {
-			line, err := readReturn(raw)
-			read.Lines = append(read.Lines, line)
-			return err
-		}))
-	}
+	read := Returns{Lines: list(&r, "returns", d.Returns, MaxLines, readReturn), Shipping: d.Shipping, All: d.All}
 	if err := r.faults.Err(); err != nil {
 		return err
 	}
@@ -71,7 +64,7 @@ func (n *Returns) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func readReturn(data []byte) (l LineReturn, err error) {
+func readReturn(data json.RawMessage) (l LineReturn, err error) {
 	var d lineReturnDocument
 	var r reader
 	if !r.read(lineReturnReader.Object(data, &d)) {

@@ -77,6 +77,9 @@ func (s *scanner) read(target any, f *form) error {
 // library it refuses null for an entry, which would pass for an empty text. An empty list has the
 // form of null.
 func (s *scanner) entries(list reflect.Value, f *form) error {
+	if f == nil && list.Type().Elem().Kind() == reflect.Struct {
+		f = inside(list.Type())
+	}
 	read := reflect.New(list.Type()).Elem()
 	faults := s.list(maxEntries(list.Addr().Interface()), func(i int) error {
 		read.Grow(1)
