@@ -110,7 +110,7 @@ func (d *decided) addReasons(more error) {
 
 // choose decides about the coupons beside what the order takes over.
 func (d *decided) choose(h handOver, by decision) (err error) {
-	var set []eligibility.Candidate
+	set := make([]eligibility.Candidate, 0, len(d.named))
 	for _, n := range d.named {
 		if n.refused == nil {
 			set = append(set, eligibility.Candidate{Coupon: n.Coupon, Code: n.Code, Usage: n.usage(h), MirrorInvalid: n.mirror})
@@ -204,12 +204,14 @@ func (d *decided) refused() (refused coupon.Rejections) {
 // priced is the quote with the coupons that apply.
 func (d *decided) priced() priced {
 	p := priced{quote: Quote{Quote: d.result.Quote, At: d.at}, customer: d.customer, named: d.named, takes: d.takes}
+	p.coupons = slices.Grow(p.coupons, len(d.named))
 	for _, n := range d.named {
 		if n.refused == nil && d.outcome(n).Decision.Allowed() {
 			p.coupons = append(p.coupons, n.Coupon)
 		}
 	}
 	slices.SortFunc(p.coupons, func(a, b coupon.Coupon) int { return cmp.Compare(a.ID, b.ID) })
+	p.quote.Terms = slices.Grow(p.quote.Terms, len(p.coupons))
 	for _, c := range p.coupons {
 		p.quote.Terms = append(p.quote.Terms, c.Snapshot())
 	}

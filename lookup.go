@@ -112,11 +112,13 @@ func (s *Service) name(
 	if err != nil {
 		return err
 	}
+	known := identities(c)
+	d.named = make([]named, 0, len(all))
 	for _, f := range all {
 		n, err := named{code: f.code}, error(nil)
 		if refused := coupon.RejectionsOf(f.refused); refused != nil {
 			n.refused = &coupon.Rejection{Code: n.code, Reasons: slices.Clone(refused[0].Reasons)}
-		} else if n, err = nameOf(f.code, f.Found, identities(c), d.at); err != nil {
+		} else if n, err = nameOf(f.code, f.Found, known, d.at); err != nil {
 			return err
 		}
 		d.named = append(d.named, n)

@@ -66,8 +66,9 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, er
 	}
 	defer s.mu.Unlock()
 	var found store.LookedUp
-	for _, name := range by.Names {
-		found.Coupons = append(found.Coupons, s.find(name, by))
+	found.Coupons = make([]store.Found, len(by.Names))
+	for i, name := range by.Names {
+		found.Coupons[i] = s.find(name, by)
 	}
 	for _, key := range by.Counters {
 		found.Counts = append(found.Counts, s.counters[key])

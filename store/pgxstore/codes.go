@@ -22,7 +22,7 @@ const (
 	noCode = `NULL::text AS code_key, NULL::text AS code_batch, NULL::bigint AS code_max_uses, NULL::text AS code_owner, NULL::boolean AS code_active,
 	NULL::bigint AS code_expires_at, NULL::bigint AS code_created_at, NULL::bigint AS code_updated_at, NULL::bigint AS code_revision,
 	NULL::bigint AS code_reserved, NULL::bigint AS code_completed`
-	codeCounts = ` LEFT JOIN LATERAL (SELECT * FROM {counters} n WHERE n.counter = k.counter AND n.part = 0 OFFSET 0) n ON true`
+	codeCounts = ` LEFT JOIN LATERAL (SELECT * FROM {counters} n WHERE k.counter <> '' AND n.counter = k.counter AND n.part = 0 OFFSET 0) n ON true`
 )
 
 func (s *statements) codes() {

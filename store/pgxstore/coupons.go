@@ -19,6 +19,18 @@ const couponList = `c.id, c.code, c.state, c.revision, c.version, c.unlimited, c
 const couponCounts = ` CROSS JOIN LATERAL (SELECT coalesce(sum(k.reserved), 0)::bigint AS reserved,
 	coalesce(sum(k.completed), 0)::bigint AS completed FROM {counters} k WHERE k.counter = c.uses_counter) k`
 
+const (
+	// customerCounts are arrays of the counts u of the coupon c, with an element for each identity of a
+	// customer.
+	customerCounts = ` CROSS JOIN LATERAL (SELECT array_agg(u.reserved) AS reserved, array_agg(u.completed) AS completed FROM (
+		SELECT coalesce(k.reserved, 0) AS reserved, coalesce(k.completed, 0) AS completed
+		FROM unnest((SELECT ?::text[])) WITH ORDINALITY AS e (ending, n) LEFT JOIN LATERAL (
+		SELECT * FROM {counters} k WHERE k.counter = c.customer_counter || e.ending AND k.part = 0 OFFSET 0) k ON true ORDER BY e.n) u) u`
+	// ownEmails are those of the given entries that the allow-list of the coupon c has.
+	ownEmails = ` CROSS JOIN LATERAL (SELECT array_agg(e.email) AS emails FROM {coupon_emails} e
+		WHERE c.emails > 0 AND e.coupon_id = c.id AND e.email = ANY ((SELECT ?::text[])::text[])) a`
+)
+
 func (s *statements) catalog() {
 	s.lockCoupon = s.name("lock a coupon", `SELECT FROM {coupons} WHERE id = $1 FOR UPDATE`)
 	s.codeOwner = s.name("find a code", `SELECT coupon_id FROM {codes} WHERE code_key = $1 AND live`)
@@ -58,7 +70,7 @@ func (s *statements) catalog() {
 }
 
 // namedStatements read about the coupons of a look-up. The first arguments are the IDs, the codes, or both.
-type namedStatements struct{ coupons, customers, held, emails, email string }
+type namedStatements struct{ coupons, held, emails string }
 
 // These constants are what the names of a look-up are: indexes of statements.named. One name has
 // statements of its own, whose plans are simple.
@@ -70,28 +82,22 @@ const (
 
 // about returns the statements about the coupons whose IDs the text selects.
 func (s *statements) about(ids, withCodes string) namedStatements {
-	name := func(what, text string) string { return numbered(s.name(what, fmt.Sprintf(text, ids))) }
-	const named = ` FROM (%s) w CROSS JOIN LATERAL (SELECT * FROM {coupons} c WHERE c.id = w.id OFFSET 0) c`
+	name := func(what, text, of string) string { return numbered(s.name(what, fmt.Sprintf(text, of))) }
 	return namedStatements{
-		coupons: numbered(s.name("look up coupons", fmt.Sprintf(`SELECT `+couponList+`, w.code_key, w.code_batch, w.code_max_uses, w.code_owner, w.code_active,
-			w.code_expires_at, w.code_created_at, w.code_updated_at, w.code_revision, w.code_reserved, w.code_completed`+named+couponCounts, withCodes))),
-		customers: name("count a customer's uses", `SELECT c.id, e.n, k.reserved, k.completed`+named+`
-			CROSS JOIN unnest((SELECT ?::text[])) WITH ORDINALITY AS e (ending, n) CROSS JOIN LATERAL (
-			SELECT * FROM {counters} k WHERE k.counter = c.customer_counter || e.ending AND k.part = 0 OFFSET 0) k`),
+		coupons: name("look up coupons", `SELECT `+couponList+`, w.code_key, w.code_batch, w.code_max_uses, w.code_owner, w.code_active,
+			w.code_expires_at, w.code_created_at, w.code_updated_at, w.code_revision, w.code_reserved, w.code_completed, u.reserved, u.completed, a.emails
+			FROM (%s) w CROSS JOIN LATERAL (SELECT * FROM {coupons} c WHERE c.id = w.id OFFSET 0) c`+couponCounts+customerCounts+ownEmails, withCodes),
 		held: name("read held uses", `SELECT `+useList+` FROM (%s) w CROSS JOIN LATERAL (SELECT * FROM (
 			SELECT * FROM {uses} u WHERE u.customer_id = ? AND u.coupon_id = w.id AND u.state = 'reserved' OFFSET 0) u
-			ORDER BY u.created_at DESC, u.id DESC LIMIT ?) u ORDER BY u.created_at DESC, u.id DESC`),
+			ORDER BY u.created_at DESC, u.id DESC LIMIT ?) u ORDER BY u.created_at DESC, u.id DESC`, ids),
 		emails: name("read allow-lists", `SELECT w.id, e.email FROM (%s) w CROSS JOIN LATERAL (
-			SELECT * FROM {coupon_emails} e WHERE e.coupon_id = w.id OFFSET 0) e ORDER BY w.id, e.position`),
-		email: name("look into allow-lists", `SELECT w.id, e.email FROM (%s) w CROSS JOIN unnest((SELECT ?::text[])) AS a (email)
-			CROSS JOIN LATERAL (SELECT e.email FROM {coupon_emails} e WHERE e.coupon_id = w.id AND e.email = a.email OFFSET 0) e`),
+			SELECT * FROM {coupon_emails} e WHERE e.coupon_id = w.id OFFSET 0) e ORDER BY w.id, e.position`, ids),
 	}
 }
 
 // scanCoupon reads couponList, and more after it.
-func scanCoupon(into *coupon.Coupon, version *int64, unlimited *bool, more ...any) func(pgx.Rows) error {
+func scanCoupon(c *coupon.Coupon, version *int64, unlimited *bool, more ...any) func(pgx.Rows) error {
 	return func(row pgx.Rows) error {
-		var c coupon.Coupon
 		var code, state string
 		var emails int
 		var starts, expires, created, updated int64
@@ -103,9 +109,7 @@ func scanCoupon(into *coupon.Coupon, version *int64, unlimited *bool, more ...an
 			return err
 		}
 		c.StartsAt, c.ExpiresAt, c.CreatedAt, c.UpdatedAt = instant(starts), instant(expires), instant(created), instant(updated)
-		err := engine.ReadCoupon(&c, code, state, emails, document)
-		*into = c
-		return err
+		return engine.ReadCoupon(c, code, state, emails, document)
 	}
 }
 

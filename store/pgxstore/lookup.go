@@ -100,43 +100,40 @@ func (l *lookUp) queueCoupons(b *pgx.Batch, known bool) {
 	add := func(scan func(pgx.Rows) error, statement string, more ...any) {
 		queue(b, scan, statement, slices.Concat(l.keys, more)...)
 	}
-	add(l.scanCoupon, l.named.coupons)
-	if len(l.by.Identities) > 0 {
-		add(l.scanCustomer, l.named.customers, each(l.by.Identities, counterEnd))
-	}
+	add(l.scanCoupon, l.named.coupons, each(l.by.Identities, counterEnd), l.entries())
 	if known {
 		add(l.scanHeld, l.named.held, l.by.CustomerID, store.MaxHeld)
 	}
-	switch own, domain := coupon.EmailEntries(l.by.Email); {
-	case l.by.Whole:
+	if l.by.Whole {
 		add(l.scanEmail, l.named.emails)
-	case own != "" && store.IsText(own):
-		add(l.scanEmail, l.named.email, []string{own, domain})
 	}
+}
+
+// entries returns the entries of allow-lists that are looked for one by one.
+func (l *lookUp) entries() []string {
+	own, domain := coupon.EmailEntries(l.by.Email)
+	if l.by.Whole || own == "" || !store.IsText(own) {
+		return []string{}
+	}
+	return []string{own, domain}
 }
 
 func (l *lookUp) scanCoupon(row pgx.Rows) error {
-	found := &store.Found{ByCustomer: make([]eligibility.Count, len(l.by.Identities))}
+	found := new(store.Found)
 	var code codeRow
-	err := unread(found, scanCoupon(&found.Coupon, new(int64), new(bool), code.columns()...)(row))
+	var reserved, completed []int64
+	var emails []string
+	err := unread(found, scanCoupon(&found.Coupon, new(int64), new(bool), append(code.columns(), &reserved, &completed, &emails)...)(row))
 	if err != nil {
 		return err
 	}
-	l.coupons[found.Coupon.ID] = found
+	for i := range reserved {
+		found.ByCustomer = append(found.ByCustomer, eligibility.Count{Reserved: reserved[i], Completed: completed[i]})
+	}
+	l.coupons[found.Coupon.ID], l.emails[found.Coupon.ID] = found, emails
 	issued, err := code.code(found.Coupon.ID)
 	l.codes[issued.Key] = issued
 	return unread(found, err)
-}
-
-func (l *lookUp) scanCustomer(row pgx.Rows) error {
-	var id string
-	var n int
-	var count eligibility.Count
-	err := row.Scan(&id, &n, &count.Reserved, &count.Completed)
-	if found := l.coupons[id]; found != nil {
-		found.ByCustomer[n-1] = count
-	}
-	return err
 }
 
 func (l *lookUp) scanHeld(row pgx.Rows) error {
@@ -168,18 +165,17 @@ func (l *lookUp) answer() (found store.LookedUp) {
 	for id, f := range l.coupons {
 		f.Coupon.AllowedUserEmails = l.allowed(f.Coupon.AllowedUserEmails, l.emails[id])
 	}
-	for _, n := range l.by.Names {
-		var f store.Found
+	found.Coupons = make([]store.Found, len(l.by.Names))
+	for i, n := range l.by.Names {
 		id, code := n.CouponID, coupon.IssuedCode{}
 		if id == "" {
 			code = l.codes[n.Code]
 			id = code.CouponID
 		}
 		if read := l.coupons[id]; read != nil {
-			f = *read
-			f.Code = code
+			found.Coupons[i] = *read
+			found.Coupons[i].Code = code
 		}
-		found.Coupons = append(found.Coupons, f)
 	}
 	found.Counts = each(l.by.Counters, func(key string) eligibility.Count { return l.counts[key] })
 	found.Orders, found.Unreadable, _ = l.orders.Page(l.by.Orders)
