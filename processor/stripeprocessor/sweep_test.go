@@ -48,14 +48,15 @@ func (r *records) coupon(_ context.Context, id string) (coupon.Coupon, bool, err
 func damaged(w *world) (*records, map[string]stripeprocessor.FindingKind) {
 	w.Helper()
 	hosts, want := &records{}, map[string]stripeprocessor.FindingKind{}
-	put := func(id string, kind stripeprocessor.FindingKind) coupon.Coupon {
-		c := w.mirrored(newCoupon(w, id, "CODE-"+id))
+	coded := func(id, code string, kind stripeprocessor.FindingKind) coupon.Coupon {
+		c := w.mirrored(newCoupon(w, id, code))
 		if kind != 0 {
 			want[c.ID] = kind
 		}
 		hosts.put(c)
 		return c
 	}
+	put := func(id string, kind stripeprocessor.FindingKind) coupon.Coupon { return coded(id, "CODE-"+id, kind) }
 	for i := range 120 {
 		put(fmt.Sprintf("fine%d", i), 0)
 	}
@@ -85,6 +86,16 @@ func damaged(w *world) (*records, map[string]stripeprocessor.FindingKind) {
 	hosts.put(edited(lost, func(c *coupon.Coupon) { c.Limits.MaxUses = 4 }))
 	pending := edited(put("pending", 0), func(c *coupon.Coupon) { c.State, c.Mirror = coupon.Pending, coupon.Mirror{} })
 	hosts.put(pending)
+
+	coded("members", "", 0) // without a plain code: a coupon alone, which has no state
+	resting := coded("resting", "", 0)
+	resting.State = coupon.Inactive
+	hosts.put(resting)
+	opened := coded("opened", "", stripeprocessor.WrongActive)
+	_, err = w.account.PlantCode(opened.Mirror.CouponID, "OPENED", true, map[string]string{"app": "couponkit", "couponId": opened.ID})
+	require.NoError(w, err)
+	retitled := coded("retitled", "", stripeprocessor.WrongName)
+	require.NoError(w, w.account.EditCoupon(retitled.Mirror.CouponID, func(o *stripefake.Coupon) { o.Name = "By hand" }))
 
 	_, err = w.processor.CreateSession(w.Context(), w.subscription("key"))
 	require.NoError(w, err)
