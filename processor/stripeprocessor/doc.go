@@ -14,8 +14,8 @@
 //
 // # Coupons
 //
-// A coupon becomes a Stripe coupon and a promotion code with the same code. The Stripe
-// coupon has the name, the discount and max_redemptions, with duration once. These are
+// A coupon becomes a Stripe coupon and a promotion code with the same code. A coupon
+// without a plain code becomes a Stripe coupon alone. The Stripe coupon has the name, the discount and max_redemptions, with duration once. These are
 // not mirrored:
 //
 //   - scope and minimum purchase
