@@ -18,7 +18,8 @@ const changeAttempts = 5
 
 // Create makes a coupon and its mirror (specification 4.2). A mirror is the processor's own copy of
 // a coupon. The coupon is active as soon as Create has succeeded. If the draft names no currency,
-// the coupon gets the currency of [WithCurrency].
+// the coupon gets the currency of [WithCurrency]. If the draft has no Code, customers reach the coupon
+// by the codes of its batches alone; see [Service.AddCodes].
 //
 // Some processors cannot express every coupon. Such a coupon is activated without a mirror. Its
 // Mirror.Unsupported is then true, and the service does not check its mirror.
@@ -35,7 +36,8 @@ const changeAttempts = 5
 //   - [ErrInTransaction] means that the store works inside a transaction of the host. A rollback
 //     would leave a mirror that holds the code.
 //   - All other errors come from the store. After an error of the store, the coupon may already be
-//     active. Look up the coupon's code with [Service.Find] before you repeat the call.
+//     active. Look up the coupon's code with [Service.Find] before you repeat the call. Without a
+//     code, look for its name with [Service.Coupons].
 func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, err error) {
 	var attempt Attempt
 	defer s.observed(ctx, OpCreate, &attempt, &err)()
