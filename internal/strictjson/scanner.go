@@ -321,11 +321,20 @@ func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 // text returns the text of a JSON string, which must be well-formed.
 func text(quoted []byte) string {
-	special := func(b byte) bool { return b < ' ' || b > '~' || b == '\\' || b == '"' }
-	if last := len(quoted) - 1; last > 0 && !slices.ContainsFunc(quoted[1:last], special) {
-		return string(quoted[1:last])
+	if inner, is := plain(quoted); is {
+		return string(inner)
 	}
 	var text string
 	_ = json.Unmarshal(quoted, &text) // well-formed
 	return text
+}
+
+// plain returns what is between the quotes of a JSON string, if that is its text.
+func plain(quoted []byte) (inner []byte, is bool) {
+	special := func(b byte) bool { return b < ' ' || b > '~' || b == '\\' || b == '"' }
+	last := len(quoted) - 1
+	if last < 1 || quoted[0] != '"' || slices.ContainsFunc(quoted[1:last], special) {
+		return nil, false
+	}
+	return quoted[1:last:last], true
 }

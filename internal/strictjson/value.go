@@ -124,6 +124,9 @@ func readRaw(raw json.RawMessage, target any) error {
 		if null {
 			return nil
 		}
+		if inner, is := plain(raw); is {
+			return relative(target.UnmarshalText(inner), target)
+		}
 		text, err := textOf(raw)
 		if err != nil {
 			return err

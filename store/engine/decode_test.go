@@ -36,6 +36,21 @@ func couponOf(tb testing.TB, document string) coupon.Coupon {
 	return c
 }
 
+// A page of a list reads 100 documents.
+func TestWhatReadingACouponAllocates(t *testing.T) {
+	for name, most := range map[string]float64{"short": 60, "long": 160} {
+		c := couponOf(t, documents()[name])
+		text, err := engine.EncodeCoupon(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read coupon.Coupon
+		if n := testing.AllocsPerRun(100, func() { err = engine.DecodeCoupon(text, &read) }); n > most || err != nil {
+			t.Errorf("%s: %v allocations, want at most %v; %v", name, n, most, err)
+		}
+	}
+}
+
 func BenchmarkDecodeCoupon(b *testing.B) {
 	for name, document := range documents() {
 		text, err := engine.EncodeCoupon(couponOf(b, document))
