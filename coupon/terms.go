@@ -246,12 +246,14 @@ type condition struct {
 	patch  func(*Patch, *Terms, *validation.Error)
 	equal  func(c, d *Conditions) bool
 	faults func(*Terms, *validation.Error)
+
+	byCurrency bool // the value has an amount for each currency
 }
 
 // conditions is the table of all conditions. The currency of the terms is known when a draft is read.
 var conditions = [...]condition{
 	{
-		field: "minPurchase", code: MinimumPurchaseNotMet,
+		field: "minPurchase", code: MinimumPurchaseNotMet, byCurrency: true,
 		draft: func(d *Draft, t *Terms, faults *validation.Error) {
 			t.Conditions.MinPurchase = d.MinPurchase.minimum(t.Currency, faults)
 		},

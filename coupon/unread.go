@@ -62,11 +62,17 @@ func (u unread) explains(field string) bool {
 		list := field[:strings.LastIndexByte(field, '[')]
 		return u.paths[list] || u.paths[list+"["]
 	}
-	switch object := objectOf(field); object {
-	case "discountValue", "maxDiscount", "minPurchase", "budget":
-		return u.paths[object]
+	object := objectOf(field)
+	return hasAmounts(object) && u.paths[object]
+}
+
+// hasAmounts reports whether the value of a field has an amount for each currency.
+func hasAmounts(field string) bool {
+	switch field {
+	case "discountValue", "maxDiscount", "budget":
+		return true
 	}
-	return false
+	return slices.ContainsFunc(conditions[:], func(c condition) bool { return c.byCurrency && c.field == field })
 }
 
 // hasSibling reports whether a fault is in the object that contains the field.

@@ -10,6 +10,7 @@ import (
 // coverage is what a coupon covers of a cart. The sums are those of a valid cart only.
 type coverage struct {
 	currency pricing.Currency
+	lines    []pricing.Line
 	eligible []bool // one for each line
 	bought   []bool // nil without a scope of its own for what is bought
 	covered  bool   // at least one line is eligible
@@ -20,7 +21,7 @@ type coverage struct {
 
 // measure looks at the lines that the coupon covers.
 func (on *coverage) measure(c *coupon.Coupon, cart *pricing.Cart, eligible []bool) {
-	on.currency, on.eligible, on.fits = cart.Currency, eligible, c.Accepts(cart.Currency)
+	on.currency, on.lines, on.eligible, on.fits = cart.Currency, cart.Lines, eligible, c.Accepts(cart.Currency)
 	for i := range cart.Lines {
 		if l := &cart.Lines[i]; eligible[i] {
 			on.covered = true
