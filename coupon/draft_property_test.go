@@ -57,6 +57,13 @@ var breakages = map[string][]struct {
 	"maxUses":        {{"maxUses", "too_small", func(d *coupon.Draft) { d.MaxUses = coupon.Set(0) }}},
 	"maxUsesPerUser": {{"maxUsesPerUser", "too_small", func(d *coupon.Draft) { d.MaxUsesPerUser = coupon.Set(-1) }}},
 	"minPurchase":    {{"minPurchase", "too_small", func(d *coupon.Draft) { d.MinPurchase = coupon.Amounts{"": "-0.01"} }}, {"minPurchase.EUR", "too_small", func(d *coupon.Draft) { d.MinPurchase = coupon.Amounts{"EUR": "-1"} }}},
+	"maxPurchase": {
+		{"maxPurchase", "too_small", func(d *coupon.Draft) { d.MaxPurchase = coupon.Amounts{"": "0"} }},
+		{"maxPurchase.EUR", "too_small", func(d *coupon.Draft) { d.MaxPurchase = coupon.Amounts{"EUR": "-1"} }},
+		{"maxPurchase.EUR", "too_large", func(d *coupon.Draft) {
+			d.MaxPurchase = coupon.NewAmounts(pricing.NewMoney(coupon.MaxMinPurchase+1, pricing.EUR()))
+		}},
+	},
 	"minQuantity": {
 		{"minQuantity", "too_small", func(d *coupon.Draft) { d.MinQuantity = coupon.Set(0) }},
 		{"minQuantity", "too_large", func(d *coupon.Draft) { d.MinQuantity = coupon.Set(coupon.MaxQuantity + 1) }},
@@ -141,7 +148,7 @@ func TestNewReportsAllFaults(t *testing.T) {
 		d, want := ten(), map[string]validation.Code{}
 		for _, field := range []string{
 			"code", "name", "description", "type", "value", "currency", "plans", "devices", "audience",
-			"maxUses", "maxUsesPerUser", "minPurchase", "minQuantity", "tags", "schedule", "budget", "periodLimits", "window",
+			"maxUses", "maxUsesPerUser", "minPurchase", "maxPurchase", "minQuantity", "tags", "schedule", "budget", "periodLimits", "window",
 		} {
 			if rapid.Bool().Draw(rt, "break "+field) {
 				b := rapid.SampledFrom(breakages[field]).Draw(rt, field)

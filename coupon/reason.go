@@ -15,7 +15,7 @@ var reported = [...]RejectionCode{
 	CodeRequired, CouponNotFound,
 	CouponInactive, CouponNotStarted, CouponExpired, OutsideSchedule, ChannelNotAllowed, CountryNotAllowed, ProcessorOutOfSync,
 	UsageLimitReached, UserUsageLimitReached, PeriodLimitReached, BudgetExhausted,
-	MinimumPurchaseNotMet, MinimumQuantityNotMet,
+	MinimumPurchaseNotMet, MaximumPurchaseExceeded, MinimumQuantityNotMet,
 	UserRequired, UserNotAllowed, CustomerTagsNotMet, NotFirstOrder, PointsNotRedeemed,
 	NoEligibleItems, NoDiscount, CurrencyMismatch, NotCombinable,
 	CodeTaken, CartTotalsInvalid, BelowMinimumCharge,
@@ -58,6 +58,11 @@ type Params struct {
 	MinPurchase      Amount `json:"minPurchase,omitzero"`
 	EligibleSubtotal Amount `json:"eligibleSubtotal,omitzero"`
 	Missing          Amount `json:"missing,omitzero"`
+	// MaxPurchase is the maximum eligible subtotal, and Excess is the difference between
+	// EligibleSubtotal and MaxPurchase. MaxPurchase, EligibleSubtotal and Excess are set if the code is
+	// [MaximumPurchaseExceeded].
+	MaxPurchase Amount `json:"maxPurchase,omitzero"`
+	Excess      Amount `json:"excess,omitzero"`
 	// Budget is the coupon's budget in the currency of the cart, and Remaining is the rest of it.
 	// Missing is the difference between the discount and Remaining. Budget, Remaining and Missing
 	// are set if the code is [BudgetExhausted].
@@ -129,6 +134,7 @@ func (p Params) Equal(q Params) bool {
 	return p.StartsAt.Equal(q.StartsAt) && p.ExpiresAt.Equal(q.ExpiresAt) && p.OpensAt.Equal(q.OpensAt) && p.EndsAt.Equal(q.EndsAt) &&
 		p.MaxUses == q.MaxUses && p.MaxUsesPerUser == q.MaxUsesPerUser && p.Per == q.Per && p.Period == q.Period &&
 		p.MinPurchase == q.MinPurchase && p.EligibleSubtotal == q.EligibleSubtotal && p.Missing == q.Missing &&
+		p.MaxPurchase == q.MaxPurchase && p.Excess == q.Excess &&
 		p.Budget == q.Budget && p.Remaining == q.Remaining && p.TimeZone == q.TimeZone && p.Orders == q.Orders &&
 		p.MinQuantity == q.MinQuantity && p.EligibleQuantity == q.EligibleQuantity && p.MissingQuantity == q.MissingQuantity &&
 		slices.Equal(p.AnyOfTags, q.AnyOfTags) && slices.Equal(p.MissingTags, q.MissingTags) && p.HasExcludedTag == q.HasExcludedTag &&
@@ -151,6 +157,8 @@ func (p Params) only(code RejectionCode) Params {
 		return Params{MaxUsesPerUser: p.MaxUsesPerUser}
 	case MinimumPurchaseNotMet:
 		return Params{MinPurchase: p.MinPurchase, EligibleSubtotal: p.EligibleSubtotal, Missing: p.Missing}
+	case MaximumPurchaseExceeded:
+		return Params{MaxPurchase: p.MaxPurchase, EligibleSubtotal: p.EligibleSubtotal, Excess: p.Excess}
 	case PointsNotRedeemed:
 		return Params{PointsRequired: p.PointsRequired}
 	case CurrencyMismatch:

@@ -70,6 +70,9 @@ const (
 	ChannelNotAllowed
 	// CountryNotAllowed means that the country of delivery is none of the coupon's countries.
 	CountryNotAllowed
+	// MaximumPurchaseExceeded means that the eligible subtotal of the cart is above the coupon's
+	// MaxPurchase.
+	MaximumPurchaseExceeded
 	// NotCombinable means that the coupon cannot be used together with another coupon of the
 	// request. Coupons that exclude each other are all refused.
 	NotCombinable
@@ -78,33 +81,34 @@ const (
 // Each rejection code has one of these sentinel errors. For example, errors.Is(err, ErrExpired)
 // is true if [CouponExpired] is among the reasons of a refusal.
 var (
-	ErrCodeRequired          = errors.New("code_required")
-	ErrNotFound              = errors.New("coupon_not_found")
-	ErrInactive              = errors.New("coupon_inactive")
-	ErrNotStarted            = errors.New("coupon_not_started")
-	ErrExpired               = errors.New("coupon_expired")
-	ErrProcessorOutOfSync    = errors.New("processor_out_of_sync")
-	ErrUsageLimitReached     = errors.New("usage_limit_reached")
-	ErrUserUsageLimitReached = errors.New("user_usage_limit_reached")
-	ErrMinimumPurchaseNotMet = errors.New("minimum_purchase_not_met")
-	ErrUserRequired          = errors.New("user_required")
-	ErrUserNotAllowed        = errors.New("user_not_allowed")
-	ErrPointsNotRedeemed     = errors.New("points_not_redeemed")
-	ErrNoEligibleItems       = errors.New("no_eligible_items")
-	ErrNoDiscount            = errors.New("no_discount")
-	ErrCurrencyMismatch      = errors.New("currency_mismatch")
-	ErrCodeTaken             = errors.New("code_taken")
-	ErrCartTotalsInvalid     = errors.New("cart_totals_invalid")
-	ErrBelowMinimumCharge    = errors.New("below_minimum_charge")
-	ErrOutsideSchedule       = errors.New("outside_schedule")
-	ErrPeriodLimitReached    = errors.New("period_limit_reached")
-	ErrBudgetExhausted       = errors.New("budget_exhausted")
-	ErrMinimumQuantityNotMet = errors.New("minimum_quantity_not_met")
-	ErrCustomerTagsNotMet    = errors.New("customer_tags_not_met")
-	ErrNotFirstOrder         = errors.New("not_first_order")
-	ErrChannelNotAllowed     = errors.New("channel_not_allowed")
-	ErrCountryNotAllowed     = errors.New("country_not_allowed")
-	ErrNotCombinable         = errors.New("not_combinable")
+	ErrCodeRequired            = errors.New("code_required")
+	ErrNotFound                = errors.New("coupon_not_found")
+	ErrInactive                = errors.New("coupon_inactive")
+	ErrNotStarted              = errors.New("coupon_not_started")
+	ErrExpired                 = errors.New("coupon_expired")
+	ErrProcessorOutOfSync      = errors.New("processor_out_of_sync")
+	ErrUsageLimitReached       = errors.New("usage_limit_reached")
+	ErrUserUsageLimitReached   = errors.New("user_usage_limit_reached")
+	ErrMinimumPurchaseNotMet   = errors.New("minimum_purchase_not_met")
+	ErrUserRequired            = errors.New("user_required")
+	ErrUserNotAllowed          = errors.New("user_not_allowed")
+	ErrPointsNotRedeemed       = errors.New("points_not_redeemed")
+	ErrNoEligibleItems         = errors.New("no_eligible_items")
+	ErrNoDiscount              = errors.New("no_discount")
+	ErrCurrencyMismatch        = errors.New("currency_mismatch")
+	ErrCodeTaken               = errors.New("code_taken")
+	ErrCartTotalsInvalid       = errors.New("cart_totals_invalid")
+	ErrBelowMinimumCharge      = errors.New("below_minimum_charge")
+	ErrOutsideSchedule         = errors.New("outside_schedule")
+	ErrPeriodLimitReached      = errors.New("period_limit_reached")
+	ErrBudgetExhausted         = errors.New("budget_exhausted")
+	ErrMinimumQuantityNotMet   = errors.New("minimum_quantity_not_met")
+	ErrCustomerTagsNotMet      = errors.New("customer_tags_not_met")
+	ErrNotFirstOrder           = errors.New("not_first_order")
+	ErrChannelNotAllowed       = errors.New("channel_not_allowed")
+	ErrCountryNotAllowed       = errors.New("country_not_allowed")
+	ErrMaximumPurchaseExceeded = errors.New("maximum_purchase_exceeded")
+	ErrNotCombinable           = errors.New("not_combinable")
 )
 
 // rejection pairs a sentinel, whose text is the wire name, with the message for
@@ -168,6 +172,8 @@ func (c RejectionCode) entry() rejection {
 		return rejection{ErrChannelNotAllowed, "This coupon is not valid in this shop."}
 	case CountryNotAllowed:
 		return rejection{ErrCountryNotAllowed, "This coupon is not valid for deliveries to this country."}
+	case MaximumPurchaseExceeded:
+		return rejection{ErrMaximumPurchaseExceeded, "The purchase is above the maximum for this coupon."}
 	case NotCombinable:
 		return rejection{ErrNotCombinable, "This coupon cannot be combined with another coupon in the cart."}
 	}

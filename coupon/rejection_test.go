@@ -41,6 +41,7 @@ var section6 = []struct {
 	},
 	{"budget_exhausted", coupon.ErrBudgetExhausted, `"missing":"50.00","budget":"1000.00","remaining":"0.00"`},
 	{"minimum_purchase_not_met", coupon.ErrMinimumPurchaseNotMet, `"minPurchase":"50.00","eligibleSubtotal":"0.00","missing":"50.00"`},
+	{"maximum_purchase_exceeded", coupon.ErrMaximumPurchaseExceeded, `"eligibleSubtotal":"0.00","maxPurchase":"200.00","excess":"8.00"`},
 	{
 		"minimum_quantity_not_met", coupon.ErrMinimumQuantityNotMet,
 		`"minQuantity":5,"eligibleQuantity":3,"missingQuantity":2`,
@@ -73,6 +74,7 @@ func everything(tb testing.TB) coupon.Params {
 	return coupon.Params{
 		StartsAt: noon, ExpiresAt: noon.Add(24*time.Hour + 500*time.Millisecond), MaxUses: 3, MaxUsesPerUser: 1,
 		MinPurchase: amount(5000), EligibleSubtotal: amount(0), Missing: amount(5000), PointsRequired: 500,
+		MaxPurchase: amount(200_00), Excess: amount(8_00),
 		CouponCurrency: pricing.EUR(), CartCurrency: usd, Field: "discount", Submitted: amount(100), Computed: amount(1250),
 		Total: amount(10), Minimum: amount(50), Budget: amount(100_000), Remaining: amount(0),
 		MinQuantity: 5, EligibleQuantity: 3, MissingQuantity: 2, Orders: 2,
@@ -149,7 +151,10 @@ func TestAReasonInJSONIsReadBackOrRefused(t *testing.T) {
 		require.NoError(t, err)
 		var read coupon.Reason
 		err = json.Unmarshal(text, &read)
-		if code == coupon.MinimumPurchaseNotMet || code == coupon.BudgetExhausted || code == coupon.CartTotalsInvalid || code == coupon.BelowMinimumCharge {
+		withAmounts := []coupon.RejectionCode{
+			coupon.MinimumPurchaseNotMet, coupon.MaximumPurchaseExceeded, coupon.BudgetExhausted, coupon.CartTotalsInvalid, coupon.BelowMinimumCharge,
+		}
+		if slices.Contains(withAmounts, code) {
 			require.ErrorContains(t, err, "does not tell its currency", code)
 			continue
 		}

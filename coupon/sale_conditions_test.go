@@ -12,6 +12,45 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
+// Conditions of the cart are read, written, changed and taken away like other terms. One that a coupon does
+// not have is absent.
+func TestConditionsOfTheCart(t *testing.T) {
+	t.Parallel()
+	for field, test := range map[string]struct{ given, written, other string }{
+		"maxPurchase": {`{"EUR":"20"}`, `"20.00"`, `{"EUR":"20","USD":25}`},
+	} {
+		var draft coupon.Draft
+		require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{"code":"TEN","name":"Ten","discountType":"PERCENTAGE","discountValue":"10",%q:%s}`, field, test.given), &draft))
+		c, err := coupon.New(draft, coupon.Creation{ID: "cpn_1", At: noon})
+		require.NoError(t, err)
+		for _, document := range []any{c, c.Terms, c.Snapshot()} {
+			text, err := json.Marshal(document)
+			require.NoError(t, err)
+			require.Contains(t, string(text), fmt.Sprintf(`%q:%s`, field, test.written))
+		}
+		text, err := json.Marshal(c)
+		require.NoError(t, err)
+		var read coupon.Coupon
+		require.NoError(t, json.Unmarshal(text, &read))
+		require.True(t, read.Terms.Equal(c.Terms))
+
+		change := func(value string) coupon.Coupon {
+			var patch coupon.Patch
+			require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{%q:%s}`, field, value), &patch))
+			changed, err := c.Apply(patch, coupon.Edit{At: noon})
+			require.NoError(t, err)
+			return changed
+		}
+		require.True(t, change(test.given).Terms.Equal(c.Terms))
+		require.False(t, change(test.other).Terms.Equal(c.Terms))
+		none := change(`null`)
+		require.True(t, none.Conditions.Equal(coupon.Conditions{}))
+		text, err = json.Marshal(none)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), fmt.Sprintf(`%q:`, field))
+	}
+}
+
 // The lists of channels and of countries are read, written, changed and taken away like other terms.
 func TestChannelsAndCountries(t *testing.T) {
 	t.Parallel()

@@ -62,6 +62,10 @@ type Conditions struct {
 	// MinPurchase means that there is no minimum. A coupon with a minimum cannot be used in a
 	// currency without one.
 	MinPurchase MoneySet `json:"-"`
+	// MaxPurchase are the maximum eligible subtotals of a cart, by the currency of the cart. A subtotal
+	// equal to the maximum is allowed. An empty MaxPurchase means that there is no maximum. A coupon with
+	// a maximum cannot be used in a currency without one.
+	MaxPurchase MoneySet `json:"-"`
 	// MinQuantity is the minimum number of units in the lines that the coupon covers. Units with a
 	// list price of 0 do not count. A MinQuantity of 0 means that there is no minimum.
 	MinQuantity int64 `json:"minQuantity,omitzero"`
@@ -156,6 +160,9 @@ type Draft struct {
 	// MinPurchase are the minimum eligible subtotals of a cart. An amount of 0 in the currency of the
 	// coupon alone means that there is no minimum.
 	MinPurchase Amounts `json:"minPurchase,omitzero"`
+	// MaxPurchase are the maximum eligible subtotals of a cart, greater than 0 and at most
+	// [MaxMinPurchase]. Without amounts, there is no maximum.
+	MaxPurchase Amounts `json:"maxPurchase,omitzero"`
 	// MinQuantity is the minimum number of units that the coupon covers. There is no minimum if
 	// MinQuantity is not given or is cleared with [Clear].
 	MinQuantity Optional[int] `json:"minQuantity,omitzero"`
@@ -209,6 +216,7 @@ type Patch struct {
 	MaxUses            Optional[int]           `json:"maxUses,omitzero"`
 	MaxUsesPerUser     Optional[int]           `json:"maxUsesPerUser,omitzero"`
 	MinPurchase        Optional[Amounts]       `json:"minPurchase,omitzero"`
+	MaxPurchase        Optional[Amounts]       `json:"maxPurchase,omitzero"`
 	MinQuantity        Optional[int]           `json:"minQuantity,omitzero"`
 	CustomerTags       Optional[CustomerTags]  `json:"customerTags,omitzero"`
 	FirstOrder         Optional[bool]          `json:"firstOrder,omitzero"`
@@ -265,6 +273,21 @@ var conditions = [...]condition{
 		equal: func(c, d *Conditions) bool { return c.MinPurchase.Equal(d.MinPurchase) },
 		faults: func(t *Terms, faults *validation.Error) {
 			t.Conditions.MinPurchase.faults(faults, "minPurchase", t.Currency, MaxMinPurchase)
+		},
+	},
+	{
+		field: "maxPurchase", code: MaximumPurchaseExceeded, byCurrency: true,
+		draft: func(d *Draft, t *Terms, faults *validation.Error) {
+			t.Conditions.MaxPurchase = d.MaxPurchase.maximum(t.Currency, faults)
+		},
+		patch: func(p *Patch, t *Terms, faults *validation.Error) {
+			if p.MaxPurchase.Given() {
+				t.Conditions.MaxPurchase = p.MaxPurchase.value.maximum(t.Currency, faults)
+			}
+		},
+		equal: func(c, d *Conditions) bool { return c.MaxPurchase.Equal(d.MaxPurchase) },
+		faults: func(t *Terms, faults *validation.Error) {
+			t.Conditions.MaxPurchase.faults(faults, "maxPurchase", t.Currency, MaxMinPurchase)
 		},
 	},
 	{
@@ -361,11 +384,14 @@ func quantityFaults(field string, n int64, faults *validation.Error) {
 // wireConditions are the conditions with the field names of contract section 7.
 type wireConditions struct {
 	MinPurchase Amounts `json:"minPurchase"`
+	MaxPurchase Amounts `json:"maxPurchase,omitzero"`
 	Conditions
 }
 
 func (t *Terms) wireConditions() wireConditions {
-	return wireConditions{MinPurchase: t.Conditions.MinPurchase.text(t.Currency), Conditions: t.Conditions}
+	return wireConditions{
+		MinPurchase: t.Conditions.MinPurchase.text(t.Currency), MaxPurchase: t.Conditions.MaxPurchase.text(t.Currency), Conditions: t.Conditions,
+	}
 }
 
 // Equal reports whether t and u are the same terms.
@@ -387,11 +413,12 @@ func (t *Terms) Minimum(cart pricing.Currency) (minor int64, ok bool) { // a cop
 }
 
 // Accepts reports whether the coupon has all its amounts in the currency of a cart. A percentage without a
-// maximum, a minimum purchase and a budget accepts every currency.
+// maximum discount, a minimum or maximum purchase and a budget accepts every currency.
 func (t *Terms) Accepts(cart pricing.Currency) bool {
 	if _, budgeted := t.Limits.Budget.In(cart); !budgeted && !t.Limits.Budget.IsZero() {
 		return false
 	}
 	_, minimum := t.Minimum(cart)
-	return minimum && t.Discount.Accepts(cart)
+	_, maximum := t.Maximum(cart)
+	return minimum && maximum && t.Discount.Accepts(cart)
 }

@@ -25,6 +25,7 @@ func (d *Decision) checkCustomerConditions(c *coupon.Coupon, q *Question) {
 // checkCartConditions calls the rules that look at the cart at its list prices.
 func (d *Decision) checkCartConditions(c *coupon.Coupon, on *coverage) {
 	d.checkMinPurchase(c, on)
+	d.checkMaxPurchase(c, on)
 	d.checkMinQuantity(c, on)
 }
 

@@ -25,6 +25,10 @@ func broken() map[string]struct {
 			func(c *coupon.Conditions) { c.MinPurchase = least(5001) },
 			coupon.Params{MinPurchase: euroParam(5001), EligibleSubtotal: euroParam(5000), Missing: euroParam(1)},
 		},
+		"maxPurchase": {
+			func(c *coupon.Conditions) { c.MaxPurchase = least(4999) },
+			coupon.Params{MaxPurchase: euroParam(4999), EligibleSubtotal: euroParam(5000), Excess: euroParam(1)},
+		},
 		"minQuantity": {
 			func(c *coupon.Conditions) { c.MinQuantity = 5 },
 			coupon.Params{MinQuantity: 5, EligibleQuantity: 2, MissingQuantity: 3},

@@ -61,6 +61,9 @@ func TestTheParametersOfEachReason(t *testing.T) {
 		`usage_limit_reached {"maxUses":10}`:            func(s *situation) { s.question.Usage.Completed = 10 },
 		`user_usage_limit_reached {"maxUsesPerUser":2}`: func(s *situation) { s.question.Usage.CompletedByCustomer = 2 },
 		`minimum_purchase_not_met {"minPurchase":"50.01","eligibleSubtotal":"50.00","missing":"0.01"}`: func(s *situation) { s.coupon.Conditions.MinPurchase = least(5001) },
+		`maximum_purchase_exceeded {"eligibleSubtotal":"50.00","maxPurchase":"49.99","excess":"0.01"}`: func(s *situation) {
+			s.coupon.Conditions.MinPurchase, s.coupon.Conditions.MaxPurchase = least(0), least(4999)
+		},
 		`user_required {}`:    func(s *situation) { s.question.Customer.ID = "" },
 		`user_not_allowed {}`: func(s *situation) { s.question.Customer.Email = "x" },
 		`points_not_redeemed {"pointsRequired":300}`: func(s *situation) {

@@ -47,6 +47,7 @@ func (s situation) rejections() []string {
 		{"period_limit_reached", func() bool { return s.periodsReached() > 0 }},
 		{"budget_exhausted", s.overBudget},
 		{"minimum_purchase_not_met", s.belowMinimum},
+		{"maximum_purchase_exceeded", s.aboveMaximum},
 		{"minimum_quantity_not_met", s.tooFew},
 		{"user_required", s.lacksUser},
 		{"user_not_allowed", s.notAllowed},
@@ -220,15 +221,25 @@ func (s situation) belowMinimum() bool {
 	return !s.otherCurrency() && s.subtotal().Cmp(big.NewInt(max(least, s.firstTier("AMOUNT")))) < 0
 }
 
-// minimum is the minimum purchase in the currency of the cart. none tells that the coupon has one in
-// other currencies only.
+// A maximum purchase is compared with the eligible subtotal, <=.
+func (s situation) aboveMaximum() bool {
+	most, _ := amountIn(s.cart.Currency, s.coupon.Conditions.MaxPurchase)
+	return !s.otherCurrency() && most > 0 && s.subtotal().Cmp(big.NewInt(most)) > 0
+}
+
 func (s situation) minimum() (least int64, none bool) {
-	amounts := s.coupon.Conditions.MinPurchase.Slice()
+	return amountIn(s.cart.Currency, s.coupon.Conditions.MinPurchase)
+}
+
+// amountIn is the minimum or maximum purchase in the currency of the cart. none tells that the coupon has
+// one in other currencies only.
+func amountIn(cart pricing.Currency, set coupon.MoneySet) (minor int64, none bool) {
+	amounts := set.Slice()
 	if len(amounts) == 0 {
 		return 0, false
 	}
 	for _, m := range amounts {
-		if m.Currency().Code() == s.cart.Currency.Code() {
+		if m.Currency().Code() == cart.Code() {
 			return m.Minor(), false
 		}
 	}
@@ -270,11 +281,12 @@ func (s situation) takesNothing() bool {
 // without amounts works in any.
 func (s situation) otherCurrency() bool {
 	_, unminimum := s.minimum()
+	_, unmaximum := amountIn(s.cart.Currency, s.coupon.Conditions.MaxPurchase)
 	budgets := s.coupon.Limits.Budget.Slice()
 	unbudgeted := len(budgets) > 0 && !slices.ContainsFunc(budgets, func(m pricing.Money) bool { return m.Currency() == s.cart.Currency })
 	amounts := s.coupon.Discount.Currencies()
 	unpriced := len(amounts) > 0 && !slices.Contains(amounts, s.cart.Currency)
-	return unbudgeted || unminimum || unpriced
+	return unbudgeted || unminimum || unmaximum || unpriced
 }
 
 // Section 2.2: base times percent, computed exactly, rounded once, half-up; or the

@@ -55,6 +55,7 @@ func forCart(cart pricing.Cart, discounts func(pricing.Cart) *rapid.Generator[pr
 		d.Budget = budgetFor(t, currency, discount)
 		c := fromDraft(t, consistent(d))
 		c.State = coupon.Active
+		drawMaximums(t, &c, cart)
 		switch {
 		case len(goods(cart)) > 0 && rapid.IntRange(0, 3).Draw(t, "covers") > 0:
 			c.Scope = Covering(cart).Draw(t, "scope")
@@ -78,6 +79,14 @@ func nearMinimum(t *rapid.T, c pricing.Currency, cart pricing.Cart) pricing.Mone
 		}
 	}
 	return pricing.NewMoney(max(min(sum, coupon.MaxMinPurchase-2)+rapid.Int64Range(-2, 2).Draw(t, "off by"), 0), c)
+}
+
+// drawMaximums draws maximums that are close to what the cart has.
+func drawMaximums(t *rapid.T, c *coupon.Coupon, cart pricing.Cart) {
+	if rapid.IntRange(0, 7).Draw(t, "maximum purchase") == 0 {
+		m := nearMinimum(t, c.Currency, cart)
+		c.Conditions.MaxPurchase = coupon.NewMoneySet(pricing.NewMoney(max(m.Minor(), 1), c.Currency))
+	}
 }
 
 func fromDraft(t *rapid.T, d coupon.Draft) coupon.Coupon {

@@ -239,6 +239,8 @@ func detail(r coupon.Reason) string {
 		return "This coupon needs " + strconv.FormatInt(p.MinQuantity, 10) + " units; " + strconv.FormatInt(p.MissingQuantity, 10) + " are missing."
 	case coupon.MinimumPurchaseNotMet:
 		return "This coupon needs a purchase of " + p.MinPurchase.String() + "; " + p.Missing.String() + " are missing."
+	case coupon.MaximumPurchaseExceeded:
+		return "This coupon is for purchases of at most " + p.MaxPurchase.String() + "; " + p.Excess.String() + " are too much."
 	case coupon.PointsNotRedeemed:
 		return "Exchange " + strconv.FormatInt(p.PointsRequired, 10) + " points for this coupon first."
 	case coupon.CurrencyMismatch:

@@ -83,6 +83,10 @@ func TestEveryRejection(t *testing.T) {
 			admin.creates(object{"code": "THREE", "minQuantity": 3})
 			return buys(w.as(t, "ann"), "THREE")
 		}, 422, object{"minQuantity": 3.0, "eligibleQuantity": 1.0, "missingQuantity": 2.0}},
+		coupon.MaximumPurchaseExceeded: {func() answer {
+			admin.creates(object{"code": "SMALL", "maxPurchase": "24.89"})
+			return buys(w.as(t, "ann"), "SMALL")
+		}, 422, object{"maxPurchase": "24.89", "eligibleSubtotal": "349.00", "excess": "324.11"}},
 		coupon.CustomerTagsNotMet: {func() answer {
 			admin.creates(object{"code": "STAFF", "customerTags": object{"all": []string{"administrator"}}})
 			return w.as(t, "ann").get("/payment/apply-coupon/STAFF")

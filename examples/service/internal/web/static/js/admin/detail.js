@@ -70,6 +70,7 @@ function showCoupon(coupon, budgets) {
     ["Reserved", number(coupon.reservedCount)],
     ["Per customer", limit(coupon.maxUsesPerUser)],
     ["Min purchase", coupon.minPurchase ? money(own(coupon.minPurchase, coupon.currency), coupon.currency) : "None"],
+    ...(coupon.maxPurchase ? [["Max purchase", money(own(coupon.maxPurchase, coupon.currency), coupon.currency)]] : []),
     ["Group", coupon.group ? foreign(coupon.group) : "None"],
     ["Start", coupon.startsAt ? (midnight(coupon.startsAt) ? day : moment)(coupon.startsAt) : "At once"],
     ["Expiry", coupon.expiresAt ? (midnight(coupon.expiresAt) ? dayOfEnd : moment)(coupon.expiresAt) : "Never"],

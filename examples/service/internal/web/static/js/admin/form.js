@@ -10,7 +10,7 @@ import { preview } from "./preview.js";
 import { rows, timeZones } from "./rows.js";
 import { apart, decimal, further, inOthers, joined } from "./terms.js";
 
-const multiple = new Set(["discountValues", "maxDiscounts", "minPurchases", "budget"]); // amounts in several currencies
+const multiple = new Set(["discountValues", "maxDiscounts", "minPurchases", "maxPurchases", "budget"]); // amounts in several currencies
 const dialog = byId("coupon-dialog");
 const form = byId("coupon-form");
 const inputs = form.elements;
@@ -202,8 +202,10 @@ function showFields() {
   byId("f-scope-hint").textContent = scopeHints[scope];
   const percentage = percentages.has(type);
   byId("f-value-unit").textContent = percentage ? "%" : symbol(currency());
-  byId("f-min-currency").textContent = currency();
-  byId("f-min-unit").textContent = symbol(currency());
+  for (const bound of ["min", "max"]) {
+    byId(`f-${bound}-currency`).textContent = currency();
+    byId(`f-${bound}-unit`).textContent = symbol(currency());
+  }
   byId("f-value-hint").textContent = percentage ? "More than 0, at most 100." : `In ${currency()}.`;
   byId("f-value-hint").hidden = editing !== null;
   const withinDay = instant !== "" && expiry() === instant;
@@ -367,8 +369,10 @@ function check() {
     if (inputs[name].value.trim() !== "" && !positive(inputs[name].value)) faults[name] = "Enter a whole number of at least 1, or nothing for no limit.";
     else if (!kept(name) && !Number.isSafeInteger(Number(inputs[name].value))) faults[name] = "The number is too large.";
   }
-  if (grouped(inputs.minPurchase.value)) faults.minPurchase = noGroups;
-  else if (inputs.minPurchase.value.trim() !== "" && !/^\d+(\.\d+)?$/.test(decimal(inputs.minPurchase.value))) faults.minPurchase = `Enter an amount in ${currency()}, such as 20.00.`;
+  for (const name of ["minPurchase", "maxPurchase"]) {
+    if (grouped(inputs[name].value)) faults[name] = noGroups;
+    else if (inputs[name].value.trim() !== "" && !/^\d+(\.\d+)?$/.test(decimal(inputs[name].value))) faults[name] = `Enter an amount in ${currency()}, such as 20.00.`;
+  }
   if (!inputs.maxDiscount.disabled && grouped(inputs.maxDiscount.value)) faults.maxDiscount = noGroups;
   for (const name of multiple) Object.assign(faults, checkAmounts(name));
   if (inputs.startsAt.validity.badInput) faults.startsAt = "Enter the whole date, or clear it for a start at once.";

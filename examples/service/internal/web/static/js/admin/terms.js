@@ -22,12 +22,12 @@ const fixed = {
 
 // changeable are the terms that can be edited.
 const changeable = {
-  kinds: "list", categories: "list", excludedCategories: "list", channels: "list", countries: "list", group: "text", minQuantity: "whole", budget: "amounts", minPurchases: "amounts",
+  kinds: "list", categories: "list", excludedCategories: "list", channels: "list", countries: "list", group: "text", minQuantity: "whole", budget: "amounts", minPurchases: "amounts", maxPurchase: "decimal", maxPurchases: "amounts",
 };
 
 // further amounts are in other currencies than the coupon's. The form has them apart, and the API in one
 // field with the coupon's own amount.
-const inOthers = { discountValue: "discountValues", maxDiscount: "maxDiscounts", minPurchase: "minPurchases" };
+const inOthers = { discountValue: "discountValues", maxDiscount: "maxDiscounts", minPurchase: "minPurchases", maxPurchase: "maxPurchases" };
 
 // apart returns the fields of a coupon of the API as the form has them.
 function apart(coupon) {
