@@ -41,7 +41,7 @@ func everything(w *world) coupon.Draft {
 	d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"ann@example.org", "bob@example.org"}
 	d.MaxUses, d.MaxUsesPerUser = coupon.Set(9), coupon.Set(2)
 	d.MinQuantity, d.FirstOrder = coupon.Set(2), true
-	d.MaxPurchase = coupon.Amounts{"EUR": "2000", "USD": "2200.00"}
+	d.MaxPurchase, d.MaxQuantity = coupon.Amounts{"EUR": "2000", "USD": "2200.00"}, coupon.Set(20)
 	d.Channels, d.Countries = []string{"web"}, []string{"AT", "DE"}
 	d.CustomerTags = coupon.CustomerTags{Any: []string{"gold"}, None: []string{"staff"}}
 	d.Schedule = coupon.Schedule{Zone: zone("Europe/Berlin"), Hours: []coupon.Hours{{Day: time.Friday, Until: 1440}}}
@@ -86,6 +86,7 @@ func samePatches(w *world) map[string]coupon.Patch {
 		"MinPurchase":        {MinPurchase: coupon.Set(d.MinPurchase)},
 		"MaxPurchase":        {MaxPurchase: coupon.Set(d.MaxPurchase)},
 		"MinQuantity":        {MinQuantity: d.MinQuantity},
+		"MaxQuantity":        {MaxQuantity: d.MaxQuantity},
 		"CustomerTags":       {CustomerTags: coupon.Set(d.CustomerTags)},
 		"FirstOrder":         {FirstOrder: coupon.Set(d.FirstOrder)},
 		"Schedule":           {Schedule: coupon.Set(d.Schedule)},
@@ -161,6 +162,7 @@ func TestEveryFieldIsAChange(t *testing.T) {
 		"minimum":       {MinPurchase: coupon.Set(coupon.Amounts{"": "21"})},
 		"maximum":       {MaxPurchase: coupon.Set(coupon.Amounts{"": "2100"})},
 		"quantity":      {MinQuantity: coupon.Set(3)},
+		"most units":    {MaxQuantity: coupon.Set(21)},
 		"tags":          {CustomerTags: coupon.Clear[coupon.CustomerTags]()},
 		"first order":   {FirstOrder: coupon.Set(false)},
 		"schedule":      {Schedule: coupon.Clear[coupon.Schedule]()},

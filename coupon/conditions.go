@@ -19,7 +19,7 @@ const (
 	MaxTags = 50
 	// MaxTagLength is the maximum length of a tag, in code points.
 	MaxTagLength = 64
-	// MaxQuantity is the maximum of a minimum quantity.
+	// MaxQuantity is the maximum of a minimum quantity and of a maximum quantity.
 	MaxQuantity = 1_000_000_000
 )
 

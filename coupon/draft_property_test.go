@@ -68,6 +68,10 @@ var breakages = map[string][]struct {
 		{"minQuantity", "too_small", func(d *coupon.Draft) { d.MinQuantity = coupon.Set(0) }},
 		{"minQuantity", "too_large", func(d *coupon.Draft) { d.MinQuantity = coupon.Set(coupon.MaxQuantity + 1) }},
 	},
+	"maxQuantity": {
+		{"maxQuantity", "too_small", func(d *coupon.Draft) { d.MaxQuantity = coupon.Set(0) }},
+		{"maxQuantity", "too_large", func(d *coupon.Draft) { d.MaxQuantity = coupon.Set(coupon.MaxQuantity + 1) }},
+	},
 	"tags": {
 		{"customerTags.all[1]", "mismatch", func(d *coupon.Draft) { d.CustomerTags.All = []string{"a", "a"} }},
 		{"customerTags.any[0]", "required", func(d *coupon.Draft) { d.CustomerTags.Any = []string{""} }},
@@ -148,7 +152,7 @@ func TestNewReportsAllFaults(t *testing.T) {
 		d, want := ten(), map[string]validation.Code{}
 		for _, field := range []string{
 			"code", "name", "description", "type", "value", "currency", "plans", "devices", "audience",
-			"maxUses", "maxUsesPerUser", "minPurchase", "maxPurchase", "minQuantity", "tags", "schedule", "budget", "periodLimits", "window",
+			"maxUses", "maxUsesPerUser", "minPurchase", "maxPurchase", "minQuantity", "maxQuantity", "tags", "schedule", "budget", "periodLimits", "window",
 		} {
 			if rapid.Bool().Draw(rt, "break "+field) {
 				b := rapid.SampledFrom(breakages[field]).Draw(rt, field)

@@ -15,7 +15,7 @@ var reported = [...]RejectionCode{
 	CodeRequired, CouponNotFound,
 	CouponInactive, CouponNotStarted, CouponExpired, OutsideSchedule, ChannelNotAllowed, CountryNotAllowed, ProcessorOutOfSync,
 	UsageLimitReached, UserUsageLimitReached, PeriodLimitReached, BudgetExhausted,
-	MinimumPurchaseNotMet, MaximumPurchaseExceeded, MinimumQuantityNotMet,
+	MinimumPurchaseNotMet, MaximumPurchaseExceeded, MinimumQuantityNotMet, MaximumQuantityExceeded,
 	UserRequired, UserNotAllowed, CustomerTagsNotMet, NotFirstOrder, PointsNotRedeemed,
 	NoEligibleItems, NoDiscount, CurrencyMismatch, NotCombinable,
 	CodeTaken, CartTotalsInvalid, BelowMinimumCharge,
@@ -75,6 +75,11 @@ type Params struct {
 	MinQuantity      int64 `json:"minQuantity,omitzero"`
 	EligibleQuantity int64 `json:"eligibleQuantity,omitzero"`
 	MissingQuantity  int64 `json:"missingQuantity,omitzero"`
+	// MaxQuantity is the maximum number of eligible units, and ExcessQuantity is the difference between
+	// EligibleQuantity and MaxQuantity. MaxQuantity, EligibleQuantity and ExcessQuantity are set if the
+	// code is [MaximumQuantityExceeded].
+	MaxQuantity    int64 `json:"maxQuantity,omitzero"`
+	ExcessQuantity int64 `json:"excessQuantity,omitzero"`
 	// AnyOfTags are tags of which the customer needs one, and MissingTags are tags that the
 	// customer needs. HasExcludedTag is true if the customer has a tag that the coupon excludes.
 	// The parameters do not name an excluded tag. AnyOfTags, MissingTags and HasExcludedTag are
@@ -137,6 +142,7 @@ func (p Params) Equal(q Params) bool {
 		p.MaxPurchase == q.MaxPurchase && p.Excess == q.Excess &&
 		p.Budget == q.Budget && p.Remaining == q.Remaining && p.TimeZone == q.TimeZone && p.Orders == q.Orders &&
 		p.MinQuantity == q.MinQuantity && p.EligibleQuantity == q.EligibleQuantity && p.MissingQuantity == q.MissingQuantity &&
+		p.MaxQuantity == q.MaxQuantity && p.ExcessQuantity == q.ExcessQuantity &&
 		slices.Equal(p.AnyOfTags, q.AnyOfTags) && slices.Equal(p.MissingTags, q.MissingTags) && p.HasExcludedTag == q.HasExcludedTag &&
 		p.PointsRequired == q.PointsRequired && p.CouponCurrency == q.CouponCurrency && p.CartCurrency == q.CartCurrency &&
 		slices.Equal(p.ExcludedBy, q.ExcludedBy) && p.Channel == q.Channel && slices.Equal(p.Channels, q.Channels) &&
@@ -177,6 +183,8 @@ func (p Params) only(code RejectionCode) Params {
 		return Params{Budget: p.Budget, Remaining: p.Remaining, Missing: p.Missing}
 	case MinimumQuantityNotMet:
 		return Params{MinQuantity: p.MinQuantity, EligibleQuantity: p.EligibleQuantity, MissingQuantity: p.MissingQuantity}
+	case MaximumQuantityExceeded:
+		return Params{MaxQuantity: p.MaxQuantity, EligibleQuantity: p.EligibleQuantity, ExcessQuantity: p.ExcessQuantity}
 	case CustomerTagsNotMet:
 		return Params{AnyOfTags: p.AnyOfTags, MissingTags: p.MissingTags, HasExcludedTag: p.HasExcludedTag}
 	case NotFirstOrder:

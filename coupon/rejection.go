@@ -73,6 +73,8 @@ const (
 	// MaximumPurchaseExceeded means that the eligible subtotal of the cart is above the coupon's
 	// MaxPurchase.
 	MaximumPurchaseExceeded
+	// MaximumQuantityExceeded means that the cart has more eligible units than the coupon's MaxQuantity.
+	MaximumQuantityExceeded
 	// NotCombinable means that the coupon cannot be used together with another coupon of the
 	// request. Coupons that exclude each other are all refused.
 	NotCombinable
@@ -108,6 +110,7 @@ var (
 	ErrChannelNotAllowed       = errors.New("channel_not_allowed")
 	ErrCountryNotAllowed       = errors.New("country_not_allowed")
 	ErrMaximumPurchaseExceeded = errors.New("maximum_purchase_exceeded")
+	ErrMaximumQuantityExceeded = errors.New("maximum_quantity_exceeded")
 	ErrNotCombinable           = errors.New("not_combinable")
 )
 
@@ -174,6 +177,8 @@ func (c RejectionCode) entry() rejection {
 		return rejection{ErrCountryNotAllowed, "This coupon is not valid for deliveries to this country."}
 	case MaximumPurchaseExceeded:
 		return rejection{ErrMaximumPurchaseExceeded, "The purchase is above the maximum for this coupon."}
+	case MaximumQuantityExceeded:
+		return rejection{ErrMaximumQuantityExceeded, "The cart has more units than this coupon allows."}
 	case NotCombinable:
 		return rejection{ErrNotCombinable, "This coupon cannot be combined with another coupon in the cart."}
 	}

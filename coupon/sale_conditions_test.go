@@ -17,6 +17,7 @@ import (
 func TestConditionsOfTheCart(t *testing.T) {
 	t.Parallel()
 	for field, test := range map[string]struct{ given, written, other string }{
+		"maxQuantity": {`2.0`, `2`, `3`},
 		"maxPurchase": {`{"EUR":"20"}`, `"20.00"`, `{"EUR":"20","USD":25}`},
 	} {
 		var draft coupon.Draft

@@ -69,6 +69,9 @@ type Conditions struct {
 	// MinQuantity is the minimum number of units in the lines that the coupon covers. Units with a
 	// list price of 0 do not count. A MinQuantity of 0 means that there is no minimum.
 	MinQuantity int64 `json:"minQuantity,omitzero"`
+	// MaxQuantity is the maximum number of units in the lines that the coupon covers. Units with a list
+	// price of 0 do not count. A MaxQuantity of 0 means that there is no maximum.
+	MaxQuantity int64 `json:"maxQuantity,omitzero"`
 	// CustomerTags restricts the coupon to customers with certain tags.
 	CustomerTags CustomerTags `json:"customerTags,omitzero"`
 	// FirstOrder restricts the coupon to the first order of a customer.
@@ -166,6 +169,9 @@ type Draft struct {
 	// MinQuantity is the minimum number of units that the coupon covers. There is no minimum if
 	// MinQuantity is not given or is cleared with [Clear].
 	MinQuantity Optional[int] `json:"minQuantity,omitzero"`
+	// MaxQuantity is the maximum number of units that the coupon covers. There is no maximum if
+	// MaxQuantity is not given or is cleared with [Clear].
+	MaxQuantity Optional[int] `json:"maxQuantity,omitzero"`
 	// CustomerTags, FirstOrder, Schedule and the following fields are further [Conditions].
 	CustomerTags CustomerTags `json:"customerTags,omitzero"`
 	FirstOrder   bool         `json:"firstOrder,omitzero"`
@@ -218,6 +224,7 @@ type Patch struct {
 	MinPurchase        Optional[Amounts]       `json:"minPurchase,omitzero"`
 	MaxPurchase        Optional[Amounts]       `json:"maxPurchase,omitzero"`
 	MinQuantity        Optional[int]           `json:"minQuantity,omitzero"`
+	MaxQuantity        Optional[int]           `json:"maxQuantity,omitzero"`
 	CustomerTags       Optional[CustomerTags]  `json:"customerTags,omitzero"`
 	FirstOrder         Optional[bool]          `json:"firstOrder,omitzero"`
 	Schedule           Optional[Schedule]      `json:"schedule,omitzero"`
@@ -301,6 +308,19 @@ var conditions = [...]condition{
 		equal: func(c, d *Conditions) bool { return c.MinQuantity == d.MinQuantity },
 		faults: func(t *Terms, faults *validation.Error) {
 			quantityFaults("minQuantity", t.Conditions.MinQuantity, faults)
+		},
+	},
+	{
+		field: "maxQuantity", code: MaximumQuantityExceeded,
+		draft: func(d *Draft, t *Terms, faults *validation.Error) {
+			t.Conditions.MaxQuantity = limit(d.MaxQuantity, 0, "maxQuantity", faults)
+		},
+		patch: func(p *Patch, t *Terms, faults *validation.Error) {
+			t.Conditions.MaxQuantity = limit(p.MaxQuantity, t.Conditions.MaxQuantity, "maxQuantity", faults)
+		},
+		equal: func(c, d *Conditions) bool { return c.MaxQuantity == d.MaxQuantity },
+		faults: func(t *Terms, faults *validation.Error) {
+			quantityFaults("maxQuantity", t.Conditions.MaxQuantity, faults)
 		},
 	},
 	{

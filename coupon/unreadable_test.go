@@ -41,6 +41,7 @@ var (
 		"minPurchase":       {"", `"5"`, `"5.001"`, `"5.00001"`, `"-1"`, `1e15`},
 		"maxPurchase":       {"", `null`, `"9"`, `{"EUR":"9"}`, `"0"`, `"9.001"`, `{"EUR":0}`, `{"JPY":"5"}`},
 		"minQuantity":       {"", `null`, `3`, `0`, `1000000001`},
+		"maxQuantity":       {"", `null`, `3`, `0`, `1000000001`},
 		"customerTags":      {"", `{}`, `{"any":["a"]}`, `{"all":["a"],"none":["a"]}`, `{"any":["a"],"none":["a"]}`, `{"all":[""]}`},
 		"firstOrder":        {"", `true`, `false`},
 		"refundPolicy":      {"", `"keep"`, `"rebill"`},

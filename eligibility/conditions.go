@@ -27,6 +27,7 @@ func (d *Decision) checkCartConditions(c *coupon.Coupon, on *coverage) {
 	d.checkMinPurchase(c, on)
 	d.checkMaxPurchase(c, on)
 	d.checkMinQuantity(c, on)
+	d.checkMaxQuantity(c, on)
 }
 
 // amountOf returns an amount in minor units as a parameter.

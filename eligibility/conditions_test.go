@@ -33,6 +33,10 @@ func broken() map[string]struct {
 			func(c *coupon.Conditions) { c.MinQuantity = 5 },
 			coupon.Params{MinQuantity: 5, EligibleQuantity: 2, MissingQuantity: 3},
 		},
+		"maxQuantity": {
+			func(c *coupon.Conditions) { c.MaxQuantity = 1 },
+			coupon.Params{MaxQuantity: 1, EligibleQuantity: 2, ExcessQuantity: 1},
+		},
 		"customerTags": {
 			func(c *coupon.Conditions) { c.CustomerTags.All = []string{"gold"} }, coupon.Params{MissingTags: []string{"gold"}},
 		},

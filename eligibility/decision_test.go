@@ -64,6 +64,7 @@ func TestTheParametersOfEachReason(t *testing.T) {
 		`maximum_purchase_exceeded {"eligibleSubtotal":"50.00","maxPurchase":"49.99","excess":"0.01"}`: func(s *situation) {
 			s.coupon.Conditions.MinPurchase, s.coupon.Conditions.MaxPurchase = least(0), least(4999)
 		},
+		`maximum_quantity_exceeded {"eligibleQuantity":2,"maxQuantity":1,"excessQuantity":1}`: func(s *situation) { s.coupon.Conditions.MaxQuantity = 1 },
 		`user_required {}`:    func(s *situation) { s.question.Customer.ID = "" },
 		`user_not_allowed {}`: func(s *situation) { s.question.Customer.Email = "x" },
 		`points_not_redeemed {"pointsRequired":300}`: func(s *situation) {

@@ -49,6 +49,7 @@ func (s situation) rejections() []string {
 		{"minimum_purchase_not_met", s.belowMinimum},
 		{"maximum_purchase_exceeded", s.aboveMaximum},
 		{"minimum_quantity_not_met", s.tooFew},
+		{"maximum_quantity_exceeded", s.tooMany},
 		{"user_required", s.lacksUser},
 		{"user_not_allowed", s.notAllowed},
 		{"customer_tags_not_met", s.otherTags},
@@ -130,7 +131,12 @@ func (s situation) tooFew() bool {
 	return units.Cmp(big.NewInt(s.coupon.Conditions.MinQuantity)) < 0 || units.Cmp(big.NewInt(s.firstTier("QUANTITY"))) < 0
 }
 
-// Section 2: a unit that costs nothing counts for no minimum and for no tier.
+func (s situation) tooMany() bool {
+	most := s.coupon.Conditions.MaxQuantity
+	return most > 0 && s.units().Cmp(big.NewInt(most)) > 0
+}
+
+// Section 2: a unit that costs nothing counts for no quantity and for no tier.
 func (s situation) units() *big.Int {
 	units := new(big.Int)
 	for _, i := range s.eligible() {

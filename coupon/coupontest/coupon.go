@@ -87,6 +87,9 @@ func drawMaximums(t *rapid.T, c *coupon.Coupon, cart pricing.Cart) {
 		m := nearMinimum(t, c.Currency, cart)
 		c.Conditions.MaxPurchase = coupon.NewMoneySet(pricing.NewMoney(max(m.Minor(), 1), c.Currency))
 	}
+	if rapid.IntRange(0, 7).Draw(t, "maximum quantity") == 0 {
+		c.Conditions.MaxQuantity = rapid.Int64Range(1, 5).Draw(t, "most units")
+	}
 }
 
 func fromDraft(t *rapid.T, d coupon.Draft) coupon.Coupon {

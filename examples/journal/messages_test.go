@@ -18,7 +18,7 @@ func everything() coupon.Params {
 	return coupon.Params{
 		StartsAt: at, ExpiresAt: at, OpensAt: at, EndsAt: at, MaxUses: 3, MaxUsesPerUser: 2, Orders: 4,
 		MinPurchase: amount(50_00), Missing: amount(12_50), Remaining: amount(7_00), Computed: amount(30_00), Total: amount(10), Minimum: amount(50),
-		MaxPurchase: amount(200_00), Excess: amount(8_00), MinQuantity: 5, MissingQuantity: 1, PointsRequired: 500, CouponCurrency: pricing.EUR(), CartCurrency: pricing.USD(),
+		MaxPurchase: amount(200_00), Excess: amount(8_00), MaxQuantity: 4, ExcessQuantity: 2, MinQuantity: 5, MissingQuantity: 1, PointsRequired: 500, CouponCurrency: pricing.EUR(), CartCurrency: pricing.USD(),
 		MissingTags: []string{"member"}, ExcludedBy: []string{"ONE", "TWO"}, Field: "discount",
 	}
 }

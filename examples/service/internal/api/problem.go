@@ -241,6 +241,8 @@ func detail(r coupon.Reason) string {
 		return "This coupon needs a purchase of " + p.MinPurchase.String() + "; " + p.Missing.String() + " are missing."
 	case coupon.MaximumPurchaseExceeded:
 		return "This coupon is for purchases of at most " + p.MaxPurchase.String() + "; " + p.Excess.String() + " are too much."
+	case coupon.MaximumQuantityExceeded:
+		return "This coupon is for at most " + strconv.FormatInt(p.MaxQuantity, 10) + " units; " + strconv.FormatInt(p.ExcessQuantity, 10) + " are too many."
 	case coupon.PointsNotRedeemed:
 		return "Exchange " + strconv.FormatInt(p.PointsRequired, 10) + " points for this coupon first."
 	case coupon.CurrencyMismatch:

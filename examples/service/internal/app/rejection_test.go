@@ -87,6 +87,13 @@ func TestEveryRejection(t *testing.T) {
 			admin.creates(object{"code": "SMALL", "maxPurchase": "24.89"})
 			return buys(w.as(t, "ann"), "SMALL")
 		}, 422, object{"maxPurchase": "24.89", "eligibleSubtotal": "349.00", "excess": "324.11"}},
+		coupon.MaximumQuantityExceeded: {func() answer {
+			admin.creates(object{"code": "ONLYONE", "maxQuantity": 1})
+			return w.as(t, "ann").post("/payment/cart-checkout", object{
+				"lines": []object{line("accessory", "case", 3)}, "shippingOptionId": "pickup", "couponCode": "ONLYONE",
+				"expected": object{"subtotal": "74.70", "discount": "10", "shipping": "0", "total": "64.70"},
+			})
+		}, 422, object{"maxQuantity": 1.0, "eligibleQuantity": 3.0, "excessQuantity": 2.0}},
 		coupon.CustomerTagsNotMet: {func() answer {
 			admin.creates(object{"code": "STAFF", "customerTags": object{"all": []string{"administrator"}}})
 			return w.as(t, "ann").get("/payment/apply-coupon/STAFF")

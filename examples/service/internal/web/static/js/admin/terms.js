@@ -22,7 +22,7 @@ const fixed = {
 
 // changeable are the terms that can be edited.
 const changeable = {
-  kinds: "list", categories: "list", excludedCategories: "list", channels: "list", countries: "list", group: "text", minQuantity: "whole", budget: "amounts", minPurchases: "amounts", maxPurchase: "decimal", maxPurchases: "amounts",
+  kinds: "list", categories: "list", excludedCategories: "list", channels: "list", countries: "list", group: "text", minQuantity: "whole", maxQuantity: "whole", budget: "amounts", minPurchases: "amounts", maxPurchase: "decimal", maxPurchases: "amounts",
 };
 
 // further amounts are in other currencies than the coupon's. The form has them apart, and the API in one
