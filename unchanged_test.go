@@ -41,6 +41,7 @@ func everything(w *world) coupon.Draft {
 	d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"ann@example.org", "bob@example.org"}
 	d.MaxUses, d.MaxUsesPerUser = coupon.Set(9), coupon.Set(2)
 	d.MinQuantity, d.FirstOrder = coupon.Set(2), true
+	d.Contains = &coupon.ContentsDraft{ScopeDraft: coupon.ScopeDraft{Kinds: []string{"device"}}, Quantity: 2}
 	d.MaxPurchase, d.MaxQuantity = coupon.Amounts{"EUR": "2000", "USD": "2200.00"}, coupon.Set(20)
 	d.Channels, d.Countries = []string{"web"}, []string{"AT", "DE"}
 	d.CustomerTags = coupon.CustomerTags{Any: []string{"gold"}, None: []string{"staff"}}
@@ -87,6 +88,7 @@ func samePatches(w *world) map[string]coupon.Patch {
 		"MaxPurchase":        {MaxPurchase: coupon.Set(d.MaxPurchase)},
 		"MinQuantity":        {MinQuantity: d.MinQuantity},
 		"MaxQuantity":        {MaxQuantity: d.MaxQuantity},
+		"Contains":           {Contains: coupon.Set(*d.Contains)},
 		"CustomerTags":       {CustomerTags: coupon.Set(d.CustomerTags)},
 		"FirstOrder":         {FirstOrder: coupon.Set(d.FirstOrder)},
 		"Schedule":           {Schedule: coupon.Set(d.Schedule)},
@@ -163,6 +165,7 @@ func TestEveryFieldIsAChange(t *testing.T) {
 		"maximum":       {MaxPurchase: coupon.Set(coupon.Amounts{"": "2100"})},
 		"quantity":      {MinQuantity: coupon.Set(3)},
 		"most units":    {MaxQuantity: coupon.Set(21)},
+		"contents":      {Contains: coupon.Clear[coupon.ContentsDraft]()},
 		"tags":          {CustomerTags: coupon.Clear[coupon.CustomerTags]()},
 		"first order":   {FirstOrder: coupon.Set(false)},
 		"schedule":      {Schedule: coupon.Clear[coupon.Schedule]()},

@@ -72,6 +72,19 @@ var breakages = map[string][]struct {
 		{"maxQuantity", "too_small", func(d *coupon.Draft) { d.MaxQuantity = coupon.Set(0) }},
 		{"maxQuantity", "too_large", func(d *coupon.Draft) { d.MaxQuantity = coupon.Set(coupon.MaxQuantity + 1) }},
 	},
+	"contains": {
+		{"contains.quantity", "too_small", func(d *coupon.Draft) { d.Contains = &coupon.ContentsDraft{Quantity: -1} }},
+		{"contains.quantity", "too_large", func(d *coupon.Draft) { d.Contains = &coupon.ContentsDraft{Quantity: coupon.MaxQuantity + 1} }},
+		{"contains.appliesTo", "required", func(d *coupon.Draft) {
+			d.Contains = &coupon.ContentsDraft{ScopeDraft: coupon.ScopeDraft{AppliesTo: coupon.Specific}}
+		}},
+		{"contains.planIds", "not_allowed", func(d *coupon.Draft) {
+			d.Contains = &coupon.ContentsDraft{ScopeDraft: coupon.ScopeDraft{PlanIDs: []string{"a"}}}
+		}},
+		{"contains.kinds[1]", "not_allowed", func(d *coupon.Draft) {
+			d.Contains = &coupon.ContentsDraft{ScopeDraft: coupon.ScopeDraft{Kinds: []string{"device", "shipping"}}}
+		}},
+	},
 	"tags": {
 		{"customerTags.all[1]", "mismatch", func(d *coupon.Draft) { d.CustomerTags.All = []string{"a", "a"} }},
 		{"customerTags.any[0]", "required", func(d *coupon.Draft) { d.CustomerTags.Any = []string{""} }},
@@ -152,7 +165,7 @@ func TestNewReportsAllFaults(t *testing.T) {
 		d, want := ten(), map[string]validation.Code{}
 		for _, field := range []string{
 			"code", "name", "description", "type", "value", "currency", "plans", "devices", "audience",
-			"maxUses", "maxUsesPerUser", "minPurchase", "maxPurchase", "minQuantity", "maxQuantity", "tags", "schedule", "budget", "periodLimits", "window",
+			"maxUses", "maxUsesPerUser", "minPurchase", "maxPurchase", "minQuantity", "maxQuantity", "contains", "tags", "schedule", "budget", "periodLimits", "window",
 		} {
 			if rapid.Bool().Draw(rt, "break "+field) {
 				b := rapid.SampledFrom(breakages[field]).Draw(rt, field)

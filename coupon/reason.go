@@ -15,7 +15,7 @@ var reported = [...]RejectionCode{
 	CodeRequired, CouponNotFound,
 	CouponInactive, CouponNotStarted, CouponExpired, OutsideSchedule, ChannelNotAllowed, CountryNotAllowed, ProcessorOutOfSync,
 	UsageLimitReached, UserUsageLimitReached, PeriodLimitReached, BudgetExhausted,
-	MinimumPurchaseNotMet, MaximumPurchaseExceeded, MinimumQuantityNotMet, MaximumQuantityExceeded,
+	MinimumPurchaseNotMet, MaximumPurchaseExceeded, MinimumQuantityNotMet, MaximumQuantityExceeded, RequiredItemsMissing,
 	UserRequired, UserNotAllowed, CustomerTagsNotMet, NotFirstOrder, PointsNotRedeemed,
 	NoEligibleItems, NoDiscount, CurrencyMismatch, NotCombinable,
 	CodeTaken, CartTotalsInvalid, BelowMinimumCharge,
@@ -80,6 +80,11 @@ type Params struct {
 	// code is [MaximumQuantityExceeded].
 	MaxQuantity    int64 `json:"maxQuantity,omitzero"`
 	ExcessQuantity int64 `json:"excessQuantity,omitzero"`
+	// Contains are the units that the cart must have, and ContainedQuantity is the number of those that
+	// it has. MissingQuantity is the difference. Contains, ContainedQuantity and MissingQuantity are set if
+	// the code is [RequiredItemsMissing].
+	Contains          Contents `json:"contains,omitzero"`
+	ContainedQuantity int64    `json:"containedQuantity,omitzero"`
 	// AnyOfTags are tags of which the customer needs one, and MissingTags are tags that the
 	// customer needs. HasExcludedTag is true if the customer has a tag that the coupon excludes.
 	// The parameters do not name an excluded tag. AnyOfTags, MissingTags and HasExcludedTag are
@@ -143,6 +148,7 @@ func (p Params) Equal(q Params) bool {
 		p.Budget == q.Budget && p.Remaining == q.Remaining && p.TimeZone == q.TimeZone && p.Orders == q.Orders &&
 		p.MinQuantity == q.MinQuantity && p.EligibleQuantity == q.EligibleQuantity && p.MissingQuantity == q.MissingQuantity &&
 		p.MaxQuantity == q.MaxQuantity && p.ExcessQuantity == q.ExcessQuantity &&
+		p.Contains.Equal(q.Contains) && p.ContainedQuantity == q.ContainedQuantity &&
 		slices.Equal(p.AnyOfTags, q.AnyOfTags) && slices.Equal(p.MissingTags, q.MissingTags) && p.HasExcludedTag == q.HasExcludedTag &&
 		p.PointsRequired == q.PointsRequired && p.CouponCurrency == q.CouponCurrency && p.CartCurrency == q.CartCurrency &&
 		slices.Equal(p.ExcludedBy, q.ExcludedBy) && p.Channel == q.Channel && slices.Equal(p.Channels, q.Channels) &&
@@ -185,6 +191,8 @@ func (p Params) only(code RejectionCode) Params {
 		return Params{MinQuantity: p.MinQuantity, EligibleQuantity: p.EligibleQuantity, MissingQuantity: p.MissingQuantity}
 	case MaximumQuantityExceeded:
 		return Params{MaxQuantity: p.MaxQuantity, EligibleQuantity: p.EligibleQuantity, ExcessQuantity: p.ExcessQuantity}
+	case RequiredItemsMissing:
+		return Params{Contains: p.Contains, ContainedQuantity: p.ContainedQuantity, MissingQuantity: p.MissingQuantity}
 	case CustomerTagsNotMet:
 		return Params{AnyOfTags: p.AnyOfTags, MissingTags: p.MissingTags, HasExcludedTag: p.HasExcludedTag}
 	case NotFirstOrder:

@@ -75,6 +75,8 @@ const (
 	MaximumPurchaseExceeded
 	// MaximumQuantityExceeded means that the cart has more eligible units than the coupon's MaxQuantity.
 	MaximumQuantityExceeded
+	// RequiredItemsMissing means that the cart has fewer units than the coupon's Contains requires.
+	RequiredItemsMissing
 	// NotCombinable means that the coupon cannot be used together with another coupon of the
 	// request. Coupons that exclude each other are all refused.
 	NotCombinable
@@ -111,6 +113,7 @@ var (
 	ErrCountryNotAllowed       = errors.New("country_not_allowed")
 	ErrMaximumPurchaseExceeded = errors.New("maximum_purchase_exceeded")
 	ErrMaximumQuantityExceeded = errors.New("maximum_quantity_exceeded")
+	ErrRequiredItemsMissing    = errors.New("required_items_missing")
 	ErrNotCombinable           = errors.New("not_combinable")
 )
 
@@ -179,6 +182,8 @@ func (c RejectionCode) entry() rejection {
 		return rejection{ErrMaximumPurchaseExceeded, "The purchase is above the maximum for this coupon."}
 	case MaximumQuantityExceeded:
 		return rejection{ErrMaximumQuantityExceeded, "The cart has more units than this coupon allows."}
+	case RequiredItemsMissing:
+		return rejection{ErrRequiredItemsMissing, "Something is missing in the cart for this coupon."}
 	case NotCombinable:
 		return rejection{ErrNotCombinable, "This coupon cannot be combined with another coupon in the cart."}
 	}

@@ -47,6 +47,10 @@ var section6 = []struct {
 		`"minQuantity":5,"eligibleQuantity":3,"missingQuantity":2`,
 	},
 	{"maximum_quantity_exceeded", coupon.ErrMaximumQuantityExceeded, `"eligibleQuantity":3,"maxQuantity":2,"excessQuantity":1`},
+	{
+		"required_items_missing", coupon.ErrRequiredItemsMissing,
+		`"missingQuantity":2,"contains":{"appliesTo":"PRODUCT","kinds":["device"],"quantity":4},"containedQuantity":2`,
+	},
 	{"user_required", coupon.ErrUserRequired, ``},
 	{"user_not_allowed", coupon.ErrUserNotAllowed, ``},
 	{
@@ -76,6 +80,7 @@ func everything(tb testing.TB) coupon.Params {
 		StartsAt: noon, ExpiresAt: noon.Add(24*time.Hour + 500*time.Millisecond), MaxUses: 3, MaxUsesPerUser: 1,
 		MinPurchase: amount(5000), EligibleSubtotal: amount(0), Missing: amount(5000), PointsRequired: 500,
 		MaxPurchase: amount(200_00), Excess: amount(8_00), MaxQuantity: 2, ExcessQuantity: 1,
+		Contains: coupon.Contents{Scope: coupon.Scope{AppliesTo: coupon.Product, Kinds: coupon.NewItems("device")}, Quantity: 4}, ContainedQuantity: 2,
 		CouponCurrency: pricing.EUR(), CartCurrency: usd, Field: "discount", Submitted: amount(100), Computed: amount(1250),
 		Total: amount(10), Minimum: amount(50), Budget: amount(100_000), Remaining: amount(0),
 		MinQuantity: 5, EligibleQuantity: 3, MissingQuantity: 2, Orders: 2,

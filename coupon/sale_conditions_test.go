@@ -18,6 +18,10 @@ func TestConditionsOfTheCart(t *testing.T) {
 	t.Parallel()
 	for field, test := range map[string]struct{ given, written, other string }{
 		"maxQuantity": {`2.0`, `2`, `3`},
+		"contains": {
+			`{"kinds":["device"],"categories":["new"],"quantity":1e0}`, `{"appliesTo":"ALL","kinds":["device"],"categories":["new"],"quantity":1}`,
+			`{"kinds":["device"],"categories":["new"],"quantity":2}`,
+		},
 		"maxPurchase": {`{"EUR":"20"}`, `"20.00"`, `{"EUR":"20","USD":25}`},
 	} {
 		var draft coupon.Draft

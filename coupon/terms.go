@@ -72,6 +72,9 @@ type Conditions struct {
 	// MaxQuantity is the maximum number of units in the lines that the coupon covers. Units with a list
 	// price of 0 do not count. A MaxQuantity of 0 means that there is no maximum.
 	MaxQuantity int64 `json:"maxQuantity,omitzero"`
+	// Contains restricts the coupon to carts with a minimum number of certain units. The units count in
+	// all lines of goods, whether or not the coupon covers the line. A refund does not look at Contains.
+	Contains Contents `json:"contains,omitzero"`
 	// CustomerTags restricts the coupon to customers with certain tags.
 	CustomerTags CustomerTags `json:"customerTags,omitzero"`
 	// FirstOrder restricts the coupon to the first order of a customer.
@@ -172,6 +175,8 @@ type Draft struct {
 	// MaxQuantity is the maximum number of units that the coupon covers. There is no maximum if
 	// MaxQuantity is not given or is cleared with [Clear].
 	MaxQuantity Optional[int] `json:"maxQuantity,omitzero"`
+	// Contains describes units that the cart must have. Without Contains, nothing is required.
+	Contains *ContentsDraft `json:"contains,omitzero"`
 	// CustomerTags, FirstOrder, Schedule and the following fields are further [Conditions].
 	CustomerTags CustomerTags `json:"customerTags,omitzero"`
 	FirstOrder   bool         `json:"firstOrder,omitzero"`
@@ -225,6 +230,7 @@ type Patch struct {
 	MaxPurchase        Optional[Amounts]       `json:"maxPurchase,omitzero"`
 	MinQuantity        Optional[int]           `json:"minQuantity,omitzero"`
 	MaxQuantity        Optional[int]           `json:"maxQuantity,omitzero"`
+	Contains           Optional[ContentsDraft] `json:"contains,omitzero"`
 	CustomerTags       Optional[CustomerTags]  `json:"customerTags,omitzero"`
 	FirstOrder         Optional[bool]          `json:"firstOrder,omitzero"`
 	Schedule           Optional[Schedule]      `json:"schedule,omitzero"`
@@ -322,6 +328,23 @@ var conditions = [...]condition{
 		faults: func(t *Terms, faults *validation.Error) {
 			quantityFaults("maxQuantity", t.Conditions.MaxQuantity, faults)
 		},
+	},
+	{
+		field: "contains", code: RequiredItemsMissing,
+		draft: func(d *Draft, t *Terms, faults *validation.Error) {
+			if d.Contains != nil {
+				t.Conditions.Contains = d.Contains.contents("contains.", faults)
+			}
+		},
+		patch: func(p *Patch, t *Terms, faults *validation.Error) {
+			if draft, set := p.Contains.Value(); set {
+				t.Conditions.Contains = draft.contents("contains.", faults)
+			} else if p.Contains.Given() {
+				t.Conditions.Contains = Contents{}
+			}
+		},
+		equal:  func(c, d *Conditions) bool { return c.Contains.Equal(d.Contains) },
+		faults: func(t *Terms, faults *validation.Error) { t.Conditions.Contains.faults("contains.", faults) },
 	},
 	{
 		field: "customerTags", code: CustomerTagsNotMet,

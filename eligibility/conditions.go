@@ -28,6 +28,7 @@ func (d *Decision) checkCartConditions(c *coupon.Coupon, on *coverage) {
 	d.checkMaxPurchase(c, on)
 	d.checkMinQuantity(c, on)
 	d.checkMaxQuantity(c, on)
+	d.checkContains(c, on)
 }
 
 // amountOf returns an amount in minor units as a parameter.

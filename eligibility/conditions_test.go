@@ -37,6 +37,10 @@ func broken() map[string]struct {
 			func(c *coupon.Conditions) { c.MaxQuantity = 1 },
 			coupon.Params{MaxQuantity: 1, EligibleQuantity: 2, ExcessQuantity: 1},
 		},
+		"contains": {
+			func(c *coupon.Conditions) { c.Contains = coupon.Contents{Scope: plans(), Quantity: 2} },
+			coupon.Params{Contains: coupon.Contents{Scope: plans(), Quantity: 2}, MissingQuantity: 2},
+		},
 		"customerTags": {
 			func(c *coupon.Conditions) { c.CustomerTags.All = []string{"gold"} }, coupon.Params{MissingTags: []string{"gold"}},
 		},
@@ -54,6 +58,9 @@ func broken() map[string]struct {
 		},
 	}
 }
+
+// plans covers no line of the sound situation.
+func plans() coupon.Scope { return coupon.Scope{AppliesTo: coupon.Subscription} }
 
 func euroParam(minor int64) coupon.Amount {
 	return coupon.Amount{Money: pricing.NewMoney(minor, pricing.EUR())}

@@ -65,6 +65,9 @@ func TestTheParametersOfEachReason(t *testing.T) {
 			s.coupon.Conditions.MinPurchase, s.coupon.Conditions.MaxPurchase = least(0), least(4999)
 		},
 		`maximum_quantity_exceeded {"eligibleQuantity":2,"maxQuantity":1,"excessQuantity":1}`: func(s *situation) { s.coupon.Conditions.MaxQuantity = 1 },
+		`required_items_missing {"missingQuantity":1,"contains":{"appliesTo":"ALL","kinds":["device"],"quantity":4},"containedQuantity":3}`: func(s *situation) {
+			s.coupon.Conditions.Contains = coupon.Contents{Scope: coupon.Scope{AppliesTo: coupon.All, Kinds: coupon.NewItems("device")}, Quantity: 4}
+		},
 		`user_required {}`:    func(s *situation) { s.question.Customer.ID = "" },
 		`user_not_allowed {}`: func(s *situation) { s.question.Customer.Email = "x" },
 		`points_not_redeemed {"pointsRequired":300}`: func(s *situation) {

@@ -14,7 +14,7 @@ import (
 )
 
 // Contract section 2, several coupons 5: one more unit lowers the total of the same codes by more
-// than its own price only with BUY_X_GET_Y, a tier, a minimum or a budget. Each of them does.
+// than its own price only with BUY_X_GET_Y, a tier, a budget or a condition on the cart. Each of them does.
 func TestOneMoreUnit(t *testing.T) {
 	t.Parallel()
 	plain := 0
@@ -86,8 +86,9 @@ func withoutJumps(c *eligibility.Candidate, group string) {
 // mayJump reports whether a coupon has a term that depends on how much there is in the cart.
 func mayJump(c eligibility.Candidate) bool {
 	kind := c.Coupon.Discount.Type()
-	return kind == pricing.Tiered || kind == pricing.BuyXGetY || !c.Coupon.Conditions.MinPurchase.IsZero() ||
-		c.Coupon.Conditions.MinQuantity > 0 || !c.Coupon.Limits.Budget.IsZero()
+	k := &c.Coupon.Conditions
+	return kind == pricing.Tiered || kind == pricing.BuyXGetY || !c.Coupon.Limits.Budget.IsZero() ||
+		!k.MinPurchase.IsZero() || !k.MaxPurchase.IsZero() || k.MinQuantity > 0 || k.MaxQuantity > 0 || !k.Contains.IsZero()
 }
 
 // Each exception, by itself: phones for 25.00 each, and one more.
@@ -108,8 +109,14 @@ func TestOneMoreUnitThatLowersTheTotal(t *testing.T) {
 	}{
 		"a minimum purchase": {2, []eligibility.Candidate{member("A", "", of("100", func(c *coupon.Coupon) { c.Conditions.MinPurchase = least(7500) }))}, 5000},
 		"a minimum quantity": {2, []eligibility.Candidate{member("A", "", of("100", func(c *coupon.Coupon) { c.Conditions.MinQuantity = 3 }))}, 5000},
-		"a tier":             {2, []eligibility.Candidate{member("A", "", of("1", func(c *coupon.Coupon) { c.Discount = tierOf(t, 3, 7500) }))}, 5000},
-		"buy and get":        {5, []eligibility.Candidate{member("A", "", of("1", func(c *coupon.Coupon) { c.Discount = buyOneGetFive(t) }))}, 10000},
+		"what it contains": {2, []eligibility.Candidate{member("A", "", of("100", func(c *coupon.Coupon) {
+			c.Conditions.Contains = coupon.Contents{Scope: coupon.Scope{AppliesTo: coupon.All, Kinds: coupon.NewItems("device")}, Quantity: 4}
+		}))}, 5000},
+		"a maximum, of a coupon that excluded another before": {2, []eligibility.Candidate{
+			member("A", "", of("50", func(c *coupon.Coupon) { c.Conditions.MaxQuantity = 2 })), member("B", "", of("100", same)),
+		}, 5000},
+		"a tier":      {2, []eligibility.Candidate{member("A", "", of("1", func(c *coupon.Coupon) { c.Discount = tierOf(t, 3, 7500) }))}, 5000},
+		"buy and get": {5, []eligibility.Candidate{member("A", "", of("1", func(c *coupon.Coupon) { c.Discount = buyOneGetFive(t) }))}, 10000},
 		"a budget, of a coupon that excluded another before": {2, []eligibility.Candidate{
 			member("A", "", of("50", func(c *coupon.Coupon) { c.Limits.Budget = coupon.NewMoneySet(pricing.NewMoney(3000, pricing.EUR())) })),
 			member("B", "", of("100", same)),

@@ -50,6 +50,7 @@ func (s situation) rejections() []string {
 		{"maximum_purchase_exceeded", s.aboveMaximum},
 		{"minimum_quantity_not_met", s.tooFew},
 		{"maximum_quantity_exceeded", s.tooMany},
+		{"required_items_missing", s.lacksItems},
 		{"user_required", s.lacksUser},
 		{"user_not_allowed", s.notAllowed},
 		{"customer_tags_not_met", s.otherTags},
@@ -137,9 +138,17 @@ func (s situation) tooMany() bool {
 }
 
 // Section 2: a unit that costs nothing counts for no quantity and for no tier.
-func (s situation) units() *big.Int {
+func (s situation) units() *big.Int { return s.unitsOf(s.coupon.Scope) }
+
+// What a cart must contain counts alike, in every line.
+func (s situation) lacksItems() bool {
+	contains := s.coupon.Conditions.Contains
+	return contains.Quantity > 0 && s.unitsOf(contains.Scope).Cmp(big.NewInt(contains.Quantity)) < 0
+}
+
+func (s situation) unitsOf(scope coupon.Scope) *big.Int {
 	units := new(big.Int)
-	for _, i := range s.eligible() {
+	for _, i := range s.within(scope) {
 		if l := s.cart.Lines[i]; l.UnitPrice != 0 {
 			units.Add(units, big.NewInt(l.Quantity))
 		}

@@ -90,6 +90,17 @@ func drawMaximums(t *rapid.T, c *coupon.Coupon, cart pricing.Cart) {
 	if rapid.IntRange(0, 7).Draw(t, "maximum quantity") == 0 {
 		c.Conditions.MaxQuantity = rapid.Int64Range(1, 5).Draw(t, "most units")
 	}
+	if rapid.IntRange(0, 7).Draw(t, "contents") == 0 {
+		c.Conditions.Contains = coupon.Contents{Scope: someScope(t, cart, "required"), Quantity: rapid.Int64Range(1, 4).Draw(t, "required units")}
+	}
+}
+
+// someScope draws a scope that covers a line of the cart, if it has goods, or any scope.
+func someScope(t *rapid.T, cart pricing.Cart, what string) coupon.Scope {
+	if len(goods(cart)) > 0 && rapid.Bool().Draw(t, what+" are in the cart") {
+		return Covering(cart).Draw(t, what)
+	}
+	return Scope().Draw(t, what)
 }
 
 func fromDraft(t *rapid.T, d coupon.Draft) coupon.Coupon {

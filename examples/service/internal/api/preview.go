@@ -107,9 +107,10 @@ func (a *API) sampleCart(c coupon.Coupon, units int64) pricing.Cart {
 			})
 		}
 	}
-	add(pricing.Plan, 1, 1, c.Scope.Plans, c.Buys.Plans)
-	add(pricing.Device, units, 1, c.Scope.Devices, c.Buys.Devices)
-	add(pricing.Accessory, units, sampleAccessory, c.Scope.Accessories, c.Buys.Accessories)
+	required := c.Conditions.Contains.Scope
+	add(pricing.Plan, 1, 1, c.Scope.Plans, c.Buys.Plans, required.Plans)
+	add(pricing.Device, units, 1, c.Scope.Devices, c.Buys.Devices, required.Devices)
+	add(pricing.Accessory, units, sampleAccessory, c.Scope.Accessories, c.Buys.Accessories, required.Accessories)
 	for _, option := range a.Catalog.Items(pricing.Shipping) {
 		if option.Price > 0 {
 			cart.Lines = append(cart.Lines, pricing.Line{ID: "shipping", Kind: pricing.Shipping, ItemID: option.ID, Quantity: 1, UnitPrice: option.Price})

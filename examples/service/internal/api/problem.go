@@ -243,6 +243,8 @@ func detail(r coupon.Reason) string {
 		return "This coupon is for purchases of at most " + p.MaxPurchase.String() + "; " + p.Excess.String() + " are too much."
 	case coupon.MaximumQuantityExceeded:
 		return "This coupon is for at most " + strconv.FormatInt(p.MaxQuantity, 10) + " units; " + strconv.FormatInt(p.ExcessQuantity, 10) + " are too many."
+	case coupon.RequiredItemsMissing:
+		return "This coupon needs " + strconv.FormatInt(p.Contains.Quantity, 10) + " units of certain items in the cart; " + strconv.FormatInt(p.MissingQuantity, 10) + " are missing."
 	case coupon.PointsNotRedeemed:
 		return "Exchange " + strconv.FormatInt(p.PointsRequired, 10) + " points for this coupon first."
 	case coupon.CurrencyMismatch:

@@ -94,6 +94,10 @@ func TestEveryRejection(t *testing.T) {
 				"expected": object{"subtotal": "74.70", "discount": "10", "shipping": "0", "total": "64.70"},
 			})
 		}, 422, object{"maxQuantity": 1.0, "eligibleQuantity": 3.0, "excessQuantity": 2.0}},
+		coupon.RequiredItemsMissing: {func() answer {
+			admin.creates(object{"code": "WITHPLAN", "contains": object{"appliesTo": "SUBSCRIPTION"}})
+			return buys(w.as(t, "ann"), "WITHPLAN")
+		}, 422, object{"contains": object{"appliesTo": "SUBSCRIPTION", "quantity": 1.0}, "missingQuantity": 1.0}},
 		coupon.CustomerTagsNotMet: {func() answer {
 			admin.creates(object{"code": "STAFF", "customerTags": object{"all": []string{"administrator"}}})
 			return w.as(t, "ann").get("/payment/apply-coupon/STAFF")
