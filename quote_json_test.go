@@ -109,7 +109,7 @@ func TestTermsOfAQuoteAreReadAsTheyAreWritten(t *testing.T) {
 	var terms []map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(document["terms"], &terms))
 	require.Len(t, terms, 1)
-	names := []string{"pointsRequired", "minPurchase", "maxPurchase", "minQuantity", "maxQuantity", "contains", "firstOrder", "schedule", "startsAt", "expiresAt", "terms", "group", "buys", "minPurchases", "refundPolicy", "restoreOnRefund", "kinds", "categories"}
+	names := []string{"pointsRequired", "minPurchase", "maxPurchase", "minQuantity", "maxQuantity", "contains", "containsNot", "firstOrder", "schedule", "startsAt", "expiresAt", "terms", "group", "buys", "minPurchases", "refundPolicy", "restoreOnRefund", "kinds", "categories"}
 	for name := range terms[0] {
 		names = append(names, name)
 	}

@@ -85,6 +85,12 @@ var breakages = map[string][]struct {
 			d.Contains = &coupon.ContentsDraft{ScopeDraft: coupon.ScopeDraft{Kinds: []string{"device", "shipping"}}}
 		}},
 	},
+	"containsNot": {
+		{"containsNot.appliesTo", "required", func(d *coupon.Draft) { d.ContainsNot = &coupon.ScopeDraft{AppliesTo: coupon.Specific} }},
+		{"containsNot.excludedItemIds[1]", "required", func(d *coupon.Draft) {
+			d.ContainsNot = &coupon.ScopeDraft{ExcludedItemIDs: []string{"a", ""}}
+		}},
+	},
 	"tags": {
 		{"customerTags.all[1]", "mismatch", func(d *coupon.Draft) { d.CustomerTags.All = []string{"a", "a"} }},
 		{"customerTags.any[0]", "required", func(d *coupon.Draft) { d.CustomerTags.Any = []string{""} }},
@@ -165,7 +171,7 @@ func TestNewReportsAllFaults(t *testing.T) {
 		d, want := ten(), map[string]validation.Code{}
 		for _, field := range []string{
 			"code", "name", "description", "type", "value", "currency", "plans", "devices", "audience",
-			"maxUses", "maxUsesPerUser", "minPurchase", "maxPurchase", "minQuantity", "maxQuantity", "contains", "tags", "schedule", "budget", "periodLimits", "window",
+			"maxUses", "maxUsesPerUser", "minPurchase", "maxPurchase", "minQuantity", "maxQuantity", "contains", "containsNot", "tags", "schedule", "budget", "periodLimits", "window",
 		} {
 			if rapid.Bool().Draw(rt, "break "+field) {
 				b := rapid.SampledFrom(breakages[field]).Draw(rt, field)

@@ -15,7 +15,7 @@ var reported = [...]RejectionCode{
 	CodeRequired, CouponNotFound,
 	CouponInactive, CouponNotStarted, CouponExpired, OutsideSchedule, ChannelNotAllowed, CountryNotAllowed, ProcessorOutOfSync,
 	UsageLimitReached, UserUsageLimitReached, PeriodLimitReached, BudgetExhausted,
-	MinimumPurchaseNotMet, MaximumPurchaseExceeded, MinimumQuantityNotMet, MaximumQuantityExceeded, RequiredItemsMissing,
+	MinimumPurchaseNotMet, MaximumPurchaseExceeded, MinimumQuantityNotMet, MaximumQuantityExceeded, RequiredItemsMissing, ExcludedItemsContained,
 	UserRequired, UserNotAllowed, CustomerTagsNotMet, NotFirstOrder, PointsNotRedeemed,
 	NoEligibleItems, NoDiscount, CurrencyMismatch, NotCombinable,
 	CodeTaken, CartTotalsInvalid, BelowMinimumCharge,
@@ -85,6 +85,10 @@ type Params struct {
 	// the code is [RequiredItemsMissing].
 	Contains          Contents `json:"contains,omitzero"`
 	ContainedQuantity int64    `json:"containedQuantity,omitzero"`
+	// ContainsNot are the units that the cart must not have, and ExcludedQuantity is the number of those
+	// that it has. ContainsNot and ExcludedQuantity are set if the code is [ExcludedItemsContained].
+	ContainsNot      Scope `json:"containsNot,omitzero"`
+	ExcludedQuantity int64 `json:"excludedQuantity,omitzero"`
 	// AnyOfTags are tags of which the customer needs one, and MissingTags are tags that the
 	// customer needs. HasExcludedTag is true if the customer has a tag that the coupon excludes.
 	// The parameters do not name an excluded tag. AnyOfTags, MissingTags and HasExcludedTag are
@@ -149,6 +153,7 @@ func (p Params) Equal(q Params) bool {
 		p.MinQuantity == q.MinQuantity && p.EligibleQuantity == q.EligibleQuantity && p.MissingQuantity == q.MissingQuantity &&
 		p.MaxQuantity == q.MaxQuantity && p.ExcessQuantity == q.ExcessQuantity &&
 		p.Contains.Equal(q.Contains) && p.ContainedQuantity == q.ContainedQuantity &&
+		p.ContainsNot.Equal(q.ContainsNot) && p.ExcludedQuantity == q.ExcludedQuantity &&
 		slices.Equal(p.AnyOfTags, q.AnyOfTags) && slices.Equal(p.MissingTags, q.MissingTags) && p.HasExcludedTag == q.HasExcludedTag &&
 		p.PointsRequired == q.PointsRequired && p.CouponCurrency == q.CouponCurrency && p.CartCurrency == q.CartCurrency &&
 		slices.Equal(p.ExcludedBy, q.ExcludedBy) && p.Channel == q.Channel && slices.Equal(p.Channels, q.Channels) &&
@@ -193,6 +198,8 @@ func (p Params) only(code RejectionCode) Params {
 		return Params{MaxQuantity: p.MaxQuantity, EligibleQuantity: p.EligibleQuantity, ExcessQuantity: p.ExcessQuantity}
 	case RequiredItemsMissing:
 		return Params{Contains: p.Contains, ContainedQuantity: p.ContainedQuantity, MissingQuantity: p.MissingQuantity}
+	case ExcludedItemsContained:
+		return Params{ContainsNot: p.ContainsNot, ExcludedQuantity: p.ExcludedQuantity}
 	case CustomerTagsNotMet:
 		return Params{AnyOfTags: p.AnyOfTags, MissingTags: p.MissingTags, HasExcludedTag: p.HasExcludedTag}
 	case NotFirstOrder:

@@ -77,6 +77,8 @@ const (
 	MaximumQuantityExceeded
 	// RequiredItemsMissing means that the cart has fewer units than the coupon's Contains requires.
 	RequiredItemsMissing
+	// ExcludedItemsContained means that the cart has units that the coupon's ContainsNot excludes.
+	ExcludedItemsContained
 	// NotCombinable means that the coupon cannot be used together with another coupon of the
 	// request. Coupons that exclude each other are all refused.
 	NotCombinable
@@ -114,6 +116,7 @@ var (
 	ErrMaximumPurchaseExceeded = errors.New("maximum_purchase_exceeded")
 	ErrMaximumQuantityExceeded = errors.New("maximum_quantity_exceeded")
 	ErrRequiredItemsMissing    = errors.New("required_items_missing")
+	ErrExcludedItemsContained  = errors.New("excluded_items_contained")
 	ErrNotCombinable           = errors.New("not_combinable")
 )
 
@@ -184,6 +187,8 @@ func (c RejectionCode) entry() rejection {
 		return rejection{ErrMaximumQuantityExceeded, "The cart has more units than this coupon allows."}
 	case RequiredItemsMissing:
 		return rejection{ErrRequiredItemsMissing, "Something is missing in the cart for this coupon."}
+	case ExcludedItemsContained:
+		return rejection{ErrExcludedItemsContained, "This coupon cannot be used with something in the cart."}
 	case NotCombinable:
 		return rejection{ErrNotCombinable, "This coupon cannot be combined with another coupon in the cart."}
 	}

@@ -51,6 +51,7 @@ var section6 = []struct {
 		"required_items_missing", coupon.ErrRequiredItemsMissing,
 		`"missingQuantity":2,"contains":{"appliesTo":"PRODUCT","kinds":["device"],"quantity":4},"containedQuantity":2`,
 	},
+	{"excluded_items_contained", coupon.ErrExcludedItemsContained, `"containsNot":{"appliesTo":"ALL","categories":["sale"]},"excludedQuantity":7`},
 	{"user_required", coupon.ErrUserRequired, ``},
 	{"user_not_allowed", coupon.ErrUserNotAllowed, ``},
 	{
@@ -81,6 +82,7 @@ func everything(tb testing.TB) coupon.Params {
 		MinPurchase: amount(5000), EligibleSubtotal: amount(0), Missing: amount(5000), PointsRequired: 500,
 		MaxPurchase: amount(200_00), Excess: amount(8_00), MaxQuantity: 2, ExcessQuantity: 1,
 		Contains: coupon.Contents{Scope: coupon.Scope{AppliesTo: coupon.Product, Kinds: coupon.NewItems("device")}, Quantity: 4}, ContainedQuantity: 2,
+		ContainsNot: coupon.Scope{AppliesTo: coupon.All, Categories: coupon.NewItems("sale")}, ExcludedQuantity: 7,
 		CouponCurrency: pricing.EUR(), CartCurrency: usd, Field: "discount", Submitted: amount(100), Computed: amount(1250),
 		Total: amount(10), Minimum: amount(50), Budget: amount(100_000), Remaining: amount(0),
 		MinQuantity: 5, EligibleQuantity: 3, MissingQuantity: 2, Orders: 2,

@@ -22,6 +22,7 @@ func TestConditionsOfTheCart(t *testing.T) {
 			`{"kinds":["device"],"categories":["new"],"quantity":1e0}`, `{"appliesTo":"ALL","kinds":["device"],"categories":["new"],"quantity":1}`,
 			`{"kinds":["device"],"categories":["new"],"quantity":2}`,
 		},
+		"containsNot": {`{"categories":["sale"]}`, `{"appliesTo":"ALL","categories":["sale"]}`, `{"categories":["sale","new"]}`},
 		"maxPurchase": {`{"EUR":"20"}`, `"20.00"`, `{"EUR":"20","USD":25}`},
 	} {
 		var draft coupon.Draft

@@ -75,6 +75,9 @@ type Conditions struct {
 	// Contains restricts the coupon to carts with a minimum number of certain units. The units count in
 	// all lines of goods, whether or not the coupon covers the line. A refund does not look at Contains.
 	Contains Contents `json:"contains,omitzero"`
+	// ContainsNot restricts the coupon to carts without certain units, in any line of goods. Units with a
+	// list price of 0 do not count. The zero ContainsNot excludes nothing.
+	ContainsNot Scope `json:"containsNot,omitzero"`
 	// CustomerTags restricts the coupon to customers with certain tags.
 	CustomerTags CustomerTags `json:"customerTags,omitzero"`
 	// FirstOrder restricts the coupon to the first order of a customer.
@@ -177,6 +180,8 @@ type Draft struct {
 	MaxQuantity Optional[int] `json:"maxQuantity,omitzero"`
 	// Contains describes units that the cart must have. Without Contains, nothing is required.
 	Contains *ContentsDraft `json:"contains,omitzero"`
+	// ContainsNot describes units that the cart must not have. Without ContainsNot, nothing is excluded.
+	ContainsNot *ScopeDraft `json:"containsNot,omitzero"`
 	// CustomerTags, FirstOrder, Schedule and the following fields are further [Conditions].
 	CustomerTags CustomerTags `json:"customerTags,omitzero"`
 	FirstOrder   bool         `json:"firstOrder,omitzero"`
@@ -231,6 +236,7 @@ type Patch struct {
 	MinQuantity        Optional[int]           `json:"minQuantity,omitzero"`
 	MaxQuantity        Optional[int]           `json:"maxQuantity,omitzero"`
 	Contains           Optional[ContentsDraft] `json:"contains,omitzero"`
+	ContainsNot        Optional[ScopeDraft]    `json:"containsNot,omitzero"`
 	CustomerTags       Optional[CustomerTags]  `json:"customerTags,omitzero"`
 	FirstOrder         Optional[bool]          `json:"firstOrder,omitzero"`
 	Schedule           Optional[Schedule]      `json:"schedule,omitzero"`
@@ -345,6 +351,21 @@ var conditions = [...]condition{
 		},
 		equal:  func(c, d *Conditions) bool { return c.Contains.Equal(d.Contains) },
 		faults: func(t *Terms, faults *validation.Error) { t.Conditions.Contains.faults("contains.", faults) },
+	},
+	{
+		field: "containsNot", code: ExcludedItemsContained,
+		draft: func(d *Draft, t *Terms, faults *validation.Error) {
+			t.Conditions.ContainsNot = scopeOf(d.ContainsNot, "containsNot.", faults)
+		},
+		patch: func(p *Patch, t *Terms, faults *validation.Error) {
+			if draft, set := p.ContainsNot.Value(); set {
+				t.Conditions.ContainsNot = scopeOf(&draft, "containsNot.", faults)
+			} else if p.ContainsNot.Given() {
+				t.Conditions.ContainsNot = Scope{}
+			}
+		},
+		equal:  func(c, d *Conditions) bool { return c.ContainsNot.Equal(d.ContainsNot) },
+		faults: func(t *Terms, faults *validation.Error) { containsNotFaults(t.Conditions.ContainsNot, faults) },
 	},
 	{
 		field: "customerTags", code: CustomerTagsNotMet,

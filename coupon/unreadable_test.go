@@ -43,6 +43,7 @@ var (
 		"minQuantity":       {"", `null`, `3`, `0`, `1000000001`},
 		"maxQuantity":       {"", `null`, `3`, `0`, `1000000001`},
 		"contains":          {"", `null`, `{}`, `{"kinds":["device"],"quantity":2}`, `{"appliesTo":"SPECIFIC"}`, `{"planIds":[""],"quantity":1000000001}`},
+		"containsNot":       {"", `null`, `{"kinds":["plan"]}`, `{"appliesTo":"SPECIFIC"}`, `{"planIds":[""]}`},
 		"customerTags":      {"", `{}`, `{"any":["a"]}`, `{"all":["a"],"none":["a"]}`, `{"any":["a"],"none":["a"]}`, `{"all":[""]}`},
 		"firstOrder":        {"", `true`, `false`},
 		"refundPolicy":      {"", `"keep"`, `"rebill"`},
@@ -98,7 +99,7 @@ func drawUnread(t *rapid.T) unreadText {
 			given := slices.DeleteFunc(slices.Clone(readings), func(text string) bool { return text == "" })
 			text = rapid.SampledFrom(given).Draw(t, name)
 			text = fmt.Sprintf("%s,%q:%s", text, name, text)
-		case name == "customerTags", name == "schedule", name == "contains": // whose members are told
+		case name == "customerTags", name == "schedule", name == "contains", name == "containsNot": // whose members are told
 			text = `5`
 		case how == 1: // as a whole
 		case strings.HasSuffix(name, "Ids"):

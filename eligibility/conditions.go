@@ -29,6 +29,7 @@ func (d *Decision) checkCartConditions(c *coupon.Coupon, on *coverage) {
 	d.checkMinQuantity(c, on)
 	d.checkMaxQuantity(c, on)
 	d.checkContains(c, on)
+	d.checkContainsNot(c, on)
 }
 
 // amountOf returns an amount in minor units as a parameter.

@@ -41,6 +41,10 @@ func broken() map[string]struct {
 			func(c *coupon.Conditions) { c.Contains = coupon.Contents{Scope: plans(), Quantity: 2} },
 			coupon.Params{Contains: coupon.Contents{Scope: plans(), Quantity: 2}, MissingQuantity: 2},
 		},
+		"containsNot": {
+			func(c *coupon.Conditions) { c.ContainsNot = coupon.Scope{AppliesTo: coupon.Product} },
+			coupon.Params{ContainsNot: coupon.Scope{AppliesTo: coupon.Product}, ExcludedQuantity: 3},
+		},
 		"customerTags": {
 			func(c *coupon.Conditions) { c.CustomerTags.All = []string{"gold"} }, coupon.Params{MissingTags: []string{"gold"}},
 		},

@@ -68,6 +68,9 @@ func TestTheParametersOfEachReason(t *testing.T) {
 		`required_items_missing {"missingQuantity":1,"contains":{"appliesTo":"ALL","kinds":["device"],"quantity":4},"containedQuantity":3}`: func(s *situation) {
 			s.coupon.Conditions.Contains = coupon.Contents{Scope: coupon.Scope{AppliesTo: coupon.All, Kinds: coupon.NewItems("device")}, Quantity: 4}
 		},
+		`excluded_items_contained {"containsNot":{"appliesTo":"PRODUCT"},"excludedQuantity":3}`: func(s *situation) {
+			s.coupon.Conditions.ContainsNot = coupon.Scope{AppliesTo: coupon.Product}
+		},
 		`user_required {}`:    func(s *situation) { s.question.Customer.ID = "" },
 		`user_not_allowed {}`: func(s *situation) { s.question.Customer.Email = "x" },
 		`points_not_redeemed {"pointsRequired":300}`: func(s *situation) {

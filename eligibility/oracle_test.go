@@ -51,6 +51,7 @@ func (s situation) rejections() []string {
 		{"minimum_quantity_not_met", s.tooFew},
 		{"maximum_quantity_exceeded", s.tooMany},
 		{"required_items_missing", s.lacksItems},
+		{"excluded_items_contained", s.hasExcluded},
 		{"user_required", s.lacksUser},
 		{"user_not_allowed", s.notAllowed},
 		{"customer_tags_not_met", s.otherTags},
@@ -144,6 +145,10 @@ func (s situation) units() *big.Int { return s.unitsOf(s.coupon.Scope) }
 func (s situation) lacksItems() bool {
 	contains := s.coupon.Conditions.Contains
 	return contains.Quantity > 0 && s.unitsOf(contains.Scope).Cmp(big.NewInt(contains.Quantity)) < 0
+}
+
+func (s situation) hasExcluded() bool {
+	return s.unitsOf(s.coupon.Conditions.ContainsNot).Sign() > 0
 }
 
 func (s situation) unitsOf(scope coupon.Scope) *big.Int {

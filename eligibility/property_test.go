@@ -118,7 +118,7 @@ func TestEvaluateAgreesWithTheContract(t *testing.T) {
 // Check is Evaluate without what concerns the cart.
 func TestCheckAgreesWithTheContract(t *testing.T) {
 	t.Parallel()
-	ofTheCart := []string{"minimum_purchase_not_met", "maximum_purchase_exceeded", "minimum_quantity_not_met", "maximum_quantity_exceeded", "required_items_missing", "no_eligible_items", "no_discount", "currency_mismatch"}
+	ofTheCart := []string{"minimum_purchase_not_met", "maximum_purchase_exceeded", "minimum_quantity_not_met", "maximum_quantity_exceeded", "required_items_missing", "excluded_items_contained", "no_eligible_items", "no_discount", "currency_mismatch"}
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)
 		s.cart.Lines = nil // so that no discount can exceed a budget

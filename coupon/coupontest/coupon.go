@@ -93,6 +93,9 @@ func drawMaximums(t *rapid.T, c *coupon.Coupon, cart pricing.Cart) {
 	if rapid.IntRange(0, 7).Draw(t, "contents") == 0 {
 		c.Conditions.Contains = coupon.Contents{Scope: someScope(t, cart, "required"), Quantity: rapid.Int64Range(1, 4).Draw(t, "required units")}
 	}
+	if rapid.IntRange(0, 7).Draw(t, "excluded contents") == 0 {
+		c.Conditions.ContainsNot = someScope(t, cart, "excluded")
+	}
 }
 
 // someScope draws a scope that covers a line of the cart, if it has goods, or any scope.

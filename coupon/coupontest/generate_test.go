@@ -166,7 +166,7 @@ func TestEveryCaseIsDrawn(t *testing.T) {
 		"type PERCENTAGE", "type FIXED_AMOUNT", "mirrored", "no limit", "draft without a currency", "date",
 		"patch clears", "patch repeats the code",
 		"coupon_not_started", "coupon_expired", "processor_out_of_sync", "usage_limit_reached",
-		"user_usage_limit_reached", "minimum_purchase_not_met", "maximum_purchase_exceeded", "maximum_quantity_exceeded", "required_items_missing", "user_required", "user_not_allowed",
+		"user_usage_limit_reached", "minimum_purchase_not_met", "maximum_purchase_exceeded", "maximum_quantity_exceeded", "required_items_missing", "excluded_items_contained", "user_required", "user_not_allowed",
 		"outside_schedule", "channel_not_allowed", "country_not_allowed", "period_limit_reached", "budget_exhausted", "minimum_quantity_not_met",
 		"customer_tags_not_met", "not_first_order",
 		"points_not_redeemed", "no_eligible_items", "currency_mismatch", "no_discount",

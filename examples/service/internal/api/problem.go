@@ -245,6 +245,8 @@ func detail(r coupon.Reason) string {
 		return "This coupon is for at most " + strconv.FormatInt(p.MaxQuantity, 10) + " units; " + strconv.FormatInt(p.ExcessQuantity, 10) + " are too many."
 	case coupon.RequiredItemsMissing:
 		return "This coupon needs " + strconv.FormatInt(p.Contains.Quantity, 10) + " units of certain items in the cart; " + strconv.FormatInt(p.MissingQuantity, 10) + " are missing."
+	case coupon.ExcludedItemsContained:
+		return "This coupon cannot be used with " + strconv.FormatInt(p.ExcludedQuantity, 10) + " of the units in the cart."
 	case coupon.PointsNotRedeemed:
 		return "Exchange " + strconv.FormatInt(p.PointsRequired, 10) + " points for this coupon first."
 	case coupon.CurrencyMismatch:

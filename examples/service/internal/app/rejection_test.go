@@ -98,6 +98,10 @@ func TestEveryRejection(t *testing.T) {
 			admin.creates(object{"code": "WITHPLAN", "contains": object{"appliesTo": "SUBSCRIPTION"}})
 			return buys(w.as(t, "ann"), "WITHPLAN")
 		}, 422, object{"contains": object{"appliesTo": "SUBSCRIPTION", "quantity": 1.0}, "missingQuantity": 1.0}},
+		coupon.ExcludedItemsContained: {func() answer {
+			admin.creates(object{"code": "NOPHONE", "containsNot": object{"kinds": []string{"device"}}})
+			return buys(w.as(t, "ann"), "NOPHONE")
+		}, 422, object{"containsNot": object{"appliesTo": "ALL", "kinds": []any{"device"}}, "excludedQuantity": 1.0}},
 		coupon.CustomerTagsNotMet: {func() answer {
 			admin.creates(object{"code": "STAFF", "customerTags": object{"all": []string{"administrator"}}})
 			return w.as(t, "ann").get("/payment/apply-coupon/STAFF")

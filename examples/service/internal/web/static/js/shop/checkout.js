@@ -10,7 +10,7 @@ import { couponBox } from "./coupon_box.js";
 // Rejections that belong to the coupon; all others are about the checkout.
 const aboutCoupon = new Set(["code_required", "coupon_not_found", "coupon_inactive", "coupon_not_started", "coupon_expired", "processor_out_of_sync",
   "usage_limit_reached", "user_usage_limit_reached", "minimum_purchase_not_met", "user_not_allowed", "points_not_redeemed", "no_eligible_items", "no_discount", "currency_mismatch", "not_combinable", "outside_schedule",
-  "period_limit_reached", "budget_exhausted", "minimum_quantity_not_met", "customer_tags_not_met", "not_first_order", "channel_not_allowed", "country_not_allowed", "maximum_purchase_exceeded", "maximum_quantity_exceeded", "required_items_missing"]);
+  "period_limit_reached", "budget_exhausted", "minimum_quantity_not_met", "customer_tags_not_met", "not_first_order", "channel_not_allowed", "country_not_allowed", "maximum_purchase_exceeded", "maximum_quantity_exceeded", "required_items_missing", "excluded_items_contained"]);
 
 let catalogAnswer;
 
