@@ -74,6 +74,11 @@ func (f couponForm) BoughtScopes() []option {
 	return append([]option{{Value: "", Label: "Of what the coupon covers"}}, f.Scopes()...)
 }
 
+// ContentScopes are what a cart must contain, or must not.
+func (f couponForm) ContentScopes() []option {
+	return append([]option{{Value: "", Label: "None"}}, f.Scopes()...)
+}
+
 // Distributions are who may use a coupon.
 func (couponForm) Distributions() []option {
 	return []option{{Value: "GENERAL", Label: "Everybody"}, {Value: "POINTS_REDEEMABLE", Label: "For points"}, {Value: "USER_SPECIFIC", Label: "Listed customers"}}
@@ -100,12 +105,13 @@ func (couponForm) Periods() []option {
 
 // formField is a field as a template shows it.
 type formField struct {
-	Form                                    couponForm
-	Name, ID, Label, Value                  string
-	Hint, Types, Mode                       string
-	Placeholder, List, DataScopes, DataBuys string
-	Area, Hides                             bool
-	Options                                 []option
+	Form                          couponForm
+	Name, ID, Label, Value        string
+	Hint, Types, Mode             string
+	Placeholder, List, DataScopes string
+	Part, PartScopes              string
+	Area, Hides                   bool
+	Options                       []option
 }
 
 // newField returns a field. A limit in a period has a time zone unless somebody chooses another.
@@ -117,17 +123,21 @@ func newField(f couponForm, name, id, label string) formField {
 	return field
 }
 
-// formPart is a part of a form that occurs twice.
+// formPart is a part of a form that occurs more than once, such as a scope.
 type formPart struct {
-	Form       couponForm
-	Prefix, ID string
+	Form             couponForm
+	Prefix, ID       string
+	Name, Participle string // of a scope beside that of the coupon, such as "Bought"
 }
 
 // formFunctions are what the templates of forms are written with.
 func formFunctions() template.FuncMap {
 	return template.FuncMap{
-		"field":       newField,
-		"part":        func(f couponForm, prefix, id string) formPart { return formPart{f, prefix, id} },
+		"field": newField,
+		"part":  func(f couponForm, prefix, id string) formPart { return formPart{Form: f, Prefix: prefix, ID: id} },
+		"scope": func(f couponForm, name, id, participle string) formPart {
+			return formPart{f, name + ".", id, name, participle}
+		},
 		"hint":        func(text string, f formField) formField { f.Hint = text; return f },
 		"types":       func(types string, f formField) formField { f.Types = types; return f },
 		"mode":        func(mode string, f formField) formField { f.Mode = mode; return f },
@@ -136,6 +146,9 @@ func formFunctions() template.FuncMap {
 		"area":        func(f formField) formField { f.Area = true; return f },
 		"options":     func(o []option, f formField) formField { f.Options = o; return f },
 		"scopes":      func(s string, f formField) formField { f.DataScopes, f.Hides = s, true; return f },
-		"buys":        func(s string, f formField) formField { f.DataBuys, f.Hides = s, true; return f },
+		"within": func(part, scopes string, f formField) formField {
+			f.Part, f.PartScopes, f.Hides = part, scopes, true
+			return f
+		},
 	}
 }

@@ -162,15 +162,17 @@ function fill(coupon, names) {
   instant = midnight(coupon.expiresAt) ? "" : coupon.expiresAt ?? "";
   const ofAnyKind = (ids) => (ids ?? []).map((id) => ({ id, name: ["plans", "devices", "accessories"].map((kind) => names.get(`${kind} ${id}`)).find(Boolean) ?? id }));
   const items = (kind, ids) => (ids ?? []).map((id) => ({ id, name: names.get(`${kind} ${id}`) ?? id }));
+  more.fill(coupon);
   pickers.planIds.set(items("plans", coupon.planIds));
   pickers.deviceIds.set(items("devices", coupon.deviceIds));
   pickers.accessoryIds.set(items("accessories", coupon.accessoryIds));
   pickers.excludedItemIds.set(ofAnyKind(coupon.excludedItemIds));
-  pickers["buys.planIds"].set(items("plans", coupon.buys?.planIds));
-  pickers["buys.deviceIds"].set(items("devices", coupon.buys?.deviceIds));
-  pickers["buys.accessoryIds"].set(items("accessories", coupon.buys?.accessoryIds));
-  pickers["buys.excludedItemIds"].set(ofAnyKind(coupon.buys?.excludedItemIds));
-  more.fill(coupon);
+  for (const part of ["buys", "contains", "containsNot"]) {
+    pickers[`${part}.planIds`].set(items("plans", coupon[part]?.planIds));
+    pickers[`${part}.deviceIds`].set(items("devices", coupon[part]?.deviceIds));
+    pickers[`${part}.accessoryIds`].set(items("accessories", coupon[part]?.accessoryIds));
+    pickers[`${part}.excludedItemIds`].set(ofAnyKind(coupon[part]?.excludedItemIds));
+  }
 }
 
 const lines = (list) => (list ?? []).join("\n");
@@ -194,7 +196,7 @@ function showFields() {
   const distribution = inputs.distribution.value;
   for (const field of form.querySelectorAll("[data-types]")) field.hidden = !field.dataset.types.split(" ").includes(type) || (editing !== null && blank(field));
   byId("f-max-discount").closest("[data-field]").hidden = editing !== null && inputs.maxDiscount.value === "";
-  for (const field of form.querySelectorAll("[data-buys]")) field.hidden = !field.dataset.buys.split(" ").includes(inputs["buys.appliesTo"].value);
+  for (const field of form.querySelectorAll("[data-part]")) field.hidden = !field.dataset.partScopes.split(" ").includes(inputs[`${field.dataset.part}.appliesTo`].value);
   byId("f-type-hint").textContent = typeHints[type];
   inputs.code.disabled = byId("generate").disabled = editing !== null || inputs.withoutCode.checked;
   for (const field of form.querySelectorAll("[data-scopes]")) field.hidden = !field.dataset.scopes.split(" ").includes(scope);

@@ -56,8 +56,8 @@ function joined(fields, currency, all = fields) {
   return terms;
 }
 
-const bought = { appliesTo: "text", kinds: "list", categories: "list", excludedCategories: "list" };
-const pickedOfBought = ["planIds", "deviceIds", "accessoryIds", "excludedItemIds"];
+// scopeFields are the fields of a scope beside that of the coupon, in the order of the API.
+const scopeFields = { appliesTo: "text", planIds: "picked", deviceIds: "picked", accessoryIds: "picked", kinds: "list", categories: "list", excludedItemIds: "picked", excludedCategories: "list" };
 const tags = ["any", "all", "none"];
 
 // used tells whether a control is in a part of the form that is shown.
@@ -75,10 +75,23 @@ function further(form, pickers, lists) {
   const all = (kinds, call) => Object.entries(kinds).map(([name, how]) => [name, call(name, how)]);
   const given = (entries) => Object.fromEntries(entries.filter(([, value]) => value !== null && value?.length !== 0));
 
-  function buys() {
-    if (!used(inputs["buys.appliesTo"]) || inputs["buys.appliesTo"].value === "") return null;
-    const picked = pickedOfBought.map((name) => [name, isShown(`buys.${name}`) ? pickers[`buys.${name}`].value() : []]);
-    return given([...all(bought, (name, how) => read(`buys.${name}`, how)), ...picked]);
+  // scope reads one of the scopes beside that of the coupon.
+  function scope(part) {
+    if (!used(inputs[`${part}.appliesTo`]) || inputs[`${part}.appliesTo`].value === "") return null;
+    const picked = (name) => (isShown(name) ? pickers[name].value() : []);
+    return given(all(scopeFields, (name, how) => (how === "picked" ? picked(`${part}.${name}`) : read(`${part}.${name}`, how))));
+  }
+
+  function writeScope(part, value) {
+    for (const [name, how] of Object.entries(scopeFields)) {
+      if (how === "picked") pickers[`${part}.${name}`].set((value?.[name] ?? []).map((id) => ({ id, name: id })));
+      else write(`${part}.${name}`, how, value?.[name]);
+    }
+  }
+
+  function contains() {
+    const required = scope("contains");
+    return required && { ...required, quantity: read("contains.quantity", "whole") ?? 1 };
   }
 
   const isShown = (name) => form.querySelector(`[data-field="${name}"]`).closest("[hidden]") === null;
@@ -121,18 +134,21 @@ function further(form, pickers, lists) {
     },
     periodLimits: (value) => lists.periodLimits.write(value ?? []),
     firstOrder(value) { inputs.firstOrder.checked = value === true; },
-    buys(value) {
-      for (const [name, how] of Object.entries(bought)) write(`buys.${name}`, how, value?.[name]);
+    buys: (value) => writeScope("buys", value),
+    contains(value) {
+      writeScope("contains", value);
+      inputs["contains.quantity"].value = value?.quantity ?? "";
     },
+    containsNot: (value) => writeScope("containsNot", value),
   };
   for (const [name, how] of Object.entries({ ...fixed, ...changeable })) writers[name] = (value) => write(name, how, value);
 
   return {
     // discount returns the terms of the discount that are given.
-    discount: () => given([...all(fixed, read), ["buys", buys()], ["tiers", tiers()]]),
+    discount: () => given([...all(fixed, read), ["buys", scope("buys")], ["tiers", tiers()]]),
     // conditions returns all terms that can be edited.
     conditions: () => ({
-      ...Object.fromEntries(all(changeable, read)), customerTags: customerTags(), firstOrder: inputs.firstOrder.checked, schedule: schedule(), periodLimits: periodLimits(),
+      ...Object.fromEntries(all(changeable, read)), customerTags: customerTags(), firstOrder: inputs.firstOrder.checked, schedule: schedule(), periodLimits: periodLimits(), contains: contains(), containsNot: scope("containsNot"),
     }),
     // writes tells whether a term is one of these.
     writes: (name) => name in writers,
@@ -142,7 +158,7 @@ function further(form, pickers, lists) {
       for (const [name, put] of Object.entries(writers)) put(coupon[name]);
       inputs.currency.value = coupon.currency ?? "EUR";
       inputs.tierBasis.value = coupon.tierBasis ?? "AMOUNT";
-      for (const details of form.querySelectorAll("details")) details.open = [...details.querySelectorAll(".input, .textarea, .chip")].some((each) => each.matches(".chip") || each.value !== "");
+      for (const details of form.querySelectorAll("details")) details.open = [...details.querySelectorAll('.input, .textarea, .chip, .select[name$=".appliesTo"]')].some((each) => each.matches(".chip") || each.value !== "");
     },
   };
 }
