@@ -2,6 +2,7 @@ package coupon
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,8 @@ func (c Coupon) Contradictions() error {
 	if !c.Buys.IsZero() {
 		c.Buys.contradictions("buys.", &faults)
 	}
+	c.Conditions.Contains.contradictions(&faults)
+	c.excludedContents(&faults)
 	if !c.mistakenAmounts(&faults) {
 		c.impossiblePurchase(&faults)
 	}
@@ -59,6 +62,94 @@ func (s Scope) contradictions(prefix string, faults *validation.Error) {
 		selects = append(selects, kinds)
 	}
 	contradict(faults, "every selected item is excluded", append(selects, excluded)...)
+}
+
+// contradictions reports contents that no cart has.
+func (c Contents) contradictions(faults *validation.Error) {
+	if !c.IsZero() {
+		c.Scope.contradictions("contains.", faults)
+	}
+}
+
+// excludedContents reports that a cart must not contain what the coupon needs in it.
+func (c *Coupon) excludedContents(faults *validation.Error) {
+	excluded := c.Conditions.ContainsNot
+	if excluded.IsZero() {
+		return
+	}
+	allExcluded := func(s Scope) bool {
+		_, exists := s.Example()
+		_, remains := s.Example(excluded)
+		return exists && !remains
+	}
+	if allExcluded(c.Scope) {
+		contradict(faults, "every line that the coupon covers is excluded", append(c.Scope.within(excluded), "containsNot")...)
+	}
+	if allExcluded(c.Buys) {
+		contradict(faults, "everything that can be bought is excluded", "buys", "containsNot")
+	}
+	if allExcluded(c.Conditions.Contains.Scope) {
+		contradict(faults, "everything that is required is excluded", "contains", "containsNot")
+	}
+}
+
+// within returns the smallest set of fields because of which another scope covers all that the scope
+// covers.
+func (s Scope) within(other Scope) (fields []string) {
+	type part struct {
+		fields []string
+		relax  func(*Scope)
+	}
+	var parts []part
+	add := func(given bool, relax func(*Scope), fields ...string) {
+		if given {
+			parts = append(parts, part{fields, relax})
+		}
+	}
+	everything := func(s *Scope) { s.AppliesTo, s.Plans, s.Devices, s.Accessories = All, Items{}, Items{}, Items{} }
+	selected := s.selections("")
+	if s.AppliesTo == Specific {
+		add(true, everything, selected...)
+	} else {
+		add(len(selected) > 0, func(s *Scope) { s.Plans, s.Devices, s.Accessories = Items{}, Items{}, Items{} }, selected...)
+		add(s.AppliesTo != All, func(s *Scope) {
+			if s.Plans.Len()+s.Devices.Len()+s.Accessories.Len() == 0 {
+				s.AppliesTo = All
+			}
+		}, "appliesTo")
+	}
+	add(s.Kinds.Len() > 0, func(s *Scope) { s.Kinds = Items{} }, "kinds")
+	add(s.Categories.Len() > 0, func(s *Scope) { s.Categories = Items{} }, "categories")
+	add(s.ExcludedItems.Len() > 0, func(s *Scope) { s.ExcludedItems = Items{} }, "excludedItemIds")
+	add(s.ExcludedCategories.Len() > 0, func(s *Scope) { s.ExcludedCategories = Items{} }, "excludedCategories")
+	set := smallestSet(len(parts), func(set uint) bool {
+		relaxed := s
+		for i, part := range parts {
+			if set&(1<<i) == 0 {
+				part.relax(&relaxed)
+			}
+		}
+		_, found := relaxed.Example(other)
+		return !found
+	})
+	for i, part := range parts {
+		if set&(1<<i) != 0 {
+			fields = append(fields, part.fields...)
+		}
+	}
+	return fields
+}
+
+// smallestSet returns the smallest set of n terms for which contradicts reports true. The terms of a set
+// are bits. All terms together contradict each other.
+func smallestSet(n int, contradicts func(set uint) bool) uint {
+	best := uint(1)<<n - 1
+	for set := range best {
+		if bits.OnesCount(set) < bits.OnesCount(best) && contradicts(set) {
+			best = set
+		}
+	}
+	return best
 }
 
 // selections returns the names of the selections whose kind the scope covers. If it covers none of

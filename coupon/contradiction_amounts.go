@@ -59,17 +59,18 @@ func (c *Coupon) mistakenAmounts(faults *validation.Error) (found bool) {
 // impossiblePurchase reports terms that no purchase meets in any currency of the coupon. A minimum
 // purchase or a budget without which a further currency is possible is one of them.
 func (c *Coupon) impossiblePurchase(faults *validation.Error) {
-	fields := c.impossible()
+	in := contents{within: c.contents(c.Conditions.ContainsNot), without: c.contents(Scope{})}
+	fields := c.impossible(in)
 	if fields == nil {
 		return
 	}
-	noMinimum, noBudget := *c, *c
-	noMinimum.Conditions.MinPurchase, noBudget.Limits.Budget = MoneySet{}, MoneySet{}
+	noMinimum, noMaximum, noBudget := *c, *c, *c
+	noMinimum.Conditions.MinPurchase, noMaximum.Conditions.MaxPurchase, noBudget.Limits.Budget = MoneySet{}, MoneySet{}, MoneySet{}
 	for _, term := range [...]struct {
 		field   string
 		without *Coupon
-	}{{"minPurchase", &noMinimum}, {amountPath("budget", c.Currency, pricing.Currency{}), &noBudget}} {
-		if !slices.Contains(fields, term.field) && term.without.impossible() == nil {
+	}{{"minPurchase", &noMinimum}, {"maxPurchase", &noMaximum}, {amountPath("budget", c.Currency, pricing.Currency{}), &noBudget}} {
+		if !slices.Contains(fields, term.field) && term.without.impossible(in) == nil {
 			fields = append(fields, term.field)
 		}
 	}
@@ -78,9 +79,9 @@ func (c *Coupon) impossiblePurchase(faults *validation.Error) {
 
 // impossible returns the fields that contradict each other in each currency, or nil if a purchase is
 // possible in one of them.
-func (c *Coupon) impossible() (fields []string) {
+func (c *Coupon) impossible(units contents) (fields []string) {
 	for _, in := range c.currencies() {
-		p, terms := c.purchase(in)
+		p, terms := c.purchase(in, units)
 		contradicting := p.contradicting(terms)
 		if contradicting == nil {
 			return nil
@@ -98,7 +99,7 @@ func (c *Coupon) impossible() (fields []string) {
 func (c *Coupon) currencies() []pricing.Currency {
 	all := []pricing.Currency{c.Currency}
 	named := c.Discount.Currencies()
-	for _, m := range slices.Concat(c.Conditions.MinPurchase.list, c.Limits.Budget.list) {
+	for _, m := range slices.Concat(c.Conditions.MinPurchase.list, c.Conditions.MaxPurchase.list, c.Limits.Budget.list) {
 		named = append(named, m.Currency())
 	}
 	for _, in := range named {
@@ -117,7 +118,54 @@ type purchase struct {
 	minAmount, maxAmount int64                 // the eligible subtotal
 	minUnits, maxUnits   int64
 	budget               int64
-	separate             bool // BUY_X_GET_Y: an eligible unit need not count as bought
+	contents             []content // what the cart contains, of which one is enough
+	content                        // one of them
+	anyContents          bool      // nothing is required
+	anyBought            bool      // BUY_X_GET_Y: no unit has to be bought
+}
+
+// content is what a cart contains beside amounts and numbers of units.
+type content struct {
+	separate  bool  // BUY_X_GET_Y: an eligible unit need not count as bought
+	elsewhere bool  // BUY_X_GET_Y: what is bought need not be eligible
+	required  int64 // eligible units that have to be in the cart
+	bought    int64 // units that have to be in the cart, that count as bought and are not eligible
+	boughtToo bool  // the required units all count as bought
+}
+
+// contents are the contents that carts can have, with and without what they must not contain.
+type contents struct{ within, without []content }
+
+// contents returns what the cart of a purchase contains if it has no unit of the excluded scope. The
+// required units are those that disturb least: they are not eligible and do not count as bought, if
+// possible.
+func (c *Coupon) contents(excluded Scope) []content {
+	exists := func(s Scope, outside ...Scope) bool {
+		_, found := s.Example(append(outside, excluded)...)
+		return found
+	}
+	var free content
+	if !c.Buys.IsZero() {
+		free.separate, free.elsewhere = exists(c.Scope, c.Buys), exists(c.Buys, c.Scope)
+	}
+	required := c.Conditions.Contains
+	if required.IsZero() || !exists(required.Scope) || exists(required.Scope, c.Scope, c.Buys) {
+		return []content{free}
+	}
+	var all []content
+	if exists(required.Scope, c.Scope) {
+		bought := free
+		bought.bought = required.Quantity
+		all = append(all, bought)
+	}
+	if free.required = required.Quantity; exists(required.Scope, c.Buys) {
+		all = append(all, free)
+	}
+	if all == nil {
+		free.boughtToo = true
+		all = append(all, free)
+	}
+	return all
 }
 
 // purchaseTerm is a term of a purchase by its field, and what the purchase is without it.
@@ -127,17 +175,17 @@ type purchaseTerm struct {
 }
 
 // purchase returns what the coupon asks of a purchase in a currency, and the terms that are given.
-func (c *Coupon) purchase(in pricing.Currency) (p purchase, terms []purchaseTerm) {
-	p = purchase{discount: c.Discount.Terms(), minAmount: 1, maxAmount: math.MaxInt64, minUnits: 1, maxUnits: math.MaxInt64, budget: math.MaxInt64}
+func (c *Coupon) purchase(in pricing.Currency, units contents) (p purchase, terms []purchaseTerm) {
+	p = purchase{
+		discount: c.Discount.Terms(), minAmount: 1, maxAmount: math.MaxInt64, minUnits: 1, maxUnits: math.MaxInt64, budget: math.MaxInt64,
+		contents: units.within,
+	}
 	term := func(field string, relax func(*purchase)) { terms = append(terms, purchaseTerm{field, relax}) }
-	value, minimum := "discountValue", "minPurchase"
+	value := "discountValue"
 	for _, o := range p.discount.Others {
 		if o.Currency == in {
 			p.discount.Amount, p.discount.MaxDiscount, value = o.Amount, o.MaxDiscount, amountPath("discountValue", in, c.Currency)
 		}
-	}
-	if in != c.Currency {
-		minimum = amountPath("minPurchase", in, c.Currency)
 	}
 	switch p.discount.Type { //nolint:exhaustive // the other types have nothing but a value
 	case pricing.Tiered:
@@ -145,18 +193,31 @@ func (c *Coupon) purchase(in pricing.Currency) (p purchase, terms []purchaseTerm
 	case pricing.CheapestUnits:
 		term("units", func(p *purchase) { p.discount.Units = 1 })
 	case pricing.BuyXGetY:
-		_, p.separate = c.Scope.Example(c.Buys)
-		p.separate = p.separate && !c.Buys.IsZero()
+		term("buyQuantity", func(p *purchase) { p.anyBought = true })
 		term("getQuantity", func(p *purchase) { p.discount.GetQuantity = 1 })
 	}
 	term(value, func(p *purchase) { p.anyDiscount = true })
 	if least, _ := c.Minimum(in); least > 0 {
 		p.minAmount = least
-		term(minimum, func(p *purchase) { p.minAmount = 1 })
+		term(amountPath("minPurchase", in, c.Currency), func(p *purchase) { p.minAmount = 1 })
+	}
+	if most, _ := c.Maximum(in); most > 0 {
+		p.maxAmount = most
+		term(amountPath("maxPurchase", in, c.Currency), func(p *purchase) { p.maxAmount = math.MaxInt64 })
 	}
 	if c.Conditions.MinQuantity > 0 {
 		p.minUnits = c.Conditions.MinQuantity
 		term("minQuantity", func(p *purchase) { p.minUnits = 1 })
+	}
+	if c.Conditions.MaxQuantity > 0 {
+		p.maxUnits = c.Conditions.MaxQuantity
+		term("maxQuantity", func(p *purchase) { p.maxUnits = math.MaxInt64 })
+	}
+	if !c.Conditions.Contains.IsZero() {
+		term("contains", func(p *purchase) { p.anyContents = true })
+	}
+	if !c.Conditions.ContainsNot.IsZero() {
+		term("containsNot", func(p *purchase) { p.contents = units.without })
 	}
 	if budget, limited := c.Limits.Budget.In(in); limited {
 		p.budget = budget
@@ -170,21 +231,15 @@ func (p purchase) contradicting(terms []purchaseTerm) (fields []string) {
 	if p.possible() {
 		return nil
 	}
-	best := uint(1)<<len(terms) - 1
-	for set := range best {
-		if bits.OnesCount(set) >= bits.OnesCount(best) {
-			continue
-		}
+	best := smallestSet(len(terms), func(set uint) bool {
 		relaxed := p
 		for i, term := range terms {
 			if set&(1<<i) == 0 {
 				term.relax(&relaxed)
 			}
 		}
-		if !relaxed.possible() {
-			best = set
-		}
-	}
+		return !relaxed.possible()
+	})
 	for i, term := range terms {
 		if best&(1<<i) != 0 {
 			fields = append(fields, term.field)
@@ -195,6 +250,18 @@ func (p purchase) contradicting(terms []purchaseTerm) (fields []string) {
 
 // possible reports whether a purchase gets a discount above 0 within the budget.
 func (p purchase) possible() bool {
+	return slices.ContainsFunc(p.contents, func(content content) bool {
+		if p.anyContents {
+			content.required, content.bought, content.boughtToo = 0, 0, false
+		}
+		one := p.with(content.required)
+		one.content = content
+		return one.discounted()
+	})
+}
+
+// discounted reports whether a purchase with one content gets a discount above 0 within the budget.
+func (p purchase) discounted() bool {
 	t := &p.discount
 	switch {
 	case !p.exists():
@@ -297,17 +364,38 @@ func (p purchase) leastAbovePrice() int64 {
 // buyGet reports whether an application of a BUY_X_GET_Y discount is possible.
 func (p purchase) buyGet() bool {
 	t := &p.discount
-	least := t.BuyQuantity + t.GetQuantity
-	if p.separate {
-		least = t.GetQuantity
+	each := t.BuyQuantity + t.GetQuantity // eligible units of an application
+	if p.elsewhere || p.anyBought {
+		each = t.GetQuantity
 	}
-	p = p.with(least)
-	applications := min(p.minUnits/least, unlimited(t.MaxApplications))
-	low, high := p.cheapest(applications * t.GetQuantity)
-	if p.separate {
-		low, _ = p.cheapest(t.GetQuantity) // no more is bought than for one application
+	if p = p.with(each); !p.exists() {
+		return false
 	}
-	return p.exists() && p.takes(low, high)
+	most := unlimited(t.MaxApplications)
+	low, _ := p.cheapest(min(p.fewestApplications(), most) * t.GetQuantity)
+	// The discount can be greatest with as many applications as the units suffice for, or with one more.
+	high, applications := int64(0), min(p.minUnits/each, most)
+	for n := applications; n <= min(applications+1, most); n++ {
+		if larger := p.with(n * each); larger.exists() {
+			_, amount := larger.cheapest(n * t.GetQuantity)
+			high = max(high, amount)
+		}
+	}
+	return p.takes(low, high)
+}
+
+// fewestApplications returns how often a BUY_X_GET_Y discount applies if as few units as possible count as
+// bought.
+func (p purchase) fewestApplications() int64 {
+	t := &p.discount
+	n := min(p.minUnits/t.GetQuantity, (p.minUnits+p.bought)/(t.BuyQuantity+t.GetQuantity))
+	switch {
+	case p.separate && p.boughtToo:
+		n = p.required / (t.BuyQuantity + t.GetQuantity)
+	case p.separate:
+		n = min(p.minUnits/t.GetQuantity, p.bought/t.BuyQuantity)
+	}
+	return max(n, 1)
 }
 
 // tiers reports whether a tier gives a discount.

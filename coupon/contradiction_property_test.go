@@ -37,6 +37,15 @@ func tight() *rapid.Generator[coupon.Coupon] {
 				c.Conditions.MinPurchase = coupon.NewMoneySet(eur(own))
 			}
 			c.Limits.Budget = tightBudget(t, c.Discount)
+			if some(t, "maximums") {
+				tightMaximums(t, &c)
+			}
+		}
+		if rapid.IntRange(0, 3).Draw(t, "contents") == 0 {
+			c.Conditions.Contains = coupon.Contents{Scope: tightScope(t), Quantity: rapid.SampledFrom([]int64{1, 1, 2, 5, 40}).Draw(t, "required units")}
+		}
+		if rapid.IntRange(0, 3).Draw(t, "excluded contents") == 0 {
+			c.Conditions.ContainsNot = tightScope(t)
 		}
 		if c.Discount.Type() == pricing.BuyXGetY && some(t, "buys") {
 			c.Buys = tightScope(t)
@@ -44,6 +53,18 @@ func tight() *rapid.Generator[coupon.Coupon] {
 		require.NoError(t, c.Validate())
 		return c
 	})
+}
+
+// tightMaximums draws maximums that are often too low for the minimums and the discount.
+func tightMaximums(t *rapid.T, c *coupon.Coupon) {
+	c.Conditions.MaxQuantity = rapid.SampledFrom([]int64{0, 1, 2, 3, 5, 40}).Draw(t, "maximum quantity")
+	most := rapid.SampledFrom([]int64{0, 1, 4, 5, 6, 20, 45, 1_000}).Draw(t, "maximum purchase")
+	switch {
+	case most > 0 && some(t, "other maximum"):
+		c.Conditions.MaxPurchase = coupon.NewMoneySet(eur(most), jpy(rapid.Int64Range(1, 100).Draw(t, "other maximum")))
+	case most > 0:
+		c.Conditions.MaxPurchase = coupon.NewMoneySet(eur(most))
+	}
 }
 
 // contradictory draws tight coupons until one is refused, or until one is not.
@@ -198,7 +219,8 @@ func wordsOf(c coupon.Coupon) words {
 	}
 	t := c.Discount.Terms()
 	least, _ := c.Minimum(c.Currency)
-	numbers := []int64{t.Amount, t.MaxDiscount, t.MaxUnits, t.Units, t.BuyQuantity, t.GetQuantity, least, c.Conditions.MinQuantity}
+	most, _ := c.Maximum(c.Currency)
+	numbers := []int64{most, c.Conditions.MaxQuantity, c.Conditions.Contains.Quantity, t.Amount, t.MaxDiscount, t.MaxUnits, t.Units, t.BuyQuantity, t.GetQuantity, least, c.Conditions.MinQuantity}
 	for _, tier := range t.Tiers {
 		numbers = append(numbers, tier.From)
 	}
@@ -235,18 +257,19 @@ func (w words) purchase(random *rand.Rand) (pricing.Cart, eligibility.Question) 
 
 func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
 
-// Where a scope has no example outside another scope, no line is covered by the one alone.
+// Where a scope has no example outside two other scopes, no line is covered by the one alone.
 func TestExamplesOutsideAnotherScope(t *testing.T) {
 	t.Parallel()
 	tries := testsize.Of(300, 10_000)
 	missing := 0
 	rapid.Check(t, func(t *rapid.T) {
-		s, other := tightScope(t), tightScope(t)
+		s, other, third := tightScope(t), tightScope(t), tightScope(t)
 		if some(t, "the same scope") {
 			other = s
 		}
-		if line, found := s.Example(other); found {
-			require.True(t, s.Covers(&line) && !other.Covers(&line), "%+v", line)
+		covered := func(l *pricing.Line) bool { return other.Covers(l) || third.Covers(l) }
+		if line, found := s.Example(other, third); found {
+			require.True(t, s.Covers(&line) && !covered(&line), "%+v", line)
 			return
 		}
 		missing++
@@ -254,7 +277,7 @@ func TestExamplesOutsideAnotherScope(t *testing.T) {
 		for range tries {
 			cart, _ := words.purchase(random)
 			for _, l := range cart.Lines {
-				require.False(t, cart.Validate() == nil && s.Covers(&l) && !other.Covers(&l), "%+v covers %+v, and %+v does not", s, l, other)
+				require.False(t, cart.Validate() == nil && s.Covers(&l) && !covered(&l), "%+v covers %+v, and %+v and %+v do not", s, l, other, third)
 			}
 		}
 	})

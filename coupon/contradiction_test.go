@@ -88,6 +88,59 @@ var contradictionCases = []struct {
 	{`"discountType":"FIXED_UNIT_PRICE","discountValue":{"EUR":"92233720368547758.07","JPY":"5"}`, ""},
 	{`"discountType":"FIXED_UNIT_PRICE","discountValue":{"EUR":"92233720368547758.07","JPY":"5"},"minPurchase":"5"`, "discountValue minPurchase"}, // none in JPY
 	{`"discountType":"FIXED_UNIT_PRICE","discountValue":{"EUR":"92233720368547758.07","JPY":"5"},"budget":{"EUR":"5"}`, "discountValue budget.EUR"},
+	// Maximums below minimums, and below what a discount needs.
+	{`"minPurchase":"20.01","maxPurchase":"20"`, "minPurchase maxPurchase"},
+	{`"minPurchase":"20","maxPurchase":"20"`, ""},
+	{`"minPurchase":{"EUR":"20","USD":"20"},"maxPurchase":{"EUR":"19","USD":"20"}`, ""},
+	{`"minPurchase":{"EUR":"20","USD":"20"},"maxPurchase":{"EUR":"19","USD":"19"}`, "minPurchase maxPurchase minPurchase.USD maxPurchase.USD"},
+	{`"minPurchase":{"EUR":"20","USD":"20"},"maxPurchase":"19"`, "minPurchase maxPurchase"},
+	{`"minQuantity":3,"maxQuantity":2`, "minQuantity maxQuantity"},
+	{`"minQuantity":2,"maxQuantity":2`, ""},
+	{`"minQuantity":101,"maxPurchase":"1"`, "maxPurchase minQuantity"}, // a unit costs something
+	{`"minQuantity":100,"maxPurchase":"1"`, ""},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":2,"getQuantity":1,"maxQuantity":2`, "buyQuantity maxQuantity"},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":1,"getQuantity":3,"maxQuantity":2`, "getQuantity maxQuantity"},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":2,"getQuantity":2,"maxQuantity":2`, "buyQuantity maxQuantity"},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":2,"getQuantity":1,"maxQuantity":3`, ""},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":2,"getQuantity":1,"kinds":["device"],"buys":{"kinds":["plan"]},"maxQuantity":1`, ""}, // what is bought is not eligible
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":2,"getQuantity":1,"buys":{"kinds":["plan"]},"maxQuantity":2`, "buyQuantity maxQuantity"},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":2,"getQuantity":1,"maxPurchase":"0.02"`, "buyQuantity maxPurchase"},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"1","buyQuantity":1,"getQuantity":1,"maxPurchase":"0.99"`, "buyQuantity discountValue maxPurchase"}, // 1 % of 0.49 is nothing
+	{`"discountType":"BUY_X_GET_Y","discountValue":"1","buyQuantity":1,"getQuantity":1,"maxPurchase":"1"`, ""},
+	{`"discountType":"CHEAPEST_UNITS","discountValue":"100","units":5,"maxQuantity":1`, ""}, // one unit is enough
+	{`"discountType":"TIERED","discountValue":null,"tierBasis":"QUANTITY","tiers":[{"from":3,"percent":"50"}],"maxQuantity":2`, "tiers maxQuantity"},
+	{`"discountType":"TIERED","discountValue":null,"tierBasis":"QUANTITY","tiers":[{"from":2,"percent":"5"},{"from":3,"percent":"50"}],"maxQuantity":2`, ""},
+	{`"discountType":"TIERED","discountValue":null,"tierBasis":"AMOUNT","tiers":[{"from":"30","percent":"50"}],"maxPurchase":"29.99"`, "tiers maxPurchase"},
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"10","maxPurchase":"10"`, "discountValue maxPurchase"},
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"10","maxPurchase":"10.01"`, ""},
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"10","minPurchase":"30","maxQuantity":2,"budget":{"EUR":"9.99"}`, "discountValue minPurchase maxQuantity budget.EUR"},
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"10","minPurchase":"30","maxQuantity":2,"budget":{"EUR":"10"}`, ""},
+	{`"discountValue":"1","maxPurchase":"0.49"`, "discountValue maxPurchase"}, // 0.49 cents are nothing
+	{`"discountValue":"1","maxPurchase":"0.50"`, ""},
+	{`"discountValue":"1","maxUnits":1,"minQuantity":3,"maxPurchase":"1.49"`, "discountValue maxPurchase minQuantity"},
+	{`"discountValue":"1","maxUnits":1,"minQuantity":3,"maxPurchase":"1.50"`, ""},
+	// What the cart must and must not contain.
+	{`"contains":{"appliesTo":"SPECIFIC","planIds":["a"],"excludedItemIds":["a"]}`, "contains.planIds contains.excludedItemIds"},
+	{`"contains":{"kinds":["device"]},"containsNot":{"appliesTo":"PRODUCT"}`, "contains containsNot"},
+	{`"contains":{"kinds":["device"]},"containsNot":{"appliesTo":"PRODUCT","categories":["sale"]}`, ""},
+	{`"containsNot":{}`, "containsNot"},
+	{`"appliesTo":"PRODUCT","containsNot":{"kinds":["device","accessory"]}`, ""}, // other kinds are products too
+	{`"kinds":["device"],"containsNot":{"appliesTo":"PRODUCT"}`, "kinds containsNot"},
+	{`"appliesTo":"SUBSCRIPTION","planIds":["a"],"kinds":["plan"],"containsNot":{"appliesTo":"SPECIFIC","planIds":["a","b"]}`, "planIds kinds containsNot"},
+	{`"appliesTo":"SPECIFIC","planIds":["a"],"categories":["new"],"containsNot":{"appliesTo":"SUBSCRIPTION"}`, "planIds containsNot"},
+	{`"categories":["new"],"containsNot":{"categories":["old"],"excludedCategories":["new"]}`, ""},
+	{`"excludedCategories":["new"],"containsNot":{"excludedCategories":["new"]}`, "excludedCategories containsNot"},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":1,"getQuantity":1,"buys":{"kinds":["plan"]},"containsNot":{"appliesTo":"SUBSCRIPTION"}`, "buys containsNot"},
+	{`"contains":{"kinds":["device"],"quantity":3},"maxQuantity":2`, "maxQuantity contains"}, // the coupon covers them
+	{`"contains":{"kinds":["device"],"quantity":3},"maxQuantity":3`, ""},
+	{`"appliesTo":"SUBSCRIPTION","contains":{"kinds":["device"],"quantity":3},"maxQuantity":2`, ""},
+	{`"appliesTo":"SUBSCRIPTION","contains":{"quantity":3},"containsNot":{"appliesTo":"PRODUCT"},"maxQuantity":2`, "maxQuantity contains containsNot"},
+	{`"discountValue":"100","contains":{"quantity":100},"budget":{"EUR":"0.99"}`, "discountValue contains budget.EUR"},
+	{`"discountValue":"100","appliesTo":"PRODUCT","contains":{"quantity":100},"budget":{"EUR":"0.99"}`, ""},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":1,"getQuantity":1,"kinds":["device"],"buys":{"kinds":["plan"]},"minQuantity":9,"contains":{"kinds":["plan"],"quantity":9},"budget":{"EUR":"0.08"}`, "discountValue minQuantity contains budget.EUR"},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":1,"getQuantity":1,"kinds":["device"],"buys":{"kinds":["plan"]},"minQuantity":9,"contains":{"kinds":["plan"],"quantity":8},"budget":{"EUR":"0.08"}`, ""},
+	// Each channel and each country is one where a purchase can be.
+	{`"channels":["store","web"],"countries":["AT","CH"],"minQuantity":2,"maxQuantity":2,"contains":{"appliesTo":"SUBSCRIPTION"},"containsNot":{"kinds":["device"]}`, ""},
 	// No instant. The coupon is created on Friday, 20 November 2026 at 12:00.
 	{`"startsAt":"2026-12-02","expiresAt":"2026-12-01"`, "startsAt expiresAt"},
 	{`"expiresAt":"2026-11-22","schedule":{"timeZone":"UTC","hours":[{"day":"FRIDAY","from":"09:00","until":"12:00"}]}`, "schedule.hours expiresAt"},
@@ -159,6 +212,8 @@ func TestContradictionsOfAChange(t *testing.T) {
 		`{"excludedItemIds":["case"]}`:                                 "accessoryIds excludedItemIds",
 		`{"excludedItemIds":["case"],"accessoryIds":["case","cable"]}`: "",
 		`{"kinds":["plan"]}`:                                           "accessoryIds kinds",
+		`{"containsNot":{"appliesTo":"PRODUCT"}}`:                      "accessoryIds containsNot",
+		`{"contains":{"appliesTo":"PRODUCT"}}`:                         "",
 		`{"budget":{"EUR":"49.99"}}`:                                   "discountValue budget.EUR",
 		`{"customerTags":{"all":["a"],"none":["a"]}}`:                  "customerTags.all[0] customerTags.none[0]",
 		`{"expiresAt":"2026-11-20"}`:                                   "", // before it starts

@@ -52,9 +52,10 @@ func (s *Scope) narrowed(l *pricing.Line) bool {
 }
 
 // Example returns a line that the scope covers, and that none of the other scopes covers. The line
-// has no ID, quantity and price. If there is no such line, found is false. With more than one other
-// scope, Example may miss a line that needs several categories.
+// has no ID, quantity and price. If there is no such line, found is false. The time doubles with every
+// other scope.
 func (s Scope) Example(outside ...Scope) (line pricing.Line, found bool) {
+	outside = slices.DeleteFunc(slices.Clone(outside), Scope.IsZero)
 	lines := s.candidates(outside)
 	for _, line.Categories = range s.categoriesOutside(outside) {
 		for _, l := range lines {
@@ -71,13 +72,10 @@ func (s Scope) Example(outside ...Scope) (line pricing.Line, found bool) {
 // candidates returns lines without categories. If any line is covered by the scope and by no other
 // scope, one of them is, as far as kinds and items matter.
 func (s *Scope) candidates(outside []Scope) (lines []pricing.Line) {
-	free, kinds := []string{""}, s.Kinds.Slice()
-	avoided, named := []Items{s.ExcludedItems}, []Items(nil)
+	free, kinds, named := s.itemsOutside(outside), s.Kinds.Slice(), []Items(nil)
 	for _, o := range outside {
-		avoided, named = append(avoided, o.Plans, o.Devices, o.Accessories), append(named, o.Kinds)
-		free = append(free, firstOutside(o.ExcludedItems, s.ExcludedItems)...)
+		named = append(named, o.Kinds)
 	}
-	free[0] = unlisted("item", avoided)
 	if len(kinds) == 0 {
 		kinds = []string{"device", "accessory", "plan", unlisted("other", named)}
 	}
@@ -97,33 +95,64 @@ func (s *Scope) candidates(outside []Scope) (lines []pricing.Line) {
 	return lines
 }
 
-// categoriesOutside returns sets of categories that the scope covers. If any set keeps a line out of
-// another scope, one of them does.
-func (s *Scope) categoriesOutside(outside []Scope) (sets []pricing.Categories) {
-	choices, extra := firstOutside(s.Categories, s.ExcludedCategories), []string(nil)
+// itemsOutside returns items that the scope does not exclude: one that no scope names, and of those
+// that other scopes exclude, one for each set of lists that name it.
+func (s *Scope) itemsOutside(outside []Scope) []string {
+	avoided := []Items{s.ExcludedItems}
 	for _, o := range outside {
-		taken := newStringSet(slices.Concat(s.ExcludedCategories.set.list, o.Categories.set.list))
-		choices = append(choices, firstOutside(s.Categories, Items{taken})...)
-		extra = append(extra, firstOutside(o.ExcludedCategories, s.ExcludedCategories)...)
+		avoided = append(avoided, o.Plans, o.Devices, o.Accessories)
 	}
-	if s.Categories.Len() == 0 {
-		choices = []string{""}
-	}
-	for _, choice := range choices {
-		for _, names := range [...][]string{{choice}, append([]string{choice}, extra...)} {
-			set, err := pricing.NewCategories(slices.DeleteFunc(names, func(name string) bool { return name == "" })...)
-			if err == nil {
-				sets = append(sets, set)
+	items, seen := []string{unlisted("item", avoided)}, map[string]bool{}
+	for _, o := range outside {
+		for item := range o.ExcludedItems.All() {
+			var lists []byte
+			for _, o := range outside {
+				for _, list := range [...]Items{o.Plans, o.Devices, o.Accessories, o.ExcludedItems} {
+					lists = strconv.AppendBool(lists, list.Has(item))
+				}
 			}
+			if !seen[string(lists)] && !s.ExcludedItems.Has(item) {
+				seen[string(lists)] = true
+				items = append(items, item)
+			}
+		}
+	}
+	return items
+}
+
+// categoriesOutside returns sets of categories that the scope covers. If any set keeps a line out of the
+// other scopes, one of them does. Of each other scope, a set has no category that the scope covers, or
+// one that it excludes.
+func (s *Scope) categoriesOutside(outside []Scope) (sets []pricing.Categories) {
+	for avoided := range 1 << len(outside) {
+		taken := func(name string) bool {
+			for i, o := range outside {
+				if avoided&(1<<i) != 0 && o.Categories.Has(name) {
+					return true
+				}
+			}
+			return s.ExcludedCategories.Has(name)
+		}
+		names := firstOutside(s.Categories, taken)
+		if s.Categories.Len() > 0 && len(names) == 0 {
+			continue
+		}
+		for i, o := range outside {
+			if avoided&(1<<i) == 0 {
+				names = append(names, firstOutside(o.ExcludedCategories, taken)...)
+			}
+		}
+		if set, err := pricing.NewCategories(names...); err == nil {
+			sets = append(sets, set)
 		}
 	}
 	return sets
 }
 
-// firstOutside returns the first entry of a set that is not in another set.
-func firstOutside(set, other Items) []string {
+// firstOutside returns the first entry of a set that is not taken.
+func firstOutside(set Items, taken func(string) bool) []string {
 	for entry := range set.All() {
-		if !other.Has(entry) {
+		if !taken(entry) {
 			return []string{entry}
 		}
 	}

@@ -99,6 +99,8 @@ var readable = cmp.Options{
 	cmp.Comparer(func(a, b coupon.Optional[int64]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[[]string]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[coupon.EmailList]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[coupon.ContentsDraft]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[coupon.ScopeDraft]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[coupon.AppliesTo]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[coupon.Distribution]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[pricing.DiscountType]) bool { return sameOptional(a, b) }),

@@ -49,13 +49,14 @@ func forCart(cart pricing.Cart, discounts func(pricing.Cart) *rapid.Generator[pr
 		setDiscount(t, &d, discount)
 		d.MinPurchase = minimums(t, nearMinimum(t, currency, cart))
 		d.MinQuantity = coupon.Optional[int]{}
+		d.MaxPurchase, d.MaxQuantity, d.Contains, d.ContainsNot = nil, coupon.Optional[int]{}, nil, nil // see drawCartConditions
 		if rapid.IntRange(0, 3).Draw(t, "minimum quantity") == 0 {
 			d.MinQuantity = coupon.Set(rapid.IntRange(1, 3).Draw(t, "units"))
 		}
 		d.Budget = budgetFor(t, currency, discount)
 		c := fromDraft(t, consistent(d))
 		c.State = coupon.Active
-		drawMaximums(t, &c, cart)
+		drawCartConditions(t, &c, cart)
 		switch {
 		case len(goods(cart)) > 0 && rapid.IntRange(0, 3).Draw(t, "covers") > 0:
 			c.Scope = Covering(cart).Draw(t, "scope")
@@ -81,19 +82,19 @@ func nearMinimum(t *rapid.T, c pricing.Currency, cart pricing.Cart) pricing.Mone
 	return pricing.NewMoney(max(min(sum, coupon.MaxMinPurchase-2)+rapid.Int64Range(-2, 2).Draw(t, "off by"), 0), c)
 }
 
-// drawMaximums draws maximums that are close to what the cart has.
-func drawMaximums(t *rapid.T, c *coupon.Coupon, cart pricing.Cart) {
-	if rapid.IntRange(0, 7).Draw(t, "maximum purchase") == 0 {
+// drawCartConditions draws maximums that are close to what the cart has, and contents of which it may have some.
+func drawCartConditions(t *rapid.T, c *coupon.Coupon, cart pricing.Cart) {
+	if rapid.IntRange(0, 19).Draw(t, "maximum purchase") == 0 {
 		m := nearMinimum(t, c.Currency, cart)
 		c.Conditions.MaxPurchase = coupon.NewMoneySet(pricing.NewMoney(max(m.Minor(), 1), c.Currency))
 	}
-	if rapid.IntRange(0, 7).Draw(t, "maximum quantity") == 0 {
+	if rapid.IntRange(0, 19).Draw(t, "maximum quantity") == 0 {
 		c.Conditions.MaxQuantity = rapid.Int64Range(1, 5).Draw(t, "most units")
 	}
-	if rapid.IntRange(0, 7).Draw(t, "contents") == 0 {
+	if rapid.IntRange(0, 19).Draw(t, "contents") == 0 {
 		c.Conditions.Contains = coupon.Contents{Scope: someScope(t, cart, "required"), Quantity: rapid.Int64Range(1, 4).Draw(t, "required units")}
 	}
-	if rapid.IntRange(0, 7).Draw(t, "excluded contents") == 0 {
+	if rapid.IntRange(0, 19).Draw(t, "excluded contents") == 0 {
 		c.Conditions.ContainsNot = someScope(t, cart, "excluded")
 	}
 }
@@ -186,6 +187,8 @@ func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 		}
 		if _, err := c.Apply(p, coupon.Edit{At: time.Unix(0, 0)}); err != nil { // terms contradict each other
 			p.Budget, p.MinQuantity = coupon.Clear[coupon.Amounts](), coupon.Clear[int]()
+			p.MaxPurchase, p.MaxQuantity = coupon.Clear[coupon.Amounts](), coupon.Clear[int]()
+			p.Contains, p.ContainsNot = coupon.Clear[coupon.ContentsDraft](), coupon.Clear[coupon.ScopeDraft]()
 			p.MinPurchase = coupon.Optional[coupon.Amounts]{}
 		}
 		return p

@@ -255,6 +255,8 @@ func TestEveryOtherQuestionIsFavourable(t *testing.T) {
 	for seed := range draws {
 		c := coupontest.For(cart).Example(seed)
 		c.Conditions.MinPurchase, c.Conditions.MinQuantity = coupon.MoneySet{}, 0
+		c.Conditions.MaxPurchase, c.Conditions.MaxQuantity = coupon.MoneySet{}, 0
+		c.Conditions.Contains, c.Conditions.ContainsNot = coupon.Contents{}, coupon.Scope{}
 		c.Limits = coupon.Limits{MaxUses: 50}
 		if c.Currency != cart.Currency || !covers(c.Scope, cart) {
 			continue

@@ -1,6 +1,7 @@
 package coupontest
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 )
 
 // Purchase returns a cart and a question for which [eligibility.Evaluate] allows an active coupon. The
-// cart is small: it has at most four lines, and costs little more than the coupon requires. If the
+// cart is small: it has at most six lines, and costs little more than the coupon requires. If the
 // coupon's dates and schedule allow no instant, or if Purchase finds no cart, found is false. Purchase
 // finds a cart for every coupon that [coupon.New] has made.
 func Purchase(c coupon.Coupon) (cart pricing.Cart, q eligibility.Question, found bool) {
@@ -62,22 +63,20 @@ func instant(c coupon.Coupon) (at time.Time, found bool) {
 }
 
 // carts yields carts to try.
-func carts(c coupon.Coupon) func(yield func(pricing.Cart) bool) {
+func carts(c coupon.Coupon) iter.Seq[pricing.Cart] {
 	return func(yield func(pricing.Cart) bool) {
 		for _, in := range cartCurrencies(c) {
-			for _, avoided := range [][]coupon.Scope{{c.Buys}, nil} {
-				sold, found := c.Scope.Example(avoided...)
-				if !found {
-					continue
-				}
+			for _, sold := range soldLines(c) {
 				for _, units := range unitGroups(c, in) {
 					cart := pricing.Cart{Currency: in}
 					for _, group := range units {
 						sold.Quantity, sold.UnitPrice = group.Quantity, group.UnitPrice
 						cart.Lines = append(cart.Lines, sold)
 					}
-					if !yield(cart) || !c.Buys.IsZero() && !yield(withBought(c, cart)) {
-						return
+					for _, whole := range withBought(c, withRequired(c, cart)) {
+						if !yield(whole) {
+							return
+						}
 					}
 				}
 			}
@@ -88,38 +87,92 @@ func carts(c coupon.Coupon) func(yield func(pricing.Cart) bool) {
 // cartCurrencies returns the coupon's currency and all others that the coupon names.
 func cartCurrencies(c coupon.Coupon) []pricing.Currency {
 	all := append([]pricing.Currency{c.Currency}, c.Discount.Currencies()...)
-	for _, m := range slices.Concat(c.Conditions.MinPurchase.Slice(), c.Limits.Budget.Slice()) {
+	for _, m := range slices.Concat(c.Conditions.MinPurchase.Slice(), c.Conditions.MaxPurchase.Slice(), c.Limits.Budget.Slice()) {
 		all = append(all, m.Currency())
 	}
 	return all
 }
 
-// withBought adds what has to be bought to a cart. The units cost as much as the dearest unit that is
-// discounted.
-func withBought(c coupon.Coupon, cart pricing.Cart) pricing.Cart {
-	bought, found := c.Buys.Example(c.Scope)
+// soldLines returns lines that the coupon covers, and that the cart may contain: at first those that do not
+// count as bought.
+func soldLines(c coupon.Coupon) (lines []pricing.Line) {
+	for _, scope := range []coupon.Scope{c.Scope, c.Conditions.Contains.Scope} {
+		for _, avoided := range []coupon.Scope{c.Buys, {}} {
+			line, found := scope.Example(avoided, c.Conditions.ContainsNot)
+			if found && c.Scope.Covers(&line) && !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+// withRequired returns the cart with and without the units that it has to contain.
+func withRequired(c coupon.Coupon, cart pricing.Cart) []pricing.Cart {
+	required, excluded := c.Conditions.Contains, c.Conditions.ContainsNot
+	carts := []pricing.Cart{cart}
+	for _, avoided := range []coupon.Scope{c.Scope, c.Buys} {
+		line, found := required.Scope.Example(c.Scope, c.Buys, excluded)
+		if !found {
+			line, found = required.Scope.Example(avoided, excluded)
+		}
+		if !found {
+			line, found = required.Scope.Example(excluded)
+		}
+		if found {
+			line.Quantity, line.UnitPrice = required.Quantity, 1
+			larger := cart
+			larger.Lines = append([]pricing.Line{line}, cart.Lines...)
+			carts = append(carts, larger)
+		}
+	}
+	return carts
+}
+
+// withBought returns each cart with and without what has to be bought. The units cost as much as the
+// dearest unit that is discounted.
+func withBought(c coupon.Coupon, carts []pricing.Cart) (all []pricing.Cart) {
+	if c.Buys.IsZero() {
+		return carts
+	}
+	bought, found := c.Buys.Example(c.Scope, c.Conditions.ContainsNot)
 	if !found {
-		bought, _ = c.Buys.Example()
+		bought, _ = c.Buys.Example(c.Conditions.ContainsNot)
 	}
-	bought.Quantity, bought.UnitPrice = c.Discount.Terms().BuyQuantity, 1
-	for _, l := range cart.Lines[:max(len(cart.Lines)-1, 1)] {
-		bought.UnitPrice = max(bought.UnitPrice, l.UnitPrice)
+	t := c.Discount.Terms()
+	for _, cart := range carts {
+		all = append(all, cart)
+		units := int64(0)
+		bought.UnitPrice = 1
+		for i, l := range cart.Lines {
+			if units += l.Quantity; i < max(len(cart.Lines)-1, 1) {
+				bought.UnitPrice = max(bought.UnitPrice, l.UnitPrice)
+			}
+		}
+		applications := units / t.GetQuantity
+		if t.MaxApplications > 0 {
+			applications = min(applications, t.MaxApplications)
+		}
+		for _, n := range []int64{1, max(applications, 1)} {
+			bought.Quantity = n * t.BuyQuantity
+			larger := cart
+			larger.Lines = append(slices.Clone(cart.Lines), bought)
+			all = append(all, larger)
+		}
 	}
-	cart.Lines = append(slices.Clone(cart.Lines), bought)
-	return cart
+	return all
 }
 
 // unitGroups returns groups of units to try, the cheapest first.
 func unitGroups(c coupon.Coupon, in pricing.Currency) (tries [][]pricing.UnitGroup) {
 	t := c.Discount.Terms()
 	minimum, _ := c.Minimum(in)
-	counts, amounts := []int64{0, t.GetQuantity, t.GetQuantity + 1, t.BuyQuantity + t.GetQuantity, t.MaxUnits + 1, t.Units + 1}, []int64{0}
+	maximum, _ := c.Maximum(in)
+	counts, amounts := unitCounts(c), []int64{0}
 	percents := []pricing.Percent{t.Percent}
 	for _, tier := range t.Tiers {
 		percents = append(percents, tier.Percent)
-		if t.TierBasis == pricing.ByQuantity {
-			counts = append(counts, tier.From)
-		} else {
+		if t.TierBasis == pricing.ByAmount {
 			amounts = append(amounts, tier.From)
 		}
 	}
@@ -130,24 +183,49 @@ func unitGroups(c coupon.Coupon, in pricing.Currency) (tries [][]pricing.UnitGro
 		}
 	}
 	for _, count := range counts {
-		count = max(count, c.Conditions.MinQuantity, 1)
 		counted := []int64{max(t.MaxUnits, t.Units, t.GetQuantity)}
 		if t.Type == pricing.BuyXGetY {
-			counted = append(counted, applications(t, count)*t.GetQuantity)
+			counted = append(counted, applications(t, count)*t.GetQuantity, count/t.GetQuantity*t.GetQuantity)
 		}
 		for _, amount := range amounts {
 			for _, need := range needs {
 				amount := max(amount, minimum, need)
 				for _, counted := range counted {
-					tries = append(tries, apart(count, counted, need, amount))
+					tries = append(tries, apart(count, counted, need, amount), evenly(count, counted, need, amount))
 				}
 				if t.Type == pricing.FixedUnitPrice {
-					tries = append(tries, above(count, t, in, amount))
+					price := unitPrice(t, in)
+					tries = append(tries, above(count, price, amount), dear(t.MaxUnits, price, amount), evenly(count, 0, amount, amount))
 				}
 			}
 		}
+		if maximum > 0 {
+			tries = append(tries, evenly(count, 0, maximum, maximum))
+		}
 	}
 	return tries
+}
+
+// unitCounts returns numbers of units to try, in ascending order.
+func unitCounts(c coupon.Coupon) (counts []int64) {
+	t, k := c.Discount.Terms(), c.Conditions
+	least := max(k.MinQuantity, 1)
+	counts = []int64{1, t.GetQuantity, t.GetQuantity + 1, t.BuyQuantity + t.GetQuantity, t.MaxUnits + 1, t.Units + 1, k.Contains.Quantity, k.MaxQuantity}
+	for _, tier := range t.Tiers {
+		if t.TierBasis == pricing.ByQuantity {
+			counts = append(counts, tier.From)
+		}
+	}
+	for _, count := range slices.Clone(counts) {
+		counts = append(counts, max(count, least), max(count, least, k.Contains.Quantity), least-k.Contains.Quantity)
+	}
+	if each := t.BuyQuantity + t.GetQuantity; each > 0 {
+		for _, count := range slices.Clone(counts) {
+			counts = append(counts, (count+each-1)/each*each)
+		}
+	}
+	slices.Sort(counts)
+	return slices.DeleteFunc(slices.Compact(counts), func(n int64) bool { return n < 1 || k.MaxQuantity > 0 && n > k.MaxQuantity })
 }
 
 // applications returns how often a BUY_X_GET_Y discount applies to units that are bought and discounted.
@@ -173,14 +251,41 @@ func apart(count, counted, need, amount int64) []pricing.UnitGroup {
 	)
 }
 
-// above returns one unit that costs just more than the fixed unit price, and others that cost less.
-func above(count int64, t pricing.DiscountTerms, in pricing.Currency, amount int64) []pricing.UnitGroup {
-	price := t.Amount
+// evenly returns units of which the counted cheapest cost the need together, while the others cost as little
+// as they can. One unit costs the rest of the amount.
+func evenly(count, counted, need, amount int64) []pricing.UnitGroup {
+	if counted == 0 || counted > count {
+		counted = count
+	}
+	need = max(need, counted)
+	each, dearer := need/counted, need%counted
+	top := each
+	if dearer > 0 {
+		top++
+	}
+	others := count - counted
+	rest := amount - need - top*others
+	if rest <= 0 || others == 0 {
+		return groups(pricing.UnitGroup{Quantity: counted - dearer, UnitPrice: each}, pricing.UnitGroup{Quantity: dearer + others, UnitPrice: top})
+	}
+	return groups(
+		pricing.UnitGroup{Quantity: counted - dearer, UnitPrice: each}, pricing.UnitGroup{Quantity: dearer + others - 1, UnitPrice: top},
+		pricing.UnitGroup{Quantity: 1, UnitPrice: top + rest},
+	)
+}
+
+// unitPrice returns the fixed unit price in a currency.
+func unitPrice(t pricing.DiscountTerms, in pricing.Currency) int64 {
 	for _, o := range t.Others {
 		if o.Currency == in {
-			price = o.Amount
+			return o.Amount
 		}
 	}
+	return t.Amount
+}
+
+// above returns one unit that costs just more than the fixed unit price, and others that cost less.
+func above(count, price, amount int64) []pricing.UnitGroup {
 	rest := max(amount-price-1, 0)
 	full, part := rest/price, rest%price
 	return groups(
@@ -189,7 +294,16 @@ func above(count int64, t pricing.DiscountTerms, in pricing.Currency, amount int
 	)
 }
 
-// groups returns the groups that have units.
+// dear returns units that cost just more than the fixed unit price, and one that costs the rest of the
+// amount.
+func dear(counted, price, amount int64) []pricing.UnitGroup {
+	if counted == 0 || counted > (amount-price-1)/(price+1) {
+		return nil
+	}
+	return groups(pricing.UnitGroup{Quantity: counted, UnitPrice: price + 1}, pricing.UnitGroup{Quantity: 1, UnitPrice: amount - counted*(price+1)})
+}
+
+// groups returns the groups that have units. A unit costs something.
 func groups(all ...pricing.UnitGroup) []pricing.UnitGroup {
-	return slices.DeleteFunc(all, func(g pricing.UnitGroup) bool { return g.Quantity < 1 })
+	return slices.DeleteFunc(all, func(g pricing.UnitGroup) bool { return g.Quantity < 1 || g.UnitPrice < 1 })
 }

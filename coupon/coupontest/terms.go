@@ -80,6 +80,15 @@ func Conditions() *rapid.Generator[coupon.Conditions] {
 		if some("minimum quantity") {
 			c.MinQuantity = rapid.OneOf(rapid.Int64Range(1, 3), rapid.Int64Range(1, coupon.MaxQuantity)).Draw(t, "quantity")
 		}
+		if some("maximum quantity") {
+			c.MaxQuantity = rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, coupon.MaxQuantity)).Draw(t, "most units")
+		}
+		if some("contents") {
+			c.Contains = coupon.Contents{Scope: Scope().Draw(t, "required"), Quantity: rapid.Int64Range(1, 4).Draw(t, "required units")}
+		}
+		if some("excluded contents") {
+			c.ContainsNot = Scope().Draw(t, "excluded")
+		}
 		if some("tags") {
 			c.CustomerTags = Tags().Draw(t, "customer tags")
 		}
@@ -151,10 +160,14 @@ func consistent(d coupon.Draft) coupon.Draft {
 		c, _ := pricing.ParseCurrency(cmp.Or(currency, "EUR"))
 		return c.Format(1)
 	}
-	for _, repair := range []struct {
+	repairs := []struct {
 		field string
 		draft func()
 	}{
+		{"maxPurchase", func() { d.MaxPurchase = nil }},
+		{"maxQuantity", func() { d.MaxQuantity = coupon.Optional[int]{} }},
+		{"containsNot", func() { d.ContainsNot = nil }},
+		{"contains", func() { d.Contains = nil }},
 		{"maxDiscount", func() { d.MaxDiscount = nil }},
 		{"budget", func() { d.Budget = nil }},
 		{"minQuantity", func() { d.MinQuantity = coupon.Optional[int]{} }},
@@ -165,7 +178,8 @@ func consistent(d coupon.Draft) coupon.Draft {
 				d.Amount = coupon.Amounts{"": one(d.Currency)}
 			}
 		}},
-	} {
+	}
+	for _, repair := range slices.Concat(repairs, repairs) { // some faults are told only after others are gone
 		_, err := coupon.New(d, coupon.Creation{ID: coupon.IDPrefix + "draft", At: time.Unix(0, 0)})
 		var faults *validation.Error
 		if errors.As(err, &faults) && slices.ContainsFunc(faults.Fields, func(f validation.Field) bool { return strings.HasPrefix(f.Path, repair.field) }) {
@@ -180,6 +194,20 @@ func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency, discount 
 	c := Conditions().Draw(t, "conditions")
 	if c.MinQuantity > 0 {
 		d.MinQuantity = coupon.Set(int(c.MinQuantity))
+	}
+	if c.MaxQuantity > 0 {
+		d.MaxQuantity = coupon.Set(int(c.MaxQuantity))
+	}
+	if most := minimum(t, currency); most.Minor() > 0 && rapid.IntRange(0, 3).Draw(t, "has a maximum purchase") == 0 {
+		d.MaxPurchase = coupon.NewAmounts(most)
+	}
+	if !c.Contains.IsZero() {
+		required := c.Contains.Draft()
+		d.Contains = &required
+	}
+	if !c.ContainsNot.IsZero() {
+		excluded := c.ContainsNot.Draft()
+		d.ContainsNot = &excluded
 	}
 	d.CustomerTags, d.FirstOrder, d.Schedule = c.CustomerTags, c.FirstOrder, c.Schedule
 	d.Channels, d.Countries = c.Channels.Slice(), c.Countries.Slice()
@@ -196,6 +224,16 @@ func patchTerms(t *rapid.T, p *coupon.Patch, c coupon.Coupon) {
 	var d coupon.Draft
 	drawTerms(t, &d, c.Currency, c.Discount)
 	p.MinQuantity, p.FirstOrder, p.RestoreOnRefund = d.MinQuantity, coupon.Set(d.FirstOrder), coupon.Set(d.RestoreOnRefund)
+	p.MaxQuantity = d.MaxQuantity
+	if p.MaxPurchase = coupon.Clear[coupon.Amounts](); !d.MaxPurchase.IsZero() {
+		p.MaxPurchase = coupon.Set(d.MaxPurchase)
+	}
+	if p.Contains = coupon.Clear[coupon.ContentsDraft](); d.Contains != nil {
+		p.Contains = coupon.Set(*d.Contains)
+	}
+	if p.ContainsNot = coupon.Clear[coupon.ScopeDraft](); d.ContainsNot != nil {
+		p.ContainsNot = coupon.Set(*d.ContainsNot)
+	}
 	p.CustomerTags, p.Schedule = coupon.Clear[coupon.CustomerTags](), coupon.Clear[coupon.Schedule]()
 	if !d.CustomerTags.IsZero() {
 		p.CustomerTags = coupon.Set(d.CustomerTags)
