@@ -420,6 +420,30 @@ func TestAContradictionIsAtAllItsFields(t *testing.T) {
 	})
 }
 
+// Conditions of the cart that contradict others are shown at their fields too, in the part that was folded.
+func TestContradictionsOfTheCart(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		p := w.administer()
+		p.begin("NEVER", "PERCENTAGE", "10")
+		p.fill("#f-min", "20")
+		p.fill("#f-max", "19,99")
+		p.click("#save")
+		p.fault("minPurchase", "contradicts Max Purchase (EUR): no purchase gets a discount")
+		p.fault("maxPurchase", "contradicts Min Purchase (EUR): no purchase gets a discount")
+		p.fill("#f-max", "20")
+		p.gone(".field-error, [aria-invalid]")
+		p.unfold("#f-contains-scope")
+		p.choose("#f-contains-scope", "SUBSCRIPTION")
+		p.choose("#f-contains-not-scope", "SUBSCRIPTION")
+		p.click("#save")
+		p.fault("contains", "contradicts Must not contain: everything that is required is excluded")
+		p.fault("containsNot", "contradicts Must contain: everything that is required is excluded")
+		p.choose("#f-contains-not-scope", "")
+		p.gone(".field-error, [aria-invalid]")
+		p.finish("NEVER")
+	})
+}
+
 // A budget is an amount and a currency that customers pay in. It begins with the coupon's.
 func TestABudgetIsAnAmountAndACurrency(t *testing.T) {
 	onOneStore(t, func(w *world) {

@@ -135,10 +135,14 @@ func TestEachFurtherTermIsCreatedAndEdited(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		p := w.administer()
 		p.begin("FURTHER", "PERCENTAGE", "10")
-		for _, folded := range []string{"#f-kinds", "#f-tags-any", "#f-zone", "[data-rows=budget]", "[data-rows=periodLimits]"} {
+		for _, folded := range []string{"#f-kinds", "#f-tags-any", "#f-zone", "[data-rows=budget]", "[data-rows=periodLimits]", "#f-contains-scope"} {
 			p.unfold(folded)
 		}
 		p.pick("#f-excluded-items", "tab", "tablet")
+		p.choose("#f-contains-scope", "PRODUCT")
+		p.pick("#f-contains-devices", "watch", "watch")
+		p.choose("#f-contains-not-scope", "SUBSCRIPTION")
+		p.pick("#f-contains-not-excluded-items", "fam", "family")
 		p.click("#f-first-order")
 		p.click(`[data-rows="schedule.hours"] + [data-add-row]`)
 		p.click(`[data-rows="schedule.hours"] + [data-add-row]`)
@@ -148,10 +152,12 @@ func TestEachFurtherTermIsCreatedAndEdited(t *testing.T) {
 			"customerTags.any": "customer\nadministrator", "customerTags.all": "vip", "customerTags.none": "staff", "startsAt": "2031-01-01", "expiresAt": "2031-12-31",
 			"schedule.timeZone": "Europe/Berlin", "schedule.hours[0].day": "MONDAY", "schedule.hours[0].from": "09:00", "schedule.hours[0].until": "12:30",
 			"schedule.hours[1].day": "SUNDAY", "schedule.hours[1].from": "18:00", "schedule.hours[1].until": "24:00",
-			"minPurchase":             "20",
+			"minPurchase": "20", "maxPurchase": "2000,50", "maxQuantity": "9",
+			"contains.quantity": "2", "contains.categories": "toys, games", "containsNot.kinds": "plan",
 			"periodLimits[0].maxUses": "5", "periodLimits[0].per": "CUSTOMER", "periodLimits[0].period": "WEEK", "periodLimits[0].timeZone": "UTC",
 		})
 		p.amounts("minPurchases", "USD", "25")
+		p.amounts("maxPurchases", "USD", "2500")
 		p.amounts("budget", "EUR", "1000", "USD", "1100.50")
 		p.finish("FURTHER")
 		want := object{
@@ -162,6 +168,9 @@ func TestEachFurtherTermIsCreatedAndEdited(t *testing.T) {
 			"schedule": object{"timeZone": "Europe/Berlin", "hours": []object{
 				{"day": "MONDAY", "from": "09:00", "until": "12:30"}, {"day": "SUNDAY", "from": "18:00", "until": "24:00"},
 			}},
+			"maxPurchase": object{"EUR": "2000.50", "USD": "2500.00"}, "maxQuantity": 9,
+			"contains":    object{"appliesTo": "PRODUCT", "deviceIds": []string{"watch"}, "categories": []string{"toys, games"}, "quantity": 2},
+			"containsNot": object{"appliesTo": "SUBSCRIPTION", "kinds": []string{"plan"}, "excludedItemIds": []string{"family"}},
 			"minPurchase": object{"EUR": "20.00", "USD": "25.00"}, "budget": object{"EUR": "1000.00", "USD": "1100.50"},
 			"periodLimits": []object{{"per": "CUSTOMER", "period": "WEEK", "timeZone": "UTC", "maxUses": 5}},
 		}
@@ -173,7 +182,7 @@ func TestEachFurtherTermIsCreatedAndEdited(t *testing.T) {
 		}
 		same()
 		p.click(rowOf("FURTHER") + " [data-action=edit]")
-		p.hold(`document.querySelector("#f-group").value === "summer" && document.querySelector("#f-kinds").closest("details").open`)
+		p.hold(`document.querySelector("#f-group").value === "summer" && document.querySelector("#f-kinds").closest("details").open && document.querySelector("#f-contains-quantity").value === "2"`)
 		p.finish("FURTHER")
 		require.EqualValues(w.t, 1, w.coupon("FURTHER").Revision) // nothing was changed
 
@@ -181,11 +190,13 @@ func TestEachFurtherTermIsCreatedAndEdited(t *testing.T) {
 		p.visible(`[data-rows="schedule.hours"] .row`)
 		p.click(`[data-rows="schedule.hours"] .row:first-child [data-remove-row]`)
 		p.click("#f-first-order")
-		p.entered(map[string]string{"group": "", "customerTags.any": "", "customerTags.all": "", "customerTags.none": "", "budget[0].amount": "", "budget[1].amount": "", "periodLimits[0].maxUses": "7", "startsAt": ""})
+		p.entered(map[string]string{"group": "", "customerTags.any": "", "customerTags.all": "", "customerTags.none": "", "budget[0].amount": "", "budget[1].amount": "", "periodLimits[0].maxUses": "7", "startsAt": "", "maxPurchase": "", "maxPurchases[0].amount": "", "maxQuantity": "", "contains.appliesTo": "", "containsNot.kinds": ""})
 		p.finish("FURTHER")
 		want["schedule"] = object{"timeZone": "Europe/Berlin", "hours": []object{{"day": "SUNDAY", "from": "18:00", "until": "24:00"}}}
 		want["periodLimits"] = []object{{"per": "CUSTOMER", "period": "WEEK", "timeZone": "UTC", "maxUses": 7}}
 		want["firstOrder"], want["group"], want["customerTags"], want["budget"], want["startsAt"] = nil, nil, nil, nil, nil
+		want["maxPurchase"], want["maxQuantity"], want["contains"] = nil, nil, nil
+		want["containsNot"] = object{"appliesTo": "SUBSCRIPTION", "excludedItemIds": []string{"family"}}
 		same()
 	})
 }
