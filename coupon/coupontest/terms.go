@@ -181,6 +181,9 @@ func consistent(d coupon.Draft) coupon.Draft {
 	}
 	for _, repair := range slices.Concat(repairs, repairs) { // some faults are told only after others are gone
 		_, err := coupon.New(d, coupon.Creation{ID: coupon.IDPrefix + "draft", At: time.Unix(0, 0)})
+		if err == nil {
+			break
+		}
 		var faults *validation.Error
 		if errors.As(err, &faults) && slices.ContainsFunc(faults.Fields, func(f validation.Field) bool { return strings.HasPrefix(f.Path, repair.field) }) {
 			repair.draft()

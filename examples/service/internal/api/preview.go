@@ -69,7 +69,7 @@ func (a *API) previewed(c coupon.Coupon, units int64) (previewView, error) {
 	if opens, found := c.Conditions.Schedule.Next(at); found {
 		at = opens
 	}
-	result, err := eligibility.Evaluate(forEverybody(c), a.sampleCart(c, units), eligibility.Question{At: at, AllowAnonymous: true})
+	result, err := eligibility.Evaluate(forEverybody(c), a.sampleCart(c, units), eligibility.Question{At: at, Facts: sampleFacts(c), AllowAnonymous: true})
 	if err != nil {
 		return previewView{}, err
 	}
@@ -90,8 +90,18 @@ func forEverybody(c coupon.Coupon) coupon.Coupon {
 	return c
 }
 
-// sampleCart returns a cart with the items that the coupon selects. Of a kind of which the coupon
-// selects nothing, the cart has the first items of the catalog.
+// sampleFacts are those of a sale in this shop, for delivery to a country of the coupon.
+func sampleFacts(c coupon.Coupon) eligibility.Facts {
+	facts := eligibility.Facts{Channel: channel}
+	for facts.Country = range c.Conditions.Countries.All() {
+		break
+	}
+	return facts
+}
+
+// sampleCart returns a cart with the items that the coupon selects and that the cart has to contain. Of a
+// kind of which the coupon selects nothing, the cart has the first items of the catalog. It has no items
+// that it must not contain.
 func (a *API) sampleCart(c coupon.Coupon, units int64) pricing.Cart {
 	cart := pricing.Cart{Currency: a.currency()}
 	add := func(kind pricing.LineKind, quantity int64, fallback int, selected ...coupon.Items) {
@@ -102,9 +112,12 @@ func (a *API) sampleCart(c coupon.Coupon, units int64) pricing.Cart {
 			} else if !slices.Contains(ids, item.ID) {
 				continue
 			}
-			cart.Lines = append(cart.Lines, pricing.Line{
+			line := pricing.Line{
 				ID: kind.String() + "-" + item.ID, Kind: kind, ItemID: item.ID, Quantity: quantity, UnitPrice: item.Price, Recurs: item.Recurs,
-			})
+			}
+			if !c.Conditions.ContainsNot.Covers(&line) {
+				cart.Lines = append(cart.Lines, line)
+			}
 		}
 	}
 	required := c.Conditions.Contains.Scope

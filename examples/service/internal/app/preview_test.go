@@ -57,6 +57,19 @@ func TestAPreviewHasTheSelectedItems(t *testing.T) {
 	require.Empty(t, later.list("rejections"))
 }
 
+// The sample cart has what it must contain, and nothing that it must not. It is bought in this shop, for a
+// country of the coupon.
+func TestASampleCartMeetsTheConditionsOfTheCart(t *testing.T) {
+	t.Parallel()
+	admin := newWorld(t).as(t, "admin")
+	a := admin.post("/admin/coupon/preview", object{
+		"discountType": "PERCENTAGE", "discountValue": "10", "appliesTo": "PRODUCT", "deviceIds": []string{"watch"}, "channels": []string{"web"}, "countries": []string{"AT"},
+		"contains": object{"appliesTo": "SPECIFIC", "planIds": []string{"family"}}, "containsNot": object{"kinds": []string{"accessory"}},
+	}).is(http.StatusOK)
+	require.Empty(t, a.list("rejections"))
+	require.NotEqual(t, "0.00", a.text("quote.discount"))
+}
+
 // TestAPreviewSaysWhyACouponIsRefused: rejections have sentences with their facts.
 func TestAPreviewSaysWhyACouponIsRefused(t *testing.T) {
 	t.Parallel()
@@ -67,6 +80,10 @@ func TestAPreviewSaysWhyACouponIsRefused(t *testing.T) {
 	}{
 		{object{"discountValue": "10", "minPurchase": "5000"}, "minimum_purchase_not_met", "5000.00 EUR"},
 		{object{"discountValue": "10", "minQuantity": 50}, "minimum_quantity_not_met", "50 units; 43 are missing"},
+		{object{"discountValue": "10", "maxPurchase": "20"}, "maximum_purchase_exceeded", "at most 20.00 EUR"},
+		{object{"discountValue": "10", "maxQuantity": 6}, "maximum_quantity_exceeded", "at most 6 units; 1 are too many"},
+		{object{"discountValue": "10", "contains": object{"kinds": []string{"device"}, "quantity": 5}}, "required_items_missing", "5 units of certain items in the cart; 3 are missing"},
+		{object{"discountValue": "10", "channels": []string{"store"}}, "channel_not_allowed", "not valid in this shop"},
 		{object{"discountValue": "10", "categories": []string{"books"}}, "no_eligible_items", "Nothing in the cart"},
 		{object{"discountType": "FIXED_AMOUNT", "discountValue": "10", "currency": "USD"}, "currency_mismatch", "USD"},
 	} {
