@@ -49,6 +49,9 @@ func (a *API) updateCoupon(w http.ResponseWriter, r *http.Request) error {
 		given[1], _ = patch.DeviceIDs.Value()
 		given[2], _ = patch.AccessoryIDs.Value()
 		given[3], _ = patch.ExcludedItemIDs.Value()
+		contains, _ := patch.Contains.Value()
+		containsNot, _ := patch.ContainsNot.Value()
+		given.setScopes(nil, &contains.ScopeDraft, &containsNot)
 		return given
 	})
 	if err != nil {

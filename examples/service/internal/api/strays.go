@@ -27,6 +27,14 @@ var selectionFields = [...]struct {
 	{"buys.deviceIds", goods[1:2]},
 	{"buys.accessoryIds", goods[2:]},
 	{"buys.excludedItemIds", goods[:]},
+	{"contains.planIds", goods[:1]},
+	{"contains.deviceIds", goods[1:2]},
+	{"contains.accessoryIds", goods[2:]},
+	{"contains.excludedItemIds", goods[:]},
+	{"containsNot.planIds", goods[:1]},
+	{"containsNot.deviceIds", goods[1:2]},
+	{"containsNot.accessoryIds", goods[2:]},
+	{"containsNot.excludedItemIds", goods[:]},
 }
 
 // goods are the kinds of items that coupons cover.
@@ -37,10 +45,21 @@ type selections [len(selectionFields)][]string
 
 func selectionsOf(d *coupon.Draft) selections {
 	lists := selections{d.PlanIDs, d.DeviceIDs, d.AccessoryIDs, d.ExcludedItemIDs}
-	if d.Buys != nil {
-		copy(lists[4:], [][]string{d.Buys.PlanIDs, d.Buys.DeviceIDs, d.Buys.AccessoryIDs, d.Buys.ExcludedItemIDs})
+	var contains *coupon.ScopeDraft
+	if d.Contains != nil {
+		contains = &d.Contains.ScopeDraft
 	}
+	lists.setScopes(d.Buys, contains, d.ContainsNot)
 	return lists
+}
+
+// setScopes sets the lists of the scopes beside that of the coupon.
+func (lists *selections) setScopes(buys, contains, containsNot *coupon.ScopeDraft) {
+	for i, s := range [...]*coupon.ScopeDraft{buys, contains, containsNot} {
+		if s != nil {
+			copy(lists[4*(i+1):], [][]string{s.PlanIDs, s.DeviceIDs, s.AccessoryIDs, s.ExcludedItemIDs})
+		}
+	}
 }
 
 // strays are the entries of selections that name nothing of their kinds in the catalogue.
@@ -134,15 +153,15 @@ func (s strays) beside(err error) error {
 
 // legible is what can be read of the lists in a text that cannot be read as a whole.
 func legible(body []byte) (lists selections) {
-	var members, buys map[string]json.RawMessage
+	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
 		return lists
 	}
-	_ = json.Unmarshal(members["buys"], &buys) // its faults are told already
 	for i, selection := range selectionFields {
 		of, name := members, selection.field
-		if within, bought := strings.CutPrefix(name, "buys."); bought {
-			of, name = buys, within
+		if scope, within, found := strings.Cut(name, "."); found {
+			of, name = nil, within
+			_ = json.Unmarshal(members[scope], &of) // its faults are told already
 		}
 		_ = strictjson.Value(of[name], &lists[i]) // its faults are told already
 	}

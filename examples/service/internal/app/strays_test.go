@@ -53,11 +53,12 @@ func TestTheCatalogueIsAsked(t *testing.T) {
 	admin.patch(at, object{"planIds": []string{"family"}}).is(http.StatusOK)
 }
 
-// TestTheCatalogueIsAskedForWhatIsBought: the items of the scope of what is bought are checked as those
-// of the coupon are.
-func TestTheCatalogueIsAskedForWhatIsBought(t *testing.T) {
+// TestTheCatalogueIsAskedForEveryScope: the items of the scopes of what is bought, and of what a cart must
+// and must not contain, are checked as those of the coupon are.
+func TestTheCatalogueIsAskedForEveryScope(t *testing.T) {
 	t.Parallel()
 	admin := newWorld(t).as(t, "admin")
+	at := "/admin/coupon/" + admin.creates(object{"code": "STORED"}).text("id")
 	draft := object{"code": "NEW", "name": "New", "discountType": "BUY_X_GET_Y", "discountValue": "100", "buyQuantity": 1, "getQuantity": 1}
 	for name, test := range map[string]struct {
 		buys object
@@ -69,11 +70,22 @@ func TestTheCatalogueIsAskedForWhatIsBought(t *testing.T) {
 		"beside rules":     {object{"appliesTo": "SUBSCRIPTION", "planIds": []string{"", "gone"}, "categories": []string{""}}, map[string]string{"buys.planIds[0]": "required", "buys.planIds[1]": "unknown", "buys.categories[0]": "required"}},
 		"beside illegible": {object{"planIds": []any{"gone", 5}}, map[string]string{"buys.planIds[0]": "unknown", "buys.planIds[1]": "malformed"}},
 	} {
-		bought := with(draft, object{"buys": test.buys})
-		for _, a := range []answer{admin.post("/admin/coupon", bought), admin.post("/admin/coupon/preview", bought)} {
-			a.refused(http.StatusUnprocessableEntity, "invalid_input")
-			if diff := cmp.Diff(test.want, a.fields()); diff != "" {
-				t.Errorf("%s: %s (-want +got):\n%s", name, a.of, diff)
+		for _, scope := range []string{"buys", "contains", "containsNot"} {
+			want := map[string]string{}
+			for field, code := range test.want {
+				want[strings.Replace(field, "buys.", scope+".", 1)] = code
+			}
+			answers := []answer{
+				admin.post("/admin/coupon", with(draft, object{scope: test.buys})), admin.post("/admin/coupon/preview", with(draft, object{scope: test.buys})),
+			}
+			if scope != "buys" {
+				answers = append(answers, admin.patch(at, object{scope: test.buys}))
+			}
+			for _, a := range answers {
+				a.refused(http.StatusUnprocessableEntity, "invalid_input")
+				if diff := cmp.Diff(want, a.fields()); diff != "" {
+					t.Errorf("%s: %s (-want +got):\n%s", name, a.of, diff)
+				}
 			}
 		}
 	}
