@@ -129,7 +129,7 @@ func TestEachKindOfCouponIsCreated(t *testing.T) {
 				"code": kind.code, "name": "Name of " + kind.code, "discountType": "PERCENTAGE", "currency": "EUR", "description": "",
 				"appliesTo": "ALL", "planIds": []any{}, "deviceIds": []any{}, "accessoryIds": []any{}, "distribution": "GENERAL",
 				"allowedUserEmails": []any{}, "pointsRequired": nil, "maxUses": nil, "maxUsesPerUser": 1.0, "minPurchase": nil,
-				"startsAt": nil, "expiresAt": nil, "active": true,
+				"refundPolicy": "keep", "startsAt": nil, "expiresAt": nil, "active": true,
 			}
 			maps.Copy(want, kind.want)
 			if diff := cmp.Diff(want, terms(w.t, w.coupon(kind.code))); diff != "" {

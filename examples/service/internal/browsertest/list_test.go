@@ -219,6 +219,8 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 		p.press(kb.Tab)
 		p.hold(`document.activeElement.id === "generate"`)
 		p.press(kb.Tab)
+		p.hold(`document.activeElement.id === "f-without-code"`)
+		p.press(kb.Tab)
 		p.press("By keyboard")
 		p.press(kb.Tab)
 		p.press(kb.Tab)

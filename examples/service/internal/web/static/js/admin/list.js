@@ -272,7 +272,8 @@ function askToRemove(coupon) {
   const dialog = byId("delete-dialog");
   const mine = (asked += 1);
   const close = () => mine === asked && dialog.close(); // not the question about another coupon
-  byId("delete-text").replaceChildren(foreign(called(coupon)), ...(coupon.code ? [" (", foreign(coupon.name), ")"] : []), " stops working at once. Orders that used it stay as they are.");
+  const stops = " stops working at once. Orders that used it stay as they are.";
+  byId("delete-text").replaceChildren(foreign(called(coupon)), ...(coupon.code ? [" (", foreign(coupon.name), `)${stops}`] : [stops]));
   const confirm = byId("confirm-delete");
   confirm.disabled = false;
   confirm.onclick = async () => {
