@@ -101,15 +101,15 @@ type Mirror struct {
 	// CouponID and PromotionCodeID are the IDs of the mirror at the payment processor. CouponID
 	// and PromotionCodeID are empty before the mirror is created. PromotionCodeID stays empty if the
 	// coupon has no plain code. [Mirror.Validate] describes valid IDs.
-	CouponID        string
-	PromotionCodeID string
+	CouponID        string `json:"couponId"`
+	PromotionCodeID string `json:"promotionCodeId"`
 	// Revision is the revision of the coupon that the mirror shows. The mirror is outdated if
 	// the coupon has a different revision. The Reconcile method of couponkit.Service updates
 	// outdated mirrors.
-	Revision int64
+	Revision int64 `json:"revision"`
 	// Unsupported is true if the payment processor cannot express the coupon, and so has no copy
 	// of it. Both IDs are then empty. The coupon can be used like any other coupon.
-	Unsupported bool `json:",omitzero"`
+	Unsupported bool `json:"unsupported,omitzero"`
 }
 
 // IsZero reports whether both IDs of the mirror are empty. Empty IDs mean that the coupon has no
