@@ -185,6 +185,11 @@ func (c *checker) records() {
 			c.unique(seen, "code", k.Code.String(), k.ID)
 		}
 	}
+	for _, code := range c.Codes {
+		if !code.Plain() {
+			c.unique(seen, "code", code.Key.String(), code.CouponID)
+		}
+	}
 	for _, settled := range c.Orders {
 		o := settled.Order
 		c.unique(seen, "order ID", o.ID, o.ID)

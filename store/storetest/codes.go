@@ -32,7 +32,7 @@ func codeClauses() []clause {
 	}
 }
 
-// issue returns new codes of a coupon. Each number in keys makes a new key.
+// issue returns a change that adds new codes to a coupon. Every code has a new key.
 func (p *probe) issue(c coupon.Coupon, batch string, count int, changes ...func(*coupon.IssuedCode)) store.CodeChange {
 	change := store.CodeChange{Kind: store.AddCodes, CouponID: c.ID, Batch: batch, Fingerprint: "first", By: "admin", At: at(500)}
 	for range count {
@@ -376,6 +376,12 @@ func codeRaceClauses() []clause {
 			same(p, p.succeeded(errs, coupon.ErrCodeTaken), 1, "how many coupons got one key")
 			p.look(store.LookUp{Names: store.ByCode(key)})
 		}),
+		race("race for the key of a deleted coupon", "the codes of a deleted coupon are free at once, and at most one coupon gets a code", func(p *probe) {
+			old := p.coupon()
+			p.raceForFreedKey(old, p.issued(old, "spring", 1)[0].Key)
+			old = p.coupon()
+			p.raceForFreedKey(old, old.Code)
+		}),
 		race("race of one batch", "a batch that is added several times at once is added once", func(p *probe) {
 			c := p.coupon()
 			changes := make([]store.CodeChange, p.can.Goroutines)
@@ -396,6 +402,61 @@ func codeRaceClauses() []clause {
 			p.uses(c, 6, 0)
 		}),
 	}
+}
+
+// raceForFreedKey deletes a coupon while other coupons, existing and new ones, take its key. At the
+// end, one coupon has the key: the only taker that succeeded, or else one that comes later.
+func (p *probe) raceForFreedKey(old coupon.Coupon, key coupon.Code) {
+	p.Helper()
+	takers, deletion := make([]coupon.Coupon, p.can.Goroutines), p.can.Goroutines/2
+	for i := range takers {
+		if takers[i] = p.draft(coded(key)); i%2 == 0 {
+			takers[i] = p.coupon()
+		}
+	}
+	changes := make([]store.CodeChange, len(takers))
+	for i, taker := range takers {
+		changes[i] = p.issue(taker, "spring", 2)
+		changes[i].Codes[i/2%2].Key = key
+	}
+	errs := p.together(len(takers), func(ctx context.Context, s store.Store, i int) (err error) {
+		switch {
+		case i == deletion:
+			_, err = s.SaveCoupon(ctx, changeOf(store.DeleteCoupon, old))
+		case i%2 == 0:
+			_, err = s.SaveCodes(ctx, changes[i])
+		default:
+			_, err = s.SaveCoupon(ctx, changeOf(store.CreateCoupon, takers[i]))
+		}
+		return err
+	})
+	p.ok(errs[deletion], "the deletion of the coupon that had the key")
+	won := p.succeeded(errs, coupon.ErrCodeTaken) - 1
+	same(p, won <= 1, true, "whether at most one of %d takers got the key", len(takers)-1)
+	if won == 0 { // the key is free by now
+		takers, errs = append(takers, p.coupon(coded(key))), append(errs, nil)
+	}
+	holder := p.look(store.LookUp{Names: store.ByCode(key)}).Coupon.ID
+	for i, taker := range takers {
+		got := i != deletion && errs[i] == nil
+		same(p, taker.ID == holder, got, "whether a look-up finds the coupon of taker %d, which got %v", i, errs[i])
+		codes := answer(p, store.Store.ListCodes, store.CodeList{CouponID: taker.ID}).Items
+		same(p, slices.ContainsFunc(codes, func(c coupon.IssuedCode) bool { return c.Key == key }), got, "whether taker %d, which got %v, lists the key", i, errs[i])
+		if errs[i] != nil {
+			same(p, slices.Contains([]string{old.ID, holder}, holderIn(errs[i])), true, "whether %v names a coupon that had the key", errs[i])
+		}
+	}
+}
+
+// holderIn returns the coupon that an error names because it has a code.
+func holderIn(err error) string {
+	if taken, is := errors.AsType[*coupon.TakenError](err); is {
+		return taken.Taken[0].CouponID
+	}
+	if rejection, is := errors.AsType[*coupon.Rejection](err); is {
+		return rejection.CouponID
+	}
+	return ""
 }
 
 func codeReservationRaceClauses() []clause {

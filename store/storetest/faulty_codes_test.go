@@ -56,7 +56,7 @@ func codeFaults() map[string]fault {
 		}, []string{"codes of all kinds are taken"}},
 		"taken codes are added nowhere": {func(f *faulty) {
 			f.forgives(coupon.ErrCodeTaken)
-		}, []string{agreement, "codes of all kinds are taken", "race for a key"}},
+		}, []string{agreement, "codes of all kinds are taken", "race for a key", "race for the key of a deleted coupon"}},
 		"every batch is the first one": {func(f *faulty) {
 			f.issues(func(c *store.CodeChange) {
 				if c.Kind == store.AddCodes {
@@ -134,7 +134,35 @@ func codeFaults() map[string]fault {
 				}
 				return f.Store.SaveCoupon(ctx, c)
 			}
-		}, []string{"a code is free after a deletion", "a coupon is deleted among reservations by a code"}},
+		}, []string{"a code is free after a deletion", "a coupon is deleted among reservations by a code", "race for the key of a deleted coupon"}},
+		"a key that a deletion frees goes to several coupons": {func(f *faulty) {
+			var waiting atomic.Int64
+			until := func(done func() bool) {
+				for tries := 0; !done() && tries < 200; tries++ {
+					time.Sleep(5 * time.Millisecond)
+				}
+			}
+			holder := func(ctx context.Context, key coupon.Code) string {
+				found, _ := store.Find(ctx, f.Store, store.LookUp{Names: store.ByCode(key)})
+				return found.Coupon.ID
+			}
+			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+				if c.Kind == store.DeleteCoupon {
+					until(func() bool { return waiting.Load() > 1 })
+					return f.Store.SaveCoupon(ctx, c)
+				}
+				before := holder(ctx, c.Coupon.Code)
+				if before != "" {
+					waiting.Add(1)
+					until(func() bool { return holder(ctx, c.Coupon.Code) != before })
+				}
+				saved, err := f.Store.SaveCoupon(ctx, c)
+				if before != "" && errors.Is(err, coupon.ErrCodeTaken) { // the deletion has freed it, and nobody looks again
+					return c.Coupon, nil
+				}
+				return saved, err
+			}
+		}, []string{"race for the key of a deleted coupon"}},
 		"an expired batch is new": {func(f *faulty) {
 			f.issue = func(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
 				if err := coupon.ExpiredCodes(c.Codes); err != nil && c.Kind == store.AddCodes {

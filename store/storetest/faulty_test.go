@@ -154,6 +154,18 @@ func (f *faulty) entries(change func(entries []store.Entry) []store.Entry) {
 	}
 }
 
+// tells adds a text to the data of all entries of a kind.
+func (f *faulty) tells(kind store.EntryKind, text string) {
+	f.entries(func(entries []store.Entry) []store.Entry {
+		for i, e := range entries {
+			if e.Kind == kind {
+				entries[i].Data = append([]byte(fmt.Sprintf(`{"more":%q,`, text)), e.Data[1:]...)
+			}
+		}
+		return entries
+	})
+}
+
 // eachUse changes every use that the store answers.
 func (f *faulty) eachUse(change func(u *redemption.Use)) {
 	all := func(uses []redemption.Use) {
@@ -1141,6 +1153,19 @@ func journalFaults() map[string]fault {
 				return entries
 			})
 		}, []string{"coupons in the journal", "what the journal tells"}},
+		"the journal tells addresses": {func(f *faulty) {
+			sound := f.save
+			f.save = func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
+				f.tells(store.CouponChanged, strings.Join(c.Coupon.AllowedUserEmails.Slice(), " "))
+				return sound(ctx, c)
+			}
+		}, []string{"coupons in the journal"}},
+		"the journal tells the owners of new codes": {func(f *faulty) {
+			f.issues(func(c *store.CodeChange) { f.tells(store.CodesAdded, c.Codes[0].Owner.String()) })
+		}, []string{"codes in the journal"}},
+		"the journal tells the owners of changed codes": {func(f *faulty) {
+			f.issues(func(c *store.CodeChange) { f.tells(store.CodeChanged, c.Codes[0].Owner.String()) })
+		}, []string{"codes in the journal"}},
 		"a page has one entry too many": {func(f *faulty) {
 			sound := f.journal
 			f.journal = func(ctx context.Context, after int64, limit int) ([]store.Entry, error) {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -46,6 +48,7 @@ func journalClauses() []clause {
 	return []clause{
 		{"what the journal tells", "every change is written with its cause, in order, with the versions 1 to n of the record", whatTheJournalTells},
 		{"coupons in the journal", "an entry about a coupon tells it before and after the change, without addresses", couponsInTheJournal},
+		{"codes in the journal", "an entry about codes tells the batch, or the code before and after the change, without owners", codesInTheJournal},
 		{"history of a coupon", "History returns the entries about one coupon, the highest version first, also those without a position", historyOfACoupon},
 		{"actors in the journal", "By tells the journal who made the change", actorsInTheJournal},
 		{"pages of the journal", "Journal returns entries after a position, at most limit; 0 begins at the first", pagesOfTheJournal},
@@ -56,7 +59,9 @@ func journalClauses() []clause {
 // entryOf is what the suite reads of an entry's data.
 type entryOf struct {
 	Cause, State  string
-	Before, After struct{ Name string } // empty if the coupon was not there
+	Before, After struct{ Name, Code string } // empty if the coupon or code was not there
+	Batch         string                      // of new codes
+	Added         int                         // how many codes are new
 }
 
 // about returns the entries about a subject.
@@ -104,16 +109,46 @@ func whatTheJournalTells(p *probe) {
 
 func couponsInTheJournal(p *probe) {
 	c := p.coupon(named("first"), p.forAddresses("ann@shop.example"))
-	c = p.edit(c, named("second"))
+	c = p.edit(c, named("second"), p.forAddresses("bob@shop.example", "*@members.example"))
 	p.save(store.ConfirmMirror, with(c, mirrored(c.Revision)))
 	p.save(store.DeleteCoupon, c)
 	same(p, p.told(c.ID), []string{"coupon_created   1", "coupon_changed   2", "coupon_mirrored   3", "coupon_deleted   4"}, "what the journal tells of a coupon")
+	p.keepsSecret(c.ID, "shop.example", "members.example")
 	want := [][2]string{{"", "first"}, {"first", "second"}, {"second", "second"}, {"second", ""}}
 	for i, e := range p.everything().Journal {
 		var data entryOf
 		p.own(json.Unmarshal(e.Data, &data))
 		same(p, [2]string{data.Before.Name, data.After.Name}, want[i], "the names before and after in entry %d", i)
 		same(p, e.At, at(400), "the instant of entry %d", i)
+	}
+}
+
+func codesInTheJournal(p *probe) {
+	c := p.coupon()
+	change := p.issue(c, "spring", 3)
+	change.Codes[0].Owner, change.Codes[1].Owner = coupon.OwnerID("member-7"), coupon.OwnerEmail("ann@shop.example")
+	key := change.Codes[0].Key.String()
+	code := answer(p, store.Store.SaveCodes, change)[0]
+	answer(p, store.Store.SaveCodes, editOf(code, func(c *coupon.IssuedCode) { c.Owner = coupon.OwnerEmail("bob@shop.example") }))
+	same(p, p.told(c.ID), []string{"coupon_created   1", "codes_added   2", "code_changed   3"}, "what the journal tells of codes")
+	var data [3]entryOf
+	for i, e := range p.about(c.ID) {
+		p.own(json.Unmarshal(e.Data, &data[i]))
+	}
+	same(p, []any{data[1].Batch, data[1].Added}, []any{"spring", 3}, "the batch of the new codes, and their number")
+	same(p, []string{data[2].Before.Code, data[2].After.Code}, []string{key, key}, "the code before and after its change")
+	p.keepsSecret(c.ID, "shop.example", "member-7")
+}
+
+// keepsSecret checks that no entry about a coupon has one of the texts, which identify customers.
+func (p *probe) keepsSecret(couponID string, texts ...string) {
+	p.Helper()
+	history, err := p.s.History(p.Context(), couponID, 0, store.MaxJournalLimit)
+	p.ok(err, "History(%s)", couponID)
+	for _, e := range append(history, p.about(couponID)...) {
+		for _, text := range texts {
+			same(p, bytes.Contains(e.Data, []byte(text)), false, "whether the entry %s %d tells %q: %s", e.Kind, e.Version, text, e.Data)
+		}
 	}
 }
 
