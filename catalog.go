@@ -50,7 +50,7 @@ func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, 
 	}
 	c, err = coupon.New(d, by)
 	if err != nil {
-		return coupon.Coupon{}, s.alsoUnfit(d, by, err)
+		return coupon.Coupon{}, s.addMirrorFaults(d, by, err)
 	}
 	if err := s.mirrorable(c); err != nil {
 		return coupon.Coupon{}, err
@@ -130,7 +130,7 @@ func (s *Service) mirror(
 	confirmed, err := s.saveCoupon(ctx, store.ConfirmMirror, c)
 	switch {
 	case errors.Is(err, validation.ErrInvalid):
-		err = fmt.Errorf("mirror coupon %s: %w", c.ID, unfit(err))
+		err = fmt.Errorf("mirror coupon %s: %w", c.ID, badAnswer(err))
 	case errors.Is(err, coupon.ErrNotFound), errors.Is(err, store.ErrStaleRevision):
 		s.unmirror(ctx, c)
 	}

@@ -310,6 +310,13 @@ func TestUpdate(t *testing.T) {
 	if len(invalid.Fields) != 2 || invalid.Fields[0].Code != validation.Immutable {
 		t.Errorf("changing code and value: %v", err)
 	}
+	faulty := coupon.Patch{Name: coupon.Set(""), MaxUses: coupon.Set(-1)} // judged only with its coupon
+	if _, err := w.Update(t.Context(), c.ID, faulty); !errors.Is(err, validation.ErrInvalid) {
+		t.Errorf("a faulty patch: %v", err)
+	}
+	if _, err := w.Update(t.Context(), "cpn_unknown", faulty); !errors.Is(err, coupon.ErrNotFound) || errors.Is(err, validation.ErrInvalid) {
+		t.Errorf("a faulty patch of an unknown coupon: %v", err)
+	}
 	if _, err := w.Update(t.Context(), "cpn_unknown", coupon.Patch{}); !errors.Is(err, coupon.ErrNotFound) {
 		t.Errorf("unknown coupon: %v", err)
 	}

@@ -34,27 +34,27 @@ func charge(total int64, currency pricing.Currency, tax pricing.Tax) redemption.
 // chargeOfEvent is the charge of a payment event. If the event tells a tax and not of which lines,
 // the session may tell that. A processor that refuses to tell it leaves the payment as it is.
 func (s *Service) chargeOfEvent(ctx context.Context, e processor.Event) (redemption.Charge, error) {
-	told := charge(e.Total, e.Currency, e.Tax)
+	reported := charge(e.Total, e.Currency, e.Tax)
 	if e.Tax.Amount == 0 || len(e.Tax.Lines) > 0 {
-		return told, nil
+		return reported, nil
 	}
 	session, err := s.processor.Session(ctx, e.SessionID)
 	switch {
 	case errors.Is(err, processor.ErrNotFound), errors.Is(err, processor.ErrForbidden), errors.Is(err, processor.ErrRejected):
-		return told, nil
+		return reported, nil
 	case err != nil:
-		return told, fmt.Errorf("tax of session %s: %w", e.SessionID, err)
+		return reported, fmt.Errorf("tax of session %s: %w", e.SessionID, err)
 	}
 	return chargeOf(session), nil
 }
 
 // flag is the flag of an order whose processor tells of a charge now. The charge may be unknown.
-func (s *Service) flag(ctx context.Context, told redemption.Charge, settled store.Settled) Flag {
+func (s *Service) flag(ctx context.Context, reported redemption.Charge, settled store.Settled) Flag {
 	o := settled.Order
 	err := o.CheckCharge()
-	if o.State.Paid() && o.Charge.Differs(told) {
+	if o.State.Paid() && o.Charge.Differs(reported) {
 		err = fmt.Errorf("%d %s and a tax of %d were charged before, %d %s and a tax of %d now",
-			o.Charge.Amount, o.Charge.Currency, o.Charge.Tax.Amount, told.Amount, told.Currency, told.Tax.Amount)
+			o.Charge.Amount, o.Charge.Currency, o.Charge.Tax.Amount, reported.Amount, reported.Currency, reported.Tax.Amount)
 	}
 	if err == nil {
 		return FlagOf(settled)

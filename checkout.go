@@ -191,7 +191,7 @@ func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (p
 	if err := faults.Err(); err != nil {
 		return reservedOrder{}, err
 	}
-	reserved, err := s.keyed(ctx, r, requestFingerprint(r.quoteRequest()), price)
+	reserved, err := s.orderOfKey(ctx, r, requestFingerprint(r.quoteRequest()), price)
 	o := reserved.Order
 	if err == nil && reserved.Replayed && o.State == redemption.OrderOpen && !r.Expected.are(o.Quote) {
 		err = fmt.Errorf("order %s has other totals than expected: %w", o.ID, store.ErrKeyReused)
@@ -280,9 +280,9 @@ func (s *Service) checkOrder(r store.Reservation) error {
 	return faults.Err()
 }
 
-// keyed returns the order that the request's key has already, or prices and reserves a new
-// one, again and again while something changes in between.
-func (s *Service) keyed(
+// orderOfKey returns the existing order of the request's key. Without such an order, it prices and
+// reserves a new order. It starts again if something has changed between the price and the reservation.
+func (s *Service) orderOfKey(
 	ctx context.Context, r *CheckoutRequest, request string, price func() (priced, error),
 ) (reservedOrder, error) {
 	if r.Key == "" {

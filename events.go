@@ -93,7 +93,7 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	now := s.now()
 	settlement := store.Settlement{Event: redemption.Event{
 		Kind: kind, At: now, SessionID: e.SessionID,
-		OrderID: storableID(e.Metadata[processor.MetadataOrderID]), Deadline: told(e, now).Add(s.paymentWait),
+		OrderID: storableID(e.Metadata[processor.MetadataOrderID]), Deadline: reportedAt(e, now).Add(s.paymentWait),
 	}}
 	if kind == redemption.Paid {
 		settlement.Event.Learned = payer(e.Payer).Identities()
@@ -274,8 +274,8 @@ func eventKind(e processor.Event) (redemption.EventKind, bool) {
 	return 0, false
 }
 
-// told is when the processor has told of the event: the same one again says nothing new.
-func told(e processor.Event, now time.Time) time.Time {
+// reportedAt is when the processor has reported the event. A repeated event has the same instant.
+func reportedAt(e processor.Event, now time.Time) time.Time {
 	if e.CreatedAt.IsZero() || e.CreatedAt.After(now) {
 		return now
 	}

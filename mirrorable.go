@@ -15,17 +15,17 @@ import (
 // mirrorable refuses a coupon that the processor refuses, and amounts that the processor cannot
 // take off because it charges in steps.
 func (s *Service) mirrorable(c coupon.Coupon) error {
-	var unfit error
+	var mirrorErr error
 	if check := s.abilities.CheckCoupon; check != nil {
-		unfit = check(c)
+		mirrorErr = check(c)
 	}
 	offStep := s.offStep(c)
 	var faults, further *validation.Error
 	if !errors.As(offStep, &further) {
-		return unfit
+		return mirrorErr
 	}
-	if unfit == nil || !errors.As(unfit, &faults) {
-		return cmp.Or(unfit, offStep)
+	if mirrorErr == nil || !errors.As(mirrorErr, &faults) {
+		return cmp.Or(mirrorErr, offStep)
 	}
 	both := validation.Error{Fields: slices.Clone(faults.Fields)}
 	for _, f := range further.Fields {
@@ -51,10 +51,10 @@ func (s *Service) offStep(c coupon.Coupon) error {
 	return faults.Err()
 }
 
-// alsoUnfit adds to the faults of a draft what the processor could not mirror of it: of code,
-// name, discount and limit it judges those that have no fault yet, in a coupon that has none.
-func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error {
-	var faults, unfit *validation.Error
+// addMirrorFaults adds the processor's faults to the faults of an invalid draft. The processor checks a
+// valid coupon that has the valid fields of the draft: its code, name, discount and limit.
+func (s *Service) addMirrorFaults(d coupon.Draft, by coupon.Creation, err error) error {
+	var faults, further *validation.Error
 	if !errors.As(err, &faults) {
 		return err
 	}
@@ -81,10 +81,10 @@ func (s *Service) alsoUnfit(d coupon.Draft, by coupon.Creation, err error) error
 		legible.MaxUses, judged = d.MaxUses, append(judged, "maxUses")
 	}
 	c, illegible := coupon.New(legible, by)
-	if illegible != nil || !errors.As(s.mirrorable(c), &unfit) {
+	if illegible != nil || !errors.As(s.mirrorable(c), &further) {
 		return err
 	}
-	for _, f := range unfit.Fields {
+	for _, f := range further.Fields {
 		if slices.Contains(judged, f.Path) {
 			faults.Fields = append(faults.Fields, f)
 		}

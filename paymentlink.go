@@ -112,7 +112,7 @@ func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 	}
 	request := amountFingerprint(r)
 	price := func() (priced, error) { return s.priceAmount(ctx, r) }
-	reserved, err := s.keyed(ctx, &r.CheckoutRequest, request, price)
+	reserved, err := s.orderOfKey(ctx, &r.CheckoutRequest, request, price)
 	return s.finish(ctx, &attempt, r.CheckoutRequest, reserved, err, price)
 }
 

@@ -115,11 +115,11 @@ func (s *Service) reconcile(ctx context.Context, c coupon.Coupon, dryRun bool) (
 	if repair == nil {
 		return d, false
 	}
-	return s.mend(ctx, c, d, repair, dryRun), true
+	return s.repairDrift(ctx, c, d, repair, dryRun), true
 }
 
-// mend repairs a drift, unless nothing is to be changed.
-func (s *Service) mend(ctx context.Context, c coupon.Coupon, d Drift, repair repair, dryRun bool) Drift {
+// repairDrift repairs a drift, unless nothing is to be changed.
+func (s *Service) repairDrift(ctx context.Context, c coupon.Coupon, d Drift, repair repair, dryRun bool) Drift {
 	if dryRun {
 		return d
 	}
@@ -226,7 +226,7 @@ func (s *Service) reconcileListed(ctx context.Context, dryRun bool) ([]Drift, er
 		case shows(ref.Mirror, c.Mirror) || !c.Mirrored():
 			continue // as it should be, or what goes through the coupons takes care of
 		default:
-			d = s.mend(ctx, c, Drift{Kind: DriftOutdated, CouponID: c.ID}, s.remirror, dryRun)
+			d = s.repairDrift(ctx, c, Drift{Kind: DriftOutdated, CouponID: c.ID}, s.remirror, dryRun)
 		}
 		drifts = append(drifts, d)
 	}
@@ -242,7 +242,7 @@ func shows(listed, stored coupon.Mirror) bool {
 
 func (s *Service) removeOrphan(ctx context.Context, ref processor.MirrorRef, dryRun bool) Drift {
 	orphan := coupon.Coupon{ID: ref.CouponID, Mirror: ref.Mirror}
-	return s.mend(ctx, orphan, Drift{Kind: DriftOrphan, CouponID: ref.CouponID},
+	return s.repairDrift(ctx, orphan, Drift{Kind: DriftOrphan, CouponID: ref.CouponID},
 		func(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
 			return c, s.processor.RemoveMirror(ctx, c)
 		}, dryRun)

@@ -78,24 +78,24 @@ func (s *Service) syncRefunds(ctx context.Context, attempt *Attempt, id string) 
 	if !able || id == "" {
 		return Outcome{}, nil
 	}
-	told, err := r.Refunds(ctx, id)
+	known, err := r.Refunds(ctx, id)
 	if errors.Is(err, processor.ErrNotFound) {
 		return Outcome{}, nil
 	}
 	if err != nil {
 		return Outcome{}, fmt.Errorf("refunds of payment %s: %w", id, err)
 	}
-	attempt.SessionID = told.SessionID
-	report := redemption.Report{Refunds: make([]redemption.ReportedRefund, len(told.Refunds))}
-	for i, refund := range told.Refunds {
+	attempt.SessionID = known.SessionID
+	report := redemption.Report{Refunds: make([]redemption.ReportedRefund, len(known.Refunds))}
+	for i, refund := range known.Refunds {
 		report.Refunds[i] = reportedRefund(refund)
 	}
-	for _, d := range told.Disputes {
+	for _, d := range known.Disputes {
 		report.Disputes = append(report.Disputes, redemption.Dispute{ID: d.ID, Amount: d.Amount, State: disputeState(d.Status)})
 	}
 	return s.outcome(ctx, attempt, store.Settlement{Event: redemption.Event{
-		Kind: redemption.Reported, At: s.now(), SessionID: told.SessionID,
-		OrderID: storableID(told.Metadata[processor.MetadataOrderID]), Report: report,
+		Kind: redemption.Reported, At: s.now(), SessionID: known.SessionID,
+		OrderID: storableID(known.Metadata[processor.MetadataOrderID]), Report: report,
 	}})
 }
 

@@ -134,16 +134,15 @@ func (s *Service) attach(
 	case errors.Is(err, validation.ErrInvalid):
 		s.discard(ctx, session.ID)
 		s.abandon(ctx, o)
-		err = unfit(err)
+		err = badAnswer(err)
 	}
 	return o, uses, fmt.Errorf("attach session to order %s: %w", o.ID, err)
 }
 
-// unfit is the error for an answer of the processor that the store does not take, as
-// when it has no ID. That is no fault of the caller's input, and so no error that looks
-// like one.
-func unfit(err error) error {
-	return fmt.Errorf("%w, whose answer is unfit: %s", processor.ErrRejected, err.Error())
+// badAnswer is the error for an answer of the processor that the store refuses, such as an answer
+// without an ID. The error does not match validation.ErrInvalid, because the caller's input is valid.
+func badAnswer(err error) error {
+	return fmt.Errorf("%w, whose answer cannot be stored: %s", processor.ErrRejected, err.Error())
 }
 
 // noInput is the error of a processor that refuses a session, which names fields of

@@ -2,6 +2,7 @@ package coupon
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
@@ -40,7 +41,7 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads the JSON form of a Snapshot. Unknown fields are ignored. JSON null leaves *s
 // unchanged. The fields appliesTo, discountType, currency and refundPolicy are
-// required.
+// required. A time zone that the system does not know keeps its name and has the times of UTC.
 // UnmarshalJSON returns a [*validation.Error] that lists every malformed or missing field,
 // and leaves *s unchanged.
 func (s *Snapshot) UnmarshalJSON(data []byte) error {
@@ -54,6 +55,7 @@ func (s *Snapshot) UnmarshalJSON(data []byte) error {
 	d.Distribution = General // which is required of a coupon
 	var faults validation.Error
 	read := Snapshot{ID: d.ID, Code: d.Code, Name: d.Name, Terms: d.terms(&faults), Revision: d.Revision}
+	read.Conditions.Schedule = Schedule{Zone: d.Schedule.Zone.Zone, Hours: d.Schedule.Hours}
 	if err := faults.Err(); err != nil {
 		return err
 	}
@@ -67,7 +69,26 @@ type snapshotDocument struct {
 	ID   string `json:"id"`
 	Code Code   `json:"code"`
 	termsDocument
-	Revision int64 `json:"revision"`
+	Schedule snapshotSchedule `json:"schedule"`
+	Revision int64            `json:"revision"`
+}
+
+// snapshotSchedule is a schedule whose time zone the system may not know. No rule decides about a
+// snapshot, so its order stays readable on every system.
+type snapshotSchedule struct {
+	Zone  namedZone `json:"timeZone"`
+	Hours []Hours   `json:"hours"`
+}
+
+type namedZone struct{ Zone }
+
+// UnmarshalText is like [Zone.UnmarshalText] but accepts unknown names.
+func (z *namedZone) UnmarshalText(text []byte) error {
+	err := z.Zone.UnmarshalText(text)
+	if err != nil && len(text) > 0 && len(text) <= MaxZoneLength {
+		z.Zone, err = Zone{location: time.FixedZone(string(text), 0)}, nil
+	}
+	return err
 }
 
 var snapshotReader = strictjson.For[snapshotDocument]()

@@ -140,7 +140,7 @@ func TestDecisionsAreComparedByTheirReasons(t *testing.T) {
 	d := eligibility.Check(s.coupon, s.question)
 	s.coupon.ExpiresAt = s.coupon.ExpiresAt.In(time.FixedZone("", 3600))
 	if same := eligibility.Check(s.coupon, s.question); !d.Equal(same) || cmp.Diff(d, same) != "" {
-		t.Error("one refusal told in two zones is two")
+		t.Error("the same refusal in two time zones is not equal")
 	}
 	s.coupon.ExpiresAt = s.coupon.ExpiresAt.Add(-1)
 	if d.Equal(eligibility.Check(s.coupon, s.question)) || d.Equal(eligibility.Decision{}) {

@@ -142,7 +142,7 @@ type lineTaxDocument struct {
 }
 
 // MarshalJSON returns the charge as JSON. Amounts are strings in major units. A tax of 0 and taxes
-// by line that nobody told are absent.
+// by line that the processor did not report are absent.
 //
 //	{"currency":"EUR","amount":"90.00","tax":"18.00","lineTaxes":[{"lineId":"A","amount":"18.00"}]}
 func (c Charge) MarshalJSON() ([]byte, error) {

@@ -138,7 +138,7 @@ func TestTheFirstChargeStays(t *testing.T) {
 	pay := redemption.Event{Kind: redemption.Paid, OrderID: "ord", SessionID: "cs", At: at(5)}
 	same, _, err := o.After(pay, uses...)
 	require.NoError(t, err)
-	require.Equal(t, o.Version, same.Version, "nothing is told")
+	require.Equal(t, o.Version, same.Version, "nothing is reported")
 	pay.Charge = redemption.Charge{Currency: pricing.EUR(), Amount: 10_00, Tax: pricing.Tax{Amount: 2, Lines: []pricing.LineTax{{LineID: "A", Amount: 2}}}}
 	charged, changed, err := o.After(pay, uses...)
 	require.NoError(t, err)
@@ -180,7 +180,7 @@ func TestRefundsReturnTheTax(t *testing.T) {
 	t.Parallel()
 	byLine := pricing.Tax{Amount: 18_00, Lines: []pricing.LineTax{{LineID: "A", Amount: 18_00}}}
 	type returned struct{ goods, tax, repayment int64 }
-	told := func(amount, tax int64) redemption.Event {
+	external := func(amount, tax int64) redemption.Event {
 		return reported(15, redemption.ReportedRefund{ID: "re_staff", Amount: amount, Tax: tax, State: redemption.RepaymentSucceeded})
 	}
 	for name, test := range map[string]struct {
@@ -196,11 +196,11 @@ func TestRefundsReturnTheTax(t *testing.T) {
 		"an odd cent":                 {pricing.Keep, pricing.Tax{Amount: 1}, []redemption.Event{refundOf("a", 1, 10), refundOf("b", 1, 20)}, []returned{{45_00, 1, 45_01}, {45_00, 0, 45_00}}},
 		"no tax":                      {pricing.Keep, pricing.Tax{}, []redemption.Event{refundOf("a", 0, 10)}, []returned{{90_00, 0, 90_00}}},
 		// What staff returned lowers what is left. Only the processor can tell that it was tax.
-		"staff returned the tax":                {pricing.Keep, byLine, []redemption.Event{told(18_00, 18_00), refundOf("a", 1, 20), refundOf("b", 1, 30)}, []returned{{45_00, 0, 45_00}, {45_00, 0, 45_00}}},
-		"staff returned some tax":               {pricing.Keep, byLine, []redemption.Event{told(10_00, 10_00), refundOf("a", 1, 20), refundOf("b", 1, 30)}, []returned{{45_00, 0, 45_00}, {45_00, 8_00, 53_00}}},
-		"staff returned a unit":                 {pricing.Keep, byLine, []redemption.Event{told(54_00, 9_00), refundOf("a", 0, 20)}, []returned{{90_00, 9_00, 54_00}}},
-		"staff returned, and nobody knows what": {pricing.Keep, byLine, []redemption.Event{told(54_00, 0), refundOf("a", 0, 20)}, []returned{{90_00, 18_00, 54_00}}},
-		"staff returned more than was paid":     {pricing.Keep, byLine, []redemption.Event{told(math.MaxInt64, math.MaxInt64), refundOf("a", 0, 20)}, []returned{{90_00, 0, 0}}},
+		"staff returned the tax":                {pricing.Keep, byLine, []redemption.Event{external(18_00, 18_00), refundOf("a", 1, 20), refundOf("b", 1, 30)}, []returned{{45_00, 0, 45_00}, {45_00, 0, 45_00}}},
+		"staff returned some tax":               {pricing.Keep, byLine, []redemption.Event{external(10_00, 10_00), refundOf("a", 1, 20), refundOf("b", 1, 30)}, []returned{{45_00, 0, 45_00}, {45_00, 8_00, 53_00}}},
+		"staff returned a unit":                 {pricing.Keep, byLine, []redemption.Event{external(54_00, 9_00), refundOf("a", 0, 20)}, []returned{{90_00, 9_00, 54_00}}},
+		"staff returned, and nobody knows what": {pricing.Keep, byLine, []redemption.Event{external(54_00, 0), refundOf("a", 0, 20)}, []returned{{90_00, 18_00, 54_00}}},
+		"staff returned more than was paid":     {pricing.Keep, byLine, []redemption.Event{external(math.MaxInt64, math.MaxInt64), refundOf("a", 0, 20)}, []returned{{90_00, 0, 0}}},
 	} {
 		o := after(t, taxedOrder(t, test.policy, test.tax), test.events...)
 		var got []returned

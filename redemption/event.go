@@ -37,7 +37,7 @@ const (
 	PointsGivenBack
 	// Refunded means that a part of a paid order, or everything, is refunded.
 	Refunded
-	// Reported means that the processor has told of refunds or disputes of the payment.
+	// Reported means that the processor has reported refunds or disputes of the payment.
 	Reported
 )
 
@@ -80,7 +80,7 @@ type Event struct {
 	// Deadline is the order's new deadline. Only SessionAttached and PaymentPending use
 	// Deadline. A PaymentPending event never moves the deadline to an earlier time.
 	Deadline time.Time
-	// Learned are further identities of the customer that the payment has told of, such as the
+	// Learned are further identities of the customer that the payment has shown, such as the
 	// address that the payer entered. [EmailIdentity] and [AliasIdentity] return identities.
 	// Only a Paid event may have Learned, with at most [MaxLearned] entries.
 	Learned []string

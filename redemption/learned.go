@@ -12,7 +12,7 @@ import (
 const MaxLearned = 7
 
 // learn returns the claims of an order or a use together with the claims of the identities that
-// a payment has told of. A new claim counts another identity of the customer in the same way, in
+// a payment has shown. A new claim counts another identity of the customer in the same way, in
 // the same period and with the same limit. Counters that are claimed already are left out.
 func (e Event) learn(customerID string, claims []eligibility.Claim) []eligibility.Claim {
 	if e.Kind != Paid || customerID == "" {

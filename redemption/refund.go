@@ -95,7 +95,7 @@ func (r Refund) Amount() int64 {
 }
 
 // RefundedTax returns the tax that was refunded, in minor units. It counts the refunds of the order,
-// and the external refunds whose tax the processor has told.
+// and the external refunds whose tax the processor has reported.
 func (o Order) RefundedTax() (sum int64) {
 	add := func(tax int64) { sum += min(max(tax, 0), math.MaxInt64-sum) }
 	for i := range o.Refunds {

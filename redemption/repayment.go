@@ -251,21 +251,21 @@ func (o Order) reported(e Event) (Order, error) {
 }
 
 // reportedAs reports whether the processor tells of the current attempt of the refund.
-func (r Refund) reportedAs(told ReportedRefund) bool {
-	return r.Repayment.State >= RepaymentDue && told.Key != "" && told.Key == r.RepaymentKey()
+func (r Refund) reportedAs(report ReportedRefund) bool {
+	return r.Repayment.State >= RepaymentDue && report.Key != "" && report.Key == r.RepaymentKey()
 }
 
 // after is the repayment after a report. A repayment never goes back to an earlier state. The one
 // exception is a failure without an ID. It comes from a refused call, and a record of the processor
 // replaces it.
-func (r Repayment) after(told ReportedRefund) Repayment {
-	refused := r.State == RepaymentFailed && r.ID == "" && told.ID != ""
-	if told.State <= r.State && !refused {
+func (r Repayment) after(report ReportedRefund) Repayment {
+	refused := r.State == RepaymentFailed && r.ID == "" && report.ID != ""
+	if report.State <= r.State && !refused {
 		return r
 	}
-	r.State, r.ID, r.Failure = told.State, told.ID, ""
+	r.State, r.ID, r.Failure = report.State, report.ID, ""
 	if r.State == RepaymentFailed {
-		r.Failure = cut(told.Failure)
+		r.Failure = cut(report.Failure)
 	}
 	return r
 }

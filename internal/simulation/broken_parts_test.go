@@ -104,7 +104,7 @@ func (p updatesNothing) UpdateMirror(_ context.Context, c coupon.Coupon) (coupon
 	return c.Mirror, nil
 }
 
-// repairs mends a mirror when it is asked how it is.
+// repairs changes a mirror when it is asked how it is.
 type repairs struct{ simulation.Processor }
 
 func (p repairs) VerifyMirror(ctx context.Context, c coupon.Coupon) (processor.MirrorStatus, error) {
@@ -179,11 +179,11 @@ func (p anotherKey) Refund(ctx context.Context, r processor.RefundRequest) (proc
 }
 
 func (p anotherKey) Refunds(ctx context.Context, id string) (processor.PaymentRefunds, error) {
-	told, err := p.Processor.Refunds(ctx, id)
-	for i, r := range told.Refunds {
-		told.Refunds[i].Key, _, _ = strings.Cut(r.Key, "#")
+	reported, err := p.Processor.Refunds(ctx, id)
+	for i, r := range reported.Refunds {
+		reported.Refunds[i].Key, _, _ = strings.Cut(r.Key, "#")
 	}
-	return told, err
+	return reported, err
 }
 
 // overdraws makes each refund, whether or not so much is left.
@@ -205,9 +205,9 @@ func (p overdraws) Refund(ctx context.Context, r processor.RefundRequest) (proce
 }
 
 func (p overdraws) Refunds(ctx context.Context, id string) (processor.PaymentRefunds, error) {
-	told, err := p.Processor.Refunds(ctx, id)
-	told.Refunds = append(told.Refunds, p.extra[id]...)
-	return told, err
+	reported, err := p.Processor.Refunds(ctx, id)
+	reported.Refunds = append(reported.Refunds, p.extra[id]...)
+	return reported, err
 }
 
 // chargesMore charges a cent more, and says that it does not.

@@ -304,8 +304,10 @@ func ofBudget(by func(eligibility.Claim) eligibility.Count) func(eligibility.Cla
 }
 
 func releases(c eligibility.Claim) eligibility.Count { return eligibility.Count{Reserved: -c.Amount} }
-func keepsIt(c eligibility.Claim) eligibility.Count  { return eligibility.Count{Reserved: c.Amount} }
-func refunds(c eligibility.Claim) eligibility.Count  { return eligibility.Count{Completed: -c.Returned} }
+
+func keepsIt(c eligibility.Claim) eligibility.Count { return eligibility.Count{Reserved: c.Amount} }
+
+func refunds(c eligibility.Claim) eligibility.Count { return eligibility.Count{Completed: -c.Returned} }
 
 // onceMore changes a counter a second time when an order becomes cancelled, replaced or refunded.
 func onceMore(happens func(store.EntryKind, redemption.Order) bool, by func(eligibility.Claim) eligibility.Count) func(*faulty) {

@@ -97,15 +97,15 @@ func (w *world) refresh() bool {
 	}
 	return w.begin(s, "refresh", asker(r)+" refreshes order "+o.ID, func(ctx context.Context, t *task) error {
 		before, session := w.stored(s, o.ID)
-		var told processor.PaymentRefunds
+		var reported processor.PaymentRefunds
 		if before.Order.State.Paid() {
-			told = w.told(s, session.ID)
+			reported = w.reported(s, session.ID)
 		}
 		got, err := t.service.Refresh(ctx, r)
 		t.then = func() {
 			w.must(OrdersAreTheirs, theirs && got.Order.ID == o.ID, "somebody who asked about order %s got order %s", o.ID, got.Order.ID)
 			w.refreshed(s, before.Order, session)
-			w.learned(s, RefreshedAgrees, told)
+			w.learned(s, RefreshedAgrees, reported)
 		}
 		return err
 	})

@@ -28,7 +28,7 @@ func (w *world) addCodes() bool {
 		t.then = func() {
 			for i, c := range codes {
 				w.must(AnswersAreTrue, c.Key.String() == drafts[i].Code && c.CouponID == id, "code %s of %s was added as %s of %s", drafts[i].Code, id, c.Key, c.CouponID)
-				s.issued[id], s.told = append(s.issued[id], c.Key), append(s.told, c.Key)
+				s.issued[id], s.issuedInOrder = append(s.issued[id], c.Key), append(s.issuedInOrder, c.Key)
 			}
 		}
 		return err
@@ -38,10 +38,10 @@ func (w *world) addCodes() bool {
 // changeCode switches a code, or changes its limit.
 func (w *world) changeCode() bool {
 	s := w.shop()
-	if len(s.told) == 0 {
+	if len(s.issuedInOrder) == 0 {
 		return false
 	}
-	code, patch := recent(w, s.told, 4, 8), coupon.CodePatch{Active: coupon.Set(w.odds(2))}
+	code, patch := recent(w, s.issuedInOrder, 4, 8), coupon.CodePatch{Active: coupon.Set(w.odds(2))}
 	if w.odds(2) {
 		patch.MaxUses = w.limit()
 	}
@@ -51,7 +51,7 @@ func (w *world) changeCode() bool {
 	})
 }
 
-// added reports whether the coupon of an order has its code, of which no answer may have told.
+// added reports whether the coupon of an order has its code, although no answer may have named it.
 func (w *world) added(s *shop, of coupon.Snapshot) bool {
 	found, err := store.Find(background(), s.eyes, store.LookUp{Names: store.ByCode(of.Code)})
 	return err == nil && found.Code.CouponID == of.ID

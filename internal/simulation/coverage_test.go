@@ -73,7 +73,7 @@ var least = []struct {
 	{"step", "deliver", "before an older event", 100},
 	{"step", "deliver", "days late", 50},
 	{"step", "deliver", "at once", 50},
-	{"step", "event told again", "", 100},
+	{"step", "event repeated", "", 100},
 	{"step", "expiry after the payment", "", 100},
 	{"step", "other event", "", 100},
 	{"step", "forge", "with a guessed secret", 50},

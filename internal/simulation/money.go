@@ -115,13 +115,13 @@ func (s *shop) failRefund(id string) error {
 func (w *world) dispute() bool {
 	s := w.shop()
 	session := w.payment(s)
-	told, _ := s.fake.Refunds(background(), session) // perhaps there is none
+	reported, _ := s.fake.Refunds(background(), session) // perhaps there is none
 	made, err := s.fake.Dispute(session)
 	if err != nil {
 		return false
 	}
 	s.money.disputes = append(s.money.disputes, made)
-	w.when(len(told.Refunds) > 0, "step", "dispute", "after a refund")
+	w.when(len(reported.Refunds) > 0, "step", "dispute", "after a refund")
 	w.log("a customer disputes the payment of session %s: %s", session, made)
 	return true
 }
@@ -170,7 +170,7 @@ func (w *world) checkPayback(s *shop, sessionID string) {
 	session, err := s.fake.Session(background(), sessionID)
 	w.sound("read a session", err)
 	sum, made := int64(0), map[string]string{}
-	for _, r := range w.told(s, sessionID).Refunds {
+	for _, r := range w.reported(s, sessionID).Refunds {
 		if r.Status == processor.RefundFailed {
 			continue
 		}
@@ -183,11 +183,11 @@ func (w *world) checkPayback(s *shop, sessionID string) {
 	w.must(PaybacksAreBounded, sum <= paid, "%d have gone back of session %s, which has charged %d", sum, sessionID, paid)
 }
 
-// told is what the processor tells of a payment.
-func (w *world) told(s *shop, sessionID string) processor.PaymentRefunds {
-	told, err := s.account.Refunds(background(), sessionID)
+// reported is what the processor reports of a payment.
+func (w *world) reported(s *shop, sessionID string) processor.PaymentRefunds {
+	reported, err := s.account.Refunds(background(), sessionID)
 	w.sound("read refunds", err)
-	return told
+	return reported
 }
 
 // returned sums what has gone back or is to go back, by refunds section 5.4.
@@ -295,8 +295,8 @@ type fact struct {
 // progress is the order of the states of refunds, and of disputes.
 var progress = []string{"pending", "open", "succeeded", "won", "lost", "failed"}
 
-func (f fact) behind(told string) bool {
-	return slices.Index(progress, f.state) < slices.Index(progress, told)
+func (f fact) behind(reported string) bool {
+	return slices.Index(progress, f.state) < slices.Index(progress, reported)
 }
 
 // facts are the refunds and disputes that an order knows, by their IDs at the processor.
@@ -317,20 +317,20 @@ func facts(o redemption.Order) map[string]fact {
 }
 
 // checkMoney compares orders with the processor's record. A refund that has failed may be unknown:
-// nobody has told of it before, or it was repeated.
+// nobody has reported it before, or it was repeated.
 func (w *world) checkMoney(s *shop) {
 	for _, id := range slices.Sorted(maps.Keys(s.book.orders)) {
 		o := s.book.orders[id]
 		if !o.State.Paid() {
 			continue
 		}
-		told, knows, want := w.told(s, o.SessionID), facts(o), map[string]fact{}
-		for _, r := range told.Refunds {
+		reported, knows, want := w.reported(s, o.SessionID), facts(o), map[string]fact{}
+		for _, r := range reported.Refunds {
 			if _, known := knows[r.ID]; known || r.Status != processor.RefundFailed {
 				want[r.ID] = fact{r.Amount, r.Status.String()}
 			}
 		}
-		for _, d := range told.Disputes {
+		for _, d := range reported.Disputes {
 			want[d.ID] = fact{d.Amount, d.Status.String()}
 		}
 		w.must(MoneyAgrees, maps.Equal(knows, want), "order %s has the refunds and disputes %v, and the processor has %v", o.ID, knows, want)
@@ -340,25 +340,25 @@ func (w *world) checkMoney(s *shop) {
 	}
 }
 
-// learned checks that an order knows what the processor had told when a call that asks it began. A
+// learned checks that an order knows what the processor had reported when a call that asks it began. A
 // refund that has failed since may have been repeated.
-func (w *world) learned(s *shop, i Invariant, told processor.PaymentRefunds) {
+func (w *world) learned(s *shop, i Invariant, reported processor.PaymentRefunds) {
 	w.inspect()
-	o := s.book.orders[s.book.sessions[told.SessionID]]
+	o := s.book.orders[s.book.sessions[reported.SessionID]]
 	if o.IsZero() {
 		return
 	}
 	knows, failed := facts(o), map[string]bool{}
-	for _, r := range w.told(s, told.SessionID).Refunds {
+	for _, r := range w.reported(s, reported.SessionID).Refunds {
 		failed[r.ID] = r.Status == processor.RefundFailed
 	}
-	for _, r := range told.Refunds {
+	for _, r := range reported.Refunds {
 		is, known := knows[r.ID]
 		w.must(i, known && !is.behind(r.Status.String()) || !known && failed[r.ID],
-			"order %s knows %v of refund %s, of which the processor has told that it is %s", o.ID, is, r.ID, r.Status)
+			"order %s knows %v of refund %s, which is %s at the processor", o.ID, is, r.ID, r.Status)
 	}
-	for _, d := range told.Disputes {
+	for _, d := range reported.Disputes {
 		is, known := knows[d.ID]
-		w.must(i, known && !is.behind(d.Status.String()), "order %s knows %v of dispute %s, of which the processor has told that it is %s", o.ID, is, d.ID, d.Status)
+		w.must(i, known && !is.behind(d.Status.String()), "order %s knows %v of dispute %s, which is %s at the processor", o.ID, is, d.ID, d.Status)
 	}
 }

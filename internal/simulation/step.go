@@ -45,7 +45,7 @@ var (
 		{"decline", 1, acts("the bank declines", (*fakeprocessor.Processor).Decline)},
 		{"late payment arrives", 2, acts("the delayed payment arrives", (*fakeprocessor.Processor).PaymentArrives)},
 		{"late payment fails", 2, acts("the delayed payment fails", (*fakeprocessor.Processor).PaymentFails)},
-		{"event told again", 1, acts("the processor tells once more", (*fakeprocessor.Processor).Repeat)},
+		{"event repeated", 1, acts("the processor repeats an event", (*fakeprocessor.Processor).Repeat)},
 		{"expiry after the payment", 1, (*world).contradict},
 		{"other event", 1, func(w *world) bool { w.shop().fake.Announce("coupon.deleted"); return true }},
 		{"payment for a lost order", 1, (*world).payLost},

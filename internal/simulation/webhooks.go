@@ -58,16 +58,16 @@ func (w *world) hand(s *shop, i int) bool {
 		d.tried = true
 		e, err := s.fake.ParseEvent(send.Payload, send.Signature)
 		w.sound(send.EventID, err)
-		var told processor.PaymentRefunds
+		var reported processor.PaymentRefunds
 		if e.Type == processor.RefundChanged || e.Type == processor.DisputeChanged {
-			told = w.told(s, e.SessionID)
+			reported = w.reported(s, e.SessionID)
 		}
 		t.then = func() {
 			if !again {
 				s.deliveries = slices.DeleteFunc(s.deliveries, func(other delivery) bool { return other.EventID == send.EventID })
 			}
 			w.acknowledged(s, e)
-			w.learned(s, AnswersAreTrue, told)
+			w.learned(s, AnswersAreTrue, reported)
 		}
 		return t.node.webhook(ctx, t.service, s.fake.ParseEvent, send)
 	})

@@ -53,19 +53,19 @@ type shop struct {
 	ledger  *host.Ledger
 	eyes    store.Store // reads for the checks, past all wires
 
-	coupons      []string                 // that were made at some time
-	issued       map[string][]coupon.Code // by coupon: the codes of batches that an answer has told
-	told         []coupon.Code            // all of them, in the order of the answers
-	deleted      map[string]bool
-	contradicted map[string]bool // sessions
-	lost         map[string]bool // sessions whose order the store does not have
-	requests     []request
-	keys         int
-	exchanged    couponkit.ExchangeRequest // the last one
-	sessions     []string
-	followed     int // entries that a host has read
-	deliveries   []delivery
-	seen         map[string]int64 // revisions that an administrator has looked at
+	coupons       []string                 // that were made at some time
+	issued        map[string][]coupon.Code // by coupon: the codes of batches that an answer has named
+	issuedInOrder []coupon.Code            // all codes of issued, in the order of the answers
+	deleted       map[string]bool
+	contradicted  map[string]bool // sessions
+	lost          map[string]bool // sessions whose order the store does not have
+	requests      []request
+	keys          int
+	exchanged     couponkit.ExchangeRequest // the last one
+	sessions      []string
+	followed      int // entries that a host has read
+	deliveries    []delivery
+	seen          map[string]int64 // revisions that an administrator has looked at
 
 	money   money
 	book    book

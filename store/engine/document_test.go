@@ -78,7 +78,7 @@ func again(t *testing.T, err error, encode func() ([]byte, error), decode func([
 	t.Helper()
 	if err != nil {
 		if errors.Is(err, validation.ErrInvalid) {
-			t.Errorf("%v is told as invalid input", err)
+			t.Errorf("%v matches invalid input", err)
 		}
 		return
 	}

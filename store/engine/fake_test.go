@@ -74,8 +74,8 @@ func (db *tables) Load(_ context.Context, n engine.Need) (engine.Rows, error) {
 	for _, u := range db.uses {
 		held := u.OrderID == "" && u.State == redemption.Reserved && slices.Contains(n.Free, engine.Held{CouponID: u.CouponID, CustomerID: u.CustomerID})
 		taken := u.State == redemption.Reserved && u.ExchangeID != "" && slices.Contains(n.Exchanges, u.ExchangeID)
-		keyed := u.Key != "" && slices.Contains(n.UseKeys, engine.Key{CustomerID: u.CustomerID, Key: u.Key})
-		if held || taken || keyed || slices.Contains(n.UseIDs, u.ID) {
+		keyTaken := u.Key != "" && slices.Contains(n.UseKeys, engine.Key{CustomerID: u.CustomerID, Key: u.Key})
+		if held || taken || keyTaken || slices.Contains(n.UseIDs, u.ID) {
 			rows.Uses = append(rows.Uses, u.Clone())
 		}
 	}

@@ -15,7 +15,7 @@ const learnedCause = "identity_learned"
 // charged.
 const chargedCause = "charge_learned"
 
-// loadLearned locks the counters of identities that payments have told of. If there are any, it
+// loadLearned locks the counters of identities that payments have shown. If there are any, it
 // locks all counters of customers that the events may move: they are locked in one step.
 func (w *work) loadLearned(ctx context.Context, tx Tx, events ...store.Settlement) error {
 	var n Need
