@@ -6,8 +6,7 @@ import (
 )
 
 // The three functions below are the table of the conditions. Each condition of [coupon.Conditions]
-// has one line here, and its rule in a file of its own. A rule refuses the coupon with what explains
-// the refusal.
+// has one line here, and its rule in a file of its own.
 
 // checkConditions calls the rules that look at the time and at the facts.
 func (d *Decision) checkConditions(c *coupon.Coupon, q *Question) {

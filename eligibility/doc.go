@@ -24,6 +24,13 @@
 //   - The reason no_eligible_items replaces no_discount.
 //   - The reason currency_mismatch replaces minimum_purchase_not_met and no_discount.
 //
+// # Claims
+//
+// A store keeps counters, such as a counter for all uses of a coupon. A [Claim] is what an order or a
+// use takes from one counter. [Claimant.Limits] returns the limits that a decision compares with
+// counters, and [UsageOf] turns the counters into the [Usage] of the decision. [Claimant.Claims],
+// [BudgetClaims] and [OrderClaims] return what is claimed after the decision.
+//
 // # Concurrency
 //
 // All functions of this package are pure and safe for concurrent use.

@@ -17,8 +17,8 @@ func (d *Decision) checkLimits(l *coupon.Limits, q *Question) {
 	}
 }
 
-// full reports whether a limit, of which 0 is none, leaves no place. It subtracts
-// so that no figure overflows; figures below 0 count as 0.
+// full reports whether a limit is reached. A limit of 0 is never reached. Counts below 0 count as 0. The
+// function subtracts, so that no sum overflows.
 func full(limit, completed, reserved, own int64) bool {
 	return limit > 0 && max(max(reserved, 0)-own, 0) >= limit-max(completed, 0)
 }

@@ -13,7 +13,7 @@ func (d *Decision) checkPeriods(c *coupon.Coupon, q *Question) {
 		if l.Per == coupon.PerCustomer && !q.Customer.known() || i >= len(q.Usage.Periods) {
 			continue
 		}
-		if q.Usage.Periods[i] >= l.MaxUses {
+		if full(l.MaxUses, q.Usage.Periods[i], 0, 0) {
 			d.refuse(coupon.PeriodLimitReached, fullPeriod{l, q.At})
 		}
 	}

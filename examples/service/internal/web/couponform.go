@@ -59,7 +59,8 @@ func (couponForm) TierBases() []option {
 // RefundPolicies are what a refund does if the rest of an order no longer meets a threshold.
 func (couponForm) RefundPolicies() []option {
 	return []option{
-		{Value: "", Label: "As usual for this discount"}, {Value: "keep", Label: "The rest keeps its discount"},
+		{Value: "", Label: "As usual for this discount"},
+		{Value: "keep", Label: "The rest keeps its discount"},
 		{Value: "rebill", Label: "The refund is lowered"},
 	}
 }
