@@ -68,7 +68,7 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, er
 	var found store.LookedUp
 	found.Coupons = make([]store.Found, len(by.Names))
 	for i, name := range by.Names {
-		found.Coupons[i] = s.find(name, by)
+		s.find(name, &by, &found.Coupons[i])
 	}
 	for _, key := range by.Counters {
 		found.Counts = append(found.Counts, s.counters[key])
@@ -82,15 +82,18 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, er
 	return found, nil
 }
 
-func (s *Store) find(name store.Name, by store.LookUp) (found store.Found) {
+// find writes what is found of a name into an empty Found.
+func (s *Store) find(name store.Name, by *store.LookUp, found *store.Found) {
 	id := name.CouponID
 	if id == "" {
 		id = s.codes[name.Code]
-		found.Code = s.countedCode(s.issued[codeKey(id, name.Code)])
 	}
 	row := s.coupons[id]
 	if row == nil {
-		return store.Found{}
+		return
+	}
+	if name.CouponID == "" {
+		found.Code = s.countedCode(s.issued[codeKey(id, name.Code)])
 	}
 	found.Coupon = s.counted(row.coupon)
 	if !by.Whole {
@@ -104,7 +107,6 @@ func (s *Store) find(name store.Name, by store.LookUp) (found store.Found) {
 		slices.Reverse(held)
 		_, found.Held = copyRecords(redemption.Order{}, held[:min(len(held), store.MaxHeld)])
 	}
-	return found
 }
 
 // ListCoupons implements [store.Coupons].
