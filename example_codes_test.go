@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
@@ -37,6 +38,22 @@ func ExampleService_AddCodes() {
 	// 2490 <nil>
 	// 3490 coupon refused: user_not_allowed
 	// taken: 1 SPRING-BOB
+}
+
+// The codes of a mailing are generated with a prefix, and are used once each. A repeated call returns
+// the same codes.
+func ExampleService_AddCodes_generated() {
+	ctx, shop := context.Background(), openShop(nil)
+	batch := coupon.Batch{ID: "mailing", Shape: coupon.CodeShape{Prefix: "SPRING", Symbols: 10}}
+	drafts := []coupon.CodeDraft{{MaxUses: coupon.Set(1)}, {MaxUses: coupon.Set(1)}}
+	codes, err := shop.AddCodes(ctx, shop.coupon.ID, batch, drafts)
+	if err != nil {
+		panic(err)
+	}
+	again, err := shop.AddCodes(ctx, shop.coupon.ID, batch, drafts)
+	fmt.Println(strings.HasPrefix(codes[0].Key.String(), "SPRING-"), again[1].Key == codes[1].Key, err)
+	// Output:
+	// true true <nil>
 }
 
 func ExampleService_Codes() {

@@ -13,17 +13,19 @@ import (
 )
 
 // AddCodes adds a batch of codes to a coupon: all of them, or none. A draft without a Code gets a
-// generated one. Customers can use the codes as soon as AddCodes has succeeded. A call with the ID of
-// an earlier batch and the same drafts returns the codes of the first call, also after the codes have
-// expired. AddCodes asks no processor: the coupon's mirror stays as it is.
+// generated one, in the shape of the batch. Customers can use the codes as soon as AddCodes has
+// succeeded. A call with the ID of an earlier batch, the same shape and the same drafts returns the
+// codes of the first call, also after the codes have expired. AddCodes asks no processor: the coupon's
+// mirror stays as it is.
 //
 // AddCodes returns these errors:
 //
-//   - A [*validation.Error] names every invalid field, such as codes[3].owner. A code that is
-//     in the call twice is invalid.
+//   - A [*validation.Error] names every invalid field, such as codes[3].owner or batch.shape.prefix.
+//     A code that is in the call twice is invalid.
 //   - A [*coupon.TakenError] lists the codes that a coupon has. It matches coupon.ErrCodeTaken.
 //   - coupon.ErrNotFound means that the coupon is unknown, or is being deleted.
-//   - store.ErrKeyReused means that the coupon has a batch with this ID and other drafts.
+//   - store.ErrKeyReused means that the coupon has a batch with this ID and another shape or
+//     other drafts.
 //   - All other errors come from the store or the context.
 func (s *Service) AddCodes(
 	ctx context.Context, couponID string, b coupon.Batch, drafts []coupon.CodeDraft,
@@ -39,10 +41,10 @@ func (s *Service) AddCodes(
 		return nil, coupon.Reject(couponID, coupon.CouponNotFound, coupon.Params{})
 	}
 	change := store.CodeChange{
-		Kind: store.AddCodes, CouponID: couponID, Batch: b.ID, Fingerprint: codesFingerprint(wanted), By: actorOf(ctx), At: by.At,
+		Kind: store.AddCodes, CouponID: couponID, Batch: b.ID, Fingerprint: batchFingerprint(b.Shape, wanted), By: actorOf(ctx), At: by.At,
 	}
 	for range changeAttempts {
-		if change.Codes, err = withGenerated(wanted); err != nil {
+		if change.Codes, err = withGenerated(b.Shape, wanted); err != nil {
 			return nil, err
 		}
 		codes, err = s.store.SaveCodes(ctx, change)
@@ -59,13 +61,13 @@ func (s *Service) AddCodes(
 }
 
 // withGenerated returns the codes with generated keys where they have none.
-func withGenerated(codes []coupon.IssuedCode) ([]coupon.IssuedCode, error) {
+func withGenerated(shape coupon.CodeShape, codes []coupon.IssuedCode) ([]coupon.IssuedCode, error) {
 	codes = slices.Clone(codes)
 	for i := range codes {
 		if !codes[i].Key.IsZero() {
 			continue
 		}
-		key, err := coupon.GenerateCode(rand.Reader, coupon.CodeShape{})
+		key, err := coupon.GenerateCode(rand.Reader, shape)
 		if err != nil {
 			return nil, fmt.Errorf("generate a code: %w", err)
 		}
@@ -92,10 +94,13 @@ func (s *Service) freeTaken(ctx context.Context, taken *coupon.TakenError, wante
 	return true, nil
 }
 
-// codesFingerprint tells whether two batches are the same. Generated codes are left out.
-func codesFingerprint(codes []coupon.IssuedCode) string {
+// batchFingerprint tells whether two batches are the same. Generated codes are left out.
+func batchFingerprint(shape coupon.CodeShape, codes []coupon.IssuedCode) string {
+	shape, _ = shape.Normalize() // coupon.NewCodes has checked it
 	var d digest
 	d.text("codes")
+	d.text(shape.Prefix)
+	d.number(int64(shape.Symbols))
 	d.number(int64(len(codes)))
 	for _, c := range codes {
 		d.text(c.Key.String())

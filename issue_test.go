@@ -62,6 +62,35 @@ func TestAddCodes(t *testing.T) {
 	}
 }
 
+// TestTheShapeOfABatch: generated codes have it, and a repetition with another one is another batch.
+func TestTheShapeOfABatch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	batch := coupon.Batch{ID: "members", Shape: coupon.CodeShape{Prefix: "vip", Symbols: 8}}
+	drafts := []coupon.CodeDraft{{Code: "own"}, {}, {}}
+	codes, err := w.AddCodes(t.Context(), c.ID, batch, drafts)
+	require.NoError(t, err)
+	require.Equal(t, "OWN", codes[0].Key.String())
+	for _, code := range codes[1:] {
+		require.Regexp(t, "^VIP-[0-9A-Z]{9}$", code.Key.String())
+	}
+	again := batch
+	again.Shape.Prefix = " VIP"
+	same, err := w.AddCodes(t.Context(), c.ID, again, drafts)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(codes, same))
+	for _, other := range []coupon.CodeShape{{}, {Prefix: "vip"}, {Symbols: 8}, {Prefix: "vips", Symbols: 8}, {Prefix: "vip", Symbols: 9}} {
+		_, err := w.AddCodes(t.Context(), c.ID, coupon.Batch{ID: "members", Shape: other}, drafts)
+		require.ErrorIs(t, err, store.ErrKeyReused, "%+v", other)
+	}
+	w.issue(t, c, "plain", coupon.CodeDraft{})
+	_, err = w.AddCodes(t.Context(), c.ID, coupon.Batch{ID: "plain", Shape: coupon.CodeShape{Symbols: coupon.DefaultCodeSymbols}}, make([]coupon.CodeDraft, 1))
+	require.NoError(t, err, "the default that is given is the default")
+	_, err = w.AddCodes(t.Context(), c.ID, coupon.Batch{ID: "wrong", Shape: coupon.CodeShape{Prefix: "A B", Symbols: 7}}, []coupon.CodeDraft{{Code: "own"}})
+	require.ElementsMatch(t, []string{"batch.shape.prefix", "batch.shape.symbols"}, faultyFields(t, err))
+}
+
 // TestAnExpiredBatchAgain: the ID of a batch is its key, also after its codes have expired.
 func TestAnExpiredBatchAgain(t *testing.T) {
 	t.Parallel()
@@ -89,7 +118,7 @@ func TestAddCodesRefusesBadInput(t *testing.T) {
 		drafts []coupon.CodeDraft
 		want   map[string]validation.Code
 	}{
-		"no batch and no codes": {"", nil, map[string]validation.Code{"batch": validation.Required, "codes": validation.Required}},
+		"no batch and no codes": {"", nil, map[string]validation.Code{"batch.id": validation.Required, "codes": validation.Required}},
 		"too many":              {"b", many, map[string]validation.Code{"codes": validation.TooLong}},
 		"every field": {"b", []coupon.CodeDraft{{Code: "A B", Owner: coupon.OwnerEmail("none"), MaxUses: coupon.Set(0), ExpiresAt: coupon.On(1999, 1, 1)}}, map[string]validation.Code{
 			"codes[0].code": validation.Malformed, "codes[0].owner": validation.Malformed,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/validation"
 )
@@ -28,11 +29,11 @@ type CodeShape struct {
 	// Prefix is a valid code with which every generated code begins. A dash follows the prefix.
 	// For example, the prefix SUMMER gives codes such as SUMMER-4F7K2XW9R1CM8. If Prefix is
 	// empty, generated codes have no prefix.
-	Prefix string
+	Prefix string `json:"prefix,omitempty"`
 	// Symbols is the number of random symbols, from [MinCodeSymbols] to [MaxCodeSymbols]
 	// inclusive. If Symbols is 0, a code has [DefaultCodeSymbols] random symbols. Each random
 	// symbol adds 4.4 random bits.
-	Symbols int
+	Symbols int `json:"symbols,omitempty"`
 }
 
 const (
@@ -56,17 +57,17 @@ const (
 // If the shape is invalid, GenerateCode returns a [*validation.Error]. GenerateCode wraps
 // any error that the random source returns.
 func GenerateCode(random io.Reader, shape CodeShape) (Code, error) {
-	if shape.Symbols == 0 {
-		shape.Symbols = DefaultCodeSymbols
-	}
-	prefix, err := shape.prefix()
+	shape, err := shape.Normalize()
 	switch {
 	case err != nil:
 		return Code{}, err
 	case random == nil:
 		return Code{}, errors.New("generate a code: there is no source of randomness")
 	}
-	key := []byte(prefix)
+	var key []byte
+	if shape.Prefix != "" {
+		key = []byte(shape.Prefix + "-")
+	}
 	var draw [8]byte
 	for range shape.Symbols {
 		if _, err := io.ReadFull(random, draw[:]); err != nil {
@@ -83,18 +84,28 @@ func GenerateCode(random io.Reader, shape CodeShape) (Code, error) {
 	return ParseCode(string(append(key, codeSymbols[check-1])))
 }
 
-// prefix returns what comes before the random symbols, and checks the shape.
-func (s CodeShape) prefix() (string, error) {
+// Normalize returns the shape with the key of its prefix and with its number of symbols. Shapes of the
+// same codes are equal after Normalize. If the shape is invalid, Normalize returns a
+// [*validation.Error] that names prefix, symbols or both.
+func (s CodeShape) Normalize() (CodeShape, error) {
 	var faults validation.Error
+	if s.Symbols == 0 {
+		s.Symbols = DefaultCodeSymbols
+	}
 	if s.Symbols < MinCodeSymbols || s.Symbols > MaxCodeSymbols {
 		faults.Add("symbols", validation.Malformed, fmt.Sprintf("a generated code has %d to %d symbols", MinCodeSymbols, MaxCodeSymbols))
 	}
 	if s.Prefix == "" {
-		return "", faults.Err()
+		return s, faults.Err()
 	}
 	prefix, err := ParseCode(s.Prefix)
 	faults.At("prefix", err)
-	return prefix.String() + "-", faults.Err()
+	s.Prefix = prefix.String()
+	const others = 2 // the dash and the check symbol
+	if faults.Err() == nil && utf8.RuneCountInString(s.Prefix)+s.Symbols+others > MaxCodeLength {
+		faults.Add("prefix", validation.TooLong, codeTooLong())
+	}
+	return s, faults.Err()
 }
 
 // AsGenerated corrects typing errors in a code from [GenerateCode]. After the prefix,

@@ -168,7 +168,7 @@ func TestTheShapeOfGeneratedCodes(t *testing.T) {
 		"negative":    {coupon.CodeShape{Symbols: -1}, "symbols", validation.Malformed},
 		"many":        {coupon.CodeShape{Symbols: coupon.MaxCodeSymbols + 1}, "symbols", validation.Malformed},
 		"prefix":      {coupon.CodeShape{Prefix: "A B"}, "prefix", validation.Malformed},
-		"long prefix": {coupon.CodeShape{Prefix: strings.Repeat("A", coupon.MaxCodeLength-13)}, "code", validation.TooLong},
+		"long prefix": {coupon.CodeShape{Prefix: strings.Repeat("A", coupon.MaxCodeLength-13)}, "prefix", validation.TooLong},
 	} {
 		_, err := coupon.GenerateCode(rand.Reader, test.shape)
 		require.Equal(t, map[string]validation.Code{test.field: test.want}, fieldCodes(t, err), name)

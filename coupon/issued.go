@@ -62,7 +62,7 @@ func (c IssuedCode) Validate() error {
 	if !IsID(c.CouponID) {
 		faults.Add("couponId", validation.Malformed, "must be the ID of a coupon")
 	}
-	faults.Merge("", Batch{ID: c.Batch}.validate(false))
+	faults.Merge("", batchIDFaults("batch", c.Batch))
 	if c.MaxUses < 0 {
 		faults.Add("maxUses", validation.TooSmall, "a limit is at least 1")
 	}
@@ -167,28 +167,40 @@ func (o Owner) validate() error {
 	return faults.Err()
 }
 
-// Batch is a set of codes that are added in one call.
+// Batch has the ID of codes that are added in one call, and the shape of those that are generated.
 type Batch struct {
-	// ID names the batch within its coupon. A call with the ID of an earlier batch returns the codes
-	// of that batch.
-	ID string
+	// ID names the batch within its coupon, in 1 to [MaxBatchIDLength] bytes. A call with the ID of
+	// an earlier batch returns the codes of that batch.
+	ID string `json:"id"`
+	// Shape is the form of the generated codes. The zero Shape gives them 12 random symbols.
+	Shape CodeShape `json:"shape,omitzero"`
 }
 
-func (b Batch) validate(required bool) error {
+func (b Batch) validate() error {
 	var faults validation.Error
-	if b.ID == "" && required {
-		faults.Add("batch", validation.Required, "a batch has an ID")
+	if b.ID == "" {
+		faults.Add("id", validation.Required, "a batch has an ID")
 	}
-	if len(b.ID) > MaxBatchIDLength {
-		faults.Add("batch", validation.TooLong, fmt.Sprintf("at most %d bytes", MaxBatchIDLength))
+	faults.Merge("", batchIDFaults("id", b.ID))
+	_, err := b.Shape.Normalize()
+	faults.Merge("shape", err)
+	return faults.Err()
+}
+
+func batchIDFaults(field, id string) error {
+	var faults validation.Error
+	if len(id) > MaxBatchIDLength {
+		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d bytes", MaxBatchIDLength))
+	} else {
+		textFaults(&faults, field, id, MaxBatchIDLength, false)
 	}
-	textFaults(&faults, "batch", b.ID, MaxBatchIDLength, false)
 	return faults.Err()
 }
 
 // CodeDraft is an administrator's description of a new code.
 type CodeDraft struct {
-	// Code is the code as an administrator typed it. If Code is empty, [CodeGenerator] makes one.
+	// Code is the code as an administrator typed it. If Code is empty, the code is generated, with the
+	// shape of the batch.
 	Code string `json:"code,omitempty"`
 	// Owner is the only customer who may use the code.
 	Owner Owner `json:"owner,omitzero"`
@@ -200,15 +212,15 @@ type CodeDraft struct {
 }
 
 // NewCodes returns the codes of the drafts. Codes that the drafts leave out are zero. NewCodes
-// returns a [*validation.Error] that names every invalid field, also a code that is in the
-// list twice.
+// returns a [*validation.Error] that names every invalid field, such as batch.shape.symbols or
+// codes[3].owner, also a code that is in the list twice.
 //
 // Codes that have expired at the instant of by are a fault only beside other faults, because NewCodes
 // does not know whether the batch was added while they were valid. A store refuses them in a new
 // batch; see [ExpiredCodes].
 func NewCodes(couponID string, b Batch, drafts []CodeDraft, by Edit) ([]IssuedCode, error) {
 	var faults validation.Error
-	faults.Merge("", b.validate(true))
+	faults.Merge("batch", b.validate())
 	switch {
 	case len(drafts) == 0:
 		faults.Add("codes", validation.Required, "at least one code")

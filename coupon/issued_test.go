@@ -57,22 +57,26 @@ func TestNewCodes(t *testing.T) {
 // A call with invalid drafts names every field, also a code that is in the list twice.
 func TestFaultsOfNewCodes(t *testing.T) {
 	t.Parallel()
+	spring := coupon.Batch{ID: "spring"}
 	for name, test := range map[string]struct {
-		batch  string
+		batch  coupon.Batch
 		drafts []coupon.CodeDraft
 		want   []string
 	}{
-		"no batch and no code": {"", nil, []string{"batch", "codes"}},
-		"a long batch":         {strings.Repeat("b", 65), make([]coupon.CodeDraft, 1), []string{"batch"}},
-		"too many codes":       {"spring", make([]coupon.CodeDraft, coupon.MaxCodes+1), []string{"codes"}},
-		"every field": {"spring", []coupon.CodeDraft{
+		"no batch and no code": {coupon.Batch{}, nil, []string{"batch.id", "codes"}},
+		"a long batch":         {coupon.Batch{ID: strings.Repeat("b", 65)}, make([]coupon.CodeDraft, 1), []string{"batch.id"}},
+		"a wrong shape": {coupon.Batch{ID: "a\tb", Shape: coupon.CodeShape{Prefix: "A B", Symbols: 65}}, []coupon.CodeDraft{{Code: "A", MaxUses: coupon.Set(0)}}, []string{
+			"batch.id", "batch.shape.symbols", "batch.shape.prefix", "codes[0].maxUses",
+		}},
+		"too many codes": {spring, make([]coupon.CodeDraft, coupon.MaxCodes+1), []string{"codes"}},
+		"every field": {spring, []coupon.CodeDraft{
 			{Code: "TWICE"}, {Code: "twice"}, {Code: "\x00", Owner: coupon.OwnerEmail("nobody"), MaxUses: coupon.Set(0), ExpiresAt: "2026-01-01"},
 		}, []string{"codes[1].code", "codes[2].code", "codes[2].owner", "codes[2].maxUses", "codes[2].expiresAt"}},
-		"a long owner": {"spring", []coupon.CodeDraft{{Owner: coupon.OwnerID(strings.Repeat("c", 256))}}, []string{"codes[0].owner"}},
+		"a long owner": {spring, []coupon.CodeDraft{{Owner: coupon.OwnerID(strings.Repeat("c", 256))}}, []string{"codes[0].owner"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := coupon.NewCodes("cpn_1", coupon.Batch{ID: test.batch}, test.drafts, coupon.Edit{At: codeDay})
+			_, err := coupon.NewCodes("cpn_1", test.batch, test.drafts, coupon.Edit{At: codeDay})
 			requireFields(t, err, test.want...)
 		})
 	}
