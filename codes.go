@@ -1,321 +1,200 @@
 package couponkit
 
 import (
-	"cmp"
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
-	"github.com/couponkit/couponkit/validation"
 )
 
-// checkCodes refuses more codes than a cart can have coupons, a code that is given twice, and an
-// unknown policy.
-func checkCodes(codes []string, policy eligibility.ConflictPolicy) error {
-	var faults validation.Error
-	faults.Merge("", policy.Validate())
-	if len(codes) > pricing.MaxCoupons {
-		faults.Add("codes", validation.TooLong, fmt.Sprintf("at most %d codes are allowed", pricing.MaxCoupons))
-		return faults.Err()
+// AddCodes adds a batch of codes to a coupon: all of them, or none. A draft without a Code gets a
+// generated one, in the shape of the batch. Customers can use the codes as soon as AddCodes has
+// succeeded. A call with the ID of an earlier batch, the same shape and the same drafts returns the
+// codes of the first call, also after the codes have expired. AddCodes asks no processor: the coupon's
+// mirror stays as it is.
+//
+// AddCodes returns these errors:
+//
+//   - A [*validation.Error] names every invalid field, such as codes[3].owner or batch.shape.prefix.
+//     A code that is in the call twice is invalid.
+//   - A [*coupon.TakenError] lists the codes that a coupon has. It matches coupon.ErrCodeTaken.
+//   - coupon.ErrNotFound means that the coupon is unknown, or is being deleted.
+//   - store.ErrKeyReused means that the coupon has a batch with this ID and another shape or
+//     other drafts.
+//   - All other errors come from the store or the context.
+func (s *Service) AddCodes(
+	ctx context.Context, couponID string, b coupon.Batch, drafts []coupon.CodeDraft,
+) (codes []coupon.IssuedCode, err error) {
+	attempt := Attempt{CouponID: couponID}
+	defer s.observed(ctx, OpAddCodes, &attempt, &err)()
+	by := coupon.Edit{At: s.now(), Location: s.location}
+	wanted, err := coupon.NewCodes(couponID, b, drafts, by)
+	if err != nil {
+		return nil, err
 	}
-	keys := make([]string, len(codes))
-	for i, code := range codes {
-		keys[i] = spelling(code)
-		if first := slices.Index(keys[:i], keys[i]); first >= 0 {
-			faults.Add(fmt.Sprintf("codes[%d]", i), validation.Mismatch, fmt.Sprintf("is the same as codes[%d]", first))
+	if !coupon.IsID(couponID) {
+		return nil, coupon.Reject(couponID, coupon.CouponNotFound, coupon.Params{})
+	}
+	change := store.CodeChange{
+		Kind: store.AddCodes, CouponID: couponID, Batch: b.ID, Fingerprint: batchFingerprint(b.Shape, wanted), By: actorOf(ctx), At: by.At,
+	}
+	for range changeAttempts {
+		if change.Codes, err = withGenerated(b.Shape, wanted); err != nil {
+			return nil, err
+		}
+		codes, err = s.store.SaveCodes(ctx, change)
+		var taken *coupon.TakenError
+		if !errors.As(err, &taken) {
+			return codes, err
+		}
+		free, holderErr := s.freeTaken(ctx, taken, wanted)
+		if holderErr != nil || !free {
+			return nil, errors.Join(err, holderErr)
 		}
 	}
-	return faults.Err()
+	return nil, err
 }
 
-// spelling returns one text for all forms in which a customer may type a code. Two texts may still
-// name the same coupon, which only a look-up finds out.
-func spelling(typed string) string {
-	id := strings.TrimSpace(typed)
-	code, err := coupon.TypedCode(typed)
-	if err != nil || coupon.IsID(id) {
-		return id
+// withGenerated returns the codes with generated keys where they have none.
+func withGenerated(shape coupon.CodeShape, codes []coupon.IssuedCode) ([]coupon.IssuedCode, error) {
+	codes = slices.Clone(codes)
+	for i := range codes {
+		if !codes[i].Key.IsZero() {
+			continue
+		}
+		key, err := coupon.GenerateCode(rand.Reader, shape)
+		if err != nil {
+			return nil, fmt.Errorf("generate a code: %w", err)
+		}
+		codes[i].Key = key
 	}
-	return code.String()
+	return codes, nil
 }
 
-// named is a code of a request together with the coupon that the code names.
-type named struct {
-	code    string            // as it was given
-	plain   coupon.Code       // of the coupon, whose Code is the one by which it came
-	counted                   // zero if the code names no coupon
-	mirror  bool              // the mirror is invalid
-	refused *coupon.Rejection // why the coupon does not take part in the decision
+// freeTaken reports whether all taken codes are free by now, or are generated anew. It finishes
+// deletions of coupons that hold them, which a transaction of the host cannot.
+func (s *Service) freeTaken(ctx context.Context, taken *coupon.TakenError, wanted []coupon.IssuedCode) (bool, error) {
+	for _, t := range taken.Taken {
+		if wanted[t.Index].Key.IsZero() {
+			continue
+		}
+		if s.changesOutside() != nil {
+			return false, nil
+		}
+		holder, err := s.holder(ctx, t.Key)
+		if err != nil || holder != "" {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
-// decided is a decision about the codes of a request.
-type decided struct {
-	cart     pricing.Cart
-	customer eligibility.Customer
-	named    []named // in the order of the request
-	at       time.Time
-	result   eligibility.SetResult
-	takes    handOver // what the order takes over so that the result holds
-
-	open   []store.Settled // the customer's open orders, if they were read
-	opened bool
+// batchFingerprint tells whether two batches are the same. Generated codes are left out.
+func batchFingerprint(shape coupon.CodeShape, codes []coupon.IssuedCode) string {
+	shape, _ = shape.Normalize() // coupon.NewCodes has checked it
+	var d digest
+	d.text("codes")
+	d.text(shape.Prefix)
+	d.number(int64(shape.Symbols))
+	d.number(int64(len(codes)))
+	for _, c := range codes {
+		d.text(c.Key.String())
+		d.text(c.Owner.String())
+		d.number(c.MaxUses)
+		d.number(c.ExpiresAt.UnixMicro())
+	}
+	return d.sum()
 }
 
-// decide finds the coupons of a request and decides about them at one instant.
-func (s *Service) decide(ctx context.Context, r QuoteRequest, check mirrorCheck) (d decided, err error) {
-	if d.cart, err = s.inSteps(r.Cart); err != nil {
-		return decided{}, err
+// UpdateCode changes the state, the limit, the owner or the expiry of one code of a batch. Orders that
+// use the code stay as they are. UpdateCode accepts the same spellings as [Service.Find], but no ID. A
+// patch that changes nothing keeps the code's Revision and UpdatedAt.
+//
+// UpdateCode returns these errors:
+//
+//   - A [*validation.Error] names every invalid field. All fields of a plain code are immutable.
+//   - coupon.ErrNotFound means that no coupon has the code, or that the coupon is being deleted.
+//   - store.ErrStaleRevision means that the patch names an outdated revision of the code, or that five
+//     attempts failed because of concurrent changes.
+func (s *Service) UpdateCode(ctx context.Context, code string, p coupon.CodePatch) (c coupon.IssuedCode, err error) {
+	var attempt Attempt
+	defer s.observed(ctx, OpUpdateCode, &attempt, &err)()
+	for range changeAttempts {
+		if c, err = s.FindCode(ctx, code); err != nil {
+			return coupon.IssuedCode{}, err
+		}
+		attempt.CouponID = c.CouponID
+		if c, err = s.updateCode(ctx, c, p); !errors.Is(err, store.ErrStaleRevision) || p.Revision.Given() {
+			return c, err
+		}
 	}
-	if err := d.cart.Validate(); err != nil {
-		return decided{}, err
+	return coupon.IssuedCode{}, err
+}
+
+func (s *Service) updateCode(ctx context.Context, before coupon.IssuedCode, p coupon.CodePatch) (coupon.IssuedCode, error) {
+	if revision, given := p.Revision.Value(); given && revision != before.Revision {
+		return coupon.IssuedCode{}, store.ErrStaleRevision
 	}
-	if err := s.name(ctx, &d, r.Codes, r.Customer, check, r.Conflicts); err != nil {
-		return decided{}, err
+	after, err := before.Apply(p, coupon.Edit{At: s.now(), Location: s.location})
+	if err != nil {
+		return coupon.IssuedCode{}, err
 	}
-	question := eligibility.Question{
-		At: d.at, Customer: r.Customer, Facts: r.Facts, AllowAnonymous: r.AllowAnonymous, Conflicts: r.Conflicts,
+	if after.Active == before.Active && after.MaxUses == before.MaxUses && after.Owner == before.Owner && after.ExpiresAt.Equal(before.ExpiresAt) {
+		return before, nil
 	}
-	err = s.choose(ctx, &d, decision{
-		fingerprints: requestFingerprints(r), skipRefused: r.SkipRefused,
-		evaluate: func(set []eligibility.Candidate) (eligibility.SetResult, error) {
-			return eligibility.EvaluateSet(set, d.cart, question)
-		},
+	saved, err := s.store.SaveCodes(ctx, store.CodeChange{
+		Kind: store.EditCode, CouponID: before.CouponID, Codes: []coupon.IssuedCode{after}, By: actorOf(ctx), At: after.UpdatedAt,
 	})
 	if err != nil {
-		return decided{}, err
+		return coupon.IssuedCode{}, err
 	}
-	if len(d.result.Coupons) == 0 { // else the outcomes say so
-		d.addReasons(signedIn(r.Customer, r.AllowAnonymous))
-	}
-	return d, nil
+	return saved[0], nil
 }
 
-// addReasons adds reasons to those of every code.
-func (d *decided) addReasons(more error) {
-	for _, other := range coupon.RejectionsOf(more) {
-		for i := range d.named {
-			r := d.named[i].refused
-			r.Reasons = append(r.Reasons, other.Reasons...)
-			slices.SortStableFunc(r.Reasons, coupon.CompareReasons)
-		}
+// FindCode returns a code with its counts, for administrators. FindCode accepts the same spellings of a
+// code as [Service.Validate], and no ID. FindCode returns coupon.ErrCodeRequired if the text is empty,
+// and coupon.ErrNotFound if no coupon has the code.
+func (s *Service) FindCode(ctx context.Context, code string) (coupon.IssuedCode, error) {
+	found, err := s.findCode(ctx, code)
+	switch {
+	case err != nil:
+		return coupon.IssuedCode{}, err
+	case found.Code.Key.IsZero():
+		return coupon.IssuedCode{}, unknownCode()
 	}
+	return found.Code, nil
 }
 
-// choose decides about the coupons beside what the order takes over.
-func (d *decided) choose(h handOver, by decision) (err error) {
-	set := make([]eligibility.Candidate, 0, len(d.named))
-	for _, n := range d.named {
-		if n.refused == nil {
-			set = append(set, eligibility.Candidate{Coupon: n.Coupon, Code: n.Code, Usage: n.usage(h), MirrorInvalid: n.mirror})
-		}
-	}
-	d.takes = h
-	d.result, err = by.evaluate(set)
-	return err
-}
-
-// leaveOutRefused leaves the coupons that are refused out of the next decision.
-func (d *decided) leaveOutRefused() {
-	d.named = slices.Clone(d.named)
-	for i := range d.named {
-		d.named[i].refused = d.rejection(d.named[i])
-	}
-}
-
-// isEmpty reports whether no coupon takes part in the next decision.
-func (d *decided) isEmpty() bool {
-	return !slices.ContainsFunc(d.named, func(n named) bool { return n.refused == nil })
-}
-
-// limitsReached are the limits for which the decision refuses coupons.
-func (d *decided) limitsReached() limitsReached {
-	reached := limitsReached{counters: map[string]bool{}, points: map[string]bool{}}
-	for _, n := range d.named {
-		decision := d.outcome(n).Decision
-		refused := decision.Has(coupon.PointsNotRedeemed)
-		if refused {
-			reached.points[n.Coupon.ID] = true
-		}
-		for _, l := range n.limits {
-			if decision.Has(l.Reason) {
-				refused, reached.counters[l.Counter] = true, true
+// Codes returns the codes of a coupon, sorted by the bytes of their keys, beginning after
+// [store.CodeList].After. Codes reads one page at a time. After an error, the sequence ends: a
+// [*validation.Error] if a field of the list is out of bounds, or an error of the store.
+func (s *Service) Codes(ctx context.Context, list store.CodeList) iter.Seq2[coupon.IssuedCode, error] {
+	return func(yield func(coupon.IssuedCode, error) bool) {
+		for {
+			page, err := s.store.ListCodes(ctx, list)
+			if err != nil {
+				yield(coupon.IssuedCode{}, err)
+				return
 			}
-		}
-		if refused {
-			reached.coupons++
-		}
-	}
-	return reached
-}
-
-// freePoints returns the customer's oldest points reservation of each coupon of the given
-// distributions that is in no order.
-func (d *decided) freePoints(of ...coupon.Distribution) map[string]redemption.Use {
-	free := map[string]redemption.Use{}
-	for _, n := range d.named {
-		for _, u := range n.Held { // the newest comes first
-			if u.Free() && slices.Contains(of, n.Coupon.Distribution) {
-				free[n.Coupon.ID] = u
+			for _, c := range page.Items {
+				if !yield(c, nil) {
+					return
+				}
+			}
+			if list.After = page.Next; page.Next == "" {
+				return
 			}
 		}
 	}
-	return free
 }
 
-// outcome returns the outcome for the coupon of a code.
-func (d *decided) outcome(n named) eligibility.Outcome {
-	for _, o := range d.result.Coupons {
-		if n.refused == nil && o.CouponID == n.Coupon.ID {
-			return o
-		}
-	}
-	return eligibility.Outcome{}
-}
-
-// rejection returns why a code is refused, or nil.
-func (d *decided) rejection(n named) *coupon.Rejection {
-	if n.refused != nil {
-		return n.refused
-	}
-	o := d.outcome(n)
-	if o.Decision.Allowed() {
-		return nil
-	}
-	return &coupon.Rejection{CouponID: o.CouponID, Code: n.code, Reasons: o.Decision.Reasons()}
-}
-
-// refused returns why codes are refused, in the order of the request.
-func (d *decided) refused() (refused coupon.Rejections) {
-	for _, n := range d.named {
-		if r := d.rejection(n); r != nil {
-			refused = append(refused, r)
-		}
-	}
-	return refused
-}
-
-// priced is the quote with the coupons that apply.
-func (d *decided) priced() priced {
-	p := priced{quote: Quote{Quote: d.result.Quote, At: d.at}, customer: d.customer, named: d.named, takes: d.takes}
-	p.coupons = slices.Grow(p.coupons, len(d.named))
-	for _, n := range d.named {
-		if n.refused == nil && d.outcome(n).Decision.Allowed() {
-			p.coupons = append(p.coupons, n.Coupon)
-		}
-	}
-	slices.SortFunc(p.coupons, func(a, b coupon.Coupon) int { return cmp.Compare(a.ID, b.ID) })
-	p.quote.Terms = slices.Grow(p.quote.Terms, len(p.coupons))
-	for _, c := range p.coupons {
-		p.quote.Terms = append(p.quote.Terms, c.Snapshot())
-	}
-	p.quote.Fingerprint = quoteFingerprint(d.cart, p.quote.Terms)
-	return p
-}
-
-// refuse returns the cart at its list prices together with the refusal.
-func (s *Service) refuse(p priced, d decided, refused error) (priced, error) {
-	if len(p.coupons) > 0 {
-		p.quote, p.coupons = s.listPrices(d.cart), nil
-	}
-	return p, refused
-}
-
-// Explanation tells what the codes of a request do to a cart.
-type Explanation struct {
-	// Quote is the cart priced with the coupons that apply.
-	Quote Quote
-	// Codes has one entry for each code of the request, in the order of the request.
-	Codes []ExplainedCode
-}
-
-// ExplainedCode tells whether a code applies to a cart.
-type ExplainedCode struct {
-	// Code is the code or ID as it was given.
-	Code string `json:"code"`
-	// CouponID is empty if the code names no coupon.
-	CouponID string `json:"couponId,omitempty"`
-	// Applied is true if the coupon applies. Discount is what the coupon then takes off the cart, in
-	// the cart's currency. The Discount of a refused coupon is 0.
-	Applied  bool          `json:"applied"`
-	Discount pricing.Money `json:"discount"`
-	// ExcludedBy are the codes of the coupons with which the coupon cannot be combined, sorted.
-	ExcludedBy []string `json:"excludedBy,omitempty"`
-	// Reasons are all reasons why the coupon is refused. The parameters of a reason tell how far the
-	// cart or the customer is from meeting it. Reasons is empty if the coupon applies.
-	Reasons []coupon.Reason `json:"rejections"`
-}
-
-// Explain tells for each code of a request whether it applies to the cart, with its discount, or
-// every reason why it is refused. Explain prices the cart with the coupons that apply, as
-// [Service.Quote] does with SkipRefused. A refused coupon is no error. Explain changes nothing and
-// reserves nothing. The order of the codes changes only the order of the entries, except with
-// [eligibility.KeepFirst].
-//
-// Explain returns these errors:
-//
-//   - A [*validation.Error] means that the cart is malformed, that there are too many codes,
-//     or that a code is given twice. Different codes of one coupon are refused as not_combinable.
-//   - coupon.ErrBelowMinimumCharge means that the processor cannot charge the total. Explain returns
-//     the explanation together with this error.
-//   - [ErrUnavailable] means that the processor did not answer.
-func (s *Service) Explain(ctx context.Context, r QuoteRequest) (e Explanation, err error) {
-	attempt := Attempt{CustomerID: r.Customer.ID}
-	defer s.observed(ctx, OpExplain, &attempt, &err)()
-	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
-		return Explanation{}, err
-	}
-	if err := s.quoteFaults(r); err != nil {
-		return Explanation{}, err
-	}
-	d, err := s.decideAny(ctx, r)
-	if err != nil {
-		return Explanation{}, err
-	}
-	p := d.priced()
-	attempt.CouponID = p.couponID()
-	e.Quote = p.quote
-	e.Quote.Refused = d.refused()
-	for _, n := range d.named {
-		e.Codes = append(e.Codes, d.explain(n))
-	}
-	return e, refusals(p.named, s.chargeable(e.Quote.Quote))
-}
-
-// decideAny is decide that also prices a cart without codes.
-func (s *Service) decideAny(ctx context.Context, r QuoteRequest) (decided, error) {
-	if len(r.Codes) > 0 {
-		r.SkipRefused = true
-		return s.decide(ctx, r, s.recentMirror)
-	}
-	cart, err := s.inSteps(r.Cart)
-	if err != nil {
-		return decided{}, err
-	}
-	d := decided{cart: cart, at: s.now()}
-	d.result.Quote, err = pricing.Price(cart)
-	return d, err
-}
-
-func (d *decided) explain(n named) ExplainedCode {
-	o := d.outcome(n)
-	e := ExplainedCode{
-		Code: n.code, CouponID: n.Coupon.ID, Applied: true,
-		Discount: pricing.NewMoney(o.Discount, d.cart.Currency), Reasons: []coupon.Reason{},
-	}
-	if r := d.rejection(n); r != nil {
-		e.Applied, e.Reasons = false, r.Reasons
-	}
-	for _, reason := range e.Reasons {
-		if reason.Code == coupon.NotCombinable {
-			e.ExcludedBy = reason.Params.ExcludedBy
-		}
-	}
-	return e
+// ListCodes returns a page of the codes of a coupon; see [store.CodeList]. ListCodes returns a
+// [*validation.Error] if a field of the list is out of bounds.
+func (s *Service) ListCodes(ctx context.Context, list store.CodeList) (store.CodePage, error) {
+	return s.store.ListCodes(ctx, list)
 }
