@@ -10,12 +10,13 @@ import (
 // [MaxTagLength] code points.
 const MaxChannels = 50
 
-func channelFaults(channels Items, faults *validation.Error) {
-	if channels.Len() > MaxChannels {
+// channelFaults reports each invalid channel by its position in the list.
+func channelFaults(channels []string, faults *validation.Error) {
+	if len(channels) > MaxChannels {
 		faults.Add("channels", validation.TooLong, fmt.Sprintf("at most %d channels", MaxChannels))
 		return
 	}
-	for i, channel := range channels.set.list {
+	for i, channel := range channels {
 		path := fmt.Sprintf("channels[%d]", i)
 		if channel == "" {
 			faults.Add(path, validation.Required, "a channel is not empty")

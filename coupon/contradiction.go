@@ -174,16 +174,21 @@ func (s *Scope) selections(prefix string) (fields []string) {
 	return fields
 }
 
-// categoriesApart reports categories that the scope both covers and excludes.
-func (s Scope) categoriesApart(prefix string, faults *validation.Error) {
-	position := make(map[string]int, s.ExcludedCategories.Len())
-	for i, name := range s.ExcludedCategories.set.list {
+// categoriesApart reports names that are in both lists, each at its first position.
+func categoriesApart(prefix string, covered, excluded []string, faults *validation.Error) {
+	if max(len(covered), len(excluded)) > MaxSelectedItems {
+		return // which is a fault of its own
+	}
+	position := make(map[string]int, len(excluded))
+	for i, name := range slices.Backward(excluded) {
 		position[name] = i
 	}
-	for i, name := range s.Categories.set.list {
-		if excluded, both := position[name]; both {
+	delete(position, "") // no name
+	for i, name := range covered {
+		if at, both := position[name]; both {
 			contradict(faults, "a category is covered or excluded, not both",
-				fmt.Sprintf("%scategories[%d]", prefix, i), fmt.Sprintf("%sexcludedCategories[%d]", prefix, excluded))
+				fmt.Sprintf("%scategories[%d]", prefix, i), fmt.Sprintf("%sexcludedCategories[%d]", prefix, at))
+			delete(position, name)
 		}
 	}
 }

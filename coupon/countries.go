@@ -9,12 +9,13 @@ import (
 // MaxCountries is the maximum number of countries of a coupon.
 const MaxCountries = 250
 
-func countryFaults(countries Items, faults *validation.Error) {
-	if countries.Len() > MaxCountries {
+// countryFaults reports each invalid country by its position in the list.
+func countryFaults(countries []string, faults *validation.Error) {
+	if len(countries) > MaxCountries {
 		faults.Add("countries", validation.TooLong, fmt.Sprintf("at most %d countries", MaxCountries))
 		return
 	}
-	for i, country := range countries.set.list {
+	for i, country := range countries {
 		if !IsCountry(country) {
 			faults.Add(fmt.Sprintf("countries[%d]", i), validation.Malformed, "a country is an ISO 3166-1 code of two upper-case letters")
 		}

@@ -3,7 +3,9 @@ package coupon
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
@@ -69,45 +71,104 @@ func furtherTerms() []string {
 // discount returns the discount of the draft. If the currency is zero, it has a fault already.
 func (d *Draft) discount(c pricing.Currency, faults *validation.Error) pricing.Discount {
 	kind := d.DiscountType
-	if kind == 0 || kind > pricing.Tiered { // which terms are allowed depends on the type
-		d.valueFaults(faults)
+	if kind != 0 && kind <= pricing.Tiered {
+		return d.discountOfType(c, faults)
 	}
-	switch {
-	case kind == 0:
+	d.valueFaults(faults) // which terms are allowed depends on the type
+	if kind == 0 {
 		faults.Add("discountType", validation.Required, "a discount type is required, such as PERCENTAGE or FIXED_AMOUNT")
-	case kind > pricing.Tiered:
+	} else {
 		faults.Add("discountType", validation.Unknown, "is no type of a discount")
 	}
-	if kind == 0 || kind > pricing.Tiered {
-		return pricing.Discount{}
-	}
-	var own validation.Error
+	d.furtherFaults(c, faults)
+	return pricing.Discount{}
+}
+
+// discountOfType returns the discount of a draft with a known type.
+func (d *Draft) discountOfType(c pricing.Currency, faults *validation.Error) pricing.Discount {
+	var own, more validation.Error
 	t := d.discountTerms(c, &own)
-	var discount pricing.Discount
-	if !c.IsZero() {
-		var err error
-		discount, err = pricing.NewDiscount(t)
-		known := newUnread(own.Fields)
-		var more validation.Error
-		more.Merge("", err)
-		for _, f := range more.Fields {
-			if !known.explains(f.Path) {
-				own.Add(f.Path, f.Code, f.Message)
-			}
+	discount, err := pricing.NewDiscount(t)
+	more.Merge("", err)
+	known := newUnread(own.Fields)
+	for _, f := range more.Fields {
+		if !known.explains(f.Path) && d.judgeable(f.Path, c) {
+			own.Add(f.Path, f.Code, f.Message)
 		}
 	}
-	if err := own.Err(); err != nil {
+	if err := own.Err(); err != nil || c.IsZero() {
 		faults.Merge("", err)
 		return pricing.Discount{}
 	}
 	return discount
 }
 
+// judgeable reports whether a term of the discount can be judged. Without a currency, amounts cannot.
+// Without a basis, the bounds of tiers cannot.
+func (d *Draft) judgeable(field string, c pricing.Currency) bool {
+	switch {
+	case c.IsZero():
+		return field != "maxDiscount" && slices.Contains(furtherTerms(), field)
+	case d.TierBasis == 0:
+		return !strings.HasPrefix(field, "tiers[") || !strings.HasSuffix(field, ".from")
+	}
+	return true
+}
+
+// furtherFaults checks the terms of a discount without a type that are invalid in every type.
+func (d *Draft) furtherFaults(c pricing.Currency, faults *validation.Error) {
+	maximums := NewMoneySet(d.MaxDiscount.money("maxDiscount", c, 1, math.MaxInt64, faults)...)
+	if _, own := maximums.In(c); !own && !c.IsZero() && len(maximums.list) == len(d.MaxDiscount) {
+		for _, m := range maximums.list {
+			faults.Add("maxDiscount."+m.Currency().Code(), validation.NotAllowed, "every currency has a maximum, or none has")
+		}
+	}
+	for i, tier := range d.Tiers {
+		tier.tier(fmt.Sprintf("tiers[%d].", i), d.TierBasis, c, faults)
+	}
+	for _, term := range [...]struct {
+		field string
+		value int64
+	}{
+		{"maxUnits", d.MaxUnits},
+		{"units", d.Units},
+		{"buyQuantity", d.BuyQuantity},
+		{"getQuantity", d.GetQuantity},
+		{"maxApplications", d.MaxApplications},
+	} {
+		switch {
+		case term.value < 0:
+			faults.Add(term.field, validation.TooSmall, "must be at least 1")
+		case term.value > pricing.MaxDiscountUnits:
+			faults.Add(term.field, validation.TooLarge, fmt.Sprintf("must be at most %d", pricing.MaxDiscountUnits))
+		}
+	}
+}
+
+// bought returns the scope of what is bought. Only a discount of type BUY_X_GET_Y has one.
+func (d *Draft) bought(faults *validation.Error) Scope {
+	if d.Buys == nil {
+		return Scope{}
+	}
+	scope := d.Buys.scope("buys.", faults)
+	switch kind := d.DiscountType; {
+	case kind == pricing.BuyXGetY:
+		return scope
+	case kind != 0 && kind <= pricing.Tiered:
+		buysNotAllowed(kind, faults)
+	}
+	return Scope{}
+}
+
+func buysNotAllowed(kind pricing.DiscountType, faults *validation.Error) {
+	faults.Add("buys", validation.NotAllowed, fmt.Sprintf("a discount of type %s has no scope of what is bought", kind))
+}
+
 // valueFaults checks the value of a discount without a type.
 func (d *Draft) valueFaults(faults *validation.Error) {
 	value := d.value()
 	value.money("discountValue", pricing.Currency{}, 1, math.MaxInt64, faults)
-	if len(value) == 0 {
+	if len(value) == 0 && !newUnread(d.Unread).names("discountType") { // it can be a type without a value
 		faults.Add("discountValue", validation.Required, "a discount value is required")
 	}
 }
@@ -255,7 +316,7 @@ func (t Terms) combiningFaults(faults *validation.Error) {
 		return
 	}
 	if kind := t.Discount.Type(); kind != 0 && kind != pricing.BuyXGetY {
-		faults.Add("buys", validation.NotAllowed, fmt.Sprintf("a discount of type %s has no scope of what is bought", kind))
+		buysNotAllowed(kind, faults)
 		return
 	}
 	t.Buys.faults("buys.", faults)

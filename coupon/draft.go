@@ -54,9 +54,7 @@ func New(d Draft, by Creation) (Coupon, error) {
 	c.Terms = d.terms(by.Location, &faults)
 	c.AllowedUserEmails = emails
 	c.Scope = d.scopeDraft().scope("", &faults)
-	if d.Buys != nil {
-		c.Buys = d.Buys.scope("buys.", &faults)
-	}
+	c.Buys = d.bought(&faults)
 	switch {
 	case c.ExpiresAt.IsZero():
 	case !c.ExpiresAt.After(c.CreatedAt):

@@ -3,6 +3,8 @@ package coupon_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +55,42 @@ var breakages = map[string][]struct {
 		{"allowedUserEmails[0]", "malformed", func(d *coupon.Draft) {
 			d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"nobody"}
 		}},
+	},
+	"group": {
+		{"group", "malformed", func(d *coupon.Draft) { d.Group = " summer" }},
+		{"group", "too_long", func(d *coupon.Draft) { d.Group = strings.Repeat("g", coupon.MaxGroupLength+1) }},
+	},
+	"kinds": {{"kinds[1]", "not_allowed", func(d *coupon.Draft) { d.Kinds = []string{"book", "shipping"} }}},
+	"categories": {
+		{"categories[2]", "malformed", func(d *coupon.Draft) { d.Categories = []string{"sale", "sale", " new"} }},
+		{"excludedCategories[1]", "required", func(d *coupon.Draft) { d.ExcludedCategories = []string{"sale", ""} }},
+		{"categories[2]", "mismatch", func(d *coupon.Draft) {
+			d.Categories, d.ExcludedCategories = []string{"sale", "sale", "new"}, []string{"old", "new"}
+		}},
+	},
+	"excludedItems": {{"excludedItemIds[1]", "required", func(d *coupon.Draft) { d.ExcludedItemIDs = []string{"a", ""} }}},
+	"maxDiscount": {
+		{"maxDiscount.EUR", "too_small", func(d *coupon.Draft) { d.MaxDiscount = coupon.Amounts{"EUR": "0"} }},
+		{"maxDiscount.EUX", "unknown", func(d *coupon.Draft) { d.MaxDiscount = coupon.Amounts{"EUX": "5"} }},
+	},
+	"quantities": {
+		{"units", "not_allowed", func(d *coupon.Draft) { d.Units = 5 }},
+		{"maxUnits", "too_small", func(d *coupon.Draft) { d.MaxUnits = -1 }},
+		{"maxUnits", "too_large", func(d *coupon.Draft) { d.MaxUnits = pricing.MaxDiscountUnits + 1 }},
+	},
+	"buys": {{"buys", "not_allowed", func(d *coupon.Draft) { d.Buys = &coupon.ScopeDraft{} }}},
+	"tiers": {
+		{"tiers", "not_allowed", func(d *coupon.Draft) { d.Tiers = []coupon.TierDraft{{From: "5", Percent: "5"}} }},
+		{"tierBasis", "not_allowed", func(d *coupon.Draft) { d.TierBasis = pricing.ByQuantity }},
+	},
+	"channels": {
+		{"channels[2]", "required", func(d *coupon.Draft) { d.Channels = []string{"web", "web", ""} }},
+		{"channels[0]", "malformed", func(d *coupon.Draft) { d.Channels = []string{" web"} }},
+		{"channels", "too_long", func(d *coupon.Draft) { d.Channels = make([]string, coupon.MaxChannels+1) }},
+	},
+	"countries": {
+		{"countries[2]", "malformed", func(d *coupon.Draft) { d.Countries = []string{"DE", "DE", "de"} }},
+		{"countries", "too_long", func(d *coupon.Draft) { d.Countries = make([]string, coupon.MaxCountries+1) }},
 	},
 	"maxUses":        {{"maxUses", "too_small", func(d *coupon.Draft) { d.MaxUses = coupon.Set(0) }}},
 	"maxUsesPerUser": {{"maxUsesPerUser", "too_small", func(d *coupon.Draft) { d.MaxUsesPerUser = coupon.Set(-1) }}},
@@ -147,7 +185,7 @@ var breakages = map[string][]struct {
 
 // beside are the other fields of faults that two fields have.
 var beside = map[string]string{
-	"expiresAt": "startsAt", "customerTags.none[1]": "customerTags.all[0]", "customerTags.any": "customerTags.none",
+	"expiresAt": "startsAt", "categories[2]": "excludedCategories[1]", "customerTags.none[1]": "customerTags.all[0]", "customerTags.any": "customerTags.none",
 }
 
 // zone is the time zone with the name, which the system has.
@@ -172,6 +210,7 @@ func TestNewReportsAllFaults(t *testing.T) {
 		for _, field := range []string{
 			"code", "name", "description", "type", "value", "currency", "plans", "devices", "audience",
 			"maxUses", "maxUsesPerUser", "minPurchase", "maxPurchase", "minQuantity", "maxQuantity", "contains", "containsNot", "tags", "schedule", "budget", "periodLimits", "window",
+			"group", "kinds", "categories", "excludedItems", "maxDiscount", "quantities", "buys", "tiers", "channels", "countries",
 		} {
 			if rapid.Bool().Draw(rt, "break "+field) {
 				b := rapid.SampledFrom(breakages[field]).Draw(rt, field)
@@ -187,6 +226,11 @@ func TestNewReportsAllFaults(t *testing.T) {
 		}
 		if len(d.PlanIDs) > 0 && len(d.DeviceIDs) > 0 {
 			d.AppliesTo = coupon.Specific
+		}
+		if want["discountType"] != "" { // which terms are allowed depends on it
+			maps.DeleteFunc(want, func(path string, code validation.Code) bool {
+				return code == "not_allowed" && slices.Contains([]string{"units", "buys", "tiers", "tierBasis"}, path)
+			})
 		}
 		c, err := coupon.New(d, creation)
 		if diff := cmp.Diff(want, fieldCodes(t, err)); diff != "" {

@@ -76,8 +76,12 @@ func (p Patch) scope(s Scope, faults *validation.Error) Scope {
 	if p.AppliesTo.cleared {
 		s.AppliesTo = All
 	}
+	kind := s.AppliesTo
+	if newUnread(p.Unread).names("appliesTo") {
+		kind = All // no kind of line is judged by it
+	}
 	given := ScopeDraft{
-		AppliesTo: s.AppliesTo, PlanIDs: p.PlanIDs.value, DeviceIDs: p.DeviceIDs.value, AccessoryIDs: p.AccessoryIDs.value,
+		AppliesTo: kind, PlanIDs: p.PlanIDs.value, DeviceIDs: p.DeviceIDs.value, AccessoryIDs: p.AccessoryIDs.value,
 		Kinds: p.Kinds.value, Categories: p.Categories.value,
 		ExcludedItemIDs: p.ExcludedItemIDs.value, ExcludedCategories: p.ExcludedCategories.value,
 	}.scope("", faults)

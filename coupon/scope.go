@@ -71,7 +71,7 @@ func (s Scope) faults(prefix string, faults *validation.Error) {
 	categoryFaults(faults, prefix+"categories", s.Categories.set.list)
 	itemFaults(faults, prefix+"excludedItemIds", s.ExcludedItems.set.list)
 	categoryFaults(faults, prefix+"excludedCategories", s.ExcludedCategories.set.list)
-	s.categoriesApart(prefix, faults)
+	categoriesApart(prefix, s.Categories.set.list, s.ExcludedCategories.set.list, faults)
 }
 
 // kindFaults reports each kind that is invalid, or that the scope can never cover.
@@ -159,7 +159,8 @@ func (d Draft) scopeDraft() ScopeDraft {
 }
 
 // scope returns the scope that the lists describe. It reports invalid entries, whose paths
-// begin with the prefix. The rules of the scope as a whole are those of Scope.faults.
+// begin with the prefix, by their positions in the lists, which may have duplicates. The rules of the
+// scope as a whole are those of Scope.faults.
 func (d ScopeDraft) scope(prefix string, faults *validation.Error) Scope {
 	s := d.sets()
 	s.AppliesTo = orDefault(d.AppliesTo, All)
@@ -170,6 +171,7 @@ func (d ScopeDraft) scope(prefix string, faults *validation.Error) Scope {
 	s.AppliesTo.kindFaults(faults, prefix+"kinds", d.Kinds)
 	categoryFaults(faults, prefix+"categories", d.Categories)
 	categoryFaults(faults, prefix+"excludedCategories", d.ExcludedCategories)
+	categoriesApart(prefix, d.Categories, d.ExcludedCategories, faults)
 	return s
 }
 

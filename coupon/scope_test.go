@@ -68,6 +68,7 @@ func TestScopeFaults(t *testing.T) {
 		"kinds[1]": validation.NotAllowed, "kinds[2]": validation.NotAllowed, "kinds[3]": validation.Malformed,
 		"kinds[4]": validation.Required, "categories[1]": validation.Malformed,
 		"excludedItemIds[1]": validation.Required, "excludedCategories[1]": validation.Required,
+		"categories[0]": validation.Mismatch, "excludedCategories[0]": validation.Mismatch,
 	}
 	if diff := cmp.Diff(want, codesOf(err)); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)

@@ -396,21 +396,29 @@ var conditions = [...]condition{
 	},
 	{
 		field: "channels", code: ChannelNotAllowed,
-		draft: func(d *Draft, t *Terms, _ *validation.Error) { t.Conditions.Channels = NewItems(d.Channels...) },
-		patch: func(p *Patch, t *Terms, _ *validation.Error) {
+		draft: func(d *Draft, t *Terms, faults *validation.Error) {
+			t.Conditions.Channels = NewItems(d.Channels...)
+			channelFaults(d.Channels, faults)
+		},
+		patch: func(p *Patch, t *Terms, faults *validation.Error) {
 			t.Conditions.Channels = NewItems(p.Channels.orZero(t.Conditions.Channels.Slice())...)
+			channelFaults(p.Channels.value, faults)
 		},
 		equal:  func(c, d *Conditions) bool { return c.Channels.Equal(d.Channels) },
-		faults: func(t *Terms, faults *validation.Error) { channelFaults(t.Conditions.Channels, faults) },
+		faults: func(t *Terms, faults *validation.Error) { channelFaults(t.Conditions.Channels.set.list, faults) },
 	},
 	{
 		field: "countries", code: CountryNotAllowed,
-		draft: func(d *Draft, t *Terms, _ *validation.Error) { t.Conditions.Countries = NewItems(d.Countries...) },
-		patch: func(p *Patch, t *Terms, _ *validation.Error) {
+		draft: func(d *Draft, t *Terms, faults *validation.Error) {
+			t.Conditions.Countries = NewItems(d.Countries...)
+			countryFaults(d.Countries, faults)
+		},
+		patch: func(p *Patch, t *Terms, faults *validation.Error) {
 			t.Conditions.Countries = NewItems(p.Countries.orZero(t.Conditions.Countries.Slice())...)
+			countryFaults(p.Countries.value, faults)
 		},
 		equal:  func(c, d *Conditions) bool { return c.Countries.Equal(d.Countries) },
-		faults: func(t *Terms, faults *validation.Error) { countryFaults(t.Conditions.Countries, faults) },
+		faults: func(t *Terms, faults *validation.Error) { countryFaults(t.Conditions.Countries.set.list, faults) },
 	},
 }
 

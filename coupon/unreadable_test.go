@@ -28,35 +28,65 @@ var (
 		"code":          {`"A"`, `"B"`, `"a b"`, `""`, ""},
 		"name":          {`"n"`, `" "`, ""},
 		"description":   {"", `"text"`, `"\u0000"`},
-		"discountType":  {`"PERCENTAGE"`, `"FIXED_AMOUNT"`, ""},
-		"discountValue": {`"5"`, `5.001`, `"500"`, `0`, `"-1"`, `1e14`, `"0.00001"`, ""},
+		"discountType":  {`"PERCENTAGE"`, `"FIXED_AMOUNT"`, `"BUY_X_GET_Y"`, `"TIERED"`, `"CHEAPEST_UNITS"`, ""},
+		"discountValue": {`"5"`, `5.001`, `"500"`, `0`, `"-1"`, `1e14`, `"0.00001"`, `{"CLF":"5","EUR":"5","JPY":"5","KWD":"5"}`, ""},
 		"currency":      {"", `"EUR"`, `"JPY"`, `"CLF"`, `"KWD"`, `"QQQ"`},
 		"appliesTo":     {"", `"ALL"`, `"SPECIFIC"`, `"SUBSCRIPTION"`, `"PRODUCT"`},
 		"planIds":       itemTexts, "deviceIds": itemTexts, "accessoryIds": itemTexts,
-		"distribution":      {"", `"GENERAL"`, `"POINTS_REDEEMABLE"`, `"USER_SPECIFIC"`},
-		"allowedUserEmails": {"", `[]`, `["a@example.com"]`, `["a@example.com","nonsense"]`, `"nonsense"`},
-		"pointsRequired":    {"", `5`, `-1`, `1000000000001`},
-		"maxUses":           {"", `null`, `3`, `0`},
-		"maxUsesPerUser":    {"", `null`, `3`, `-1`},
-		"minPurchase":       {"", `"5"`, `"5.001"`, `"5.00001"`, `"-1"`, `1e15`},
-		"maxPurchase":       {"", `null`, `"9"`, `{"EUR":"9"}`, `"0"`, `"9.001"`, `{"EUR":0}`, `{"JPY":"5"}`},
-		"minQuantity":       {"", `null`, `3`, `0`, `1000000001`},
-		"maxQuantity":       {"", `null`, `3`, `0`, `1000000001`},
-		"contains":          {"", `null`, `{}`, `{"kinds":["device"],"quantity":2}`, `{"appliesTo":"SPECIFIC"}`, `{"planIds":[""],"quantity":1000000001}`},
-		"containsNot":       {"", `null`, `{"kinds":["plan"]}`, `{"appliesTo":"SPECIFIC"}`, `{"planIds":[""]}`},
-		"customerTags":      {"", `{}`, `{"any":["a"]}`, `{"all":["a"],"none":["a"]}`, `{"any":["a"],"none":["a"]}`, `{"all":[""]}`},
-		"firstOrder":        {"", `true`, `false`},
-		"refundPolicy":      {"", `"keep"`, `"rebill"`},
-		"restoreOnRefund":   {"", `null`, `"always"`, `"never"`},
-		"schedule":          {"", `null`, `{"timeZone":"Europe/Berlin"}`, berlin(`{"day":"MONDAY","from":"09:00","until":"17:00"}`), berlin(`{"day":"MONDAY","from":"09:00","until":"09:00"}`)},
-		"budget":            {"", `null`, `"100"`, `{"EUR":"100"}`, `{"EUR":0}`, `{"CLF":5,"JPY":"-1"}`},
-		"periodLimits":      {"", `[]`, `[{"per":"CODE","period":"DAY","timeZone":"UTC","maxUses":2}]`, `[{"per":"CODE","period":"DAY","timeZone":"UTC","maxUses":0}]`, `[{}]`},
-		"startsAt":          momentTexts, "expiresAt": momentTexts,
+		"kinds":              {"", `[]`, `["plan"]`, `["device","book"]`, `["plan","shipping"]`, `[""]`},
+		"categories":         {"", `[]`, `["x"]`, `["y","x"]`, `["x",""]`, `[" x"]`},
+		"excludedItemIds":    itemTexts,
+		"excludedCategories": {"", `[]`, `["x"]`, `["z"]`, `["","x"]`},
+		"group":              {"", `""`, `"g"`, `" g"`, `"\u0007"`},
+		"maxDiscount":        {"", `null`, `"9"`, `{"EUR":"9"}`, `"0"`, `"9.001"`, `{"JPY":"5"}`, `{"QQQ":"5"}`},
+		"maxUnits":           {"", `null`, `2`, `0`, `-1`, `1000001`},
+		"units":              {"", `2`, `-1`},
+		"buyQuantity":        {"", `2`, `0`, `1000001`},
+		"getQuantity":        {"", `1`, `-1`},
+		"maxApplications":    {"", `1`, `0`},
+		"lane":               {"", `"item"`, `"order"`},
+		"buys":               {"", `{}`, `{"kinds":["plan"]}`, `{"appliesTo":"SPECIFIC"}`, `{"planIds":[""]}`},
+		"tierBasis":          {"", `"AMOUNT"`, `"QUANTITY"`},
+		"tiers":              {"", `[]`, `[{"from":"1","percent":"5"},{"from":"5","percent":"10"}]`, `[{"from":"x","percent":"5"}]`, `[{"from":"1","percent":"101"}]`},
+		"distribution":       {"", `"GENERAL"`, `"POINTS_REDEEMABLE"`, `"USER_SPECIFIC"`},
+		"allowedUserEmails":  {"", `[]`, `["a@example.com"]`, `["a@example.com","nonsense"]`, `"nonsense"`},
+		"pointsRequired":     {"", `5`, `-1`, `1000000000001`},
+		"maxUses":            {"", `null`, `3`, `0`},
+		"maxUsesPerUser":     {"", `null`, `3`, `-1`},
+		"minPurchase":        {"", `"5"`, `"5.001"`, `"5.00001"`, `"-1"`, `1e15`},
+		"maxPurchase":        {"", `null`, `"9"`, `{"EUR":"9"}`, `"0"`, `"9.001"`, `{"EUR":0}`, `{"JPY":"5"}`},
+		"minQuantity":        {"", `null`, `3`, `0`, `1000000001`},
+		"maxQuantity":        {"", `null`, `3`, `0`, `1000000001`},
+		"contains":           {"", `null`, `{}`, `{"kinds":["device"],"quantity":2}`, `{"appliesTo":"SPECIFIC"}`, `{"planIds":[""],"quantity":1000000001}`},
+		"containsNot":        {"", `null`, `{"kinds":["plan"]}`, `{"appliesTo":"SPECIFIC"}`, `{"planIds":[""]}`},
+		"customerTags":       {"", `{}`, `{"any":["a"]}`, `{"all":["a"],"none":["a"]}`, `{"any":["a"],"none":["a"]}`, `{"all":[""]}`},
+		"firstOrder":         {"", `true`, `false`},
+		"refundPolicy":       {"", `"keep"`, `"rebill"`},
+		"restoreOnRefund":    {"", `null`, `"always"`, `"never"`},
+		"schedule":           {"", `null`, `{"timeZone":"Europe/Berlin"}`, berlin(`{"day":"MONDAY","from":"09:00","until":"17:00"}`), berlin(`{"day":"MONDAY","from":"09:00","until":"09:00"}`)},
+		"channels":           {"", `[]`, `["web"]`, `["web",""]`, `[" web"]`},
+		"countries":          {"", `[]`, `["DE"]`, `["DE","de"]`, `[""]`},
+		"budget":             {"", `null`, `"100"`, `{"EUR":"100"}`, `{"EUR":0}`, `{"CLF":5,"JPY":"-1"}`},
+		"periodLimits":       {"", `[]`, `[{"per":"CODE","period":"DAY","timeZone":"UTC","maxUses":2}]`, `[{"per":"CODE","period":"DAY","timeZone":"UTC","maxUses":0}]`, `[{}]`},
+		"startsAt":           momentTexts, "expiresAt": momentTexts,
 	}
 	clocks = []*time.Location{time.UTC, time.FixedZone("", 9*60*60), time.FixedZone("", 16*60*60), time.FixedZone("", -16*60*60)}
 )
 
 func berlin(hours string) string { return `{"timeZone":"Europe/Berlin","hours":[` + hours + `]}` }
+
+// listEntries returns three valid entries of a list of names, or nil if the field is no such list.
+func listEntries(name string) []string {
+	switch name {
+	case "planIds", "deviceIds", "accessoryIds", "categories", "excludedItemIds", "excludedCategories", "channels":
+		return []string{"x", "y", "z"}
+	case "kinds":
+		return []string{"book", "ticket", "seat"}
+	case "countries":
+		return []string{"DE", "AT", "CH"}
+	}
+	return nil
+}
 
 // object writes the fields that say something.
 func object(fields map[string]string) string {
@@ -99,12 +129,14 @@ func drawUnread(t *rapid.T) unreadText {
 			given := slices.DeleteFunc(slices.Clone(readings), func(text string) bool { return text == "" })
 			text = rapid.SampledFrom(given).Draw(t, name)
 			text = fmt.Sprintf("%s,%q:%s", text, name, text)
-		case name == "customerTags", name == "schedule", name == "contains", name == "containsNot": // whose members are told
+		case name == "customerTags", name == "schedule", name == "contains", name == "containsNot", name == "buys": // whose members are told
 			text = `5`
 		case how == 1: // as a whole
-		case strings.HasSuffix(name, "Ids"):
-			rest := rapid.SampledFrom([]string{"", `,""`, `,"z"`}).Draw(t, name)
-			path, text, readings = name+"[1]", `["x",{}`+rest+`]`, []string{`["x","y"` + rest + `]`}
+		case listEntries(name) != nil:
+			entry := listEntries(name)
+			rest := rapid.SampledFrom([]string{"", `,""`, `,"` + entry[2] + `"`}).Draw(t, name)
+			path, text = name+"[1]", `["`+entry[0]+`",{}`+rest+`]`
+			readings = []string{`["` + entry[0] + `","` + entry[1] + `"` + rest + `]`}
 		case name == "allowedUserEmails":
 			rest := rapid.SampledFrom([]string{"", `,"b"`, `,"b@example.com"`}).Draw(t, name)
 			path, text, readings = name+"[1]", `["a@example.com",5`+rest+`]`, []string{`["a@example.com","c@example.com"` + rest + `]`}
