@@ -120,7 +120,7 @@ const (
 // Sizes of request bodies.
 const (
 	smallBody = 64 << 10
-	// couponBody has room for an allow-list of a hundred thousand addresses.
+	// couponBody has room for an allow-list of a hundred thousand addresses, and for the codes of a batch.
 	couponBody = 8 << 20
 )
 
@@ -151,6 +151,9 @@ var calls = []call{
 	{"GET /admin/coupon/{id}/usage", administrator, 0, (*API).usage},
 	{"GET /admin/coupon/{id}/history", administrator, 0, (*API).history},
 	{"GET /admin/coupon/{id}/codes", administrator, 0, (*API).codes},
+	{"POST /admin/coupon/{id}/codes", administrator, couponBody, (*API).addCodes},
+	{"GET /admin/coupon/{id}/codes/{code}", administrator, 0, (*API).getCode},
+	{"PATCH /admin/coupon/{id}/codes/{code}", administrator, smallBody, (*API).updateCode},
 	{"GET /admin/order/all", administrator, 0, (*API).listOrders},
 	{"GET /admin/order/{id}", administrator, 0, (*API).soldOrder},
 	{"POST /admin/order/{id}/refund", administrator, smallBody, (*API).makeRefund},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -62,5 +63,88 @@ func (a *API) codes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	writeJSON(w, http.StatusOK, view)
+	return nil
+}
+
+// codeDrafts are the codes of a request. The reader of JSON stops at the bound.
+type codeDrafts []coupon.CodeDraft
+
+// MaxEntries returns the maximum number of codes in a request.
+func (*codeDrafts) MaxEntries() int { return coupon.MaxCodes }
+
+// addCodes adds a batch of codes to a coupon. The same call again has the same answer.
+func (a *API) addCodes(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	var batch coupon.Batch
+	var drafts codeDrafts
+	read, err := readForm(r, map[string]any{"batch": &batch, "codes": &drafts})
+	if err != nil {
+		return err
+	}
+	_, err = coupon.NewCodes(id, batch, drafts, coupon.Edit{At: a.Now(), Location: a.Location})
+	var rules validation.Error
+	rules.Merge("", err)
+	if err := read.besides(rules); err != nil {
+		return err
+	}
+	codes, err := a.Service.AddCodes(r.Context(), id, batch, drafts)
+	a.audit(r, "add codes", id, err)
+	if errors.Is(err, store.ErrKeyReused) {
+		return problem{
+			Status: http.StatusUnprocessableEntity, Code: "idempotency_key_reused", Title: "The coupon has a batch with this ID and other codes.",
+			Errors: []validation.Field{{Path: "batch.id", Code: validation.Taken, Message: "the coupon has a batch with this ID and other codes"}},
+		}
+	}
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusCreated, Codes{Items: codes})
+	return nil
+}
+
+// codeOf returns the code that the path of a request names, in any form that customers may type. A
+// code of another coupon is not found.
+func (a *API) codeOf(r *http.Request) (coupon.IssuedCode, error) {
+	id := r.PathValue("id")
+	c, err := a.Service.FindCode(r.Context(), r.PathValue("code"))
+	if err == nil && c.CouponID != id {
+		err = coupon.Reject(id, coupon.CouponNotFound, coupon.Params{})
+	}
+	return c, err
+}
+
+func (a *API) getCode(w http.ResponseWriter, r *http.Request) error {
+	c, err := a.codeOf(r)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, c)
+	return nil
+}
+
+func (a *API) updateCode(w http.ResponseWriter, r *http.Request) error {
+	var patch coupon.CodePatch
+	read, err := readForm(r, map[string]any{
+		"revision": &patch.Revision, "active": &patch.Active, "maxUses": &patch.MaxUses, "owner": &patch.Owner, "expiresAt": &patch.ExpiresAt,
+	})
+	if err != nil {
+		return err
+	}
+	before, err := a.codeOf(r)
+	if err != nil {
+		return err
+	}
+	_, err = before.Apply(patch, coupon.Edit{At: a.Now(), Location: a.Location})
+	var rules validation.Error
+	rules.Merge("", err)
+	if err := read.besides(rules); err != nil {
+		return err
+	}
+	c, err := a.Service.UpdateCode(r.Context(), before.Key.String(), patch)
+	a.audit(r, "change a code", before.CouponID, err)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, c)
 	return nil
 }

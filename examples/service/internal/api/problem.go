@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
@@ -103,6 +104,7 @@ func writeProblem(w http.ResponseWriter, p problem) {
 func problemOf(err error) problem {
 	var (
 		own     problem
+		taken   *coupon.TakenError
 		refused = coupon.RejectionsOf(err)
 		invalid *validation.Error
 		large   *http.MaxBytesError
@@ -117,6 +119,8 @@ func problemOf(err error) problem {
 		}
 	case errors.Is(err, couponkit.ErrUnavailable):
 		return unavailable("processor_unavailable", "The payment processor does not answer at the moment.")
+	case errors.As(err, &taken):
+		return takenCodes(taken)
 	case refused != nil:
 		return refusal(refused, err)
 	case errors.As(err, &invalid):
@@ -141,6 +145,20 @@ func Problem(err error) (status int, text string, faults []validation.Field) {
 		p.Detail = p.Title
 	}
 	return p.Status, p.Detail, p.Errors
+}
+
+// takenCodes names every code of a batch that a coupon has.
+func takenCodes(taken *coupon.TakenError) problem {
+	title := coupon.Reason{Code: coupon.CodeTaken}.Message()
+	var faults validation.Error
+	for _, t := range taken.Taken {
+		faults.Add(fmt.Sprintf("codes[%d].code", t.Index), validation.Taken, title)
+	}
+	p := problem{Status: http.StatusConflict, Code: coupon.CodeTaken.String(), Title: title, Detail: taken.Error(), Errors: faults.Fields}
+	if len(taken.Taken) == 1 {
+		p.CouponID = taken.Taken[0].CouponID
+	}
+	return p
 }
 
 func conflictOf(err error) (problem, bool) {

@@ -487,6 +487,9 @@ func TestWhoChangedWhatIsLogged(t *testing.T) {
 	mod.patch(at, object{"name": "Hidden name"}).is(http.StatusOK)
 	ada.patch(at+"/status", object{"active": false}).is(http.StatusOK)
 	mod.patch(at+"/status", object{"active": true}).is(http.StatusOK)
+	ada.post(at+"/codes", object{"batch": object{"id": "hidden"}, "codes": []object{{"code": "HIDDEN-TWO", "owner": "email:hidden@example.org"}}}).is(http.StatusCreated)
+	mod.patch(at+"/codes/hidden-two", object{"owner": "id:hidden"}).is(http.StatusOK)
+	ada.patch(at+"/codes/hidden-two", object{"maxUses": 0}).is(http.StatusUnprocessableEntity)
 	ada.get(at).is(http.StatusOK)
 	ada.patch(at, object{"name": ""}).is(http.StatusUnprocessableEntity)
 	ada.delete("/admin/coupon/cpn_none").is(http.StatusNotFound)
@@ -516,6 +519,8 @@ func TestWhoChangedWhatIsLogged(t *testing.T) {
 		{"usr_mod", "update", id, "done"},
 		{"usr_admin", "switch off", id, "done"},
 		{"usr_mod", "switch on", id, "done"},
+		{"usr_admin", "add codes", id, "done"},
+		{"usr_mod", "change a code", id, "done"},
 		{"usr_mod", "delete", id, "processor_unavailable"},
 		{"usr_mod", "create", "", "processor_unavailable"},
 		{"usr_admin", "delete", id, "done"},

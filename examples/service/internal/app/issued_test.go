@@ -43,6 +43,96 @@ func TestCodesOfACoupon(t *testing.T) {
 	require.Equal(t, "code_changed", admin.get("/admin/coupon/"+id+"/history").is(http.StatusOK).text("items.0.kind"))
 }
 
+// TestAddingCodes: a batch is added whole or not, once, with generated codes in its shape. Every fault is
+// named by its path.
+func TestAddingCodes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin, ann := w.as(t, "admin"), w.as(t, "ann")
+	id := admin.creates(object{"code": "PLAIN"}).text("id")
+	path := "/admin/coupon/" + id + "/codes"
+	body := object{"batch": object{"id": "spring", "shape": object{"prefix": "spring", "symbols": 8}}, "codes": []object{
+		{"code": "one", "owner": "email:ann@example.org", "maxUses": 1, "expiresAt": "2099-03-31"}, {}, {"code": nil, "maxUses": nil},
+	}}
+	added := admin.post(path, body).is(http.StatusCreated)
+	require.Equal(t, []string{"ONE", "email:ann@example.org", "2099-04-01T00:00:00Z", "spring"}, []string{
+		added.text("items.0.code"), added.text("items.0.owner"), added.text("items.0.expiresAt"), added.text("items.0.batch"),
+	})
+	require.Regexp(t, "^SPRING-[0-9A-Z]{9}$", added.text("items.1.code"))
+	require.Equal(t, string(added.body), string(admin.post(path, body).is(http.StatusCreated).body))
+	cart := object{"lines": []object{line("plan", "basic", 1)}, "couponCode": added.text("items.2.code")}
+	require.Equal(t, id, ann.post("/payment/quote", cart).is(http.StatusOK).text("coupon.id"))
+
+	other := with(body, object{"batch": object{"id": "spring"}})
+	a := admin.post(path, other).refused(http.StatusUnprocessableEntity, "idempotency_key_reused")
+	require.Equal(t, map[string]string{"batch.id": "taken"}, a.fields())
+	a = admin.post(path, object{"batch": object{"id": "more"}, "codes": []object{{"code": "new"}, {"code": "one"}, {"code": "PLAIN"}}}).refused(http.StatusConflict, "code_taken")
+	require.Equal(t, map[string]string{"codes[1].code": "taken", "codes[2].code": "taken"}, a.fields())
+	admin.get(path+"/new").refused(http.StatusNotFound, "coupon_not_found")
+	a = admin.post(path, object{"batch": object{"id": "more"}, "codes": []object{{"code": "plain"}}}).refused(http.StatusConflict, "code_taken")
+	require.Equal(t, id, a.text("couponId"))
+	admin.post("/admin/coupon/cpn_none/codes", body).refused(http.StatusNotFound, "coupon_not_found")
+
+	many := make([]object, coupon.MaxCodes+1)
+	for i := range many {
+		many[i] = object{}
+	}
+	batch := object{"id": "b"}
+	for name, test := range map[string]struct {
+		body object
+		want map[string]string
+	}{
+		"nothing":       {object{}, map[string]string{"batch.id": "required", "codes": "required"}},
+		"no batch":      {object{"batch": "b", "codes": []object{{}}}, map[string]string{"batch": "malformed"}},
+		"a wrong shape": {object{"batch": object{"id": "b", "shape": object{"prefix": "A B", "symbols": 7}}, "codes": []object{{}}}, map[string]string{"batch.shape.prefix": "malformed", "batch.shape.symbols": "malformed"}},
+		"too many":      {object{"batch": batch, "codes": many}, map[string]string{"codes": "too_long"}},
+		"every field": {object{"batch": batch, "more": 1, "codes": []object{
+			{"code": "A B", "owner": "ann", "maxUses": 0, "expiresAt": "soon"}, {"code": "two", "codee": "x"}, {"code": "TWO"}, {"maxUses": "many", "expiresAt": "1999-01-01"},
+		}}, map[string]string{
+			"more": "unknown", "codes[0].code": "malformed", "codes[0].owner": "malformed", "codes[0].maxUses": "too_small", "codes[0].expiresAt": "malformed",
+			"codes[1].codee": "unknown", "codes[2].code": "mismatch", "codes[3].maxUses": "malformed", "codes[3].expiresAt": "too_small",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := admin.post(path, test.body).refused(http.StatusUnprocessableEntity, "invalid_input")
+			require.Equal(t, test.want, a.fields())
+		})
+	}
+	admin.post(path, "[]").refused(http.StatusUnprocessableEntity, "invalid_input")
+	require.Len(t, admin.get(path).is(http.StatusOK).list("items"), 4)
+}
+
+// TestChangingACode: administrators read and change one code of a coupon, by the code. The plain code
+// is changed with its coupon.
+func TestChangingACode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin := w.as(t, "admin")
+	id := admin.creates(object{"code": "PLAIN"}).text("id")
+	other := admin.creates(object{"code": "OTHER"}).text("id")
+	path := "/admin/coupon/" + id + "/codes"
+	admin.post(path, object{"batch": object{"id": "spring"}, "codes": []object{{"code": "ONE/2", "maxUses": 3}}}).is(http.StatusCreated)
+	at := path + "/one%2F2"
+	found := admin.get(at).is(http.StatusOK)
+	require.Equal(t, []any{"ONE/2", id, true}, []any{found.text("code"), found.text("couponId"), found.value("active")})
+	admin.get("/admin/coupon/"+other+"/codes/one%2F2").refused(http.StatusNotFound, "coupon_not_found")
+	admin.get(path+"/none").refused(http.StatusNotFound, "coupon_not_found")
+	admin.patch("/admin/coupon/"+other+"/codes/one%2F2", object{"active": false}).refused(http.StatusNotFound, "coupon_not_found")
+
+	changed := admin.patch(at, object{"active": false, "maxUses": nil, "owner": "id:ann", "expiresAt": "2099-01-31", "revision": 1}).is(http.StatusOK)
+	require.Equal(t, []any{false, nil, "id:ann", "2099-02-01T00:00:00Z"}, []any{changed.value("active"), changed.value("maxUses"), changed.text("owner"), changed.text("expiresAt")})
+	admin.patch(at, object{"active": true, "revision": 1}).refused(http.StatusConflict, "stale_revision")
+	cleared := admin.patch(at, object{"owner": nil, "expiresAt": nil}).is(http.StatusOK)
+	require.Equal(t, []any{nil, nil, false}, []any{cleared.value("owner"), cleared.value("expiresAt"), cleared.value("active")})
+	require.Equal(t, "code_changed", admin.get("/admin/coupon/"+id+"/history").is(http.StatusOK).text("items.0.kind"))
+
+	a := admin.patch(at, object{"active": nil, "maxUses": 0, "owner": "ann", "expiresAt": "soon", "code": "NEW"}).refused(http.StatusUnprocessableEntity, "invalid_input")
+	require.Equal(t, map[string]string{"active": "required", "maxUses": "too_small", "owner": "malformed", "expiresAt": "malformed", "code": "unknown"}, a.fields())
+	a = admin.patch(path+"/PLAIN", object{"active": false}).refused(http.StatusUnprocessableEntity, "invalid_input")
+	require.Equal(t, map[string]string{"active": "immutable"}, a.fields())
+	admin.get(path + "/PLAIN").is(http.StatusOK)
+}
+
 // TestACouponWithoutACode: a request that leaves the code out is refused, unless it says that the coupon
 // has none. Customers come by the codes of batches alone.
 func TestACouponWithoutACode(t *testing.T) {
