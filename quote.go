@@ -50,7 +50,8 @@ type Quote struct {
 	Refused coupon.Rejections `json:"-"`
 	// At is the time at which the cart was priced.
 	At time.Time `json:"at"`
-	// Fingerprint changes when the cart, the currency, a coupon or the revision of a coupon changes.
+	// Fingerprint changes when the cart, the currency, a coupon or the revision of a coupon changes. It
+	// also changes when a coupon is entered by another code.
 	Fingerprint string `json:"fingerprint"`
 }
 

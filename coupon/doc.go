@@ -5,8 +5,8 @@
 //
 // An administrator describes a new coupon in a [Draft]. [New] checks the draft and returns a
 // [Coupon]. A [Patch] describes a later change to a coupon. [Coupon.Apply] checks the patch and
-// returns the changed coupon. The code, the discount and the currency of a coupon never change
-// after creation.
+// returns the changed coupon. The code, the discount, the currency and the refund policy of a coupon
+// never change after creation. [Terms] are everything that the administrator decides.
 //
 // If the input is invalid, New and Apply return a [*validation.Error]. The error lists
 // every invalid field by its JSON path. Use [Coupon.Validate] to check a coupon that was loaded
@@ -18,6 +18,10 @@
 // NFKC, trimmed and upper-cased. The key of a code has at most 255 code points. Codes are
 // stored, compared and shown as keys. For example, "summer10", " SUMMER10 " and full-width
 // "ＳＵＭＭＥＲ１０" are the same code everywhere.
+//
+// A coupon has one plain code or none, and any number of codes in batches. An [IssuedCode] of a batch
+// can have a limit and an expiry of its own. It can also have an [Owner], who alone may use it.
+// [NewCodes] checks the codes of a [Batch].
 //
 // # People and time
 //

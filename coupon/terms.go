@@ -52,7 +52,7 @@ type Terms struct {
 }
 
 // TermsVersion is the version of the JSON form of [Terms] in stored documents. It increases by 1 with
-// every new term.
+// every new term since the first release.
 const TermsVersion = 1
 
 // Conditions restricts when a coupon can be used, by whom and for which carts. The zero Conditions

@@ -52,19 +52,19 @@ func (q Quote) CheckTax(t Tax) error {
 		faults.Add("lines", validation.TooLong, tooManyLines())
 		return faults.Err()
 	}
-	told := make(map[string]bool, len(q.Lines)) // by ID, whether the tax was told
+	listed := make(map[string]bool, len(q.Lines)) // by ID, whether the tax names the line
 	for i := range q.Lines {
-		told[q.Lines[i].ID] = false
+		listed[q.Lines[i].ID] = false
 	}
 	sum := int64(0)
 	for i, l := range t.Lines {
-		switch twice, known := told[l.LineID]; {
+		switch twice, known := listed[l.LineID]; {
 		case !known:
 			faults.Add(linePath(i, "lineId"), validation.Unknown, fmt.Sprintf("the quote has no line %q", l.LineID))
 		case twice:
 			faults.Add(linePath(i, "lineId"), validation.Mismatch, fmt.Sprintf("the line %q occurs twice", l.LineID))
 		default:
-			told[l.LineID] = true
+			listed[l.LineID] = true
 		}
 		if l.Amount < 0 {
 			faults.Add(linePath(i, "amount"), validation.TooSmall, "a tax is not negative")

@@ -129,8 +129,8 @@ func (p *Processor) Pending() int {
 func (p *Processor) Repeat(sessionID string) error {
 	p.lock()
 	defer p.mu.Unlock()
-	last, told := p.last[sessionID]
-	if !told {
+	last, found := p.last[sessionID]
+	if !found {
 		return fmt.Errorf("repeat %q: %w", sessionID, processor.ErrNotFound)
 	}
 	p.enqueue(last)

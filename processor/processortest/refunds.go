@@ -136,8 +136,8 @@ func (p *probe) back(id string, s processor.Session, want ...processor.Refund) p
 	return got
 }
 
-// toldOf is the payment that the events since the last look name, all of one type.
-func (p *probe) toldOf(kind processor.EventType) (paymentID string) {
+// eventPayment returns the payment of the events since the last call. All events have the given type.
+func (p *probe) eventPayment(kind processor.EventType) (paymentID string) {
 	p.Helper()
 	for _, e := range p.events() {
 		switch {
@@ -173,7 +173,7 @@ func refundCanBeRepeated(p *probe) {
 		if again := p.refunded(r); again != first {
 			p.broken("repeated, Refund returned %+v instead of %+v", again, first)
 		}
-		p.Advance(longAfter)
+		p.Advance(keyRetention)
 	}
 	if p.Another != nil {
 		if again := p.elsewhere().refunded(r); again != first {
@@ -217,9 +217,9 @@ func refundByStaff(p *probe) {
 		amount := p.chargeable(r.Currency, r.Total/2)
 		id, err := p.Refunds.ByStaff(s.ID, amount)
 		p.hook(err, "Refunds.ByStaff")
-		told := p.back(p.toldOf(processor.RefundChanged), s, processor.Refund{ID: id, Amount: amount, Status: processor.RefundSucceeded})
-		if len(told.Disputes) > 0 {
-			p.broken("a refund is told as the disputes %+v", told.Disputes)
+		changed := p.back(p.eventPayment(processor.RefundChanged), s, processor.Refund{ID: id, Amount: amount, Status: processor.RefundSucceeded})
+		if len(changed.Disputes) > 0 {
+			p.broken("a refund is told as the disputes %+v", changed.Disputes)
 		}
 		_, err = p.refunder().Refund(p.Context(), refundOf(s, "a", r.Total))
 		p.fails(err, processor.ErrRejected, "Refund of more than staff have left")
@@ -233,7 +233,7 @@ func refundThatFails(p *probe) {
 	p.hook(p.Refunds.Fail(made.ID), "Refunds.Fail")
 	failed := made
 	failed.Status = processor.RefundFailed
-	p.back(p.toldOf(processor.RefundChanged), s, failed)
+	p.back(p.eventPayment(processor.RefundChanged), s, failed)
 	again, err := p.refunder().Refund(p.Context(), refundOf(s, "refund-1", 1))
 	p.ok(err, "Refund, repeated after it has failed")
 	if again.ID != made.ID || again.Status != processor.RefundFailed {
@@ -248,12 +248,12 @@ func dispute(p *probe) {
 		id, err := p.Refunds.Dispute(s.ID)
 		p.hook(err, "Refunds.Dispute")
 		open := []processor.Dispute{{ID: id, Amount: s.Total, Status: processor.DisputeOpen}}
-		if diff := cmp.Diff(open, p.back(p.toldOf(processor.DisputeChanged), s).Disputes); diff != "" {
+		if diff := cmp.Diff(open, p.back(p.eventPayment(processor.DisputeChanged), s).Disputes); diff != "" {
 			p.broken("the disputes differ (-want +got):\n%s", diff)
 		}
 		p.hook(p.Refunds.CloseDispute(id, won), "Refunds.CloseDispute")
 		open[0].Status = want
-		if diff := cmp.Diff(open, p.back(p.toldOf(processor.DisputeChanged), s).Disputes); diff != "" {
+		if diff := cmp.Diff(open, p.back(p.eventPayment(processor.DisputeChanged), s).Disputes); diff != "" {
 			p.broken("the closed disputes differ (-want +got):\n%s", diff)
 		}
 	}

@@ -175,15 +175,15 @@ func createAgainTooLateAfterThePayment(p *probe) {
 	p.againAfter("PayLater", p.Customer.PayLater, processor.Unpaid, p.request("key-3"))
 }
 
-// longAfter is beyond what processors remember an idempotency key for.
-const longAfter = 48 * time.Hour
+// keyRetention is longer than processors keep an idempotency key.
+const keyRetention = 48 * time.Hour
 
 // againAfter asks for a session that the customer has finished, at its end and long after it.
 func (p *probe) againAfter(how string, finish func(sessionID string) error, want processor.PaymentStatus, r processor.SessionRequest) {
 	p.Helper()
 	s := p.created(r)
 	p.hook(finish(s.ID), how)
-	for _, later := range []time.Duration{s.ExpiresAt.Sub(p.Now()), longAfter} {
+	for _, later := range []time.Duration{s.ExpiresAt.Sub(p.Now()), keyRetention} {
 		p.Advance(later)
 		call := fmt.Sprintf("CreateSession %s after ExpiresAt, once the customer has finished the session,", p.Now().Sub(s.ExpiresAt))
 		again, err := p.Processor.CreateSession(p.Context(), r)

@@ -126,8 +126,8 @@ func (p *Processor) undo(ctx context.Context, cause error, c coupon.Coupon, coup
 		return cause
 	}
 	if err := p.deleteCoupon(ctx, couponID); err != nil {
-		if told, ok := errors.AsType[*Error](cause); ok {
-			told.Orphan = couponID
+		if failure, ok := errors.AsType[*Error](cause); ok {
+			failure.Orphan = couponID
 		}
 	}
 	return cause

@@ -223,8 +223,8 @@ func (o Options) originFaults(faults *validation.Error, key string) {
 	}
 	if o.Environment > Live {
 		faults.Add("environment", validation.Unknown, "must be Sandbox or Live")
-	} else if told := environmentOf(key); told != EnvironmentOfKey && told != o.Environment {
-		faults.Add("environment", validation.Mismatch, fmt.Sprintf("the key is of %s: the events of its sessions would be refused", told))
+	} else if keyEnvironment := environmentOf(key); keyEnvironment != EnvironmentOfKey && keyEnvironment != o.Environment {
+		faults.Add("environment", validation.Mismatch, fmt.Sprintf("the key is of %s: the events of its sessions would be refused", keyEnvironment))
 	}
 	if o.Account != "" && !objectName.MatchString(o.Account) {
 		faults.Add("account", validation.Malformed, "the ID of a connected account, such as acct_1")

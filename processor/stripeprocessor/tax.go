@@ -52,13 +52,13 @@ func (m money) lineTaxes(items []*stripe.LineItem, whole int64) (taxes []pricing
 	at, sum := make(map[string]int, len(items)), int64(0)
 	for _, item := range items {
 		added := m.fromStripe(item.AmountTotal) - m.fromStripe(item.AmountSubtotal-item.AmountDiscount)
-		id, told := item.Metadata[metadataLine]
+		id, hasLine := item.Metadata[metadataLine]
 		switch i, known := at[id]; {
-		case !told && added != 0:
+		case !hasLine && added != 0:
 			return nil
 		case known:
 			taxes[i].Amount += added
-		case told:
+		case hasLine:
 			at[id] = len(taxes)
 			taxes = append(taxes, pricing.LineTax{LineID: id, Amount: added})
 		}

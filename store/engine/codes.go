@@ -133,7 +133,7 @@ func editCode(ctx context.Context, tx CouponTx, w CouponWrite, rows CodeRows, c 
 	w.Codes.Changed = []coupon.IssuedCode{after}
 	var err error
 	w.Entry.Kind = store.CodeChanged
-	w.Entry.Data, err = json.Marshal(codesData{Before: toldOf(before), After: toldOf(after)})
+	w.Entry.Data, err = json.Marshal(codesData{Before: codeDataOf(before), After: codeDataOf(after)})
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ type codeData struct {
 	Revision  int64       `json:"revision"`
 }
 
-func toldOf(c coupon.IssuedCode) *codeData {
+func codeDataOf(c coupon.IssuedCode) *codeData {
 	return &codeData{Code: c.Key, MaxUses: c.MaxUses, Owned: !c.Owner.IsZero(), ExpiresAt: c.ExpiresAt, Active: c.Active, Revision: c.Revision}
 }
 

@@ -216,11 +216,11 @@ func (s *session) eachIn(ctx context.Context, statement string, width int, keys 
 		for ; n&(n-1) != 0; n++ {
 			some = append(some, some[len(some)-width:]...)
 		}
-		keyed := strings.Replace(statement, "{in}", s.placeholders(n, width), 1)
+		query := strings.Replace(statement, "{in}", s.placeholders(n, width), 1)
 		if strings.Contains(statement, "{each}") {
-			keyed = strings.Replace(statement, "{each}", "SELECT ? AS id"+strings.Repeat(" UNION ALL SELECT ?", n-1), 1)
+			query = strings.Replace(statement, "{each}", "SELECT ? AS id"+strings.Repeat(" UNION ALL SELECT ?", n-1), 1)
 		}
-		if err := s.each(ctx, keyed, scan, some...); err != nil {
+		if err := s.each(ctx, query, scan, some...); err != nil {
 			return err
 		}
 		keys = keys[min(n*width, len(keys)):]

@@ -75,15 +75,15 @@ func compare[A any](h *history, what string, do func(s store.Store) (A, error)) 
 	want, wantErr := do(h.s)
 	got, gotErr := do(h.tested)
 	if diff := cmp.Diff(kinds(wantErr), kinds(gotErr)); diff != "" {
-		h.rt.Fatalf("%s\nthe errors are of other kinds (-reference +store):\n%s\nreference: %v\nstore: %v\nafter\n%s", what, diff, wantErr, gotErr, h.told())
+		h.rt.Fatalf("%s\nthe errors are of other kinds (-reference +store):\n%s\nreference: %v\nstore: %v\nafter\n%s", what, diff, wantErr, gotErr, h.lastCalls())
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); wantErr == nil && diff != "" {
-		h.rt.Fatalf("%s\nthe answers differ (-reference +store):\n%s\nafter\n%s", what, diff, h.told())
+		h.rt.Fatalf("%s\nthe answers differ (-reference +store):\n%s\nafter\n%s", what, diff, h.lastCalls())
 	}
 	return want, wantErr
 }
 
-func (h *history) told() string {
+func (h *history) lastCalls() string {
 	const last = 40
 	return strings.Join(h.asked[max(0, len(h.asked)-last):], "\n")
 }
@@ -481,20 +481,20 @@ func (h *history) compareEverything() {
 	})
 	for name, s := range map[string]store.Store{"reference": h.s, "store": h.tested} {
 		if err := Check(ctx, s); err != nil {
-			h.rt.Fatalf("the %s: %v\nafter\n%s", name, err, h.told())
+			h.rt.Fatalf("the %s: %v\nafter\n%s", name, err, h.lastCalls())
 		}
 	}
 }
 
 // bySubject returns the entries about each record. Databases may write JSON in another form.
 func bySubject(journal []store.Entry) map[string][]string {
-	told := map[string][]string{}
+	entries := map[string][]string{}
 	for _, e := range journal {
 		var data any
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			data = string(e.Data)
 		}
-		told[e.Subject] = append(told[e.Subject], fmt.Sprintf("%s %d at %s by %q: %v", e.Kind, e.Version, e.At, e.By, data))
+		entries[e.Subject] = append(entries[e.Subject], fmt.Sprintf("%s %d at %s by %q: %v", e.Kind, e.Version, e.At, e.By, data))
 	}
-	return told
+	return entries
 }

@@ -41,7 +41,7 @@ func paidElsewhere(p *probe) {
 	refunds.Report.Refunds = []redemption.ReportedRefund{{ID: "re_1", Amount: 5, State: redemption.RepaymentSucceeded}}
 	p.apply(refunds)
 	same(p, p.order(first.ID).Order.OtherPayments[0].Returned, int64(5), "what went back of the second payment")
-	same(p, p.told(first.ID)[3:], []string{"order_repaid paid_twice paid 4", "order_repaid reported paid 5"}, "what the journal tells of a second payment")
+	same(p, p.summaries(first.ID)[3:], []string{"order_repaid paid_twice paid 4", "order_repaid reported paid 5"}, "what the journal tells of a second payment")
 
 	for _, history := range [][]redemption.EventKind{
 		{redemption.SessionAttached}, {redemption.SessionAttached, redemption.PaymentPending}, {redemption.SessionAttached, redemption.Cancelled},

@@ -70,18 +70,18 @@ func (p *probe) about(subject string) []store.Entry {
 	return only(p.everything().Journal, func(e store.Entry) bool { return e.Subject == subject })
 }
 
-// told returns the entries about a subject as "kind cause state version".
-func (p *probe) told(subject string) []string {
+// summaries returns the entries about a subject as "kind cause state version".
+func (p *probe) summaries(subject string) []string {
 	p.Helper()
-	var told []string
+	var list []string
 	for _, e := range p.about(subject) {
 		var data entryOf
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			p.stop("the data of an entry is no JSON: %v", err)
 		}
-		told = append(told, fmt.Sprint(e.Kind, " ", data.Cause, " ", data.State, " ", e.Version))
+		list = append(list, fmt.Sprint(e.Kind, " ", data.Cause, " ", data.State, " ", e.Version))
 	}
-	return told
+	return list
 }
 
 func whatTheJournalTells(p *probe) {
@@ -89,22 +89,22 @@ func whatTheJournalTells(p *probe) {
 	r := p.reserve(p.checkout("ann", c))
 	next := p.reserve(p.retry(p.happen(r.Order, redemption.SessionAttached).Order, c))
 	p.happen(r.Order, redemption.Paid)
-	same(p, p.told(r.Order.ID), []string{
+	same(p, p.summaries(r.Order.ID), []string{
 		"order_opened opened open 1", "order_changed session_attached open 2", "order_cancelled replaced cancelled 3", "order_paid paid paid 4",
 	}, "what the journal tells of an order")
-	same(p, p.told(next.Order.ID), []string{"order_opened opened open 1", "order_cancelled superseded_by_payment cancelled 2"}, "what the journal tells of the order that replaced it")
+	same(p, p.summaries(next.Order.ID), []string{"order_opened opened open 1", "order_cancelled superseded_by_payment cancelled 2"}, "what the journal tells of the order that replaced it")
 	held := p.exchanged("ann", points)
 	taker := p.reserve(taking(p.checkout("ann", points), held))
 	p.happen(taker.Order, redemption.PaymentPending, redemption.PaymentFailed)
 	p.ofUse(redemption.PointsGivenBack, taker.Uses[0].ID)
-	same(p, p.told(held.ID), []string{"points_reserved reserved reserved 1", "points_changed points_exchanged reserved 2", "points_changed checked_out released 3"}, "what the journal tells of a points reservation")
-	same(p, p.told(taker.Order.ID), []string{"order_opened opened open 1", "order_changed payment_pending awaiting_payment 2", "order_cancelled payment_failed cancelled 3"}, "what the journal tells of an order with points")
-	same(p, p.told(taker.Uses[0].ID), []string{"points_given_back points_given_back released 3"}, "what the journal tells of points that were given back")
+	same(p, p.summaries(held.ID), []string{"points_reserved reserved reserved 1", "points_changed points_exchanged reserved 2", "points_changed checked_out released 3"}, "what the journal tells of a points reservation")
+	same(p, p.summaries(taker.Order.ID), []string{"order_opened opened open 1", "order_changed payment_pending awaiting_payment 2", "order_cancelled payment_failed cancelled 3"}, "what the journal tells of an order with points")
+	same(p, p.summaries(taker.Uses[0].ID), []string{"points_given_back points_given_back released 3"}, "what the journal tells of points that were given back")
 	early := p.placed(p.checkout("cleo", c), redemption.Paid, redemption.SessionAttached)
-	same(p, p.told(early.Order.ID), []string{"order_opened opened open 1", "order_paid paid paid 2", "order_changed session_attached paid 3"}, "what the journal tells of a payment before its session: it is told once")
+	same(p, p.summaries(early.Order.ID), []string{"order_opened opened open 1", "order_paid paid paid 2", "order_changed session_attached paid 3"}, "what the journal tells of a payment before its session: it is told once")
 	s := p.unknown("bob", "cs_lost", c)
 	p.settle(s)
-	same(p, p.told(s.Unknown.Order.ID), []string{"order_paid unknown_payment paid 1"}, "what the journal tells of an unknown payment")
+	same(p, p.summaries(s.Unknown.Order.ID), []string{"order_paid unknown_payment paid 1"}, "what the journal tells of an unknown payment")
 }
 
 func couponsInTheJournal(p *probe) {
@@ -112,7 +112,7 @@ func couponsInTheJournal(p *probe) {
 	c = p.edit(c, named("second"), p.forAddresses("bob@shop.example", "*@members.example"))
 	p.save(store.ConfirmMirror, with(c, mirrored(c.Revision)))
 	p.save(store.DeleteCoupon, c)
-	same(p, p.told(c.ID), []string{"coupon_created   1", "coupon_changed   2", "coupon_mirrored   3", "coupon_deleted   4"}, "what the journal tells of a coupon")
+	same(p, p.summaries(c.ID), []string{"coupon_created   1", "coupon_changed   2", "coupon_mirrored   3", "coupon_deleted   4"}, "what the journal tells of a coupon")
 	p.keepsSecret(c.ID, "shop.example", "members.example")
 	want := [][2]string{{"", "first"}, {"first", "second"}, {"second", "second"}, {"second", ""}}
 	for i, e := range p.everything().Journal {
@@ -130,7 +130,7 @@ func codesInTheJournal(p *probe) {
 	key := change.Codes[0].Key.String()
 	code := answer(p, store.Store.SaveCodes, change)[0]
 	answer(p, store.Store.SaveCodes, editOf(code, func(c *coupon.IssuedCode) { c.Owner = coupon.OwnerEmail("bob@shop.example") }))
-	same(p, p.told(c.ID), []string{"coupon_created   1", "codes_added   2", "code_changed   3"}, "what the journal tells of codes")
+	same(p, p.summaries(c.ID), []string{"coupon_created   1", "codes_added   2", "code_changed   3"}, "what the journal tells of codes")
 	var data [3]entryOf
 	for i, e := range p.about(c.ID) {
 		p.own(json.Unmarshal(e.Data, &data[i]))

@@ -140,7 +140,7 @@ func refundsGiveBack(p *probe) {
 				p.count(eligibility.CustomerOrders(customer), 0, 1)
 				p.unchanged("the same refund again", func() { same(p, p.apply(e), got, "what it returns") })
 			}
-			same(p, p.told(o.ID)[3:], []string{"order_refunded refunded partly_refunded 4", "order_refunded refunded refunded 5"}, "what the journal tells of refunds")
+			same(p, p.summaries(o.ID)[3:], []string{"order_refunded refunded partly_refunded 4", "order_refunded refunded refunded 5"}, "what the journal tells of refunds")
 			p.unchanged("a late event of a refunded order", func() { p.apply(event(redemption.Paid, o)) })
 		}
 	}
@@ -148,7 +148,7 @@ func refundsGiveBack(p *probe) {
 
 func repayments(p *probe) {
 	o := p.sold("ann", p.coupon(), 3, coupon.RestoreFull)
-	told := func(state redemption.RepaymentState, seconds int) redemption.Event {
+	report := func(state redemption.RepaymentState, seconds int) redemption.Event {
 		e := redemption.Event{Kind: redemption.Reported, OrderID: o.ID, SessionID: o.SessionID, At: at(seconds)}
 		e.Report.Refunds = []redemption.ReportedRefund{
 			{Key: redemption.RefundID(o.ID, "one") + "_1", ID: "re_1", Amount: 900, State: state}, {ID: "re_2", Amount: 1, State: redemption.RepaymentSucceeded},
@@ -160,13 +160,13 @@ func repayments(p *probe) {
 		return len(answer(p, store.Store.ListOrders, store.OrderList{DueAt: at(1200).Add(redemption.RepaymentRetry)}).Items)
 	}
 	same(p, []any{p.apply(refund(o, "one", 1)).Order.Refunds[0].Repayment.State, due()}, []any{redemption.RepaymentDue, 1}, "a repayment that is due")
-	got := p.apply(told(redemption.RepaymentFailed, 1201))
+	got := p.apply(report(redemption.RepaymentFailed, 1201))
 	got.Changed = false
 	same(p, p.order(o.ID), got, "the order that is stored after a report")
 	same(p, []int{len(got.Order.ExternalRefunds), len(got.Order.Disputes), due()}, []int{1, 1, 0}, "what the report tells, and what is due")
-	p.unchanged("a report again", func() { p.apply(told(redemption.RepaymentSucceeded, 1202)) })
+	p.unchanged("a report again", func() { p.apply(report(redemption.RepaymentSucceeded, 1202)) })
 	same(p, p.apply(refund(o, "one", 1)).Order.Refunds[0].Repayment.Attempt, 2, "the next attempt")
-	same(p, p.told(o.ID)[3:], []string{
+	same(p, p.summaries(o.ID)[3:], []string{
 		"order_refunded refunded partly_refunded 4", "order_repaid reported partly_refunded 5", "order_repaid refund_repeated partly_refunded 6",
 	}, "what the journal tells of repayments")
 	var refunded, repaid struct {
@@ -183,7 +183,7 @@ func repayments(p *probe) {
 	same(p, repaid.ExternalRefunds, got.Order.ExternalRefunds, "the external refunds that the journal tells")
 	same(p, repaid.Disputes, got.Order.Disputes, "the disputes that the journal tells")
 	p.unchanged("a report of a session of no order", func() {
-		e := told(redemption.RepaymentSucceeded, 1203)
+		e := report(redemption.RepaymentSucceeded, 1203)
 		e.OrderID, e.SessionID = "", "cs_none"
 		same(p, p.apply(e), store.Settled{}, "what it returns")
 	})

@@ -63,27 +63,27 @@ type program struct {
 // open makes a database, in a file if there is no server.
 func open(ctx context.Context, server *postgrestest.Server, path string, c settings) (*subject, error) {
 	s := &subject{}
-	told := load.Program{Coupons: c.coupons}
+	arguments := load.Program{Coupons: c.coupons}
 	if server == nil {
 		dir, err := os.MkdirTemp("", "couponkit-beside-")
 		if err != nil {
 			return nil, err
 		}
 		s.drop = func(context.Context) error { return os.RemoveAll(dir) }
-		told.Where = "sqlite:" + filepath.Join(dir, "load.db")
+		arguments.Where = "sqlite:" + filepath.Join(dir, "load.db")
 	} else {
 		dsn, drop, err := server.Database(ctx)
 		if err != nil {
 			return nil, err
 		}
-		s.drop, told.Where = drop, dsn
+		s.drop, arguments.Where = drop, dsn
 		if s.pool, err = pgxpool.New(ctx, dsn); err != nil {
 			return nil, errors.Join(err, drop(ctx))
 		}
 	}
 	for i := range c.processes {
-		told.Joins = i > 0
-		p, err := start(ctx, path, told)
+		arguments.Joins = i > 0
+		p, err := start(ctx, path, arguments)
 		if err != nil {
 			return s, err
 		}
@@ -97,8 +97,8 @@ func open(ctx context.Context, server *postgrestest.Server, path string, c setti
 	return s, nil
 }
 
-func start(ctx context.Context, path string, told load.Program) (*program, error) {
-	p := &program{cmd: exec.CommandContext(ctx, path, told.Arguments()...)}
+func start(ctx context.Context, path string, arguments load.Program) (*program, error) {
+	p := &program{cmd: exec.CommandContext(ctx, path, arguments.Arguments()...)}
 	p.cmd.Stderr = os.Stderr
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {

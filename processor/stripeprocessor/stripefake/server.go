@@ -222,8 +222,8 @@ func (a *Account) answer(call Call, op operation, ids []string, form url.Values,
 		}).answer()
 	}
 	sum := sha256.Sum256([]byte(call.Path + "?" + form.Encode()))
-	keyed := op.write && call.Key != ""
-	if saved, ok := a.answers[call.Key]; ok && keyed {
+	idempotent := op.write && call.Key != ""
+	if saved, ok := a.answers[call.Key]; ok && idempotent {
 		if saved.fingerprint != sum {
 			return (&problem{
 				Status: http.StatusBadRequest, Type: "idempotency_error",
@@ -235,7 +235,7 @@ func (a *Account) answer(call Call, op operation, ids []string, form url.Values,
 		return replay
 	}
 	result := a.run(op, ids, form, fault, now)
-	if keyed && !result.unsaved {
+	if idempotent && !result.unsaved {
 		a.answers[call.Key] = &savedAnswer{fingerprint: sum, answer: result}
 	}
 	return result

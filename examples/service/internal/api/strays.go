@@ -128,22 +128,22 @@ func (a *API) whyStray(kinds []pricing.LineKind, id string) string {
 	return fmt.Sprintf("the catalogue has no %s of this ID", noun)
 }
 
-// beside is what the library refuses together with the strays. Of an entry that both
-// refuse the library's fault is told, but for the first stray.
+// beside returns what the library refuses together with the strays. Of an entry that both
+// refuse, it returns the library's fault, except for the first stray.
 func (s strays) beside(err error) error {
 	var refused *validation.Error
 	if len(s.faults.Fields) == 0 || !errors.As(err, &refused) || slices.ContainsFunc(refused.Fields, func(f validation.Field) bool { return f.Path == "" }) {
 		return err
 	}
-	told := map[string]bool{}
+	refusedPaths := map[string]bool{}
 	rules, news := *refused, s.faults
 	rules.Fields = slices.DeleteFunc(slices.Clone(refused.Fields), func(f validation.Field) bool {
-		told[f.Path] = true
+		refusedPaths[f.Path] = true
 		return f.Path == s.faults.Fields[0].Path
 	})
-	delete(told, s.faults.Fields[0].Path)
+	delete(refusedPaths, s.faults.Fields[0].Path)
 	news.Fields = slices.DeleteFunc(slices.Clone(s.faults.Fields), func(f validation.Field) bool {
-		return told[f.Path] && f.Code != validation.More
+		return refusedPaths[f.Path] && f.Code != validation.More
 	})
 	var all validation.Error
 	all.Merge("", &rules)
@@ -161,9 +161,9 @@ func legible(body []byte) (lists selections) {
 		of, name := members, selection.field
 		if scope, within, found := strings.Cut(name, "."); found {
 			of, name = nil, within
-			_ = json.Unmarshal(members[scope], &of) // its faults are told already
+			_ = json.Unmarshal(members[scope], &of) // its faults are reported already
 		}
-		_ = strictjson.Value(of[name], &lists[i]) // its faults are told already
+		_ = strictjson.Value(of[name], &lists[i]) // its faults are reported already
 	}
 	return lists
 }

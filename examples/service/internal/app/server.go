@@ -264,14 +264,14 @@ func (s *Server) release() error {
 	return s.storage.Close()
 }
 
-// clientAddress tells who asks. Where nobody has said that there is a proxy, the first
-// request that seems to have come by one is told of.
+// clientAddress returns the address of the client of a request. Without -behind-proxy, the first
+// request with the header of a proxy is logged.
 func clientAddress(c Config) func(*http.Request) string {
 	if !c.BehindProxy {
-		var told sync.Once
+		var warning sync.Once
 		return func(r *http.Request) string {
 			if len(r.Header.Values("X-Forwarded-For")) > 0 {
-				told.Do(func() {
+				warning.Do(func() {
 					c.Logger.WarnContext(r.Context(), "a request has X-Forwarded-For, which counts with -behind-proxy only: if a proxy has written it, "+
 						"all who come by it are one address and share its limits")
 				})

@@ -118,7 +118,7 @@ var errAction = errors.New("unknown action")
 // act does what the customer, or the bank, does. It returns where the customer goes
 // then, or nothing when the customer stays. The customer goes after the shop got the webhook.
 func (s *Simulator) act(ctx context.Context, id, action string) (string, error) {
-	inner := s.inwardID(id)
+	inner := s.internalID(id)
 	request, err := s.fake.Request(inner)
 	if err != nil {
 		return "", err
@@ -184,7 +184,7 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, messa
 
 func (p *Pages) view(r *http.Request, message string) (view, error) {
 	id := r.PathValue("session")
-	inner := p.simulator.inwardID(id)
+	inner := p.simulator.internalID(id)
 	request, err := p.simulator.fake.Request(inner)
 	if err != nil {
 		return view{}, err

@@ -33,9 +33,9 @@ type Simulator struct {
 	// outer and inner translate session IDs.
 	outer map[string]string
 	inner map[string]string
-	// told has a channel for each session of which a customer waits, by its inner ID. The
+	// waiting has a channel for each session of which a customer waits, by its inner ID. The
 	// channel is closed when a webhook about the session was sent.
-	told map[string]chan struct{}
+	waiting map[string]chan struct{}
 	// ended is closed while Run does not run.
 	ended chan struct{}
 }
@@ -62,7 +62,7 @@ func NewSimulator(baseURL string, now func() time.Time) *Simulator {
 			CanMirror: func(c coupon.Coupon) bool { return c.Discount.Simple() }, // as at Stripe
 		}),
 		wake:  make(chan struct{}, 1),
-		outer: map[string]string{}, inner: map[string]string{}, told: map[string]chan struct{}{}, ended: ended,
+		outer: map[string]string{}, inner: map[string]string{}, waiting: map[string]chan struct{}{}, ended: ended,
 	}
 }
 
@@ -106,25 +106,25 @@ func (s *Simulator) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, 
 // CreateSession is part of processor.Sessions.
 func (s *Simulator) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
 	session, err := s.fake.CreateSession(ctx, r)
-	return s.outward(session), err
+	return s.public(session), err
 }
 
 // Session is part of processor.Sessions.
 func (s *Simulator) Session(ctx context.Context, id string) (processor.Session, error) {
-	session, err := s.fake.Session(ctx, s.inwardID(id))
-	return s.outward(session), err
+	session, err := s.fake.Session(ctx, s.internalID(id))
+	return s.public(session), err
 }
 
 // ExpireSession is part of processor.Sessions.
 func (s *Simulator) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
-	session, err := s.fake.ExpireSession(ctx, s.inwardID(id))
+	session, err := s.fake.ExpireSession(ctx, s.internalID(id))
 	s.nudge()
-	return s.outward(session), err
+	return s.public(session), err
 }
 
 // Refund is part of processor.Refunder.
 func (s *Simulator) Refund(ctx context.Context, r processor.RefundRequest) (processor.Refund, error) {
-	r.SessionID = cmp.Or(s.inwardID(r.SessionID), r.SessionID)
+	r.SessionID = cmp.Or(s.internalID(r.SessionID), r.SessionID)
 	made, err := s.fake.Refund(ctx, r)
 	s.nudge()
 	return made, err
@@ -132,17 +132,17 @@ func (s *Simulator) Refund(ctx context.Context, r processor.RefundRequest) (proc
 
 // Refunds is part of processor.Refunder.
 func (s *Simulator) Refunds(ctx context.Context, id string) (processor.PaymentRefunds, error) {
-	told, err := s.fake.Refunds(ctx, s.inwardID(id))
+	refunds, err := s.fake.Refunds(ctx, s.internalID(id))
 	if err == nil {
-		told.SessionID = id
+		refunds.SessionID = id
 	}
-	return told, err
+	return refunds, err
 }
 
 // Webhook authenticates deliveries and hands their events on.
 func (s *Simulator) Webhook(handle func(context.Context, processor.Event) error) http.Handler {
 	return s.fake.Handler(func(ctx context.Context, e processor.Event) error {
-		e.SessionID = s.outwardID(e.SessionID)
+		e.SessionID = s.publicID(e.SessionID)
 		if e.PaymentID != "" {
 			e.PaymentID = e.SessionID
 		}
@@ -150,18 +150,18 @@ func (s *Simulator) Webhook(handle func(context.Context, processor.Event) error)
 	})
 }
 
-// outward gives a session the ID and the address that the world knows it by.
-func (s *Simulator) outward(session processor.Session) processor.Session {
+// public returns the session with its public ID and address.
+func (s *Simulator) public(session processor.Session) processor.Session {
 	if session.ID == "" {
 		return session
 	}
 	inner := session.ID
-	session.ID = s.outwardID(inner)
+	session.ID = s.publicID(inner)
 	session.URL = strings.TrimSuffix(session.URL, inner) + session.ID
 	return session
 }
 
-func (s *Simulator) outwardID(inner string) string {
+func (s *Simulator) publicID(inner string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	outer, known := s.outer[inner]
@@ -172,9 +172,9 @@ func (s *Simulator) outwardID(inner string) string {
 	return outer
 }
 
-// inwardID returns the processor's own ID; for a session of another run it is one
+// internalID returns the processor's own ID; for a session of another run it is one
 // that the processor does not know.
-func (s *Simulator) inwardID(outer string) string {
+func (s *Simulator) internalID(outer string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.inner[outer]
@@ -228,17 +228,17 @@ const patience = 10 * time.Second
 func (s *Simulator) listen(inner string) (wait func(context.Context)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	told, listening := s.told[inner]
+	finished, listening := s.waiting[inner]
 	if !listening {
-		told = make(chan struct{})
-		s.told[inner] = told
+		finished = make(chan struct{})
+		s.waiting[inner] = finished
 	}
 	ended := s.ended
 	return func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		select {
-		case <-told:
+		case <-finished:
 		case <-ended:
 		case <-ctx.Done():
 		}
@@ -249,9 +249,9 @@ func (s *Simulator) listen(inner string) (wait func(context.Context)) {
 func (s *Simulator) tell(inner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if told, listening := s.told[inner]; listening {
-		close(told)
-		delete(s.told, inner)
+	if finished, listening := s.waiting[inner]; listening {
+		close(finished)
+		delete(s.waiting, inner)
 	}
 }
 
