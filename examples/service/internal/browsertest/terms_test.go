@@ -201,6 +201,24 @@ func TestEachFurtherTermIsCreatedAndEdited(t *testing.T) {
 	})
 }
 
+// Channels and countries that the form sets are kept, and the form shows them again.
+func TestChannelsAndCountriesAreCreatedAndEdited(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		p := w.administer()
+		p.begin("PLACES", "PERCENTAGE", "10")
+		p.entered(map[string]string{"channels": "web\nstore, north", "countries": "DE\nAT"})
+		p.finish("PLACES")
+		want := object{"channels": []string{"web", "store, north"}, "countries": []string{"DE", "AT"}}
+		require.Equal(w.t, likeJSON(w.t, want), w.selected("PLACES", want))
+		p.click(rowOf("PLACES") + " [data-action=edit]")
+		p.hold(`document.querySelector("#f-channels").value === "web\nstore, north" && document.querySelector("#f-countries").value === "DE\nAT"`)
+		p.entered(map[string]string{"channels": "", "countries": "DE\nCH"})
+		p.finish("PLACES")
+		want = object{"channels": nil, "countries": []string{"DE", "CH"}}
+		require.Equal(w.t, likeJSON(w.t, want), w.selected("PLACES", want))
+	})
+}
+
 // The terms of a discount are shown while a coupon is edited, and are locked. Terms that the
 // coupon does not have are left out.
 func TestTheTermsOfADiscountAreLocked(t *testing.T) {
