@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sort"
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
@@ -131,6 +132,8 @@ type content struct {
 	required  int64 // eligible units that have to be in the cart
 	bought    int64 // units that have to be in the cart, that count as bought and are not eligible
 	boughtToo bool  // the required units all count as bought
+	noneToo   bool  // BUY_X_GET_Y: none of them does, and what is bought is eligible
+	divisible bool  // any of the required units may be units as in bought instead
 }
 
 // contents are the contents that carts can have, with and without what they must not contain.
@@ -140,32 +143,30 @@ type contents struct{ within, without []content }
 // required units are those that disturb least: they are not eligible and do not count as bought, if
 // possible.
 func (c *Coupon) contents(excluded Scope) []content {
-	exists := func(s Scope, outside ...Scope) bool {
-		_, found := s.Example(append(outside, excluded)...)
+	exists := func(inside []Scope, outside ...Scope) bool {
+		_, found := Example(inside, append(outside, excluded)...)
 		return found
 	}
+	scope, buys, required := []Scope{c.Scope}, []Scope{c.Buys}, []Scope{c.Conditions.Contains.Scope}
 	var free content
 	if !c.Buys.IsZero() {
-		free.separate, free.elsewhere = exists(c.Scope, c.Buys), exists(c.Buys, c.Scope)
+		free.separate, free.elsewhere = exists(scope, c.Buys), exists(buys, c.Scope)
 	}
-	required := c.Conditions.Contains
-	if required.IsZero() || !exists(required.Scope) || exists(required.Scope, c.Scope, c.Buys) {
+	if c.Conditions.Contains.IsZero() || !exists(required) || exists(required, c.Scope, c.Buys) {
 		return []content{free}
 	}
-	var all []content
-	if exists(required.Scope, c.Scope) {
-		bought := free
-		bought.bought = required.Quantity
-		all = append(all, bought)
+	eligible, bought := free, free
+	eligible.required, bought.bought = c.Conditions.Contains.Quantity, c.Conditions.Contains.Quantity
+	eligible.boughtToo = !exists(required, c.Buys)
+	if !exists(required, c.Scope) {
+		eligible.noneToo = !c.Buys.IsZero() && !free.elsewhere && !exists(append(required, c.Buys))
+		return []content{eligible}
 	}
-	if free.required = required.Quantity; exists(required.Scope, c.Buys) {
-		all = append(all, free)
+	eligible.divisible = true
+	if exists(append(required, c.Scope)) {
+		return []content{bought, eligible}
 	}
-	if all == nil {
-		free.boughtToo = true
-		all = append(all, free)
-	}
-	return all
+	return []content{bought}
 }
 
 // purchaseTerm is a term of a purchase by its field, and what the purchase is without it.
@@ -252,12 +253,34 @@ func (p purchase) contradicting(terms []purchaseTerm) (fields []string) {
 func (p purchase) possible() bool {
 	return slices.ContainsFunc(p.contents, func(content content) bool {
 		if p.anyContents {
-			content.required, content.bought, content.boughtToo = 0, 0, false
+			content.required, content.bought, content.boughtToo, content.noneToo, content.divisible = 0, 0, false, false, false
+		}
+		if content.divisible {
+			content = p.divided(content)
 		}
 		one := p.with(content.required)
 		one.content = content
 		return one.discounted()
 	})
+}
+
+// divided returns the content with as many of the required units bought elsewhere as the budget allows:
+// fewer eligible units have to be in the cart, and the discount applies more often. If the discount counts
+// all eligible units, it is best that all required units are bought.
+func (p purchase) divided(c content) content {
+	t := &p.discount
+	most := min(p.maxUnits, p.maxAmount)
+	n := sort.Search(int((c.required+p.minUnits)/t.BuyQuantity), func(i int) bool {
+		counted := int64(i+1) * t.GetQuantity
+		return counted >= most || p.off(counted) > p.budget
+	})
+	c.bought = int64(n+1)*t.BuyQuantity - 1
+	if !c.separate {
+		c.bought += int64(n+1)*t.GetQuantity - max(p.minUnits, int64(n)*t.GetQuantity+1)
+	}
+	c.bought = min(max(c.bought, 0), c.required)
+	c.required -= c.bought
+	return c
 }
 
 // discounted reports whether a purchase with one content gets a discount above 0 within the budget.
@@ -364,36 +387,66 @@ func (p purchase) leastAbovePrice() int64 {
 // buyGet reports whether an application of a BUY_X_GET_Y discount is possible.
 func (p purchase) buyGet() bool {
 	t := &p.discount
-	each := t.BuyQuantity + t.GetQuantity // eligible units of an application
+	bought, apart := t.BuyQuantity, int64(0) // eligible units of an application, and those that cannot be bought
 	if p.elsewhere || p.anyBought {
-		each = t.GetQuantity
+		bought = 0
+	} else if p.noneToo {
+		apart = p.required
 	}
-	if p = p.with(each); !p.exists() {
+	units := func(n int64) int64 { return n*bought + max(n*t.GetQuantity, apart) }
+	if p = p.with(units(1)); !p.exists() {
 		return false
 	}
+	low, _ := p.cheapest(min(p.fewestApplications(), unlimited(t.MaxApplications)) * t.GetQuantity)
+	return p.anyDiscount || p.takes(low, math.MaxInt64) && p.buyGetGives(units, apart)
+}
+
+// buyGetGives reports whether a BUY_X_GET_Y discount is above 0 for some number of applications. units are the
+// eligible units of so many. Of these, some may be apart: they cannot be bought.
+func (p purchase) buyGetGives(units func(applications int64) int64, apart int64) bool {
+	t := &p.discount
 	most := unlimited(t.MaxApplications)
-	low, _ := p.cheapest(min(p.fewestApplications(), most) * t.GetQuantity)
-	// The discount can be greatest with as many applications as the units suffice for, or with one more.
-	high, applications := int64(0), min(p.minUnits/each, most)
-	for n := applications; n <= min(applications+1, most); n++ {
-		if larger := p.with(n * each); larger.exists() {
-			_, amount := larger.cheapest(n * t.GetQuantity)
-			high = max(high, amount)
+	gives := func(n int64) bool {
+		n = min(n, most)
+		larger := p.with(units(n))
+		_, high := larger.cheapest(n * t.GetQuantity)
+		return n > 0 && larger.exists() && p.off(high) > 0
+	}
+	enough := int64(sort.Search(1<<20, func(amount int) bool { return p.off(int64(amount)) > 0 }))
+	n := int64(sort.Search(int(p.minUnits), func(n int) bool { return units(int64(n)+1) > p.minUnits }))
+	full := apart / t.GetQuantity
+	if apart > 0 && (gives(full+1) || gives(min(full, (min(p.maxUnits, p.maxAmount)-apart)/t.BuyQuantity))) {
+		return true
+	}
+	// More applications count more units, so that each can cost less.
+	for n = max(n, 1); ; {
+		if gives(n) {
+			return true
+		}
+		price := (enough + n*t.GetQuantity - 1) / (n * t.GetQuantity)
+		if price <= 1 || n >= most {
+			return false
+		}
+		n = (enough-1)/((price-1)*t.GetQuantity) + 1
+		if gives(min(n-1, max(full, 1))) {
+			return true
 		}
 	}
-	return p.takes(low, high)
 }
 
 // fewestApplications returns how often a BUY_X_GET_Y discount applies if as few units as possible count as
-// bought.
+// bought, and if there is one more eligible unit than it counts.
 func (p purchase) fewestApplications() int64 {
 	t := &p.discount
-	n := min(p.minUnits/t.GetQuantity, (p.minUnits+p.bought)/(t.BuyQuantity+t.GetQuantity))
-	switch {
-	case p.separate && p.boughtToo:
-		n = p.required / (t.BuyQuantity + t.GetQuantity)
-	case p.separate:
-		n = min(p.minUnits/t.GetQuantity, p.bought/t.BuyQuantity)
+	n, boughtToo := p.bought/t.BuyQuantity, p.minUnits
+	if p.separate && p.boughtToo {
+		boughtToo = p.required
+	}
+	if !p.separate || p.boughtToo {
+		n = max(n, (boughtToo+p.bought)/(t.BuyQuantity+t.GetQuantity))
+	}
+	if t.GetQuantity > 1 {
+		n = min(n, p.minUnits/t.GetQuantity)
 	}
 	return max(n, 1)
 }

@@ -25,6 +25,11 @@ func tight() *rapid.Generator[coupon.Coupon] {
 			Code: "A", Name: "A", DiscountType: pricing.Percentage, Percent: "10",
 		}, creation)
 		require.NoError(t, err)
+		if rapid.IntRange(0, 3).Draw(t, "required units are bought") == 0 {
+			tightBuyGet(t, &c)
+			require.NoError(t, c.Validate())
+			return c
+		}
 		c.Scope = tightScope(t)
 		if rapid.IntRange(0, 3).Draw(t, "amounts") > 0 {
 			c.Discount = tightDiscount(t)
@@ -53,6 +58,35 @@ func tight() *rapid.Generator[coupon.Coupon] {
 		require.NoError(t, c.Validate())
 		return c
 	})
+}
+
+// tightBuyGet draws units that are eligible, bought and required, often several of these, and small numbers
+// of them.
+func tightBuyGet(t *rapid.T, c *coupon.Coupon) {
+	kinds := func(what string) coupon.Scope {
+		few := rapid.SliceOfN(rapid.SampledFrom([]string{"plan", "device", "accessory"}), 1, 2).Draw(t, what)
+		return coupon.Scope{AppliesTo: coupon.All, Kinds: coupon.NewItems(few...)}
+	}
+	upTo := func(n int64, what string) int64 { return rapid.Int64Range(0, n).Draw(t, what) }
+	percent, err := pricing.ParsePercent(rapid.SampledFrom([]string{"100", "100", "40", "7"}).Draw(t, "percent"))
+	require.NoError(t, err)
+	discount, err := pricing.NewDiscount(pricing.DiscountTerms{
+		Type: pricing.BuyXGetY, Currency: pricing.EUR(), Percent: percent,
+		BuyQuantity: 1 + upTo(3, "buy"), GetQuantity: 1 + upTo(2, "get"), MaxApplications: max(upTo(8, "applications")-4, 0),
+	})
+	require.NoError(t, err)
+	c.Discount, c.Scope, c.Buys = discount, kinds("eligible"), kinds("bought")
+	c.Conditions.Contains = coupon.Contents{Scope: kinds("required"), Quantity: 1 + upTo(11, "required units")}
+	c.Conditions.MinQuantity, c.Conditions.MaxQuantity = upTo(9, "minimum quantity"), upTo(12, "maximum quantity")
+	if budget := upTo(6, "budget"); budget > 0 {
+		c.Limits.Budget = coupon.NewMoneySet(eur(budget))
+	}
+	if most := upTo(24, "maximum purchase"); most > 0 && some(t, "maximum") {
+		c.Conditions.MaxPurchase = coupon.NewMoneySet(eur(most))
+	}
+	if least := upTo(12, "minimum purchase"); least > 0 && some(t, "minimum") {
+		c.Conditions.MinPurchase = coupon.NewMoneySet(eur(least))
+	}
 }
 
 // tightMaximums draws maximums that are often too low for the minimums and the discount.
@@ -235,6 +269,9 @@ func wordsOf(c coupon.Coupon) words {
 // purchase returns a cart of one to four lines, and a customer who may use every coupon.
 func (w words) purchase(random *rand.Rand) (pricing.Cart, eligibility.Question) {
 	cart := pricing.Cart{Currency: pick(random, w.currencies)}
+	if random.IntN(2) == 0 {
+		return smallCart(random), eligibility.Question{At: noon, Customer: eligibility.Customer{ID: "ann"}}
+	}
 	for range 1 + random.IntN(4) {
 		l := pricing.Line{
 			Kind: pricing.LineKind(pick(random, w.kinds)), ItemID: pick(random, w.items),
@@ -253,6 +290,18 @@ func (w words) purchase(random *rand.Rand) (pricing.Cart, eligibility.Question) 
 		cart.Lines = append(cart.Lines, l)
 	}
 	return cart, eligibility.Question{At: noon, Customer: eligibility.Customer{ID: "ann"}}
+}
+
+// smallCart returns a cart with small numbers of units, most of which cost little.
+func smallCart(random *rand.Rand) pricing.Cart {
+	cart := pricing.Cart{Currency: pricing.EUR()}
+	for range 1 + random.IntN(4) {
+		cart.Lines = append(cart.Lines, pricing.Line{
+			Kind: pick(random, []pricing.LineKind{pricing.Plan, pricing.Device, pricing.Accessory}), ItemID: "a",
+			Quantity: 1 + random.Int64N(9), UnitPrice: pick(random, []int64{1, 1, 1, 2, 3, 5, 10}),
+		})
+	}
+	return cart
 }
 
 func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }

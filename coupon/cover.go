@@ -51,17 +51,23 @@ func (s *Scope) narrowed(l *pricing.Line) bool {
 	return selected == nil || selected.Len() == 0 || selected.Has(l.ItemID)
 }
 
-// Example returns a line that the scope covers, and that none of the other scopes covers. The line
+// Example returns a line that the scope covers, and that none of the other scopes covers; see [Example].
+func (s Scope) Example(outside ...Scope) (line pricing.Line, found bool) {
+	return Example([]Scope{s}, outside...)
+}
+
+// Example returns a line that each of some scopes covers, and that none of the other scopes covers. The line
 // has no ID, quantity and price. If there is no such line, found is false. The time doubles with every
 // other scope.
-func (s Scope) Example(outside ...Scope) (line pricing.Line, found bool) {
+func Example(inside []Scope, outside ...Scope) (line pricing.Line, found bool) {
 	outside = slices.DeleteFunc(slices.Clone(outside), Scope.IsZero)
-	lines := s.candidates(outside)
-	for _, line.Categories = range s.categoriesOutside(outside) {
-		for _, l := range lines {
-			line.Kind, line.Class, line.ItemID = l.Kind, l.Class, l.ItemID
-			covered := func(other Scope) bool { return other.Covers(&line) }
-			if s.Covers(&line) && !slices.ContainsFunc(outside, covered) {
+	lines := candidates(inside, outside)
+	covers := func(s Scope) bool { return s.Covers(&line) }
+	misses := func(s Scope) bool { return !s.Covers(&line) }
+	for _, categories := range categoriesOutside(inside, outside) {
+		for _, line = range lines {
+			line.Categories = categories
+			if !slices.ContainsFunc(inside, misses) && !slices.ContainsFunc(outside, covers) {
 				return line, true
 			}
 		}
@@ -69,36 +75,45 @@ func (s Scope) Example(outside ...Scope) (line pricing.Line, found bool) {
 	return pricing.Line{}, false
 }
 
-// candidates returns lines without categories. If any line is covered by the scope and by no other
-// scope, one of them is, as far as kinds and items matter.
-func (s *Scope) candidates(outside []Scope) (lines []pricing.Line) {
-	free, kinds, named := s.itemsOutside(outside), s.Kinds.Slice(), []Items(nil)
+// candidates returns lines without categories. If any line is covered by each scope inside and by no scope
+// outside, one of them is, as far as kinds and items matter.
+func candidates(inside, outside []Scope) (lines []pricing.Line) {
+	free, named := itemsOutside(inside, outside), []Items(nil)
 	for _, o := range outside {
 		named = append(named, o.Kinds)
 	}
-	if len(kinds) == 0 {
-		kinds = []string{"device", "accessory", "plan", unlisted("other", named)}
-	}
-	for _, name := range kinds {
-		kind := pricing.LineKind(name)
-		items := free
-		if selected := s.selection(kind); selected != nil && selected.Len() > 0 {
-			items = selected.set.list
+	for _, s := range inside {
+		kinds := s.Kinds.Slice()
+		if len(kinds) == 0 {
+			kinds = []string{"device", "accessory", "plan", unlisted("other", named)}
 		}
-		for _, item := range items {
-			lines = append(lines, pricing.Line{Kind: kind, ItemID: item})
-			if kind.Class() == pricing.ProductClass && kind != pricing.Device && kind != pricing.Accessory {
-				lines = append(lines, pricing.Line{Kind: kind, ItemID: item, Class: pricing.SubscriptionClass})
+		for _, name := range kinds {
+			kind := pricing.LineKind(name)
+			items := free
+			if selected := s.selection(kind); selected != nil && selected.Len() > 0 {
+				items = selected.set.list
+			}
+			for _, item := range items {
+				lines = append(lines, pricing.Line{Kind: kind, ItemID: item})
+				if kind.Class() == pricing.ProductClass && kind != pricing.Device && kind != pricing.Accessory {
+					lines = append(lines, pricing.Line{Kind: kind, ItemID: item, Class: pricing.SubscriptionClass})
+				}
 			}
 		}
 	}
 	return lines
 }
 
-// itemsOutside returns items that the scope does not exclude: one that no scope names, and of those
-// that other scopes exclude, one for each set of lists that name it.
-func (s *Scope) itemsOutside(outside []Scope) []string {
-	avoided := []Items{s.ExcludedItems}
+// itemsOutside returns items that no scope inside excludes: one that no scope names, and of those that
+// scopes outside exclude, one for each set of lists that name it.
+func itemsOutside(inside, outside []Scope) []string {
+	var avoided []Items
+	for _, s := range inside {
+		avoided = append(avoided, s.ExcludedItems)
+	}
+	excluded := func(item string) bool {
+		return slices.ContainsFunc(inside, func(s Scope) bool { return s.ExcludedItems.Has(item) })
+	}
 	for _, o := range outside {
 		avoided = append(avoided, o.Plans, o.Devices, o.Accessories)
 	}
@@ -111,7 +126,7 @@ func (s *Scope) itemsOutside(outside []Scope) []string {
 					lists = strconv.AppendBool(lists, list.Has(item))
 				}
 			}
-			if !seen[string(lists)] && !s.ExcludedItems.Has(item) {
+			if !seen[string(lists)] && !excluded(item) {
 				seen[string(lists)] = true
 				items = append(items, item)
 			}
@@ -120,10 +135,10 @@ func (s *Scope) itemsOutside(outside []Scope) []string {
 	return items
 }
 
-// categoriesOutside returns sets of categories that the scope covers. If any set keeps a line out of the
-// other scopes, one of them does. Of each other scope, a set has no category that the scope covers, or
-// one that it excludes.
-func (s *Scope) categoriesOutside(outside []Scope) (sets []pricing.Categories) {
+// categoriesOutside returns sets of categories that the scopes inside cover. If any set keeps a line out of
+// the scopes outside, one of them does. Of each scope outside, a set has no category that the scope covers,
+// or one that it excludes.
+func categoriesOutside(inside, outside []Scope) (sets []pricing.Categories) {
 	for avoided := range 1 << len(outside) {
 		taken := func(name string) bool {
 			for i, o := range outside {
@@ -131,11 +146,11 @@ func (s *Scope) categoriesOutside(outside []Scope) (sets []pricing.Categories) {
 					return true
 				}
 			}
-			return s.ExcludedCategories.Has(name)
+			return slices.ContainsFunc(inside, func(s Scope) bool { return s.ExcludedCategories.Has(name) })
 		}
-		names := firstOutside(s.Categories, taken)
-		if s.Categories.Len() > 0 && len(names) == 0 {
-			continue
+		var names []string
+		for _, s := range inside {
+			names = append(names, firstOutside(s.Categories, taken)...)
 		}
 		for i, o := range outside {
 			if avoided&(1<<i) == 0 {

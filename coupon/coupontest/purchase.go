@@ -3,6 +3,7 @@ package coupontest
 import (
 	"iter"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -96,10 +97,10 @@ func cartCurrencies(c coupon.Coupon) []pricing.Currency {
 // soldLines returns lines that the coupon covers, and that the cart may contain: at first those that do not
 // count as bought.
 func soldLines(c coupon.Coupon) (lines []pricing.Line) {
-	for _, scope := range []coupon.Scope{c.Scope, c.Conditions.Contains.Scope} {
+	for _, scope := range []coupon.Scope{c.Scope, c.Conditions.Contains.Scope, c.Buys} {
 		for _, avoided := range []coupon.Scope{c.Buys, {}} {
-			line, found := scope.Example(avoided, c.Conditions.ContainsNot)
-			if found && c.Scope.Covers(&line) && !slices.Contains(lines, line) {
+			line, found := coupon.Example([]coupon.Scope{c.Scope, scope}, avoided, c.Conditions.ContainsNot)
+			if found && !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}
 		}
@@ -111,21 +112,30 @@ func soldLines(c coupon.Coupon) (lines []pricing.Line) {
 func withRequired(c coupon.Coupon, cart pricing.Cart) []pricing.Cart {
 	required, excluded := c.Conditions.Contains, c.Conditions.ContainsNot
 	carts := []pricing.Cart{cart}
-	for _, avoided := range []coupon.Scope{c.Scope, c.Buys} {
-		line, found := required.Scope.Example(c.Scope, c.Buys, excluded)
-		if !found {
-			line, found = required.Scope.Example(avoided, excluded)
-		}
-		if !found {
-			line, found = required.Scope.Example(excluded)
-		}
-		if found {
-			line.Quantity, line.UnitPrice = required.Quantity, 1
+	with := func(quantity int64, inside []coupon.Scope, outside ...coupon.Scope) (found bool) {
+		line, found := coupon.Example(inside, append(outside, excluded)...)
+		if found && quantity > 0 {
+			line.Quantity, line.UnitPrice = quantity, 1
 			larger := cart
 			larger.Lines = append([]pricing.Line{line}, cart.Lines...)
 			carts = append(carts, larger)
 		}
+		return found
 	}
+	scope, eligible := []coupon.Scope{required.Scope}, []coupon.Scope{required.Scope, c.Scope}
+	if with(required.Quantity, scope, c.Scope, c.Buys) {
+		return carts
+	}
+	missing := required.Quantity
+	for i := range cart.Lines {
+		if required.Scope.Covers(&cart.Lines[i]) {
+			missing -= cart.Lines[i].Quantity
+		}
+	}
+	with(missing, scope, c.Scope)
+	with(required.Quantity, scope, c.Scope)
+	with(required.Quantity, eligible, c.Buys)
+	with(required.Quantity, eligible)
 	return carts
 }
 
@@ -153,7 +163,12 @@ func withBought(c coupon.Coupon, carts []pricing.Cart) (all []pricing.Cart) {
 		if t.MaxApplications > 0 {
 			applications = min(applications, t.MaxApplications)
 		}
-		for _, n := range []int64{1, max(applications, 1)} {
+		applications = max(applications, 1)
+		tries := []int64{1, applications}
+		for n := int64(2); n < applications; n *= 2 {
+			tries = append(tries, n)
+		}
+		for _, n := range tries {
 			bought.Quantity = n * t.BuyQuantity
 			larger := cart
 			larger.Lines = append(slices.Clone(cart.Lines), bought)
@@ -168,7 +183,7 @@ func unitGroups(c coupon.Coupon, in pricing.Currency) (tries [][]pricing.UnitGro
 	t := c.Discount.Terms()
 	minimum, _ := c.Minimum(in)
 	maximum, _ := c.Maximum(in)
-	counts, amounts := unitCounts(c), []int64{0}
+	counts, amounts := unitCounts(c, in), []int64{0}
 	percents := []pricing.Percent{t.Percent}
 	for _, tier := range t.Tiers {
 		percents = append(percents, tier.Percent)
@@ -179,13 +194,16 @@ func unitGroups(c coupon.Coupon, in pricing.Currency) (tries [][]pricing.UnitGro
 	needs := []int64{1}
 	for _, p := range percents {
 		if !p.IsZero() {
-			needs = append(needs, decimal.NewFromInt(50).DivRound(p.Decimal(), 10).Ceil().IntPart())
+			needs = append(needs, leastAmount(p))
 		}
 	}
 	for _, count := range counts {
 		counted := []int64{max(t.MaxUnits, t.Units, t.GetQuantity)}
 		if t.Type == pricing.BuyXGetY {
 			counted = append(counted, applications(t, count)*t.GetQuantity, count/t.GetQuantity*t.GetQuantity)
+			for _, n := range []int64{(c.Conditions.Contains.Quantity - count) / t.BuyQuantity, max(count, c.Conditions.Contains.Quantity) / (t.BuyQuantity + t.GetQuantity)} {
+				counted = append(counted, max(n, 1)*t.GetQuantity)
+			}
 		}
 		for _, amount := range amounts {
 			for _, need := range needs {
@@ -206,8 +224,13 @@ func unitGroups(c coupon.Coupon, in pricing.Currency) (tries [][]pricing.UnitGro
 	return tries
 }
 
+// leastAmount returns the least amount of which a percentage is more than nothing.
+func leastAmount(p pricing.Percent) int64 {
+	return decimal.NewFromInt(50).DivRound(p.Decimal(), 10).Ceil().IntPart()
+}
+
 // unitCounts returns numbers of units to try, in ascending order.
-func unitCounts(c coupon.Coupon) (counts []int64) {
+func unitCounts(c coupon.Coupon, in pricing.Currency) (counts []int64) {
 	t, k := c.Discount.Terms(), c.Conditions
 	least := max(k.MinQuantity, 1)
 	counts = []int64{1, t.GetQuantity, t.GetQuantity + 1, t.BuyQuantity + t.GetQuantity, t.MaxUnits + 1, t.Units + 1, k.Contains.Quantity, k.MaxQuantity}
@@ -216,16 +239,47 @@ func unitCounts(c coupon.Coupon) (counts []int64) {
 			counts = append(counts, tier.From)
 		}
 	}
+	counts = append(counts, dividedCounts(c, in)...)
 	for _, count := range slices.Clone(counts) {
 		counts = append(counts, max(count, least), max(count, least, k.Contains.Quantity), least-k.Contains.Quantity)
 	}
 	if each := t.BuyQuantity + t.GetQuantity; each > 0 {
+		if most, _ := c.Maximum(in); most > 0 { // the units cost as little as they can
+			enough := leastAmount(t.Percent)
+			counts = append(counts, t.MaxApplications*t.GetQuantity, t.MaxApplications*each)
+			for n := int64(1); ; {
+				counts = append(counts, n*t.GetQuantity, n*each)
+				price := (enough + n*t.GetQuantity - 1) / (n * t.GetQuantity)
+				if price <= 1 {
+					break
+				}
+				n = (enough-1)/((price-1)*t.GetQuantity) + 1
+			}
+		}
 		for _, count := range slices.Clone(counts) {
 			counts = append(counts, (count+each-1)/each*each)
 		}
 	}
 	slices.Sort(counts)
 	return slices.DeleteFunc(slices.Compact(counts), func(n int64) bool { return n < 1 || k.MaxQuantity > 0 && n > k.MaxQuantity })
+}
+
+// dividedCounts returns numbers of units with which a BUY_X_GET_Y discount applies as often as the budget
+// and the maximums allow, if all other units that the cart has to contain are bought elsewhere.
+func dividedCounts(c coupon.Coupon, in pricing.Currency) (counts []int64) {
+	t, required := c.Discount.Terms(), c.Conditions.Contains.Quantity
+	if c.Buys.IsZero() || required == 0 {
+		return nil
+	}
+	budget, limited := c.Limits.Budget.In(in)
+	most, _ := c.Maximum(in)
+	n := int64(1 + sort.Search(int((required+c.Conditions.MinQuantity)/t.BuyQuantity), func(i int) bool {
+		units := int64(i+1) * t.GetQuantity
+		return most > 0 && units >= most || c.Conditions.MaxQuantity > 0 && units >= c.Conditions.MaxQuantity ||
+			limited && t.MaxDiscount == 0 && t.Percent.Of(units) > budget
+	}))
+	least := required - n*t.BuyQuantity + 1
+	return []int64{least, least - n*t.GetQuantity + max(c.Conditions.MinQuantity, (n-1)*t.GetQuantity+1), (n - 1) * t.GetQuantity, (n-1)*t.GetQuantity + 1}
 }
 
 // applications returns how often a BUY_X_GET_Y discount applies to units that are bought and discounted.
