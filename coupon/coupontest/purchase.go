@@ -233,7 +233,7 @@ func leastAmount(p pricing.Percent) int64 {
 func unitCounts(c coupon.Coupon, in pricing.Currency) (counts []int64) {
 	t, k := c.Discount.Terms(), c.Conditions
 	least := max(k.MinQuantity, 1)
-	counts = []int64{1, t.GetQuantity, t.GetQuantity + 1, t.BuyQuantity + t.GetQuantity, t.MaxUnits + 1, t.Units + 1, k.Contains.Quantity, k.MaxQuantity}
+	counts = []int64{1, t.GetQuantity, t.GetQuantity + 1, t.BuyQuantity + t.GetQuantity, t.MaxUnits + 1, t.Units + 1, k.Contains.Quantity, k.Contains.Quantity - t.BuyQuantity, k.MaxQuantity}
 	for _, tier := range t.Tiers {
 		if t.TierBasis == pricing.ByQuantity {
 			counts = append(counts, tier.From)
