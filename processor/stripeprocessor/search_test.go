@@ -233,7 +233,7 @@ func TestOrderedAtIsNoParameter(t *testing.T) {
 	}
 	require.Len(t, w.account.Sessions(), 1)
 	for _, c := range w.account.Calls() {
-		if c.Op == "sessions.create" && c.Key != "session:ord_1:1.0:4e7a0a1bcff420fa5a68d9501e701068" {
+		if c.Op == "sessions.create" && c.Key != "session:ord_1:1.0:cb084609377547fe5e88df730ea4b7bb" {
 			t.Errorf("the key is %s", c.Key)
 		}
 	}
