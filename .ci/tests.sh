@@ -15,10 +15,11 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # step versions runs the suite in transactions of the host and without prepared statements, the histories that are compared and the
 # failover, whose Go code is that of TestContract. Step examples kills a program. What is broken on purpose is noticed there as well.
 readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint)$'
-# The service from outside, browsers, and the suites once more, to see what they leave behind: the
+# The service over HTTP, browsers, and the suites once more, to see what they leave behind: the
 # detector looks at the same Go code elsewhere, and makes these tests take two to four times as long.
 readonly FROM_OUTSIDE='/internal/(app|browsertest|integration/leaks)$'
-# Of those, the tests with several callers at once run under the detector as well.
+# Of the service over HTTP, the detector runs what has several callers at once.
+readonly OVER_HTTP='/internal/app$'
 readonly SEVERAL_CALLERS='^(TestTheLastUse|TestAShutdown.*|TestTwoNodes|TestManyGuessesAtOnce)$'
 # Step readme has run the packages that read source files and run the toolchain, and the
 # simulation, each of whose lives is one goroutine. Step simulation has it on SQLite.
