@@ -2,6 +2,7 @@ package coupontest
 
 import (
 	"iter"
+	"math/rand/v2"
 	"slices"
 	"sort"
 	"strings"
@@ -17,7 +18,8 @@ import (
 // Purchase returns a cart and a question for which [eligibility.Evaluate] allows an active coupon. The
 // cart is small: it has at most six lines, and costs little more than the coupon requires. If the
 // coupon's dates and schedule allow no instant, or if Purchase finds no cart, found is false. Purchase
-// finds a cart for every coupon that [coupon.New] has made.
+// finds a cart for nearly every coupon that [coupon.New] has made: it searches, and the terms of a coupon
+// may depend on each other in many ways.
 func Purchase(c coupon.Coupon) (cart pricing.Cart, q eligibility.Question, found bool) {
 	q = eligibility.Question{Customer: eligibility.Customer{ID: "customer"}}
 	if q.At, found = instant(c); !found {
@@ -42,10 +44,12 @@ func Purchase(c coupon.Coupon) (cart pricing.Cart, q eligibility.Question, found
 	if c.Distribution == coupon.PointsRedeemable {
 		q.Usage = eligibility.Usage{Reserved: 1, ReservedByCustomer: 1, CustomerHoldsReservation: true}
 	}
-	for cart := range carts(c) {
-		result, err := eligibility.Evaluate(c, cart, q)
-		if err == nil && result.Decision.Allowed() && result.Quote.Discount > 0 {
-			return cart, q, true
+	for _, tries := range []iter.Seq[pricing.Cart]{carts(c), drawnCarts(c)} {
+		for cart := range tries {
+			result, err := eligibility.Evaluate(c, cart, q)
+			if err == nil && result.Decision.Allowed() && result.Quote.Discount > 0 {
+				return cart, q, true
+			}
 		}
 	}
 	return pricing.Cart{}, eligibility.Question{}, false
@@ -83,6 +87,66 @@ func carts(c coupon.Coupon) iter.Seq[pricing.Cart] {
 			}
 		}
 	}
+}
+
+// drawnCarts yields carts with a few units of each kind that the coupon tells apart, for terms that
+// depend on each other in several ways. It always yields the same carts.
+func drawnCarts(c coupon.Coupon) iter.Seq[pricing.Cart] {
+	const tries = 50_000
+	return func(yield func(pricing.Cart) bool) {
+		random, lines := rand.New(rand.NewPCG(1, 2)), linesOfEachKind(c) //nolint:gosec // no secret
+		for range tries {
+			in := cartCurrencies(c)
+			cart := pricing.Cart{Currency: in[random.IntN(len(in))]}
+			quantities, prices := telling(c, cart.Currency)
+			for _, line := range lines {
+				for range random.IntN(3) {
+					line.Quantity, line.UnitPrice = quantities[random.IntN(len(quantities))], prices[random.IntN(len(prices))]
+					cart.Lines = append(cart.Lines, line)
+				}
+			}
+			if !yield(cart) {
+				return
+			}
+		}
+	}
+}
+
+// linesOfEachKind returns a line for each set of the coupon's scopes that cover it alone.
+func linesOfEachKind(c coupon.Coupon) (lines []pricing.Line) {
+	scopes := slices.DeleteFunc([]coupon.Scope{c.Scope, c.Buys, c.Conditions.Contains.Scope}, coupon.Scope.IsZero)
+	for covering := range 1 << len(scopes) {
+		inside, outside := []coupon.Scope{}, []coupon.Scope{c.Conditions.ContainsNot}
+		for i, s := range scopes {
+			if covering&(1<<i) != 0 {
+				inside = append(inside, s)
+			} else {
+				outside = append(outside, s)
+			}
+		}
+		if line, found := coupon.Example(inside, outside...); found && len(inside) > 0 {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// telling returns quantities and unit prices at which the terms of a coupon change.
+func telling(c coupon.Coupon, in pricing.Currency) (quantities, prices []int64) {
+	t, k := c.Discount.Terms(), c.Conditions
+	minimum, _ := c.Minimum(in)
+	maximum, _ := c.Maximum(in)
+	quantities = []int64{1, 2, 3, t.BuyQuantity, t.GetQuantity, t.Units, t.MaxUnits + 1, k.MinQuantity, k.MaxQuantity, k.Contains.Quantity, k.Contains.Quantity - 1}
+	prices = []int64{1, 2, 3, 5, 10, t.Amount, t.Amount + 1, unitPrice(t, in) + 1, minimum, maximum / 2}
+	if !t.Percent.IsZero() {
+		need := leastAmount(t.Percent)
+		prices = append(prices, need, (need+1)/2, (need+2)/3)
+	}
+	for _, tier := range t.Tiers {
+		quantities, prices = append(quantities, tier.From), append(prices, tier.From)
+	}
+	unusable := func(n int64) bool { return n < 1 || n > coupon.MaxQuantity }
+	return slices.DeleteFunc(quantities, unusable), slices.DeleteFunc(prices, unusable)
 }
 
 // cartCurrencies returns the coupon's currency and all others that the coupon names.
@@ -342,8 +406,12 @@ func unitPrice(t pricing.DiscountTerms, in pricing.Currency) int64 {
 func above(count, price, amount int64) []pricing.UnitGroup {
 	rest := max(amount-price-1, 0)
 	full, part := rest/price, rest%price
+	others := count - 1 - full
+	if part > 0 {
+		others--
+	}
 	return groups(
-		pricing.UnitGroup{Quantity: count - 1 - full, UnitPrice: 1}, pricing.UnitGroup{Quantity: 1, UnitPrice: part},
+		pricing.UnitGroup{Quantity: others, UnitPrice: 1}, pricing.UnitGroup{Quantity: 1, UnitPrice: part},
 		pricing.UnitGroup{Quantity: full, UnitPrice: price}, pricing.UnitGroup{Quantity: 1, UnitPrice: price + 1},
 	)
 }
