@@ -17,7 +17,7 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint)$'
 # The service over HTTP, browsers, and the suites once more, to see what they leave behind: the
 # detector looks at the same Go code elsewhere, and makes these tests take two to four times as long.
-readonly FROM_OUTSIDE='/internal/(app|browsertest|integration/leaks)$'
+readonly FROM_OUTSIDE='/(examples/service|internal/(app|browsertest|integration/leaks))$'
 # Of the service over HTTP, the detector runs what has several callers at once.
 readonly OVER_HTTP='/internal/app$'
 readonly SEVERAL_CALLERS='^(TestTheLastUse|TestAShutdown.*|TestTwoNodes|TestManyGuessesAtOnce)$'
