@@ -94,7 +94,7 @@ func carts(c coupon.Coupon) iter.Seq[pricing.Cart] {
 func drawnCarts(c coupon.Coupon) iter.Seq[pricing.Cart] {
 	const tries = 50_000
 	return func(yield func(pricing.Cart) bool) {
-		random, lines := rand.New(rand.NewPCG(1, 2)), linesOfEachKind(c) //nolint:gosec // no secret
+		random, lines := rand.New(rand.NewPCG(1, 2)), linesOfEachKind(c)
 		for range tries {
 			in := cartCurrencies(c)
 			cart := pricing.Cart{Currency: in[random.IntN(len(in))]}
