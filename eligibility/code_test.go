@@ -35,12 +35,14 @@ func TestRefusalsOfACode(t *testing.T) {
 		"its owner by address":      {coupon.IssuedCode{Active: true, Owner: coupon.OwnerEmail("Ann@example.org")}, nil, nil},
 		"another owner":             {coupon.IssuedCode{Active: true, Owner: coupon.OwnerID("bob")}, nil, []coupon.RejectionCode{coupon.UserNotAllowed}},
 		"an owner, and nobody is known": {
-			coupon.IssuedCode{Active: true, Owner: coupon.OwnerID("ann")}, func(q *eligibility.Question) { q.Customer = eligibility.Customer{} },
-			[]coupon.RejectionCode{coupon.UserRequired},
+			code: coupon.IssuedCode{Active: true, Owner: coupon.OwnerID("ann")},
+			ask:  func(q *eligibility.Question) { q.Customer = eligibility.Customer{} },
+			want: []coupon.RejectionCode{coupon.UserRequired},
 		},
 		"everything": {
-			coupon.IssuedCode{MaxUses: 1, ExpiresAt: at, Owner: coupon.OwnerID("bob")}, func(q *eligibility.Question) { q.Usage.ByCode = 1 },
-			[]coupon.RejectionCode{coupon.CouponInactive, coupon.CouponExpired, coupon.UsageLimitReached, coupon.UserNotAllowed},
+			code: coupon.IssuedCode{MaxUses: 1, ExpiresAt: at, Owner: coupon.OwnerID("bob")},
+			ask:  func(q *eligibility.Question) { q.Usage.ByCode = 1 },
+			want: []coupon.RejectionCode{coupon.CouponInactive, coupon.CouponExpired, coupon.UsageLimitReached, coupon.UserNotAllowed},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
