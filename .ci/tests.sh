@@ -15,12 +15,9 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # step versions runs the suite in transactions of the host and without prepared statements, the histories that are compared and the
 # failover, whose Go code is that of TestContract. Step examples kills a program. What is broken on purpose is noticed there as well.
 readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint)$'
-# The service over HTTP, browsers, and the suites once more, to see what they leave behind: the
-# detector looks at the same Go code elsewhere, and makes these tests take two to four times as long.
-readonly FROM_OUTSIDE='/(examples/service|internal/(app|browsertest|integration/leaks))$'
-# Of the service over HTTP, the detector runs what has several callers at once.
-readonly OVER_HTTP='/internal/app$'
-readonly SEVERAL_CALLERS='^(TestTheLastUse|TestAShutdown.*|TestTwoNodes|TestManyGuessesAtOnce)$'
+# Browsers, and the suites once more, to see what they leave behind: the detector looks at the same
+# Go code elsewhere, and makes these tests take twice as long.
+readonly FROM_OUTSIDE='/internal/(browsertest|integration/leaks)$'
 # Step readme has run the packages that read source files and run the toolchain, and the
 # simulation, each of whose lives is one goroutine. Step simulation has it on SQLite.
 readonly ONCE='/internal/(architecture|simulation|integration/sqldb/simulation)$'
@@ -75,7 +72,7 @@ step_race() {
 
 # race_tests shows the summary lines of go test, and everything when it fails.
 race_tests() {
-  local log=$1 part="$WORK/race.part" status pattern flags=() packages outside other over_http
+  local log=$1 part="$WORK/race.part" status pattern flags=() packages outside other
   for pattern in $UNRACED; do
     flags+=("-gcflags=$pattern=-race=false")
   done
@@ -100,10 +97,6 @@ race_tests() {
   if [[ -n $outside ]]; then
     wait "$other" || status=1
     cat "$part.outside" >>"$part"
-  fi
-  over_http=$(grep -E "$OVER_HTTP" <<<"$outside" || true)
-  if [[ -n $over_http ]]; then
-    GORACE=atexit_sleep_ms=50 go test -race "${flags[@]}" -vet=off -ldflags=-w -count=1 -run "$SEVERAL_CALLERS" -v "$over_http" >>"$part" 2>&1 || status=1
   fi
   set -e
   cat "$part" >>"$log"

@@ -74,7 +74,7 @@ func (d *Draft) discount(c pricing.Currency, faults *validation.Error) pricing.D
 	if kind != 0 && kind <= pricing.Tiered {
 		return d.discountOfType(c, faults)
 	}
-	d.valueFaults(faults) // which terms are allowed depends on the type
+	d.valueFaults(c, faults) // which terms are allowed depends on the type
 	if kind == 0 {
 		faults.Add("discountType", validation.Required, "a discount type is required, such as PERCENTAGE or FIXED_AMOUNT")
 	} else {
@@ -164,10 +164,15 @@ func buysNotAllowed(kind pricing.DiscountType, faults *validation.Error) {
 	faults.Add("buys", validation.NotAllowed, fmt.Sprintf("a discount of type %s has no scope of what is bought", kind))
 }
 
-// valueFaults checks the value of a discount without a type.
-func (d *Draft) valueFaults(faults *validation.Error) {
+// valueFaults checks the value of a discount without a type. What is a percentage is not judged as an amount.
+func (d *Draft) valueFaults(c pricing.Currency, faults *validation.Error) {
 	value := d.value()
-	value.money("discountValue", pricing.Currency{}, 1, math.MaxInt64, faults)
+	if text, alone := value[""]; alone && len(value) == 1 {
+		if _, err := pricing.ParsePercent(text); err == nil {
+			c = pricing.Currency{}
+		}
+	}
+	value.money("discountValue", c, 1, math.MaxInt64, faults)
 	if len(value) == 0 && !newUnread(d.Unread).names("discountType") { // it can be a type without a value
 		faults.Add("discountValue", validation.Required, "a discount value is required")
 	}

@@ -316,8 +316,8 @@ func TestFaultsOfFormHideNoFaultsOfRule(t *testing.T) {
 		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","startsAt":"2027-01-02","expiresAt":"2027-01-01T20:00:00Z","maxUses":"1"}`: {
 			"maxUses": "malformed", "startsAt": "mismatch", "expiresAt": "mismatch",
 		},
-		`{"code":"A","name":"A","discountType":5,"discountValue":"500"}`:                                                   {"discountType": "malformed"}, // a fixed amount may be
-		`{"code":"A","name":"A","discountType":5,"discountValue":"500.001"}`:                                               {"discountType": "malformed"}, // nor of a currency without decimals
+		`{"code":"A","name":"A","discountType":5,"discountValue":"500"}`:                                                   {"discountType": "malformed"},                                       // a fixed amount may be
+		`{"code":"A","name":"A","discountType":5,"discountValue":"500.001"}`:                                               {"discountType": "malformed", "discountValue": "too_many_decimals"}, // neither a percentage nor an amount in euros
 		`{"code":"A","name":"A","discountType":5,"discountValue":"0.00001"}`:                                               {"discountType": "malformed", "discountValue": "too_many_decimals"},
 		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","appliesTo":"SPECIFIC","planIds":5}`:      {"planIds": "malformed"},
 		`{"code":"A","name":"A","discountType":"PERCENTAGE","discountValue":"10","appliesTo":"SPECIFIC","deviceIds":5}`:    {"deviceIds": "malformed"},

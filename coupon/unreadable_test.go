@@ -29,7 +29,7 @@ var (
 		"name":          {`"n"`, `" "`, ""},
 		"description":   {"", `"text"`, `"\u0000"`},
 		"discountType":  {`"PERCENTAGE"`, `"FIXED_AMOUNT"`, `"BUY_X_GET_Y"`, `"TIERED"`, `"CHEAPEST_UNITS"`, ""},
-		"discountValue": {`"5"`, `5.001`, `"500"`, `0`, `"-1"`, `1e14`, `"0.00001"`, `{"CLF":"5","EUR":"5","JPY":"5","KWD":"5"}`, ""},
+		"discountValue": {`"5"`, `5.001`, `"500"`, `0`, `"-1"`, `1e15`, `"0.00001"`, `{"CLF":"5","EUR":"5","JPY":"5","KWD":"5"}`, ""},
 		"currency":      {"", `"EUR"`, `"JPY"`, `"CLF"`, `"KWD"`, `"QQQ"`},
 		"appliesTo":     {"", `"ALL"`, `"SPECIFIC"`, `"SUBSCRIPTION"`, `"PRODUCT"`},
 		"planIds":       itemTexts, "deviceIds": itemTexts, "accessoryIds": itemTexts,

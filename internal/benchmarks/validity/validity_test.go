@@ -85,7 +85,7 @@ func TestAllWaysGiveTheSameAnswers(t *testing.T) {
 			}
 		}
 	})
-	if min(answers[true], answers[false]) == 0 {
+	if min(answers[true], answers[false]) < 20 {
 		t.Errorf("the answers are too much alike to show anything: %v", answers)
 	}
 }
