@@ -279,62 +279,14 @@ type condition struct {
 
 // conditions is the table of all conditions. The currency of the terms is known when a draft is read.
 var conditions = [...]condition{
-	{
-		field: "minPurchase", code: MinimumPurchaseNotMet, byCurrency: true,
-		draft: func(d *Draft, t *Terms, faults *validation.Error) {
-			t.Conditions.MinPurchase = d.MinPurchase.minimum(t.Currency, faults)
-		},
-		patch: func(p *Patch, t *Terms, faults *validation.Error) {
-			if p.MinPurchase.Given() {
-				t.Conditions.MinPurchase = p.MinPurchase.value.minimum(t.Currency, faults)
-			}
-		},
-		equal: func(c, d *Conditions) bool { return c.MinPurchase.Equal(d.MinPurchase) },
-		faults: func(t *Terms, faults *validation.Error) {
-			t.Conditions.MinPurchase.faults(faults, "minPurchase", t.Currency, MaxMinPurchase)
-		},
-	},
-	{
-		field: "maxPurchase", code: MaximumPurchaseExceeded, byCurrency: true,
-		draft: func(d *Draft, t *Terms, faults *validation.Error) {
-			t.Conditions.MaxPurchase = d.MaxPurchase.maximum(t.Currency, faults)
-		},
-		patch: func(p *Patch, t *Terms, faults *validation.Error) {
-			if p.MaxPurchase.Given() {
-				t.Conditions.MaxPurchase = p.MaxPurchase.value.maximum(t.Currency, faults)
-			}
-		},
-		equal: func(c, d *Conditions) bool { return c.MaxPurchase.Equal(d.MaxPurchase) },
-		faults: func(t *Terms, faults *validation.Error) {
-			t.Conditions.MaxPurchase.faults(faults, "maxPurchase", t.Currency, MaxMinPurchase)
-		},
-	},
-	{
-		field: "minQuantity", code: MinimumQuantityNotMet,
-		draft: func(d *Draft, t *Terms, faults *validation.Error) {
-			t.Conditions.MinQuantity = limit(d.MinQuantity, 0, "minQuantity", faults)
-		},
-		patch: func(p *Patch, t *Terms, faults *validation.Error) {
-			t.Conditions.MinQuantity = limit(p.MinQuantity, t.Conditions.MinQuantity, "minQuantity", faults)
-		},
-		equal: func(c, d *Conditions) bool { return c.MinQuantity == d.MinQuantity },
-		faults: func(t *Terms, faults *validation.Error) {
-			quantityFaults("minQuantity", t.Conditions.MinQuantity, faults)
-		},
-	},
-	{
-		field: "maxQuantity", code: MaximumQuantityExceeded,
-		draft: func(d *Draft, t *Terms, faults *validation.Error) {
-			t.Conditions.MaxQuantity = limit(d.MaxQuantity, 0, "maxQuantity", faults)
-		},
-		patch: func(p *Patch, t *Terms, faults *validation.Error) {
-			t.Conditions.MaxQuantity = limit(p.MaxQuantity, t.Conditions.MaxQuantity, "maxQuantity", faults)
-		},
-		equal: func(c, d *Conditions) bool { return c.MaxQuantity == d.MaxQuantity },
-		faults: func(t *Terms, faults *validation.Error) {
-			quantityFaults("maxQuantity", t.Conditions.MaxQuantity, faults)
-		},
-	},
+	amountsCondition("minPurchase", MinimumPurchaseNotMet, Amounts.minimum, func(c *Conditions) *MoneySet { return &c.MinPurchase },
+		func(d *Draft) Amounts { return d.MinPurchase }, func(p *Patch) Optional[Amounts] { return p.MinPurchase }),
+	amountsCondition("maxPurchase", MaximumPurchaseExceeded, Amounts.maximum, func(c *Conditions) *MoneySet { return &c.MaxPurchase },
+		func(d *Draft) Amounts { return d.MaxPurchase }, func(p *Patch) Optional[Amounts] { return p.MaxPurchase }),
+	quantityCondition("minQuantity", MinimumQuantityNotMet, func(c *Conditions) *int64 { return &c.MinQuantity },
+		func(d *Draft) Optional[int] { return d.MinQuantity }, func(p *Patch) Optional[int] { return p.MinQuantity }),
+	quantityCondition("maxQuantity", MaximumQuantityExceeded, func(c *Conditions) *int64 { return &c.MaxQuantity },
+		func(d *Draft) Optional[int] { return d.MaxQuantity }, func(p *Patch) Optional[int] { return p.MaxQuantity }),
 	{
 		field: "contains", code: RequiredItemsMissing,
 		draft: func(d *Draft, t *Terms, faults *validation.Error) {
@@ -394,32 +346,70 @@ var conditions = [...]condition{
 		equal:  func(c, d *Conditions) bool { return c.Schedule.Equal(d.Schedule) },
 		faults: func(t *Terms, faults *validation.Error) { t.Conditions.Schedule.faults(faults) },
 	},
-	{
-		field: "channels", code: ChannelNotAllowed,
+	namesCondition("channels", ChannelNotAllowed, channelFaults, func(c *Conditions) *Items { return &c.Channels },
+		func(d *Draft) []string { return d.Channels }, func(p *Patch) Optional[[]string] { return p.Channels }),
+	namesCondition("countries", CountryNotAllowed, countryFaults, func(c *Conditions) *Items { return &c.Countries },
+		func(d *Draft) []string { return d.Countries }, func(p *Patch) Optional[[]string] { return p.Countries }),
+}
+
+// amountsCondition is a condition with an amount for each currency. read reads the amounts.
+func amountsCondition(
+	field string, code RejectionCode, read func(Amounts, pricing.Currency, *validation.Error) MoneySet,
+	of func(*Conditions) *MoneySet, draft func(*Draft) Amounts, patch func(*Patch) Optional[Amounts],
+) condition {
+	return condition{
+		field: field, code: code, byCurrency: true,
 		draft: func(d *Draft, t *Terms, faults *validation.Error) {
-			t.Conditions.Channels = NewItems(d.Channels...)
-			channelFaults(d.Channels, faults)
+			*of(&t.Conditions) = read(draft(d), t.Currency, faults)
 		},
 		patch: func(p *Patch, t *Terms, faults *validation.Error) {
-			t.Conditions.Channels = NewItems(p.Channels.orZero(t.Conditions.Channels.Slice())...)
-			channelFaults(p.Channels.value, faults)
+			if given := patch(p); given.Given() {
+				*of(&t.Conditions) = read(given.value, t.Currency, faults)
+			}
 		},
-		equal:  func(c, d *Conditions) bool { return c.Channels.Equal(d.Channels) },
-		faults: func(t *Terms, faults *validation.Error) { channelFaults(t.Conditions.Channels.set.list, faults) },
-	},
-	{
-		field: "countries", code: CountryNotAllowed,
+		equal: func(c, d *Conditions) bool { return of(c).Equal(*of(d)) },
+		faults: func(t *Terms, faults *validation.Error) {
+			of(&t.Conditions).faults(faults, field, t.Currency, MaxMinPurchase)
+		},
+	}
+}
+
+// quantityCondition is a condition with a number of units.
+func quantityCondition(
+	field string, code RejectionCode,
+	of func(*Conditions) *int64, draft func(*Draft) Optional[int], patch func(*Patch) Optional[int],
+) condition {
+	return condition{
+		field: field, code: code,
 		draft: func(d *Draft, t *Terms, faults *validation.Error) {
-			t.Conditions.Countries = NewItems(d.Countries...)
-			countryFaults(d.Countries, faults)
+			*of(&t.Conditions) = limit(draft(d), 0, field, faults)
 		},
 		patch: func(p *Patch, t *Terms, faults *validation.Error) {
-			t.Conditions.Countries = NewItems(p.Countries.orZero(t.Conditions.Countries.Slice())...)
-			countryFaults(p.Countries.value, faults)
+			*of(&t.Conditions) = limit(patch(p), *of(&t.Conditions), field, faults)
 		},
-		equal:  func(c, d *Conditions) bool { return c.Countries.Equal(d.Countries) },
-		faults: func(t *Terms, faults *validation.Error) { countryFaults(t.Conditions.Countries.set.list, faults) },
-	},
+		equal:  func(c, d *Conditions) bool { return *of(c) == *of(d) },
+		faults: func(t *Terms, faults *validation.Error) { quantityFaults(field, *of(&t.Conditions), faults) },
+	}
+}
+
+// namesCondition is a condition with a set of names. check reports invalid names of a list by their positions.
+func namesCondition(
+	field string, code RejectionCode, check func([]string, *validation.Error),
+	of func(*Conditions) *Items, draft func(*Draft) []string, patch func(*Patch) Optional[[]string],
+) condition {
+	return condition{
+		field: field, code: code,
+		draft: func(d *Draft, t *Terms, faults *validation.Error) {
+			*of(&t.Conditions) = NewItems(draft(d)...)
+			check(draft(d), faults)
+		},
+		patch: func(p *Patch, t *Terms, faults *validation.Error) {
+			*of(&t.Conditions) = NewItems(patch(p).orZero(of(&t.Conditions).Slice())...)
+			check(patch(p).value, faults)
+		},
+		equal:  func(c, d *Conditions) bool { return of(c).Equal(*of(d)) },
+		faults: func(t *Terms, faults *validation.Error) { check(of(&t.Conditions).set.list, faults) },
+	}
 }
 
 // ConditionCodes yields the JSON name and the rejection code of each field of [Conditions].
