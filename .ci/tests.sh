@@ -40,7 +40,7 @@ step_prepare() {
       examples/service) need_debian postgresql:initdb chromium-headless-shell:chromium-headless-shell ;;
       internal/integration) need_debian postgresql:initdb pgbouncer:pgbouncer ;;
       internal/integration/sqldb) need_debian mariadb-server:mariadbd ;;
-      internal/benchmarks) need_debian postgresql:initdb mariadb-server:mariadbd wrk:wrk ;;
+      internal/benchmarks) need_debian postgresql:initdb ;;
     esac
   done
 }

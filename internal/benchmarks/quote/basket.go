@@ -39,7 +39,7 @@ type Pricing interface {
 
 // Way is one way of pricing.
 type Way struct {
-	// Name is what results are recorded under.
+	// Name is what results are reported under.
 	Name string
 	// Loose tells that the way has no largest remainder: its parts are each within
 	// one cent of the exact share and sum to the discount, and no more.
@@ -56,7 +56,6 @@ func Ways() []Way {
 		{Name: "floor", Prepare: newFloor},
 		{Name: "plain-int64", Prepare: newPlain},
 		{Name: "go-money", Loose: true, Prepare: newGoMoney},
-		{Name: "govalues", Prepare: newGoValues},
 		{Name: "shopspring", Prepare: newShopspring},
 	}
 }

@@ -8,21 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 )
-
-//go:embed apply.lua
-var applyScript []byte
 
 //go:embed checkout.lua
 var checkoutScript []byte
@@ -33,11 +28,15 @@ const unlimited = "1000000000"
 // bench measures one store after the other.
 type bench struct {
 	settings
-	dir     string
-	notes   io.Writer
-	service string // the program
-	foreign bool   // the program is of another commit, and its tables are others
-	wrk     string
+	dir   string
+	notes io.Writer
+	wrk   string
+}
+
+// way is a service that is measured.
+type way struct {
+	name, program string
+	present       bool // it is of this tree, so that its tables are known
 }
 
 // note tells how far it is; nobody is left to tell when that fails.
@@ -45,79 +44,115 @@ func (b *bench) note(format string, values ...any) {
 	_, _ = fmt.Fprintf(b.notes, format+"\n", values...)
 }
 
-// prepare builds what is measured and writes what wrk reads.
-func (b *bench) prepare(ctx context.Context) (err error) {
+// prepare builds what is measured.
+func (b *bench) prepare(ctx context.Context) (ways []way, err error) {
 	if b.wrk, err = exec.LookPath("wrk"); err != nil {
-		return fmt.Errorf("the load generator is missing (Debian: apt-get install wrk): %w", err)
+		return nil, fmt.Errorf("the load generator is missing (Debian: apt-get install wrk): %w", err)
+	}
+	if b.beside != "" {
+		b.note("building the service of %s", b.beside)
+		program, err := buildAt(ctx, b.dir, b.beside)
+		if err != nil {
+			return nil, err
+		}
+		ways = append(ways, way{name: b.beside, program: program})
 	}
 	b.note("building the service")
-	if b.service, err = build(ctx, b.dir); err != nil {
-		return err
-	}
-	return b.writeScripts()
+	program, err := build(ctx, b.dir)
+	return append(ways, way{name: "now", program: program, present: true}), err
 }
 
-func (b *bench) writeScripts() error {
-	for name, text := range map[string][]byte{"apply.lua": applyScript, "checkout.lua": checkoutScript} {
-		if err := os.WriteFile(filepath.Join(b.dir, name), text, 0o600); err != nil {
-			return err
+// compare measures the ways by turns, and returns a table of medians.
+func (b *bench) compare(ctx context.Context, store string, ways []way) (string, error) {
+	rounds := make([][][]cell, len(ways))
+	for range b.rounds {
+		for i, w := range ways {
+			cells, err := b.turn(ctx, store, w)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", w.name, err)
+			}
+			rounds[i] = append(rounds[i], cells)
 		}
 	}
-	return nil
+	return b.table(store, ways, rounds), nil
 }
 
-// measure measures one store with every number of connections, and checks its books.
-func (b *bench) measure(ctx context.Context, store string) (_ report, err error) {
-	r := report{store: store, machine: machine(ctx), duration: b.duration}
-	if store == "echo" {
-		return r, b.measureEcho(ctx, &r)
+// table has the medians of the rounds for each number of connections; with two ways their ratio.
+func (b *bench) table(store string, ways []way, rounds [][][]cell) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "### %s: checkouts a second, medians of %d rounds\n\n| connections | way | rate | p50, ms | p99, ms | ratio |\n|---:|---|---:|---:|---:|---:|\n",
+		store, b.rounds)
+	for at, connections := range b.connections {
+		first := 0.0
+		for i, w := range ways {
+			of := func(figure func(result) float64) float64 {
+				var all []float64
+				for _, cells := range rounds[i] {
+					all = append(all, figure(cells[at].checkout))
+				}
+				slices.Sort(all)
+				return all[len(all)/2]
+			}
+			rate := of(result.rate)
+			if i == 0 {
+				first = rate
+			}
+			fmt.Fprintf(&text, "| %d | %s | %.0f | %.1f | %.1f | %.2f |\n", connections, w.name, rate,
+				of(func(r result) float64 { return float64(r.P50) / 1000 }), of(func(r result) float64 { return float64(r.P99) / 1000 }), rate/first)
+		}
 	}
-	where, closeStore, err := b.openStore(ctx, store)
+	return text.String() + "\n"
+}
+
+// turn measures a service with every number of connections, on a new database, and checks its books.
+func (b *bench) turn(ctx context.Context, store string, w way) (cells []cell, err error) {
+	dir, err := os.MkdirTemp(b.dir, "turn-")
 	if err != nil {
-		return r, err
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	where, closeStore, err := openStore(ctx, dir, store)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
-	if r.versions, err = versions(ctx, store, where); err != nil {
-		return r, err
-	}
-	arguments := append([]string{
+	running, err := start(ctx, exec.CommandContext(ctx, w.program,
 		"-addr", "127.0.0.1:0", "-store", where, "-crowd", strconv.Itoa(crowdSize), "-behind-proxy", "-log", "error",
-		"-checkouts-per-user", unlimited, "-checkouts-per-address", unlimited,
-	}, b.settings.service...)
-	running, err := start(ctx, exec.CommandContext(ctx, b.service, arguments...))
+		"-checkouts-per-user", unlimited, "-checkouts-per-address", unlimited))
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, running.stop()) }()
-
 	admin, err := signIn(ctx, running.url, running.admin, "203.0.113.1")
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	b.note("%s: signing %d customers in", store, crowdSize)
 	crowd, err := signInCrowd(ctx, running.url, running.crowd, crowdSize)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	for _, connections := range b.connections {
-		cell, err := b.cell(ctx, admin, crowd, connections)
+		c, err := b.cell(ctx, dir, admin, crowd, connections)
 		if err != nil {
-			return r, fmt.Errorf("%d connections: %w", connections, err)
+			return nil, fmt.Errorf("%d connections: %w", connections, err)
 		}
-		b.note("%s, %d connections: apply %s; checkout %s", store, connections, cell.apply, cell.checkout)
-		r.cells = append(r.cells, cell)
+		b.note("%s, %s, %d connections: %.0f/s", store, w.name, connections, c.checkout.rate())
+		cells = append(cells, c)
 	}
-	r.books, err = b.check(ctx, admin, store, where, r.cells)
-	return r, err
+	kept, err := b.check(ctx, admin, cells)
+	if err == nil && w.present {
+		err = checkDatabase(ctx, store, where, kept)
+	}
+	return cells, err
 }
 
 // openStore returns the value of the flag -store, and a function that ends what was
 // begun for it.
-func (b *bench) openStore(ctx context.Context, store string) (where string, end func() error, err error) {
+func openStore(ctx context.Context, dir, store string) (where string, end func() error, err error) {
 	nothing := func() error { return nil }
 	switch store {
 	case "sqlite":
-		return filepath.Join(b.dir, "load.db"), nothing, nil
+		return filepath.Join(dir, "load.db"), nothing, nil
 	case "postgres":
 		server, err := postgrestest.Start(ctx)
 		if err != nil {
@@ -134,8 +169,8 @@ func (b *bench) openStore(ctx context.Context, store string) (where string, end 
 
 // cell is what was measured with one number of connections.
 type cell struct {
-	connections     int
-	apply, checkout result
+	connections int
+	checkout    result
 	// measured and scarce are the IDs of the coupons that were used.
 	measured, scarce string
 }
@@ -145,10 +180,7 @@ type result struct {
 	Seconds   float64
 	Done      int64
 	P50       int64
-	P90       int64
 	P99       int64
-	Requests  int64
-	Failed    int64
 	Scarce    int64
 	Refused   int64
 	Complaint string
@@ -156,20 +188,8 @@ type result struct {
 
 func (r result) rate() float64 { return float64(r.Done) / r.Seconds }
 
-func (r result) String() string {
-	return fmt.Sprintf("%.0f/s, p50 %s, p90 %s, p99 %s", r.rate(), milliseconds(r.P50), milliseconds(r.P90), milliseconds(r.P99))
-}
-
-func milliseconds(microseconds int64) string {
-	v := float64(microseconds) / 1000
-	if v >= 100 {
-		return fmt.Sprintf("%.0f ms", math.Round(v))
-	}
-	return fmt.Sprintf("%.2g ms", v)
-}
-
-// cell makes two coupons and lets the customers look up and buy.
-func (b *bench) cell(ctx context.Context, admin *customer, crowd []*customer, connections int) (cell, error) {
+// cell makes two coupons and lets the customers buy.
+func (b *bench) cell(ctx context.Context, dir string, admin *customer, crowd []*customer, connections int) (cell, error) {
 	c := cell{connections: connections}
 	measured, scarce := fmt.Sprintf("LOAD-%d", connections), fmt.Sprintf("SCARCE-%d", connections)
 	var err error
@@ -179,52 +199,38 @@ func (b *bench) cell(ctx context.Context, admin *customer, crowd []*customer, co
 	if c.scarce, err = createCoupon(ctx, admin, scarce, 20, b.settings.scarce); err != nil {
 		return c, err
 	}
-	sessions, err := writeCrowd(b.dir, crowd)
-	if err != nil {
-		return c, err
+	var sessions strings.Builder
+	for _, c := range crowd {
+		fmt.Fprintf(&sessions, "%s %s %s\n", c.cookie, c.csrf, c.address)
 	}
-	if c.apply, err = b.apply(ctx, admin.base, connections, sessions, "GET", "/payment/apply-coupon/"+measured); err != nil {
-		return c, err
-	}
-	bodies := make([]string, 2)
-	for i, body := range []string{checkoutBody(measured, "9.90", "94.00"), checkoutBody(scarce, "19.80", "84.10")} {
-		bodies[i] = filepath.Join(b.dir, fmt.Sprintf("body-%d", i))
-		if err := os.WriteFile(bodies[i], []byte(body), 0o600); err != nil {
+	for name, text := range map[string]string{
+		"checkout.lua": string(checkoutScript), "sessions": sessions.String(),
+		"measured": checkoutBody(measured, "9.90", "94.00"), "scarce": checkoutBody(scarce, "19.80", "84.10"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return c, err
 		}
 	}
-	prefix := fmt.Sprintf("load-%d-", connections)
-	c.checkout, err = b.run(ctx, admin.base, connections, connections, "checkout.lua", sessions, prefix, bodies[0], bodies[1], strconv.Itoa(connections))
+	c.checkout, err = b.load(ctx, dir, admin.base, connections)
 	return c, err
 }
 
-// apply measures single requests; two threads are enough to keep one service busy.
-func (b *bench) apply(ctx context.Context, base string, connections int, arguments ...string) (result, error) {
-	const threads = 2
-	r, err := b.run(ctx, base, min(threads, connections), connections, "apply.lua", arguments...)
-	if err == nil && r.Failed > 0 {
-		err = fmt.Errorf("%d of %d requests were not answered well", r.Failed, r.Requests)
-	}
-	return r, err
-}
-
-// run runs wrk with a script and reads what it prints.
-func (b *bench) run(ctx context.Context, base string, threads, connections int, script string, arguments ...string) (result, error) {
-	command := exec.CommandContext(ctx, b.wrk, append([]string{
-		"-t", strconv.Itoa(threads), "-c", strconv.Itoa(connections), "-d", fmt.Sprintf("%ds", int(b.duration.Seconds())),
-		"--timeout", "30s", "-s", filepath.Join(b.dir, script), base, "--",
-	}, arguments...)...)
+// load runs wrk, a thread for each connection, and reads what its script prints.
+func (b *bench) load(ctx context.Context, dir, base string, connections int) (r result, err error) {
+	n := strconv.Itoa(connections)
+	command := exec.CommandContext(ctx, b.wrk, "-t", n, "-c", n, "-d", fmt.Sprintf("%ds", int(b.duration.Seconds())),
+		"--timeout", "30s", "-s", "checkout.lua", base, "--", "sessions", "load-"+n+"-", "measured", "scarce", n)
+	command.Dir = dir
 	output, err := command.CombinedOutput()
 	if err != nil {
-		return result{}, fmt.Errorf("wrk: %w\n%s", err, output)
+		return r, fmt.Errorf("wrk: %w\n%s", err, output)
 	}
 	_, line, found := bytes.Cut(output, []byte("RESULT "))
 	if !found {
-		return result{}, fmt.Errorf("wrk says nothing of the result:\n%s", output)
+		return r, fmt.Errorf("wrk says nothing of the result:\n%s", output)
 	}
-	var r result
 	if err := json.NewDecoder(bytes.NewReader(line)).Decode(&r); err != nil {
-		return result{}, fmt.Errorf("%w: %s", err, line)
+		return r, fmt.Errorf("%w: %s", err, line)
 	}
 	if r.Complaint != "" {
 		err = fmt.Errorf("a checkout went wrong: %s", r.Complaint)
@@ -246,82 +252,4 @@ func createCoupon(ctx context.Context, admin *customer, code string, percent, ma
 func checkoutBody(code, discount, total string) string {
 	return fmt.Sprintf(`{"lines":[{"kind":"accessory","itemId":"earbuds","quantity":1}],"shippingOptionId":"standard","couponCode":%q,`+
 		`"expected":{"subtotal":"99.00","discount":%q,"shipping":"4.90","total":%q}}`, code, discount, total)
-}
-
-// measureEcho measures the handler that only echoes: with the look-up, and with the
-// first request of the checkout.
-func (b *bench) measureEcho(ctx context.Context, r *report) (err error) {
-	running, err := startEcho(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { // it is told to end by a signal that it does not handle
-		_ = running.command.Process.Kill()
-		<-running.ended //nolint:errcheck // it was killed
-	}()
-	crowd := make([]*customer, crowdSize)
-	for i := range crowd {
-		crowd[i] = &customer{cookie: "couponkit_session=" + strings.Repeat("x", 26), csrf: strings.Repeat("x", 26), address: "198.51.100.1"}
-	}
-	body := filepath.Join(b.dir, "body-0")
-	if err := os.WriteFile(body, []byte(checkoutBody("LOAD-1", "9.90", "94.00")), 0o600); err != nil {
-		return err
-	}
-	sessions, err := writeCrowd(b.dir, crowd)
-	if err != nil {
-		return err
-	}
-	for _, connections := range b.connections {
-		c := cell{connections: connections}
-		if c.apply, err = b.apply(ctx, running.url, connections, sessions, "GET", "/payment/apply-coupon/LOAD-1"); err != nil {
-			return err
-		}
-		if c.checkout, err = b.apply(ctx, running.url, connections, sessions, "POST", "/payment/cart-checkout", body); err != nil {
-			return err
-		}
-		b.note("echo, %d connections: GET %s; POST %s", connections, c.apply, c.checkout)
-		r.cells = append(r.cells, c)
-	}
-	return nil
-}
-
-// metric reads a number from /metrics.
-func metric(ctx context.Context, base, series string) (int64, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/metrics", http.NoBody)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := client.Do(r)
-	if err != nil {
-		return 0, err
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return 0, err
-	}
-	match := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindSubmatch(text)
-	if match == nil {
-		return 0, fmt.Errorf("/metrics has no %s", series)
-	}
-	value, err := strconv.ParseFloat(string(match[1]), 64)
-	return int64(value), err
-}
-
-// eventually waits until something holds.
-func eventually(ctx context.Context, patience time.Duration, holds func() (bool, error)) error {
-	for deadline := time.Now().Add(patience); ; {
-		done, err := holds()
-		if done || err != nil {
-			return err
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("not within %s", patience)
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

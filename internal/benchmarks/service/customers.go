@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // login is who signs in with what.
@@ -42,32 +40,20 @@ func signIn(ctx context.Context, base string, user login, address string) (*cust
 	return c, nil
 }
 
-// signInCrowd signs many customers in, whose addresses end alike, some at once, for a password takes a while.
+// signInCrowd signs many customers in, some at once, for a password takes a while.
 func signInCrowd(ctx context.Context, base string, everybody login, size int) ([]*customer, error) {
-	crowd, failures := make([]*customer, size), make([]error, size)
-	var running sync.WaitGroup
-	next := make(chan int)
-	const atOnce = 4
-	for range atOnce {
-		running.Go(func() {
-			for i := range next {
-				const perNetwork = 250
-				address := fmt.Sprintf("198.51.%d.%d", i/perNetwork, 1+i%perNetwork)
-				crowd[i], failures[i] = signIn(ctx, base, login{fmt.Sprintf("crowd-%d%s", i+1, everybody.email), everybody.password}, address)
-			}
+	crowd := make([]*customer, size)
+	var running errgroup.Group
+	running.SetLimit(4)
+	for i := range size {
+		running.Go(func() (err error) {
+			const perNetwork = 250
+			address := fmt.Sprintf("198.51.%d.%d", i/perNetwork, 1+i%perNetwork)
+			crowd[i], err = signIn(ctx, base, login{fmt.Sprintf("crowd-%d%s", i+1, everybody.email), everybody.password}, address)
+			return err
 		})
 	}
-	for i := range size {
-		next <- i
-	}
-	close(next)
-	running.Wait()
-	for _, err := range failures {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return crowd, nil
+	return crowd, running.Wait()
 }
 
 // call sends JSON and reads the answer into a value; either may be nil.
@@ -107,14 +93,4 @@ func (c *customer) call(ctx context.Context, method, path string, body, into any
 		return nil
 	}
 	return json.Unmarshal(text, into)
-}
-
-// writeCrowd writes the sessions where wrk's scripts read them, a line each.
-func writeCrowd(dir string, crowd []*customer) (string, error) {
-	var text strings.Builder
-	for _, c := range crowd {
-		fmt.Fprintf(&text, "%s %s %s\n", c.cookie, c.csrf, c.address)
-	}
-	file := filepath.Join(dir, "sessions")
-	return file, os.WriteFile(file, []byte(text.String()), 0o600)
 }

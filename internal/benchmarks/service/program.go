@@ -2,18 +2,14 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -31,27 +27,6 @@ type program struct {
 	admin, crowd login
 	command      *exec.Cmd
 	ended        chan error
-	output       *tail
-}
-
-// tail keeps what a program has said, for the message when something goes wrong.
-type tail struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.text.Write(b)
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	const most = 4 << 10
-	text := t.text.String()
-	return text[max(0, len(text)-most):]
 }
 
 // build builds the service in its own module, as an operator would.
@@ -74,20 +49,30 @@ func buildIn(ctx context.Context, root, binary string) (string, error) {
 	return binary, nil
 }
 
+// buildAt builds the service of another commit from the history of the repository.
+func buildAt(ctx context.Context, dir, commit string) (string, error) {
+	tree := filepath.Join(dir, "tree")
+	script := `set -e; mkdir "$1"; git -C "$(git rev-parse --show-toplevel)" archive "$2" | tar -x -C "$1"`
+	if output, err := exec.CommandContext(ctx, "sh", "-c", script, "sh", tree, commit).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("read commit %s: %w\n%s", commit, err, output)
+	}
+	return buildIn(ctx, tree, filepath.Join(dir, "before"))
+}
+
 // start starts a command that says where it listens.
 func start(ctx context.Context, command *exec.Cmd) (*program, error) {
-	p := &program{command: command, ended: make(chan error, 1), output: &tail{}}
+	p := &program{command: command, ended: make(chan error, 1)}
 	said, err := command.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	command.Stderr = p.output
+	command.Stderr = os.Stderr
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
 	ready := make(chan struct{})
 	go func() {
-		lines := bufio.NewScanner(io.TeeReader(said, p.output))
+		lines := bufio.NewScanner(said)
 		for lines.Scan() {
 			if p.read(lines.Text()) {
 				close(ready)
@@ -104,7 +89,7 @@ func start(ctx context.Context, command *exec.Cmd) (*program, error) {
 	case <-ctx.Done():
 		err = errors.Join(ctx.Err(), command.Process.Kill())
 	}
-	return nil, fmt.Errorf("start %s: %w\n%s", command.Path, err, p.output)
+	return nil, fmt.Errorf("start %s: %w", command.Path, err)
 }
 
 var (
@@ -136,54 +121,8 @@ func (p *program) stop() error {
 	}
 	select {
 	case err := <-p.ended:
-		if err != nil {
-			return fmt.Errorf("%s: %w\n%s", p.command.Path, err, p.output)
-		}
-		return nil
+		return err
 	case <-time.After(endTime):
 		return errors.Join(fmt.Errorf("%s does not end", p.command.Path), p.command.Process.Kill())
 	}
-}
-
-// startEcho starts this program again as the handler that only echoes.
-func startEcho(ctx context.Context) (*program, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		return nil, err
-	}
-	command := exec.CommandContext(ctx, self)
-	command.Env = append(os.Environ(), echoVariable+"="+address)
-	p := &program{url: "http://" + address, command: command, ended: make(chan error, 1), output: &tail{}}
-	command.Stderr = p.output
-	if err := command.Start(); err != nil {
-		return nil, err
-	}
-	go func() { p.ended <- command.Wait() }()
-	for deadline := time.Now().Add(startTime); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if connection, err := new(net.Dialer).DialContext(ctx, "tcp", address); err == nil {
-			return p, connection.Close()
-		}
-	}
-	return nil, errors.Join(errors.New("the echo does not listen"), command.Process.Kill())
-}
-
-// machine names what the numbers were measured on.
-func machine(ctx context.Context) string {
-	model := "unknown processor"
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		if match := regexp.MustCompile(`(?m)^model name\s*:\s*(.+)$`).FindSubmatch(text); match != nil {
-			model = string(match[1])
-		}
-	}
-	wrk, _ := exec.CommandContext(ctx, "wrk", "-v").CombinedOutput() // it ends with status 1 whenever it is asked
-	version, _, _ := strings.Cut(string(wrk), " Copyright")
-	return model + ", " + version
 }

@@ -117,39 +117,3 @@ func BenchmarkDecide(b *testing.B) {
 		}
 	}
 }
-
-// BenchmarkAllowList looks up the last address of the list, and 512 addresses of all
-// its parts in turn.
-func BenchmarkAllowList(b *testing.B) {
-	for _, n := range listSizes {
-		list := listed(n)
-		various := make([]string, 512)
-		for i := range various {
-			various[i] = typed(i * 7919 % n)
-		}
-		for _, l := range validity.Lookups() {
-			has, err := l.Prepare(list)
-			require.NoError(b, err)
-			b.Run(fmt.Sprintf("addresses=%d/asked=last/way=%s", n, l.Name), func(b *testing.B) {
-				benchmarkLookup(b, has, []string{typed(n - 1)})
-			})
-			b.Run(fmt.Sprintf("addresses=%d/asked=various/way=%s", n, l.Name), func(b *testing.B) {
-				benchmarkLookup(b, has, various)
-			})
-		}
-	}
-}
-
-func benchmarkLookup(b *testing.B, has func(string) bool, addresses []string) {
-	b.Helper()
-	b.ReportAllocs()
-	next := 0
-	for b.Loop() {
-		if !has(addresses[next]) {
-			b.Fatal("not listed")
-		}
-		if next++; next == len(addresses) {
-			next = 0
-		}
-	}
-}

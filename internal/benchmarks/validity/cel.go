@@ -117,23 +117,3 @@ func celAnswer(answer ref.Val, err error) (bool, error) {
 	}
 	return bool(allowed), nil
 }
-
-// celBuilding makes the variables of each call, as a service does for each request.
-type celBuilding struct {
-	program   cel.Program
-	situation Situation
-	allowed   ref.Val
-}
-
-func newCELBuilding(s Situation) (Decider, error) {
-	env, program, err := compileCEL(s)
-	if err != nil {
-		return nil, err
-	}
-	return &celBuilding{program: program, situation: s, allowed: celAddresses(env, s)}, nil
-}
-
-func (r *celBuilding) Allowed() (bool, error) {
-	answer, _, err := r.program.Eval(celVariables(build(&r.situation, nil), r.allowed))
-	return celAnswer(answer, err)
-}

@@ -1,8 +1,7 @@
 // Package validity decides whether a customer may use a coupon, in the ways that a
 // team could choose from: this repository's rules, the same rules written by hand,
 // and the two rule engines that Go programs use, cel-go and expr, with one rule
-// compiled for each coupon. Beside it stand the ways to look an address up in an
-// allow-list.
+// compiled for each coupon.
 //
 // # What is equal and what is not
 //
@@ -10,8 +9,8 @@
 // engines are given every advantage that keeps the answer: a rule has only the
 // conditions that its coupon needs, constants are folded in, least amounts are
 // computed beforehand, instants are integers, e-mail addresses come normalised, an
-// allow-list is a map, and the fastest of several forms of variables and of sums is
-// used. They answer yes or no, and stop at the first no. This repository's
+// allow-list is a map, variables are made before the clock starts, and the fastest of
+// several forms of variables and of sums is used. They answer yes or no, and stop at the first no. This repository's
 // [eligibility.Check] finds every reason, and [eligibility.SetResult.Reevaluate] prices
 // the cart as well; both normalise the address themselves.
 //

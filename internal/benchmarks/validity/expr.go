@@ -29,9 +29,8 @@ func newExpr(s Situation) (Decider, error) {
 	return &exprRule{program: program, variables: build(&s, addresses(s.Coupon))}, err
 }
 
-func (r *exprRule) Allowed() (bool, error) { return exprAnswer(r.machine.Run(r.program, r.variables)) }
-
-func exprAnswer(answer any, err error) (bool, error) {
+func (r *exprRule) Allowed() (bool, error) {
+	answer, err := r.machine.Run(r.program, r.variables)
 	if err != nil {
 		return false, err
 	}
@@ -40,20 +39,4 @@ func exprAnswer(answer any, err error) (bool, error) {
 		return false, fmt.Errorf("expr answers %v", answer)
 	}
 	return allowed, nil
-}
-
-// exprBuilding makes the variables of each call, as a service does for each request.
-type exprBuilding struct {
-	exprRule
-	situation Situation
-	allowed   map[string]struct{}
-}
-
-func newExprBuilding(s Situation) (Decider, error) {
-	program, err := expr.Compile(exprDialect.rule(s), expr.Env(variables{}), expr.AsBool())
-	return &exprBuilding{exprRule: exprRule{program: program}, situation: s, allowed: addresses(s.Coupon)}, err
-}
-
-func (r *exprBuilding) Allowed() (bool, error) {
-	return exprAnswer(r.machine.Run(r.program, build(&r.situation, r.allowed)))
 }

@@ -1,7 +1,6 @@
 package validity_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,30 +87,6 @@ func TestAllWaysGiveTheSameAnswers(t *testing.T) {
 	if min(answers[true], answers[false]) < 20 {
 		t.Errorf("the answers are too much alike to show anything: %v", answers)
 	}
-}
-
-// The lists of the benchmarks, and addresses as people type them.
-func TestAllLookupsGiveTheSameAnswers(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		address := rapid.StringMatching(`[a-z0-9]{1,8}@[a-z]{1,8}\.(org|com)`)
-		list := rapid.SliceOfNDistinct(address, 1, 40, rapid.ID[string]).Draw(t, "list")
-		typed := rapid.OneOf(rapid.SampledFrom(list), address).Draw(t, "address")
-		want := false
-		for _, listed := range list {
-			want = want || listed == typed
-		}
-		if rapid.Bool().Draw(t, "shouting") {
-			typed = " " + strings.ToUpper(typed) + "\t"
-		}
-		for _, l := range validity.Lookups() {
-			has, err := l.Prepare(list)
-			require.NoError(t, err, l.Name)
-			if got := has(typed); got != want {
-				t.Errorf("%s: %q listed %t, want %t", l.Name, typed, got, want)
-			}
-		}
-	})
 }
 
 // The measured situations are what the benchmarks say that they are.

@@ -22,7 +22,7 @@ type Decider interface {
 
 // Way is one way of deciding.
 type Way struct {
-	// Name is what results are recorded under.
+	// Name is what results are reported under.
 	Name string
 	// Prepare compiles the rule of the coupon and takes the situation into the form
 	// that the way reads.
@@ -35,9 +35,7 @@ func Ways() []Way {
 		{Name: "couponkit", Prepare: newOurs},
 		{Name: "by-hand", Prepare: newByHand},
 		{Name: "cel-go", Prepare: newCEL},
-		{Name: "cel-go-built-per-call", Prepare: newCELBuilding},
 		{Name: "expr", Prepare: newExpr},
-		{Name: "expr-built-per-call", Prepare: newExprBuilding},
 	}
 }
 
