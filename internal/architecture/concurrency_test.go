@@ -31,21 +31,6 @@ func TestConcurrencyNamesRealTests(t *testing.T) {
 	}
 }
 
-// TestConcurrencyCheckNotices plants what must not be in such a document.
-func TestConcurrencyCheckNotices(t *testing.T) {
-	t.Parallel()
-	root := filepath.Join("..", "..")
-	const sound = "| package | tests |\n|---|---|\n" +
-		"| `internal/integration/leaks` | `internal/integration/leaks/leak_test.go TestAPlantedLeakIsNoticed` |\n"
-	starting := []string{"internal/integration/leaks"}
-	require.Empty(t, concurrencyFaults(root, sound, starting))
-	require.NotEmpty(t, concurrencyFaults(root, strings.Replace(sound, "IsNoticed", "Sleeps", 1), starting), "a test that is not there")
-	require.NotEmpty(t, concurrencyFaults(root, sound, append(starting, "pricing")), "a package without a row")
-	require.NotEmpty(t, concurrencyFaults(root, sound+"| `pricing` | a good feeling |\n", starting), "a row without a test")
-	blind := strings.NewReplacer("integration/leaks", "architecture", "leak_test.go TestAPlantedLeakIsNoticed", "concurrency_test.go TestConcurrencyCheckNotices").Replace(sound)
-	require.Equal(t, []string{"internal/architecture: nothing in internal/architecture looks for goroutines"}, concurrencyFaults(root, blind, nil))
-}
-
 func concurrencyFaults(root, text string, starting []string) []string {
 	faults := referenceFaults(root, text)
 	for _, folder := range starting {

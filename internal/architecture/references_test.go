@@ -19,8 +19,8 @@ import (
 // quotes.
 var reference = regexp.MustCompile("`([A-Za-z0-9_./]+_test\\.go) ((?:Test|Fuzz)[A-Za-z0-9_]+)`")
 
-// namesRealTests checks a document that has more than so many references, and returns it.
-func namesRealTests(t *testing.T, references int, document ...string) (text string) {
+// namesRealTests checks a document that has more than so many references.
+func namesRealTests(t *testing.T, references int, document ...string) {
 	t.Helper()
 	root := filepath.Join("..", "..")
 	read, err := os.ReadFile(filepath.Join(root, filepath.Join(document...)))
@@ -29,7 +29,6 @@ func namesRealTests(t *testing.T, references int, document ...string) (text stri
 	for _, fault := range referenceFaults(root, string(read)) {
 		t.Error(fault)
 	}
-	return string(read)
 }
 
 // referenceFaults finds references to tests that are not there, and rows of tables, but for
