@@ -7,7 +7,11 @@
 //   - [Sessions] runs the payment sessions. The amounts of a payment session already include the
 //     coupon's discount. The processor reports the outcome of a session in an [Event].
 //
-// [Refunder] is an optional third role. It returns money to customers.
+// Adapters may have further, optional roles:
+//
+//   - [Refunder] returns money to customers.
+//   - [SessionFinder] finds the session of an order whose session ID was lost.
+//   - [MirrorLister] lists the copies of coupons.
 //
 // If a processor cannot store coupons, its adapter embeds [NoMirror]. If a processor can store
 // only some coupons, its adapter reports the other coupons as unsupported. The store counts the

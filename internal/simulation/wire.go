@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
@@ -169,10 +170,11 @@ func (v wiredStore) Journal(ctx context.Context, after int64, limit int) ([]stor
 // Close leaves the store open: it belongs to the process.
 func (v wiredStore) Close() error { return nil }
 
-// Processor is a processor that lists its mirrors and makes refunds.
+// Processor is a processor that lists its mirrors, finds sessions and makes refunds.
 type Processor interface {
 	processor.Processor
 	processor.MirrorLister
+	processor.SessionFinder
 	processor.Refunder
 }
 
@@ -221,6 +223,12 @@ func (p wiredProcessor) Session(ctx context.Context, id string) (processor.Sessi
 
 func (p wiredProcessor) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
 	return over(ctx, p.wire, "ExpireSession", func(ctx context.Context) (processor.Session, error) { return p.Processor.ExpireSession(ctx, id) })
+}
+
+func (p wiredProcessor) FindSession(ctx context.Context, orderID string, since time.Time) (processor.Session, error) {
+	return over(ctx, p.wire, "FindSession", func(ctx context.Context) (processor.Session, error) {
+		return p.Processor.FindSession(ctx, orderID, since)
+	})
 }
 
 // Refund has another name than the call of the ledger.

@@ -24,6 +24,7 @@ const (
 	CreateSession   Op = "CreateSession"
 	GetSession      Op = "Session"
 	ExpireSession   Op = "ExpireSession"
+	FindSession     Op = "FindSession"
 	Refund          Op = "Refund"
 	Refunds         Op = "Refunds"
 )
@@ -48,6 +49,7 @@ const (
 	CreateSessionStep Step = "create a session"
 	ReadSession       Step = "read a session"
 	ExpireSessionStep Step = "expire a session"
+	ListSessions      Step = "list sessions"
 	CreateRefund      Step = "create a refund"
 	ListRefunds       Step = "list refunds"
 )
@@ -103,6 +105,8 @@ type Call struct {
 	CouponID string
 	// SessionID is the ID of the session, for Session, ExpireSession, Refund and Refunds.
 	SessionID string
+	// OrderID is the ID of the order, for FindSession.
+	OrderID string
 	// Key is the idempotency key, for CreateSession and Refund.
 	Key string
 	// Err is the result. It is nil in [Fault].Match and after success.

@@ -265,3 +265,25 @@ func TestLostAnswerHidesARefusal(t *testing.T) {
 	require.NotErrorIs(t, err, processor.ErrCodeTaken)
 	require.Equal(t, coupon.Mirror{}, m)
 }
+
+// TestFaultsOfFindSession: the log and the faults know the order of a search.
+func TestFaultsOfFindSession(t *testing.T) {
+	t.Parallel()
+	p, c := newFake(t, fakeprocessor.Options{})
+	began := c.Now()
+	s := created(t, p, request("key-1"))
+	p.ForgetCalls()
+	orderID := s.Metadata[processor.MetadataOrderID]
+	p.Inject(fakeprocessor.Fault{
+		Op: fakeprocessor.FindSession, Kind: fakeprocessor.LostAfter,
+		Match: func(call fakeprocessor.Call) bool { return call.OrderID == orderID },
+	})
+	_, err := p.FindSession(t.Context(), "another", began)
+	wantError(t, err, processor.ErrNotFound)
+	_, err = p.FindSession(t.Context(), orderID, began)
+	wantError(t, err, processor.ErrUnavailable)
+	found, err := p.FindSession(t.Context(), orderID, began)
+	require.NoError(t, err)
+	require.Equal(t, s.ID, found.ID)
+	require.Len(t, p.Calls(), 6, "three searches of one step each")
+}

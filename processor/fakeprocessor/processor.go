@@ -74,9 +74,10 @@ type Processor struct {
 }
 
 var (
-	_ processor.Processor    = (*Processor)(nil)
-	_ processor.MirrorLister = (*Processor)(nil)
-	_ processor.Refunder     = (*Processor)(nil)
+	_ processor.Processor     = (*Processor)(nil)
+	_ processor.MirrorLister  = (*Processor)(nil)
+	_ processor.Refunder      = (*Processor)(nil)
+	_ processor.SessionFinder = (*Processor)(nil)
 )
 
 // New returns a processor without coupons and sessions.

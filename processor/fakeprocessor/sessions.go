@@ -18,6 +18,7 @@ import (
 type session struct {
 	processor.Session
 	request     processor.SessionRequest
+	created     time.Time
 	fingerprint [sha256.Size]byte
 	payback
 }
@@ -64,6 +65,42 @@ func (p *Processor) ExpireSession(ctx context.Context, id string) (out processor
 			p.end(s, now)
 		}
 	})
+}
+
+// FindSession implements [processor.SessionFinder].
+func (p *Processor) FindSession(ctx context.Context, orderID string, since time.Time) (out processor.Session, err error) {
+	call := Call{Op: FindSession, OrderID: orderID}
+	err = p.sessionCall(ctx, call, ListSessions, func(time.Time) error {
+		if orderID == "" || since.IsZero() {
+			return fmt.Errorf("%s of order %q since %s: %w", FindSession, orderID, since, processor.ErrRejected)
+		}
+		found := p.sessionOf(orderID, since)
+		if found == nil {
+			return fmt.Errorf("%s of order %q: %w", FindSession, orderID, processor.ErrNotFound)
+		}
+		out = found.public()
+		return nil
+	})
+	if err != nil {
+		return processor.Session{}, err
+	}
+	return out, nil
+}
+
+// sessionOf returns the newest session of an order that has not expired, else the newest; nil if
+// there is none.
+func (p *Processor) sessionOf(orderID string, since time.Time) (newest *session) {
+	for number := len(p.sessions); number > 0; number-- {
+		s := p.sessions[p.options.id("cs", number)]
+		switch {
+		case s.created.Before(since) || s.Metadata[processor.MetadataOrderID] != orderID:
+		case s.Status != processor.SessionExpired:
+			return s
+		case newest == nil:
+			newest = s
+		}
+	}
+	return newest
 }
 
 func (p *Processor) onSession(
@@ -117,7 +154,7 @@ func (p *Processor) create(r processor.SessionRequest, now time.Time) (*session,
 		return nil, fmt.Errorf("%w: %w", processor.ErrRejected, unreadable)
 	}
 	id := p.options.id("cs", len(p.sessions)+1)
-	s := &session{request: r, fingerprint: sum, Session: processor.Session{
+	s := &session{request: r, created: now, fingerprint: sum, Session: processor.Session{
 		ID: id, URL: p.options.PageURL + id,
 		Status: processor.SessionOpen, PaymentStatus: processor.Unpaid,
 		Currency: r.Currency, Total: r.Total,

@@ -83,7 +83,7 @@ func TestBareHarness(t *testing.T) {
 	require.NoError(t, err)
 	output, err := runSuite(t, executable, "bare", "^TestBroken$")
 	require.NoError(t, err, output)
-	for _, hook := range []string{"Another", "Advance", "Customer", "Payable", "Renewal", "Events", "Announce", "Account", "Faults", "ListsMirrors", "Refunds"} {
+	for _, hook := range []string{"Another", "Advance", "Customer", "Payable", "Renewal", "Events", "Announce", "Account", "Faults", "ListsMirrors", "FindsSessions", "Refunds"} {
 		if !strings.Contains(output, "the harness cannot do what this clause needs: "+hook+"\n") {
 			t.Errorf("no clause is skipped for want of %s:\n%s", hook, output)
 		}
@@ -160,7 +160,7 @@ func runSubject(t *testing.T, name string) {
 				adapter := sessionsOnly{Sessions: f, abilities: f.Abilities()}
 				h.Processor, h.NoMirror = adapter, true
 				h.Another = func() processor.Processor { return adapter }
-				h.ListsMirrors, h.Account, h.Refunds = false, processortest.Account{}, processortest.Refunds{}
+				h.ListsMirrors, h.FindsSessions, h.Account, h.Refunds = false, false, processortest.Account{}, processortest.Refunds{}
 			}
 		default:
 			broken, ok := subjects()[name]
@@ -193,7 +193,7 @@ func subjects() map[string]subject {
 	all := map[string]subject{}
 	for _, group := range []map[string]subject{
 		brokenEnsures(), brokenUpdates(), brokenRemovals(), brokenVerifications(),
-		brokenLists(), brokenUnsupported(), brokenWithoutCode(), brokenSessions(), brokenRepetitions(), brokenEvents(), brokenRefunds(), brokenTaxes(), brokenErrors(),
+		brokenLists(), brokenUnsupported(), brokenWithoutCode(), brokenSessions(), brokenFinders(), brokenRepetitions(), brokenEvents(), brokenRefunds(), brokenTaxes(), brokenErrors(),
 	} {
 		maps.Copy(all, group)
 	}
@@ -213,9 +213,17 @@ type wrapped struct {
 	create    func(context.Context, processor.SessionRequest) (processor.Session, error)
 	session   func(context.Context, string) (processor.Session, error)
 	expire    func(context.Context, string) (processor.Session, error)
+	find      findCall
 	refund    refundCall
 	refunds   refundsCall
 	abilities *processor.Abilities
+}
+
+func (w wrapped) FindSession(ctx context.Context, orderID string, since time.Time) (processor.Session, error) {
+	if w.find != nil {
+		return w.find(ctx, orderID, since)
+	}
+	return w.Processor.FindSession(ctx, orderID, since)
 }
 
 func (w wrapped) Refund(ctx context.Context, r processor.RefundRequest) (processor.Refund, error) {

@@ -28,8 +28,8 @@
 // state.
 //
 // Allowed differences between processors are declared in [processor.Abilities],
-// Harness.ListsMirrors and Harness.NoMirror. The suite checks that every declaration is
-// true.
+// Harness.ListsMirrors, Harness.FindsSessions and Harness.NoMirror. The suite checks that every
+// declaration is true.
 //
 // # Faults
 //

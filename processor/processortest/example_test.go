@@ -18,10 +18,11 @@ func ExampleRun() {
 			clock := newClock()
 			fake := fakeprocessor.New(fakeprocessor.Options{Now: clock.Now})
 			return processortest.Harness{
-				Processor:    fake,
-				ListsMirrors: true,
-				Now:          clock.Now,
-				Advance:      clock.Advance,
+				Processor:     fake,
+				ListsMirrors:  true,
+				FindsSessions: true,
+				Now:           clock.Now,
+				Advance:       clock.Advance,
 				Customer: processortest.Customer{
 					Pay: fake.Pay, PayLater: fake.PayLater,
 					PaymentArrives: fake.PaymentArrives, PaymentFails: fake.PaymentFails,

@@ -271,6 +271,12 @@ func (p *probe) sessionCalls(sessionID string) methods {
 			return err
 		},
 	}
+	if f, ok := p.Processor.(processor.SessionFinder); ok {
+		all["FindSession"] = func(ctx context.Context) error {
+			_, err := f.FindSession(ctx, "order-1", p.Now())
+			return err
+		}
+	}
 	if r, ok := p.Processor.(processor.Refunder); ok {
 		all["Refund"] = func(ctx context.Context) error {
 			_, err := r.Refund(ctx, processor.RefundRequest{SessionID: sessionID, Key: "refund-new", Amount: 1})

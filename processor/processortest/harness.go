@@ -21,6 +21,8 @@ type Harness struct {
 	Another func() processor.Processor
 	// ListsMirrors declares that Processor is a processor.MirrorLister.
 	ListsMirrors bool
+	// FindsSessions declares that Processor is a processor.SessionFinder.
+	FindsSessions bool
 	// NoMirror declares that Processor embeds [processor.NoMirror]. The subtests about
 	// mirrors are skipped, and Account stays nil.
 	NoMirror bool
@@ -205,6 +207,10 @@ func listing() need {
 	return need{"ListsMirrors", func(h Harness) bool { return h.ListsMirrors }}
 }
 
+func finding() need {
+	return need{"FindsSessions", func(h Harness) bool { return h.FindsSessions }}
+}
+
 func keeping() need {
 	return need{"a mirror that is kept", func(h Harness) bool { return !h.NoMirror }}
 }
@@ -223,7 +229,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 	t.Helper()
 	for _, group := range [][]clause{
 		ofMirrors(ensureClauses(), updateClauses(), activeClauses(), removeClauses(), verifyClauses(), listClauses(), unsupportedClauses(), withoutCodeClauses()),
-		noMirrorClauses(), createClauses(), boundClauses(), endClauses(), eventClauses(), refundClauses(), taxClauses(),
+		noMirrorClauses(), createClauses(), boundClauses(), endClauses(), findClauses(), eventClauses(), refundClauses(), taxClauses(),
 		faultClauses(), processClauses(), contextClauses(), concurrencyClauses(),
 	} {
 		for _, c := range group {

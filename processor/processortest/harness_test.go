@@ -46,7 +46,7 @@ func newFakeOf(options fakeprocessor.Options) (*fakeprocessor.Processor, process
 	options.Now = c.Now
 	fake := fakeprocessor.New(options)
 	return fake, processortest.Harness{
-		Processor: fake, ListsMirrors: true, Now: c.Now, Advance: c.Advance,
+		Processor: fake, ListsMirrors: true, FindsSessions: true, Now: c.Now, Advance: c.Advance,
 		Another: func() processor.Processor { return fake }, // it is the account, and keeps nothing beside it
 		Customer: processortest.Customer{
 			Pay: fake.Pay, PayLater: fake.PayLater,

@@ -18,7 +18,7 @@ func TestContract(t *testing.T) {
 		t.Helper()
 		w := newWorld(t)
 		return processortest.Harness{
-			Processor: w.processor, ListsMirrors: true, Now: w.clock.Now, Advance: w.clock.Advance,
+			Processor: w.processor, ListsMirrors: true, FindsSessions: true, Now: w.clock.Now, Advance: w.clock.Advance,
 			Another: func() processor.Processor { return w.anotherProcess() },
 			Customer: processortest.Customer{
 				Pay: w.account.Pay, PayLater: w.account.PayLater,

@@ -117,9 +117,10 @@ type Processor struct {
 }
 
 var (
-	_ processor.Processor    = (*Processor)(nil)
-	_ processor.MirrorLister = (*Processor)(nil)
-	_ processor.Refunder     = (*Processor)(nil)
+	_ processor.Processor     = (*Processor)(nil)
+	_ processor.MirrorLister  = (*Processor)(nil)
+	_ processor.Refunder      = (*Processor)(nil)
+	_ processor.SessionFinder = (*Processor)(nil)
 )
 
 // New returns a processor for a secret or restricted key. It makes no call. An error

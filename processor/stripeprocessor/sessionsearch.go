@@ -2,6 +2,7 @@ package stripeprocessor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -10,14 +11,56 @@ import (
 	"github.com/stripe/stripe-go/v86"
 
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // maxSearched bounds the search for a session of unknown outcome: a shop that has more in
 // the time in question must not spend a minute of Stripe's calls on one customer.
 const maxSearched = 20 * pageSize
 
+// maxFindSearched bounds FindSession, for which no customer waits.
+const maxFindSearched = 50 * pageSize
+
 // errSearchBound tells that the search has not looked at all sessions in question.
-var errSearchBound = fmt.Errorf("not found among %d sessions, and there are more", maxSearched)
+var errSearchBound = errors.New("there are more")
+
+// FindSession implements [processor.SessionFinder]. Stripe cannot search sessions by their
+// metadata, so that FindSession lists the sessions that were created since, or up to 5
+// minutes earlier. It reads at most 5,000 sessions. If more exist and the session was
+// not found, the error is processor.ErrUnavailable.
+func (p *Processor) FindSession(ctx context.Context, orderID string, since time.Time) (processor.Session, error) {
+	if err := searchFaults(orderID, since); err != nil {
+		return processor.Session{}, refused(opListSessions, ErrInvalid, err)
+	}
+	created := stripe.RangeQueryParams{GreaterThanOrEqual: since.Add(-clockSkew).Unix()}
+	var newest *stripe.CheckoutSession
+	for s, err := range p.sessionsUpTo(ctx, maxFindSearched, created) {
+		switch {
+		case err != nil:
+			return processor.Session{}, err
+		case s.Metadata[metadataSessionApp] != p.options.App || s.Metadata[processor.MetadataOrderID] != orderID:
+		case s.Status != stripe.CheckoutSessionStatusExpired:
+			return p.withPayment(ctx, s)
+		case newest == nil:
+			newest = s
+		}
+	}
+	if newest == nil {
+		return processor.Session{}, refused(opListSessions, processor.ErrNotFound, fmt.Errorf("no session of order %s", named(orderID)))
+	}
+	return p.withPayment(ctx, newest)
+}
+
+func searchFaults(orderID string, since time.Time) error {
+	var faults validation.Error
+	if orderID == "" {
+		faults.Add("orderId", validation.Required, "an order is required")
+	}
+	if since.IsZero() {
+		faults.Add("since", validation.Required, "a time is required")
+	}
+	return faults.Err()
+}
 
 // findSession finds the session of the request that is open or was paid, by the mark in
 // its metadata; nil when there is none. Of those that have ended unpaid the
@@ -47,16 +90,27 @@ func (p *Processor) findSession(
 // sessionsOf yields the sessions of the request, the newest first.
 func (p *Processor) sessionsOf(ctx context.Context, out *plan) iter.Seq2[*stripe.CheckoutSession, error] {
 	return func(yield func(*stripe.CheckoutSession, error) bool) {
-		seen := 0
-		for s, err := range p.sessions(ctx, p.createdWithin(out)) {
-			if seen++; err == nil && seen > maxSearched {
-				err = refused(opListSessions, processor.ErrUnavailable, errSearchBound)
-			}
-			if err != nil {
-				yield(nil, err)
+		for s, err := range p.sessionsUpTo(ctx, maxSearched, p.createdWithin(out)) {
+			if (err != nil || p.isOurs(s) && out.made(s)) && !yield(s, err) {
 				return
 			}
-			if p.isOurs(s) && out.made(s) && !yield(s, nil) {
+		}
+	}
+}
+
+// sessionsUpTo yields the sessions that were created in a range, the newest first. If there are more
+// than the bound, the last is an ErrUnavailable around errSearchBound.
+func (p *Processor) sessionsUpTo(
+	ctx context.Context, bound int, created stripe.RangeQueryParams,
+) iter.Seq2[*stripe.CheckoutSession, error] {
+	return func(yield func(*stripe.CheckoutSession, error) bool) {
+		seen := 0
+		for s, err := range p.sessions(ctx, created) {
+			if seen++; err == nil && seen > bound {
+				s, err = nil, refused(opListSessions, processor.ErrUnavailable,
+					fmt.Errorf("not found among %d sessions, and %w", bound, errSearchBound))
+			}
+			if !yield(s, err) || err != nil {
 				return
 			}
 		}

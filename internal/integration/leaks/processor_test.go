@@ -30,7 +30,7 @@ func harness(tax func(processor.SessionRequest) pricing.Tax) processortest.Harne
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	fake := fakeprocessor.New(fakeprocessor.Options{Now: now, Tax: tax})
 	return processortest.Harness{
-		Processor: fake, ListsMirrors: true, Now: now, Advance: func(d time.Duration) { ahead.Add(int64(d)) },
+		Processor: fake, ListsMirrors: true, FindsSessions: true, Now: now, Advance: func(d time.Duration) { ahead.Add(int64(d)) },
 		Another: func() processor.Processor { return fake },
 		Customer: processortest.Customer{
 			Pay: fake.Pay, PayLater: fake.PayLater, PaymentArrives: fake.PaymentArrives, PaymentFails: fake.PaymentFails,

@@ -11,6 +11,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/examples/service/internal/payments"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store/memstore"
@@ -45,4 +46,25 @@ func TestRefundsOfTheSimulator(t *testing.T) {
 	deliver()
 	require.Equal(t, couponkit.FlagExternalRefund, last.Flag)
 	require.Equal(t, int64(15_00), last.Order.Returned())
+}
+
+// A session is found by its order under the ID that the shop knows.
+func TestFindSessionOfTheSimulator(t *testing.T) {
+	t.Parallel()
+	simulator := payments.NewSimulator("http://shop.example", time.Now)
+	service, err := couponkit.New(memstore.New(), simulator)
+	require.NoError(t, err)
+	began := time.Now()
+	checkout, err := service.Checkout(t.Context(), couponkit.CheckoutRequest{
+		Key: "a", Customer: eligibility.Customer{ID: "ann"},
+		Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{ID: "1", Kind: "book", ItemID: "atlas", Quantity: 1, UnitPrice: 10_00}}},
+	})
+	require.NoError(t, err)
+	want, err := simulator.Session(t.Context(), checkout.Order.SessionID)
+	require.NoError(t, err)
+	found, err := simulator.FindSession(t.Context(), checkout.Order.ID, began)
+	require.NoError(t, err)
+	require.Equal(t, want, found)
+	_, err = simulator.FindSession(t.Context(), "another", began)
+	require.ErrorIs(t, err, processor.ErrNotFound)
 }

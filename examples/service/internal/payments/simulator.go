@@ -41,9 +41,10 @@ type Simulator struct {
 }
 
 var (
-	_ processor.Processor    = (*Simulator)(nil)
-	_ processor.MirrorLister = (*Simulator)(nil)
-	_ processor.Refunder     = (*Simulator)(nil)
+	_ processor.Processor     = (*Simulator)(nil)
+	_ processor.MirrorLister  = (*Simulator)(nil)
+	_ processor.SessionFinder = (*Simulator)(nil)
+	_ processor.Refunder      = (*Simulator)(nil)
 )
 
 // NewSimulator returns a simulator on a clock (nil is time.Now) whose payment pages
@@ -119,6 +120,12 @@ func (s *Simulator) Session(ctx context.Context, id string) (processor.Session, 
 func (s *Simulator) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
 	session, err := s.fake.ExpireSession(ctx, s.internalID(id))
 	s.nudge()
+	return s.public(session), err
+}
+
+// FindSession is processor.SessionFinder.
+func (s *Simulator) FindSession(ctx context.Context, orderID string, since time.Time) (processor.Session, error) {
+	session, err := s.fake.FindSession(ctx, orderID, since)
 	return s.public(session), err
 }
 
