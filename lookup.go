@@ -43,7 +43,7 @@ func unknownCode() error { return coupon.Reject("", coupon.CouponNotFound, coupo
 
 // found is the coupon of a code, or why there is none.
 type found struct {
-	store.Found
+	*store.Found
 	code    string // as it was given
 	refused error
 }
@@ -55,9 +55,10 @@ func (s *Service) lookUp(
 ) ([]found, error) {
 	by := store.LookUp{CustomerID: c.ID, Email: c.Email, Identities: identities(c)}
 	all, ends := make([]found, len(codes)), make([]int, len(codes))
+	var none store.Found
 	for i, code := range codes {
 		names, err := readings(code)
-		all[i].code, all[i].refused = code, err
+		all[i].Found, all[i].code, all[i].refused = &none, code, err
 		by.Names = append(by.Names, names...)
 		ends[i] = len(by.Names)
 	}
@@ -76,7 +77,7 @@ func (s *Service) lookUp(
 			if read[at].Unreadable != nil {
 				return nil, read[at].Unreadable
 			}
-			all[i].Found = read[at]
+			all[i].Found = &read[at]
 		} else if all[i].refused == nil {
 			all[i].refused = unknownCode()
 		}
@@ -99,7 +100,7 @@ func (s *Service) findCode(ctx context.Context, code string) (store.Found, error
 	if err != nil {
 		return store.Found{}, err
 	}
-	return all[0].Found, all[0].refused
+	return *all[0].Found, all[0].refused
 }
 
 // name looks up what the codes name, in at most two calls of the store. A code that names no coupon
@@ -115,7 +116,7 @@ func (s *Service) name(
 	known := identities(c)
 	d.named = make([]named, 0, len(all))
 	for _, f := range all {
-		n, err := named{code: f.code}, error(nil)
+		n, err := named{code: f.code, counted: counted{Found: f.Found}}, error(nil)
 		if refused := coupon.RejectionsOf(f.refused); refused != nil {
 			n.refused = &coupon.Rejection{Code: n.code, Reasons: slices.Clone(refused[0].Reasons)}
 		} else if n, err = nameOf(f.code, f.Found, known, d.at); err != nil {
@@ -129,9 +130,7 @@ func (s *Service) name(
 	d.refuseSameCoupons(conflicts)
 	for i := range d.named {
 		if n := &d.named[i]; n.refused == nil {
-			stored := n.Coupon
-			stored.Code = n.plain
-			if n.mirror, err = s.mirrorInvalid(ctx, stored, d.at, check); err != nil {
+			if n.mirror, err = s.mirrorInvalid(ctx, n, d.at, check); err != nil {
 				return err
 			}
 		}
@@ -140,7 +139,7 @@ func (s *Service) name(
 }
 
 // nameOf is a code with its coupon. The coupon has the code by which it came.
-func nameOf(code string, f store.Found, identities []string, at time.Time) (named, error) {
+func nameOf(code string, f *store.Found, identities []string, at time.Time) (named, error) {
 	if err := f.Coupon.Validate(); err != nil {
 		// No fault of the caller's input, and so no error that looks like one.
 		return named{}, &store.UnreadableError{Kind: "coupon", ID: f.Coupon.ID, Reason: "its terms: " + err.Error()}

@@ -32,10 +32,12 @@ type mirrorCheck func(ctx context.Context, c coupon.Coupon, at time.Time) (proce
 
 // mirrorInvalid checks the mirror where the answer matters: of a coupon that has a mirror, is
 // on, and within its dates. A coupon that the processor cannot express has no mirror to check.
-func (s *Service) mirrorInvalid(ctx context.Context, c coupon.Coupon, at time.Time, check mirrorCheck) (bool, error) {
-	if c.Mirror.IsZero() || !c.Active() || at.Before(c.StartsAt) || expired(c, at) {
+func (s *Service) mirrorInvalid(ctx context.Context, n *named, at time.Time, check mirrorCheck) (bool, error) {
+	if n.Coupon.Mirror.IsZero() || !n.Coupon.Active() || at.Before(n.Coupon.StartsAt) || expired(n.Coupon, at) {
 		return false, nil
 	}
+	c := n.Coupon
+	c.Code = n.plain
 	status, err := check(ctx, c, at)
 	if err != nil {
 		return false, fmt.Errorf("verify mirror of coupon %s: %w", c.ID, err)

@@ -50,7 +50,7 @@ func spelling(typed string) string {
 type named struct {
 	code    string            // as it was given
 	plain   coupon.Code       // of the coupon, whose Code is the one by which it came
-	counted                   // zero if the code names no coupon
+	counted                   // without a coupon if the code names none
 	mirror  bool              // the mirror is invalid
 	refused *coupon.Rejection // why the coupon does not take part in the decision
 }
@@ -204,16 +204,17 @@ func (d *decided) refused() (refused coupon.Rejections) {
 // priced is the quote with the coupons that apply.
 func (d *decided) priced() priced {
 	p := priced{quote: Quote{Quote: d.result.Quote, At: d.at}, customer: d.customer, named: d.named, takes: d.takes}
-	p.coupons = slices.Grow(p.coupons, len(d.named))
+	applied := make([]named, 0, len(d.named))
 	for _, n := range d.named {
 		if n.refused == nil && d.outcome(n).Decision.Allowed() {
-			p.coupons = append(p.coupons, n.Coupon)
+			applied = append(applied, n)
 		}
 	}
-	slices.SortFunc(p.coupons, func(a, b coupon.Coupon) int { return cmp.Compare(a.ID, b.ID) })
-	p.quote.Terms = slices.Grow(p.quote.Terms, len(p.coupons))
-	for _, c := range p.coupons {
-		p.quote.Terms = append(p.quote.Terms, c.Snapshot())
+	slices.SortFunc(applied, func(a, b named) int { return cmp.Compare(a.Coupon.ID, b.Coupon.ID) })
+	p.coupons, p.quote.Terms = slices.Grow(p.coupons, len(applied)), slices.Grow(p.quote.Terms, len(applied))
+	for _, n := range applied {
+		p.coupons = append(p.coupons, n.Coupon)
+		p.quote.Terms = append(p.quote.Terms, n.Coupon.Snapshot())
 	}
 	p.quote.Fingerprint = quoteFingerprint(d.cart, p.quote.Terms)
 	return p

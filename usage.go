@@ -12,14 +12,14 @@ import (
 
 // counted is a coupon with what the store has counted for it and for one customer.
 type counted struct {
-	store.Found
+	*store.Found
 	at     time.Time
 	limits []eligibility.Limit
 	taken  map[string]int64 // by the counter of a limit
 }
 
 // countedUses returns what a look-up has counted.
-func countedUses(found store.Found, identities []string, at time.Time) counted {
+func countedUses(found *store.Found, identities []string, at time.Time) counted {
 	id := found.Coupon.ID
 	claimant := eligibility.Claimant{Coupon: found.Coupon, Code: found.Code, Identities: identities, At: at}
 	c := counted{Found: found, at: at, limits: claimant.Limits()}

@@ -91,7 +91,10 @@ func (a *Amounts) UnmarshalJSON(data []byte) error {
 // units. Of a coupon without a currency, only the form of the own amount is
 // checked, because the currency has a fault already.
 func (a Amounts) money(field string, own pricing.Currency, least, most int64, faults *validation.Error) []pricing.Money {
-	if len(a) > MaxAmounts {
+	switch {
+	case len(a) == 0:
+		return nil
+	case len(a) > MaxAmounts:
 		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d currencies are allowed", MaxAmounts))
 		return nil
 	}

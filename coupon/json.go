@@ -236,10 +236,10 @@ var termsReader = strictjson.For[termsDocument]("code", "name", "description")
 // terms converts what was read.
 func (d *termsDocument) terms(faults *validation.Error) Terms {
 	r := d.draft()
-	if _, date, _ := r.StartsAt.parse(); date {
+	if r.StartsAt.isDate() {
 		faults.Add("startsAt", validation.Malformed, "must be an RFC 3339 instant")
 	}
-	if _, date, _ := r.ExpiresAt.parse(); date {
+	if r.ExpiresAt.isDate() {
 		faults.Add("expiresAt", validation.Malformed, "must be an RFC 3339 instant")
 	}
 	for _, member := range [...]struct {

@@ -41,7 +41,7 @@ func (m *Moment) UnmarshalText(text []byte) error {
 // parse reads the text of a Moment. A date is its midnight in UTC. The year is from 1 to 9999
 // inclusive. For an instant, the year in UTC counts.
 func (m Moment) parse() (t time.Time, date bool, err error) {
-	capitals := strings.NewReplacer("t", "T", "z", "Z").Replace(string(m)) // RFC 3339 allows both
+	capitals := strings.ReplaceAll(strings.ReplaceAll(string(m), "t", "T"), "z", "Z") // RFC 3339 allows both
 	if instant, err := time.Parse(time.RFC3339Nano, capitals); err == nil && isStrict(capitals) {
 		switch {
 		case !Instant(instant).After(time.Time{}):
@@ -59,6 +59,15 @@ func (m Moment) parse() (t time.Time, date bool, err error) {
 		return time.Time{}, false, fieldFault(validation.TooSmall, yearRange)
 	}
 	return day, true, nil
+}
+
+// isDate reports whether the text of a Moment is a date.
+func (m Moment) isDate() bool {
+	if m == "" {
+		return false
+	}
+	_, date, _ := m.parse()
+	return date
 }
 
 // isStrict refuses what the time package reads beyond RFC 3339: hours of one

@@ -33,10 +33,11 @@ func (r fullPeriod) params() coupon.Params {
 
 // periodLimits returns the limits in the current periods.
 func (c *Claimant) periodLimits() (limits []Limit) {
+	periods := len(c.Coupon.Limits.Periods)
 	for i, l := range c.Coupon.Limits.Periods {
 		usage := func(u *Usage) *int64 {
 			if u.Periods == nil {
-				u.Periods = make([]int64, len(c.Coupon.Limits.Periods))
+				u.Periods = make([]int64, periods)
 			}
 			return &u.Periods[i]
 		}

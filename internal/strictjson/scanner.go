@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,10 +59,12 @@ func (s *scanner) peek() byte {
 }
 
 func (s *scanner) space() {
-	for s.at < len(s.data) && strings.IndexByte(" \t\r\n", s.data[s.at]) >= 0 {
+	for s.at < len(s.data) && isSpace(s.data[s.at]) {
 		s.at++
 	}
 }
+
+func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\t' || b == '\r' }
 
 // open reads the bracket that begins the text. If the text begins with another value, open
 // returns the given error.
@@ -158,6 +161,15 @@ func (s *scanner) list(most int, read func(i int) error) error {
 		}
 	}
 	return faults.Err()
+}
+
+// emptyList reads a list that has no entries, if the text goes on with one.
+func (s *scanner) emptyList() bool {
+	if !bytes.HasPrefix(s.data[s.at:], []byte("[]")) {
+		return false
+	}
+	s.at += len("[]")
+	return true
 }
 
 // raw reads a value of any kind as it is.

@@ -77,6 +77,10 @@ func (s *scanner) read(target any, f *form) error {
 // library it refuses null for an entry, which would pass for an empty text. An empty list has the
 // form of null.
 func (s *scanner) entries(list reflect.Value, f *form) error {
+	if s.emptyList() {
+		list.SetZero()
+		return nil
+	}
 	if f == nil && list.Type().Elem().Kind() == reflect.Struct {
 		f = inside(list.Type())
 	}
@@ -194,13 +198,16 @@ func whole(raw json.RawMessage, value reflect.Value) error {
 	if !isNumber(raw) {
 		return fault("must be a whole number")
 	}
-	n, err := strconv.ParseInt(string(raw), 10, 64)
+	n, few := fewDigits(raw)
+	var err error
+	if !few {
+		n, err = strconv.ParseInt(string(raw), 10, 64)
+	}
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		n, err = ParseNumber(string(raw), 0)
 	}
-	var invalid *validation.Error
-	switch {
-	case errors.As(err, &invalid) && invalid.Fields[0].Code != validation.TooLarge:
+	switch invalid, is := errors.AsType[*validation.Error](err); {
+	case is && invalid.Fields[0].Code != validation.TooLarge:
 		return fault("must be a whole number")
 	case err != nil || value.CanInt() && value.OverflowInt(n) || value.CanUint() && (n < 0 || value.OverflowUint(uint64(n))):
 		return validation.New("", validation.TooLarge, "the number is out of range")
@@ -211,6 +218,17 @@ func whole(raw json.RawMessage, value reflect.Value) error {
 		value.SetInt(n)
 	}
 	return nil
+}
+
+// fewDigits reads a whole number of so few digits that an int64 holds it, without a sign.
+func fewDigits(raw json.RawMessage) (n int64, few bool) {
+	for _, b := range raw {
+		if !isDigit(b) {
+			return 0, false
+		}
+		n = n*10 + int64(b-'0')
+	}
+	return n, len(raw) < len("9223372036854775807")
 }
 
 // relative returns an error of a target that decodes itself. It takes the name off a fault in a

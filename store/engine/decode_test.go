@@ -38,7 +38,7 @@ func couponOf(tb testing.TB, document string) coupon.Coupon {
 
 // A page of a list reads 100 documents.
 func TestWhatReadingACouponAllocates(t *testing.T) {
-	for name, most := range map[string]float64{"short": 60, "long": 160} {
+	for name, most := range map[string]float64{"short": 25, "long": 130} {
 		c := couponOf(t, documents()[name])
 		text, err := engine.EncodeCoupon(c)
 		if err != nil {
