@@ -273,7 +273,7 @@ func (p *probe) sessionCalls(sessionID string) methods {
 	}
 	if f, ok := p.Processor.(processor.SessionFinder); ok {
 		all["FindSession"] = func(ctx context.Context) error {
-			_, err := f.FindSession(ctx, "order-1", p.Now())
+			_, err := f.FindSession(ctx, "order-1", p.Now().Add(-time.Minute))
 			return err
 		}
 	}

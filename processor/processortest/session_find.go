@@ -205,16 +205,16 @@ func findTheSessionOfALostAnswer(p *probe) {
 }
 
 func lostAnswersOfFind(p *probe) {
-	s := p.created(p.request("key-1"))
+	since, s := p.Now(), p.created(p.request("key-1"))
 	p.everyRequest(func(_ string, fault func() func() bool, where string) bool {
 		end := fault()
-		found, err := p.finder().FindSession(p.Context(), "order-1", p.Now())
+		found, err := p.finder().FindSession(p.Context(), "order-1", since)
 		p.lost(err, "FindSession "+where)
 		if err == nil && found.ID != s.ID {
 			p.broken("FindSession %s returned the session %q, want %q", where, found.ID, s.ID)
 		}
 		struck := end()
-		p.finds("order-1", p.Now(), s.ID, "repeated, the first one "+where)
+		p.finds("order-1", since, s.ID, "repeated, the first one "+where)
 		return struck
 	})
 }
