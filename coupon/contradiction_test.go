@@ -181,7 +181,7 @@ func TestContradictionsAtCreation(t *testing.T) {
 		c, err := coupon.New(draftOf(t, test.terms), creation)
 		if test.fields == "" {
 			require.NoError(t, err, test.terms)
-			cart, q, found := coupontest.Purchase(c)
+			cart, q, found := purchaseOf(c)
 			require.True(t, found, "%s: no cart", test.terms)
 			require.NoError(t, cart.Validate())
 			require.NoError(t, q.Customer.Validate())

@@ -167,8 +167,8 @@ func (c Coupon) Validate() error {
 	if !c.Code.IsZero() {
 		c.Code.faults(&faults)
 	}
-	if c.State < Pending || c.State > Deleting {
-		faults.Add("state", validation.Unknown, "must be pending, active, inactive or deleting")
+	if c.State.String() == "" {
+		faults.Add("state", validation.Unknown, states.Rule())
 	}
 	if c.Revision < 1 {
 		faults.Add("revision", validation.TooSmall, "a revision is at least 1")
@@ -209,8 +209,8 @@ func (t Terms) refundFaults(faults *validation.Error) {
 	default:
 		faults.Add("refundPolicy", validation.Unknown, refundPolicyMessage)
 	}
-	if t.RestoreOnRefund > RestoreNever {
-		faults.Add("restoreOnRefund", validation.Unknown, restoreMessage)
+	if t.RestoreOnRefund.String() == "" {
+		faults.Add("restoreOnRefund", validation.Unknown, restores.Rule())
 	}
 }
 
@@ -263,9 +263,9 @@ func (l Limits) faults(own pricing.Currency, faults *validation.Error) {
 }
 
 func (t Terms) distributionFaults(faults *validation.Error) {
-	known := t.Distribution >= General && t.Distribution <= UserSpecific
+	known := t.Distribution.String() != ""
 	if !known {
-		faults.Add("distribution", validation.Unknown, "must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC")
+		faults.Add("distribution", validation.Unknown, distributions.Rule())
 	}
 	switch listed := t.AllowedUserEmails.Len(); {
 	case t.Distribution == UserSpecific && listed == 0:

@@ -91,7 +91,7 @@ func candidates(inside, outside []Scope) (lines []pricing.Line) {
 			kind := pricing.LineKind(name)
 			items := free
 			if selected := s.selection(kind); selected != nil && selected.Len() > 0 {
-				items = selected.set.list
+				items = selected.list
 			}
 			for _, item := range items {
 				lines = append(lines, pricing.Line{Kind: kind, ItemID: item})

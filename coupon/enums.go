@@ -1,10 +1,6 @@
 package coupon
 
-import (
-	"strconv"
-
-	"github.com/couponkit/couponkit/validation"
-)
+import "github.com/couponkit/couponkit/internal/enum"
 
 // AppliesTo is the kind of scope that a coupon has (specification 2.2).
 type AppliesTo uint8
@@ -21,43 +17,19 @@ const (
 	Specific
 )
 
-// String returns the JSON name: "ALL", "SUBSCRIPTION", "PRODUCT" or "SPECIFIC".
-func (a AppliesTo) String() string {
-	switch a {
-	case All:
-		return "ALL"
-	case Subscription:
-		return "SUBSCRIPTION"
-	case Product:
-		return "PRODUCT"
-	case Specific:
-		return "SPECIFIC"
-	}
-	return ""
-}
+var scopeKinds = enum.Names{All: "ALL", Subscription: "SUBSCRIPTION", Product: "PRODUCT", Specific: "SPECIFIC"}
+
+// String returns the JSON name, such as "ALL".
+func (a AppliesTo) String() string { return scopeKinds.Of(uint8(a)) }
 
 // GoString formats the value for the messages of failed tests.
-func (a AppliesTo) GoString() string { return goString("AppliesTo", a.String(), uint8(a)) }
-
-// ParseAppliesTo returns the AppliesTo with the given name. For an unknown name, ParseAppliesTo
-// returns a [*validation.Error].
-func ParseAppliesTo(text string) (AppliesTo, error) {
-	for a := All; a <= Specific; a++ {
-		if a.String() == text {
-			return a, nil
-		}
-	}
-	return 0, unknown("must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC")
-}
+func (a AppliesTo) GoString() string { return scopeKinds.GoString("coupon.AppliesTo", uint8(a)) }
 
 // MarshalText returns the same name as String.
 func (a AppliesTo) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText works like [ParseAppliesTo]. If UnmarshalText fails, *a becomes zero.
-func (a *AppliesTo) UnmarshalText(text []byte) (err error) {
-	*a, err = ParseAppliesTo(string(text))
-	return err
-}
+// UnmarshalText reads a JSON name. For another text, *a becomes zero, and the error is a [*validation.Error].
+func (a *AppliesTo) UnmarshalText(text []byte) error { return scopeKinds.Parse(text, (*uint8)(a)) }
 
 // Distribution defines who may use a coupon (specification 2.3).
 type Distribution uint8
@@ -74,41 +46,22 @@ const (
 	UserSpecific
 )
 
-// String returns the JSON name: "GENERAL", "POINTS_REDEEMABLE" or "USER_SPECIFIC".
-func (d Distribution) String() string {
-	switch d {
-	case General:
-		return "GENERAL"
-	case PointsRedeemable:
-		return "POINTS_REDEEMABLE"
-	case UserSpecific:
-		return "USER_SPECIFIC"
-	}
-	return ""
-}
+var distributions = enum.Names{General: "GENERAL", PointsRedeemable: "POINTS_REDEEMABLE", UserSpecific: "USER_SPECIFIC"}
+
+// String returns the JSON name, such as "GENERAL".
+func (d Distribution) String() string { return distributions.Of(uint8(d)) }
 
 // GoString formats the value for the messages of failed tests.
-func (d Distribution) GoString() string { return goString("Distribution", d.String(), uint8(d)) }
-
-// ParseDistribution returns the Distribution with the given name. For an unknown name,
-// ParseDistribution returns a [*validation.Error].
-func ParseDistribution(text string) (Distribution, error) {
-	for d := General; d <= UserSpecific; d++ {
-		if d.String() == text {
-			return d, nil
-		}
-	}
-	return 0, unknown("must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC")
+func (d Distribution) GoString() string {
+	return distributions.GoString("coupon.Distribution", uint8(d))
 }
 
 // MarshalText returns the same name as String.
 func (d Distribution) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText works like [ParseDistribution]. If UnmarshalText fails, *d becomes
-// zero.
-func (d *Distribution) UnmarshalText(text []byte) (err error) {
-	*d, err = ParseDistribution(string(text))
-	return err
+// UnmarshalText reads a JSON name. For another text, *d becomes zero, and the error is a [*validation.Error].
+func (d *Distribution) UnmarshalText(text []byte) error {
+	return distributions.Parse(text, (*uint8)(d))
 }
 
 // State shows whether a coupon is switched on, switched off, being created or being deleted
@@ -116,67 +69,123 @@ func (d *Distribution) UnmarshalText(text []byte) (err error) {
 // dates, so an expired coupon may be Active.
 type State uint8
 
-// These constants are the possible states of a coupon.
+// These constants are the possible states of a coupon. A coupon that is pending or being deleted has its code.
 const (
-	// Pending means that the coupon's copy at the payment processor is being created. The code
-	// of a pending coupon is already taken.
+	// Pending means that the coupon's copy at the payment processor is being created.
 	Pending State = iota + 1
 	// Active means that the coupon is switched on.
 	Active
 	// Inactive means that an administrator has switched the coupon off.
 	Inactive
-	// Deleting means that the coupon's copy at the payment processor is being removed. The code
-	// of the coupon is still taken during the deletion.
+	// Deleting means that the coupon's copy at the payment processor is being removed.
 	Deleting
 )
 
-// String returns the name of the state: "pending", "active", "inactive" or "deleting".
-func (s State) String() string {
-	switch s {
-	case Pending:
-		return "pending"
-	case Active:
-		return "active"
-	case Inactive:
-		return "inactive"
-	case Deleting:
-		return "deleting"
-	}
-	return ""
-}
+var states = enum.Names{Pending: "pending", Active: "active", Inactive: "inactive", Deleting: "deleting"}
+
+// String returns the name of the state, such as "pending".
+func (s State) String() string { return states.Of(uint8(s)) }
 
 // GoString formats the value for the messages of failed tests.
-func (s State) GoString() string { return goString("State", s.String(), uint8(s)) }
+func (s State) GoString() string { return states.GoString("coupon.State", uint8(s)) }
 
 // ParseState returns the State with the given name. For an unknown name, ParseState returns a
 // [*validation.Error].
-func ParseState(text string) (State, error) {
-	for s := Pending; s <= Deleting; s++ {
-		if s.String() == text {
-			return s, nil
-		}
-	}
-	return 0, unknown("must be pending, active, inactive or deleting")
+func ParseState(text string) (s State, err error) {
+	err = s.UnmarshalText([]byte(text))
+	return s, err
 }
 
 // MarshalText returns the same name as String.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText works like [ParseState]. If UnmarshalText fails, *s becomes zero.
-func (s *State) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseState(string(text))
-	return err
+func (s *State) UnmarshalText(text []byte) error { return states.Parse(text, (*uint8)(s)) }
+
+// Restore tells when a refund gives a use of a coupon back.
+type Restore uint8
+
+// These constants are the values of Restore.
+const (
+	// RestoreFull gives the use and the budget back when everything is refunded. RestoreFull is the
+	// default.
+	RestoreFull Restore = iota
+	// RestoreAlways gives the use back at the first refund. It gives the budget back by the
+	// discount that each refund takes back.
+	RestoreAlways
+	// RestoreNever gives nothing back.
+	RestoreNever
+)
+
+var restores = enum.Names{RestoreFull: "full", RestoreAlways: "always", RestoreNever: "never"}
+
+// String returns the JSON name, such as "full".
+func (r Restore) String() string { return restores.Of(uint8(r)) }
+
+// GoString formats the value for the messages of failed tests.
+func (r Restore) GoString() string { return restores.GoString("coupon.Restore", uint8(r)) }
+
+// MarshalText returns the same name as String.
+func (r Restore) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads a JSON name. For another text, *r becomes zero, and the error is a [*validation.Error].
+func (r *Restore) UnmarshalText(text []byte) error { return restores.Parse(text, (*uint8)(r)) }
+
+// Period is a calendar period: a day, an ISO week or a month.
+type Period uint8
+
+// These constants are the periods.
+const (
+	// Day is a calendar day.
+	Day Period = iota + 1
+	// Week is an ISO week, from Monday to Sunday.
+	Week
+	// Month is a calendar month.
+	Month
+)
+
+var periods = enum.Names{Day: "DAY", Week: "WEEK", Month: "MONTH"}
+
+// String returns the JSON name, such as "DAY".
+func (p Period) String() string { return periods.Of(uint8(p)) }
+
+// GoString formats the value for the messages of failed tests.
+func (p Period) GoString() string { return periods.GoString("coupon.Period", uint8(p)) }
+
+// MarshalText returns the same name as String.
+func (p Period) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads a JSON name. For another text, *p becomes zero, and the error is a [*validation.Error].
+func (p *Period) UnmarshalText(text []byte) error { return periods.Parse(text, (*uint8)(p)) }
+
+// LimitSubject is what a [PeriodLimit] counts the uses of.
+type LimitSubject uint8
+
+// These constants are the subjects of a limit.
+const (
+	// PerCustomer counts the uses of the coupon by one customer.
+	PerCustomer LimitSubject = iota + 1
+	// PerCoupon counts the uses of the coupon by all customers.
+	PerCoupon
+	// PerCode counts the uses of the coupon's code by all customers. Uses of a deleted coupon
+	// with the same code also count.
+	PerCode
+)
+
+var limitSubjects = enum.Names{PerCustomer: "CUSTOMER", PerCoupon: "COUPON", PerCode: "CODE"}
+
+// String returns the JSON name, such as "CUSTOMER".
+func (s LimitSubject) String() string { return limitSubjects.Of(uint8(s)) }
+
+// GoString formats the value for the messages of failed tests.
+func (s LimitSubject) GoString() string {
+	return limitSubjects.GoString("coupon.LimitSubject", uint8(s))
 }
 
-func unknown(message string) error {
-	return validation.New("", validation.Unknown, message)
-}
+// MarshalText returns the same name as String.
+func (s LimitSubject) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// goString returns an enumeration value by its name, or by its number if it has no
-// name.
-func goString(name, word string, value uint8) string {
-	if word == "" {
-		word = strconv.Itoa(int(value))
-	}
-	return "coupon." + name + "(" + word + ")"
+// UnmarshalText reads a JSON name. For another text, *s becomes zero, and the error is a [*validation.Error].
+func (s *LimitSubject) UnmarshalText(text []byte) error {
+	return limitSubjects.Parse(text, (*uint8)(s))
 }

@@ -109,10 +109,10 @@ func FuzzWords(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for name, read := range map[string]func() (encoding.TextMarshaler, error){
-			"AppliesTo":     func() (encoding.TextMarshaler, error) { return coupon.ParseAppliesTo(text) },
-			"Distribution":  func() (encoding.TextMarshaler, error) { return coupon.ParseDistribution(text) },
+			"AppliesTo":     func() (encoding.TextMarshaler, error) { return named[coupon.AppliesTo](text) },
+			"Distribution":  func() (encoding.TextMarshaler, error) { return named[coupon.Distribution](text) },
 			"State":         func() (encoding.TextMarshaler, error) { return coupon.ParseState(text) },
-			"RejectionCode": func() (encoding.TextMarshaler, error) { return coupon.ParseRejectionCode(text) },
+			"RejectionCode": func() (encoding.TextMarshaler, error) { return named[coupon.RejectionCode](text) },
 			"DiscountType":  func() (encoding.TextMarshaler, error) { return pricing.ParseDiscountType(text) },
 			"Class":         func() (encoding.TextMarshaler, error) { return pricing.ParseClass(text) },
 			"Interval":      func() (encoding.TextMarshaler, error) { return pricing.ParseInterval(text) },

@@ -248,8 +248,8 @@ func (d *termsDocument) terms(faults *validation.Error) Terms {
 		message string
 	}{
 		{"currency", r.Currency != "", "a coupon needs a currency"},
-		{"appliesTo", r.AppliesTo != 0, "must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC"},
-		{"distribution", r.Distribution != 0, "must be GENERAL, POINTS_REDEEMABLE or USER_SPECIFIC"},
+		{"appliesTo", r.AppliesTo != 0, scopeKinds.Rule()},
+		{"distribution", r.Distribution != 0, distributions.Rule()},
 		{"refundPolicy", r.RefundPolicy != 0, refundPolicyMessage},
 	} {
 		if !member.given {

@@ -9,105 +9,6 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Period is a calendar period: a day, an ISO week or a month.
-type Period uint8
-
-// These constants are the periods.
-const (
-	// Day is a calendar day.
-	Day Period = iota + 1
-	// Week is an ISO week, from Monday to Sunday.
-	Week
-	// Month is a calendar month.
-	Month
-)
-
-// String returns "DAY", "WEEK" or "MONTH".
-func (p Period) String() string {
-	switch p {
-	case Day:
-		return "DAY"
-	case Week:
-		return "WEEK"
-	case Month:
-		return "MONTH"
-	}
-	return ""
-}
-
-// GoString formats the value for the messages of failed tests.
-func (p Period) GoString() string { return goString("Period", p.String(), uint8(p)) }
-
-// ParsePeriod returns the Period with the given name. For an unknown name, ParsePeriod returns a
-// [*validation.Error].
-func ParsePeriod(text string) (Period, error) {
-	for p := Day; p <= Month; p++ {
-		if p.String() == text {
-			return p, nil
-		}
-	}
-	return 0, unknown("must be DAY, WEEK or MONTH")
-}
-
-// MarshalText returns the same name as String.
-func (p Period) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
-
-// UnmarshalText works like [ParsePeriod]. If UnmarshalText fails, *p becomes zero.
-func (p *Period) UnmarshalText(text []byte) (err error) {
-	*p, err = ParsePeriod(string(text))
-	return err
-}
-
-// LimitSubject is what a [PeriodLimit] counts the uses of.
-type LimitSubject uint8
-
-// These constants are the subjects of a limit.
-const (
-	// PerCustomer counts the uses of the coupon by one customer.
-	PerCustomer LimitSubject = iota + 1
-	// PerCoupon counts the uses of the coupon by all customers.
-	PerCoupon
-	// PerCode counts the uses of the coupon's code by all customers. Uses of a deleted coupon
-	// with the same code also count.
-	PerCode
-)
-
-// String returns "CUSTOMER", "COUPON" or "CODE".
-func (s LimitSubject) String() string {
-	switch s {
-	case PerCustomer:
-		return "CUSTOMER"
-	case PerCoupon:
-		return "COUPON"
-	case PerCode:
-		return "CODE"
-	}
-	return ""
-}
-
-// GoString formats the value for the messages of failed tests.
-func (s LimitSubject) GoString() string { return goString("LimitSubject", s.String(), uint8(s)) }
-
-// ParseLimitSubject returns the LimitSubject with the given name. For an unknown name,
-// ParseLimitSubject returns a [*validation.Error].
-func ParseLimitSubject(text string) (LimitSubject, error) {
-	for s := PerCustomer; s <= PerCode; s++ {
-		if s.String() == text {
-			return s, nil
-		}
-	}
-	return 0, unknown("must be CUSTOMER, COUPON or CODE")
-}
-
-// MarshalText returns the same name as String.
-func (s LimitSubject) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText works like [ParseLimitSubject]. If UnmarshalText fails, *s becomes zero.
-func (s *LimitSubject) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseLimitSubject(string(text))
-	return err
-}
-
 // MaxPeriodLimits is the maximum number of period limits of a coupon. Each pair of subject and
 // period occurs at most once.
 const MaxPeriodLimits = 9
@@ -187,11 +88,11 @@ func periodFaults(faults *validation.Error, limits []PeriodLimit) {
 	}
 	for i, l := range limits {
 		field := fmt.Sprintf("periodLimits[%d]", i)
-		if l.Per < PerCustomer || l.Per > PerCode {
-			faults.Add(field+".per", validation.Unknown, "must be CUSTOMER, COUPON or CODE")
+		if l.Per.String() == "" {
+			faults.Add(field+".per", validation.Unknown, limitSubjects.Rule())
 		}
-		if l.Period < Day || l.Period > Month {
-			faults.Add(field+".period", validation.Unknown, "must be DAY, WEEK or MONTH")
+		if l.Period.String() == "" {
+			faults.Add(field+".period", validation.Unknown, periods.Rule())
 		}
 		l.Zone.faults(faults, field+".timeZone")
 		if l.MaxUses < 1 {

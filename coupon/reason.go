@@ -3,215 +3,119 @@ package coupon
 import (
 	"cmp"
 	"encoding/json"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// reported lists all rejection codes in the order in which reasons are reported (contract section
-// 6). The order goes from the coupon over its limits and the customer to the cart and the checkout.
-var reported = [...]RejectionCode{
-	CodeRequired, CouponNotFound,
-	CouponInactive, CouponNotStarted, CouponExpired, OutsideSchedule, ChannelNotAllowed, CountryNotAllowed, ProcessorOutOfSync,
-	UsageLimitReached, UserUsageLimitReached, PeriodLimitReached, BudgetExhausted,
-	MinimumPurchaseNotMet, MaximumPurchaseExceeded, MinimumQuantityNotMet, MaximumQuantityExceeded, RequiredItemsMissing, ExcludedItemsContained,
-	UserRequired, UserNotAllowed, CustomerTagsNotMet, NotFirstOrder, PointsNotRedeemed,
-	NoEligibleItems, NoDiscount, CurrencyMismatch, NotCombinable,
-	CodeTaken, CartTotalsInvalid, BelowMinimumCharge,
-}
-
-// RejectionCodes returns all rejection codes in the order in which reasons are reported.
-func RejectionCodes() []RejectionCode { return slices.Clone(reported[:]) }
-
-// Rank returns the position of the code in [RejectionCodes]. Reasons with a lower rank are
-// reported first. For an unknown code, Rank returns -1.
-func (c RejectionCode) Rank() int { return slices.Index(reported[:], c) }
-
 // CompareReasons compares two reasons by the rank of their codes, for use with
 // [slices.SortStableFunc].
 func CompareReasons(a, b Reason) int { return cmp.Compare(a.Code.Rank(), b.Code.Rank()) }
 
-// Params holds the values that explain a [Reason], such as the limit that was reached. The
-// comment of each field names the [RejectionCode] that uses the field (contract section 6).
-// Unused fields are zero and do not appear in JSON. In JSON, amounts are decimal strings such as
-// "12.50", and instants are in RFC 3339 format.
+// Params holds the values that explain a [Reason], such as the limit that was reached. The tag "of" of each
+// field has the names of the codes that use the field (contract section 6). Other fields are zero. In JSON, zero
+// fields are left out, amounts are decimal strings such as "12.50", and instants are in RFC 3339 format.
 //
 // Amounts cannot be unmarshaled from JSON, because the JSON does not contain the currency of the
 // cart. A Go client that needs the amounts declares its own struct with [pricing.Number] fields.
 type Params struct {
-	// StartsAt is the first instant at which the coupon is valid. StartsAt is set if the code is
-	// [CouponNotStarted].
-	StartsAt time.Time `json:"startsAt,omitzero"`
-	// ExpiresAt is the instant at which the coupon expired. ExpiresAt is set if the code is
-	// [CouponExpired].
-	ExpiresAt time.Time `json:"expiresAt,omitzero"`
-	// MaxUses is the maximum number of uses. MaxUses is set if the code is [UsageLimitReached] or
-	// [PeriodLimitReached].
-	MaxUses int64 `json:"maxUses,omitzero"`
-	// MaxUsesPerUser is the maximum number of uses by one customer. MaxUsesPerUser is set if the
-	// code is [UserUsageLimitReached].
-	MaxUsesPerUser int64 `json:"maxUsesPerUser,omitzero"`
-	// MinPurchase is the minimum eligible subtotal, and EligibleSubtotal is the actual eligible
-	// subtotal of the cart. Missing is the difference between MinPurchase and EligibleSubtotal.
-	// MinPurchase, EligibleSubtotal and Missing are set if the code is [MinimumPurchaseNotMet].
-	MinPurchase      Amount `json:"minPurchase,omitzero"`
-	EligibleSubtotal Amount `json:"eligibleSubtotal,omitzero"`
-	Missing          Amount `json:"missing,omitzero"`
-	// MaxPurchase is the maximum eligible subtotal, and Excess is the difference between
-	// EligibleSubtotal and MaxPurchase. MaxPurchase, EligibleSubtotal and Excess are set if the code is
-	// [MaximumPurchaseExceeded].
-	MaxPurchase Amount `json:"maxPurchase,omitzero"`
-	Excess      Amount `json:"excess,omitzero"`
+	// StartsAt is the first instant at which the coupon is valid.
+	StartsAt time.Time `json:"startsAt,omitzero" of:"coupon_not_started"`
+	// ExpiresAt is the instant at which the coupon or the code expired.
+	ExpiresAt time.Time `json:"expiresAt,omitzero" of:"coupon_expired"`
+	// MaxUses is the maximum number of uses, and MaxUsesPerUser that of one customer.
+	MaxUses        int64 `json:"maxUses,omitzero" of:"usage_limit_reached period_limit_reached"`
+	MaxUsesPerUser int64 `json:"maxUsesPerUser,omitzero" of:"user_usage_limit_reached"`
+	// EligibleSubtotal is the eligible subtotal of the cart. Missing is what it lacks to MinPurchase, or what
+	// the discount exceeds Remaining by. Excess is what it exceeds MaxPurchase by.
+	MinPurchase      Amount `json:"minPurchase,omitzero" of:"minimum_purchase_not_met"`
+	EligibleSubtotal Amount `json:"eligibleSubtotal,omitzero" of:"minimum_purchase_not_met maximum_purchase_exceeded"`
+	Missing          Amount `json:"missing,omitzero" of:"minimum_purchase_not_met budget_exhausted"`
+	MaxPurchase      Amount `json:"maxPurchase,omitzero" of:"maximum_purchase_exceeded"`
+	Excess           Amount `json:"excess,omitzero" of:"maximum_purchase_exceeded"`
 	// Budget is the coupon's budget in the currency of the cart, and Remaining is the rest of it.
-	// Missing is the difference between the discount and Remaining. Budget, Remaining and Missing
-	// are set if the code is [BudgetExhausted].
-	Budget    Amount `json:"budget,omitzero"`
-	Remaining Amount `json:"remaining,omitzero"`
-	// MinQuantity is the minimum number of eligible units, and EligibleQuantity is the actual
-	// number of those with a list price above 0. MissingQuantity is the difference. MinQuantity, EligibleQuantity and
-	// MissingQuantity are set if the code is [MinimumQuantityNotMet]. An EligibleQuantity of 0
-	// does not appear in JSON.
-	MinQuantity      int64 `json:"minQuantity,omitzero"`
-	EligibleQuantity int64 `json:"eligibleQuantity,omitzero"`
-	MissingQuantity  int64 `json:"missingQuantity,omitzero"`
-	// MaxQuantity is the maximum number of eligible units, and ExcessQuantity is the difference between
-	// EligibleQuantity and MaxQuantity. MaxQuantity, EligibleQuantity and ExcessQuantity are set if the
-	// code is [MaximumQuantityExceeded].
-	MaxQuantity    int64 `json:"maxQuantity,omitzero"`
-	ExcessQuantity int64 `json:"excessQuantity,omitzero"`
-	// Contains are the units that the cart must have, and ContainedQuantity is the number of those that
-	// it has. MissingQuantity is the difference. Contains, ContainedQuantity and MissingQuantity are set if
-	// the code is [RequiredItemsMissing].
-	Contains          Contents `json:"contains,omitzero"`
-	ContainedQuantity int64    `json:"containedQuantity,omitzero"`
-	// ContainsNot are the units that the cart must not have, and ExcludedQuantity is the number of those
-	// that it has. ContainsNot and ExcludedQuantity are set if the code is [ExcludedItemsContained].
-	ContainsNot      Scope `json:"containsNot,omitzero"`
-	ExcludedQuantity int64 `json:"excludedQuantity,omitzero"`
-	// AnyOfTags are tags of which the customer needs one, and MissingTags are tags that the
-	// customer needs. HasExcludedTag is true if the customer has a tag that the coupon excludes.
-	// The parameters do not name an excluded tag. AnyOfTags, MissingTags and HasExcludedTag are
-	// set if the code is [CustomerTagsNotMet].
-	AnyOfTags      []string `json:"anyOfTags,omitempty"`
-	MissingTags    []string `json:"missingTags,omitempty"`
-	HasExcludedTag bool     `json:"hasExcludedTag,omitzero"`
-	// Orders is the number of the customer's orders that are paid or still open. Orders is set if
-	// the code is [NotFirstOrder].
-	Orders int64 `json:"orders,omitzero"`
+	Budget    Amount `json:"budget,omitzero" of:"budget_exhausted"`
+	Remaining Amount `json:"remaining,omitzero" of:"budget_exhausted"`
+	// EligibleQuantity is the number of eligible units with a list price above 0. Of 0, it is left out in JSON.
+	// MissingQuantity is what it lacks to MinQuantity, and ExcessQuantity is what it exceeds MaxQuantity by.
+	MinQuantity      int64 `json:"minQuantity,omitzero" of:"minimum_quantity_not_met"`
+	EligibleQuantity int64 `json:"eligibleQuantity,omitzero" of:"minimum_quantity_not_met maximum_quantity_exceeded"`
+	MissingQuantity  int64 `json:"missingQuantity,omitzero" of:"minimum_quantity_not_met required_items_missing"`
+	MaxQuantity      int64 `json:"maxQuantity,omitzero" of:"maximum_quantity_exceeded"`
+	ExcessQuantity   int64 `json:"excessQuantity,omitzero" of:"maximum_quantity_exceeded"`
+	// Contains are the units that the cart must have. The cart has ContainedQuantity of them, and lacks
+	// MissingQuantity.
+	Contains          Contents `json:"contains,omitzero" of:"required_items_missing"`
+	ContainedQuantity int64    `json:"containedQuantity,omitzero" of:"required_items_missing"`
+	// ContainsNot are the units that the cart must not have. The cart has ExcludedQuantity of them.
+	ContainsNot      Scope `json:"containsNot,omitzero" of:"excluded_items_contained"`
+	ExcludedQuantity int64 `json:"excludedQuantity,omitzero" of:"excluded_items_contained"`
+	// The customer needs one of AnyOfTags and all of MissingTags. HasExcludedTag is true if the customer has
+	// an excluded tag, which no parameter names.
+	AnyOfTags      []string `json:"anyOfTags,omitempty" of:"customer_tags_not_met"`
+	MissingTags    []string `json:"missingTags,omitempty" of:"customer_tags_not_met"`
+	HasExcludedTag bool     `json:"hasExcludedTag,omitzero" of:"customer_tags_not_met"`
+	// Orders is the number of the customer's orders that are paid or still open.
+	Orders int64 `json:"orders,omitzero" of:"not_first_order"`
 	// TimeZone is the time zone of the schedule or of the period. OpensAt is the next instant at
 	// which the coupon is valid and its schedule is open. OpensAt is zero if there is no such
-	// instant within 35 days, counted from the start of a coupon that has not started. TimeZone and
-	// OpensAt are set if the code is [OutsideSchedule].
-	TimeZone string    `json:"timeZone,omitzero"`
-	OpensAt  time.Time `json:"opensAt,omitzero"`
-	// Per and Period describe the limit that is reached, together with MaxUses and TimeZone.
-	// EndsAt is the first instant after the period. Per, Period and EndsAt are set if the code is
-	// [PeriodLimitReached].
-	Per    LimitSubject `json:"per,omitzero"`
-	Period Period       `json:"period,omitzero"`
-	EndsAt time.Time    `json:"endsAt,omitzero"`
-	// PointsRequired is the price of the coupon, in points. PointsRequired is set if the code is
-	// [PointsNotRedeemed].
-	PointsRequired int64 `json:"pointsRequired,omitzero"`
-	// CouponCurrency is the currency of the coupon, and CartCurrency is the currency of the
-	// cart. CouponCurrency and CartCurrency are set if the code is [CurrencyMismatch].
-	CouponCurrency pricing.Currency `json:"couponCurrency,omitzero"`
-	CartCurrency   pricing.Currency `json:"cartCurrency,omitzero"`
-	// Channel is the channel of the sale, or empty if the host named none. Channels are the channels
-	// of the coupon. Channel and Channels are set if the code is [ChannelNotAllowed].
-	Channel  string   `json:"channel,omitzero"`
-	Channels []string `json:"channels,omitempty"`
-	// Country is the country of delivery, or empty if the host named none. Countries are the countries
-	// of the coupon. Country and Countries are set if the code is [CountryNotAllowed].
-	Country   string   `json:"country,omitzero"`
-	Countries []string `json:"countries,omitempty"`
+	// instant within 35 days, counted from the start of a coupon that has not started.
+	TimeZone string    `json:"timeZone,omitzero" of:"outside_schedule period_limit_reached"`
+	OpensAt  time.Time `json:"opensAt,omitzero" of:"outside_schedule"`
+	// Per and Period describe the limit that is reached. EndsAt is the first instant after the period.
+	Per    LimitSubject `json:"per,omitzero" of:"period_limit_reached"`
+	Period Period       `json:"period,omitzero" of:"period_limit_reached"`
+	EndsAt time.Time    `json:"endsAt,omitzero" of:"period_limit_reached"`
+	// PointsRequired is the price of the coupon, in points.
+	PointsRequired int64 `json:"pointsRequired,omitzero" of:"points_not_redeemed"`
+	// CouponCurrency and CartCurrency are the currencies of the coupon and of the cart.
+	CouponCurrency pricing.Currency `json:"couponCurrency,omitzero" of:"currency_mismatch"`
+	CartCurrency   pricing.Currency `json:"cartCurrency,omitzero" of:"currency_mismatch"`
+	// Channel is the channel of the sale, or empty if the host named none. Channels are those of the coupon.
+	Channel  string   `json:"channel,omitzero" of:"channel_not_allowed"`
+	Channels []string `json:"channels,omitempty" of:"channel_not_allowed"`
+	// Country is the country of delivery, or empty if the host named none. Countries are those of the coupon.
+	Country   string   `json:"country,omitzero" of:"country_not_allowed"`
+	Countries []string `json:"countries,omitempty" of:"country_not_allowed"`
 	// ExcludedBy are the codes of the coupons with which the coupon cannot be combined, sorted.
-	// ExcludedBy is set if the code is [NotCombinable].
-	ExcludedBy []string `json:"excludedBy,omitempty"`
+	ExcludedBy []string `json:"excludedBy,omitempty" of:"not_combinable"`
 	// Field is the name of the cart total that does not match. Submitted is the total in the
-	// request, and Computed is the total that the service computed. Field, Submitted and
-	// Computed are set if the code is [CartTotalsInvalid].
-	Field     string `json:"field,omitzero"`
-	Submitted Amount `json:"submitted,omitzero"`
-	Computed  Amount `json:"computed,omitzero"`
+	// request, and Computed is the total that the service computed.
+	Field     string `json:"field,omitzero" of:"cart_totals_invalid"`
+	Submitted Amount `json:"submitted,omitzero" of:"cart_totals_invalid"`
+	Computed  Amount `json:"computed,omitzero" of:"cart_totals_invalid"`
 	// Total is the total of the checkout. Minimum is the smallest amount that the payment
-	// processor charges. Total is set if the code is [BelowMinimumCharge]. Minimum is
-	// then set, too, unless only the processor knows the minimum.
-	Total   Amount `json:"total,omitzero"`
-	Minimum Amount `json:"minimum,omitzero"`
+	// processor charges, or zero if only the processor knows it.
+	Total   Amount `json:"total,omitzero" of:"below_minimum_charge"`
+	Minimum Amount `json:"minimum,omitzero" of:"below_minimum_charge"`
 }
 
 // Equal reports whether p and q hold the same values. The package go-cmp calls Equal to compare
 // Params.
 func (p Params) Equal(q Params) bool {
-	return p.StartsAt.Equal(q.StartsAt) && p.ExpiresAt.Equal(q.ExpiresAt) && p.OpensAt.Equal(q.OpensAt) && p.EndsAt.Equal(q.EndsAt) &&
-		p.MaxUses == q.MaxUses && p.MaxUsesPerUser == q.MaxUsesPerUser && p.Per == q.Per && p.Period == q.Period &&
-		p.MinPurchase == q.MinPurchase && p.EligibleSubtotal == q.EligibleSubtotal && p.Missing == q.Missing &&
-		p.MaxPurchase == q.MaxPurchase && p.Excess == q.Excess &&
-		p.Budget == q.Budget && p.Remaining == q.Remaining && p.TimeZone == q.TimeZone && p.Orders == q.Orders &&
-		p.MinQuantity == q.MinQuantity && p.EligibleQuantity == q.EligibleQuantity && p.MissingQuantity == q.MissingQuantity &&
-		p.MaxQuantity == q.MaxQuantity && p.ExcessQuantity == q.ExcessQuantity &&
-		p.Contains.Equal(q.Contains) && p.ContainedQuantity == q.ContainedQuantity &&
-		p.ContainsNot.Equal(q.ContainsNot) && p.ExcludedQuantity == q.ExcludedQuantity &&
-		slices.Equal(p.AnyOfTags, q.AnyOfTags) && slices.Equal(p.MissingTags, q.MissingTags) && p.HasExcludedTag == q.HasExcludedTag &&
-		p.PointsRequired == q.PointsRequired && p.CouponCurrency == q.CouponCurrency && p.CartCurrency == q.CartCurrency &&
-		slices.Equal(p.ExcludedBy, q.ExcludedBy) && p.Channel == q.Channel && slices.Equal(p.Channels, q.Channels) &&
-		p.Country == q.Country && slices.Equal(p.Countries, q.Countries) &&
-		p.Field == q.Field && p.Submitted == q.Submitted && p.Computed == q.Computed && p.Total == q.Total && p.Minimum == q.Minimum
+	all, others := reflect.ValueOf(p), reflect.ValueOf(q)
+	for i := range all.NumField() {
+		value, other := all.Field(i).Interface(), others.Field(i).Interface()
+		at, _ := value.(time.Time)
+		if otherAt, isTime := other.(time.Time); !(isTime && at.Equal(otherAt) || reflect.DeepEqual(value, other)) {
+			return false
+		}
+	}
+	return true
 }
 
 // only returns the parameters that the code has.
 func (p Params) only(code RejectionCode) Params {
-	switch code {
-	case CouponNotStarted:
-		return Params{StartsAt: p.StartsAt}
-	case CouponExpired:
-		return Params{ExpiresAt: p.ExpiresAt}
-	case UsageLimitReached:
-		return Params{MaxUses: p.MaxUses}
-	case UserUsageLimitReached:
-		return Params{MaxUsesPerUser: p.MaxUsesPerUser}
-	case MinimumPurchaseNotMet:
-		return Params{MinPurchase: p.MinPurchase, EligibleSubtotal: p.EligibleSubtotal, Missing: p.Missing}
-	case MaximumPurchaseExceeded:
-		return Params{MaxPurchase: p.MaxPurchase, EligibleSubtotal: p.EligibleSubtotal, Excess: p.Excess}
-	case PointsNotRedeemed:
-		return Params{PointsRequired: p.PointsRequired}
-	case CurrencyMismatch:
-		return Params{CouponCurrency: p.CouponCurrency, CartCurrency: p.CartCurrency}
-	case NotCombinable:
-		return Params{ExcludedBy: p.ExcludedBy}
-	case CartTotalsInvalid:
-		return Params{Field: p.Field, Submitted: p.Submitted, Computed: p.Computed}
-	case BelowMinimumCharge:
-		return Params{Total: p.Total, Minimum: p.Minimum}
-	case OutsideSchedule:
-		return Params{TimeZone: p.TimeZone, OpensAt: p.OpensAt}
-	case PeriodLimitReached:
-		return Params{Per: p.Per, Period: p.Period, TimeZone: p.TimeZone, MaxUses: p.MaxUses, EndsAt: p.EndsAt}
-	case BudgetExhausted:
-		return Params{Budget: p.Budget, Remaining: p.Remaining, Missing: p.Missing}
-	case MinimumQuantityNotMet:
-		return Params{MinQuantity: p.MinQuantity, EligibleQuantity: p.EligibleQuantity, MissingQuantity: p.MissingQuantity}
-	case MaximumQuantityExceeded:
-		return Params{MaxQuantity: p.MaxQuantity, EligibleQuantity: p.EligibleQuantity, ExcessQuantity: p.ExcessQuantity}
-	case RequiredItemsMissing:
-		return Params{Contains: p.Contains, ContainedQuantity: p.ContainedQuantity, MissingQuantity: p.MissingQuantity}
-	case ExcludedItemsContained:
-		return Params{ContainsNot: p.ContainsNot, ExcludedQuantity: p.ExcludedQuantity}
-	case CustomerTagsNotMet:
-		return Params{AnyOfTags: p.AnyOfTags, MissingTags: p.MissingTags, HasExcludedTag: p.HasExcludedTag}
-	case NotFirstOrder:
-		return Params{Orders: p.Orders}
-	case ChannelNotAllowed:
-		return Params{Channel: p.Channel, Channels: p.Channels}
-	case CountryNotAllowed:
-		return Params{Country: p.Country, Countries: p.Countries}
-	case CodeRequired, CouponNotFound, CouponInactive, ProcessorOutOfSync, UserRequired, UserNotAllowed,
-		NoEligibleItems, NoDiscount, CodeTaken:
+	all := reflect.ValueOf(&p).Elem()
+	for i := range all.NumField() {
+		if codes := strings.Fields(all.Type().Field(i).Tag.Get("of")); !slices.Contains(codes, code.String()) {
+			all.Field(i).SetZero()
+		}
 	}
-	return Params{}
+	return p
 }
 
 // Amount is an amount of money in [Params]. The JSON of Params omits an Amount that has no

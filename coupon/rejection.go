@@ -2,15 +2,18 @@ package coupon
 
 import (
 	"errors"
+	"slices"
 	"strings"
+
+	"github.com/couponkit/couponkit/validation"
 )
 
 // RejectionCode identifies a reason why a coupon or a checkout is refused. The set of rejection
-// codes is closed. The names of the codes are stable. [RejectionCode.Rank] tells the order in which
-// reasons are reported. The numbers of the codes have no meaning.
+// codes is closed. The names of the codes are stable, and their numbers are not.
 type RejectionCode uint8
 
-// These constants are the rejection codes.
+// These constants are the rejection codes, in the order in which reasons are reported (contract section 6). The
+// order goes from the coupon over its limits and the customer to the cart and the checkout.
 const (
 	// CodeRequired means that no code was given.
 	CodeRequired RejectionCode = iota + 1
@@ -22,6 +25,12 @@ const (
 	CouponNotStarted
 	// CouponExpired means that the coupon's ExpiresAt has been reached or has passed.
 	CouponExpired
+	// OutsideSchedule means that the coupon's [Schedule] does not allow the instant of the request.
+	OutsideSchedule
+	// ChannelNotAllowed means that the sale is in none of the coupon's channels.
+	ChannelNotAllowed
+	// CountryNotAllowed means that the country of delivery is none of the coupon's countries.
+	CountryNotAllowed
 	// ProcessorOutOfSync means that the coupon's copy at the payment processor is missing or
 	// not active.
 	ProcessorOutOfSync
@@ -29,14 +38,34 @@ const (
 	UsageLimitReached
 	// UserUsageLimitReached means that the customer has reached the coupon's MaxUsesPerUser.
 	UserUsageLimitReached
+	// PeriodLimitReached means that a [PeriodLimit] of the coupon is reached.
+	PeriodLimitReached
+	// BudgetExhausted means that the discount is larger than the rest of the coupon's budget.
+	BudgetExhausted
 	// MinimumPurchaseNotMet means that the eligible subtotal of the cart is below the coupon's
 	// MinPurchase.
 	MinimumPurchaseNotMet
+	// MaximumPurchaseExceeded means that the eligible subtotal of the cart is above the coupon's
+	// MaxPurchase.
+	MaximumPurchaseExceeded
+	// MinimumQuantityNotMet means that the cart has fewer eligible units than the coupon's
+	// MinQuantity.
+	MinimumQuantityNotMet
+	// MaximumQuantityExceeded means that the cart has more eligible units than the coupon's MaxQuantity.
+	MaximumQuantityExceeded
+	// RequiredItemsMissing means that the cart has fewer units than the coupon's Contains requires.
+	RequiredItemsMissing
+	// ExcludedItemsContained means that the cart has units that the coupon's ContainsNot excludes.
+	ExcludedItemsContained
 	// UserRequired means that nobody is signed in or that the user does not exist.
 	UserRequired
 	// UserNotAllowed means that the coupon's allow-list does not match the customer's e-mail
 	// address.
 	UserNotAllowed
+	// CustomerTagsNotMet means that the customer's tags do not match the coupon's [CustomerTags].
+	CustomerTagsNotMet
+	// NotFirstOrder means that the coupon is for first orders and the customer has an order.
+	NotFirstOrder
 	// PointsNotRedeemed means that the customer has not exchanged points for the coupon.
 	PointsNotRedeemed
 	// NoEligibleItems means that the coupon covers no line of the cart.
@@ -45,6 +74,9 @@ const (
 	NoDiscount
 	// CurrencyMismatch means that the coupon's amounts are not in the currency of the cart.
 	CurrencyMismatch
+	// NotCombinable means that the coupon cannot be used together with another coupon of the
+	// request. Coupons that exclude each other are all refused.
+	NotCombinable
 	// CodeTaken means that a coupon cannot be created because another coupon has the same code.
 	CodeTaken
 	// CartTotalsInvalid means that the cart totals in the request differ from the computed
@@ -53,35 +85,6 @@ const (
 	// BelowMinimumCharge means that the total of the checkout is below the smallest amount that
 	// the payment processor charges.
 	BelowMinimumCharge
-	// OutsideSchedule means that the coupon's [Schedule] does not allow the instant of the request.
-	OutsideSchedule
-	// PeriodLimitReached means that a [PeriodLimit] of the coupon is reached.
-	PeriodLimitReached
-	// BudgetExhausted means that the discount is larger than the rest of the coupon's budget.
-	BudgetExhausted
-	// MinimumQuantityNotMet means that the cart has fewer eligible units than the coupon's
-	// MinQuantity.
-	MinimumQuantityNotMet
-	// CustomerTagsNotMet means that the customer's tags do not match the coupon's [CustomerTags].
-	CustomerTagsNotMet
-	// NotFirstOrder means that the coupon is for first orders and the customer has an order.
-	NotFirstOrder
-	// ChannelNotAllowed means that the sale is in none of the coupon's channels.
-	ChannelNotAllowed
-	// CountryNotAllowed means that the country of delivery is none of the coupon's countries.
-	CountryNotAllowed
-	// MaximumPurchaseExceeded means that the eligible subtotal of the cart is above the coupon's
-	// MaxPurchase.
-	MaximumPurchaseExceeded
-	// MaximumQuantityExceeded means that the cart has more eligible units than the coupon's MaxQuantity.
-	MaximumQuantityExceeded
-	// RequiredItemsMissing means that the cart has fewer units than the coupon's Contains requires.
-	RequiredItemsMissing
-	// ExcludedItemsContained means that the cart has units that the coupon's ContainsNot excludes.
-	ExcludedItemsContained
-	// NotCombinable means that the coupon cannot be used together with another coupon of the
-	// request. Coupons that exclude each other are all refused.
-	NotCombinable
 )
 
 // Each rejection code has one of these sentinel errors. For example, errors.Is(err, ErrExpired)
@@ -92,142 +95,120 @@ var (
 	ErrInactive                = errors.New("coupon_inactive")
 	ErrNotStarted              = errors.New("coupon_not_started")
 	ErrExpired                 = errors.New("coupon_expired")
+	ErrOutsideSchedule         = errors.New("outside_schedule")
+	ErrChannelNotAllowed       = errors.New("channel_not_allowed")
+	ErrCountryNotAllowed       = errors.New("country_not_allowed")
 	ErrProcessorOutOfSync      = errors.New("processor_out_of_sync")
 	ErrUsageLimitReached       = errors.New("usage_limit_reached")
 	ErrUserUsageLimitReached   = errors.New("user_usage_limit_reached")
+	ErrPeriodLimitReached      = errors.New("period_limit_reached")
+	ErrBudgetExhausted         = errors.New("budget_exhausted")
 	ErrMinimumPurchaseNotMet   = errors.New("minimum_purchase_not_met")
+	ErrMaximumPurchaseExceeded = errors.New("maximum_purchase_exceeded")
+	ErrMinimumQuantityNotMet   = errors.New("minimum_quantity_not_met")
+	ErrMaximumQuantityExceeded = errors.New("maximum_quantity_exceeded")
+	ErrRequiredItemsMissing    = errors.New("required_items_missing")
+	ErrExcludedItemsContained  = errors.New("excluded_items_contained")
 	ErrUserRequired            = errors.New("user_required")
 	ErrUserNotAllowed          = errors.New("user_not_allowed")
+	ErrCustomerTagsNotMet      = errors.New("customer_tags_not_met")
+	ErrNotFirstOrder           = errors.New("not_first_order")
 	ErrPointsNotRedeemed       = errors.New("points_not_redeemed")
 	ErrNoEligibleItems         = errors.New("no_eligible_items")
 	ErrNoDiscount              = errors.New("no_discount")
 	ErrCurrencyMismatch        = errors.New("currency_mismatch")
+	ErrNotCombinable           = errors.New("not_combinable")
 	ErrCodeTaken               = errors.New("code_taken")
 	ErrCartTotalsInvalid       = errors.New("cart_totals_invalid")
 	ErrBelowMinimumCharge      = errors.New("below_minimum_charge")
-	ErrOutsideSchedule         = errors.New("outside_schedule")
-	ErrPeriodLimitReached      = errors.New("period_limit_reached")
-	ErrBudgetExhausted         = errors.New("budget_exhausted")
-	ErrMinimumQuantityNotMet   = errors.New("minimum_quantity_not_met")
-	ErrCustomerTagsNotMet      = errors.New("customer_tags_not_met")
-	ErrNotFirstOrder           = errors.New("not_first_order")
-	ErrChannelNotAllowed       = errors.New("channel_not_allowed")
-	ErrCountryNotAllowed       = errors.New("country_not_allowed")
-	ErrMaximumPurchaseExceeded = errors.New("maximum_purchase_exceeded")
-	ErrMaximumQuantityExceeded = errors.New("maximum_quantity_exceeded")
-	ErrRequiredItemsMissing    = errors.New("required_items_missing")
-	ErrExcludedItemsContained  = errors.New("excluded_items_contained")
-	ErrNotCombinable           = errors.New("not_combinable")
 )
 
-// rejection pairs a sentinel, whose text is the wire name, with the message for
-// the customer.
-type rejection struct {
+// rejections has the sentinel of each code, whose text is the name of the code, and the message for the customer.
+var rejections = [...]struct {
 	sentinel error
 	message  string
+}{
+	{},                      // no code is 0
+	CodeRequired:            {ErrCodeRequired, "Enter a coupon code."},
+	CouponNotFound:          {ErrNotFound, "This coupon code does not exist."},
+	CouponInactive:          {ErrInactive, "This coupon is not active."},
+	CouponNotStarted:        {ErrNotStarted, "This coupon is not valid yet."},
+	CouponExpired:           {ErrExpired, "This coupon has expired."},
+	OutsideSchedule:         {ErrOutsideSchedule, "This coupon is not valid at this time of the week."},
+	ChannelNotAllowed:       {ErrChannelNotAllowed, "This coupon is not valid in this shop."},
+	CountryNotAllowed:       {ErrCountryNotAllowed, "This coupon is not valid for deliveries to this country."},
+	ProcessorOutOfSync:      {ErrProcessorOutOfSync, "This coupon cannot be used for payment at the moment."},
+	UsageLimitReached:       {ErrUsageLimitReached, "This coupon has been used up."},
+	UserUsageLimitReached:   {ErrUserUsageLimitReached, "You have used this coupon as often as it allows."},
+	PeriodLimitReached:      {ErrPeriodLimitReached, "This coupon has been used as often as it allows for now."},
+	BudgetExhausted:         {ErrBudgetExhausted, "What is left of this coupon is less than its discount."},
+	MinimumPurchaseNotMet:   {ErrMinimumPurchaseNotMet, "The minimum purchase for this coupon is not met."},
+	MaximumPurchaseExceeded: {ErrMaximumPurchaseExceeded, "The purchase is above the maximum for this coupon."},
+	MinimumQuantityNotMet:   {ErrMinimumQuantityNotMet, "The minimum quantity for this coupon is not met."},
+	MaximumQuantityExceeded: {ErrMaximumQuantityExceeded, "The cart has more units than this coupon allows."},
+	RequiredItemsMissing:    {ErrRequiredItemsMissing, "Something is missing in the cart for this coupon."},
+	ExcludedItemsContained:  {ErrExcludedItemsContained, "This coupon cannot be used with something in the cart."},
+	UserRequired:            {ErrUserRequired, "Sign in to use this coupon."},
+	UserNotAllowed:          {ErrUserNotAllowed, "This coupon is not meant for your account."},
+	CustomerTagsNotMet:      {ErrCustomerTagsNotMet, "This coupon is meant for other customers."},
+	NotFirstOrder:           {ErrNotFirstOrder, "This coupon is for a first order only."},
+	PointsNotRedeemed:       {ErrPointsNotRedeemed, "Exchange points for this coupon first."},
+	NoEligibleItems:         {ErrNoEligibleItems, "Nothing in the cart is covered by this coupon."},
+	NoDiscount:              {ErrNoDiscount, "This coupon takes nothing off this cart."},
+	CurrencyMismatch:        {ErrCurrencyMismatch, "This coupon is for another currency."},
+	NotCombinable:           {ErrNotCombinable, "This coupon cannot be combined with another coupon in the cart."},
+	CodeTaken:               {ErrCodeTaken, "A coupon with this code exists already."},
+	CartTotalsInvalid:       {ErrCartTotalsInvalid, "The cart's totals have changed."},
+	BelowMinimumCharge:      {ErrBelowMinimumCharge, "The total is below the least amount that can be charged."},
 }
 
-func (c RejectionCode) entry() rejection {
-	switch c {
-	case CodeRequired:
-		return rejection{ErrCodeRequired, "Enter a coupon code."}
-	case CouponNotFound:
-		return rejection{ErrNotFound, "This coupon code does not exist."}
-	case CouponInactive:
-		return rejection{ErrInactive, "This coupon is not active."}
-	case CouponNotStarted:
-		return rejection{ErrNotStarted, "This coupon is not valid yet."}
-	case CouponExpired:
-		return rejection{ErrExpired, "This coupon has expired."}
-	case ProcessorOutOfSync:
-		return rejection{ErrProcessorOutOfSync, "This coupon cannot be used for payment at the moment."}
-	case UsageLimitReached:
-		return rejection{ErrUsageLimitReached, "This coupon has been used up."}
-	case UserUsageLimitReached:
-		return rejection{ErrUserUsageLimitReached, "You have used this coupon as often as it allows."}
-	case MinimumPurchaseNotMet:
-		return rejection{ErrMinimumPurchaseNotMet, "The minimum purchase for this coupon is not met."}
-	case UserRequired:
-		return rejection{ErrUserRequired, "Sign in to use this coupon."}
-	case UserNotAllowed:
-		return rejection{ErrUserNotAllowed, "This coupon is not meant for your account."}
-	case PointsNotRedeemed:
-		return rejection{ErrPointsNotRedeemed, "Exchange points for this coupon first."}
-	case NoEligibleItems:
-		return rejection{ErrNoEligibleItems, "Nothing in the cart is covered by this coupon."}
-	case NoDiscount:
-		return rejection{ErrNoDiscount, "This coupon takes nothing off this cart."}
-	case CurrencyMismatch:
-		return rejection{ErrCurrencyMismatch, "This coupon is for another currency."}
-	case CodeTaken:
-		return rejection{ErrCodeTaken, "A coupon with this code exists already."}
-	case CartTotalsInvalid:
-		return rejection{ErrCartTotalsInvalid, "The cart's totals have changed."}
-	case BelowMinimumCharge:
-		return rejection{ErrBelowMinimumCharge, "The total is below the least amount that can be charged."}
-	case OutsideSchedule:
-		return rejection{ErrOutsideSchedule, "This coupon is not valid at this time of the week."}
-	case PeriodLimitReached:
-		return rejection{ErrPeriodLimitReached, "This coupon has been used as often as it allows for now."}
-	case BudgetExhausted:
-		return rejection{ErrBudgetExhausted, "What is left of this coupon is less than its discount."}
-	case MinimumQuantityNotMet:
-		return rejection{ErrMinimumQuantityNotMet, "The minimum quantity for this coupon is not met."}
-	case CustomerTagsNotMet:
-		return rejection{ErrCustomerTagsNotMet, "This coupon is meant for other customers."}
-	case NotFirstOrder:
-		return rejection{ErrNotFirstOrder, "This coupon is for a first order only."}
-	case ChannelNotAllowed:
-		return rejection{ErrChannelNotAllowed, "This coupon is not valid in this shop."}
-	case CountryNotAllowed:
-		return rejection{ErrCountryNotAllowed, "This coupon is not valid for deliveries to this country."}
-	case MaximumPurchaseExceeded:
-		return rejection{ErrMaximumPurchaseExceeded, "The purchase is above the maximum for this coupon."}
-	case MaximumQuantityExceeded:
-		return rejection{ErrMaximumQuantityExceeded, "The cart has more units than this coupon allows."}
-	case RequiredItemsMissing:
-		return rejection{ErrRequiredItemsMissing, "Something is missing in the cart for this coupon."}
-	case ExcludedItemsContained:
-		return rejection{ErrExcludedItemsContained, "This coupon cannot be used with something in the cart."}
-	case NotCombinable:
-		return rejection{ErrNotCombinable, "This coupon cannot be combined with another coupon in the cart."}
+// known returns the code, or 0 if it is unknown.
+func (c RejectionCode) known() RejectionCode {
+	if int(c) < len(rejections) {
+		return c
 	}
-	return rejection{}
+	return 0
 }
+
+// RejectionCodes returns all rejection codes in the order in which reasons are reported.
+func RejectionCodes() (all []RejectionCode) {
+	for c := CodeRequired; c.known() != 0; c++ {
+		all = append(all, c)
+	}
+	return all
+}
+
+// Rank returns the position of the code in [RejectionCodes]. Reasons with a lower rank are
+// reported first. For an unknown code, Rank returns -1.
+func (c RejectionCode) Rank() int { return int(c.known()) - 1 }
 
 // String returns the name of the code, such as "coupon_expired".
 func (c RejectionCode) String() string {
-	if sentinel := c.entry().sentinel; sentinel != nil {
+	if sentinel := c.Sentinel(); sentinel != nil {
 		return sentinel.Error()
 	}
 	return ""
 }
 
 // Message returns an English sentence that explains the code to the customer.
-func (c RejectionCode) Message() string { return c.entry().message }
+func (c RejectionCode) Message() string { return rejections[c.known()].message }
 
 // Sentinel returns the sentinel error of the code, such as [ErrExpired]. For an unknown code,
 // Sentinel returns nil.
-func (c RejectionCode) Sentinel() error { return c.entry().sentinel }
-
-// ParseRejectionCode returns the RejectionCode with the given name. For an unknown name,
-// ParseRejectionCode returns a [*validation.Error].
-func ParseRejectionCode(text string) (RejectionCode, error) {
-	for _, c := range reported {
-		if c.String() == text {
-			return c, nil
-		}
-	}
-	return 0, unknown("is no rejection code")
-}
+func (c RejectionCode) Sentinel() error { return rejections[c.known()].sentinel }
 
 // MarshalText returns the same name as String.
 func (c RejectionCode) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText works like [ParseRejectionCode].
-func (c *RejectionCode) UnmarshalText(text []byte) (err error) {
-	*c, err = ParseRejectionCode(string(text))
-	return err
+// UnmarshalText reads a name. For another text, *c becomes zero, and the error is a [*validation.Error].
+func (c *RejectionCode) UnmarshalText(text []byte) error {
+	for *c = CodeRequired; c.known() != 0; *c++ {
+		if c.String() == string(text) {
+			return nil
+		}
+	}
+	*c = 0
+	return fieldFault(validation.Unknown, "is no rejection code")
 }
 
 // Rejection is the error for a refused coupon or a refused checkout. A Rejection lists every
@@ -299,12 +280,7 @@ func (r *Rejection) Headline() Reason {
 
 // Has reports whether any reason of the Rejection has the given code.
 func (r *Rejection) Has(code RejectionCode) bool {
-	for _, reason := range r.Reasons {
-		if reason.Code == code {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Reasons, func(reason Reason) bool { return reason.Code == code })
 }
 
 // Error returns a text that lists the codes of all reasons.

@@ -182,7 +182,7 @@ func (d *weekday) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return unknown("must be a day from MONDAY to SUNDAY")
+	return fieldFault(validation.Unknown, "must be a day from MONDAY to SUNDAY")
 }
 
 // clockTime reads and writes minutes after midnight.

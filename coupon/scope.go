@@ -43,9 +43,9 @@ func (s Scope) Equal(t Scope) bool {
 
 // faults checks a scope whose fields begin with the prefix, such as "buys.".
 func (s Scope) faults(prefix string, faults *validation.Error) {
-	known := s.AppliesTo >= All && s.AppliesTo <= Specific
+	known := s.AppliesTo.String() != ""
 	if !known {
-		faults.Add(prefix+"appliesTo", validation.Unknown, "must be ALL, SUBSCRIPTION, PRODUCT or SPECIFIC")
+		faults.Add(prefix+"appliesTo", validation.Unknown, scopeKinds.Rule())
 	}
 	selected := 0
 	for _, sel := range [...]struct {
@@ -62,16 +62,16 @@ func (s Scope) faults(prefix string, faults *validation.Error) {
 			faults.Add(prefix+sel.field, validation.NotAllowed, fmt.Sprintf("a coupon for %s takes no such selection", s.AppliesTo))
 			continue
 		}
-		itemFaults(faults, prefix+sel.field, sel.items.set.list)
+		itemFaults(faults, prefix+sel.field, sel.items.list)
 	}
 	if s.AppliesTo == Specific && selected == 0 {
 		faults.Add(prefix+"appliesTo", validation.Required, "a SPECIFIC coupon needs at least one plan, device or accessory")
 	}
-	s.AppliesTo.kindFaults(faults, prefix+"kinds", s.Kinds.set.list)
-	categoryFaults(faults, prefix+"categories", s.Categories.set.list)
-	itemFaults(faults, prefix+"excludedItemIds", s.ExcludedItems.set.list)
-	categoryFaults(faults, prefix+"excludedCategories", s.ExcludedCategories.set.list)
-	categoriesApart(prefix, s.Categories.set.list, s.ExcludedCategories.set.list, faults)
+	s.AppliesTo.kindFaults(faults, prefix+"kinds", s.Kinds.list)
+	categoryFaults(faults, prefix+"categories", s.Categories.list)
+	itemFaults(faults, prefix+"excludedItemIds", s.ExcludedItems.list)
+	categoryFaults(faults, prefix+"excludedCategories", s.ExcludedCategories.list)
+	categoriesApart(prefix, s.Categories.list, s.ExcludedCategories.list, faults)
 }
 
 // kindFaults reports each kind that is invalid, or that the scope can never cover.

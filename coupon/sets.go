@@ -11,84 +11,73 @@ import (
 	"github.com/couponkit/couponkit/internal/unicode15"
 )
 
-// stringSet is an immutable set that keeps the order in which it was given. The time of
-// a look-up does not depend on the size.
-type stringSet struct {
+// Items is an immutable set of texts, such as IDs of plans, that keeps the order in which they were given. The
+// time of a look-up does not depend on the size. The zero Items is the empty set.
+type Items struct {
 	list  []string
 	index map[string]struct{}
 }
 
-func newStringSet(values []string) stringSet {
-	if len(values) == 0 {
-		return stringSet{}
+// NewItems returns the set of the given IDs. Duplicate IDs are ignored.
+func NewItems(ids ...string) Items {
+	if len(ids) == 0 {
+		return Items{}
 	}
-	s := stringSet{list: make([]string, 0, len(values)), index: make(map[string]struct{}, len(values))}
-	for _, v := range values {
-		if _, known := s.index[v]; !known {
-			s.index[v] = struct{}{}
-			s.list = append(s.list, v)
+	s := Items{list: make([]string, 0, len(ids)), index: make(map[string]struct{}, len(ids))}
+	for _, id := range ids {
+		if _, known := s.index[id]; !known {
+			s.index[id] = struct{}{}
+			s.list = append(s.list, id)
 		}
 	}
 	return s
 }
 
-// fewStrings is the largest number of strings for which comparing each is faster than
-// hashing.
-const fewStrings = 8
+// GoString formats the set for the messages of failed tests.
+func (s Items) GoString() string { return fmt.Sprintf("coupon.Items(%q)", s.list) }
 
-func (s stringSet) has(v string) bool {
-	if len(s.list) <= fewStrings {
-		return slices.Contains(s.list, v)
+// fewItems is the largest number of entries for which comparing each is faster than hashing.
+const fewItems = 8
+
+// Has reports whether the set contains the given ID.
+func (s Items) Has(id string) bool {
+	if len(s.list) <= fewItems {
+		return slices.Contains(s.list, id)
 	}
-	_, ok := s.index[v]
+	_, ok := s.index[id]
 	return ok
 }
 
-func (s stringSet) marshal() ([]byte, error) {
+// Len returns the number of IDs in the set.
+func (s Items) Len() int { return len(s.list) }
+
+// All yields the IDs of the set in the order in which they were added.
+func (s Items) All() iter.Seq[string] { return slices.Values(s.list) }
+
+// Slice returns a copy of the IDs in the order in which they were added to the set.
+func (s Items) Slice() []string { return slices.Clone(s.list) }
+
+// Equal reports whether s and t contain the same IDs in the same order.
+func (s Items) Equal(t Items) bool { return slices.Equal(s.list, t.list) }
+
+// MarshalJSON returns the IDs of the set as a JSON array.
+func (s Items) MarshalJSON() ([]byte, error) {
 	if len(s.list) == 0 {
 		return []byte("[]"), nil
 	}
 	return json.Marshal(s.list)
 }
 
-// Items is an immutable set of item IDs, for plans, devices or accessories. The zero Items is
-// the empty set.
-type Items struct{ set stringSet }
-
-// NewItems returns the set of the given IDs. Duplicate IDs are ignored.
-func NewItems(ids ...string) Items { return Items{set: newStringSet(ids)} }
-
-// GoString formats the set for the messages of failed tests.
-func (s Items) GoString() string { return fmt.Sprintf("coupon.Items(%q)", s.Slice()) }
-
-// Has reports whether the set contains the given ID.
-func (s Items) Has(id string) bool { return s.set.has(id) }
-
-// Len returns the number of IDs in the set.
-func (s Items) Len() int { return len(s.set.list) }
-
-// All yields the IDs of the set in the order in which they were added.
-func (s Items) All() iter.Seq[string] { return slices.Values(s.set.list) }
-
-// Slice returns a copy of the IDs in the order in which they were added to the set.
-func (s Items) Slice() []string { return slices.Clone(s.set.list) }
-
-// Equal reports whether s and t contain the same IDs in the same order.
-func (s Items) Equal(t Items) bool { return slices.Equal(s.set.list, t.set.list) }
-
-// MarshalJSON returns the IDs of the set as a JSON array.
-func (s Items) MarshalJSON() ([]byte, error) { return s.set.marshal() }
-
 // UnmarshalJSON reads a JSON array of IDs. JSON null sets *s to the empty set. If an entry is
 // not a string, UnmarshalJSON returns a [*validation.Error] that names every such entry
 // by its index.
 func (s *Items) UnmarshalJSON(data []byte) error {
 	var ids []string
-	if err := strictjson.Value(data, &ids); err != nil {
-		return err
+	err := strictjson.Value(data, &ids)
+	if err == nil {
+		*s = NewItems(ids...)
 	}
-	*s = NewItems(ids...)
-	return nil
+	return err
 }
 
 // EmailSet is an immutable allow-list of normalized e-mail addresses and domain entries.
@@ -101,7 +90,7 @@ func (s *Items) UnmarshalJSON(data []byte) error {
 // customer returns a set with the matching entry. A store that lists coupons returns narrowed
 // sets without entries.
 type EmailSet struct {
-	set     stringSet
+	held    Items
 	missing int // entries that a narrowed set does not hold
 }
 
@@ -118,13 +107,13 @@ func NewEmailSet(entries ...string) (EmailSet, error) {
 	if err != nil {
 		return EmailSet{}, err
 	}
-	return EmailSet{set: newStringSet(normalized)}, nil
+	return EmailSet{held: NewItems(normalized...)}, nil
 }
 
 // StoredEmailSet returns the set of entries that [EmailSet.Slice] returned. Stores use
 // StoredEmailSet to read allow-lists. The entries are neither checked nor normalized. Another
 // version of this library may have made them.
-func StoredEmailSet(entries ...string) EmailSet { return EmailSet{set: newStringSet(entries)} }
+func StoredEmailSet(entries ...string) EmailSet { return EmailSet{held: NewItems(entries...)} }
 
 // NarrowedEmailSet returns a set that holds only the given entry. The set's method Len returns
 // the given total. If the given entry is empty, the returned set holds no entry. Stores pass an
@@ -136,18 +125,17 @@ func NarrowedEmailSet(total int, entry string) EmailSet {
 	if entry == "" {
 		return EmailSet{missing: total}
 	}
-	return EmailSet{set: newStringSet([]string{entry}), missing: total - 1}
+	return EmailSet{held: NewItems(entry), missing: total - 1}
 }
 
-// Narrow returns a set that holds only the entry that matches the address. The returned set has
-// the same Len as s. If no entry matches the address, the returned set holds no entry.
+// Narrow returns a set that holds only the entry that matches the address, or no entry. The returned set has
+// the same Len as s.
 func (s EmailSet) Narrow(address string) EmailSet {
 	own, domain := EmailEntries(address)
-	switch {
-	case s.set.has(own):
-		return NarrowedEmailSet(s.Len(), own)
-	case s.set.has(domain):
-		return NarrowedEmailSet(s.Len(), domain)
+	for _, entry := range [...]string{own, domain} {
+		if s.held.Has(entry) {
+			return NarrowedEmailSet(s.Len(), entry)
+		}
 	}
 	return NarrowedEmailSet(s.Len(), "")
 }
@@ -174,36 +162,36 @@ func (s EmailSet) Has(address string) bool {
 		}
 		lower[i] = b
 	}
-	if _, ok := s.set.index[string(lower[:len(address)])]; ok || at < 1 {
+	if _, ok := s.held.index[string(lower[:len(address)])]; ok || at < 1 {
 		return ok
 	}
 	lower[at-1] = anyMailbox[0] //nolint:gosec // at is at least 1
-	_, ok := s.set.index[string(lower[at-1:len(address)])]
+	_, ok := s.held.index[string(lower[at-1:len(address)])]
 	return ok
 }
 
 func (s EmailSet) hasEntry(address string) bool {
 	own, domain := EmailEntries(address)
-	return s.set.has(own) || s.set.has(domain)
+	return s.held.Has(own) || s.held.Has(domain)
 }
 
 // Len returns the number of entries in the allow-list. For a narrowed set, Len includes the
 // entries that the set does not hold.
-func (s EmailSet) Len() int { return len(s.set.list) + s.missing }
+func (s EmailSet) Len() int { return s.held.Len() + s.missing }
 
 // Narrowed reports whether the set holds only some of the entries of the allow-list.
 func (s EmailSet) Narrowed() bool { return s.missing > 0 }
 
 // All yields the entries that the set holds, in the order in which they were added.
-func (s EmailSet) All() iter.Seq[string] { return slices.Values(s.set.list) }
+func (s EmailSet) All() iter.Seq[string] { return s.held.All() }
 
 // Slice returns a copy of the entries that the set holds, in the order in which they were
 // added.
-func (s EmailSet) Slice() []string { return slices.Clone(s.set.list) }
+func (s EmailSet) Slice() []string { return s.held.Slice() }
 
 // Equal reports whether s and t have the same Len and hold the same entries in the same order.
 func (s EmailSet) Equal(t EmailSet) bool {
-	return s.missing == t.missing && slices.Equal(s.set.list, t.set.list)
+	return s.missing == t.missing && s.held.Equal(t.held)
 }
 
 // MarshalJSON returns the entries of the set as a JSON array. A narrowed set becomes null,
@@ -212,7 +200,7 @@ func (s EmailSet) MarshalJSON() ([]byte, error) {
 	if s.Narrowed() {
 		return []byte("null"), nil
 	}
-	return s.set.marshal()
+	return s.held.MarshalJSON()
 }
 
 // UnmarshalJSON reads the JSON form of an [EmailList] and checks the entries like [NewEmailSet].
@@ -228,9 +216,8 @@ func (s *EmailSet) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	set, err := NewEmailSet(list...)
-	if err != nil {
-		return err
+	if err == nil {
+		*s = set
 	}
-	*s = set
-	return nil
+	return err
 }

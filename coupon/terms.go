@@ -408,7 +408,7 @@ func namesCondition(
 			check(patch(p).value, faults)
 		},
 		equal:  func(c, d *Conditions) bool { return of(c).Equal(*of(d)) },
-		faults: func(t *Terms, faults *validation.Error) { check(of(&t.Conditions).set.list, faults) },
+		faults: func(t *Terms, faults *validation.Error) { check(of(&t.Conditions).list, faults) },
 	}
 }
 

@@ -37,7 +37,9 @@ func ofSystem(name string) bool {
 	return slices.Contains([]string{"Local", "localtime", "posixrules", "posix", "right"}, directory)
 }
 
-func zoneFault() error { return unknown(`must be an IANA time zone such as "Europe/Berlin"`) }
+func zoneFault() error {
+	return fieldFault(validation.Unknown, `must be an IANA time zone such as "Europe/Berlin"`)
+}
 
 // Location returns the time zone for use with package time. For the zero Zone, Location returns
 // UTC.

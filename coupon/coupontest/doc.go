@@ -20,8 +20,7 @@
 // [Coupon] draws only coupons that [coupon.Coupon.Validate] accepts, [Draft] only
 // drafts that [coupon.New] accepts, [Patch] only patches that
 // [coupon.Coupon.Apply] accepts for that coupon, [Spelling] only texts of that
-// code. [Purchase] finds a cart and a customer for every coupon that [coupon.New] has made. [Hostile]
-// promises nothing at all.
+// code. [Hostile] promises nothing at all.
 //
 // Item IDs come from the small vocabulary of package pricingtest ("plan-1" to
 // "plan-5" and so on), so that selections have a chance to meet the carts that it

@@ -17,8 +17,9 @@ var policy = []floor{
 	{"0 the error that names every invalid field", []rule{
 		{path: "validation"},
 	}},
-	{"0 reading of JSON objects", []rule{
+	{"0 reading of JSON objects and names", []rule{
 		{path: "internal/strictjson"},
+		{path: "internal/enum"},
 	}},
 	{"0 characters, for keys", []rule{
 		{path: "internal/unicode15", modules: []string{"golang.org/x/text"}},

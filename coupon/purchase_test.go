@@ -1,4 +1,4 @@
-package coupontest
+package coupon_test
 
 import (
 	"iter"
@@ -14,15 +14,15 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Purchase returns a cart and a question for which [eligibility.Evaluate] allows an active coupon. If the
-// coupon's dates and schedule allow no instant, or if Purchase finds no cart, found is false. Purchase
+// purchaseOf returns a cart and a question for which [eligibility.Evaluate] allows an active coupon. If the
+// coupon's dates and schedule allow no instant, or if purchaseOf finds no cart, found is false. It
 // finds a cart for every coupon that [coupon.New] has made.
 //
-// Purchase tries carts in an order that depends on the coupon alone: a few lines for each kind of goods that
+// It tries carts in an order that depends on the coupon alone: a few lines for each kind of goods that
 // the coupon tells apart, with quantities and prices at which its terms change.
-func Purchase(c coupon.Coupon) (cart pricing.Cart, q eligibility.Question, found bool) {
+func purchaseOf(c coupon.Coupon) (cart pricing.Cart, q eligibility.Question, found bool) {
 	q = eligibility.Question{Customer: eligibility.Customer{ID: "customer"}}
-	if q.At, found = instant(c); !found {
+	if q.At, found = validInstant(c); !found {
 		return pricing.Cart{}, eligibility.Question{}, false
 	}
 	for entry := range c.AllowedUserEmails.All() {
@@ -32,7 +32,12 @@ func Purchase(c coupon.Coupon) (cart pricing.Cart, q eligibility.Question, found
 		}
 		break
 	}
-	q.Facts = factsFor(c.Conditions)
+	for q.Facts.Channel = range c.Conditions.Channels.All() {
+		break
+	}
+	for q.Facts.Country = range c.Conditions.Countries.All() {
+		break
+	}
 	tags := c.Conditions.CustomerTags
 	q.Customer.Tags = slices.Clone(tags.All)
 	for _, tag := range tags.Any {
@@ -53,8 +58,8 @@ func Purchase(c coupon.Coupon) (cart pricing.Cart, q eligibility.Question, found
 	return pricing.Cart{}, eligibility.Question{}, false
 }
 
-// instant returns an instant at which the coupon is valid and its schedule is open.
-func instant(c coupon.Coupon) (at time.Time, found bool) {
+// validInstant returns an instant at which the coupon is valid and its schedule is open.
+func validInstant(c coupon.Coupon) (at time.Time, found bool) {
 	from := c.StartsAt
 	if from.IsZero() {
 		if from = c.CreatedAt; !c.ExpiresAt.IsZero() && !from.Before(c.ExpiresAt) {
@@ -65,7 +70,7 @@ func instant(c coupon.Coupon) (at time.Time, found bool) {
 	return at, found && (c.ExpiresAt.IsZero() || at.Before(c.ExpiresAt))
 }
 
-// mostCarts is how many carts Purchase tries before it gives up.
+// mostCarts is how many carts purchaseOf tries before it gives up.
 const mostCarts = 200_000
 
 // carts yields carts to try.
@@ -74,7 +79,7 @@ func carts(c coupon.Coupon) iter.Seq[pricing.Cart] {
 		random := rand.New(rand.NewPCG(1, 2))
 		lines, all := linesOfEachKind(c), termsOf(c)
 		for range mostCarts {
-			terms := pick(random, all)
+			terms := oneOf(random, all)
 			cart := pricing.Cart{Currency: terms.currency}
 			for _, line := range lines {
 				for range random.IntN(3) {
@@ -91,14 +96,14 @@ func carts(c coupon.Coupon) iter.Seq[pricing.Cart] {
 	}
 }
 
-func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
+func oneOf[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
 
-// small picks a number, or draws a small one.
+// small takes a number, or draws a small one.
 func small(random *rand.Rand, from []int64) int64 {
 	if random.IntN(3) == 0 {
 		return 1 + random.Int64N(20)
 	}
-	return pick(random, from)
+	return oneOf(random, from)
 }
 
 // linesOfEachKind returns a line for each set of the coupon's scopes that cover it alone.
@@ -216,13 +221,13 @@ func (t cartTerms) complete(cart *pricing.Cart, way int) {
 		added.Quantity, added.UnitPrice = (missing+t.unitPrice-1)/t.unitPrice, t.unitPrice
 		eligible = append(eligible, added)
 	case way == 3:
-		eligible = alike(eligible, max(t.minimum, units))
+		eligible = costingAlike(eligible, max(t.minimum, units))
 	case way == 4:
-		eligible = alike(eligible, t.maximum)
+		eligible = costingAlike(eligible, t.maximum)
 	case way == 5:
-		eligible = append(eligible[:len(eligible)-1], alike([]pricing.Line{added}, t.minimum-amount+added.Quantity*added.UnitPrice)...)
+		eligible = append(eligible[:len(eligible)-1], costingAlike([]pricing.Line{added}, t.minimum-amount+added.Quantity*added.UnitPrice)...)
 	case way == 6:
-		eligible = append(eligible[:len(eligible)-1], alike([]pricing.Line{added}, t.maximum-amount+added.Quantity*added.UnitPrice)...)
+		eligible = append(eligible[:len(eligible)-1], costingAlike([]pricing.Line{added}, t.maximum-amount+added.Quantity*added.UnitPrice)...)
 	}
 	cart.Lines = others
 	for _, l := range eligible {
@@ -232,9 +237,9 @@ func (t cartTerms) complete(cart *pricing.Cart, way int) {
 	}
 }
 
-// alike returns the lines with unit prices that differ by one minor unit at most, so that they cost the amount
+// costingAlike returns the lines with unit prices that differ by one minor unit at most, so that they cost the amount
 // together. A unit costs at least 1.
-func alike(lines []pricing.Line, amount int64) (all []pricing.Line) {
+func costingAlike(lines []pricing.Line, amount int64) (all []pricing.Line) {
 	units := int64(0)
 	for _, l := range lines {
 		units += l.Quantity
