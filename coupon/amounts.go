@@ -141,6 +141,11 @@ func (a Amounts) minimum(own pricing.Currency, faults *validation.Error) MoneySe
 	return NewMoneySet(a.money("minPurchase", own, 1, MaxMinPurchase, faults)...)
 }
 
+// maximum returns the maximum purchases. Unlike a minimum, a maximum of 0 is refused.
+func (a Amounts) maximum(own pricing.Currency, faults *validation.Error) MoneySet {
+	return NewMoneySet(a.money("maxPurchase", own, 1, MaxMinPurchase, faults)...)
+}
+
 // maxDecimals is the number of decimals of the currencies that have most.
 const maxDecimals = 4
 

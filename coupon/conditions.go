@@ -1,14 +1,11 @@
 package coupon
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/internal/unicode15"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -46,26 +43,9 @@ func (t CustomerTags) Equal(u CustomerTags) bool {
 // Match reports whether a customer with the given tags meets the condition. Match allocates no
 // memory.
 func (t CustomerTags) Match(tags []string) bool {
-	for _, required := range t.All {
-		if !slices.Contains(tags, required) {
-			return false
-		}
-	}
-	for _, excluded := range t.None {
-		if slices.Contains(tags, excluded) {
-			return false
-		}
-	}
-	return t.matchAny(tags)
-}
-
-func (t CustomerTags) matchAny(tags []string) bool {
-	for _, tag := range t.Any {
-		if slices.Contains(tags, tag) {
-			return true
-		}
-	}
-	return len(t.Any) == 0
+	has := func(tag string) bool { return slices.Contains(tags, tag) }
+	lacks := func(tag string) bool { return !has(tag) }
+	return !slices.ContainsFunc(t.All, lacks) && !slices.ContainsFunc(t.None, has) && (len(t.Any) == 0 || slices.ContainsFunc(t.Any, has))
 }
 
 // clone returns tags that share no memory with t.
@@ -77,30 +57,16 @@ func (t CustomerTags) clone() CustomerTags {
 // the tags in anyOf and every tag in all. Excluded reports whether the customer has a tag that the
 // condition excludes.
 func (t CustomerTags) Missing(tags []string) (anyOf, all []string, excluded bool) {
-	if !t.matchAny(tags) {
+	has := func(tag string) bool { return slices.Contains(tags, tag) }
+	if !slices.ContainsFunc(t.Any, has) {
 		anyOf = slices.Clone(t.Any)
 	}
 	for _, required := range t.All {
-		if !slices.Contains(tags, required) {
+		if !has(required) {
 			all = append(all, required)
 		}
 	}
-	return anyOf, all, slices.ContainsFunc(t.None, func(tag string) bool { return slices.Contains(tags, tag) })
-}
-
-var tagsReader = strictjson.For[CustomerTags]()
-
-// UnmarshalJSON reads a JSON object with the lists any, all and none. JSON null sets *t to the
-// zero CustomerTags. If UnmarshalJSON fails, *t stays unchanged.
-func (t *CustomerTags) UnmarshalJSON(data []byte) error {
-	var read CustomerTags
-	if !bytes.Equal(data, []byte("null")) {
-		if err := tagsReader.Object(data, &read); err != nil {
-			return err
-		}
-	}
-	*t = read
-	return nil
+	return anyOf, all, slices.ContainsFunc(t.None, has)
 }
 
 // MarshalJSON returns a JSON object with the lists that are not empty. For the zero CustomerTags,
@@ -121,21 +87,22 @@ func (t CustomerTags) faults(faults *validation.Error) {
 }
 
 func tagFaults(faults *validation.Error, field string, tags []string) {
-	if len(tags) > MaxTags {
-		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d tags", MaxTags))
-		return
-	}
-	for i, tag := range tags {
-		path := fmt.Sprintf("%s[%d]", field, i)
-		switch {
-		case tag == "":
-			faults.Add(path, validation.Required, "a tag is not empty")
-		case slices.Contains(tags[:i], tag):
-			faults.Add(path, validation.Mismatch, "the tag is given twice")
-		default:
-			labelFaults(faults, path, tag)
+	listFaults(faults, field, MaxTags, "tags", tags, func(i int, tag string) error {
+		if slices.Contains(tags[:i], tag) && tag != "" {
+			return fieldFault(validation.Mismatch, "the tag is given twice")
 		}
+		return named(tag, "a tag is not empty")
+	})
+}
+
+// named checks a label that must not be empty.
+func named(label, required string) error {
+	if label == "" {
+		return fieldFault(validation.Required, required)
 	}
+	var faults validation.Error
+	labelFaults(&faults, "", label)
+	return faults.Err()
 }
 
 // labelFaults checks a name that is compared byte by byte, such as a tag. Two names that look the

@@ -48,20 +48,15 @@ func contradict(faults *validation.Error, reason string, fields ...string) {
 
 // contradictions reports a scope that covers no line. The names of its fields begin with the prefix.
 func (s Scope) contradictions(prefix string, faults *validation.Error) {
-	if _, found := s.Example(); found {
-		return
+	fields := contradicting(s, s.terms(prefix), func(s *Scope) bool {
+		_, found := s.Example()
+		return found
+	})
+	reason := "no selected item is of these kinds"
+	if slices.Contains(fields, prefix+"excludedItemIds") {
+		reason = "every selected item is excluded"
 	}
-	selects, kinds, excluded := s.selections(prefix), prefix+"kinds", prefix+"excludedItemIds"
-	everyKind, everyItem := s, s
-	everyKind.Kinds, everyItem.ExcludedItems = Items{}, Items{}
-	if _, found := everyItem.Example(); !found {
-		contradict(faults, "no selected item is of these kinds", append(selects, kinds)...)
-		return
-	}
-	if _, found := everyKind.Example(); found {
-		selects = append(selects, kinds)
-	}
-	contradict(faults, "every selected item is excluded", append(selects, excluded)...)
+	contradict(faults, reason, fields...)
 }
 
 // contradictions reports contents that no cart has.
@@ -96,60 +91,72 @@ func (c *Coupon) excludedContents(faults *validation.Error) {
 // within returns the smallest set of fields because of which another scope covers all that the scope
 // covers.
 func (s Scope) within(other Scope) (fields []string) {
-	type part struct {
-		fields []string
-		relax  func(*Scope)
-	}
-	var parts []part
+	return contradicting(s, s.terms(""), func(s *Scope) bool {
+		_, found := s.Example(other)
+		return found
+	})
+}
+
+// terms returns the parts of the scope that are given. The names of their fields begin with the prefix.
+func (s Scope) terms(prefix string) (all []term[Scope]) {
 	add := func(given bool, relax func(*Scope), fields ...string) {
 		if given {
-			parts = append(parts, part{fields, relax})
+			all = append(all, term[Scope]{fields, relax})
 		}
 	}
-	everything := func(s *Scope) { s.AppliesTo, s.Plans, s.Devices, s.Accessories = All, Items{}, Items{}, Items{} }
-	selected := s.selections("")
+	everyItem := func(s *Scope) { s.Plans, s.Devices, s.Accessories = Items{}, Items{}, Items{} }
+	everything := func(s *Scope) {
+		s.AppliesTo = All
+		everyItem(s)
+	}
+	selected := s.selections(prefix)
 	if s.AppliesTo == Specific {
 		add(true, everything, selected...)
 	} else {
-		add(len(selected) > 0, func(s *Scope) { s.Plans, s.Devices, s.Accessories = Items{}, Items{}, Items{} }, selected...)
+		add(len(selected) > 0, everyItem, selected...)
 		add(s.AppliesTo != All, func(s *Scope) {
 			if s.Plans.Len()+s.Devices.Len()+s.Accessories.Len() == 0 {
 				s.AppliesTo = All
 			}
-		}, "appliesTo")
+		}, prefix+"appliesTo")
 	}
-	add(s.Kinds.Len() > 0, func(s *Scope) { s.Kinds = Items{} }, "kinds")
-	add(s.Categories.Len() > 0, func(s *Scope) { s.Categories = Items{} }, "categories")
-	add(s.ExcludedItems.Len() > 0, func(s *Scope) { s.ExcludedItems = Items{} }, "excludedItemIds")
-	add(s.ExcludedCategories.Len() > 0, func(s *Scope) { s.ExcludedCategories = Items{} }, "excludedCategories")
-	set := smallestSet(len(parts), func(set uint) bool {
-		relaxed := s
-		for i, part := range parts {
-			if set&(1<<i) == 0 {
-				part.relax(&relaxed)
-			}
-		}
-		_, found := relaxed.Example(other)
-		return !found
-	})
-	for i, part := range parts {
-		if set&(1<<i) != 0 {
-			fields = append(fields, part.fields...)
-		}
-	}
-	return fields
+	add(s.Kinds.Len() > 0, func(s *Scope) { s.Kinds = Items{} }, prefix+"kinds")
+	add(s.Categories.Len() > 0, func(s *Scope) { s.Categories = Items{} }, prefix+"categories")
+	add(s.ExcludedItems.Len() > 0, func(s *Scope) { s.ExcludedItems = Items{} }, prefix+"excludedItemIds")
+	add(s.ExcludedCategories.Len() > 0, func(s *Scope) { s.ExcludedCategories = Items{} }, prefix+"excludedCategories")
+	return all
 }
 
-// smallestSet returns the smallest set of n terms for which contradicts reports true. The terms of a set
-// are bits. All terms together contradict each other.
-func smallestSet(n int, contradicts func(set uint) bool) uint {
-	best := uint(1)<<n - 1
+// term is a part of a whole by its fields, and makes the whole what it is without the part.
+type term[T any] struct {
+	fields []string
+	relax  func(*T)
+}
+
+// contradicting returns the fields of the smallest set of terms because of which the whole is impossible. If the
+// whole is possible, there are none.
+func contradicting[T any](whole T, terms []term[T], possible func(*T) bool) (fields []string) {
+	if possible(&whole) {
+		return nil
+	}
+	best := uint(1)<<len(terms) - 1
 	for set := range best {
-		if bits.OnesCount(set) < bits.OnesCount(best) && contradicts(set) {
+		relaxed := whole
+		for i, term := range terms {
+			if set&(1<<i) == 0 {
+				term.relax(&relaxed)
+			}
+		}
+		if bits.OnesCount(set) < bits.OnesCount(best) && !possible(&relaxed) {
 			best = set
 		}
 	}
-	return best
+	for i, term := range terms {
+		if best&(1<<i) != 0 {
+			fields = append(fields, term.fields...)
+		}
+	}
+	return fields
 }
 
 // selections returns the names of the selections whose kind the scope covers. If it covers none of

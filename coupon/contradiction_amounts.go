@@ -83,11 +83,11 @@ func (c *Coupon) impossiblePurchase(faults *validation.Error) {
 func (c *Coupon) impossible(units contents) (fields []string) {
 	for _, in := range c.currencies() {
 		p, terms := c.purchase(in, units)
-		contradicting := p.contradicting(terms)
-		if contradicting == nil {
+		contradictory := contradicting(p, terms, (*purchase).possible)
+		if contradictory == nil {
 			return nil
 		}
-		for _, field := range contradicting {
+		for _, field := range contradictory {
 			if !slices.Contains(fields, field) {
 				fields = append(fields, field)
 			}
@@ -169,19 +169,15 @@ func (c *Coupon) contents(excluded Scope) []content {
 	return []content{bought}
 }
 
-// purchaseTerm is a term of a purchase by its field, and what the purchase is without it.
-type purchaseTerm struct {
-	field string
-	relax func(*purchase)
-}
-
 // purchase returns what the coupon asks of a purchase in a currency, and the terms that are given.
-func (c *Coupon) purchase(in pricing.Currency, units contents) (p purchase, terms []purchaseTerm) {
+func (c *Coupon) purchase(in pricing.Currency, units contents) (p purchase, terms []term[purchase]) {
 	p = purchase{
 		discount: c.Discount.Terms(), minAmount: 1, maxAmount: math.MaxInt64, minUnits: 1, maxUnits: math.MaxInt64, budget: math.MaxInt64,
 		contents: units.within,
 	}
-	term := func(field string, relax func(*purchase)) { terms = append(terms, purchaseTerm{field, relax}) }
+	add := func(field string, relax func(*purchase)) {
+		terms = append(terms, term[purchase]{[]string{field}, relax})
+	}
 	value := "discountValue"
 	for _, o := range p.discount.Others {
 		if o.Currency == in {
@@ -192,65 +188,43 @@ func (c *Coupon) purchase(in pricing.Currency, units contents) (p purchase, term
 	case pricing.Tiered:
 		value = "tiers"
 	case pricing.CheapestUnits:
-		term("units", func(p *purchase) { p.discount.Units = 1 })
+		add("units", func(p *purchase) { p.discount.Units = 1 })
 	case pricing.BuyXGetY:
-		term("buyQuantity", func(p *purchase) { p.anyBought = true })
-		term("getQuantity", func(p *purchase) { p.discount.GetQuantity = 1 })
+		add("buyQuantity", func(p *purchase) { p.anyBought = true })
+		add("getQuantity", func(p *purchase) { p.discount.GetQuantity = 1 })
 	}
-	term(value, func(p *purchase) { p.anyDiscount = true })
+	add(value, func(p *purchase) { p.anyDiscount = true })
 	if least, _ := c.Minimum(in); least > 0 {
 		p.minAmount = least
-		term(amountPath("minPurchase", in, c.Currency), func(p *purchase) { p.minAmount = 1 })
+		add(amountPath("minPurchase", in, c.Currency), func(p *purchase) { p.minAmount = 1 })
 	}
 	if most, _ := c.Maximum(in); most > 0 {
 		p.maxAmount = most
-		term(amountPath("maxPurchase", in, c.Currency), func(p *purchase) { p.maxAmount = math.MaxInt64 })
+		add(amountPath("maxPurchase", in, c.Currency), func(p *purchase) { p.maxAmount = math.MaxInt64 })
 	}
 	if c.Conditions.MinQuantity > 0 {
 		p.minUnits = c.Conditions.MinQuantity
-		term("minQuantity", func(p *purchase) { p.minUnits = 1 })
+		add("minQuantity", func(p *purchase) { p.minUnits = 1 })
 	}
 	if c.Conditions.MaxQuantity > 0 {
 		p.maxUnits = c.Conditions.MaxQuantity
-		term("maxQuantity", func(p *purchase) { p.maxUnits = math.MaxInt64 })
+		add("maxQuantity", func(p *purchase) { p.maxUnits = math.MaxInt64 })
 	}
 	if !c.Conditions.Contains.IsZero() {
-		term("contains", func(p *purchase) { p.anyContents = true })
+		add("contains", func(p *purchase) { p.anyContents = true })
 	}
 	if !c.Conditions.ContainsNot.IsZero() {
-		term("containsNot", func(p *purchase) { p.contents = units.without })
+		add("containsNot", func(p *purchase) { p.contents = units.without })
 	}
 	if budget, limited := c.Limits.Budget.In(in); limited {
 		p.budget = budget
-		term(amountPath("budget", in, pricing.Currency{}), func(p *purchase) { p.budget = math.MaxInt64 })
+		add(amountPath("budget", in, pricing.Currency{}), func(p *purchase) { p.budget = math.MaxInt64 })
 	}
 	return p, terms
 }
 
-// contradicting returns the smallest set of terms that no purchase meets, or nil.
-func (p purchase) contradicting(terms []purchaseTerm) (fields []string) {
-	if p.possible() {
-		return nil
-	}
-	best := smallestSet(len(terms), func(set uint) bool {
-		relaxed := p
-		for i, term := range terms {
-			if set&(1<<i) == 0 {
-				term.relax(&relaxed)
-			}
-		}
-		return !relaxed.possible()
-	})
-	for i, term := range terms {
-		if best&(1<<i) != 0 {
-			fields = append(fields, term.field)
-		}
-	}
-	return fields
-}
-
 // possible reports whether a purchase gets a discount above 0 within the budget.
-func (p purchase) possible() bool {
+func (p *purchase) possible() bool {
 	return slices.ContainsFunc(p.contents, func(content content) bool {
 		if p.anyContents {
 			content.required, content.bought, content.boughtToo, content.noneToo, content.divisible = 0, 0, false, false, false

@@ -1,25 +1,15 @@
 package coupon
 
-import (
-	"fmt"
-
-	"github.com/couponkit/couponkit/validation"
-)
+import "github.com/couponkit/couponkit/validation"
 
 // MaxCountries is the maximum number of countries of a coupon.
 const MaxCountries = 250
 
-// countryFaults reports each invalid country by its position in the list.
-func countryFaults(countries []string, faults *validation.Error) {
-	if len(countries) > MaxCountries {
-		faults.Add("countries", validation.TooLong, fmt.Sprintf("at most %d countries", MaxCountries))
-		return
+func countryFault(country string) error {
+	if IsCountry(country) {
+		return nil
 	}
-	for i, country := range countries {
-		if !IsCountry(country) {
-			faults.Add(fmt.Sprintf("countries[%d]", i), validation.Malformed, "a country is an ISO 3166-1 code of two upper-case letters")
-		}
-	}
+	return fieldFault(validation.Malformed, "a country is an ISO 3166-1 code of two upper-case letters")
 }
 
 // IsCountry reports whether text has the form of an ISO 3166-1 code: two upper-case letters.

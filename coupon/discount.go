@@ -16,34 +16,15 @@ import (
 const MaxGroupLength = MaxTagLength
 
 // TierDraft describes a [pricing.Tier]. Amounts are decimal numbers in major units of the coupon's
-// currency.
+// currency. In JSON, they are decimal strings or numbers.
 type TierDraft struct {
 	// From is the least amount or the least number of units of the tier. An empty From means 0.
-	From string `json:"from"`
+	From pricing.Number `json:"from"`
 	// Percent is the percentage, and Amount the amount, that the tier takes off. A tier has one
 	// of them.
-	Percent string `json:"percent,omitzero"`
-	Amount  string `json:"amount,omitzero"`
+	Percent pricing.Number `json:"percent,omitzero"`
+	Amount  pricing.Number `json:"amount,omitzero"`
 }
-
-// UnmarshalJSON reads a JSON object with the fields from, percent and amount, which are decimal
-// strings or JSON numbers.
-func (t *TierDraft) UnmarshalJSON(data []byte) error {
-	var d tierDocument
-	err := tierReader.Object(data, &d)
-	if err == nil {
-		*t = TierDraft{From: string(d.From), Percent: string(d.Percent), Amount: string(d.Amount)}
-	}
-	return err
-}
-
-type tierDocument struct {
-	From    pricing.Number `json:"from"`
-	Percent pricing.Number `json:"percent"`
-	Amount  pricing.Number `json:"amount"`
-}
-
-var tierReader = strictjson.For[tierDocument]()
 
 // quantity is a number of units whose 0 in Go means that it is not given. In JSON, a 0 is refused.
 type quantity int64
@@ -251,19 +232,19 @@ func (t TierDraft) tier(path string, basis pricing.TierBasis, c pricing.Currency
 	switch {
 	case t.From == "":
 	case basis == pricing.ByQuantity:
-		tier.From, err = pricing.Number(t.From).Int64()
+		tier.From, err = t.From.Int64()
 	case basis == pricing.ByAmount && !c.IsZero():
-		tier.From, err = c.Parse(t.From)
+		tier.From, err = c.Parse(string(t.From))
 	default:
-		_, err = pricing.Number(t.From).Decimal()
+		_, err = t.From.Decimal()
 	}
 	faults.At(path+"from", err)
 	if t.Percent != "" {
-		tier.Percent, err = pricing.ParsePercent(t.Percent)
+		tier.Percent, err = pricing.ParsePercent(string(t.Percent))
 		faults.At(path+"percent", err)
 	}
 	if t.Amount != "" {
-		tier.Amount, err = amount(t.Amount, c, 1)
+		tier.Amount, err = amount(string(t.Amount), c, 1)
 		faults.At(path+"amount", err)
 	}
 	return tier
@@ -302,14 +283,14 @@ func (d Draft) WithDiscount(discount pricing.Discount) Draft {
 }
 
 func tierDraft(tier pricing.Tier, t *pricing.DiscountTerms) TierDraft {
-	draft := TierDraft{From: strconv.FormatInt(tier.From, 10)}
+	draft := TierDraft{From: pricing.Number(strconv.FormatInt(tier.From, 10))}
 	if t.TierBasis == pricing.ByAmount {
-		draft.From = t.Currency.Format(tier.From)
+		draft.From = pricing.Number(t.Currency.Format(tier.From))
 	}
 	if tier.Amount > 0 {
-		draft.Amount = t.Currency.Format(tier.Amount)
+		draft.Amount = pricing.Number(t.Currency.Format(tier.Amount))
 	} else {
-		draft.Percent = tier.Percent.String()
+		draft.Percent = pricing.Number(tier.Percent.String())
 	}
 	return draft
 }

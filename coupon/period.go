@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -27,19 +26,6 @@ type PeriodLimit struct {
 // Equal reports whether l and m are the same limit.
 func (l PeriodLimit) Equal(m PeriodLimit) bool {
 	return l.Per == m.Per && l.Period == m.Period && l.Zone.Equal(m.Zone) && l.MaxUses == m.MaxUses
-}
-
-var periodReader = strictjson.For[PeriodLimit]()
-
-// UnmarshalJSON reads a JSON object with the fields per, period, timeZone and maxUses. If
-// UnmarshalJSON fails, *l stays unchanged.
-func (l *PeriodLimit) UnmarshalJSON(data []byte) error {
-	var read PeriodLimit
-	if err := periodReader.Object(data, &read); err != nil {
-		return err
-	}
-	*l = read
-	return nil
 }
 
 // Window is one calendar period in a time zone, from Start, inclusive, until End, exclusive. Start

@@ -47,84 +47,88 @@ func (s Scope) faults(prefix string, faults *validation.Error) {
 	if !known {
 		faults.Add(prefix+"appliesTo", validation.Unknown, scopeKinds.Rule())
 	}
+	lists := s.Draft()
 	selected := 0
 	for _, sel := range [...]struct {
-		field string
-		items Items
-		used  bool
+		field   string
+		entries *[]string
+		used    bool
 	}{
-		{"planIds", s.Plans, s.AppliesTo == Subscription || s.AppliesTo == Specific},
-		{"deviceIds", s.Devices, s.AppliesTo == Product || s.AppliesTo == Specific},
-		{"accessoryIds", s.Accessories, s.AppliesTo == Product || s.AppliesTo == Specific},
+		{"planIds", &lists.PlanIDs, s.AppliesTo == Subscription || s.AppliesTo == Specific},
+		{"deviceIds", &lists.DeviceIDs, s.AppliesTo == Product || s.AppliesTo == Specific},
+		{"accessoryIds", &lists.AccessoryIDs, s.AppliesTo == Product || s.AppliesTo == Specific},
 	} {
-		selected += sel.items.Len()
-		if known && !sel.used && sel.items.Len() > 0 {
+		selected += len(*sel.entries)
+		if known && !sel.used && len(*sel.entries) > 0 {
 			faults.Add(prefix+sel.field, validation.NotAllowed, fmt.Sprintf("a coupon for %s takes no such selection", s.AppliesTo))
-			continue
+			*sel.entries = nil
 		}
-		itemFaults(faults, prefix+sel.field, sel.items.list)
 	}
 	if s.AppliesTo == Specific && selected == 0 {
 		faults.Add(prefix+"appliesTo", validation.Required, "a SPECIFIC coupon needs at least one plan, device or accessory")
 	}
-	s.AppliesTo.kindFaults(faults, prefix+"kinds", s.Kinds.list)
-	categoryFaults(faults, prefix+"categories", s.Categories.list)
-	itemFaults(faults, prefix+"excludedItemIds", s.ExcludedItems.list)
-	categoryFaults(faults, prefix+"excludedCategories", s.ExcludedCategories.list)
-	categoriesApart(prefix, s.Categories.list, s.ExcludedCategories.list, faults)
+	lists.selectionFaults(prefix, faults)
 }
 
-// kindFaults reports each kind that is invalid, or that the scope can never cover.
-func (a AppliesTo) kindFaults(faults *validation.Error, field string, kinds []string) {
-	listFaults(faults, field, kinds, func(text string) error {
-		kind, err := pricing.ParseLineKind(text)
-		switch {
-		case err != nil:
-			return err
-		case kind == pricing.Shipping:
-			return notCovered("shipping is never discounted")
-		case a == Subscription && (kind == pricing.Device || kind == pricing.Accessory), a == Product && kind == pricing.Plan:
-			return notCovered(fmt.Sprintf("a coupon for %s covers no %s", a, kind))
-		}
-		return nil
-	})
+// kindFault checks a kind, and that the scope can cover it.
+func (a AppliesTo) kindFault(text string) error {
+	kind, err := pricing.ParseLineKind(text)
+	switch {
+	case err != nil:
+		return err
+	case kind == pricing.Shipping:
+		return fieldFault(validation.NotAllowed, "shipping is never discounted")
+	case a == Subscription && (kind == pricing.Device || kind == pricing.Accessory), a == Product && kind == pricing.Plan:
+		return fieldFault(validation.NotAllowed, fmt.Sprintf("a coupon for %s covers no %s", a, kind))
+	}
+	return nil
 }
 
-func notCovered(message string) error {
-	return validation.New("", validation.NotAllowed, message)
+func categoryFault(name string) error {
+	if err := pricing.CheckCategory(name); err != nil {
+		return err
+	}
+	return named(name, "")
 }
 
-func categoryFaults(faults *validation.Error, field string, names []string) {
-	listFaults(faults, field, names, func(name string) error {
-		if err := pricing.CheckCategory(name); err != nil {
-			return err
-		}
-		var own validation.Error
-		labelFaults(&own, "", name)
-		return own.Err()
-	})
+func itemFault(id string) error {
+	var faults validation.Error
+	if id == "" {
+		faults.Add("", validation.Required, "an ID is not empty")
+	}
+	textFaults(&faults, "", id, MaxItemIDLength, false)
+	return faults.Err()
 }
 
-// itemFaults reports each invalid item ID by its position in the list.
-func itemFaults(faults *validation.Error, field string, ids []string) {
-	listFaults(faults, field, ids, func(id string) error {
-		var own validation.Error
-		if id == "" {
-			own.Add("", validation.Required, "an ID is not empty")
-		}
-		textFaults(&own, "", id, MaxItemIDLength, false)
-		return own.Err()
-	})
+// selectionFaults checks each list of a scope whose fields begin with the prefix.
+func (d *ScopeDraft) selectionFaults(prefix string, faults *validation.Error) {
+	for _, list := range [...]struct {
+		field   string
+		entries []string
+		check   func(string) error
+	}{
+		{"planIds", d.PlanIDs, itemFault},
+		{"deviceIds", d.DeviceIDs, itemFault},
+		{"accessoryIds", d.AccessoryIDs, itemFault},
+		{"kinds", d.Kinds, d.AppliesTo.kindFault},
+		{"categories", d.Categories, categoryFault},
+		{"excludedItemIds", d.ExcludedItemIDs, itemFault},
+		{"excludedCategories", d.ExcludedCategories, categoryFault},
+	} {
+		check := func(_ int, entry string) error { return list.check(entry) }
+		listFaults(faults, prefix+list.field, MaxSelectedItems, "items can be selected", list.entries, check)
+	}
+	categoriesApart(prefix, d.Categories, d.ExcludedCategories, faults)
 }
 
-// listFaults reports each entry that check refuses by its position in the list.
-func listFaults(faults *validation.Error, field string, list []string, check func(string) error) {
-	if len(list) > MaxSelectedItems {
-		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d items can be selected", MaxSelectedItems))
+// listFaults reports a list of more entries than most, and each entry that check refuses by its position.
+func listFaults(faults *validation.Error, field string, most int, of string, list []string, check func(i int, entry string) error) {
+	if len(list) > most {
+		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d %s", most, of))
 		return
 	}
 	for i, entry := range list {
-		if err := check(entry); err != nil {
+		if err := check(i, entry); err != nil {
 			faults.Merge(fmt.Sprintf("%s[%d]", field, i), err)
 		}
 	}
@@ -162,17 +166,9 @@ func (d Draft) scopeDraft() ScopeDraft {
 // begin with the prefix, by their positions in the lists, which may have duplicates. The rules of the
 // scope as a whole are those of Scope.faults.
 func (d ScopeDraft) scope(prefix string, faults *validation.Error) Scope {
-	s := d.sets()
-	s.AppliesTo = orDefault(d.AppliesTo, All)
-	itemFaults(faults, prefix+"planIds", d.PlanIDs)
-	itemFaults(faults, prefix+"deviceIds", d.DeviceIDs)
-	itemFaults(faults, prefix+"accessoryIds", d.AccessoryIDs)
-	itemFaults(faults, prefix+"excludedItemIds", d.ExcludedItemIDs)
-	s.AppliesTo.kindFaults(faults, prefix+"kinds", d.Kinds)
-	categoryFaults(faults, prefix+"categories", d.Categories)
-	categoryFaults(faults, prefix+"excludedCategories", d.ExcludedCategories)
-	categoriesApart(prefix, d.Categories, d.ExcludedCategories, faults)
-	return s
+	d.AppliesTo = orDefault(d.AppliesTo, All)
+	d.selectionFaults(prefix, faults)
+	return d.sets()
 }
 
 // sets returns the scope that the lists describe, without checking their entries.
@@ -182,18 +178,6 @@ func (d ScopeDraft) sets() Scope {
 		Kinds: bounded(d.Kinds), Categories: bounded(d.Categories),
 		ExcludedItems: bounded(d.ExcludedItemIDs), ExcludedCategories: bounded(d.ExcludedCategories),
 	}
-}
-
-// UnmarshalJSON reads a scope from a JSON object with the field names of contract section 7.
-// If a field is unknown or malformed, UnmarshalJSON returns a [*validation.Error] that
-// lists all such fields, and leaves *d unchanged.
-func (d *ScopeDraft) UnmarshalJSON(data []byte) error {
-	var read ScopeDraft
-	if err := scopeReader.Object(data, &read); err != nil {
-		return err
-	}
-	*d = read
-	return nil
 }
 
 var scopeReader = strictjson.For[ScopeDraft]()
@@ -216,7 +200,7 @@ func (s Scope) MarshalJSON() ([]byte, error) { return json.Marshal(s.Draft()) }
 // unchanged.
 func (s *Scope) UnmarshalJSON(data []byte) error {
 	var draft ScopeDraft
-	if err := draft.UnmarshalJSON(data); err != nil {
+	if err := scopeReader.Object(data, &draft); err != nil {
 		return err
 	}
 	var faults validation.Error

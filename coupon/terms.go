@@ -316,8 +316,12 @@ var conditions = [...]condition{
 				t.Conditions.ContainsNot = Scope{}
 			}
 		},
-		equal:  func(c, d *Conditions) bool { return c.ContainsNot.Equal(d.ContainsNot) },
-		faults: func(t *Terms, faults *validation.Error) { containsNotFaults(t.Conditions.ContainsNot, faults) },
+		equal: func(c, d *Conditions) bool { return c.ContainsNot.Equal(d.ContainsNot) },
+		faults: func(t *Terms, faults *validation.Error) {
+			if !t.Conditions.ContainsNot.IsZero() {
+				t.Conditions.ContainsNot.faults("containsNot.", faults)
+			}
+		},
 	},
 	{
 		field: "customerTags", code: CustomerTagsNotMet,
@@ -346,9 +350,9 @@ var conditions = [...]condition{
 		equal:  func(c, d *Conditions) bool { return c.Schedule.Equal(d.Schedule) },
 		faults: func(t *Terms, faults *validation.Error) { t.Conditions.Schedule.faults(faults) },
 	},
-	namesCondition("channels", ChannelNotAllowed, channelFaults, func(c *Conditions) *Items { return &c.Channels },
+	namesCondition("channels", ChannelNotAllowed, MaxChannels, channelFault, func(c *Conditions) *Items { return &c.Channels },
 		func(d *Draft) []string { return d.Channels }, func(p *Patch) Optional[[]string] { return p.Channels }),
-	namesCondition("countries", CountryNotAllowed, countryFaults, func(c *Conditions) *Items { return &c.Countries },
+	namesCondition("countries", CountryNotAllowed, MaxCountries, countryFault, func(c *Conditions) *Items { return &c.Countries },
 		func(d *Draft) []string { return d.Countries }, func(p *Patch) Optional[[]string] { return p.Countries }),
 }
 
@@ -392,11 +396,14 @@ func quantityCondition(
 	}
 }
 
-// namesCondition is a condition with a set of names. check reports invalid names of a list by their positions.
+// namesCondition is a condition with a set of names, at most so many. valid checks each of them.
 func namesCondition(
-	field string, code RejectionCode, check func([]string, *validation.Error),
+	field string, code RejectionCode, most int, valid func(string) error,
 	of func(*Conditions) *Items, draft func(*Draft) []string, patch func(*Patch) Optional[[]string],
 ) condition {
+	check := func(names []string, faults *validation.Error) {
+		listFaults(faults, field, most, field, names, func(_ int, name string) error { return valid(name) })
+	}
 	return condition{
 		field: field, code: code,
 		draft: func(d *Draft, t *Terms, faults *validation.Error) {
@@ -472,6 +479,15 @@ func (t *Terms) Minimum(cart pricing.Currency) (minor int64, ok bool) { // a cop
 		return 0, true
 	}
 	return t.Conditions.MinPurchase.In(cart)
+}
+
+// Maximum returns the maximum purchase for a cart in the given currency, in minor units. A maximum of 0
+// means that there is none. ok is false if the coupon has a maximum purchase, but none in that currency.
+func (t *Terms) Maximum(cart pricing.Currency) (minor int64, ok bool) {
+	if t.Conditions.MaxPurchase.IsZero() {
+		return 0, true
+	}
+	return t.Conditions.MaxPurchase.In(cart)
 }
 
 // Accepts reports whether the coupon has all its amounts in the currency of a cart. A percentage without a
