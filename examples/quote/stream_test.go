@@ -11,16 +11,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/internal/testsize"
 )
 
-// TestBoundedMemory sends 100,000 documents. Between the thousandth and the last
+// TestBoundedMemory sends many documents. Between the thousandth and the last
 // the memory in use must not have grown by what a hundred of them take.
 func TestBoundedMemory(t *testing.T) { // not parallel: it looks at the memory of the process
 	const (
-		documents = 100_000
-		early     = 1_000
-		slack     = 64 << 10
+		early = 1_000
+		slack = 64 << 10
 	)
+	documents := testsize.Of(20_000, 100_000)
 	var before, after uint64
 	in := &repeated{document: oneLine(t, contractDocument), left: documents, at: map[int]func(){
 		documents - early: func() { before = heapInUse() },

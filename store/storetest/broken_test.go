@@ -4,11 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/internal/testsize"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/storetest"
 )
@@ -31,8 +33,12 @@ func TestBroken(t *testing.T) {
 	for name, broken := range faults() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			output := runSuite(t, name, broken.caught...)
-			for _, clause := range broken.caught {
+			clauses := slices.Clone(broken.caught)
+			if !testsize.Long() { // the search through histories is one of several clauses that notice it
+				clauses = slices.DeleteFunc(clauses, func(clause string) bool { return clause == agreement })
+			}
+			output := runSuite(t, name, clauses...)
+			for _, clause := range clauses {
 				test := "TestBroken/" + strings.ReplaceAll(clause, " ", "_")
 				require.Contains(t, output, "=== RUN   "+test+"\n", "there is no such clause")
 				if !strings.Contains(output, "--- FAIL: "+test+" ") {
@@ -69,7 +75,7 @@ func TestEveryClauseCatches(t *testing.T) {
 // runSuite runs clauses of the suite, or all, on a subject in another process.
 func runSuite(t *testing.T, name string, clauses ...string) string {
 	t.Helper()
-	run, checks := "^TestBroken$", "-rapid.checks=100"
+	run, checks := "^TestBroken$", testsize.Of("-rapid.checks=10", "-rapid.checks=100")
 	if len(clauses) > 0 {
 		checks = "-rapid.checks=1000" // histories are drawn: the first that notices a fault is the last
 		quoted := make([]string, len(clauses))
@@ -80,7 +86,7 @@ func runSuite(t *testing.T, name string, clauses ...string) string {
 	}
 	executable, err := os.Executable()
 	require.NoError(t, err)
-	c := exec.CommandContext(t.Context(), executable, "-test.v", "-test.timeout=120s", "-rapid.nofailfile", "-rapid.shrinktime=1s", checks, "-test.run="+run)
+	c := exec.CommandContext(t.Context(), executable, "-test.v", "-test.timeout=120s", "-rapid.nofailfile", "-rapid.shrinktime=1ms", checks, "-test.run="+run)
 	c.Env = append(os.Environ(), subjectVariable+"="+name)
 	output, _ := c.CombinedOutput()
 	require.NotContains(t, string(output), "panic: ", "the suite did not come to its end")

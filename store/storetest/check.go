@@ -354,6 +354,9 @@ func everUnlimited(journal []store.Entry) map[string]bool {
 	type limited struct{ MaxUses *int64 }
 	free := map[string]bool{}
 	for _, e := range journal {
+		if e.Kind != store.CouponCreated && e.Kind != store.CouponChanged {
+			continue // its data has no limits of a coupon
+		}
 		var data struct{ Before, After *limited }
 		if json.Unmarshal(e.Data, &data) != nil {
 			continue
