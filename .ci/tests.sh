@@ -16,8 +16,9 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # failover, whose Go code is that of TestContract. Step examples kills a program. What is broken on purpose is noticed there as well.
 readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint)$'
 # Browsers, and the suites once more, to see what they leave behind: the detector looks at the same
-# Go code elsewhere, and makes these tests take twice as long.
-readonly FROM_OUTSIDE='/internal/(browsertest|integration/leaks)$'
+# Go code elsewhere, and makes these tests take twice as long. What is compared with peers has one
+# goroutine.
+readonly FROM_OUTSIDE='/internal/(browsertest|integration/leaks|benchmarks/(quote|validity))$'
 # Step readme has run the packages that read source files and run the toolchain, and the
 # simulation, each of whose lives is one goroutine. Step simulation has it on SQLite.
 readonly ONCE='/internal/(architecture|simulation|integration/sqldb/simulation)$'
@@ -64,44 +65,60 @@ readonly CHECKED_BEFORE='^(\.|store/pgxstore|processor/stripeprocessor)$'
 readonly CHECKS_UNDER_RACE=25
 
 step_race() {
-  local log="$WORK/race.log"
+  local log="$WORK/race.log" outside="$WORK/outside.log" other status failed=0
   : >"$log"
-  each_module race_tests "$log"
+  each_module tests_from_outside >"$outside" 2>&1 & # they wait more than they compute
+  other=$!
+  set +e
+  (
+    set -e
+    each_module race_tests "$log"
+  )
+  status=$?
+  wait "$other" || failed=1
+  set -e
+  if ((failed)); then
+    without_passes "$outside" >&2
+  fi
+  ((status == 0 && failed == 0)) || return 1
+  grep -E '^ok ' "$outside"
+  cat "$outside" >>"$log"
   check_skips "$log"
+}
+
+tests_from_outside() {
+  local packages
+  packages=$(go list ./... | grep -E "$FROM_OUTSIDE") || return 0
+  # shellcheck disable=SC2086 # one word a package
+  go test -vet=off -ldflags=-w -count=1 -timeout 15m -v $packages
+}
+
+# without_passes leaves out what passed.
+without_passes() {
+  grep -v -E '^=== (RUN|PAUSE|CONT|NAME)|^ *--- PASS|OK, passed [0-9]+ tests' "$1"
 }
 
 # race_tests shows the summary lines of go test, and everything when it fails.
 race_tests() {
-  local log=$1 part="$WORK/race.part" status pattern flags=() packages outside other
+  local log=$1 part="$WORK/race.part" status pattern flags=() packages
   for pattern in $UNRACED; do
     flags+=("-gcflags=$pattern=-race=false")
   done
   if [[ $FOLDER =~ $CHECKED_BEFORE ]]; then
     export RAPID_CHECKS=$CHECKS_UNDER_RACE COUPONKIT_LONG=
   fi
-  packages=$(go list ./...)
-  outside=$(grep -E "$FROM_OUTSIDE" <<<"$packages" || true)
-  packages=$(grep -v -E -e "$FROM_OUTSIDE" -e "$ONCE" <<<"$packages")
+  packages=$(go list ./... | grep -v -E -e "$FROM_OUTSIDE" -e "$ONCE")
   set +e
-  if [[ -n $outside ]]; then
-    # shellcheck disable=SC2086 # one word a package
-    go test -vet=off -count=1 -timeout 15m -v $outside >"$part.outside" 2>&1 &
-    other=$!
-  fi
   # Step lint vets everything, and reports of races need no debugging information.
   # What was compiled with the detector would sleep for a second before it exits, and the
   # tests start hundreds of such programs.
   # shellcheck disable=SC2086 # one word a package
   GORACE=atexit_sleep_ms=50 go test -race "${flags[@]}" -vet=off -ldflags=-w -count=1 -skip "$NOTHING_SHARED" -timeout 15m -v $packages >"$part" 2>&1
   status=$?
-  if [[ -n $outside ]]; then
-    wait "$other" || status=1
-    cat "$part.outside" >>"$part"
-  fi
   set -e
   cat "$part" >>"$log"
   if [[ $status -ne 0 ]]; then
-    grep -v -E '^=== (RUN|PAUSE|CONT|NAME)|^ *--- PASS|OK, passed [0-9]+ tests' "$part" >&2
+    without_passes "$part" >&2
     return "$status"
   fi
   grep -E '^(ok|\?) ' "$part" || true
@@ -149,7 +166,7 @@ step_versions() {
     }
     check_skips "$WORK/versions.log"
   done
-  (cd internal/integration/sqldb && GOWORK=off go test -tags mattn -count=1 -vet=off -timeout 10m -v \
+  (cd internal/integration/sqldb && GOWORK=off go test -tags mattn -count=1 -vet=off -ldflags=-w -timeout 10m -v \
     -run "$ON_EVERY_SQLITE" -skip 'MariaDB|Modernc|/^(modernc|mariadb)' .) >"$WORK/versions.log" 2>&1 || {
     grep -v -E '^=== |^ *--- PASS' "$WORK/versions.log" >&2
     return 1
@@ -184,7 +201,7 @@ packed_postgres() {
 # step_simulation: readme has run thousands of lives in memory. SQLite under the race detector
 # would take thirty times as long.
 step_simulation() {
-  (cd internal/integration/sqldb && GOWORK=off go test -count=1 -timeout 15m ./simulation)
+  (cd internal/integration/sqldb && GOWORK=off go test -vet=off -ldflags=-w -count=1 -timeout 15m ./simulation)
 }
 
 # step_toolchain tests what hosts import on the Go after that of go.mod, in the short form. What
@@ -202,7 +219,7 @@ step_coverage() {
   for package in $PURE_PACKAGES; do
     paths+=("./$package")
   done
-  lines=$(COUPONKIT_LONG='' go test -cover "${paths[@]}") || die "$lines"
+  lines=$(COUPONKIT_LONG='' go test -vet=off -cover "${paths[@]}") || die "$lines"
   printf '%s\n' "$lines"
   for package in $PURE_PACKAGES; do
     percent=$(sed -n -E "s|^ok[[:space:]]+$MODULE/$package[[:space:]].*coverage: ([0-9.]+)% of statements.*|\1|p" <<<"$lines")

@@ -18,7 +18,7 @@ const (
 
 // Two programs use one database, as during a rolling update. Whatever toolchain has built them,
 // they find each other's coupons and record each other's payments.
-func TestProgramsOfTwoToolchainsShareAFile(t *testing.T) {
+func TestProgramsOfTwoToolchainsShareADatabase(t *testing.T) {
 	t.Parallel()
 	programs := map[string]string{}
 	for _, toolchain := range []string{toolchain15, toolchain17} {
@@ -32,9 +32,9 @@ func TestProgramsOfTwoToolchainsShareAFile(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(out), toolchain)
 	}
-	file := filepath.Join(t.TempDir(), "coupons.db")
+	dsn := mariadb.Need(t).NewDatabase(t)
 	run := func(toolchain, command, name string) string {
-		out, err := exec.CommandContext(t.Context(), programs[toolchain], command, file, name).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), programs[toolchain], command, dsn, name).CombinedOutput()
 		require.NoError(t, err, "%s %s %s: %s", toolchain, command, name, out)
 		return strings.TrimSpace(string(out))
 	}

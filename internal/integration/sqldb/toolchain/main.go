@@ -1,8 +1,8 @@
-// Command toolchain makes coupons in a SQLite file, or uses those that a program of another Go
+// Command toolchain makes coupons in a database of MariaDB, or uses those that a program of another Go
 // toolchain has made.
 //
-//	toolchain create FILE NAME
-//	toolchain use FILE NAME
+//	toolchain create DSN NAME
+//	toolchain use DSN NAME
 //
 // Both print as JSON what a store keeps as keys. "use" fails if it does not find all that
 // "create" has made under the same name.
@@ -17,7 +17,7 @@ import (
 	"os"
 	"strings"
 
-	_ "modernc.org/sqlite" // alone, since each toolchain builds it
+	_ "github.com/go-sql-driver/mysql" // a small driver, since each toolchain builds it
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
@@ -43,7 +43,7 @@ const (
 
 func main() {
 	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: toolchain create|use FILE NAME")
+		fmt.Fprintln(os.Stderr, "usage: toolchain create|use DSN NAME")
 		os.Exit(2)
 	}
 	if err := run(context.Background(), os.Args[1], os.Args[2], os.Args[3]); err != nil {
@@ -52,16 +52,16 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, command, file, name string) (err error) {
-	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(10000)")
+func run(ctx context.Context, command, dsn, name string) (err error) {
+	db, err := sql.Open("mysql", dsn)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := sqlstore.Migrate(ctx, db, sqlstore.SQLite, sqlstore.Options{}); err != nil {
+	if err := sqlstore.Migrate(ctx, db, sqlstore.MySQL, sqlstore.Options{}); err != nil {
 		return err
 	}
-	s, err := sqlstore.New(ctx, db, sqlstore.SQLite, sqlstore.Options{})
+	s, err := sqlstore.New(ctx, db, sqlstore.MySQL, sqlstore.Options{})
 	if err != nil {
 		return err
 	}
