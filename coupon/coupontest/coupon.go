@@ -2,6 +2,7 @@ package coupontest
 
 import (
 	"math"
+	"reflect"
 	"time"
 
 	"pgregory.net/rapid"
@@ -150,70 +151,83 @@ func mustBeValid(t *rapid.T, c coupon.Coupon) coupon.Coupon {
 // at times the fields that cannot change, with the value that they have.
 func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 	return rapid.Custom(func(t *rapid.T) coupon.Patch {
-		var p coupon.Patch
+		var d coupon.Draft
+		drawTerms(t, &d, c.Currency, c.Discount)
+		p := coupon.Patch{MaxUses: d.MaxUses, MaxUsesPerUser: d.MaxUsesPerUser}
 		chosen := func(what string) bool { return rapid.Bool().Draw(t, "change "+what) }
 		if chosen("name") {
-			p.Name = coupon.Set(Text(coupon.MaxNameLength).Draw(t, "name"))
+			p.Name = coupon.Set(d.Name)
 		}
 		if chosen("description") {
-			p.Description = rapid.SampledFrom([]coupon.Optional[string]{
-				coupon.Clear[string](), coupon.Set(""), coupon.Set("another\ndescription"),
-			}).Draw(t, "description")
+			change(&p.Description, d.Description)
 		}
 		if chosen("scope") {
-			patchScope(t, &p)
+			change(&p.AppliesTo, d.AppliesTo)
+			change(&p.PlanIDs, d.PlanIDs)
+			change(&p.DeviceIDs, d.DeviceIDs)
+			change(&p.AccessoryIDs, d.AccessoryIDs)
+			change(&p.Kinds, d.Kinds)
+			change(&p.Categories, d.Categories)
+			change(&p.ExcludedItemIDs, d.ExcludedItemIDs)
+			change(&p.ExcludedCategories, d.ExcludedCategories)
 		}
 		if chosen("distribution") || c.AllowedUserEmails.Narrowed() {
-			patchAudience(t, &p)
+			change(&p.Distribution, d.Distribution)
+			change(&p.AllowedUserEmails, d.AllowedUserEmails)
+			change(&p.PointsRequired, int(d.PointsRequired))
 		}
-		p.MaxUses, p.MaxUsesPerUser = optionalLimit(t, "max uses"), optionalLimit(t, "max uses per user")
 		if chosen("minimum purchase") {
-			p.MinPurchase = coupon.Set(minimums(t, minimum(t, c.Currency)))
+			p.MinPurchase = coupon.Set(d.MinPurchase)
 		}
 		if chosen("group") {
-			p.Group = rapid.SampledFrom([]coupon.Optional[string]{
-				coupon.Clear[string](), coupon.Set(Group().Draw(t, "name of the group")),
-			}).Draw(t, "group")
+			change(&p.Group, d.Group)
 		}
 		if chosen("conditions and limits") {
-			patchTerms(t, &p, c)
+			patchConditions(&p, &d)
 		}
 		if chosen("dates") {
-			start, end := window(t)
-			p.StartsAt, p.ExpiresAt = setOrClear(start), setOrClear(end)
+			change(&p.StartsAt, d.StartsAt)
+			change(&p.ExpiresAt, d.ExpiresAt)
 		}
 		if chosen("nothing that cannot change") {
 			patchImmutable(t, &p, c)
 		}
 		if _, err := c.Apply(p, coupon.Edit{At: time.Unix(0, 0)}); err != nil { // terms contradict each other
-			p.Budget, p.MinQuantity = coupon.Clear[coupon.Amounts](), coupon.Clear[int]()
-			p.MaxPurchase, p.MaxQuantity = coupon.Clear[coupon.Amounts](), coupon.Clear[int]()
-			p.Contains, p.ContainsNot = coupon.Clear[coupon.ContentsDraft](), coupon.Clear[coupon.ScopeDraft]()
+			patchConditions(&p, &coupon.Draft{MinQuantity: coupon.Clear[int](), MaxQuantity: coupon.Clear[int]()})
 			p.MinPurchase = coupon.Optional[coupon.Amounts]{}
 		}
 		return p
 	})
 }
 
-func patchScope(t *rapid.T, p *coupon.Patch) {
-	s := Scope().Draw(t, "scope")
-	p.AppliesTo = coupon.Set(s.AppliesTo)
-	if s.AppliesTo == coupon.All && rapid.Bool().Draw(t, "default scope") {
-		p.AppliesTo = coupon.Clear[coupon.AppliesTo]()
-	}
-	p.PlanIDs, p.DeviceIDs, p.AccessoryIDs = setOrClearList(s.Plans.Slice()), setOrClearList(s.Devices.Slice()), setOrClearList(s.Accessories.Slice())
-	p.Kinds, p.Categories = setOrClearList(s.Kinds.Slice()), setOrClearList(s.Categories.Slice())
-	p.ExcludedItemIDs, p.ExcludedCategories = setOrClearList(s.ExcludedItems.Slice()), setOrClearList(s.ExcludedCategories.Slice())
+// patchConditions changes the further conditions and limits to those of the draft.
+func patchConditions(p *coupon.Patch, d *coupon.Draft) {
+	p.MinQuantity, p.MaxQuantity = d.MinQuantity, d.MaxQuantity
+	change(&p.MaxPurchase, d.MaxPurchase)
+	change(&p.Contains, optional(d.Contains))
+	change(&p.ContainsNot, optional(d.ContainsNot))
+	change(&p.CustomerTags, d.CustomerTags)
+	change(&p.FirstOrder, d.FirstOrder)
+	change(&p.Schedule, d.Schedule)
+	change(&p.Channels, d.Channels)
+	change(&p.Countries, d.Countries)
+	change(&p.Budget, d.Budget)
+	change(&p.PeriodLimits, d.PeriodLimits)
+	change(&p.RestoreOnRefund, d.RestoreOnRefund)
 }
 
-func patchAudience(t *rapid.T, p *coupon.Patch) {
-	var a audience
-	a.draw(t)
-	p.Distribution = coupon.Set(a.distribution)
-	if a.distribution == 0 {
-		p.Distribution = coupon.Clear[coupon.Distribution]()
+// change sets a field of a patch, or clears it if the value is zero.
+func change[T any](field *coupon.Optional[T], value T) {
+	if *field = coupon.Set(value); reflect.ValueOf(&value).Elem().IsZero() {
+		*field = coupon.Clear[T]()
 	}
-	p.AllowedUserEmails, p.PointsRequired = coupon.Set(a.emails), coupon.Set(int(a.points))
+}
+
+func optional[T any](p *T) (value T) {
+	if p != nil {
+		value = *p
+	}
+	return value
 }
 
 // patchImmutable gives what cannot change, and the revision.
@@ -230,18 +244,4 @@ func patchImmutable(t *rapid.T, p *coupon.Patch, c coupon.Coupon) {
 		p.DiscountValue = coupon.Set(d.Amount)
 	}
 	p.Revision = coupon.Set(c.Revision)
-}
-
-func setOrClear(m coupon.Moment) coupon.Optional[coupon.Moment] {
-	if m == "" {
-		return coupon.Clear[coupon.Moment]()
-	}
-	return coupon.Set(m)
-}
-
-func setOrClearList(ids []string) coupon.Optional[[]string] {
-	if len(ids) == 0 {
-		return coupon.Clear[[]string]()
-	}
-	return coupon.Set(ids)
 }

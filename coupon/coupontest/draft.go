@@ -47,7 +47,7 @@ const newUntil = 2041
 // instants. Set the discount with [WithDiscount] for a draft of a certain discount.
 func Draft() *rapid.Generator[coupon.Draft] {
 	return rapid.Custom(func(t *rapid.T) coupon.Draft {
-		d := coupon.Draft{Code: Spelling(Code().Draw(t, "code")).Draw(t, "typed"), Name: Text(coupon.MaxNameLength).Draw(t, "name")}
+		d := coupon.Draft{Code: Spelling(Code().Draw(t, "code")).Draw(t, "typed")}
 		if rapid.IntRange(0, 7).Draw(t, "plain code") == 7 {
 			d.Code = ""
 		}
@@ -62,25 +62,7 @@ func Draft() *rapid.Generator[coupon.Draft] {
 			d.Currency = currency.Code()
 		}
 		setDiscount(t, &d, discount)
-		if rapid.Bool().Draw(t, "described") {
-			d.Description = Text(coupon.MaxDescriptionLength).Draw(t, "description") + "\r\n\tsecond line"
-			d.Description = string([]rune(d.Description)[:min(len([]rune(d.Description)), coupon.MaxDescriptionLength)])
-		}
-		scope := Scope().Draw(t, "scope")
-		setScope(&d, scope)
-		if d.AppliesTo == coupon.All && rapid.Bool().Draw(t, "default scope") {
-			d.AppliesTo = 0
-		}
-		var a audience
-		a.draw(t)
-		d.Distribution, d.AllowedUserEmails, d.PointsRequired = a.distribution, a.emails, a.points
-		d.MaxUses, d.MaxUsesPerUser = optionalLimit(t, "max uses"), optionalLimit(t, "max uses per user")
-		d.MinPurchase = minimums(t, minimum(t, currency))
-		if rapid.Bool().Draw(t, "combinable") {
-			d.Group = Group().Draw(t, "group")
-		}
 		drawTerms(t, &d, currency, discount)
-		d.StartsAt, d.ExpiresAt = window(t)
 		end, _ := d.ExpiresAt.End(nil)
 		if soon := time.Date(newUntil, 1, 3, 0, 0, 0, 0, time.UTC); !end.IsZero() && end.Before(soon) {
 			d.ExpiresAt = moment(t, soon.Add(time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "later"))*time.Second))
@@ -114,22 +96,46 @@ func optionalLimit(t *rapid.T, label string) coupon.Optional[int] {
 	}
 }
 
-// audience is who may use a coupon.
-type audience struct {
-	distribution coupon.Distribution // zero is the default
-	emails       coupon.EmailList
-	points       int64
+// drawTerms draws the editable terms of a draft with a discount.
+func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency, discount pricing.Discount) {
+	d.Name = Text(coupon.MaxNameLength).Draw(t, "name")
+	if rapid.Bool().Draw(t, "described") {
+		text := []rune(Text(coupon.MaxDescriptionLength).Draw(t, "description") + "\r\n\tsecond line")
+		d.Description = string(text[:min(len(text), coupon.MaxDescriptionLength)])
+	}
+	setScope(d, Scope().Draw(t, "scope"))
+	if d.AppliesTo == coupon.All && rapid.Bool().Draw(t, "default scope") {
+		d.AppliesTo = 0
+	}
+	if rapid.Bool().Draw(t, "combinable") {
+		d.Group = Group().Draw(t, "group")
+	}
+	drawAudience(t, d)
+	d.MaxUses, d.MaxUsesPerUser = optionalLimit(t, "max uses"), optionalLimit(t, "max uses per user")
+	d.MinPurchase = minimums(t, minimum(t, currency))
+	if most := minimum(t, currency); most.Minor() > 0 && rapid.IntRange(0, 3).Draw(t, "has a maximum purchase") == 0 {
+		d.MaxPurchase = coupon.NewAmounts(most)
+	}
+	setConditions(d, Conditions().Draw(t, "conditions"))
+	d.Budget = budgetFor(t, currency, discount)
+	if rapid.IntRange(0, 3).Draw(t, "has period limits") == 0 {
+		d.PeriodLimits = append(d.PeriodLimits, PeriodLimits().Draw(t, "period limits")...) // nil for none
+	}
+	d.RefundPolicy = rapid.SampledFrom([]pricing.RefundPolicy{pricing.Keep, pricing.Rebill}).Draw(t, "refund policy")
+	d.RestoreOnRefund = rapid.SampledFrom([]coupon.Restore{coupon.RestoreFull, coupon.RestoreAlways, coupon.RestoreNever}).Draw(t, "restored")
+	d.StartsAt, d.ExpiresAt = window(t)
 }
 
-func (a *audience) draw(t *rapid.T) {
-	a.distribution = rapid.SampledFrom([]coupon.Distribution{
+// drawAudience draws who may use a coupon. A zero Distribution is the default.
+func drawAudience(t *rapid.T, d *coupon.Draft) {
+	d.Distribution = rapid.SampledFrom([]coupon.Distribution{
 		0, coupon.General, coupon.PointsRedeemable, coupon.UserSpecific,
 	}).Draw(t, "distribution")
-	switch a.distribution {
+	switch d.Distribution {
 	case coupon.UserSpecific:
-		a.emails = rapid.SliceOfN(EmailEntry(), 1, 8).Draw(t, "allow-list")
+		d.AllowedUserEmails = rapid.SliceOfN(EmailEntry(), 1, 8).Draw(t, "allow-list")
 	case coupon.PointsRedeemable:
-		a.points = rapid.OneOf(rapid.Int64Range(1, 1_000), rapid.Just[int64](coupon.MaxPointsRequired)).Draw(t, "points")
+		d.PointsRequired = rapid.OneOf(rapid.Int64Range(1, 1_000), rapid.Just[int64](coupon.MaxPointsRequired)).Draw(t, "points")
 	case coupon.General:
 	}
 }

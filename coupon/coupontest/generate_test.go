@@ -175,7 +175,7 @@ func TestEveryCaseIsDrawn(t *testing.T) {
 			t.Errorf("%q was never drawn; drawn were %v", name, drawn)
 		}
 	}
-	if drawn["allowed"] < 75 {
+	if drawn["allowed"] < 50 { // of many draws, two in fifteen
 		t.Errorf("only %d of 500 questions are answered with yes", drawn["allowed"])
 	}
 }

@@ -192,71 +192,22 @@ func consistent(d coupon.Draft) coupon.Draft {
 	return d
 }
 
-// drawTerms draws the conditions and limits of a draft with a discount.
-func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency, discount pricing.Discount) {
-	c := Conditions().Draw(t, "conditions")
+// setConditions gives the draft conditions without amounts.
+func setConditions(d *coupon.Draft, c coupon.Conditions) {
 	if c.MinQuantity > 0 {
 		d.MinQuantity = coupon.Set(int(c.MinQuantity))
 	}
 	if c.MaxQuantity > 0 {
 		d.MaxQuantity = coupon.Set(int(c.MaxQuantity))
 	}
-	if most := minimum(t, currency); most.Minor() > 0 && rapid.IntRange(0, 3).Draw(t, "has a maximum purchase") == 0 {
-		d.MaxPurchase = coupon.NewAmounts(most)
-	}
-	if !c.Contains.IsZero() {
-		required := c.Contains.Draft()
+	if required := c.Contains.Draft(); !c.Contains.IsZero() {
 		d.Contains = &required
 	}
-	if !c.ContainsNot.IsZero() {
-		excluded := c.ContainsNot.Draft()
+	if excluded := c.ContainsNot.Draft(); !c.ContainsNot.IsZero() {
 		d.ContainsNot = &excluded
 	}
 	d.CustomerTags, d.FirstOrder, d.Schedule = c.CustomerTags, c.FirstOrder, c.Schedule
 	d.Channels, d.Countries = c.Channels.Slice(), c.Countries.Slice()
-	d.Budget = budgetFor(t, currency, discount)
-	d.RefundPolicy = rapid.SampledFrom([]pricing.RefundPolicy{pricing.Keep, pricing.Rebill}).Draw(t, "refund policy")
-	d.RestoreOnRefund = rapid.SampledFrom([]coupon.Restore{coupon.RestoreFull, coupon.RestoreAlways, coupon.RestoreNever}).Draw(t, "restored")
-	if rapid.IntRange(0, 3).Draw(t, "has period limits") == 0 {
-		d.PeriodLimits = append(d.PeriodLimits, PeriodLimits().Draw(t, "period limits")...) // nil for none
-	}
-}
-
-// patchTerms draws a change of conditions and limits.
-func patchTerms(t *rapid.T, p *coupon.Patch, c coupon.Coupon) {
-	var d coupon.Draft
-	drawTerms(t, &d, c.Currency, c.Discount)
-	p.MinQuantity, p.FirstOrder, p.RestoreOnRefund = d.MinQuantity, coupon.Set(d.FirstOrder), coupon.Set(d.RestoreOnRefund)
-	p.MaxQuantity = d.MaxQuantity
-	if p.MaxPurchase = coupon.Clear[coupon.Amounts](); !d.MaxPurchase.IsZero() {
-		p.MaxPurchase = coupon.Set(d.MaxPurchase)
-	}
-	if p.Contains = coupon.Clear[coupon.ContentsDraft](); d.Contains != nil {
-		p.Contains = coupon.Set(*d.Contains)
-	}
-	if p.ContainsNot = coupon.Clear[coupon.ScopeDraft](); d.ContainsNot != nil {
-		p.ContainsNot = coupon.Set(*d.ContainsNot)
-	}
-	p.CustomerTags, p.Schedule = coupon.Clear[coupon.CustomerTags](), coupon.Clear[coupon.Schedule]()
-	if !d.CustomerTags.IsZero() {
-		p.CustomerTags = coupon.Set(d.CustomerTags)
-	}
-	if !d.Schedule.IsZero() {
-		p.Schedule = coupon.Set(d.Schedule)
-	}
-	if p.Channels = coupon.Clear[[]string](); len(d.Channels) > 0 {
-		p.Channels = coupon.Set(d.Channels)
-	}
-	if p.Countries = coupon.Clear[[]string](); len(d.Countries) > 0 {
-		p.Countries = coupon.Set(d.Countries)
-	}
-	p.Budget, p.PeriodLimits = coupon.Clear[coupon.Amounts](), coupon.Clear[[]coupon.PeriodLimit]()
-	if !d.Budget.IsZero() {
-		p.Budget = coupon.Set(d.Budget)
-	}
-	if len(d.PeriodLimits) > 0 {
-		p.PeriodLimits = coupon.Set(d.PeriodLimits)
-	}
 }
 
 // customerTags draws tags of a customer.
