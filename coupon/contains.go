@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -103,4 +104,28 @@ func (d ContentsDraft) contents(prefix string, faults *validation.Error) Content
 		c.Quantity = 1
 	}
 	return c
+}
+
+func readContents(d *Draft, _ pricing.Currency, faults *validation.Error) Contents {
+	if d.Contains == nil {
+		return Contents{}
+	}
+	return d.Contains.contents("contains.", faults)
+}
+
+func checkContents(c Contents, _ pricing.Currency, faults *validation.Error) {
+	c.faults("contains.", faults)
+}
+
+func readExcluded(d *Draft, _ pricing.Currency, faults *validation.Error) Scope {
+	if d.ContainsNot == nil {
+		return Scope{}
+	}
+	return d.ContainsNot.scope("containsNot.", faults)
+}
+
+func checkExcluded(excluded Scope, _ pricing.Currency, faults *validation.Error) {
+	if !excluded.IsZero() {
+		excluded.faults("containsNot.", faults)
+	}
 }

@@ -32,29 +32,20 @@ type Creation struct {
 // that contradict each other; see [Coupon.Contradictions].
 func New(d Draft, by Creation) (Coupon, error) {
 	var faults validation.Error
-	c := Coupon{
-		ID: by.ID, Name: d.Name, Description: d.Description,
-		State: Active, Revision: 1, CreatedAt: Instant(by.At), UpdatedAt: Instant(by.At),
-	}
-	var err error
-	if d.Code != "" {
-		c.Code, err = ParseCode(d.Code)
-		faults.At("code", err)
-	}
-	d.AppliesTo, d.Distribution = orDefault(d.AppliesTo, All), orDefault(d.Distribution, General)
 	if !d.MaxUsesPerUser.Given() {
 		d.MaxUsesPerUser = Set(DefaultMaxUsesPerUser)
 	}
-	d.RefundPolicy = d.RefundPolicy.For(d.DiscountType)
 	if d.Currency == "" {
 		d.Currency = orEuro(by.Currency).Code()
 	}
-	emails, err := d.AllowedUserEmails.judged()
-	faults.Merge("allowedUserEmails", err)
-	c.Terms = d.terms(by.Location, &faults)
-	c.AllowedUserEmails = emails
-	c.Scope = d.scopeDraft().scope("", &faults)
-	c.Buys = d.bought(&faults)
+	code, err := ParseCode(d.Code)
+	if d.Code != "" {
+		faults.At("code", err)
+	}
+	c := d.edited(d.currency(&faults), by.Location, &faults)
+	c.Code = code
+	c.ID, c.State, c.Revision, c.CreatedAt, c.UpdatedAt = by.ID, Active, 1, Instant(by.At), Instant(by.At)
+	c.Discount, c.Buys, c.RefundPolicy = d.discount(c.Currency, &faults), d.bought(&faults), d.RefundPolicy.For(d.DiscountType)
 	switch {
 	case c.ExpiresAt.IsZero():
 	case !c.ExpiresAt.After(c.CreatedAt):
@@ -74,29 +65,42 @@ func New(d Draft, by Creation) (Coupon, error) {
 	return c, nil
 }
 
-// terms reads the text of a draft. The faults of the whole are those of [Coupon.Validate].
-// Scope, Buys and AllowedUserEmails are left out.
-func (d *Draft) terms(loc *time.Location, faults *validation.Error) Terms {
+// currency returns the currency of the draft. It is zero if it has a fault. No amount can then be read.
+func (d *Draft) currency(faults *validation.Error) pricing.Currency {
+	if newUnread(d.Unread).names("currency") {
+		return pricing.Currency{}
+	}
+	c, err := pricing.ParseCurrency(d.Currency)
+	faults.At("currency", err)
+	return c
+}
+
+// edited returns the coupon with what a patch can change. The faults of the whole are those of [Coupon.Validate].
+func (d *Draft) edited(c pricing.Currency, loc *time.Location, faults *validation.Error) Coupon {
+	emails, err := d.AllowedUserEmails.judged()
+	faults.Merge("allowedUserEmails", err)
+	d.Distribution = orDefault(d.Distribution, General)
+	edited := Coupon{Name: d.Name, Description: d.Description, Terms: d.terms(c, loc, faults)}
+	edited.AllowedUserEmails = emails
+	edited.Scope = d.scopeDraft().scope("", faults)
+	return edited
+}
+
+// terms reads the text of a draft. Discount, Scope, Buys, RefundPolicy and AllowedUserEmails are left out.
+func (d *Draft) terms(c pricing.Currency, loc *time.Location, faults *validation.Error) Terms {
 	t := Terms{
-		Group: d.Group, Distribution: d.Distribution, PointsRequired: d.PointsRequired,
-		RefundPolicy: d.RefundPolicy, RestoreOnRefund: d.RestoreOnRefund,
+		Currency: c, Group: d.Group, Distribution: d.Distribution, PointsRequired: d.PointsRequired, RestoreOnRefund: d.RestoreOnRefund,
 		Limits: Limits{
-			MaxUses:        limit(d.MaxUses, 0, "maxUses", faults),
-			MaxUsesPerUser: limit(d.MaxUsesPerUser, 0, "maxUsesPerUser", faults),
+			MaxUses:        limit(d.MaxUses, "maxUses", faults),
+			MaxUsesPerUser: limit(d.MaxUsesPerUser, "maxUsesPerUser", faults),
+			Budget:         NewMoneySet(d.Budget.money("budget", c, 1, MaxBudget, faults)...),
 			Periods:        slices.Clone(d.PeriodLimits),
 		},
 		StartsAt:  d.StartsAt.resolve("startsAt", 0, loc, faults),
 		ExpiresAt: d.ExpiresAt.resolve("expiresAt", 1, loc, faults),
 	}
-	var err error
-	if !newUnread(d.Unread).names("currency") { // else no amount can be read
-		t.Currency, err = pricing.ParseCurrency(d.Currency)
-		faults.At("currency", err)
-	}
-	t.Discount = d.discount(t.Currency, faults)
-	t.Limits.Budget = NewMoneySet(d.Budget.money("budget", t.Currency, 1, MaxBudget, faults)...)
 	for i := range conditions {
-		conditions[i].draft(d, &t, faults)
+		conditions[i].read(d, &t, faults)
 	}
 	return t
 }
@@ -116,14 +120,9 @@ func orEuro(c pricing.Currency) pricing.Currency {
 }
 
 // limit checks an optional limit. The result 0 means no limit.
-func limit(given Optional[int], fallback int64, field string, faults *validation.Error) int64 {
+func limit(given Optional[int], field string, faults *validation.Error) int64 {
 	n, ok := given.Value()
-	switch {
-	case !given.Given():
-		return fallback
-	case !ok:
-		return 0
-	case n < 1:
+	if ok && n < 1 {
 		faults.Add(field, validation.TooSmall, "a limit is at least 1, or null for none")
 	}
 	return int64(n)

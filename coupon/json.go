@@ -257,7 +257,8 @@ func (d *termsDocument) terms(faults *validation.Error) Terms {
 			r.Unread = faults.Fields // so that amounts have no fault for want of a currency
 		}
 	}
-	t := r.terms(nil, faults)
+	t := r.terms(r.currency(faults), nil, faults)
+	t.Discount, t.RefundPolicy = r.discount(t.Currency, faults), r.RefundPolicy
 	t.Scope, t.AllowedUserEmails = r.scopeDraft().sets(), d.Emails
 	if r.Buys != nil {
 		t.Buys = r.Buys.sets()

@@ -70,10 +70,20 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// orZero returns the value, or the zero value if cleared, or current if not given.
-func (o Optional[T]) orZero(current T) T {
-	if !o.given {
-		return current
+// into sets the field of a draft of the same name, if the Optional is given. A cleared Optional makes it zero.
+func (o Optional[T]) into(field any) (given bool) {
+	switch field := field.(type) {
+	case *T:
+		*field = o.value
+	case *Optional[T]:
+		*field = o
+	case **T:
+		if o.given && !o.cleared {
+			*field = &o.value
+		}
+	case *int64:
+		n, _ := any(o.value).(int)
+		*field = int64(n)
 	}
-	return o.value
+	return o.given
 }

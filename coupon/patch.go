@@ -1,7 +1,8 @@
 package coupon
 
 import (
-	"slices"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
@@ -30,39 +31,27 @@ type Edit struct {
 func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	var faults validation.Error
 	p.immutableFaults(c, &faults)
-	before := c
-	c.Name = p.Name.orZero(c.Name)
-	c.Description = p.Description.orZero(c.Description)
-	c.Group = p.Group.orZero(c.Group)
-	if p.PointsRequired.Given() {
-		c.PointsRequired = int64(p.PointsRequired.value)
+	before, u := c, newUnread(p.Unread)
+	d, given := p.draft()
+	if !p.AppliesTo.Given() && !u.names("appliesTo") {
+		d.AppliesTo = c.Scope.AppliesTo // which kinds of lines are judged by
 	}
-	c.Distribution = p.Distribution.orZero(c.Distribution)
-	if p.Distribution.cleared {
-		c.Distribution = General
+	edited := d.edited(c.Currency, by.Location, &faults)
+	for _, m := range members {
+		if given[m.field] {
+			m.copy(&c, &edited)
+		}
 	}
-	c.Scope = p.scope(c.Scope, &faults)
-	c.Limits.MaxUses = limit(p.MaxUses, c.Limits.MaxUses, "maxUses", &faults)
-	c.Limits.MaxUsesPerUser = limit(p.MaxUsesPerUser, c.Limits.MaxUsesPerUser, "maxUsesPerUser", &faults)
-	if p.Budget.Given() {
-		c.Limits.Budget = NewMoneySet(p.Budget.value.money("budget", c.Currency, 1, MaxBudget, &faults)...)
-	}
-	c.Limits.Periods = slices.Clone(p.PeriodLimits.orZero(c.Limits.Periods))
 	for i := range conditions {
-		conditions[i].patch(&p, &c.Terms, &faults)
+		if given[conditions[i].field] {
+			conditions[i].copy(&c, &edited)
+		}
 	}
-	c.RestoreOnRefund = p.RestoreOnRefund.orZero(c.RestoreOnRefund)
-	if p.StartsAt.Given() {
-		c.StartsAt = p.StartsAt.value.resolve("startsAt", 0, by.Location, &faults)
+	if !p.AllowedUserEmails.Given() && c.AllowedUserEmails.Narrowed() {
+		faults.Add("allowedUserEmails", validation.Required, "only a part of the addresses was loaded, so that all must be given")
 	}
-	if p.ExpiresAt.Given() {
-		c.ExpiresAt = p.ExpiresAt.value.resolve("expiresAt", 1, by.Location, &faults)
-	}
-	emails, err := p.emails(c.AllowedUserEmails)
-	c.AllowedUserEmails = emails
-	faults.Merge("", err)
 	c.UpdatedAt = Instant(by.At)
-	if err := c.judge(newUnread(p.Unread), faults); err != nil {
+	if err := c.judge(u, faults); err != nil {
 		return Coupon{}, err
 	}
 	if err := c.Contradictions(); err != nil && before.Contradictions() == nil {
@@ -71,51 +60,47 @@ func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	return c, nil
 }
 
-func (p Patch) scope(s Scope, faults *validation.Error) Scope {
-	s.AppliesTo = p.AppliesTo.orZero(s.AppliesTo)
-	if p.AppliesTo.cleared {
-		s.AppliesTo = All
-	}
-	kind := s.AppliesTo
-	if newUnread(p.Unread).names("appliesTo") {
-		kind = All // no kind of line is judged by it
-	}
-	given := ScopeDraft{
-		AppliesTo: kind, PlanIDs: p.PlanIDs.value, DeviceIDs: p.DeviceIDs.value, AccessoryIDs: p.AccessoryIDs.value,
-		Kinds: p.Kinds.value, Categories: p.Categories.value,
-		ExcludedItemIDs: p.ExcludedItemIDs.value, ExcludedCategories: p.ExcludedCategories.value,
-	}.scope("", faults)
-	for _, set := range [...]struct {
-		given bool
-		from  Items
-		to    *Items
-	}{
-		{p.PlanIDs.Given(), given.Plans, &s.Plans},
-		{p.DeviceIDs.Given(), given.Devices, &s.Devices},
-		{p.AccessoryIDs.Given(), given.Accessories, &s.Accessories},
-		{p.Kinds.Given(), given.Kinds, &s.Kinds},
-		{p.Categories.Given(), given.Categories, &s.Categories},
-		{p.ExcludedItemIDs.Given(), given.ExcludedItems, &s.ExcludedItems},
-		{p.ExcludedCategories.Given(), given.ExcludedCategories, &s.ExcludedCategories},
-	} {
-		if set.given {
-			*set.to = set.from
-		}
-	}
-	return s
+// members are the members of a patch that are no conditions, by their names in JSON.
+var members = [...]struct {
+	field string
+	copy  func(to, from *Coupon)
+}{
+	{"name", func(to, from *Coupon) { to.Name = from.Name }},
+	{"description", func(to, from *Coupon) { to.Description = from.Description }},
+	{"appliesTo", func(to, from *Coupon) { to.Scope.AppliesTo = from.Scope.AppliesTo }},
+	{"planIds", func(to, from *Coupon) { to.Scope.Plans = from.Scope.Plans }},
+	{"deviceIds", func(to, from *Coupon) { to.Scope.Devices = from.Scope.Devices }},
+	{"accessoryIds", func(to, from *Coupon) { to.Scope.Accessories = from.Scope.Accessories }},
+	{"kinds", func(to, from *Coupon) { to.Scope.Kinds = from.Scope.Kinds }},
+	{"categories", func(to, from *Coupon) { to.Scope.Categories = from.Scope.Categories }},
+	{"excludedItemIds", func(to, from *Coupon) { to.Scope.ExcludedItems = from.Scope.ExcludedItems }},
+	{"excludedCategories", func(to, from *Coupon) { to.Scope.ExcludedCategories = from.Scope.ExcludedCategories }},
+	{"group", func(to, from *Coupon) { to.Group = from.Group }},
+	{"distribution", func(to, from *Coupon) { to.Distribution = from.Distribution }},
+	{"allowedUserEmails", func(to, from *Coupon) { to.AllowedUserEmails = from.AllowedUserEmails }},
+	{"pointsRequired", func(to, from *Coupon) { to.PointsRequired = from.PointsRequired }},
+	{"maxUses", func(to, from *Coupon) { to.Limits.MaxUses = from.Limits.MaxUses }},
+	{"maxUsesPerUser", func(to, from *Coupon) { to.Limits.MaxUsesPerUser = from.Limits.MaxUsesPerUser }},
+	{"budget", func(to, from *Coupon) { to.Limits.Budget = from.Limits.Budget }},
+	{"periodLimits", func(to, from *Coupon) { to.Limits.Periods = from.Limits.Periods }},
+	{"restoreOnRefund", func(to, from *Coupon) { to.RestoreOnRefund = from.RestoreOnRefund }},
+	{"startsAt", func(to, from *Coupon) { to.StartsAt = from.StartsAt }},
+	{"expiresAt", func(to, from *Coupon) { to.ExpiresAt = from.ExpiresAt }},
 }
 
-func (p Patch) emails(current EmailSet) (EmailSet, error) {
-	var faults validation.Error
-	if !p.AllowedUserEmails.Given() {
-		if current.Narrowed() {
-			faults.Add("allowedUserEmails", validation.Required, "only a part of the addresses was loaded, so that all must be given")
+// draft returns the values of the patch as a draft, and the JSON names of the members that are given.
+func (p *Patch) draft() (d Draft, given map[string]bool) {
+	given = map[string]bool{}
+	from, to := reflect.ValueOf(p).Elem(), reflect.ValueOf(&d).Elem()
+	for i := range from.NumField() {
+		field := from.Type().Field(i)
+		member, is := from.Field(i).Interface().(interface{ into(field any) bool })
+		if target := to.FieldByName(field.Name); is && target.IsValid() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			given[name] = member.into(target.Addr().Interface())
 		}
-		return current, faults.Err()
 	}
-	emails, err := p.AllowedUserEmails.value.judged()
-	faults.Merge("allowedUserEmails", err)
-	return emails, faults.Err()
+	return d, given
 }
 
 func (p Patch) immutableFaults(c Coupon, faults *validation.Error) {

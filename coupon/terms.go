@@ -269,8 +269,8 @@ type Patch struct {
 type condition struct {
 	field  string
 	code   RejectionCode
-	draft  func(*Draft, *Terms, *validation.Error)
-	patch  func(*Patch, *Terms, *validation.Error)
+	read   func(*Draft, *Terms, *validation.Error)
+	copy   func(to, from *Coupon)
 	equal  func(c, d *Conditions) bool
 	faults func(*Terms, *validation.Error)
 
@@ -279,144 +279,92 @@ type condition struct {
 
 // conditions is the table of all conditions. The currency of the terms is known when a draft is read.
 var conditions = [...]condition{
-	amountsCondition("minPurchase", MinimumPurchaseNotMet, Amounts.minimum, func(c *Conditions) *MoneySet { return &c.MinPurchase },
-		func(d *Draft) Amounts { return d.MinPurchase }, func(p *Patch) Optional[Amounts] { return p.MinPurchase }),
-	amountsCondition("maxPurchase", MaximumPurchaseExceeded, Amounts.maximum, func(c *Conditions) *MoneySet { return &c.MaxPurchase },
-		func(d *Draft) Amounts { return d.MaxPurchase }, func(p *Patch) Optional[Amounts] { return p.MaxPurchase }),
-	quantityCondition("minQuantity", MinimumQuantityNotMet, func(c *Conditions) *int64 { return &c.MinQuantity },
-		func(d *Draft) Optional[int] { return d.MinQuantity }, func(p *Patch) Optional[int] { return p.MinQuantity }),
-	quantityCondition("maxQuantity", MaximumQuantityExceeded, func(c *Conditions) *int64 { return &c.MaxQuantity },
-		func(d *Draft) Optional[int] { return d.MaxQuantity }, func(p *Patch) Optional[int] { return p.MaxQuantity }),
-	{
-		field: "contains", code: RequiredItemsMissing,
-		draft: func(d *Draft, t *Terms, faults *validation.Error) {
-			if d.Contains != nil {
-				t.Conditions.Contains = d.Contains.contents("contains.", faults)
-			}
-		},
-		patch: func(p *Patch, t *Terms, faults *validation.Error) {
-			if draft, set := p.Contains.Value(); set {
-				t.Conditions.Contains = draft.contents("contains.", faults)
-			} else if p.Contains.Given() {
-				t.Conditions.Contains = Contents{}
-			}
-		},
-		equal:  func(c, d *Conditions) bool { return c.Contains.Equal(d.Contains) },
-		faults: func(t *Terms, faults *validation.Error) { t.Conditions.Contains.faults("contains.", faults) },
-	},
-	{
-		field: "containsNot", code: ExcludedItemsContained,
-		draft: func(d *Draft, t *Terms, faults *validation.Error) {
-			t.Conditions.ContainsNot = scopeOf(d.ContainsNot, "containsNot.", faults)
-		},
-		patch: func(p *Patch, t *Terms, faults *validation.Error) {
-			if draft, set := p.ContainsNot.Value(); set {
-				t.Conditions.ContainsNot = scopeOf(&draft, "containsNot.", faults)
-			} else if p.ContainsNot.Given() {
-				t.Conditions.ContainsNot = Scope{}
-			}
-		},
-		equal: func(c, d *Conditions) bool { return c.ContainsNot.Equal(d.ContainsNot) },
-		faults: func(t *Terms, faults *validation.Error) {
-			if !t.Conditions.ContainsNot.IsZero() {
-				t.Conditions.ContainsNot.faults("containsNot.", faults)
-			}
-		},
-	},
-	{
-		field: "customerTags", code: CustomerTagsNotMet,
-		draft: func(d *Draft, t *Terms, _ *validation.Error) { t.Conditions.CustomerTags = d.CustomerTags.clone() },
-		patch: func(p *Patch, t *Terms, _ *validation.Error) {
-			t.Conditions.CustomerTags = p.CustomerTags.orZero(t.Conditions.CustomerTags).clone()
-		},
-		equal:  func(c, d *Conditions) bool { return c.CustomerTags.Equal(d.CustomerTags) },
-		faults: func(t *Terms, faults *validation.Error) { t.Conditions.CustomerTags.faults(faults) },
-	},
-	{
-		field: "firstOrder", code: NotFirstOrder,
-		draft: func(d *Draft, t *Terms, _ *validation.Error) { t.Conditions.FirstOrder = d.FirstOrder },
-		patch: func(p *Patch, t *Terms, _ *validation.Error) {
-			t.Conditions.FirstOrder = p.FirstOrder.orZero(t.Conditions.FirstOrder)
-		},
-		equal:  func(c, d *Conditions) bool { return c.FirstOrder == d.FirstOrder },
-		faults: func(*Terms, *validation.Error) {},
-	},
-	{
-		field: "schedule", code: OutsideSchedule,
-		draft: func(d *Draft, t *Terms, _ *validation.Error) { t.Conditions.Schedule = d.Schedule.clone() },
-		patch: func(p *Patch, t *Terms, _ *validation.Error) {
-			t.Conditions.Schedule = p.Schedule.orZero(t.Conditions.Schedule).clone()
-		},
-		equal:  func(c, d *Conditions) bool { return c.Schedule.Equal(d.Schedule) },
-		faults: func(t *Terms, faults *validation.Error) { t.Conditions.Schedule.faults(faults) },
-	},
-	namesCondition("channels", ChannelNotAllowed, MaxChannels, channelFault, func(c *Conditions) *Items { return &c.Channels },
-		func(d *Draft) []string { return d.Channels }, func(p *Patch) Optional[[]string] { return p.Channels }),
-	namesCondition("countries", CountryNotAllowed, MaxCountries, countryFault, func(c *Conditions) *Items { return &c.Countries },
-		func(d *Draft) []string { return d.Countries }, func(p *Patch) Optional[[]string] { return p.Countries }),
+	amountsCondition("minPurchase", MinimumPurchaseNotMet, Amounts.minimum,
+		func(c *Conditions) *MoneySet { return &c.MinPurchase }, func(d *Draft) Amounts { return d.MinPurchase }),
+	amountsCondition("maxPurchase", MaximumPurchaseExceeded, Amounts.maximum,
+		func(c *Conditions) *MoneySet { return &c.MaxPurchase }, func(d *Draft) Amounts { return d.MaxPurchase }),
+	quantityCondition("minQuantity", MinimumQuantityNotMet,
+		func(c *Conditions) *int64 { return &c.MinQuantity }, func(d *Draft) Optional[int] { return d.MinQuantity }),
+	quantityCondition("maxQuantity", MaximumQuantityExceeded,
+		func(c *Conditions) *int64 { return &c.MaxQuantity }, func(d *Draft) Optional[int] { return d.MaxQuantity }),
+	newCondition("contains", RequiredItemsMissing, func(c *Conditions) *Contents { return &c.Contains }, readContents, checkContents),
+	newCondition("containsNot", ExcludedItemsContained, func(c *Conditions) *Scope { return &c.ContainsNot }, readExcluded, checkExcluded),
+	newCondition("customerTags", CustomerTagsNotMet, func(c *Conditions) *CustomerTags { return &c.CustomerTags },
+		func(d *Draft, _ pricing.Currency, _ *validation.Error) CustomerTags { return d.CustomerTags.clone() },
+		func(tags CustomerTags, _ pricing.Currency, faults *validation.Error) { tags.faults(faults) }),
+	newCondition("firstOrder", NotFirstOrder, func(c *Conditions) *bool { return &c.FirstOrder },
+		func(d *Draft, _ pricing.Currency, _ *validation.Error) bool { return d.FirstOrder },
+		func(bool, pricing.Currency, *validation.Error) {}),
+	newCondition("schedule", OutsideSchedule, func(c *Conditions) *Schedule { return &c.Schedule },
+		func(d *Draft, _ pricing.Currency, _ *validation.Error) Schedule { return d.Schedule.clone() },
+		func(schedule Schedule, _ pricing.Currency, faults *validation.Error) { schedule.faults(faults) }),
+	namesCondition("channels", ChannelNotAllowed, MaxChannels, channelFault,
+		func(c *Conditions) *Items { return &c.Channels }, func(d *Draft) []string { return d.Channels }),
+	namesCondition("countries", CountryNotAllowed, MaxCountries, countryFault,
+		func(c *Conditions) *Items { return &c.Countries }, func(d *Draft) []string { return d.Countries }),
 }
 
-// amountsCondition is a condition with an amount for each currency. read reads the amounts.
-func amountsCondition(
-	field string, code RejectionCode, read func(Amounts, pricing.Currency, *validation.Error) MoneySet,
-	of func(*Conditions) *MoneySet, draft func(*Draft) Amounts, patch func(*Patch) Optional[Amounts],
-) condition {
-	return condition{
-		field: field, code: code, byCurrency: true,
-		draft: func(d *Draft, t *Terms, faults *validation.Error) {
-			*of(&t.Conditions) = read(draft(d), t.Currency, faults)
-		},
-		patch: func(p *Patch, t *Terms, faults *validation.Error) {
-			if given := patch(p); given.Given() {
-				*of(&t.Conditions) = read(given.value, t.Currency, faults)
-			}
-		},
-		equal: func(c, d *Conditions) bool { return of(c).Equal(*of(d)) },
-		faults: func(t *Terms, faults *validation.Error) {
-			of(&t.Conditions).faults(faults, field, t.Currency, MaxMinPurchase)
-		},
-	}
-}
-
-// quantityCondition is a condition with a number of units.
-func quantityCondition(
-	field string, code RejectionCode,
-	of func(*Conditions) *int64, draft func(*Draft) Optional[int], patch func(*Patch) Optional[int],
+// newCondition is a condition whose value is read from a draft and checked, both in the coupon's currency.
+func newCondition[T any](
+	field string, code RejectionCode, of func(*Conditions) *T,
+	read func(*Draft, pricing.Currency, *validation.Error) T, check func(T, pricing.Currency, *validation.Error),
 ) condition {
 	return condition{
 		field: field, code: code,
-		draft: func(d *Draft, t *Terms, faults *validation.Error) {
-			*of(&t.Conditions) = limit(draft(d), 0, field, faults)
-		},
-		patch: func(p *Patch, t *Terms, faults *validation.Error) {
-			*of(&t.Conditions) = limit(patch(p), *of(&t.Conditions), field, faults)
-		},
-		equal:  func(c, d *Conditions) bool { return *of(c) == *of(d) },
-		faults: func(t *Terms, faults *validation.Error) { quantityFaults(field, *of(&t.Conditions), faults) },
+		read:   func(d *Draft, t *Terms, faults *validation.Error) { *of(&t.Conditions) = read(d, t.Currency, faults) },
+		copy:   func(to, from *Coupon) { *of(&to.Conditions) = *of(&from.Conditions) },
+		equal:  func(c, d *Conditions) bool { return same(*of(c), *of(d)) },
+		faults: func(t *Terms, faults *validation.Error) { check(*of(&t.Conditions), t.Currency, faults) },
 	}
+}
+
+// same reports whether two values are equal, by their method Equal if they have one.
+func same[T any](a, b T) bool {
+	if a, is := any(a).(interface{ Equal(other T) bool }); is {
+		return a.Equal(b)
+	}
+	return any(a) == any(b)
+}
+
+// amountsCondition is a condition with an amount for each currency. parse reads the amounts.
+func amountsCondition(
+	field string, code RejectionCode, parse func(Amounts, pricing.Currency, *validation.Error) MoneySet,
+	of func(*Conditions) *MoneySet, draft func(*Draft) Amounts,
+) condition {
+	entry := newCondition(field, code, of,
+		func(d *Draft, own pricing.Currency, faults *validation.Error) MoneySet {
+			return parse(draft(d), own, faults)
+		},
+		func(set MoneySet, own pricing.Currency, faults *validation.Error) {
+			set.faults(faults, field, own, MaxMinPurchase)
+		})
+	entry.byCurrency = true
+	return entry
+}
+
+// quantityCondition is a condition with a number of units.
+func quantityCondition(field string, code RejectionCode, of func(*Conditions) *int64, draft func(*Draft) Optional[int]) condition {
+	return newCondition(field, code, of,
+		func(d *Draft, _ pricing.Currency, faults *validation.Error) int64 {
+			return limit(draft(d), field, faults)
+		},
+		func(n int64, _ pricing.Currency, faults *validation.Error) { quantityFaults(field, n, faults) })
 }
 
 // namesCondition is a condition with a set of names, at most so many. valid checks each of them.
 func namesCondition(
 	field string, code RejectionCode, most int, valid func(string) error,
-	of func(*Conditions) *Items, draft func(*Draft) []string, patch func(*Patch) Optional[[]string],
+	of func(*Conditions) *Items, draft func(*Draft) []string,
 ) condition {
 	check := func(names []string, faults *validation.Error) {
 		listFaults(faults, field, most, field, names, func(_ int, name string) error { return valid(name) })
 	}
-	return condition{
-		field: field, code: code,
-		draft: func(d *Draft, t *Terms, faults *validation.Error) {
-			*of(&t.Conditions) = NewItems(draft(d)...)
+	return newCondition(field, code, of,
+		func(d *Draft, _ pricing.Currency, faults *validation.Error) Items {
 			check(draft(d), faults)
+			return NewItems(draft(d)...)
 		},
-		patch: func(p *Patch, t *Terms, faults *validation.Error) {
-			*of(&t.Conditions) = NewItems(patch(p).orZero(of(&t.Conditions).Slice())...)
-			check(patch(p).value, faults)
-		},
-		equal:  func(c, d *Conditions) bool { return of(c).Equal(*of(d)) },
-		faults: func(t *Terms, faults *validation.Error) { check(of(&t.Conditions).list, faults) },
-	}
+		func(names Items, _ pricing.Currency, faults *validation.Error) { check(names.list, faults) })
 }
 
 // ConditionCodes yields the JSON name and the rejection code of each field of [Conditions].
