@@ -18,33 +18,24 @@ const MaxCodeLength = 255
 const maxCodeInput = 16 * MaxCodeLength
 
 // Code is a coupon code in its normalized form, called the key (contract section 4.1). Codes are
-// stored, compared and shown as keys. A key is in Unicode form NFKC, upper-cased, and trimmed of
-// white space. [Fold] describes the rest of the normalization. Codes can be compared with the
+// stored, compared and shown as keys. [Fold] describes the normalization. Codes can be compared with the
 // operator ==. The zero Code means that there is no code.
 //
-// A key has only characters of Unicode 15.0, and letter case is that of Unicode 15.0. Programs
-// that different Go toolchains have built make the same key of the same text.
-type Code struct {
-	key string
-}
+// A key has only characters of Unicode 15.0, and letter case is that of Unicode 15.0, whatever Go toolchain has
+// built the program.
+type Code struct{ key string }
 
 // ParseCode normalizes text that an administrator typed, and returns the Code. Text that is
 // already normalized stays unchanged. ParseCode returns a [*validation.Error] for the
 // field "code" in these cases:
 //   - The text is empty after trimming ([validation.Required]).
 //   - The key has more than [MaxCodeLength] code points ([validation.TooLong]).
-//   - The trimmed text contains white space.
-//   - The text contains a control character.
-//   - The text is not valid UTF-8.
-//   - The text contains a format character or a private-use character.
-//   - The text contains a character that Unicode 15.0 does not assign. A capital letter that a
-//     later version of Unicode adds to a letter of Unicode 15.0 is accepted and becomes that letter.
-//   - The text contains a character that Unicode lets a renderer ignore.
-//   - The text contains the blank Braille pattern.
+//   - The text is not valid UTF-8, or contains white space inside.
+//   - The text contains a control, format or private-use character, the blank Braille pattern, or a character
+//     that Unicode lets a renderer ignore.
+//   - The text contains a character that Unicode 15.0 does not assign, except the capital of a letter of
+//     Unicode 15.0, which becomes that letter.
 //   - The key is ".", ".." or "/", which do not work in a URL path.
-//
-// ParseCode accepts symbols that only some fonts show as blank, such as the object replacement
-// character.
 func ParseCode(typed string) (Code, error) {
 	if key, ok := plainCode(typed); ok {
 		return Code{key: key}, nil
@@ -79,9 +70,8 @@ func ParseCode(typed string) (Code, error) {
 }
 
 // TypedCode returns the Code for text that a customer typed. TypedCode removes invisible
-// characters from the text and then calls [ParseCode]. Customers often copy invisible characters
-// from web pages without noticing. If no coupon has the typed code, look up the result of
-// [Code.AsGenerated].
+// characters, which people copy from web pages, and then calls [ParseCode]. If no coupon has the typed code,
+// look up the result of [Code.AsGenerated].
 func TypedCode(typed string) (Code, error) { return ParseCode(withoutInvisible(typed)) }
 
 // Fold normalizes text for looking up codes and searching for coupons. Fold removes invisible
@@ -211,10 +201,8 @@ func (c Code) Equal(d Code) bool { return c == d }
 // MarshalText returns the code in its normalized form.
 func (c Code) MarshalText() ([]byte, error) { return []byte(c.key), nil }
 
-// StoredCode returns the Code with a key that [Code.String] or [Code.MarshalText] returned. Stores
-// use StoredCode to read coupons. StoredCode neither checks nor normalizes the key. Another
-// version of this library may have made it. For text that people type, use [ParseCode] or
-// [TypedCode].
+// StoredCode returns the Code with a key that [Code.String] returned, for stores. StoredCode neither checks nor
+// normalizes the key, which another version of this library may have made.
 func StoredCode(key string) Code { return Code{key: key} }
 
 // UnmarshalText works like [StoredCode]. The error is always nil.

@@ -15,56 +15,40 @@ import (
 
 // These constants are inclusive upper bounds for the fields of a coupon.
 const (
-	// MaxNameLength is the maximum length of a name, in code points.
-	MaxNameLength = 255
-	// MaxDescriptionLength is the maximum length of a description, in code points.
-	MaxDescriptionLength = 2_000
-	// MaxItemIDLength is the maximum length of a plan, device or accessory ID, in code points.
-	MaxItemIDLength = 255
-	// MaxSelectedItems is the maximum number of items in one selection. A coupon has separate
-	// selections of plans, devices and accessories.
-	MaxSelectedItems = 10_000
-	// MaxIDLength is the maximum length of a coupon ID, in bytes.
-	MaxIDLength = 64
-	// MaxMirrorIDLength is the maximum length of an ID at the payment processor, in code
-	// points.
-	MaxMirrorIDLength = 255
-	// MaxBudget is the maximum budget in one currency, in minor units.
-	MaxBudget = 1_000_000_000_000_000_000
-	// MaxPointsRequired is the maximum price of a coupon, in points.
-	MaxPointsRequired = 1_000_000_000_000
-	// MaxMinPurchase is the maximum of a minimum purchase, in minor units.
-	MaxMinPurchase = MaxBudget
+	MaxNameLength        = 255                       // code points
+	MaxDescriptionLength = 2_000                     // code points
+	MaxItemIDLength      = 255                       // code points of a plan, device or accessory ID
+	MaxSelectedItems     = 10_000                    // entries of each list of a scope
+	MaxIDLength          = 64                        // bytes of a coupon ID
+	MaxMirrorIDLength    = 255                       // code points of an ID at the payment processor
+	MaxBudget            = 1_000_000_000_000_000_000 // minor units of one currency
+	MaxPointsRequired    = 1_000_000_000_000         // points
+	MaxMinPurchase       = MaxBudget                 // minor units, also of a maximum purchase
 )
 
 // IDPrefix is the beginning of every coupon ID. A coupon ID is never a normalized code, because
 // normalized codes contain no lower-case ASCII letters.
 const IDPrefix = "cpn_"
 
-// Coupon holds the terms, the state and the counts of a coupon (specification 2.1). A Coupon can
-// be copied by assignment. Stores may set all fields of a Coupon directly and then call
-// [Coupon.Validate]. The zero Coupon is not valid.
+// Coupon holds the terms, the state and the counts of a coupon (specification 2.1). Stores may set all fields of a
+// Coupon directly and then call [Coupon.Validate]. The zero Coupon is not valid.
 type Coupon struct {
 	// ID begins with [IDPrefix] and never changes.
 	ID string
 	// Code is the plain code, which never changes. No two existing coupons have the same Code. The
 	// Code is zero if customers reach the coupon only by the codes of batches.
 	Code Code
-	// Name is the name of the coupon for administrators and for the payment processor.
-	Name string
-	// Description is a text for administrators. A search for coupons also covers the
-	// description.
+	// Name is for administrators and for the payment processor. Description is for administrators. A search for
+	// coupons covers both.
+	Name        string
 	Description string
 	Terms
-	// State shows whether the coupon is switched on.
 	State State
 	// UsedCount is the number of completed redemptions. ReservedCount is the number of live
-	// reservations. The store maintains UsedCount and ReservedCount. Saving a coupon does not
-	// change its counts.
+	// reservations. The store maintains both, and saving a coupon does not change them.
 	UsedCount     int64
 	ReservedCount int64
-	// Mirror refers to the copy of the coupon at the payment processor.
-	Mirror Mirror
+	Mirror        Mirror
 	// CreatedAt and UpdatedAt are instants in UTC with microsecond precision.
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -72,13 +56,11 @@ type Coupon struct {
 	Revision int64
 }
 
-// Limits restricts how often a coupon can be used. A limit of 0 means no limit.
+// Limits restricts how often a coupon can be used. A limit of 0 means no limit. Every completed redemption and
+// every live reservation counts as a use.
 type Limits struct {
-	// MaxUses is the maximum number of uses by all customers together. Every completed
-	// redemption and every live reservation counts as a use.
-	MaxUses int64
-	// MaxUsesPerUser is the maximum number of uses by one customer. Every completed redemption
-	// and every live reservation of the customer counts as a use.
+	// MaxUses is the maximum number of uses by all customers together, and MaxUsesPerUser by one customer.
+	MaxUses        int64
 	MaxUsesPerUser int64
 	// Budget is the maximum sum of all discounts in each currency. Orders that are paid or still
 	// open count. A budget needs an amount in the coupon's Currency. A coupon with a budget cannot
@@ -98,27 +80,23 @@ func (l Limits) Equal(m Limits) bool {
 // Mirror holds the IDs and the revision of a coupon's mirror. A mirror is the payment
 // processor's own copy of a coupon.
 type Mirror struct {
-	// CouponID and PromotionCodeID are the IDs of the mirror at the payment processor. CouponID
-	// and PromotionCodeID are empty before the mirror is created. PromotionCodeID stays empty if the
-	// coupon has no plain code. [Mirror.Validate] describes valid IDs.
+	// CouponID and PromotionCodeID are the IDs of the mirror at the payment processor, both empty before it is
+	// created. PromotionCodeID stays empty if the coupon has no plain code.
 	CouponID        string `json:"couponId"`
 	PromotionCodeID string `json:"promotionCodeId"`
-	// Revision is the revision of the coupon that the mirror shows. The mirror is outdated if
-	// the coupon has a different revision. The Reconcile method of couponkit.Service updates
-	// outdated mirrors.
+	// Revision is the revision of the coupon that the mirror shows. If the coupon has another revision, the mirror
+	// is outdated, and the Reconcile method of couponkit.Service updates it.
 	Revision int64 `json:"revision"`
-	// Unsupported is true if the payment processor cannot express the coupon, and so has no copy
-	// of it. Both IDs are then empty. The coupon can be used like any other coupon.
+	// Unsupported is true if the payment processor cannot express the coupon. Both IDs are then empty. The coupon
+	// can be used like any other coupon.
 	Unsupported bool `json:"unsupported,omitzero"`
 }
 
-// IsZero reports whether both IDs of the mirror are empty. Empty IDs mean that the coupon has no
-// copy at the payment processor.
+// IsZero reports whether both IDs of the mirror are empty, so that there is no mirror.
 func (m Mirror) IsZero() bool { return m.CouponID == "" && m.PromotionCodeID == "" }
 
-// Validate checks both IDs of the mirror, and returns a [*validation.Error] that lists
-// every invalid ID. A valid ID is UTF-8 text without control characters, at most
-// [MaxMirrorIDLength] code points long. An empty ID is valid. An unsupported mirror has no IDs.
+// Validate returns a [*validation.Error] that lists every invalid ID. A valid ID is UTF-8 text without control
+// characters, at most [MaxMirrorIDLength] code points long, or empty. An unsupported mirror has no IDs.
 func (m Mirror) Validate() error {
 	var faults validation.Error
 	textFaults(&faults, "processorCouponId", m.CouponID, MaxMirrorIDLength, false)
@@ -129,29 +107,20 @@ func (m Mirror) Validate() error {
 	return faults.Err()
 }
 
-// IsID reports whether text has the form of a coupon ID. A coupon ID consists of [IDPrefix] and
-// at least one more character. A coupon ID has at most [MaxIDLength] characters, including the
-// prefix. A coupon ID contains only printable ASCII characters, and no spaces. A customer may
-// type a code that looks like a coupon ID, such as "cpn_x". A normalized code never looks like a
-// coupon ID.
+// IsID reports whether text has the form of a coupon ID: [IDPrefix] and at least one more character, at most
+// [MaxIDLength] altogether, all printable ASCII and no spaces.
 func IsID(text string) bool {
 	if len(text) <= len(IDPrefix) || len(text) > MaxIDLength || !strings.HasPrefix(text, IDPrefix) {
 		return false
 	}
-	for i := range len(text) {
-		if text[i] <= ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // Active reports whether the coupon is switched on.
 func (c Coupon) Active() bool { return c.State == Active }
 
-// Mirrored reports whether the copy at the payment processor shows the coupon's current
-// revision. If the processor cannot express the coupon, Mirrored reports whether the processor
-// has said so for the current revision.
+// Mirrored reports whether the mirror shows the coupon's current revision, or the processor has said that it cannot
+// express that revision.
 func (c Coupon) Mirrored() bool {
 	return (c.Mirror.Unsupported || !c.Mirror.IsZero()) && c.Mirror.Revision == c.Revision
 }

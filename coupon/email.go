@@ -22,14 +22,12 @@ const (
 	MaxAllowedEmails = 1_000_000
 )
 
-// NormalizeEmail trims white space around an e-mail address and converts the address to lower
-// case. E-mail addresses are stored and compared in this normalized form (contract section 4.4).
-// NormalizeEmail does not check whether the address is valid. Lower case is that of Unicode 15.0,
-// whatever Go toolchain has built the program.
+// NormalizeEmail trims white space around an e-mail address and converts the address to the lower
+// case of Unicode 15.0. E-mail addresses are stored and compared in this form (contract section 4.4).
+// NormalizeEmail does not check whether the address is valid.
 //
-// NormalizeEmail leaves the Kelvin sign and the dotted capital I unchanged. Converting these two
-// letters to ASCII letters would name a different mailbox. A final Greek sigma stays a final
-// sigma. Text that is not valid UTF-8 is trimmed but not converted to lower case.
+// The Kelvin sign and the dotted capital I stay, because their ASCII letters would name a different mailbox.
+// Text that is not valid UTF-8 is trimmed but not converted to lower case.
 func NormalizeEmail(address string) string {
 	address = unicode15.TrimSpace(address)
 	if !utf8.ValidString(address) {
@@ -46,12 +44,10 @@ func lowerEmail(r rune) rune {
 	return lower
 }
 
-// ParseEmail checks an e-mail address and returns the address in normalized form. A valid
-// address has a local part and a domain. The domain has at least one dot. The part of the domain
-// after the last dot contains a letter. If the address is invalid, ParseEmail returns a
-// [*validation.Error]. Display names, quoted local parts, white space, wildcards and
-// invisible characters make an address invalid, and so do characters that Unicode 15.0 does not
-// assign.
+// ParseEmail checks an e-mail address and returns the address in normalized form. The domain of a valid
+// address has a dot, and a letter after its last dot. Display names, quoted local parts, white space, wildcards,
+// invisible characters and characters that Unicode 15.0 does not assign are invalid. The error is a
+// [*validation.Error].
 func ParseEmail(text string) (string, error) {
 	address := NormalizeEmail(text)
 	if code, fault := emailFault(address); fault != "" {
@@ -120,10 +116,8 @@ func unquoted(name string) (bare string, isQuoted bool) {
 	return name, false
 }
 
-// EmailEntries returns the two allow-list entries that match an address. The first entry is the
-// normalized address. The second entry is the domain entry, such as "*@example.org". If no
-// domain entry can match the address, the second entry is empty. A store looks for both entries
-// in the allow-list.
+// EmailEntries returns the two allow-list entries that match an address: the normalized address, and the domain
+// entry, such as "*@example.org". If no domain entry can match the address, domain is empty.
 func EmailEntries(address string) (own, domain string) {
 	own = NormalizeEmail(address)
 	at := strings.LastIndexByte(own, '@')
@@ -219,21 +213,16 @@ func normalizeEntries(entries []string) ([]string, error) {
 
 func tooManyEmails() string { return fmt.Sprintf("at most %d addresses are allowed", MaxAllowedEmails) }
 
-// EmailList is an allow-list as an administrator typed it. The entries of an EmailList have not
-// been checked yet. An entry has one of these forms:
+// EmailList is an allow-list as an administrator typed it, not checked yet. An entry has one of these forms:
 //   - an address, such as "ann@example.org"
 //   - an address with a name, such as "Ann <ann@example.org>"
-//   - a domain entry, such as "*@example.org"
-//
-// A domain entry matches every address of exactly that domain. Allow-lists accept no other
-// patterns.
+//   - a domain entry, such as "*@example.org", which matches every address of exactly that domain
 //
 // In JSON, an EmailList is an array of entries, or one string that [SplitEmails] splits.
 type EmailList []string
 
-// SplitEmails splits text into entries at commas, semicolons, tabs and line breaks. SplitEmails
-// does not split at a comma, semicolon or tab inside a quoted name, as in "Doe, Ann"
-// <ann@example.org>. Empty entries are dropped.
+// SplitEmails splits text into entries at line breaks, and at commas, semicolons and tabs outside a quoted name
+// such as "Doe, Ann" <ann@example.org>. Empty entries are dropped.
 func SplitEmails(text string) EmailList {
 	var list EmailList
 	start, quoted := 0, false
@@ -255,9 +244,8 @@ func SplitEmails(text string) EmailList {
 	return list
 }
 
-// judged returns the set of the addresses. If some are invalid, it returns a set that
-// holds no address but has the length of the list. The length can then still be checked
-// together with the other fields.
+// judged returns the set of the addresses. If some are invalid, the set only has the length of the list, which
+// is checked together with the other fields.
 func (l EmailList) judged() (EmailSet, error) {
 	emails, err := NewEmailSet(l...)
 	if err != nil {
@@ -266,9 +254,8 @@ func (l EmailList) judged() (EmailSet, error) {
 	return emails, err
 }
 
-// UnmarshalJSON reads a JSON array of entries, or a JSON string that [SplitEmails] splits. JSON
-// null sets *l to the empty list. If entries are not text, UnmarshalJSON returns a
-// [*validation.Error] that names each of them, and they are empty in *l.
+// UnmarshalJSON reads the JSON form. JSON null sets *l to the empty list. If entries are not text, UnmarshalJSON
+// returns a [*validation.Error] that names each of them, and they are empty in *l.
 func (l *EmailList) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		var text string

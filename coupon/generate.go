@@ -14,32 +14,28 @@ import (
 // These constants are the inclusive bounds and the default for the number of symbols in a
 // [CodeShape].
 const (
-	// MinCodeSymbols is the minimum number of random symbols in a generated code. Codes with 8
-	// random symbols have 36 random bits.
+	// MinCodeSymbols is the minimum number of random symbols, which have 36 random bits.
 	MinCodeSymbols = 8
 	// DefaultCodeSymbols is the number of random symbols if a [CodeShape] does not set Symbols.
 	DefaultCodeSymbols = 12
-	// MaxCodeSymbols is the maximum number of random symbols in a generated code.
+	// MaxCodeSymbols is the maximum number of random symbols.
 	MaxCodeSymbols = 64
 )
 
 // CodeShape defines the form of generated codes. The zero CodeShape produces codes with 12
 // random symbols and a check symbol.
 type CodeShape struct {
-	// Prefix is a valid code with which every generated code begins. A dash follows the prefix.
-	// For example, the prefix SUMMER gives codes such as SUMMER-4F7K2XW9R1CM8. If Prefix is
-	// empty, generated codes have no prefix.
+	// Prefix is a valid code with which every generated code begins, or empty. A dash follows the prefix, as in
+	// SUMMER-4F7K2XW9R1CM8.
 	Prefix string `json:"prefix,omitempty"`
-	// Symbols is the number of random symbols, from [MinCodeSymbols] to [MaxCodeSymbols]
-	// inclusive. If Symbols is 0, a code has [DefaultCodeSymbols] random symbols. Each random
-	// symbol adds 4.4 random bits.
+	// Symbols is the number of random symbols, from [MinCodeSymbols] to [MaxCodeSymbols] inclusive, or 0 for
+	// [DefaultCodeSymbols]. Each random symbol adds 4.4 random bits.
 	Symbols int `json:"symbols,omitempty"`
 }
 
 const (
-	// codeSymbols are the symbols of generated codes. Of each group of symbols that
-	// people confuse, it has one. It has no vowels, so that codes contain no words.
-	// With the dash there are 23 symbols. The check symbol needs a prime number.
+	// codeSymbols are one of each group of symbols that people confuse, without vowels, so that codes contain
+	// no words. With the dash there are 23 symbols. The check symbol needs a prime number.
 	codeSymbols = "0123456789CFHJKMPRTVWX"
 
 	checkPrime  = 23
@@ -49,13 +45,11 @@ const (
 // GenerateCode returns a random code of the given shape. Pass crypto/rand.Reader as the random
 // source. With a predictable random source, people can guess codes.
 //
-// After the prefix, generated codes use only the symbols 0123456789CFHJKMPRTVWX. The last symbol
-// of a generated code is a check symbol. The check symbol detects one wrong symbol, or two
-// neighboring symbols that were swapped. One wrong letter in the prefix goes undetected in 1 of
-// 22 cases. [Code.AsGenerated] corrects letters that people often mistype, such as O for 0.
+// After the prefix, generated codes use only the symbols 0123456789CFHJKMPRTVWX. The last symbol is a check
+// symbol. It detects one wrong symbol, or two neighboring symbols that were swapped. One wrong letter in the
+// prefix goes undetected in 1 of 22 cases.
 //
-// If the shape is invalid, GenerateCode returns a [*validation.Error]. GenerateCode wraps
-// any error that the random source returns.
+// If the shape is invalid, GenerateCode returns a [*validation.Error]. It wraps errors of the random source.
 func GenerateCode(random io.Reader, shape CodeShape) (Code, error) {
 	shape, err := shape.Normalize()
 	switch {
@@ -108,24 +102,12 @@ func (s CodeShape) Normalize() (CodeShape, error) {
 	return s, faults.Err()
 }
 
-// AsGenerated corrects typing errors in a code from [GenerateCode]. After the prefix,
-// AsGenerated replaces each letter on the left by the symbol on the right:
+// AsGenerated corrects typing errors in a code from [GenerateCode]. After the prefix, it replaces O, Q and D by 0,
+// I and L by 1, Z by 2, A by 4, S by 5, G by 6, B by 8, N by M, and U and Y by V.
 //
-//	O, Q, D: 0
-//	I, L:    1
-//	Z:       2
-//	A:       4
-//	S:       5
-//	G:       6
-//	B:       8
-//	N:       M
-//	U, Y:    V
+// ok is false if the corrected code does not have the form of a generated code, or a wrong check symbol.
 //
-// AsGenerated returns false if the corrected code does not have the form of a generated code.
-// AsGenerated also returns false if the check symbol of the corrected code is wrong.
-//
-// First look up the code as it was typed. Call AsGenerated only if no coupon has the typed code.
-// Two handmade codes may differ only in letters that AsGenerated replaces.
+// First look up the code as it was typed: two handmade codes may differ only in letters that AsGenerated replaces.
 func (c Code) AsGenerated() (generated Code, ok bool) {
 	start := strings.LastIndexByte(c.key, '-') + 1
 	symbols := strings.Map(readAs, c.key[start:])
@@ -138,25 +120,9 @@ func (c Code) AsGenerated() (generated Code, ok bool) {
 
 // readAs returns the symbol that people confuse with r.
 func readAs(r rune) rune {
-	switch r {
-	case 'O', 'Q', 'D':
-		return '0'
-	case 'I', 'L':
-		return '1'
-	case 'Z':
-		return '2'
-	case 'A':
-		return '4'
-	case 'S':
-		return '5'
-	case 'G':
-		return '6'
-	case 'B':
-		return '8'
-	case 'N':
-		return 'M'
-	case 'U', 'Y':
-		return 'V'
+	const typed, meant = "OQDILZASGBNUY", "0001124568MVV"
+	if at := strings.IndexRune(typed, r); at >= 0 {
+		return rune(meant[at])
 	}
 	return r
 }

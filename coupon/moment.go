@@ -8,9 +8,7 @@ import (
 )
 
 // Moment is the start or the expiry of a coupon as an administrator typed it: an RFC 3339 instant, or
-// a calendar date such as "2026-12-31" (contract section 4.5). A date means the whole day in the time
-// zone that is passed to [Moment.Start] or [Moment.End]. The empty Moment is neither an instant nor a
-// date.
+// a calendar date such as "2026-12-31" (contract section 4.5). The empty Moment is neither.
 type Moment string
 
 // At returns the Moment for the instant t. If t is zero, At returns the empty Moment.
@@ -21,8 +19,7 @@ func At(t time.Time) Moment {
 	return Moment(t.UTC().Format(time.RFC3339Nano))
 }
 
-// On returns the Moment for a calendar date. On normalizes invalid dates like [time.Date]. For
-// example, On converts June 31 to July 1.
+// On returns the Moment for a calendar date. On normalizes invalid dates like [time.Date].
 func On(year int, month time.Month, day int) Moment {
 	return Moment(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Format(time.DateOnly))
 }
@@ -88,19 +85,14 @@ func fieldFault(code validation.Code, message string) error {
 	return validation.New("", code, message)
 }
 
-// Start returns the instant at which m begins. A date begins with its first instant in the given
-// time zone. A nil time zone means UTC. For the empty Moment, Start returns the zero time. If m is
-// malformed or the year is out of range, Start returns a [*validation.Error].
+// Start returns the instant at which m begins, in the case of a date its first instant in the given time zone. A nil
+// time zone means UTC. For the empty Moment, Start returns the zero time. If m is malformed or the year is out of
+// range, Start returns a [*validation.Error].
 func (m Moment) Start(loc *time.Location) (time.Time, error) { return m.instant(0, loc) }
 
-// End returns the instant at which m ends. For an instant, End returns the same instant. For a
-// date, End returns the first instant after the date in the given time zone. A coupon that
-// expires at the End of a date is valid through that whole day. A nil time zone means UTC. For
-// the empty Moment, End returns the zero time. If m is malformed or the year is out of range, End
-// returns a [*validation.Error].
-//
-// RFC 3339 cannot express instants after the year 9999. If a date ends after the year 9999 in
-// UTC, End returns the last microsecond of the year 9999 in UTC.
+// End is like [Moment.Start], but of a date it returns the first instant after the date, so that a coupon is valid
+// through that whole day. If a date ends after the year 9999 in UTC, which RFC 3339 cannot express, End returns the
+// last microsecond of that year.
 func (m Moment) End(loc *time.Location) (time.Time, error) { return m.instant(1, loc) }
 
 func (m Moment) instant(days int, loc *time.Location) (time.Time, error) {
@@ -131,10 +123,8 @@ func (m Moment) resolve(field string, days int, loc *time.Location, faults *vali
 	return at
 }
 
-// firstInstant returns the instant after which the calendar in the location always
-// shows the date or a later date. This is nearly always midnight. If clocks jump over
-// midnight, it is the instant of the jump. If clocks are set back over midnight, it is
-// the second midnight.
+// firstInstant returns the instant after which the calendar in the location always shows the date or a later
+// date: midnight, the instant at which clocks jump over midnight, or the second midnight.
 func firstInstant(date time.Time, loc *time.Location) time.Time {
 	// No clock is further from UTC than this, and no jump is longer.
 	const reach = 48 * time.Hour
@@ -169,8 +159,8 @@ func location(loc *time.Location) *time.Location {
 	return loc
 }
 
-// Instant converts a time to the form in which instants are stored. A stored instant is in UTC,
-// has no monotonic clock reading and is truncated to microseconds.
+// Instant converts a time to the form in which instants are stored: in UTC, truncated to microseconds and without
+// a monotonic clock reading.
 func Instant(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

@@ -10,9 +10,8 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Optional is a field with three possible states: set, cleared or not given. In JSON, null means
-// that the field is cleared. A field that is absent from the JSON object counts as not given.
-// The zero Optional means that the field is not given.
+// Optional is a field with three possible states: set, cleared (null in JSON) or not given (absent in JSON). The
+// zero Optional is not given.
 type Optional[T any] struct {
 	value   T
 	given   bool
@@ -22,8 +21,7 @@ type Optional[T any] struct {
 // Set returns an Optional that is set to the given value.
 func Set[T any](value T) Optional[T] { return Optional[T]{value: value, given: true} }
 
-// Clear returns a cleared Optional. A cleared field removes the current value, such as a limit,
-// an expiry or a description.
+// Clear returns a cleared Optional, which removes the current value.
 func Clear[T any]() Optional[T] { return Optional[T]{given: true, cleared: true} }
 
 // Given reports whether the field is set or cleared.
@@ -33,15 +31,11 @@ func (o Optional[T]) Given() bool { return o.given }
 // not given, Value returns the zero value and false.
 func (o Optional[T]) Value() (value T, ok bool) { return o.value, o.given && !o.cleared }
 
-// IsZero reports whether the field is not given. Package encoding/json calls IsZero for fields
-// with the JSON option omitzero.
+// IsZero reports whether the field is not given, for the JSON option omitzero.
 func (o Optional[T]) IsZero() bool { return !o.given }
 
-// MarshalJSON returns the JSON of the value. If the field is cleared or not given, MarshalJSON
-// returns null.
-//
-// In your own structs, give every Optional field the JSON option omitzero. Without omitzero, a
-// field that is not given is written as null. A null in a patch clears the coupon's value.
+// MarshalJSON returns the JSON of the value, or null if there is none. In your own structs, give every Optional
+// field the JSON option omitzero, so that a field that is not given is absent.
 func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if !o.given || o.cleared {
 		return []byte("null"), nil
@@ -52,9 +46,8 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o.value)
 }
 
-// UnmarshalJSON sets the field to a value from JSON. JSON null clears the field. If the value as a
-// whole cannot be read, *o stays unchanged. If only parts of it cannot be read, such as entries of a
-// list, *o is set to what could be read.
+// UnmarshalJSON sets the field to a value from JSON. JSON null clears the field. If the value cannot be read,
+// *o stays unchanged. If only entries of a list cannot be read, *o is set to the others.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(data, []byte("null")) {
 		*o = Clear[T]()

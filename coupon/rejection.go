@@ -214,15 +214,13 @@ func (c *RejectionCode) UnmarshalText(text []byte) error {
 // Rejection is the error for a refused coupon or a refused checkout. A Rejection lists every
 // reason that applies, in the order of [RejectionCode.Rank]. To test for one reason, use
 // errors.Is with a sentinel error such as [ErrExpired]. To get all reasons, use errors.As with a
-// variable of type *Rejection. A [Reason] has a JSON form, but a Rejection does not. An API
-// includes the JSON of the reasons in its own response.
+// variable of type *Rejection. An API includes the JSON of the reasons in its own response.
 type Rejection struct {
-	// CouponID is the ID of the refused coupon. CouponID is empty if there is no coupon.
+	// CouponID is the ID of the refused coupon, or empty if there is none.
 	CouponID string
-	// Code is the code or ID with which the caller named the coupon. Code is empty if the reasons
-	// concern no code of the request.
+	// Code is the code or ID with which the caller named the coupon, or empty if the reasons concern none.
 	Code string
-	// Reasons lists the reasons for the refusal. Reasons has at least one entry.
+	// Reasons has at least one entry.
 	Reasons []Reason
 }
 
@@ -231,20 +229,16 @@ func Reject(couponID string, code RejectionCode, params Params) *Rejection {
 	return &Rejection{CouponID: couponID, Reasons: []Reason{{Code: code, Params: params}}}
 }
 
-// Rejections is the error for a set of coupons of which several are refused. It has one Rejection
-// for each refused coupon. The methods of couponkit.Service sort them in the order of the request's
-// codes. The Rejection of the checkout as a whole has no Code and comes first. errors.Is with a
-// sentinel error tests the reasons of all coupons. errors.As with a variable of type *Rejection
-// finds only the first Rejection; use [RejectionsOf] to read all.
+// Rejections is the error for a set of coupons of which several are refused, in the order of the request's
+// codes. The Rejection of the checkout as a whole has no Code and comes first. errors.Is with a sentinel error
+// tests the reasons of all coupons. Use [RejectionsOf] to read all.
 type Rejections []*Rejection
 
 // Error returns a text that lists the codes of all reasons.
 func (r Rejections) Error() string {
-	var codes []string
-	for _, rejection := range r {
-		for _, reason := range rejection.Reasons {
-			codes = append(codes, reason.Code.String())
-		}
+	codes := make([]string, len(r))
+	for i, rejection := range r {
+		codes[i] = rejection.codes()
 	}
 	return "coupons refused: " + strings.Join(codes, ", ")
 }
@@ -284,12 +278,14 @@ func (r *Rejection) Has(code RejectionCode) bool {
 }
 
 // Error returns a text that lists the codes of all reasons.
-func (r *Rejection) Error() string {
+func (r *Rejection) Error() string { return "coupon refused: " + r.codes() }
+
+func (r *Rejection) codes() string {
 	codes := make([]string, len(r.Reasons))
 	for i, reason := range r.Reasons {
 		codes[i] = reason.Code.String()
 	}
-	return "coupon refused: " + strings.Join(codes, ", ")
+	return strings.Join(codes, ", ")
 }
 
 // Unwrap returns the sentinel error of each reason.

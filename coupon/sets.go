@@ -68,9 +68,8 @@ func (s Items) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s.list)
 }
 
-// UnmarshalJSON reads a JSON array of IDs. JSON null sets *s to the empty set. If an entry is
-// not a string, UnmarshalJSON returns a [*validation.Error] that names every such entry
-// by its index.
+// UnmarshalJSON reads a JSON array of IDs. JSON null sets *s to the empty set. The error is a
+// [*validation.Error] that names every entry that is not a string by its index.
 func (s *Items) UnmarshalJSON(data []byte) error {
 	var ids []string
 	err := strictjson.Value(data, &ids)
@@ -80,15 +79,12 @@ func (s *Items) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// EmailSet is an immutable allow-list of normalized e-mail addresses and domain entries.
-// [EmailList] explains domain entries. Looking up an address takes the same time in a set of any
-// size. The zero EmailSet is empty.
+// EmailSet is an immutable allow-list of normalized e-mail addresses and domain entries; see [EmailList]. Looking
+// up an address takes the same time in a set of any size. The zero EmailSet is empty.
 //
-// A narrowed set holds only the entry that matches one customer, or no entry. For a narrowed
-// set, Len still returns the number of all entries of the allow-list. Stores return narrowed
-// sets so that they do not have to load long allow-lists. A store that looks up a coupon for one
-// customer returns a set with the matching entry. A store that lists coupons returns narrowed
-// sets without entries.
+// A narrowed set holds only the entry that matches one customer, or no entry, and Len still counts the whole
+// allow-list. A store that looks up a coupon for one customer returns a set with the matching entry. A store that
+// lists coupons returns sets without entries.
 type EmailSet struct {
 	held    Items
 	missing int // entries that a narrowed set does not hold
@@ -98,10 +94,8 @@ type EmailSet struct {
 // show the entries themselves.
 func (s EmailSet) GoString() string { return fmt.Sprintf("coupon.EmailSet(%d addresses)", s.Len()) }
 
-// NewEmailSet returns the set of the given entries. [EmailList] describes the possible forms of
-// an entry. NewEmailSet normalizes each entry and removes the name from an address with a name.
-// Duplicate entries are ignored. If an entry is malformed, NewEmailSet returns a
-// [*validation.Error] that names every malformed entry by its index.
+// NewEmailSet returns the set of the given entries of an [EmailList], normalized and without names of people.
+// Duplicate entries are ignored. The error is a [*validation.Error] that names every malformed entry by its index.
 func NewEmailSet(entries ...string) (EmailSet, error) {
 	normalized, err := normalizeEntries(entries)
 	if err != nil {
@@ -110,14 +104,12 @@ func NewEmailSet(entries ...string) (EmailSet, error) {
 	return EmailSet{held: NewItems(normalized...)}, nil
 }
 
-// StoredEmailSet returns the set of entries that [EmailSet.Slice] returned. Stores use
-// StoredEmailSet to read allow-lists. The entries are neither checked nor normalized. Another
-// version of this library may have made them.
+// StoredEmailSet returns the set of entries that [EmailSet.Slice] returned, for stores. The entries are neither
+// checked nor normalized.
 func StoredEmailSet(entries ...string) EmailSet { return EmailSet{held: NewItems(entries...)} }
 
-// NarrowedEmailSet returns a set that holds only the given entry. The set's method Len returns
-// the given total. If the given entry is empty, the returned set holds no entry. Stores pass an
-// entry that [EmailEntries] returned. The entry is neither checked nor normalized.
+// NarrowedEmailSet returns a set of the given Len that holds only the given entry, or none if it is empty. Stores
+// pass an entry that [EmailEntries] returned. The entry is neither checked nor normalized.
 func NarrowedEmailSet(total int, entry string) EmailSet {
 	if total <= 0 {
 		return EmailSet{}
@@ -140,8 +132,7 @@ func (s EmailSet) Narrow(address string) EmailSet {
 	return NarrowedEmailSet(s.Len(), "")
 }
 
-// Has reports whether an entry of the set matches the e-mail address. An entry matches if it is
-// the address itself or the domain entry for the address. Letter case and surrounding white
+// Has reports whether the set has the e-mail address or its domain entry. Letter case and surrounding white
 // space do not matter. Has allocates no memory for an ASCII address.
 func (s EmailSet) Has(address string) bool {
 	address = unicode15.TrimSpace(address)
@@ -175,8 +166,7 @@ func (s EmailSet) hasEntry(address string) bool {
 	return s.held.Has(own) || s.held.Has(domain)
 }
 
-// Len returns the number of entries in the allow-list. For a narrowed set, Len includes the
-// entries that the set does not hold.
+// Len returns the number of entries in the allow-list, those included that a narrowed set does not hold.
 func (s EmailSet) Len() int { return s.held.Len() + s.missing }
 
 // Narrowed reports whether the set holds only some of the entries of the allow-list.
@@ -185,8 +175,7 @@ func (s EmailSet) Narrowed() bool { return s.missing > 0 }
 // All yields the entries that the set holds, in the order in which they were added.
 func (s EmailSet) All() iter.Seq[string] { return s.held.All() }
 
-// Slice returns a copy of the entries that the set holds, in the order in which they were
-// added.
+// Slice returns a copy of the entries that the set holds, in the order in which they were added.
 func (s EmailSet) Slice() []string { return s.held.Slice() }
 
 // Equal reports whether s and t have the same Len and hold the same entries in the same order.
@@ -204,8 +193,7 @@ func (s EmailSet) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the JSON form of an [EmailList] and checks the entries like [NewEmailSet].
-// JSON null sets *s to a narrowed set that holds no entry. If UnmarshalJSON fails, *s stays
-// unchanged.
+// JSON null is a narrowed set that holds no entry. If UnmarshalJSON fails, *s stays unchanged.
 func (s *EmailSet) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		*s = EmailSet{missing: 1}

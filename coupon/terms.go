@@ -13,10 +13,8 @@ import (
 // Terms are what an administrator decides about a coupon: what it takes off, for whom, and when.
 // Amounts of money have their currency, and instants are in UTC. Terms can be copied by assignment.
 type Terms struct {
-	// Currency is the currency of the coupon. It never changes after creation.
+	// Currency and Discount never change after creation.
 	Currency pricing.Currency
-	// Discount holds the type and the value of the discount. Discount never changes after
-	// creation.
 	Discount pricing.Discount
 	// Scope defines the lines of a cart that the coupon covers.
 	Scope Scope
@@ -28,26 +26,19 @@ type Terms struct {
 	Group string
 	// Distribution defines who may use the coupon.
 	Distribution Distribution
-	// AllowedUserEmails is the allow-list of a [UserSpecific] coupon. AllowedUserEmails is empty
-	// for a coupon with any other distribution.
+	// AllowedUserEmails is the allow-list of a [UserSpecific] coupon. Other coupons have none.
 	AllowedUserEmails EmailSet
-	// PointsRequired is the price of a [PointsRedeemable] coupon, in points. PointsRequired is 0
-	// for a coupon with any other distribution.
+	// PointsRequired is the price of a [PointsRedeemable] coupon, in points. Other coupons cost 0.
 	PointsRequired int64
-	// Limits restricts how often the coupon can be used.
-	Limits Limits
-	// Conditions restricts when the coupon can be used, by whom and for which carts.
-	Conditions Conditions
+	Limits         Limits
+	Conditions     Conditions
 	// RefundPolicy tells what a refund does if the rest of an order no longer meets a threshold of
 	// the coupon. RefundPolicy never changes after creation, and is never unset.
 	RefundPolicy pricing.RefundPolicy
 	// RestoreOnRefund tells when a refund gives a use back. A change applies to later checkouts.
 	RestoreOnRefund Restore
-	// StartsAt is the first instant at which the coupon is valid. If StartsAt is zero, the
-	// coupon has no start date.
-	StartsAt time.Time
-	// ExpiresAt is the first instant at which the coupon is no longer valid. If ExpiresAt is
-	// zero, the coupon never expires.
+	// The coupon is valid from StartsAt, inclusive, until ExpiresAt, exclusive. A zero bound means none.
+	StartsAt  time.Time
 	ExpiresAt time.Time
 }
 
@@ -58,32 +49,24 @@ const TermsVersion = 1
 // Conditions restricts when a coupon can be used, by whom and for which carts. The zero Conditions
 // does not restrict a coupon.
 type Conditions struct {
-	// MinPurchase are the minimum eligible subtotals of a cart, by the currency of the cart. An empty
-	// MinPurchase means that there is no minimum. A coupon with a minimum cannot be used in a
-	// currency without one.
+	// MinPurchase and MaxPurchase are the inclusive bounds of a cart's eligible subtotal, by the currency of the
+	// cart. An empty set means no bound. A coupon with a bound cannot be used in a currency without one.
 	MinPurchase MoneySet `json:"-"`
-	// MaxPurchase are the maximum eligible subtotals of a cart, by the currency of the cart. A subtotal
-	// equal to the maximum is allowed. An empty MaxPurchase means that there is no maximum. A coupon with
-	// a maximum cannot be used in a currency without one.
 	MaxPurchase MoneySet `json:"-"`
-	// MinQuantity is the minimum number of units in the lines that the coupon covers. Units with a
-	// list price of 0 do not count. A MinQuantity of 0 means that there is no minimum.
+	// MinQuantity and MaxQuantity are the inclusive bounds of the number of units in the lines that the coupon
+	// covers. Units with a list price of 0 do not count. A 0 means no bound.
 	MinQuantity int64 `json:"minQuantity,omitzero"`
-	// MaxQuantity is the maximum number of units in the lines that the coupon covers. Units with a list
-	// price of 0 do not count. A MaxQuantity of 0 means that there is no maximum.
 	MaxQuantity int64 `json:"maxQuantity,omitzero"`
 	// Contains restricts the coupon to carts with a minimum number of certain units. The units count in
 	// all lines of goods, whether or not the coupon covers the line. A refund does not look at Contains.
 	Contains Contents `json:"contains,omitzero"`
 	// ContainsNot restricts the coupon to carts without certain units, in any line of goods. Units with a
 	// list price of 0 do not count. The zero ContainsNot excludes nothing.
-	ContainsNot Scope `json:"containsNot,omitzero"`
-	// CustomerTags restricts the coupon to customers with certain tags.
+	ContainsNot  Scope        `json:"containsNot,omitzero"`
 	CustomerTags CustomerTags `json:"customerTags,omitzero"`
 	// FirstOrder restricts the coupon to the first order of a customer.
-	FirstOrder bool `json:"firstOrder,omitzero"`
-	// Schedule restricts the coupon to certain hours of the week.
-	Schedule Schedule `json:"schedule,omitzero"`
+	FirstOrder bool     `json:"firstOrder,omitzero"`
+	Schedule   Schedule `json:"schedule,omitzero"`
 	// Channels restricts the coupon to sales in certain channels, such as "web" or "store". The host
 	// names the channel of each sale. Names are compared byte by byte. Without Channels, every channel
 	// is allowed.
@@ -93,18 +76,16 @@ type Conditions struct {
 	Countries Items `json:"countries,omitzero"`
 }
 
-// Draft is an administrator's description of a new coupon (specification 2.1 and 4.2). A draft
-// must have a name, a discount type and the value of the discount. All other fields of a draft are
-// optional. The zero value of an optional field stands for its default. Amounts,
-// percentages and dates are text, which [New] reads once.
+// Draft is an administrator's description of the [Terms] of a new coupon (specification 2.1 and 4.2). A draft
+// must have a name, a discount type and the value of the discount. The zero value of every other field stands for
+// its default. Amounts, percentages and dates are text, which [New] reads once.
 type Draft struct {
 	// Code is the plain code as an administrator typed it. [ParseCode] defines which codes are valid.
 	// Without a Code, customers reach the coupon only by the codes of its batches. JSON says so with
 	// "withoutCode": true; see [Draft.UnmarshalJSON].
 	Code string `json:"code,omitzero"`
 	// Name is the name of the coupon, 1 to [MaxNameLength] code points long.
-	Name string `json:"name"`
-	// DiscountType is the type of the discount. DiscountType is required.
+	Name         string               `json:"name"`
 	DiscountType pricing.DiscountType `json:"discountType,omitzero"`
 	// Percent is the percentage of a discount whose type has one, such as "12.5". A percentage is at
 	// most 100 and has at most 4 decimals. In JSON, its name is discountValue.
@@ -112,97 +93,65 @@ type Draft struct {
 	// Amount are the amounts of a discount whose type has an amount. An amount cannot have more
 	// decimals than its currency. In JSON, its name is discountValue.
 	Amount Amounts `json:"-"`
-	// Lane is the lane of the discount. A zero Lane means the lane of the type.
-	// [pricing.DiscountTerms] explains Lane and the further terms of a discount.
-	Lane pricing.Lane `json:"lane,omitzero"`
-	// MaxDiscount are the maximums of the discount.
-	MaxDiscount Amounts `json:"maxDiscount,omitzero"`
-	// MaxUnits limits the discount to the cheapest units.
-	MaxUnits int64 `json:"maxUnits,omitzero"`
-	// Units is the number of units of a discount on the cheapest units.
-	Units int64 `json:"units,omitzero"`
-	// BuyQuantity, GetQuantity and MaxApplications are terms of a discount of type BUY_X_GET_Y.
-	BuyQuantity     int64 `json:"buyQuantity,omitzero"`
-	GetQuantity     int64 `json:"getQuantity,omitzero"`
-	MaxApplications int64 `json:"maxApplications,omitzero"`
-	// Buys is the scope of what has to be bought for a discount of type BUY_X_GET_Y. Without
-	// Buys, the units are bought from the scope of the coupon.
-	Buys *ScopeDraft `json:"buys,omitzero"`
-	// TierBasis and Tiers are terms of a tiered discount.
-	TierBasis pricing.TierBasis `json:"tierBasis,omitzero"`
-	Tiers     []TierDraft       `json:"tiers,omitempty"`
-	// Currency is an ISO 4217 code such as "USD". If Currency is empty, the coupon gets the
-	// currency of the [Creation]. A couponkit.Service uses the currency from its option
-	// WithCurrency, or EUR by default.
+	// Lane and the following fields are explained by [pricing.DiscountTerms]. A zero Lane means the lane of the
+	// type. Without Buys, the units of BUY_X_GET_Y are bought from the scope of the coupon.
+	Lane            pricing.Lane      `json:"lane,omitzero"`
+	MaxDiscount     Amounts           `json:"maxDiscount,omitzero"`
+	MaxUnits        int64             `json:"maxUnits,omitzero"`
+	Units           int64             `json:"units,omitzero"`
+	BuyQuantity     int64             `json:"buyQuantity,omitzero"`
+	GetQuantity     int64             `json:"getQuantity,omitzero"`
+	MaxApplications int64             `json:"maxApplications,omitzero"`
+	Buys            *ScopeDraft       `json:"buys,omitzero"`
+	TierBasis       pricing.TierBasis `json:"tierBasis,omitzero"`
+	Tiers           []TierDraft       `json:"tiers,omitempty"`
+	// Currency is an ISO 4217 code such as "USD", or empty for the currency of the [Creation].
 	Currency string `json:"currency,omitzero"`
 	// Description is a text for administrators, at most [MaxDescriptionLength] code points
 	// long.
 	Description string `json:"description,omitzero"`
-	// AppliesTo is the kind of scope. A zero AppliesTo means [All].
-	AppliesTo AppliesTo `json:"appliesTo,omitzero"`
-	// PlanIDs, DeviceIDs and AccessoryIDs restrict the scope to selected items. Duplicate IDs
-	// are ignored.
-	PlanIDs      []string `json:"planIds,omitempty"`
-	DeviceIDs    []string `json:"deviceIds,omitempty"`
-	AccessoryIDs []string `json:"accessoryIds,omitempty"`
-	// Kinds and Categories restrict the scope to lines of the given kinds and categories.
-	Kinds      []string `json:"kinds,omitempty"`
-	Categories []string `json:"categories,omitempty"`
-	// ExcludedItemIDs and ExcludedCategories take items and categories out of the scope.
-	ExcludedItemIDs    []string `json:"excludedItemIds,omitempty"`
-	ExcludedCategories []string `json:"excludedCategories,omitempty"`
-	// Group is the group of the coupon. A coupon without a group is exclusive.
-	Group string `json:"group,omitzero"`
+	// AppliesTo and the following lists are those of a [ScopeDraft]. Duplicate entries are ignored.
+	AppliesTo          AppliesTo `json:"appliesTo,omitzero"`
+	PlanIDs            []string  `json:"planIds,omitempty"`
+	DeviceIDs          []string  `json:"deviceIds,omitempty"`
+	AccessoryIDs       []string  `json:"accessoryIds,omitempty"`
+	Kinds              []string  `json:"kinds,omitempty"`
+	Categories         []string  `json:"categories,omitempty"`
+	ExcludedItemIDs    []string  `json:"excludedItemIds,omitempty"`
+	ExcludedCategories []string  `json:"excludedCategories,omitempty"`
+	Group              string    `json:"group,omitzero"`
 	// Distribution defines who may use the coupon. A zero Distribution means [General].
 	Distribution Distribution `json:"distribution,omitzero"`
 	// AllowedUserEmails lists the customers who may use a [UserSpecific] coupon.
 	AllowedUserEmails EmailList `json:"allowedUserEmails,omitempty"`
 	// PointsRequired is the price of a [PointsRedeemable] coupon, in points.
 	PointsRequired int64 `json:"pointsRequired,omitzero"`
-	// MaxUses is the maximum number of uses by all customers together. There is no maximum if
-	// MaxUses is not given or is cleared with [Clear].
-	MaxUses Optional[int] `json:"maxUses,omitzero"`
-	// MaxUsesPerUser is the maximum number of uses by one customer. If MaxUsesPerUser is not
-	// given, the maximum is [DefaultMaxUsesPerUser]. If MaxUsesPerUser is cleared with [Clear],
-	// there is no maximum.
+	// MaxUses, MaxUsesPerUser, Budget and PeriodLimits are the [Limits]. A limit that is not given or is cleared with
+	// [Clear] is none, but a MaxUsesPerUser that is not given is [DefaultMaxUsesPerUser].
+	MaxUses        Optional[int] `json:"maxUses,omitzero"`
 	MaxUsesPerUser Optional[int] `json:"maxUsesPerUser,omitzero"`
-	// MinPurchase are the minimum eligible subtotals of a cart. An amount of 0 in the currency of the
-	// coupon alone means that there is no minimum.
-	MinPurchase Amounts `json:"minPurchase,omitzero"`
-	// MaxPurchase are the maximum eligible subtotals of a cart, greater than 0 and at most
-	// [MaxMinPurchase]. Without amounts, there is no maximum.
-	MaxPurchase Amounts `json:"maxPurchase,omitzero"`
-	// MinQuantity is the minimum number of units that the coupon covers. There is no minimum if
-	// MinQuantity is not given or is cleared with [Clear].
-	MinQuantity Optional[int] `json:"minQuantity,omitzero"`
-	// MaxQuantity is the maximum number of units that the coupon covers. There is no maximum if
-	// MaxQuantity is not given or is cleared with [Clear].
-	MaxQuantity Optional[int] `json:"maxQuantity,omitzero"`
-	// Contains describes units that the cart must have. Without Contains, nothing is required.
-	Contains *ContentsDraft `json:"contains,omitzero"`
-	// ContainsNot describes units that the cart must not have. Without ContainsNot, nothing is excluded.
-	ContainsNot *ScopeDraft `json:"containsNot,omitzero"`
-	// CustomerTags, FirstOrder, Schedule and the following fields are further [Conditions].
-	CustomerTags CustomerTags `json:"customerTags,omitzero"`
-	FirstOrder   bool         `json:"firstOrder,omitzero"`
-	Schedule     Schedule     `json:"schedule,omitzero"`
-	Channels     []string     `json:"channels,omitempty"`
-	Countries    []string     `json:"countries,omitempty"`
-	// Budget and PeriodLimits are further [Limits].
-	Budget       Amounts       `json:"budget,omitzero"`
-	PeriodLimits []PeriodLimit `json:"periodLimits,omitempty"`
-	// StartsAt and ExpiresAt are the start and the end of the coupon's validity. If StartsAt is
-	// empty, the coupon has no start date. If ExpiresAt is empty, the coupon never expires. If
-	// ExpiresAt is a date, the coupon is valid through the end of that day. ExpiresAt must be
-	// later than the creation of the coupon.
+	// MinPurchase and the following fields are the [Conditions]. Zero values and options that are not given or are
+	// cleared with [Clear] restrict nothing. A MinPurchase of 0 in the currency of the coupon alone means none.
+	MinPurchase  Amounts        `json:"minPurchase,omitzero"`
+	MaxPurchase  Amounts        `json:"maxPurchase,omitzero"`
+	MinQuantity  Optional[int]  `json:"minQuantity,omitzero"`
+	MaxQuantity  Optional[int]  `json:"maxQuantity,omitzero"`
+	Contains     *ContentsDraft `json:"contains,omitzero"`
+	ContainsNot  *ScopeDraft    `json:"containsNot,omitzero"`
+	CustomerTags CustomerTags   `json:"customerTags,omitzero"`
+	FirstOrder   bool           `json:"firstOrder,omitzero"`
+	Schedule     Schedule       `json:"schedule,omitzero"`
+	Channels     []string       `json:"channels,omitempty"`
+	Countries    []string       `json:"countries,omitempty"`
+	Budget       Amounts        `json:"budget,omitzero"`
+	PeriodLimits []PeriodLimit  `json:"periodLimits,omitempty"`
+	// StartsAt and ExpiresAt are the bounds of the coupon's validity, or empty for none. If ExpiresAt is a date,
+	// the coupon is valid through the end of that day. ExpiresAt must be later than the creation of the coupon.
 	StartsAt  Moment `json:"startsAt,omitzero"`
 	ExpiresAt Moment `json:"expiresAt,omitzero"`
-	// RefundPolicy tells what a refund does if the rest of an order no longer meets a threshold. If
-	// RefundPolicy is unset, the coupon gets the usual policy of its discount; see
-	// [pricing.RefundPolicy.For].
-	RefundPolicy pricing.RefundPolicy `json:"refundPolicy,omitzero"`
-	// RestoreOnRefund tells when a refund gives a use back.
-	RestoreOnRefund Restore `json:"restoreOnRefund,omitzero"`
+	// An unset RefundPolicy stands for the usual policy of the discount; see [pricing.RefundPolicy.For].
+	RefundPolicy    pricing.RefundPolicy `json:"refundPolicy,omitzero"`
+	RestoreOnRefund Restore              `json:"restoreOnRefund,omitzero"`
 
 	// Unread are the faults of members that could not be read from JSON. [New] reports them.
 	Unread []validation.Field `json:"-"`
@@ -248,9 +197,8 @@ type Patch struct {
 	ExpiresAt          Optional[Moment]        `json:"expiresAt,omitzero"`
 	RestoreOnRefund    Optional[Restore]       `json:"restoreOnRefund,omitzero"`
 
-	// Revision is the revision of the coupon for which the patch was made. Revision is optional.
-	// Apply ignores Revision. When the store saves the change, it compares Revision with the
-	// coupon's current revision.
+	// Revision is the revision of the coupon for which the patch was made, or not given. Apply ignores Revision. The
+	// store compares Revision with the coupon's current revision.
 	Revision Optional[int64] `json:"revision,omitzero"`
 
 	// Code, DiscountType, DiscountValue, Currency and RefundPolicy may only repeat the coupon's
