@@ -39,9 +39,8 @@ func NewAmounts(amounts ...pricing.Money) Amounts {
 // IsZero reports whether there are no amounts.
 func (a Amounts) IsZero() bool { return len(a) == 0 }
 
-// MarshalJSON returns a JSON object of decimal strings, such as {"EUR":"20.00","USD":"22.00"}. An
-// amount in the currency of the coupon alone is a JSON string, such as "20.00". Without amounts,
-// MarshalJSON returns null.
+// MarshalJSON returns a JSON object of decimal strings, such as {"EUR":"20.00","USD":"22.00"}, or a JSON string for
+// an amount in the currency of the coupon alone, or null.
 func (a Amounts) MarshalJSON() ([]byte, error) {
 	if own, alone := a[""]; alone && len(a) == 1 {
 		return json.Marshal(own)
@@ -52,9 +51,8 @@ func (a Amounts) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]string(a))
 }
 
-// UnmarshalJSON reads the JSON that [Amounts.MarshalJSON] returns. An amount may also be a JSON
-// number. For JSON null, *a becomes nil. If an amount is neither text nor a number, or a code is
-// given twice, UnmarshalJSON returns a [*validation.Error] that names each such amount by its
+// UnmarshalJSON reads the JSON that [Amounts.MarshalJSON] returns, also with JSON numbers. If an amount is neither
+// text nor a number, or a code is given twice, the error is a [*validation.Error] that names each such amount by its
 // code. *a then holds the other amounts.
 func (a *Amounts) UnmarshalJSON(data []byte) error {
 	*a = nil
@@ -87,9 +85,8 @@ func (a *Amounts) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// money returns the amounts in minor units. Each amount is at least and at most the given number of minor
-// units. Of a coupon without a currency, only the form of the own amount is
-// checked, because the currency has a fault already.
+// money returns the amounts in minor units, from least to most. Without the coupon's currency, which has a fault
+// already, only the form of the own amount is checked.
 func (a Amounts) money(field string, own pricing.Currency, least, most int64, faults *validation.Error) []pricing.Money {
 	switch {
 	case len(a) == 0:
@@ -166,13 +163,11 @@ func amount(text string, c pricing.Currency, least int64) (minor int64, err erro
 	return c.Parse(text)
 }
 
-// MoneySet is an immutable set of amounts of money with one amount for each currency, such as a
-// budget. The zero MoneySet is empty.
+// MoneySet is an immutable set of amounts of money, one for each currency. The zero MoneySet is empty.
 type MoneySet struct{ list []pricing.Money }
 
-// NewMoneySet returns the set of the given amounts. NewMoneySet accepts every argument. If an amount
-// has no currency, or two amounts have the same currency, the set is invalid.
-// [Coupon.Validate] refuses invalid sets.
+// NewMoneySet returns the set of the given amounts. [Coupon.Validate] refuses a set in which an amount has no
+// currency, or two amounts have the same currency.
 func NewMoneySet(amounts ...pricing.Money) MoneySet {
 	if len(amounts) == 0 {
 		return MoneySet{}
@@ -211,9 +206,8 @@ func (s MoneySet) GoString() string { return fmt.Sprintf("coupon.MoneySet(%v)", 
 // MarshalJSON returns a JSON object of decimal strings by currency code, or null for the empty set.
 func (s MoneySet) MarshalJSON() ([]byte, error) { return NewAmounts(s.list...).MarshalJSON() }
 
-// UnmarshalJSON reads the JSON that [MoneySet.MarshalJSON] returns. Amounts may also be JSON numbers.
-// UnmarshalJSON returns a [*validation.Error] that names each invalid amount by its currency
-// code. *s then stays unchanged.
+// UnmarshalJSON reads the JSON that [MoneySet.MarshalJSON] returns, also with JSON numbers. The error is a
+// [*validation.Error] that names each invalid amount by its currency code. *s then stays unchanged.
 func (s *MoneySet) UnmarshalJSON(data []byte) error {
 	var texts Amounts
 	if err := texts.UnmarshalJSON(data); err != nil {

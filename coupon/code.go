@@ -75,10 +75,8 @@ func ParseCode(typed string) (Code, error) {
 func TypedCode(typed string) (Code, error) { return ParseCode(withoutInvisible(typed)) }
 
 // Fold normalizes text for looking up codes and searching for coupons. Fold removes invisible
-// characters, applies Unicode form NFKC, trims white space and converts letters to upper case.
-// Fold replaces every kind of dash by "-". Fold converts both the dotted i and the dotless i to
-// "I". The result does not depend on the user's language. Fold returns a normalized code
-// unchanged.
+// characters, applies Unicode form NFKC, trims white space, and converts letters to upper case, both the dotted and
+// the dotless i to "I", and every kind of dash to "-". Fold returns a normalized code unchanged.
 func Fold(text string) string { return fold(withoutInvisible(text)) }
 
 // plainCode returns typed if it is a key already: printable ASCII without white space

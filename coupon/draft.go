@@ -14,22 +14,19 @@ const DefaultMaxUsesPerUser = 1
 
 // Creation holds the values that the system adds to a [Draft].
 type Creation struct {
-	// ID is the ID of the new coupon. ID begins with [IDPrefix].
+	// ID begins with [IDPrefix].
 	ID string
 	// At is the instant of creation.
 	At time.Time
-	// Currency is the currency of the coupon if the draft names no currency. A zero Currency
-	// means EUR.
+	// Currency is the currency of a draft that names none. A zero Currency means EUR.
 	Currency pricing.Currency
 	// Location is the time zone of the dates in the draft. A nil Location means UTC.
 	Location *time.Location
 }
 
-// New checks the draft and returns an active coupon with revision 1. The new coupon has no copy
-// at the payment processor yet. If the draft is invalid, New returns a
-// [*validation.Error] that lists every invalid field by its JSON path. The path of an
-// invalid list entry contains its index, as in "planIds[2]". If each field is valid, New refuses terms
-// that contradict each other; see [Coupon.Contradictions].
+// New checks the draft and returns an active coupon with revision 1 and without a mirror. The error is a
+// [*validation.Error] that lists every invalid field by its JSON path, such as "planIds[2]". If each field is valid,
+// New refuses terms that contradict each other; see [Coupon.Contradictions].
 func New(d Draft, by Creation) (Coupon, error) {
 	var faults validation.Error
 	if !d.MaxUsesPerUser.Given() {

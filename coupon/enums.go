@@ -7,14 +7,10 @@ type AppliesTo uint8
 
 // These constants are the kinds of scope.
 const (
-	// All means that the coupon covers every line of the cart except shipping.
-	All AppliesTo = iota + 1
-	// Subscription means that the coupon covers plans.
-	Subscription
-	// Product means that the coupon covers devices and accessories.
-	Product
-	// Specific means that the coupon covers only the selected items.
-	Specific
+	All          AppliesTo = iota + 1 // the coupon covers every line of the cart except shipping
+	Subscription                      // the coupon covers plans
+	Product                           // the coupon covers devices and accessories
+	Specific                          // the coupon covers only the selected items
 )
 
 var scopeKinds = enum.Names{All: "ALL", Subscription: "SUBSCRIPTION", Product: "PRODUCT", Specific: "SPECIFIC"}
@@ -36,14 +32,9 @@ type Distribution uint8
 
 // These constants are the possible distributions of a coupon.
 const (
-	// General means that everybody may use the coupon.
-	General Distribution = iota + 1
-	// PointsRedeemable means that only customers who exchanged points for the coupon may use the
-	// coupon.
-	PointsRedeemable
-	// UserSpecific means that only customers whose e-mail address is in the allow-list may use
-	// the coupon.
-	UserSpecific
+	General          Distribution = iota + 1 // everybody may use the coupon
+	PointsRedeemable                         // only customers who exchanged points for the coupon may use the coupon
+	UserSpecific                             // only customers whose e-mail address is in the allow-list may use the coupon
 )
 
 var distributions = enum.Names{General: "GENERAL", PointsRedeemable: "POINTS_REDEEMABLE", UserSpecific: "USER_SPECIFIC"}
@@ -71,14 +62,10 @@ type State uint8
 
 // These constants are the possible states of a coupon. A coupon that is pending or being deleted has its code.
 const (
-	// Pending means that the coupon's copy at the payment processor is being created.
-	Pending State = iota + 1
-	// Active means that the coupon is switched on.
-	Active
-	// Inactive means that an administrator has switched the coupon off.
-	Inactive
-	// Deleting means that the coupon's copy at the payment processor is being removed.
-	Deleting
+	Pending  State = iota + 1 // the coupon's copy at the payment processor is being created
+	Active                    // the coupon is switched on
+	Inactive                  // an administrator has switched the coupon off
+	Deleting                  // the coupon's copy at the payment processor is being removed
 )
 
 var states = enum.Names{Pending: "pending", Active: "active", Inactive: "inactive", Deleting: "deleting"}
@@ -107,14 +94,9 @@ type Restore uint8
 
 // These constants are the values of Restore.
 const (
-	// RestoreFull gives the use and the budget back when everything is refunded. RestoreFull is the
-	// default.
-	RestoreFull Restore = iota
-	// RestoreAlways gives the use back at the first refund. It gives the budget back by the
-	// discount that each refund takes back.
-	RestoreAlways
-	// RestoreNever gives nothing back.
-	RestoreNever
+	RestoreFull   Restore = iota // gives the use and the budget back when everything is refunded. it is the default
+	RestoreAlways                // gives the use back at the first refund. It gives the budget back by the discount that each refund takes back
+	RestoreNever                 // gives nothing back
 )
 
 var restores = enum.Names{RestoreFull: "full", RestoreAlways: "always", RestoreNever: "never"}
@@ -136,12 +118,9 @@ type Period uint8
 
 // These constants are the periods.
 const (
-	// Day is a calendar day.
-	Day Period = iota + 1
-	// Week is an ISO week, from Monday to Sunday.
-	Week
-	// Month is a calendar month.
-	Month
+	Day   Period = iota + 1 // a calendar day
+	Week                    // an ISO week, from Monday to Sunday
+	Month                   // a calendar month
 )
 
 var periods = enum.Names{Day: "DAY", Week: "WEEK", Month: "MONTH"}
@@ -163,13 +142,9 @@ type LimitSubject uint8
 
 // These constants are the subjects of a limit.
 const (
-	// PerCustomer counts the uses of the coupon by one customer.
-	PerCustomer LimitSubject = iota + 1
-	// PerCoupon counts the uses of the coupon by all customers.
-	PerCoupon
-	// PerCode counts the uses of the coupon's code by all customers. Uses of a deleted coupon
-	// with the same code also count.
-	PerCode
+	PerCustomer LimitSubject = iota + 1 // counts the uses of the coupon by one customer
+	PerCoupon                           // counts the uses of the coupon by all customers
+	PerCode                             // counts the uses of the coupon's code by all customers. Uses of a deleted coupon with the same code also count
 )
 
 var limitSubjects = enum.Names{PerCustomer: "CUSTOMER", PerCoupon: "COUPON", PerCode: "CODE"}

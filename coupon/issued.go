@@ -8,14 +8,11 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// These constants limit the codes of a coupon.
+// These constants are inclusive upper bounds for the codes of a coupon.
 const (
-	// MaxCodes is the maximum number of codes that one call adds to a coupon.
-	MaxCodes = 1_000
-	// MaxBatchIDLength is the maximum length of a batch's ID, in bytes.
-	MaxBatchIDLength = 64
-	// MaxOwnerIDLength is the maximum length of a customer ID that owns a code, in bytes.
-	MaxOwnerIDLength = 255
+	MaxCodes         = 1_000 // codes that one call adds to a coupon
+	MaxBatchIDLength = 64    // bytes of a batch's ID
+	MaxOwnerIDLength = 255   // bytes of a customer ID that owns a code
 )
 
 // IssuedCode is a code of a coupon. A coupon has one plain code or none, and any number of codes
@@ -36,9 +33,8 @@ type IssuedCode struct {
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	// Active shows whether the code is switched on. The plain code is switched with its coupon.
 	Active bool `json:"active"`
-	// UsedCount is the number of completed uses by this code. ReservedCount is the number of live
-	// reservations. The store maintains both. The uses of the plain code are counted with the
-	// coupon only, and both are 0.
+	// UsedCount and ReservedCount are the completed uses and live reservations by this code, which the store
+	// counts. Those of the plain code are counted with the coupon only, and both are 0.
 	UsedCount     int64 `json:"usedCount"`
 	ReservedCount int64 `json:"reservedCount"`
 	// CreatedAt and UpdatedAt are instants in UTC with microsecond precision.
@@ -97,8 +93,7 @@ func OwnerID(id string) Owner {
 	return Owner{ownerID + id}
 }
 
-// OwnerEmail returns the Owner with an e-mail address. The address is normalized. A code with an
-// invalid address is refused when it is added.
+// OwnerEmail returns the Owner with an e-mail address, normalized. [NewCodes] refuses an invalid address.
 func OwnerEmail(address string) Owner {
 	if address == "" {
 		return Owner{}
@@ -130,7 +125,7 @@ func (o *Owner) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Equal reports whether o and p are the same owner. Package go-cmp uses Equal to compare values.
+// Equal reports whether o and p are the same owner, for package go-cmp.
 func (o Owner) Equal(p Owner) bool { return o == p }
 
 // Is reports whether a customer with the given ID and e-mail address is the owner. The zero Owner
@@ -171,8 +166,7 @@ func (o Owner) validate() error {
 type Batch struct {
 	// ID names the batch within its coupon, in 1 to [MaxBatchIDLength] bytes. A call with the ID of
 	// an earlier batch returns the codes of that batch.
-	ID string `json:"id"`
-	// Shape is the form of the generated codes. The zero Shape gives them 12 random symbols.
+	ID    string    `json:"id"`
 	Shape CodeShape `json:"shape,omitzero"`
 }
 
@@ -199,25 +193,20 @@ func batchIDFaults(field, id string) error {
 
 // CodeDraft is an administrator's description of a new code.
 type CodeDraft struct {
-	// Code is the code as an administrator typed it. If Code is empty, the code is generated, with the
-	// shape of the batch.
-	Code string `json:"code,omitempty"`
-	// Owner is the only customer who may use the code.
-	Owner Owner `json:"owner,omitzero"`
-	// MaxUses is the maximum number of uses by the code, at least 1. There is no maximum if MaxUses
-	// is not given or is cleared.
+	// Code is the code as an administrator typed it. An empty Code is generated, with the shape of the batch.
+	Code  string `json:"code,omitempty"`
+	Owner Owner  `json:"owner,omitzero"`
+	// MaxUses is the maximum number of uses by the code, at least 1. Not given or cleared, there is none.
 	MaxUses Optional[int] `json:"maxUses,omitzero"`
 	// ExpiresAt is the end of the code. A date means through the end of that day.
 	ExpiresAt Moment `json:"expiresAt,omitzero"`
 }
 
-// NewCodes returns the codes of the drafts. Codes that the drafts leave out are zero. NewCodes
-// returns a [*validation.Error] that names every invalid field, such as batch.shape.symbols or
-// codes[3].owner, also a code that is in the list twice.
+// NewCodes returns the codes of the drafts. Keys that the drafts leave out are zero. The error is a
+// [*validation.Error] that names every invalid field, such as codes[3].owner, also a code that is in the list twice.
 //
-// Codes that have expired at the instant of by are a fault only beside other faults, because NewCodes
-// does not know whether the batch was added while they were valid. A store refuses them in a new
-// batch; see [ExpiredCodes].
+// Expired codes are a fault only beside other faults, because the batch may be an earlier one. A store refuses them
+// in a new batch; see [ExpiredCodes].
 func NewCodes(couponID string, b Batch, drafts []CodeDraft, by Edit) ([]IssuedCode, error) {
 	var faults validation.Error
 	faults.Merge("batch", b.validate())
@@ -249,8 +238,7 @@ func NewCodes(couponID string, b Batch, drafts []CodeDraft, by Edit) ([]IssuedCo
 	return codes, nil
 }
 
-// ExpiredCodes returns a [*validation.Error] that names the codes that have expired when they are
-// created, such as "codes[3].expiresAt". It returns nil if there are none.
+// ExpiredCodes returns a [*validation.Error] that names the codes that expire before their creation, or nil.
 func ExpiredCodes(codes []IssuedCode) error {
 	var faults validation.Error
 	for i, c := range codes {
@@ -282,13 +270,11 @@ func codeLimit(faults *validation.Error, limit Optional[int]) int64 {
 	return int64(max(uses, 0))
 }
 
-// CodePatch changes a code. A field that is not given keeps its value.
+// CodePatch changes a code. A field that is not given keeps its value. [Clear] removes a limit, an owner and an expiry.
 type CodePatch struct {
 	// Revision is the revision that the caller saw. A change of another revision is refused.
-	Revision Optional[int64] `json:"revision,omitzero"`
-	// Active switches the code on or off.
-	Active Optional[bool] `json:"active,omitzero"`
-	// MaxUses, Owner and ExpiresAt replace those of the code. Clear removes them.
+	Revision  Optional[int64]  `json:"revision,omitzero"`
+	Active    Optional[bool]   `json:"active,omitzero"`
 	MaxUses   Optional[int]    `json:"maxUses,omitzero"`
 	Owner     Optional[Owner]  `json:"owner,omitzero"`
 	ExpiresAt Optional[Moment] `json:"expiresAt,omitzero"`

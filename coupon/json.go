@@ -40,16 +40,12 @@ var (
 	patchReader = strictjson.For[Patch]()
 )
 
-// UnmarshalJSON reads a draft from a JSON object. Contract section 7 lists the field names.
-// Amounts and percentages may be JSON strings or numbers. Numbers are read exactly, without
-// floating point. The caller must limit the length of the JSON text.
-//
-// A draft has a code, or "withoutCode": true. So a forgotten code is not read as a coupon without a
-// code: its fault is [validation.Required].
+// UnmarshalJSON reads a draft from a JSON object with the field names of contract section 7. A draft has a code, or
+// "withoutCode": true. The caller must limit the length of the JSON text.
 //
 // If the text is not one JSON object, UnmarshalJSON returns a [*validation.Error], and *d stays
-// unchanged. If only some fields are unknown or malformed, UnmarshalJSON succeeds. The draft remembers
-// their faults, and [New] reports them together with all other faults of the draft.
+// unchanged. If only some fields are unknown or malformed, UnmarshalJSON succeeds, and [New] reports their faults
+// together with all others.
 func (d *Draft) UnmarshalJSON(data []byte) error {
 	var read draftRequest
 	u, err := unreadMembers(draftReader.Object(data, &read))
@@ -74,14 +70,11 @@ func (d *Draft) codeFaults(known []validation.Field, withoutCode bool) []validat
 	return faults.Fields
 }
 
-// MarshalJSON returns the JSON body of a request that creates the coupon. Fields with their
-// default value are omitted. [Draft.UnmarshalJSON] can read the returned JSON. A draft with both a
-// percentage and an amount has no JSON form: MarshalJSON returns a [*validation.Error].
+// MarshalJSON returns the JSON that [Draft.UnmarshalJSON] reads. Fields with their default value are omitted. For a
+// draft with both a percentage and an amount, MarshalJSON returns a [*validation.Error].
 func (d Draft) MarshalJSON() ([]byte, error) {
 	if d.Percent != "" && len(d.Amount) > 0 {
-		var faults validation.Error
-		faults.Add("discountValue", validation.Mismatch, "a discount has a percentage or an amount, not both")
-		return nil, faults.Err()
+		return nil, validation.New("discountValue", validation.Mismatch, "a discount has a percentage or an amount, not both")
 	}
 	type fields Draft
 	return json.Marshal(struct {
@@ -91,10 +84,9 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 	}{fields(d), d.Code == "", d.value()})
 }
 
-// UnmarshalJSON reads a patch from a JSON object. Contract section 7 lists the field names. If the text
-// is not one JSON object, UnmarshalJSON returns a [*validation.Error], and *p stays unchanged. If
-// only some fields are unknown or malformed, UnmarshalJSON succeeds. The patch remembers their faults,
-// and [Coupon.Apply] reports them together with all other faults of the patch.
+// UnmarshalJSON reads a patch from a JSON object with the field names of contract section 7. If the text is not one
+// JSON object, UnmarshalJSON returns a [*validation.Error], and *p stays unchanged. If only some fields are unknown
+// or malformed, UnmarshalJSON succeeds, and [Coupon.Apply] reports their faults together with all others.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	var read Patch
 	u, err := unreadMembers(patchReader.Object(data, &read))
@@ -284,14 +276,10 @@ type wireCoupon struct {
 	Revision          int64     `json:"revision"`
 }
 
-// MarshalJSON returns the coupon as JSON with the field names of contract section 7. Amounts of
-// money and percentages are decimal strings. Amounts in several currencies are an object of decimal
-// strings by currency code. Instants are in RFC 3339 format. A missing limit,
-// minimum purchase, price in points, start or expiry is null. MarshalJSON omits the plain code,
-// conditions, budgets and period limits if the coupon does not have them. A narrowed allow-list is also
-// null; see [EmailSet]. MarshalJSON omits CreatedAt and UpdatedAt if they are zero. The returned
-// JSON does not show whether the copy at the payment processor is up to date. The field
-// mirrorUnsupported is true if the processor cannot express the coupon, and is omitted otherwise.
+// MarshalJSON returns the coupon as JSON with the field names of contract section 7. Instants are in RFC 3339
+// format. A missing limit, minimum purchase, price in points, start or expiry is null, and so is a narrowed
+// allow-list. A missing plain code, condition, budget, period limit or instant of creation and change is omitted.
+// The JSON does not show the revision of the mirror.
 func (c Coupon) MarshalJSON() ([]byte, error) {
 	w := wireCoupon{
 		ID: c.ID, Code: c.Code, Name: c.Name, wireTerms: c.wire(),
@@ -304,14 +292,10 @@ func (c Coupon) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads the JSON that [Coupon.MarshalJSON] returns. API clients use UnmarshalJSON
-// to read coupons from responses. If a field is unknown or malformed, UnmarshalJSON returns a
-// [*validation.Error] that lists all such fields. If all fields are well-formed,
-// UnmarshalJSON applies the rules of [Coupon.Validate].
-//
-// The State becomes [Active] or [Inactive], because the JSON shows only whether the coupon is
-// active. Mirror.Revision becomes 0, because the JSON does not contain the revision of the
-// mirror. If UnmarshalJSON fails, *c stays unchanged.
+// UnmarshalJSON reads the JSON that [Coupon.MarshalJSON] returns, for API clients. If a field is unknown or
+// malformed, UnmarshalJSON returns a [*validation.Error] that lists all such fields, else the error of
+// [Coupon.Validate]. If UnmarshalJSON fails, *c stays unchanged. The State becomes [Active] or [Inactive], and
+// Mirror.Revision becomes 0.
 func (c *Coupon) UnmarshalJSON(data []byte) error {
 	var d couponDocument
 	if err := couponReader.Object(data, &d); err != nil {

@@ -17,17 +17,14 @@ type Edit struct {
 	Location *time.Location
 }
 
-// Apply returns a copy of the coupon with the patch applied. Apply leaves c itself unchanged.
-// The returned coupon has the same Revision as c, because the store increments the revision. If
-// the patch is invalid, Apply returns a [*validation.Error] that lists every invalid
-// field.
+// Apply returns a copy of the coupon with the patch applied. The copy has the same Revision as c, because the store
+// increments it. The error is a [*validation.Error] that lists every invalid field.
 //
-// If each field is valid, Apply refuses terms that contradict each other; see
-// [Coupon.Contradictions]. If the terms of c contradict each other already, Apply accepts every
-// change of them. Apply accepts every validity, so that a change can end a coupon.
+// If each field is valid, Apply refuses terms that contradict each other, unless those of c do already; see
+// [Coupon.Contradictions]. Apply accepts every validity, so that a change can end a coupon.
 //
 // If the coupon has a narrowed allow-list (see [EmailSet]), the patch must contain the whole
-// allow-list. A patch without the whole list would delete the entries that were not loaded.
+// allow-list. A patch without it would delete the entries that were not loaded.
 func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	var faults validation.Error
 	p.immutableFaults(c, &faults)
@@ -94,7 +91,7 @@ func (p *Patch) draft() (d Draft, given map[string]bool) {
 	from, to := reflect.ValueOf(p).Elem(), reflect.ValueOf(&d).Elem()
 	for i := range from.NumField() {
 		field := from.Type().Field(i)
-		member, is := from.Field(i).Interface().(interface{ into(field any) bool })
+		member, is := reflect.TypeAssert[interface{ into(field any) bool }](from.Field(i))
 		if target := to.FieldByName(field.Name); is && target.IsValid() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			given[name] = member.into(target.Addr().Interface())

@@ -15,76 +15,37 @@ type RejectionCode uint8
 // These constants are the rejection codes, in the order in which reasons are reported (contract section 6). The
 // order goes from the coupon over its limits and the customer to the cart and the checkout.
 const (
-	// CodeRequired means that no code was given.
-	CodeRequired RejectionCode = iota + 1
-	// CouponNotFound means that no coupon has the given code or ID.
-	CouponNotFound
-	// CouponInactive means that the coupon is switched off or not ready yet.
-	CouponInactive
-	// CouponNotStarted means that the coupon's StartsAt is still in the future.
-	CouponNotStarted
-	// CouponExpired means that the coupon's ExpiresAt has been reached or has passed.
-	CouponExpired
-	// OutsideSchedule means that the coupon's [Schedule] does not allow the instant of the request.
-	OutsideSchedule
-	// ChannelNotAllowed means that the sale is in none of the coupon's channels.
-	ChannelNotAllowed
-	// CountryNotAllowed means that the country of delivery is none of the coupon's countries.
-	CountryNotAllowed
-	// ProcessorOutOfSync means that the coupon's copy at the payment processor is missing or
-	// not active.
-	ProcessorOutOfSync
-	// UsageLimitReached means that all customers together have reached the coupon's MaxUses.
-	UsageLimitReached
-	// UserUsageLimitReached means that the customer has reached the coupon's MaxUsesPerUser.
-	UserUsageLimitReached
-	// PeriodLimitReached means that a [PeriodLimit] of the coupon is reached.
-	PeriodLimitReached
-	// BudgetExhausted means that the discount is larger than the rest of the coupon's budget.
-	BudgetExhausted
-	// MinimumPurchaseNotMet means that the eligible subtotal of the cart is below the coupon's
-	// MinPurchase.
-	MinimumPurchaseNotMet
-	// MaximumPurchaseExceeded means that the eligible subtotal of the cart is above the coupon's
-	// MaxPurchase.
-	MaximumPurchaseExceeded
-	// MinimumQuantityNotMet means that the cart has fewer eligible units than the coupon's
-	// MinQuantity.
-	MinimumQuantityNotMet
-	// MaximumQuantityExceeded means that the cart has more eligible units than the coupon's MaxQuantity.
-	MaximumQuantityExceeded
-	// RequiredItemsMissing means that the cart has fewer units than the coupon's Contains requires.
-	RequiredItemsMissing
-	// ExcludedItemsContained means that the cart has units that the coupon's ContainsNot excludes.
-	ExcludedItemsContained
-	// UserRequired means that nobody is signed in or that the user does not exist.
-	UserRequired
-	// UserNotAllowed means that the coupon's allow-list does not match the customer's e-mail
-	// address.
-	UserNotAllowed
-	// CustomerTagsNotMet means that the customer's tags do not match the coupon's [CustomerTags].
-	CustomerTagsNotMet
-	// NotFirstOrder means that the coupon is for first orders and the customer has an order.
-	NotFirstOrder
-	// PointsNotRedeemed means that the customer has not exchanged points for the coupon.
-	PointsNotRedeemed
-	// NoEligibleItems means that the coupon covers no line of the cart.
-	NoEligibleItems
-	// NoDiscount means that the coupon's discount on the cart is 0.
-	NoDiscount
-	// CurrencyMismatch means that the coupon's amounts are not in the currency of the cart.
-	CurrencyMismatch
-	// NotCombinable means that the coupon cannot be used together with another coupon of the
-	// request. Coupons that exclude each other are all refused.
-	NotCombinable
-	// CodeTaken means that a coupon cannot be created because another coupon has the same code.
-	CodeTaken
-	// CartTotalsInvalid means that the cart totals in the request differ from the computed
-	// totals.
-	CartTotalsInvalid
-	// BelowMinimumCharge means that the total of the checkout is below the smallest amount that
-	// the payment processor charges.
-	BelowMinimumCharge
+	CodeRequired            RejectionCode = iota + 1 // no code was given
+	CouponNotFound                                   // no coupon has the given code or ID
+	CouponInactive                                   // the coupon is switched off or not ready yet
+	CouponNotStarted                                 // the coupon's StartsAt is still in the future
+	CouponExpired                                    // the coupon's ExpiresAt has been reached or has passed
+	OutsideSchedule                                  // the coupon's Schedule does not allow the instant of the request
+	ChannelNotAllowed                                // the sale is in none of the coupon's channels
+	CountryNotAllowed                                // the country of delivery is none of the coupon's countries
+	ProcessorOutOfSync                               // the coupon's copy at the payment processor is missing or not active
+	UsageLimitReached                                // all customers together have reached the coupon's MaxUses
+	UserUsageLimitReached                            // the customer has reached the coupon's MaxUsesPerUser
+	PeriodLimitReached                               // a PeriodLimit of the coupon is reached
+	BudgetExhausted                                  // the discount is larger than the rest of the coupon's budget
+	MinimumPurchaseNotMet                            // the eligible subtotal of the cart is below the coupon's MinPurchase
+	MaximumPurchaseExceeded                          // the eligible subtotal of the cart is above the coupon's MaxPurchase
+	MinimumQuantityNotMet                            // the cart has fewer eligible units than the coupon's MinQuantity
+	MaximumQuantityExceeded                          // the cart has more eligible units than the coupon's MaxQuantity
+	RequiredItemsMissing                             // the cart has fewer units than the coupon's Contains requires
+	ExcludedItemsContained                           // the cart has units that the coupon's ContainsNot excludes
+	UserRequired                                     // nobody is signed in, or the user does not exist
+	UserNotAllowed                                   // the coupon's allow-list does not match the customer's e-mail address
+	CustomerTagsNotMet                               // the customer's tags do not match the coupon's CustomerTags
+	NotFirstOrder                                    // the coupon is for first orders and the customer has an order
+	PointsNotRedeemed                                // the customer has not exchanged points for the coupon
+	NoEligibleItems                                  // the coupon covers no line of the cart
+	NoDiscount                                       // the coupon's discount on the cart is 0
+	CurrencyMismatch                                 // the coupon's amounts are not in the currency of the cart
+	NotCombinable                                    // another coupon of the request excludes the coupon, and is refused too
+	CodeTaken                                        // a coupon cannot be created because another coupon has the same code
+	CartTotalsInvalid                                // the cart totals in the request differ from the computed totals
+	BelowMinimumCharge                               // the total is below the least amount that the payment processor charges
 )
 
 // Each rejection code has one of these sentinel errors. For example, errors.Is(err, ErrExpired)

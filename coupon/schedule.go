@@ -22,9 +22,8 @@ const minutesOfDay = 24 * 60
 // scheduleHorizon is how far [Schedule.Next] looks ahead.
 const scheduleHorizon = 35 * 24 * time.Hour
 
-// Schedule restricts a coupon to certain hours of the week in a time zone. A schedule follows the
-// local clock. An hour that the clock repeats is within the schedule both times. The zero
-// Schedule does not restrict a coupon. The Hours must not be modified.
+// Schedule restricts a coupon to certain hours of the week on the clock of a time zone. An hour that the clock
+// repeats is within the schedule both times. The zero Schedule restricts nothing. Hours must not be modified.
 type Schedule struct {
 	Zone  Zone    `json:"timeZone"`
 	Hours []Hours `json:"hours"`
@@ -65,8 +64,8 @@ func (s Schedule) Contains(at time.Time) bool {
 	return false
 }
 
-// Next returns the first instant at or after the given instant that the schedule allows. A later
-// instant is in UTC. If there is no such instant within the following 35 days, found is false.
+// Next returns the first instant from the given instant on that the schedule allows, in UTC if it is later. If there
+// is none within 35 days, found is false.
 func (s Schedule) Next(at time.Time) (next time.Time, found bool) {
 	if s.Contains(at) {
 		return at, true
@@ -212,9 +211,7 @@ func clockFault() error {
 	return fieldFault(validation.Malformed, `must be a time such as "09:30", from 00:00 to 24:00`)
 }
 
-// MarshalJSON returns the hours in this form:
-//
-//	{"day":"MONDAY","from":"09:00","until":"17:30"}
+// MarshalJSON returns a JSON object such as {"day":"MONDAY","from":"09:00","until":"17:30"}.
 func (h Hours) MarshalJSON() ([]byte, error) {
 	return json.Marshal(hoursDocument{new(weekday(h.Day)), new(clockTime(h.From)), new(clockTime(h.Until))})
 }
@@ -242,16 +239,13 @@ func (h *Hours) UnmarshalJSON(data []byte) error {
 			}
 		}
 	}
-	if err := faults.Err(); err != nil {
-		return err
+	if len(faults.Fields) == 0 {
+		*h = Hours{Day: time.Weekday(*d.Day), From: int(*d.From), Until: int(*d.Until)}
 	}
-	*h = Hours{Day: time.Weekday(*d.Day), From: int(*d.From), Until: int(*d.Until)}
-	return nil
+	return faults.Err()
 }
 
-// MarshalJSON returns the schedule in this form. For the zero Schedule, MarshalJSON returns null.
-//
-//	{"timeZone":"Europe/Berlin","hours":[{"day":"MONDAY","from":"09:00","until":"17:30"}]}
+// MarshalJSON returns a JSON object with timeZone and hours, or null for the zero Schedule.
 func (s Schedule) MarshalJSON() ([]byte, error) {
 	if s.IsZero() {
 		return []byte("null"), nil
@@ -262,8 +256,7 @@ func (s Schedule) MarshalJSON() ([]byte, error) {
 
 var scheduleReader = strictjson.For[Schedule]()
 
-// UnmarshalJSON reads the JSON that [Schedule.MarshalJSON] returns. JSON null sets *s to the zero
-// Schedule. If UnmarshalJSON fails, *s stays unchanged.
+// UnmarshalJSON reads the JSON that [Schedule.MarshalJSON] returns. If UnmarshalJSON fails, *s stays unchanged.
 func (s *Schedule) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(data, []byte("null")) {
 		*s = Schedule{}
@@ -276,9 +269,8 @@ func (s *Schedule) UnmarshalJSON(data []byte) error {
 		faults.Add("timeZone", validation.Required, "a time zone is required")
 		faults.Add("hours", validation.Required, "a schedule needs at least one entry")
 	}
-	if err := faults.Err(); err != nil {
-		return err
+	if len(faults.Fields) == 0 {
+		*s = read
 	}
-	*s = read
-	return nil
+	return faults.Err()
 }

@@ -13,21 +13,16 @@ import (
 // A line must satisfy every part of the scope. An empty set does not restrict the lines, except
 // for a [Specific] scope.
 type Scope struct {
-	// AppliesTo is the kind of scope.
 	AppliesTo AppliesTo
 	// Plans, Devices and Accessories are the selected items of each kind.
 	Plans       Items
 	Devices     Items
 	Accessories Items
-	// Kinds are the kinds of lines that the coupon covers.
-	Kinds Items
-	// Categories are the categories that the coupon covers. One of the line's categories is
-	// enough.
+	// Kinds and Categories are those that the coupon covers. One of the line's categories is enough.
+	Kinds      Items
 	Categories Items
-	// ExcludedItems are the IDs of items of any kind that the coupon does not cover.
-	ExcludedItems Items
-	// ExcludedCategories are the categories that the coupon does not cover. One of the line's
-	// categories is enough.
+	// ExcludedItems and ExcludedCategories are not covered. One of the line's categories is enough.
+	ExcludedItems      Items
 	ExcludedCategories Items
 }
 
@@ -137,20 +132,16 @@ func listFaults(faults *validation.Error, field string, most int, of string, lis
 // bounded returns the set of at most as many entries as a selection can have.
 func bounded(list []string) Items { return NewItems(list[:min(len(list), MaxSelectedItems)]...) }
 
-// ScopeDraft describes a [Scope] with lists, as JSON does.
+// ScopeDraft describes a [Scope] with lists, as JSON does. A zero AppliesTo means [All].
 type ScopeDraft struct {
-	// AppliesTo is the kind of scope. A zero AppliesTo means [All].
-	AppliesTo AppliesTo `json:"appliesTo,omitzero"`
-	// PlanIDs, DeviceIDs and AccessoryIDs restrict the scope to selected items.
-	PlanIDs      []string `json:"planIds,omitempty"`
-	DeviceIDs    []string `json:"deviceIds,omitempty"`
-	AccessoryIDs []string `json:"accessoryIds,omitempty"`
-	// Kinds and Categories restrict the scope to lines of the given kinds and categories.
-	Kinds      []string `json:"kinds,omitempty"`
-	Categories []string `json:"categories,omitempty"`
-	// ExcludedItemIDs and ExcludedCategories take items and categories out of the scope.
-	ExcludedItemIDs    []string `json:"excludedItemIds,omitempty"`
-	ExcludedCategories []string `json:"excludedCategories,omitempty"`
+	AppliesTo          AppliesTo `json:"appliesTo,omitzero"`
+	PlanIDs            []string  `json:"planIds,omitempty"`
+	DeviceIDs          []string  `json:"deviceIds,omitempty"`
+	AccessoryIDs       []string  `json:"accessoryIds,omitempty"`
+	Kinds              []string  `json:"kinds,omitempty"`
+	Categories         []string  `json:"categories,omitempty"`
+	ExcludedItemIDs    []string  `json:"excludedItemIds,omitempty"`
+	ExcludedCategories []string  `json:"excludedCategories,omitempty"`
 }
 
 // scopeDraft returns the scope of the draft.
@@ -162,9 +153,8 @@ func (d Draft) scopeDraft() ScopeDraft {
 	}
 }
 
-// scope returns the scope that the lists describe. It reports invalid entries, whose paths
-// begin with the prefix, by their positions in the lists, which may have duplicates. The rules of the
-// scope as a whole are those of Scope.faults.
+// scope returns the scope that the lists describe. It reports invalid entries by their positions in the lists, which
+// may have duplicates. The rules of the scope as a whole are those of Scope.faults.
 func (d ScopeDraft) scope(prefix string, faults *validation.Error) Scope {
 	d.AppliesTo = orDefault(d.AppliesTo, All)
 	d.selectionFaults(prefix, faults)
@@ -195,9 +185,8 @@ func (s Scope) Draft() ScopeDraft {
 // Empty sets are omitted.
 func (s Scope) MarshalJSON() ([]byte, error) { return json.Marshal(s.Draft()) }
 
-// UnmarshalJSON reads the JSON that [Scope.MarshalJSON] returns. If a field is invalid,
-// UnmarshalJSON returns a [*validation.Error] that lists all such fields, and leaves *s
-// unchanged.
+// UnmarshalJSON reads the JSON that [Scope.MarshalJSON] returns. The error is a [*validation.Error] that lists all
+// invalid fields, and *s stays unchanged.
 func (s *Scope) UnmarshalJSON(data []byte) error {
 	var draft ScopeDraft
 	if err := scopeReader.Object(data, &draft); err != nil {

@@ -8,10 +8,8 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Snapshot holds the terms of a coupon at the time of a checkout (specification 2.5). An order
-// keeps a Snapshot of its coupon. Editing or deleting the coupon does not change the Snapshot. A
-// Snapshot contains no audience and no limits: no distribution, no e-mail address, no points and no
-// customer tags.
+// Snapshot holds the terms of a coupon at the time of a checkout, which an order keeps (specification 2.5). It has no
+// audience and no limits: no distribution, no e-mail address, no points and no customer tags.
 type Snapshot struct {
 	ID   string
 	Code Code
@@ -39,11 +37,9 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 	}{s.ID, s.Code, s.Name, s.publicWire(), s.Revision})
 }
 
-// UnmarshalJSON reads the JSON form of a Snapshot. Unknown fields are ignored. JSON null leaves *s
-// unchanged. The fields appliesTo, discountType, currency and refundPolicy are
-// required. A time zone that the system does not know keeps its name and has the times of UTC.
-// UnmarshalJSON returns a [*validation.Error] that lists every malformed or missing field,
-// and leaves *s unchanged.
+// UnmarshalJSON reads the JSON form of a Snapshot. Unknown fields are ignored. JSON null leaves *s unchanged. A time
+// zone that the system does not know keeps its name and has the times of UTC. The error is a [*validation.Error]
+// that lists every malformed or missing field, and *s stays unchanged.
 func (s *Snapshot) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

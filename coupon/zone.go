@@ -16,10 +16,9 @@ const MaxZoneLength = 64
 // zone.
 type Zone struct{ location *time.Location }
 
-// ParseZone returns the Zone with the given name. ParseZone reads the time zone database of the
-// system. A program on a system without a database imports the package time/tzdata. For an
-// unknown name, ParseZone returns a [*validation.Error]. ParseZone refuses names that mean
-// something else on another system, such as "Local", "localtime" and "right/Europe/Berlin".
+// ParseZone returns the Zone with the given name in the time zone database of the system, or of the package
+// time/tzdata. For an unknown name, and for one that means something else on another system, such as "Local" and
+// "right/Europe/Berlin", ParseZone returns a [*validation.Error].
 func ParseZone(name string) (Zone, error) {
 	if name == "" || len(name) > MaxZoneLength || ofSystem(name) {
 		return Zone{}, zoneFault()
@@ -41,8 +40,7 @@ func zoneFault() error {
 	return fieldFault(validation.Unknown, `must be an IANA time zone such as "Europe/Berlin"`)
 }
 
-// Location returns the time zone for use with package time. For the zero Zone, Location returns
-// UTC.
+// Location returns the time zone for use with package time. The zero Zone has that of UTC.
 func (z Zone) Location() *time.Location { return location(z.location) }
 
 // String returns the name of the time zone. For the zero Zone, String returns "".
@@ -59,8 +57,7 @@ func (z Zone) GoString() string { return fmt.Sprintf("coupon.Zone(%s)", z) }
 // IsZero reports whether z is the zero Zone.
 func (z Zone) IsZero() bool { return z.location == nil }
 
-// Equal reports whether y and z have the same name. The package go-cmp calls Equal to compare
-// time zones.
+// Equal reports whether y and z have the same name.
 func (z Zone) Equal(y Zone) bool { return z.String() == y.String() }
 
 // MarshalText returns the name of the time zone.
