@@ -1,10 +1,12 @@
 package pricing
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
 
+	"github.com/couponkit/couponkit/internal/appendjson"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -49,31 +51,44 @@ var (
 // A field with its default value is omitted. Amounts in several currencies are an object with one
 // member for each currency. The "from" of a tier by quantity is a JSON number. For the zero
 // Discount, MarshalJSON returns null.
-func (d Discount) MarshalJSON() ([]byte, error) {
+func (d Discount) MarshalJSON() ([]byte, error) { return d.AppendJSON(nil) }
+
+// AppendJSON appends the JSON of [Discount.MarshalJSON] to dst.
+func (d Discount) AppendJSON(dst []byte) ([]byte, error) {
 	if d.IsZero() {
-		return []byte("null"), nil
+		return append(dst, "null"...), nil
 	}
 	t := d.Terms()
-	w := discountDocument[[]tierDocument]{
-		Type: t.Type.String(), MaxUnits: optional(t.MaxUnits), Units: optional(t.Units),
-		BuyQuantity: optional(t.BuyQuantity), GetQuantity: optional(t.GetQuantity), MaxApplications: optional(t.MaxApplications),
-		TierBasis: t.TierBasis.String(),
-	}
-	if t.Lane != t.Type.DefaultLane() {
-		w.Lane = t.Lane.String()
+	dst = appendjson.TextMember(append(dst, '{'), "discountType", t.Type.String())
+	if t.Type.HasPercent() {
+		dst = appendjson.TextMember(dst, "discountValue", t.Percent.String())
+	} else {
+		dst = t.appendAmounts(dst, "discountValue", t.Amount, func(o CurrencyTerms) int64 { return o.Amount })
 	}
 	if t.hasMoney() {
-		w.Currency = new(t.Currency.Code())
+		dst = appendjson.TextMember(dst, "currency", t.Currency.Code())
 	}
-	w.Value = t.amounts(t.Amount, func(o CurrencyTerms) int64 { return o.Amount })
-	if t.Type.HasPercent() {
-		w.Value = quoted(t.Percent.String())
+	if t.Lane != t.Type.DefaultLane() {
+		dst = appendjson.OptionalText(dst, "lane", t.Lane.String())
 	}
-	w.MaxDiscount = t.amounts(t.MaxDiscount, func(o CurrencyTerms) int64 { return o.MaxDiscount })
-	for _, tier := range t.Tiers {
-		w.Tiers = append(w.Tiers, tier.document(&t))
+	dst = t.appendAmounts(dst, "maxDiscount", t.MaxDiscount, func(o CurrencyTerms) int64 { return o.MaxDiscount })
+	dst = appendjson.OptionalInt(dst, "maxUnits", t.MaxUnits)
+	dst = appendjson.OptionalInt(dst, "units", t.Units)
+	dst = appendjson.OptionalInt(dst, "buyQuantity", t.BuyQuantity)
+	dst = appendjson.OptionalInt(dst, "getQuantity", t.GetQuantity)
+	dst = appendjson.OptionalInt(dst, "maxApplications", t.MaxApplications)
+	dst = appendjson.OptionalText(dst, "tierBasis", t.TierBasis.String())
+	if len(t.Tiers) > 0 {
+		var err error
+		tiers := make([]tierDocument, len(t.Tiers))
+		for i, tier := range t.Tiers {
+			tiers[i] = tier.document(&t)
+		}
+		if dst, err = appendjson.Value(appendjson.Name(dst, "tiers"), tiers); err != nil {
+			return nil, err
+		}
 	}
-	return json.Marshal(w)
+	return append(dst, '}'), nil
 }
 
 // optional returns a number that 0 leaves out.
@@ -87,23 +102,28 @@ func optional(n int64) json.Number {
 // quoted returns the digits of a number as a JSON string.
 func quoted(digits string) json.RawMessage { return json.RawMessage(`"` + digits + `"`) }
 
-// amounts returns an amount in Currency as text, and amounts in several currencies as texts by
-// currency. For an amount of 0, amounts returns nil.
-func (t *DiscountTerms) amounts(own int64, of func(CurrencyTerms) int64) json.RawMessage {
+// appendAmounts writes an amount in Currency as text, and amounts in several currencies as texts by
+// currency. An amount of 0 is left out.
+func (t *DiscountTerms) appendAmounts(dst []byte, name string, own int64, of func(CurrencyTerms) int64) []byte {
 	if own == 0 {
-		return nil
+		return dst
 	}
-	texts := map[string]string{t.Currency.Code(): t.Currency.Format(own)}
+	in := make([]CurrencyTerms, 0, 1+len(t.Others))
+	in = append(in, CurrencyTerms{Currency: t.Currency, Amount: own})
 	for _, o := range t.Others {
 		if minor := of(o); minor > 0 {
-			texts[o.Currency.Code()] = o.Currency.Format(minor)
+			in = append(in, CurrencyTerms{Currency: o.Currency, Amount: minor})
 		}
 	}
-	if len(texts) == 1 {
-		return quoted(t.Currency.Format(own))
+	if dst = appendjson.Name(dst, name); len(in) == 1 {
+		return appendNumber(dst, own, t.Currency)
 	}
-	object, _ := json.Marshal(texts)
-	return object
+	slices.SortFunc(in, func(a, b CurrencyTerms) int { return cmp.Compare(a.Currency.Code(), b.Currency.Code()) })
+	dst = append(dst, '{')
+	for _, o := range in {
+		dst = appendNumber(appendjson.Name(dst, o.Currency.Code()), o.Amount, o.Currency)
+	}
+	return append(dst, '}')
 }
 
 func (tier Tier) document(t *DiscountTerms) tierDocument {

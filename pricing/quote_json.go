@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
+	"github.com/couponkit/couponkit/internal/appendjson"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -137,7 +139,10 @@ type unitDocument struct {
 //   - The quote is invalid; see [Quote.Validate]. IDs of any length are accepted.
 //   - An ID or an ItemID is not valid UTF-8.
 //   - The JSON has more than [MaxQuoteDocument] bytes.
-func (q Quote) MarshalJSON() ([]byte, error) {
+func (q Quote) MarshalJSON() ([]byte, error) { return q.AppendJSON(nil) }
+
+// AppendJSON appends the JSON of [Quote.MarshalJSON] to dst. It returns the errors of MarshalJSON.
+func (q *Quote) AppendJSON(dst []byte) ([]byte, error) {
 	var faults validation.Error
 	err := q.checkAmounts()
 	faults.Merge("", err)
@@ -150,75 +155,132 @@ func (q Quote) MarshalJSON() ([]byte, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(q.document())
-	if err == nil && len(text) > MaxQuoteDocument {
+	begin := len(dst)
+	dst, err = q.append(dst)
+	if err == nil && len(dst)-begin > MaxQuoteDocument {
 		return nil, tooLongQuote()
 	}
-	return text, err
+	return dst, err
 }
 
 func tooLongQuote() error {
 	return validation.New("", validation.TooLong, fmt.Sprintf("a quote has at most %d bytes", MaxQuoteDocument))
 }
 
-func (q Quote) document() quoteDocument {
-	amount := q.Currency.Number
-	d := quoteDocument{
-		Version: QuoteVersion, Coupons: q.couponDocuments(),
-		Currency: q.Currency.Code(), Subtotal: amount(q.Subtotal), EligibleSubtotal: amount(q.EligibleSubtotal),
-		Discount: amount(q.Discount), Shipping: amount(q.Shipping), Total: amount(q.Total),
-		Lines: make([]lineDocument, len(q.Lines)),
-	}
+// append writes a quoteDocument.
+func (q *Quote) append(dst []byte) (_ []byte, err error) {
+	dst = appendjson.IntMember(append(dst, '{'), "version", QuoteVersion)
+	dst = appendjson.TextMember(dst, "currency", q.Currency.Code())
 	if q.Step != 0 {
-		d.Step = amount(q.Step)
+		dst = q.appendAmount(dst, "step", q.Step)
 	}
-	coupons := len(q.Coupons)
+	dst = q.appendAmount(dst, "subtotal", q.Subtotal)
+	dst = q.appendAmount(dst, "eligibleSubtotal", q.EligibleSubtotal)
+	dst = q.appendAmount(dst, "discount", q.Discount)
+	dst = q.appendAmount(dst, "shipping", q.Shipping)
+	dst = q.appendAmount(dst, "total", q.Total)
+	dst = append(appendjson.Name(dst, "lines"), '[')
 	for i := range q.Lines {
-		l := &q.Lines[i]
-		groups, amounts := q.rows(i)
-		units := make([]unitDocument, len(groups))
-		for j, g := range groups {
-			units[j] = unitDocument{Quantity: integer(g.Quantity), UnitPrice: amount(g.UnitPrice)}
-			if coupons > 1 {
-				for _, off := range amounts[j*coupons:][:coupons] {
-					units[j].Discounts = append(units[j].Discounts, amount(off))
-				}
+		dst = q.appendLine(appendjson.Next(dst), i)
+	}
+	dst = append(dst, ']')
+	if len(q.Coupons) > 0 {
+		dst = append(appendjson.Name(dst, "coupons"), '[')
+		for i := range q.Coupons {
+			if dst, err = q.appendCoupon(appendjson.Next(dst), &q.Coupons[i]); err != nil {
+				return nil, err
 			}
 		}
-		d.Lines[i] = lineDocument{
-			ID: l.ID, Kind: l.Kind.String(), Class: l.Class.String(), ItemID: l.ItemID,
-			Categories: l.Categories.Names(), Quantity: integer(l.Quantity),
-			UnitPrice: amount(l.UnitPrice), Recurs: l.Recurs.String(), Eligible: l.Eligible,
-			Subtotal: amount(l.Subtotal), Discount: amount(l.Discount), Total: amount(l.Total), Units: units,
-		}
+		dst = append(dst, ']')
 	}
-	return d
+	return append(dst, '}'), nil
 }
 
-func (q Quote) couponDocuments() []couponDocument {
-	documents := make([]couponDocument, len(q.Coupons))
-	for i := range q.Coupons {
-		c := &q.Coupons[i]
-		documents[i] = couponDocument{
-			ID: c.ID, Group: c.Group, Terms: c.Discount, Discount: q.Currency.Number(c.Amount),
-			EligibleSubtotal: q.Currency.Number(c.EligibleSubtotal), EligibleQuantity: integer(c.EligibleQuantity),
-			Lines: indexesOf(c.eligible), BoughtLines: indexesOf(c.bought), Refund: q.refundTerms(c.Refund),
-		}
-	}
-	return documents
+// appendAmount writes a member that is a Number.
+func (q *Quote) appendAmount(dst []byte, name string, minor int64) []byte {
+	return appendNumber(appendjson.Name(dst, name), minor, q.Currency)
 }
 
-func indexesOf(mask []bool) lineIndexes {
+func appendNumber(dst []byte, minor int64, c Currency) []byte {
+	return append(appendMinor(append(dst, '"'), minor, c.Exponent()), '"')
+}
+
+// appendLine writes a lineDocument.
+func (q *Quote) appendLine(dst []byte, line int) []byte {
+	l := &q.Lines[line]
+	dst = appendjson.TextMember(append(dst, '{'), "id", l.ID)
+	dst = appendjson.TextMember(dst, "kind", l.Kind.String())
+	dst = appendjson.OptionalText(dst, "class", l.Class.String())
+	dst = appendjson.TextMember(dst, "itemId", l.ItemID)
+	if names := l.Categories.Names(); len(names) > 0 {
+		dst = append(appendjson.Name(dst, "categories"), '[')
+		for _, name := range names {
+			dst = appendjson.Text(appendjson.Next(dst), name)
+		}
+		dst = append(dst, ']')
+	}
+	dst = appendjson.IntMember(dst, "quantity", l.Quantity)
+	dst = q.appendAmount(dst, "unitPrice", l.UnitPrice)
+	dst = appendjson.OptionalText(dst, "recurs", l.Recurs.String())
+	dst = strconv.AppendBool(appendjson.Name(dst, "eligible"), l.Eligible)
+	dst = q.appendAmount(dst, "subtotal", l.Subtotal)
+	dst = q.appendAmount(dst, "discount", l.Discount)
+	dst = q.appendAmount(dst, "total", l.Total)
+	return append(q.appendUnits(dst, line), '}')
+}
+
+// appendUnits writes the unitDocuments of a line.
+func (q *Quote) appendUnits(dst []byte, line int) []byte {
+	coupons := len(q.Coupons)
+	groups, amounts := q.rows(line)
+	dst = append(appendjson.Name(dst, "units"), '[')
+	for j, g := range groups {
+		dst = appendjson.IntMember(append(appendjson.Next(dst), '{'), "quantity", g.Quantity)
+		dst = q.appendAmount(dst, "unitPrice", g.UnitPrice)
+		if coupons > 1 {
+			dst = append(appendjson.Name(dst, "discounts"), '[')
+			for _, off := range amounts[j*coupons:][:coupons] {
+				dst = appendNumber(appendjson.Next(dst), off, q.Currency)
+			}
+			dst = append(dst, ']')
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+// appendCoupon writes a couponDocument.
+func (q *Quote) appendCoupon(dst []byte, c *QuotedCoupon) (_ []byte, err error) {
+	dst = appendjson.TextMember(append(dst, '{'), "id", c.ID)
+	dst = appendjson.OptionalText(dst, "group", c.Group)
+	dst = q.appendAmount(dst, "discount", c.Amount)
+	dst = q.appendAmount(dst, "eligibleSubtotal", c.EligibleSubtotal)
+	dst = appendjson.IntMember(dst, "eligibleQuantity", c.EligibleQuantity)
+	if dst, err = c.Discount.AppendJSON(appendjson.Name(dst, "terms")); err != nil {
+		return nil, err
+	}
+	dst = appendMask(dst, "lines", c.eligible)
+	dst = appendMask(dst, "boughtLines", c.bought)
+	if refund := q.refundTerms(c.Refund); refund != nil {
+		if dst, err = appendjson.Value(appendjson.Name(dst, "refund"), refund); err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// appendMask writes the indexes of the lines of a mask, and nothing without a mask.
+func appendMask(dst []byte, name string, mask []bool) []byte {
 	if mask == nil {
-		return nil
+		return dst
 	}
-	indexes := lineIndexes{}
+	dst = append(appendjson.Name(dst, name), '[')
 	for i, set := range mask {
 		if set {
-			indexes = append(indexes, i)
+			dst = strconv.AppendInt(appendjson.Next(dst), int64(i), 10)
 		}
 	}
-	return indexes
+	return append(dst, ']')
 }
 
 // UnmarshalJSON reads and checks the JSON form that [Quote.MarshalJSON] writes. Unknown

@@ -34,7 +34,7 @@ func addHoldings(held map[string]eligibility.Count, s State, claims []eligibilit
 // Moves compares two results of [Holdings] and returns the change of each counter. The moves are
 // sorted by counter key. Unchanged counters are omitted.
 func Moves(before, after map[string]eligibility.Count) []Move {
-	var moves []Move
+	moves := make([]Move, 0, len(after))
 	for key, count := range after {
 		if was := before[key]; count != was {
 			moves = append(moves, Move{key, eligibility.Count{Reserved: count.Reserved - was.Reserved, Completed: count.Completed - was.Completed}})

@@ -215,29 +215,39 @@ const stateMessage = "must be open, awaiting_payment, paid, cancelled, partly_re
 // snapshotFaults reports coupon terms that could not be read back from a store.
 func (o Order) snapshotFaults(faults *validation.Error) {
 	for i := range o.Coupons {
-		s, field := &o.Coupons[i], fmt.Sprintf("coupons[%d].", i)
-		textFault(faults, field+"id", s.ID, MaxIDLength, true)
-		textFault(faults, field+"name", s.Name, MaxMetadataLength, false)
-		for _, required := range []struct {
-			name  string
-			given bool
-		}{
-			{"code", !s.Code.IsZero()},
-			{"discountType", !s.Discount.IsZero()},
-			{"currency", !s.Currency.IsZero()},
-			{"appliesTo", s.Scope.AppliesTo != 0},
-			{"refundPolicy", s.RefundPolicy != 0},
-		} {
-			if !required.given {
-				faults.Add(field+required.name, validation.Required, "is required")
-			}
+		if err := snapshotFault(&o.Coupons[i]); err != nil {
+			faults.Merge(fmt.Sprintf("coupons[%d]", i), err)
 		}
 	}
+}
+
+func snapshotFault(s *coupon.Snapshot) error {
+	var faults validation.Error
+	textFault(&faults, "id", s.ID, MaxIDLength, true)
+	textFault(&faults, "name", s.Name, MaxMetadataLength, false)
+	for _, required := range [...]struct {
+		name  string
+		given bool
+	}{
+		{"code", !s.Code.IsZero()},
+		{"discountType", !s.Discount.IsZero()},
+		{"currency", !s.Currency.IsZero()},
+		{"appliesTo", s.Scope.AppliesTo != 0},
+		{"refundPolicy", s.RefundPolicy != 0},
+	} {
+		if !required.given {
+			faults.Add(required.name, validation.Required, "is required")
+		}
+	}
+	return faults.Err()
 }
 
 func (o Order) metadataFaults(faults *validation.Error) {
 	if len(o.Metadata) > MaxMetadata {
 		faults.Add("metadata", validation.TooLong, fmt.Sprintf("at most %d entries", MaxMetadata))
+		return
+	}
+	if len(o.Metadata) == 0 {
 		return
 	}
 	for _, k := range slices.Sorted(maps.Keys(o.Metadata)) {
@@ -251,22 +261,29 @@ func claimFaults(faults *validation.Error, claims []eligibility.Claim) {
 		faults.Add("claims", validation.TooLong, fmt.Sprintf("at most %d claims", MaxClaims))
 		return
 	}
-	for i, c := range claims {
-		field := fmt.Sprintf("claims[%d]", i)
-		textFault(faults, field+".counter", c.Counter, eligibility.MaxCounterLength, true)
-		switch {
-		case c.Amount < 1:
-			faults.Add(field+".amount", validation.TooSmall, "must be at least 1")
-		case c.Amount > eligibility.MaxAmount:
-			faults.Add(field+".amount", validation.TooLarge, fmt.Sprintf("must be at most %d", int64(eligibility.MaxAmount)))
-		}
-		if c.Limit < 0 {
-			faults.Add(field+".limit", validation.TooSmall, "must be at least 0")
-		}
-		if c.Returned < 0 || c.Returned > c.Amount {
-			faults.Add(field+".returned", validation.Mismatch, "must be at least 0 and at most the amount")
+	for i := range claims {
+		if err := claimFault(&claims[i]); err != nil {
+			faults.Merge(fmt.Sprintf("claims[%d]", i), err)
 		}
 	}
+}
+
+func claimFault(c *eligibility.Claim) error {
+	var faults validation.Error
+	textFault(&faults, "counter", c.Counter, eligibility.MaxCounterLength, true)
+	switch {
+	case c.Amount < 1:
+		faults.Add("amount", validation.TooSmall, "must be at least 1")
+	case c.Amount > eligibility.MaxAmount:
+		faults.Add("amount", validation.TooLarge, fmt.Sprintf("must be at most %d", int64(eligibility.MaxAmount)))
+	}
+	if c.Limit < 0 {
+		faults.Add("limit", validation.TooSmall, "must be at least 0")
+	}
+	if c.Returned < 0 || c.Returned > c.Amount {
+		faults.Add("returned", validation.Mismatch, "must be at least 0 and at most the amount")
+	}
+	return faults.Err()
 }
 
 func textFault(faults *validation.Error, field, value string, most int, required bool) {

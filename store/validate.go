@@ -2,6 +2,8 @@ package store
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -28,7 +30,7 @@ func (r Reservation) Validate() error {
 		r.orderFaults(&faults)
 	}
 	for i := range r.Uses {
-		r.useFaults(&faults, fmt.Sprintf("uses[%d]", i), r.Uses[i])
+		r.useFaults(&faults, "uses["+strconv.Itoa(i)+"]", &r.Uses[i])
 	}
 	idFaults(&faults, "uses", r.Uses)
 	r.couponFaults(&faults)
@@ -37,12 +39,10 @@ func (r Reservation) Validate() error {
 }
 
 func idFaults(faults *validation.Error, field string, uses []redemption.Use) {
-	seen := map[string]bool{}
 	for i := range uses {
-		if seen[uses[i].ID] {
+		if slices.ContainsFunc(uses[:i], func(u redemption.Use) bool { return u.ID == uses[i].ID }) {
 			faults.Add(fmt.Sprintf("%s[%d].id", field, i), validation.Mismatch, "each use has an ID of its own")
 		}
-		seen[uses[i].ID] = true
 	}
 }
 
@@ -87,7 +87,7 @@ func refundFaults(faults *validation.Error, field string, refunds []redemption.R
 	}
 }
 
-func (r Reservation) useFaults(faults *validation.Error, field string, u redemption.Use) {
+func (r Reservation) useFaults(faults *validation.Error, field string, u *redemption.Use) {
 	faults.Merge(field, u.Validate())
 	if u.State != redemption.Reserved || u.OverLimit || !u.CompletedAt.IsZero() || !u.ReleasedAt.IsZero() || !u.RestoredAt.IsZero() || u.Returned != 0 {
 		faults.Add(field+".state", validation.Mismatch, "a use begins reserved")
@@ -113,7 +113,7 @@ func (r Reservation) couponFaults(faults *validation.Error) {
 	priced := map[string]bool{}
 	for _, c := range r.Coupons {
 		priced[c.ID] = true
-		if key, _ := coupon.ParseCode(c.Code.String()); key != c.Code {
+		if key, _ := coupon.ParseCode(c.Code.String()); !c.Code.IsZero() && key != c.Code {
 			faults.Add("coupons", validation.Malformed, "a code must be one that coupon.ParseCode returned")
 		}
 	}

@@ -196,12 +196,13 @@ func New(path string, code Code, message string) error {
 	return &Error{Fields: []Field{{Path: path, Code: code, Message: message}}}
 }
 
-// Err returns the Error as an error, or nil if Fields is empty.
+// Err returns a copy of the Error as an error, or nil if Fields is empty. An Error without fields
+// therefore needs no memory of its own.
 func (e *Error) Err() error {
 	if e == nil || len(e.Fields) == 0 {
 		return nil
 	}
-	return e
+	return &Error{Fields: e.Fields, entries: e.entries}
 }
 
 func joinPath(prefix, field string) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/appendjson"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -26,9 +27,14 @@ type orderDocument struct {
 	Claims      []eligibility.Claim `json:"claims,omitempty"`
 	Coupons     []coupon.Snapshot   `json:"coupons,omitempty"`
 	Quote       *pricing.Quote      `json:"quote,omitempty"`
-	Charge      redemption.Charge   `json:"charge,omitzero"`
-	Refunds     []redemption.Refund `json:"refunds,omitempty"`
-	Metadata    map[string]string   `json:"metadata,omitempty"`
+	laterDocument
+}
+
+// laterDocument is what most new orders do not have.
+type laterDocument struct {
+	Charge   redemption.Charge   `json:"charge,omitzero"`
+	Refunds  []redemption.Refund `json:"refunds,omitempty"`
+	Metadata map[string]string   `json:"metadata,omitempty"`
 
 	ExternalRefunds []redemption.ExternalRefund `json:"externalRefunds,omitempty"`
 	Disputes        []redemption.Dispute        `json:"disputes,omitempty"`
@@ -36,15 +42,52 @@ type orderDocument struct {
 }
 
 // EncodeOrder returns the fields of an order that stores do not keep in columns, as JSON.
-func EncodeOrder(o redemption.Order) ([]byte, error) {
-	doc := orderDocument{
-		Fingerprint: o.Fingerprint, Replaces: o.Replaces, Claims: o.Claims, Coupons: o.Coupons, Metadata: o.Metadata,
-		Charge: o.Charge, Refunds: o.Refunds, ExternalRefunds: o.ExternalRefunds, Disputes: o.Disputes, OtherPayments: o.OtherPayments,
+func EncodeOrder(o redemption.Order) ([]byte, error) { return AppendOrder(nil, &o) }
+
+// AppendOrder appends the JSON that EncodeOrder returns. It writes an orderDocument member by member.
+func AppendOrder(dst []byte, o *redemption.Order) (_ []byte, err error) {
+	dst = appendjson.OptionalText(append(dst, '{'), "fingerprint", o.Fingerprint)
+	dst = appendjson.OptionalText(dst, "replaces", o.Replaces)
+	dst = appendClaims(dst, o.Claims)
+	if len(o.Coupons) > 0 {
+		dst = append(appendjson.Name(dst, "coupons"), '[')
+		for i := range o.Coupons {
+			text, err := o.Coupons[i].MarshalJSON()
+			if err != nil {
+				return nil, err
+			}
+			dst = append(appendjson.Next(dst), text...)
+		}
+		dst = append(dst, ']')
 	}
 	if !o.Quote.Currency.IsZero() {
-		doc.Quote = &o.Quote
+		if dst, err = o.Quote.AppendJSON(appendjson.Name(dst, "quote")); err != nil {
+			return nil, err
+		}
 	}
-	return json.Marshal(doc)
+	if !o.Charge.IsZero() || len(o.Refunds)+len(o.Metadata)+len(o.ExternalRefunds)+len(o.Disputes)+len(o.OtherPayments) > 0 {
+		dst, err = appendjson.Members(dst, laterDocument{
+			Charge: o.Charge, Refunds: o.Refunds, Metadata: o.Metadata,
+			ExternalRefunds: o.ExternalRefunds, Disputes: o.Disputes, OtherPayments: o.OtherPayments,
+		})
+	}
+	return append(dst, '}'), err
+}
+
+// appendClaims writes claims as encoding/json does, and nothing without claims.
+func appendClaims(dst []byte, claims []eligibility.Claim) []byte {
+	if len(claims) == 0 {
+		return dst
+	}
+	dst = append(appendjson.Name(dst, "claims"), '[')
+	for i := range claims {
+		c := &claims[i]
+		dst = appendjson.TextMember(append(appendjson.Next(dst), '{'), "counter", c.Counter)
+		dst = appendjson.IntMember(dst, "amount", c.Amount)
+		dst = appendjson.OptionalInt(dst, "limit", c.Limit)
+		dst = append(appendjson.OptionalInt(dst, "returned", c.Returned), '}')
+	}
+	return append(dst, ']')
 }
 
 // DecodeOrder reads the JSON that EncodeOrder returned into an order.
@@ -91,11 +134,24 @@ type useDocument struct {
 }
 
 // EncodeUse returns as JSON the fields of a use that stores do not keep in columns.
-func EncodeUse(u redemption.Use) ([]byte, error) {
-	return json.Marshal(useDocument{
-		Code: u.Code, Origin: u.Origin, Discount: u.Currency.OptionalNumber(u.Discount), Returned: u.Currency.OptionalNumber(u.Returned),
-		Currency: u.Currency, Points: u.Points, Claims: u.Claims, Restore: u.Restore, RestoredAt: u.RestoredAt,
-	})
+func EncodeUse(u redemption.Use) ([]byte, error) { return AppendUse(nil, &u) }
+
+// AppendUse appends the JSON that EncodeUse returns. It writes a useDocument member by member.
+func AppendUse(dst []byte, u *redemption.Use) (_ []byte, err error) {
+	dst = appendjson.OptionalText(append(dst, '{'), "code", u.Code.String())
+	dst = appendjson.TextMember(dst, "origin", u.Origin.String())
+	dst = appendjson.OptionalText(dst, "discount", string(u.Currency.OptionalNumber(u.Discount)))
+	dst = appendjson.OptionalText(dst, "returned", string(u.Currency.OptionalNumber(u.Returned)))
+	dst = appendjson.OptionalText(dst, "currency", u.Currency.Code())
+	dst = appendjson.OptionalInt(dst, "points", u.Points)
+	dst = appendClaims(dst, u.Claims)
+	if u.Restore != coupon.RestoreFull {
+		dst = appendjson.TextMember(dst, "restoreOnRefund", u.Restore.String())
+	}
+	if !u.RestoredAt.IsZero() {
+		dst, err = appendjson.Value(appendjson.Name(dst, "restoredAt"), u.RestoredAt)
+	}
+	return append(dst, '}'), err
 }
 
 // DecodeUse reads the JSON that EncodeUse returned into a use.

@@ -2,12 +2,12 @@ package engine
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/appendjson"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -29,6 +29,7 @@ type work struct {
 	moved    map[cell]eligibility.Count
 	bounds   map[string]*bound // of counters that may move until Save
 	entries  []store.Entry
+	data     []byte // of the entries
 }
 
 // bound is what a counter may hold until Save, so that all decisions by it stay right.
@@ -144,13 +145,18 @@ type step struct {
 
 type holdings map[string]eligibility.Count
 
-func (h holdings) add(more map[string]eligibility.Count) {
+// add takes more in, which belongs to h afterwards.
+func (h *holdings) add(more holdings) {
+	if *h == nil {
+		*h = more
+		return
+	}
 	for key, count := range more {
-		h[key] = h[key].Plus(count)
+		(*h)[key] = (*h)[key].Plus(count)
 	}
 }
 
-func newStep() *step { return &step{before: holdings{}, after: holdings{}} }
+func newStep() *step { return new(step) }
 
 // change adds records to the step: what is stored of them now, and what is to be.
 func (s *step) change(w *work, o redemption.Order, uses ...redemption.Use) {
@@ -328,25 +334,21 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// note writes journal entries about the records of a step.
-func (w *work) note(kind store.EntryKind, subject string, version int64, at time.Time, by string, data any) {
-	text, err := json.Marshal(data)
-	if err != nil {
-		text = nil // the engine's own structs have no value that JSON cannot tell
-	}
-	w.entries = append(w.entries, store.Entry{Kind: kind, Subject: subject, Version: version, At: at, By: by, Data: text})
+// note writes a journal entry about a record of a step.
+func (w *work) note(kind store.EntryKind, subject string, version int64, at time.Time, by string, data []byte) {
+	w.entries = append(w.entries, store.Entry{Kind: kind, Subject: subject, Version: version, At: at, By: by, Data: data})
 }
 
 // orderEntry is the data of an entry about an order.
 type orderEntry struct {
-	Cause      string                `json:"cause"`
-	State      redemption.OrderState `json:"state"`
-	CustomerID string                `json:"customerId,omitempty"`
-	SessionID  string                `json:"sessionId,omitempty"`
-	Replaces   string                `json:"replaces,omitempty"`
-	ReplacedBy string                `json:"replacedBy,omitempty"`
-	Uses       []useEntry            `json:"uses,omitempty"`
-	Refund     *redemption.Refund    `json:"refund,omitempty"`
+	Cause string
+	Uses  []redemption.Use
+	moneyEntry
+}
+
+// moneyEntry is what most entries about an order do not have.
+type moneyEntry struct {
+	Refund *redemption.Refund `json:"refund,omitempty"`
 
 	Repayments      map[string]redemption.Repayment `json:"repayments,omitempty"` // by the ID of the refund
 	ExternalRefunds []redemption.ExternalRefund     `json:"externalRefunds,omitempty"`
@@ -354,17 +356,44 @@ type orderEntry struct {
 	OtherPayments   []redemption.Payment            `json:"otherPayments,omitempty"`
 }
 
-// useEntry tells of a use. An entry about an order lists all of its uses, so that each
-// version of a use stands in an entry of its own or in one of its order.
-type useEntry struct {
-	ID         string                 `json:"id"`
-	Version    int64                  `json:"version"`
-	CouponID   string                 `json:"couponId"`
-	ExchangeID string                 `json:"exchangeId,omitempty"`
-	State      redemption.State       `json:"state"`
-	Points     redemption.PointsState `json:"pointsState"`
-	OverLimit  bool                   `json:"overLimit,omitempty"`
-	Restored   bool                   `json:"restored,omitempty"`
+// append writes the entry of an order as JSON.
+func (e *orderEntry) append(dst []byte, o *redemption.Order) ([]byte, error) {
+	dst = appendjson.TextMember(append(dst, '{'), "cause", e.Cause)
+	dst = appendjson.TextMember(dst, "state", o.State.String())
+	dst = appendjson.OptionalText(dst, "customerId", o.CustomerID)
+	dst = appendjson.OptionalText(dst, "sessionId", o.SessionID)
+	dst = appendjson.OptionalText(dst, "replaces", o.Replaces)
+	dst = appendjson.OptionalText(dst, "replacedBy", o.ReplacedBy)
+	if len(e.Uses) > 0 {
+		dst = append(appendjson.Name(dst, "uses"), '[')
+		for i := range e.Uses {
+			dst = append(appendUse(append(appendjson.Next(dst), '{'), &e.Uses[i]), '}')
+		}
+		dst = append(dst, ']')
+	}
+	var err error
+	if m := &e.moneyEntry; m.Refund != nil || len(m.Repayments)+len(m.ExternalRefunds)+len(m.Disputes)+len(m.OtherPayments) > 0 {
+		dst, err = appendjson.Members(dst, *m)
+	}
+	return append(dst, '}'), err
+}
+
+// appendUse writes the members that tell of a use. An entry about an order lists all of its uses, so
+// that each version of a use stands in an entry of its own or in one of its order.
+func appendUse(dst []byte, u *redemption.Use) []byte {
+	dst = appendjson.TextMember(dst, "id", u.ID)
+	dst = appendjson.IntMember(dst, "version", u.Version)
+	dst = appendjson.TextMember(dst, "couponId", u.CouponID)
+	dst = appendjson.OptionalText(dst, "exchangeId", u.ExchangeID)
+	dst = appendjson.TextMember(dst, "state", u.State.String())
+	dst = appendjson.TextMember(dst, "pointsState", u.PointsState.String())
+	if u.OverLimit {
+		dst = append(appendjson.Name(dst, "overLimit"), "true"...)
+	}
+	if !u.RestoredAt.IsZero() {
+		dst = append(appendjson.Name(dst, "restored"), "true"...)
+	}
+	return dst
 }
 
 func (w *work) noteOrder(cause string, o redemption.Order, by string) {
@@ -381,10 +410,7 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 	case o.State == redemption.OrderCancelled:
 		kind = store.OrderCancelled
 	}
-	data := orderEntry{
-		Cause: cause, State: o.State, CustomerID: o.CustomerID, SessionID: o.SessionID,
-		Replaces: o.Replaces, ReplacedBy: o.ReplacedBy, OtherPayments: o.OtherPayments,
-	}
+	data := orderEntry{Cause: cause, Uses: w.usesOf(o.ID), moneyEntry: moneyEntry{OtherPayments: o.OtherPayments}}
 	switch kind { //nolint:exhaustive // the others tell nothing of money
 	case store.OrderRefunded:
 		data.Refund = &o.Refunds[len(o.Refunds)-1]
@@ -394,26 +420,18 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 			data.Repayments[o.Refunds[i].ID] = o.Refunds[i].Repayment
 		}
 	}
-	for _, u := range w.usesOf(o.ID) {
-		data.Uses = append(data.Uses, entryOf(u))
+	begin := len(w.data)
+	text, err := data.append(w.data, &o)
+	if err != nil {
+		text = w.data // the engine's own structs have no value that JSON cannot tell
 	}
-	w.note(kind, o.ID, o.Version, o.UpdatedAt, by, data)
+	w.data = text
+	w.note(kind, o.ID, o.Version, o.UpdatedAt, by, text[begin:len(text):len(text)])
 }
 
-func entryOf(u redemption.Use) useEntry {
-	return useEntry{
-		ID: u.ID, Version: u.Version, CouponID: u.CouponID, ExchangeID: u.ExchangeID,
-		State: u.State, Points: u.PointsState, OverLimit: u.OverLimit, Restored: !u.RestoredAt.IsZero(),
-	}
-}
-
-// pointsEntry is the data of an entry about the points of a use.
-type pointsEntry struct {
-	Cause      string `json:"cause"`
-	CustomerID string `json:"customerId"`
-	useEntry
-}
-
+// noteUse adds an entry about the points of a use.
 func (w *work) noteUse(kind store.EntryKind, cause string, u redemption.Use, by string) {
-	w.note(kind, u.ID, u.Version, u.UpdatedAt, by, pointsEntry{Cause: cause, CustomerID: u.CustomerID, useEntry: entryOf(u)})
+	text := appendjson.TextMember([]byte{'{'}, "cause", cause)
+	text = appendjson.TextMember(text, "customerId", u.CustomerID)
+	w.note(kind, u.ID, u.Version, u.UpdatedAt, by, append(appendUse(text, &u), '}'))
 }

@@ -29,7 +29,7 @@ func (t *tx) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
 		queue(b, collect(&rows.Codes, func(row pgx.Rows) (c engine.Code, err error) {
 			err = row.Scan(&c.CouponID, &c.CodeKey.Code, &c.Active, &c.Revision)
 			return c, err
-		}), t.sql.readCodes, each(n.Codes, func(k engine.CodeKey) string { return k.CouponID }), each(n.Codes, func(k engine.CodeKey) string { return k.Code }))
+		}), t.sql.readCodes, texts(n.Codes, func(k *engine.CodeKey) string { return k.CouponID }), texts(n.Codes, func(k *engine.CodeKey) string { return k.Code }))
 	}
 	t.queueCounts(b, n, &rows)
 	if len(n.Free) > 0 {
@@ -58,19 +58,19 @@ func (t *tx) queueCounts(b *pgx.Batch, n engine.Need, rows *engine.Rows) {
 		}
 	}
 	if len(locked) > 0 {
-		queue(b, scanCount(rows.Counts), t.sql.lockCounters, locked)
+		queue(b, scanCount(rows.Counts), t.sql.lockCounters, texts(locked, itself))
 		t.locked = append(t.locked, locked...)
 	}
 	if len(seen) > 0 {
-		queue(b, scanCount(rows.Counts), unless(true, t.sql.lockCounters), seen)
+		queue(b, scanCount(rows.Counts), unless(true, t.sql.lockCounters), texts(seen, itself))
 	}
 }
 
 func (t *tx) queueOrders(b *pgx.Batch, n engine.Need, rows *engine.Rows) {
 	var k keys
-	k.find(t.sql.byOrderID, n.OrderIDs)
-	k.find(t.sql.byOrderKey, each(n.OrderKeys, customerOf), each(n.OrderKeys, keyOf))
-	k.find(t.sql.bySession, n.Sessions)
+	k.find(t.sql.byOrderID, texts(n.OrderIDs, itself))
+	k.find(t.sql.byOrderKey, texts(n.OrderKeys, customerOf), texts(n.OrderKeys, keyOf))
+	k.find(t.sql.bySession, texts(n.Sessions, itself))
 	if !k.empty() {
 		queue(b, collect(&rows.Orders, scanOrder), k.locked(unless(n.Peek, t.sql.lockOrders)), k.arguments...)
 	}
@@ -84,13 +84,13 @@ func unless(peek bool, statement string) string {
 	return statement
 }
 
-func customerOf(k engine.Key) string { return k.CustomerID }
+func customerOf(k *engine.Key) string { return k.CustomerID }
 
-func keyOf(k engine.Key) string { return k.Key }
+func keyOf(k *engine.Key) string { return k.Key }
 
 func (t *tx) queueCoupons(b *pgx.Batch, n engine.Need, uses keys, rows *engine.Rows) {
 	var k keys
-	k.find(t.sql.byCouponID, n.Coupons)
+	k.find(t.sql.byCouponID, texts(n.Coupons, itself))
 	if n.CouponsOfOrders && !uses.empty() {
 		k.add(fmt.Sprintf(t.sql.byUse, uses.union()), uses.arguments...)
 	}

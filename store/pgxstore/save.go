@@ -33,72 +33,68 @@ func (t *tx) Save(ctx context.Context, w engine.Writes) error {
 // have more claims than before.
 func (t *tx) queueRecords(b *pgx.Batch, w engine.Writes) error {
 	var failed [4]error
-	failed[0] = queueDocuments(b, t.sql.insertOrders, w.NewOrders, orderColumns, engine.EncodeOrder)
+	failed[0] = queueDocuments(b, t.sql.insertOrders, w.NewOrders, orderColumns, engine.AppendOrder)
 	if len(w.Orders) > 0 {
 		b.Queue(t.sql.updateOrders, orderColumns(w.Orders)...)
 	}
-	failed[1] = queueDocuments(b, t.sql.growOrders, w.GrownOrders, orderColumns, engine.EncodeOrder)
-	failed[2] = queueDocuments(b, t.sql.insertUses, w.NewUses, useColumns, engine.EncodeUse)
+	failed[1] = queueDocuments(b, t.sql.growOrders, w.GrownOrders, orderColumns, engine.AppendOrder)
+	failed[2] = queueDocuments(b, t.sql.insertUses, w.NewUses, useColumns, engine.AppendUse)
 	if len(w.Uses) > 0 {
 		b.Queue(t.sql.updateUses, useColumns(w.Uses)...)
 	}
-	failed[3] = queueDocuments(b, t.sql.growUses, w.GrownUses, useColumns, engine.EncodeUse)
+	failed[3] = queueDocuments(b, t.sql.growUses, w.GrownUses, useColumns, engine.AppendUse)
 	return errors.Join(failed[:]...)
 }
 
 func queueDocuments[T any](
-	b *pgx.Batch, statement string, records []T, columns func([]T) []any, encode func(T) ([]byte, error),
+	b *pgx.Batch, statement string, records []T, columns func([]T) []any, encode func([]byte, *T) ([]byte, error),
 ) error {
 	if len(records) == 0 {
 		return nil
 	}
-	documents := make([]string, len(records))
-	for i, record := range records {
-		document, err := encode(record)
-		if err != nil {
-			return fmt.Errorf("encode a document: %w", err)
-		}
-		documents[i] = string(document)
+	list, err := documents(records, encode)
+	if err != nil {
+		return fmt.Errorf("encode a document: %w", err)
 	}
-	b.Queue(statement, append(columns(records), documents)...)
+	b.Queue(statement, append(columns(records), texts(list, itself))...)
 	return nil
 }
 
 func orderColumns(orders []redemption.Order) []any {
 	type order = redemption.Order
 	return []any{
-		each(orders, func(o order) string { return o.ID }),
-		each(orders, func(o order) string { return o.CustomerID }),
-		each(orders, func(o order) string { return o.Key }),
-		each(orders, func(o order) string { return o.State.String() }),
-		each(orders, func(o order) string { return o.SessionID }),
-		each(orders, func(o order) string { return o.SessionURL }),
-		each(orders, func(o order) string { return o.ReplacedBy }),
-		each(orders, func(o order) int64 { return micros(o.Deadline) }),
-		each(orders, func(o order) int64 { return micros(o.CreatedAt) }),
-		each(orders, func(o order) int64 { return micros(o.UpdatedAt) }),
-		each(orders, func(o order) int64 { return o.Version }),
+		texts(orders, func(o *order) string { return o.ID }),
+		texts(orders, func(o *order) string { return o.CustomerID }),
+		texts(orders, func(o *order) string { return o.Key }),
+		texts(orders, func(o *order) string { return o.State.String() }),
+		texts(orders, func(o *order) string { return o.SessionID }),
+		texts(orders, func(o *order) string { return o.SessionURL }),
+		texts(orders, func(o *order) string { return o.ReplacedBy }),
+		numbers(orders, func(o *order) int64 { return micros(o.Deadline) }),
+		numbers(orders, func(o *order) int64 { return micros(o.CreatedAt) }),
+		numbers(orders, func(o *order) int64 { return micros(o.UpdatedAt) }),
+		numbers(orders, func(o *order) int64 { return o.Version }),
 	}
 }
 
 func useColumns(uses []redemption.Use) []any {
 	type use = redemption.Use
 	return []any{
-		each(uses, func(u use) string { return u.ID }),
-		each(uses, func(u use) string { return u.OrderID }),
-		each(uses, func(u use) string { return u.CouponID }),
-		each(uses, func(u use) string { return u.CustomerID }),
-		each(uses, func(u use) string { return u.Key }),
-		each(uses, func(u use) string { return u.ExchangeID }),
-		each(uses, func(u use) string { return u.State.String() }),
-		each(uses, func(u use) string { return u.PointsState.String() }),
-		each(uses, func(u use) bool { return u.OverLimit }),
-		each(uses, func(u use) int64 { return micros(u.Deadline) }),
-		each(uses, func(u use) int64 { return micros(u.CreatedAt) }),
-		each(uses, func(u use) int64 { return micros(u.UpdatedAt) }),
-		each(uses, func(u use) int64 { return micros(u.CompletedAt) }),
-		each(uses, func(u use) int64 { return micros(u.ReleasedAt) }),
-		each(uses, func(u use) int64 { return u.Version }),
+		texts(uses, func(u *use) string { return u.ID }),
+		texts(uses, func(u *use) string { return u.OrderID }),
+		texts(uses, func(u *use) string { return u.CouponID }),
+		texts(uses, func(u *use) string { return u.CustomerID }),
+		texts(uses, func(u *use) string { return u.Key }),
+		texts(uses, func(u *use) string { return u.ExchangeID }),
+		texts(uses, func(u *use) string { return u.State.String() }),
+		texts(uses, func(u *use) string { return u.PointsState.String() }),
+		flags(uses, func(u *use) bool { return u.OverLimit }),
+		numbers(uses, func(u *use) int64 { return micros(u.Deadline) }),
+		numbers(uses, func(u *use) int64 { return micros(u.CreatedAt) }),
+		numbers(uses, func(u *use) int64 { return micros(u.UpdatedAt) }),
+		numbers(uses, func(u *use) int64 { return micros(u.CompletedAt) }),
+		numbers(uses, func(u *use) int64 { return micros(u.ReleasedAt) }),
+		numbers(uses, func(u *use) int64 { return u.Version }),
 	}
 }
 
@@ -107,7 +103,7 @@ func useColumns(uses []redemption.Use) []any {
 func (t *tx) lockCustomers(b *pgx.Batch, writes []engine.CounterWrite) {
 	own := chosen(writes, func(w engine.CounterWrite) bool { return t.unlocked(w) && !eligibility.IsShared(w.Counter) })
 	if len(own) > 0 {
-		b.Queue(t.sql.lockCounters, each(own, counterOf))
+		b.Queue(t.sql.lockCounters, texts(own, counterOf))
 	}
 	if added := chosen(writes, func(w engine.CounterWrite) bool { return w.New }); len(added) > 0 {
 		b.Queue(t.sql.insertCounters, counterColumns(added)...)
@@ -124,9 +120,9 @@ func (t *tx) unlocked(w engine.CounterWrite) bool {
 func (t *tx) lockShared(b *pgx.Batch, writes []engine.CounterWrite) {
 	shared := chosen(writes, func(w engine.CounterWrite) bool { return t.unlocked(w) && eligibility.IsShared(w.Counter) })
 	if len(shared) > 0 {
-		b.Queue(t.sql.checkCounters, each(shared, counterOf),
-			each(shared, func(w engine.CounterWrite) int64 { return w.Least }),
-			each(shared, func(w engine.CounterWrite) int64 { return w.Most }))
+		b.Queue(t.sql.checkCounters, texts(shared, counterOf),
+			numbers(shared, func(w *engine.CounterWrite) int64 { return w.Least }),
+			numbers(shared, func(w *engine.CounterWrite) int64 { return w.Most }))
 	}
 }
 
@@ -151,27 +147,28 @@ func chosen(writes []engine.CounterWrite, which func(engine.CounterWrite) bool) 
 	return list
 }
 
-func counterOf(w engine.CounterWrite) string { return w.Counter }
+func counterOf(w *engine.CounterWrite) string { return w.Counter }
 
 func counterColumns(writes []engine.CounterWrite) []any {
 	type write = engine.CounterWrite
 	return []any{
-		each(writes, counterOf),
-		each(writes, func(w write) int32 { return int32(w.Row) }), //nolint:gosec // one of Store.part
-		each(writes, func(w write) int64 { return w.By.Reserved }),
-		each(writes, func(w write) int64 { return w.By.Completed }),
+		texts(writes, counterOf),
+		numbers(writes, func(w *write) int64 { return int64(w.Row) }),
+		numbers(writes, func(w *write) int64 { return w.By.Reserved }),
+		numbers(writes, func(w *write) int64 { return w.By.Completed }),
 	}
 }
 
 func (t *tx) queueEntries(b *pgx.Batch, entries []store.Entry) {
 	type entry = store.Entry
+	data, _ := documents(entries, func(dst []byte, e *entry) ([]byte, error) { return append(dst, e.Data...), nil })
 	b.Queue(t.sql.insertEntries,
-		each(entries, func(e entry) string { return string(e.Kind) }),
-		each(entries, func(e entry) string { return e.Subject }),
-		each(entries, func(e entry) int64 { return e.Version }),
-		each(entries, func(e entry) int64 { return micros(e.At) }),
-		each(entries, func(e entry) string { return e.By }),
-		each(entries, func(e entry) string { return string(e.Data) }),
+		texts(entries, func(e *entry) string { return string(e.Kind) }),
+		texts(entries, func(e *entry) string { return e.Subject }),
+		numbers(entries, func(e *entry) int64 { return e.Version }),
+		numbers(entries, func(e *entry) int64 { return micros(e.At) }),
+		texts(entries, func(e *entry) string { return e.By }),
+		texts(data, itself),
 	)
 }
 

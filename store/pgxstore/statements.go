@@ -41,7 +41,7 @@ const (
 	orderNames = `id, customer_id, key, state, session_id, session_url, replaced_by, deadline, created_at, updated_at, version`
 	useNames   = `id, order_id, coupon_id, customer_id, key, exchange_id, state, points_state, over_limit, deadline,
 	created_at, updated_at, completed_at, released_at, version`
-	counterArrays = `unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[]) AS w (counter, part, reserved, completed)`
+	counterArrays = `unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) AS w (counter, part, reserved, completed)`
 	heldUse       = `u.state = 'reserved' AND u.exchange_id <> ''`
 )
 
@@ -192,9 +192,9 @@ func (k *keys) add(text string, arguments ...any) {
 }
 
 // find adds a SELECT by arrays of equal length, unless they are empty.
-func (k *keys) find(text string, arrays ...[]string) {
-	if len(arrays[0]) > 0 {
-		k.add(text, each(arrays, func(array []string) any { return array })...)
+func (k *keys) find(text string, arrays ...array) {
+	if !arrays[0].empty() {
+		k.add(text, each(arrays, func(a array) any { return a })...)
 	}
 }
 
@@ -216,10 +216,10 @@ func numbered(text string) string {
 // usesOf returns where the uses are found that the engine needs. The uses of orders that are
 // asked for by keys alone are left out.
 func (s *statements) usesOf(n engine.Need) (k keys) {
-	k.find(s.usesByOrder, n.OrderIDs)
-	k.find(s.usesBySession, n.Sessions)
-	k.find(s.byUseID, n.UseIDs)
-	k.find(s.byUseKey, each(n.UseKeys, customerOf), each(n.UseKeys, keyOf))
-	k.find(s.byExchange, n.Exchanges)
+	k.find(s.usesByOrder, texts(n.OrderIDs, itself))
+	k.find(s.usesBySession, texts(n.Sessions, itself))
+	k.find(s.byUseID, texts(n.UseIDs, itself))
+	k.find(s.byUseKey, texts(n.UseKeys, customerOf), texts(n.UseKeys, keyOf))
+	k.find(s.byExchange, texts(n.Exchanges, itself))
 	return k
 }
