@@ -30,6 +30,7 @@ func (q Quote) checkCoupons() error {
 // groupFaults checks the groups of units of every line, and what each coupon takes off them. It
 // returns what each coupon takes in all.
 func (q *Quote) groupFaults(faults *validation.Error) []int64 {
+	var room rowRoom
 	sums := make([]int64, len(q.Coupons))
 	if !q.explained() {
 		faults.Add("coupons", validation.Mismatch, "the units are not those of the coupons")
@@ -40,7 +41,7 @@ func (q *Quote) groupFaults(faults *validation.Error) []int64 {
 		if len(q.Coupons) == 0 && l.Discount == 0 || l.Quantity < 1 {
 			continue
 		}
-		groups, amounts := q.rows(i)
+		groups, amounts := q.rows(i, &room)
 		if !q.explain(i, groups, amounts, sums) {
 			faults.Add(linePath(i, "units"), validation.Mismatch, "the units are not those of the line's total and of the coupons")
 		}

@@ -397,7 +397,7 @@ func (q Quote) AppendAllocations(dst []Allocation) []Allocation {
 		if q.Lines[i].Discount == 0 {
 			continue
 		}
-		groups, amounts := q.rows(i)
+		groups, amounts := q.rows(i, new(rowRoom))
 		unit := int64(0)
 		for j, g := range groups {
 			for c := range coupons {
@@ -409,15 +409,22 @@ func (q Quote) AppendAllocations(dst []Allocation) []Allocation {
 	return dst
 }
 
-// rows returns the groups of units of a line, and per group what a unit gives to each coupon.
-func (q *Quote) rows(line int) (groups []UnitGroup, amounts []int64) {
+// rowRoom is room for the groups of units of a line that has at most two.
+type rowRoom struct {
+	groups  [2]UnitGroup
+	amounts [2]int64
+}
+
+// rows returns the groups of units of a line, and per group what a unit gives to each coupon. They
+// are good until the room is used again.
+func (q *Quote) rows(line int, room *rowRoom) (groups []UnitGroup, amounts []int64) {
 	switch l := &q.Lines[line]; {
 	case len(q.ends) > 0:
 		return q.grouped(line)
 	case len(q.parts) > 0:
 		return q.unfold(line)
 	default:
-		groups = l.derive(nil, q.Step)
+		groups, amounts = l.derive(room.groups[:0], q.Step), room.amounts[:0]
 		for _, g := range groups {
 			if len(q.Coupons) > 0 {
 				amounts = append(amounts, l.UnitPrice-g.UnitPrice)

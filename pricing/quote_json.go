@@ -232,7 +232,8 @@ func (q *Quote) appendLine(dst []byte, line int) []byte {
 // appendUnits writes the unitDocuments of a line.
 func (q *Quote) appendUnits(dst []byte, line int) []byte {
 	coupons := len(q.Coupons)
-	groups, amounts := q.rows(line)
+	var room rowRoom
+	groups, amounts := q.rows(line, &room)
 	dst = append(appendjson.Name(dst, "units"), '[')
 	for j, g := range groups {
 		dst = appendjson.IntMember(append(appendjson.Next(dst), '{'), "quantity", g.Quantity)

@@ -14,7 +14,7 @@ func (q Quote) AppendUnits(dst []UnitGroup, line int) []UnitGroup {
 	if len(q.ends)+len(q.parts) == 0 || !q.explained() {
 		return q.Lines[line].derive(dst, q.Step)
 	}
-	groups, _ := q.rows(line)
+	groups, _ := q.rows(line, new(rowRoom))
 	first := len(dst)
 	for _, g := range groups {
 		at := len(dst)
@@ -55,7 +55,7 @@ func (q *Quote) reachesZero(line int) bool {
 	case !units || len(q.ends) == 0 && covered(left, l.Quantity, steps):
 		return false
 	}
-	groups, _ := q.rows(line)
+	groups, _ := q.rows(line, new(rowRoom))
 	return slices.ContainsFunc(groups, func(g UnitGroup) bool { return g.UnitPrice == 0 })
 }
 
