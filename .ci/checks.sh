@@ -63,8 +63,8 @@ step_deadcode() {
 # from elsewhere is the two modules of the core and the floors below it.
 step_purity() {
   local failed=0
-  local reading=(internal/enum internal/strictjson internal/unicode15 validation)
-  check_pure pricing internal/strictjson validation || failed=1
+  local reading=(internal/appendjson internal/enum internal/strictjson internal/unicode15 validation)
+  check_pure pricing internal/appendjson internal/strictjson validation || failed=1
   check_pure coupon pricing "${reading[@]}" || failed=1
   check_pure eligibility coupon pricing "${reading[@]}" || failed=1
   check_pure redemption coupon eligibility pricing "${reading[@]}" || failed=1

@@ -14,7 +14,8 @@ func (q Quote) checkCoupons() error {
 		faults.Add("coupons", validation.TooLong, fmt.Sprintf("at most %d coupons are allowed", MaxCoupons))
 		return faults.Err()
 	}
-	amounts := q.groupFaults(&faults)
+	var amounts [MaxCoupons]int64
+	q.groupFaults(amounts[:len(q.Coupons)], &faults)
 	if err := faults.Err(); err != nil {
 		return err
 	}
@@ -27,14 +28,13 @@ func (q Quote) checkCoupons() error {
 	return faults.Err()
 }
 
-// groupFaults checks the groups of units of every line, and what each coupon takes off them. It
-// returns what each coupon takes in all.
-func (q *Quote) groupFaults(faults *validation.Error) []int64 {
+// groupFaults checks the groups of units of every line, and what each coupon takes off them. It adds
+// to the sums what each coupon takes in all.
+func (q *Quote) groupFaults(sums []int64, faults *validation.Error) {
 	var room rowRoom
-	sums := make([]int64, len(q.Coupons))
 	if !q.explained() {
 		faults.Add("coupons", validation.Mismatch, "the units are not those of the coupons")
-		return sums
+		return
 	}
 	for i := range q.Lines {
 		l := &q.Lines[i]
@@ -46,7 +46,6 @@ func (q *Quote) groupFaults(faults *validation.Error) []int64 {
 			faults.Add(linePath(i, "units"), validation.Mismatch, "the units are not those of the line's total and of the coupons")
 		}
 	}
-	return sums
 }
 
 // explain reports whether the groups have the units and the total of the line, and whether what

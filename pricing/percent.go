@@ -3,6 +3,8 @@ package pricing
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/shopspring/decimal"
 
@@ -12,8 +14,9 @@ import (
 
 const (
 	percentPlaces = 4
-	// percentWhole is 100 % in the units of Percent.
-	percentWhole = 100 * 10_000
+	// percentUnit and percentWhole are 1 % and 100 % in the units of Percent.
+	percentUnit  = 10_000
+	percentWhole = 100 * percentUnit
 )
 
 // Percent is an exact percentage greater than 0 and at most 100. A Percent has at most four
@@ -71,7 +74,13 @@ func (p Percent) Equal(r Percent) bool { return p == r }
 func (p Percent) Decimal() decimal.Decimal { return decimal.New(int64(p.units), -percentPlaces) }
 
 // String returns the percentage without trailing zeros, such as "12.5".
-func (p Percent) String() string { return p.Decimal().String() }
+func (p Percent) String() string {
+	whole, fraction := p.units/percentUnit, p.units%percentUnit
+	if fraction == 0 {
+		return strconv.Itoa(int(whole))
+	}
+	return strings.TrimRight(fmt.Sprintf("%d.%04d", whole, fraction), "0")
+}
 
 // MarshalJSON returns the percentage as a JSON string, such as "12.5". For the zero
 // Percent, MarshalJSON returns null.

@@ -113,7 +113,10 @@ func (r Reservation) couponFaults(faults *validation.Error) {
 	priced := map[string]bool{}
 	for _, c := range r.Coupons {
 		priced[c.ID] = true
-		if key, _ := coupon.ParseCode(c.Code.String()); !c.Code.IsZero() && key != c.Code {
+		if c.Code.IsZero() {
+			continue
+		}
+		if key, _ := coupon.ParseCode(c.Code.String()); key != c.Code {
 			faults.Add("coupons", validation.Malformed, "a code must be one that coupon.ParseCode returned")
 		}
 	}

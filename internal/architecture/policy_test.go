@@ -17,7 +17,8 @@ var policy = []floor{
 	{"0 the error that names every invalid field", []rule{
 		{path: "validation"},
 	}},
-	{"0 reading of JSON objects and names", []rule{
+	{"0 reading and writing of JSON objects and names", []rule{
+		{path: "internal/appendjson"},
 		{path: "internal/strictjson"},
 		{path: "internal/enum"},
 	}},

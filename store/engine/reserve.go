@@ -280,9 +280,13 @@ func (w *work) noteReserved(s *step, taken store.Reserved, by string) {
 }
 
 func claimsOf(r store.Reservation) []eligibility.Claim {
-	claims := slices.Clone(r.Order.Claims)
-	for _, u := range r.Uses {
-		claims = append(claims, u.Claims...)
+	count := len(r.Order.Claims)
+	for i := range r.Uses {
+		count += len(r.Uses[i].Claims)
+	}
+	claims := append(make([]eligibility.Claim, 0, count), r.Order.Claims...)
+	for i := range r.Uses {
+		claims = append(claims, r.Uses[i].Claims...)
 	}
 	return claims
 }

@@ -177,6 +177,10 @@ func (s *step) create(o redemption.Order, uses ...redemption.Use) {
 	if !o.IsZero() {
 		s.orders = append(s.orders, o)
 	}
+	if s.uses == nil {
+		s.uses = slices.Clip(uses)
+		return
+	}
 	s.uses = append(s.uses, uses...)
 }
 
@@ -342,7 +346,6 @@ func (w *work) note(kind store.EntryKind, subject string, version int64, at time
 // orderEntry is the data of an entry about an order.
 type orderEntry struct {
 	Cause string
-	Uses  []redemption.Use
 	moneyEntry
 }
 
@@ -356,18 +359,18 @@ type moneyEntry struct {
 	OtherPayments   []redemption.Payment            `json:"otherPayments,omitempty"`
 }
 
-// append writes the entry of an order as JSON.
-func (e *orderEntry) append(dst []byte, o *redemption.Order) ([]byte, error) {
+// appendOrder writes the entry of an order as JSON.
+func (w *work) appendOrder(dst []byte, e *orderEntry, o *redemption.Order) ([]byte, error) {
 	dst = appendjson.TextMember(append(dst, '{'), "cause", e.Cause)
 	dst = appendjson.TextMember(dst, "state", o.State.String())
 	dst = appendjson.OptionalText(dst, "customerId", o.CustomerID)
 	dst = appendjson.OptionalText(dst, "sessionId", o.SessionID)
 	dst = appendjson.OptionalText(dst, "replaces", o.Replaces)
 	dst = appendjson.OptionalText(dst, "replacedBy", o.ReplacedBy)
-	if len(e.Uses) > 0 {
+	if row := w.orders[o.ID]; row != nil && len(row.uses) > 0 {
 		dst = append(appendjson.Name(dst, "uses"), '[')
-		for i := range e.Uses {
-			dst = append(appendUse(append(appendjson.Next(dst), '{'), &e.Uses[i]), '}')
+		for _, id := range row.uses {
+			dst = append(appendUse(append(appendjson.Next(dst), '{'), &w.uses[id].use), '}')
 		}
 		dst = append(dst, ']')
 	}
@@ -410,7 +413,7 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 	case o.State == redemption.OrderCancelled:
 		kind = store.OrderCancelled
 	}
-	data := orderEntry{Cause: cause, Uses: w.usesOf(o.ID), moneyEntry: moneyEntry{OtherPayments: o.OtherPayments}}
+	data := orderEntry{Cause: cause, moneyEntry: moneyEntry{OtherPayments: o.OtherPayments}}
 	switch kind { //nolint:exhaustive // the others tell nothing of money
 	case store.OrderRefunded:
 		data.Refund = &o.Refunds[len(o.Refunds)-1]
@@ -421,7 +424,7 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 		}
 	}
 	begin := len(w.data)
-	text, err := data.append(w.data, &o)
+	text, err := w.appendOrder(w.data, &data, &o)
 	if err != nil {
 		text = w.data // the engine's own structs have no value that JSON cannot tell
 	}

@@ -4,51 +4,60 @@ import "github.com/jackc/pgx/v5/pgtype"
 
 // column is an array argument with an element for each of the rows. An argument such as []string
 // costs an allocation for each element.
-type column[T, E any] struct {
-	rows    []T
-	set     func(*E, *T)
-	element E // of the row that was asked for last
+type column[T, V, E any] struct {
+	rows       []T
+	value      func(*T) V
+	set        func(*E, V)
+	element    E // of the row that was asked for last
+	dimensions [1]pgtype.ArrayDimension
 }
 
 // texts returns a column of text.
-func texts[T any](rows []T, of func(*T) string) *column[T, pgtype.Text] {
-	return &column[T, pgtype.Text]{rows: rows, set: func(e *pgtype.Text, row *T) { e.String, e.Valid = of(row), true }}
+func texts[T any](rows []T, of func(*T) string) *column[T, string, pgtype.Text] {
+	return &column[T, string, pgtype.Text]{rows: rows, value: of, set: setText}
 }
 
 // numbers returns a column of bigint.
-func numbers[T any](rows []T, of func(*T) int64) *column[T, pgtype.Int8] {
-	return &column[T, pgtype.Int8]{rows: rows, set: func(e *pgtype.Int8, row *T) { e.Int64, e.Valid = of(row), true }}
+func numbers[T any](rows []T, of func(*T) int64) *column[T, int64, pgtype.Int8] {
+	return &column[T, int64, pgtype.Int8]{rows: rows, value: of, set: setNumber}
 }
 
 // flags returns a column of boolean.
-func flags[T any](rows []T, of func(*T) bool) *column[T, pgtype.Bool] {
-	return &column[T, pgtype.Bool]{rows: rows, set: func(e *pgtype.Bool, row *T) { e.Bool, e.Valid = of(row), true }}
+func flags[T any](rows []T, of func(*T) bool) *column[T, bool, pgtype.Bool] {
+	return &column[T, bool, pgtype.Bool]{rows: rows, value: of, set: setFlag}
 }
+
+func setText(e *pgtype.Text, text string) { e.String, e.Valid = text, true }
+
+func setNumber(e *pgtype.Int8, n int64) { e.Int64, e.Valid = n, true }
+
+func setFlag(e *pgtype.Bool, is bool) { e.Bool, e.Valid = is, true }
 
 // array is a column of any type.
 type array interface{ empty() bool }
 
-func (c *column[T, E]) empty() bool { return len(c.rows) == 0 }
+func (c *column[T, V, E]) empty() bool { return len(c.rows) == 0 }
 
 func itself(text *string) string { return *text }
 
 // Dimensions implements [pgtype.ArrayGetter].
-func (c *column[T, E]) Dimensions() []pgtype.ArrayDimension {
-	return []pgtype.ArrayDimension{{Length: int32(len(c.rows)), LowerBound: 1}} //nolint:gosec // rows of one batch
+func (c *column[T, V, E]) Dimensions() []pgtype.ArrayDimension {
+	c.dimensions[0] = pgtype.ArrayDimension{Length: int32(len(c.rows)), LowerBound: 1} //nolint:gosec // rows of one batch
+	return c.dimensions[:]
 }
 
 // Index implements [pgtype.ArrayGetter]. The result is good until the next call.
-func (c *column[T, E]) Index(i int) any {
-	c.set(&c.element, &c.rows[i])
+func (c *column[T, V, E]) Index(i int) any {
+	c.set(&c.element, c.value(&c.rows[i]))
 	return &c.element
 }
 
 // IndexType implements [pgtype.ArrayGetter].
-func (c *column[T, E]) IndexType() any { return &c.element }
+func (c *column[T, V, E]) IndexType() any { return &c.element }
 
 // TextValue implements [pgtype.TextValuer] for connections that do not ask the server for the types of
 // arguments.
-func (c *column[T, E]) TextValue() (pgtype.Text, error) {
+func (c *column[T, V, E]) TextValue() (pgtype.Text, error) {
 	oid := map[any]uint32{pgtype.Text{}: pgtype.TextArrayOID, pgtype.Int8{}: pgtype.Int8ArrayOID, pgtype.Bool{}: pgtype.BoolArrayOID}[any(*new(E))]
 	text, err := pgtype.NewMap().Encode(oid, pgtype.TextFormatCode, struct{ pgtype.ArrayGetter }{c}, nil)
 	return pgtype.Text{String: string(text), Valid: err == nil}, err
