@@ -200,7 +200,7 @@ func TestAReservationOfACouponThatCostsNoPointsAnyMore(t *testing.T) {
 		d.MaxUsesPerUser = coupon.Set(most)
 		c := w.create(t, d)
 		held := w.exchange(t, c)
-		_, err := w.Update(t.Context(), c.ID, coupon.Patch{Distribution: coupon.Set(coupon.General), PointsRequired: coupon.Clear[int]()})
+		_, err := w.Update(t.Context(), c.ID, coupon.Patch{Distribution: coupon.Set(coupon.General), PointsRequired: coupon.Clear[int64]()})
 		require.NoError(t, err)
 		made, err := w.agreed(t, w.request("TEN"))
 		require.NoError(t, err)

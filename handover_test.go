@@ -632,7 +632,7 @@ func TestAPlaceThatCostNoPointsDoesNotPayForOneThatDoes(t *testing.T) {
 	first := w.checkout(t, w.request("TEN"))
 	_, err := w.Update(t.Context(), c.ID, coupon.Patch{
 		Distribution:   coupon.Set(coupon.PointsRedeemable),
-		PointsRequired: coupon.Set(40),
+		PointsRequired: coupon.Set[int64](40),
 	})
 	require.NoError(t, err)
 	if _, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann}); !errors.Is(err, coupon.ErrPointsNotRedeemed) {
@@ -655,7 +655,7 @@ func TestAnOlderPlaceThatCostNoPointsDoesNotHideOneThatDid(t *testing.T) {
 	first := w.checkout(t, w.request("TEN"))
 	c, err := w.Update(t.Context(), c.ID, coupon.Patch{
 		Distribution:   coupon.Set(coupon.PointsRedeemable),
-		PointsRequired: coupon.Set(40),
+		PointsRequired: coupon.Set[int64](40),
 	})
 	require.NoError(t, err)
 	w.pass(time.Minute)

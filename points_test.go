@@ -977,11 +977,11 @@ func TestAnExchangeThatNobodyCouldMakeNow(t *testing.T) {
 		"deactivated": {func(w *world, id string) error { _, err := w.SetActive(w.t.Context(), id, false); return err }, coupon.ErrInactive},
 		"expired":     {func(w *world, _ string) error { w.pass(5 * time.Minute); return nil }, coupon.ErrExpired},
 		"cheaper": {func(w *world, id string) error {
-			_, err := w.Update(w.t.Context(), id, coupon.Patch{PointsRequired: coupon.Set(10)})
+			_, err := w.Update(w.t.Context(), id, coupon.Patch{PointsRequired: coupon.Set[int64](10)})
 			return err
 		}, couponkit.ErrReservationClosed},
 		"for everybody": {func(w *world, id string) error {
-			_, err := w.Update(w.t.Context(), id, coupon.Patch{Distribution: coupon.Set(coupon.General), PointsRequired: coupon.Set(0)})
+			_, err := w.Update(w.t.Context(), id, coupon.Patch{Distribution: coupon.Set(coupon.General), PointsRequired: coupon.Set[int64](0)})
 			return err
 		}, validation.ErrInvalid},
 	} {
@@ -1039,7 +1039,7 @@ func TestAnExchangeAtAnotherPrice(t *testing.T) {
 	_, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
 	require.ErrorIs(t, err, errDown)
 	w.Service = whole
-	_, err = w.Update(t.Context(), c.ID, coupon.Patch{PointsRequired: coupon.Set(70)})
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{PointsRequired: coupon.Set[int64](70)})
 	require.NoError(t, err)
 	_, err = w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
 	require.ErrorIs(t, err, couponkit.ErrReservationClosed)
@@ -1057,7 +1057,7 @@ func TestAnExchangeBesideAnEdit(t *testing.T) {
 		w.behind(func(call string, effect func() error) error {
 			if call == "Reserve" && done < edits {
 				done++
-				_, err := whole.Update(t.Context(), c.ID, coupon.Patch{PointsRequired: coupon.Set(60 + done)})
+				_, err := whole.Update(t.Context(), c.ID, coupon.Patch{PointsRequired: coupon.Set(int64(60 + done))})
 				require.NoError(t, err)
 			}
 			return effect()

@@ -30,7 +30,7 @@ step_consumer() {
 use_consumer() {
   go build -o consumer .
   timeout "$PROGRAM_SECONDS" ./consumer
-  go test -vet=off ./...
+  go test ./...
   check_consumer_modules
 }
 

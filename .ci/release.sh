@@ -87,6 +87,7 @@ use_release() {
     GOSUMDB=off go get "$MODULE/$module@$version"
     write_host "$package" >main.go
     GOSUMDB=off go mod tidy
+    go vet ./...
     go run .
     ! go list -m -f '{{if .Replace}}{{.Path}}{{end}}' all | grep . || die "$module replaces modules of its host"
     [[ $(go list -m -f '{{.Version}}' "$MODULE") == "$version" ]] || die "$module does not require $version"

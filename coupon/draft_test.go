@@ -232,7 +232,7 @@ func TestFaultsInListsAreToldBesideThoseOfTheList(t *testing.T) {
 			t.Errorf("a draft for %s, %s (-want +got):\n%s", d.AppliesTo, d.Distribution, diff)
 		}
 		_, err = plain.Apply(coupon.Patch{
-			AppliesTo: coupon.Set(d.AppliesTo), Distribution: coupon.Set(d.Distribution), PointsRequired: coupon.Set(int(d.PointsRequired)),
+			AppliesTo: coupon.Set(d.AppliesTo), Distribution: coupon.Set(d.Distribution), PointsRequired: coupon.Set(d.PointsRequired),
 			PlanIDs: coupon.Set(d.PlanIDs), DeviceIDs: coupon.Set(d.DeviceIDs), AccessoryIDs: coupon.Set(d.AccessoryIDs),
 			AllowedUserEmails: coupon.Set(d.AllowedUserEmails),
 		}, coupon.Edit{At: noon})

@@ -94,9 +94,13 @@ type Restore uint8
 
 // These constants are the values of Restore.
 const (
-	RestoreFull   Restore = iota // gives the use and the budget back when everything is refunded. it is the default
-	RestoreAlways                // gives the use back at the first refund. It gives the budget back by the discount that each refund takes back
-	RestoreNever                 // gives nothing back
+	// RestoreFull gives the use and the budget back when everything is refunded. It is the default.
+	RestoreFull Restore = iota
+	// RestoreAlways gives the use back at the first refund. Each refund gives back the part of the budget that
+	// its discount has spent.
+	RestoreAlways
+	// RestoreNever gives nothing back.
+	RestoreNever
 )
 
 var restores = enum.Names{RestoreFull: "full", RestoreAlways: "always", RestoreNever: "never"}
@@ -144,7 +148,7 @@ type LimitSubject uint8
 const (
 	PerCustomer LimitSubject = iota + 1 // counts the uses of the coupon by one customer
 	PerCoupon                           // counts the uses of the coupon by all customers
-	PerCode                             // counts the uses of the coupon's code by all customers. Uses of a deleted coupon with the same code also count
+	PerCode                             // counts the uses of the code by all customers, also with a deleted coupon that had it
 )
 
 var limitSubjects = enum.Names{PerCustomer: "CUSTOMER", PerCoupon: "COUPON", PerCode: "CODE"}

@@ -74,9 +74,6 @@ func (o Optional[T]) into(field any) (given bool) {
 		if o.given && !o.cleared {
 			*field = &o.value
 		}
-	case *int64:
-		n, _ := any(o.value).(int)
-		*field = int64(n)
 	}
 	return o.given
 }

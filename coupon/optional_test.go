@@ -87,7 +87,7 @@ func TestALimitIsGivenAsAConstant(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, coupon.Limits{MaxUses: 100, MaxUsesPerUser: 2}, c.Limits)
 	c, err = c.Apply(coupon.Patch{
-		MaxUses: coupon.Set(5), Distribution: coupon.Set(coupon.PointsRedeemable), PointsRequired: coupon.Set(40),
+		MaxUses: coupon.Set(5), Distribution: coupon.Set(coupon.PointsRedeemable), PointsRequired: coupon.Set[int64](40),
 	}, coupon.Edit{At: noon})
 	require.NoError(t, err)
 	require.EqualValues(t, 5, c.Limits.MaxUses)

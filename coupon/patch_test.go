@@ -74,7 +74,7 @@ func TestApplyChangesOnlyWhatIsGiven(t *testing.T) {
 			func(c *coupon.Coupon) { c.Distribution, c.AllowedUserEmails = coupon.General, coupon.EmailSet{} },
 		},
 		"to points": {
-			coupon.Patch{Distribution: coupon.Set(coupon.PointsRedeemable), AllowedUserEmails: coupon.Clear[coupon.EmailList](), PointsRequired: coupon.Set(500)},
+			coupon.Patch{Distribution: coupon.Set(coupon.PointsRedeemable), AllowedUserEmails: coupon.Clear[coupon.EmailList](), PointsRequired: coupon.Set[int64](500)},
 			func(c *coupon.Coupon) {
 				c.Distribution, c.AllowedUserEmails, c.PointsRequired = coupon.PointsRedeemable, coupon.EmailSet{}, 500
 			},
@@ -145,7 +145,7 @@ func TestApplyReportsAllFaults(t *testing.T) {
 	_, err := c.Apply(coupon.Patch{
 		Code: coupon.Set("OTHER"), DiscountValue: coupon.Set(coupon.Amounts{"": "1"}), Name: coupon.Clear[string](),
 		Description: coupon.Set("\x00"), AppliesTo: coupon.Set(coupon.Subscription), PlanIDs: coupon.Set([]string{"a", ""}),
-		AllowedUserEmails: coupon.Set(coupon.EmailList{"ann@x.org", "bob"}), PointsRequired: coupon.Set(5),
+		AllowedUserEmails: coupon.Set(coupon.EmailList{"ann@x.org", "bob"}), PointsRequired: coupon.Set[int64](5),
 		MaxUses: coupon.Set(0), MaxUsesPerUser: coupon.Set(-5), MinPurchase: coupon.Set(coupon.Amounts{"": "0.001"}),
 		ExpiresAt: coupon.Set(coupon.On(10000, 1, 1)),
 	}, coupon.Edit{At: noon})
@@ -270,7 +270,7 @@ func hostilePatch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 		spoilWith(t, &p.AccessoryIDs, d.AccessoryIDs)
 		spoilWith(t, &p.Distribution, d.Distribution)
 		spoilWith(t, &p.AllowedUserEmails, d.AllowedUserEmails)
-		spoilWith(t, &p.PointsRequired, int(d.PointsRequired))
+		spoilWith(t, &p.PointsRequired, d.PointsRequired)
 		spoilWith(t, &p.MaxUses, int(d.PointsRequired))
 		spoilWith(t, &p.MinPurchase, d.MinPurchase)
 		spoilWith(t, &p.StartsAt, d.StartsAt)

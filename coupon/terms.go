@@ -177,7 +177,7 @@ type Patch struct {
 	Group              Optional[string]        `json:"group,omitzero"`
 	Distribution       Optional[Distribution]  `json:"distribution,omitzero"`
 	AllowedUserEmails  Optional[EmailList]     `json:"allowedUserEmails,omitzero"`
-	PointsRequired     Optional[int]           `json:"pointsRequired,omitzero"`
+	PointsRequired     Optional[int64]         `json:"pointsRequired,omitzero"`
 	MaxUses            Optional[int]           `json:"maxUses,omitzero"`
 	MaxUsesPerUser     Optional[int]           `json:"maxUsesPerUser,omitzero"`
 	MinPurchase        Optional[Amounts]       `json:"minPurchase,omitzero"`

@@ -10,7 +10,8 @@
 // Adapters may have further, optional roles:
 //
 //   - [Refunder] returns money to customers.
-//   - [SessionFinder] finds the session of an order whose session ID was lost.
+//   - [SessionFinder] finds the session of an order whose session ID was lost. couponkit.Service does
+//     not call it yet; hosts and tools can.
 //   - [MirrorLister] lists the copies of coupons.
 //
 // If a processor cannot store coupons, its adapter embeds [NoMirror]. If a processor can store

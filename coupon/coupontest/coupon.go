@@ -174,7 +174,7 @@ func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 		if chosen("distribution") || c.AllowedUserEmails.Narrowed() {
 			change(&p.Distribution, d.Distribution)
 			change(&p.AllowedUserEmails, d.AllowedUserEmails)
-			change(&p.PointsRequired, int(d.PointsRequired))
+			change(&p.PointsRequired, d.PointsRequired)
 		}
 		if chosen("minimum purchase") {
 			p.MinPurchase = coupon.Set(d.MinPurchase)

@@ -175,7 +175,7 @@ func (w *world) patch() coupon.Patch {
 	case 2:
 		p.ExpiresAt = coupon.Clear[coupon.Moment]()
 	case 3:
-		p.Distribution, p.PointsRequired = coupon.Set(coupon.General), coupon.Clear[int]()
+		p.Distribution, p.PointsRequired = coupon.Set(coupon.General), coupon.Clear[int64]()
 		p.AllowedUserEmails = coupon.Clear[coupon.EmailList]()
 	case 4:
 		p.AllowedUserEmails = coupon.Set(w.emails()) // a fault unless the coupon is for some users
