@@ -72,7 +72,8 @@ func (d *Draft) currency(faults *validation.Error) pricing.Currency {
 	return c
 }
 
-// edited returns the coupon with what a patch can change. The faults of the whole are those of [Coupon.Validate].
+// edited returns a coupon with everything that a patch can change. It adds the faults of single fields only;
+// [Coupon.Validate] finds those between fields.
 func (d *Draft) edited(c pricing.Currency, loc *time.Location, faults *validation.Error) Coupon {
 	emails, err := d.AllowedUserEmails.judged()
 	faults.Merge("allowedUserEmails", err)

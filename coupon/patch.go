@@ -31,7 +31,7 @@ func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	before, u := c, newUnread(p.Unread)
 	d, given := p.draft()
 	if !p.AppliesTo.Given() && !u.names("appliesTo") {
-		d.AppliesTo = c.Scope.AppliesTo // which kinds of lines are judged by
+		d.AppliesTo = c.Scope.AppliesTo // it decides which kinds of lines the selections may have
 	}
 	edited := d.edited(c.Currency, by.Location, &faults)
 	for _, m := range members {

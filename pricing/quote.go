@@ -416,7 +416,7 @@ type rowRoom struct {
 }
 
 // rows returns the groups of units of a line, and per group what a unit gives to each coupon. They
-// are good until the room is used again.
+// are valid until the room is used again.
 func (q *Quote) rows(line int, room *rowRoom) (groups []UnitGroup, amounts []int64) {
 	switch l := &q.Lines[line]; {
 	case len(q.ends) > 0:

@@ -30,7 +30,7 @@ type orderDocument struct {
 	laterDocument
 }
 
-// laterDocument is what most new orders do not have.
+// laterDocument has the members that are empty in most new orders. They are written by encoding/json.
 type laterDocument struct {
 	Charge   redemption.Charge   `json:"charge,omitzero"`
 	Refunds  []redemption.Refund `json:"refunds,omitempty"`

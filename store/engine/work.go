@@ -145,7 +145,7 @@ type step struct {
 
 type holdings map[string]eligibility.Count
 
-// add takes more in, which belongs to h afterwards.
+// add adds the counts of more to h. The caller must not use more after that.
 func (h *holdings) add(more holdings) {
 	if *h == nil {
 		*h = more
@@ -349,7 +349,7 @@ type orderEntry struct {
 	moneyEntry
 }
 
-// moneyEntry is what most entries about an order do not have.
+// moneyEntry has the members that are empty in most entries about an order.
 type moneyEntry struct {
 	Refund *redemption.Refund `json:"refund,omitempty"`
 

@@ -46,7 +46,7 @@ func (c *column[T, V, E]) Dimensions() []pgtype.ArrayDimension {
 	return c.dimensions[:]
 }
 
-// Index implements [pgtype.ArrayGetter]. The result is good until the next call.
+// Index implements [pgtype.ArrayGetter]. The result is valid until the next call.
 func (c *column[T, V, E]) Index(i int) any {
 	c.set(&c.element, c.value(&c.rows[i]))
 	return &c.element
