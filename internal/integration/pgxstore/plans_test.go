@@ -18,9 +18,9 @@ import (
 )
 
 // A connection that has planned its statements while the tables were empty keeps these plans. Each
-// call reads the rows that it is about, however many others there are later.
+// call reads the rows that it is about, however many others there are later. Databases that come and
+// go beside it can make the server forget the plans, so this test runs alone.
 func TestPlansThatWereMadeForEmptyTables(t *testing.T) {
-	t.Parallel()
 	const others, usual = 20_000, 8 // PostgreSQL makes five plans for the values of a statement, whatever they cost
 	pool := postgrestest.NewPool(t, shared.NewCopy(t), func(c *pgxpool.Config) { c.MaxConns = 1 })
 	s := newStore(t, pool, pgxstore.Options{})
