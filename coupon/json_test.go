@@ -436,7 +436,7 @@ func TestWholeNumbersOfAnyForm(t *testing.T) {
 	all, _ = p.MaxUses.Value()
 	points, _ := p.PointsRequired.Value()
 	revision, _ := p.Revision.Value()
-	require.Equal(t, []int64{3, 150, 4}, []int64{int64(all), int64(points), revision})
+	require.Equal(t, []int64{3, 150, 4}, []int64{int64(all), points, revision})
 	var c coupon.Coupon
 	require.NoError(t, json.Unmarshal([]byte(strings.Replace(fullJSON, `"usedCount":7`, `"usedCount":7.0`, 1)), &c))
 	require.EqualValues(t, 7, c.UsedCount)
