@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
@@ -71,6 +72,9 @@ func (s *Service) find(ctx context.Context, attempt *Attempt, r OrderRequest) (s
 // succeeds, and so does a call for an order that has ended unpaid. If a later order has replaced
 // the order, the later order stays.
 //
+// A payment session that another call creates right now may be unknown. The order is then ending: it
+// cannot be paid by that call, and it is cancelled once the end of the session is recorded.
+//
 // If the customer has finished the payment session, CancelCheckout records what the processor
 // reports, and returns the order with [ErrOrderPaid]. If Changed is true, handle the outcome like
 // an outcome of [Service.HandleEvent].
@@ -80,6 +84,8 @@ func (s *Service) find(ctx context.Context, attempt *Attempt, r OrderRequest) (s
 //   - [ErrOrderPaid] means that the order is paid or refunded, or that its payment is on its way.
 //   - store.ErrNotFound means that the customer has no such order.
 //   - A [*validation.Error] names every invalid field of the request.
+//   - [ErrPaymentOpen] means that the order waits for the end of another payment, which may be created
+//     right now. Repeat the call.
 //   - [ErrUnavailable] means that the processor did not answer. The order stays open until the
 //     payment session has ended. Repeat the call. If nobody repeats the call, the event of the payment
 //     session or [Service.Sweep] ends the order.
@@ -119,30 +125,39 @@ func (s *Service) cancel(ctx context.Context, before store.Settled) (Outcome, er
 	switch {
 	case o.State.Paid(), o.State == redemption.OrderAwaitingPayment:
 		return stored, ErrOrderPaid
-	case o.State == redemption.OrderCancelled && !unasked(o):
+	case o.State == redemption.OrderCancelled && len(o.Due()) == 0:
 		return stored, nil
 	}
-	if o.SessionID == "" {
-		// If the customer has paid an older order, it has ended this one.
-		if _, err := s.endReplaced(ctx, o); err != nil {
-			return Outcome{}, err
-		}
-	} else if finished, err := s.endSession(ctx, o); err != nil {
+	finished, err := s.endUnpaid(ctx, o)
+	created := errors.Is(err, ErrPaymentOpen) && !o.BegunAt.IsZero() // perhaps right now
+	switch {
+	case err != nil && !created:
 		return Outcome{}, err
-	} else if !finished.Order.IsZero() {
-		if finished.Order.State != redemption.OrderCancelled {
-			return finished, ErrOrderPaid
-		}
+	case isOver(finished.Order):
 		return finished, nil
+	case !finished.Order.IsZero():
+		return finished, ErrOrderPaid
 	}
 	settled, err := s.settle(ctx, store.Settlement{Event: redemption.Event{
-		Kind: redemption.Cancelled, At: s.now(), OrderID: o.ID, SessionID: o.SessionID,
+		Kind: redemption.Cancelled, At: s.now(), OrderID: o.ID, SessionID: o.SessionID, PaymentOver: !created,
 	}})
 	return Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed}, err
 }
 
-// unasked reports whether an order may have been cancelled before its session has ended. Another
-// order has replaced it, or it had replaced an order for which a payment then arrived.
-func unasked(o redemption.Order) bool {
-	return o.State == redemption.OrderCancelled && o.SessionID != "" && (o.ReplacedBy != "" || o.Replaces != "")
+// endUnpaid ends what can be paid for an order that is going to be cancelled: its payment, or that of
+// the order for which it waits. If the customer has finished the payment of the order, endUnpaid
+// records that and returns the order.
+func (s *Service) endUnpaid(ctx context.Context, o redemption.Order) (finished Outcome, err error) {
+	if o.BegunAt.IsZero() {
+		_, err := s.endAwaited(ctx, o) // if the customer has paid it, it has ended this order
+		return Outcome{}, err
+	}
+	session, err := s.endSession(ctx, o)
+	switch {
+	case err != nil:
+		return Outcome{}, err
+	case session.Status == processor.SessionExpired:
+		return Outcome{}, nil
+	}
+	return s.settleSession(ctx, session, o)
 }

@@ -350,7 +350,7 @@ func (s *Service) newReservation(ctx context.Context, key, request string, metad
 	r := store.Reservation{By: actorOf(ctx), Order: redemption.Order{
 		ID: s.newID(redemption.OrderIDPrefix), Key: key, Fingerprint: request, CustomerID: p.customer.ID,
 		State: redemption.OrderOpen, Quote: p.quote.Quote, Claims: eligibility.OrderClaims(identities(p.customer), p.coupons...),
-		Metadata: metadata, Deadline: now.Add(s.sessionLifetime + s.grace), CreatedAt: now,
+		Metadata: metadata, Deadline: now.Add(s.sessionLifetime + s.grace), CreatedAt: now, BegunAt: now,
 		Replaces: p.takes.replaced.Order.ID,
 	}}
 	for _, c := range p.coupons {

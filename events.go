@@ -27,6 +27,8 @@ type Outcome struct {
 	// Changed is also false if another call found the payment before the event arrived. Do not use
 	// Changed to decide whether to ship; see [Service.HandleEvent].
 	Changed bool
+	// Ended are the customer's other orders that the call has ended, in their current states.
+	Ended []redemption.Order
 	// Flag marks a payment that a person should check. All outcomes of the same payment have the flag.
 	// If several flags apply, Flag is the first one in the order of the constants, except that
 	// FlagAmountMismatch comes first. The uses, refunds and disputes show whether the other flags apply.
@@ -130,7 +132,7 @@ func (s *Service) stillPending(ctx context.Context, e redemption.Event) (redempt
 	case err != nil:
 		return e, err
 	}
-	session, err := s.lapsedSession(ctx, e.SessionID)
+	session, err := s.lapsedSession(ctx, of.Order, e.SessionID)
 	if err != nil {
 		return e, fmt.Errorf("ask about the delayed payment of order %s: %w", of.Order.ID, err)
 	}
@@ -241,7 +243,7 @@ func (s *Service) outcome(ctx context.Context, attempt *Attempt, settlement stor
 	if err != nil {
 		return Outcome{}, err
 	}
-	o := Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed}
+	o := Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed, Ended: ordersOf(settled.Ended)}
 	charged := settlement.Event.Charge
 	if settlement.Event.SessionID != o.Order.SessionID {
 		charged = redemption.Charge{} // of another payment
@@ -252,6 +254,13 @@ func (s *Service) outcome(ctx context.Context, attempt *Attempt, settlement stor
 		attempt.CouponID = o.Uses[0].CouponID
 	}
 	return o, nil
+}
+
+func ordersOf(ended []store.Settled) (orders []redemption.Order) {
+	for _, e := range ended {
+		orders = append(orders, e.Order)
+	}
+	return orders
 }
 
 // eventKind maps the processor's event to that of the state machine; the second
@@ -311,8 +320,8 @@ func subject(e redemption.Event) string {
 	return what
 }
 
-// settle applies a settlement. It gives points back that are due, and ends the session of an
-// order that a payment has superseded. A refund that fails is left to the sweep: it is recorded
+// settle applies a settlement. It gives points back that are due, and ends the sessions of orders
+// that a payment has superseded. A refund that fails is left to the sweep: it is recorded
 // as due.
 func (s *Service) settle(ctx context.Context, settlement store.Settlement) (store.Settled, error) {
 	settlement.By = actorOf(ctx)
@@ -320,13 +329,11 @@ func (s *Service) settle(ctx context.Context, settlement store.Settlement) (stor
 	if err != nil {
 		return store.Settled{}, fmt.Errorf("%s: %w", subject(settlement.Event), err)
 	}
-	if settled.Order.State == redemption.OrderPaid {
-		s.endReplacing(ctx, settled.Order)
-		for _, p := range settled.Order.OtherPayments {
-			if p.SessionID == settlement.Event.SessionID {
-				s.discard(ctx, p.InsteadOf)
-			}
-		}
+	for _, ended := range settled.Ended {
+		s.endDue(ctx, ended.Order)
+	}
+	if settled.Order.State.Paid() {
+		s.endDue(ctx, settled.Order) // the session that the order had before
 	}
 	for i, u := range settled.Uses {
 		if u.PointsState != redemption.PointsRefundDue || s.inTransaction { // a rollback would forget the refund

@@ -3,15 +3,11 @@ package couponkit
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -106,8 +102,8 @@ func (s *Service) choose(ctx context.Context, d *decided, by decision) error {
 }
 
 // candidates returns what the order can take over so that fewer coupons may be refused, in the
-// order in which it is tried: the order of the same request first, then orders without a session,
-// then the oldest.
+// order in which it is tried: the order of the same request first, then orders whose payment has not
+// begun, then those whose session is known, then the oldest.
 func (s *Service) candidates(ctx context.Context, d *decided, reached limitsReached, fingerprints []string) ([]handOver, error) {
 	if d.customer.ID == "" {
 		return nil, nil
@@ -120,10 +116,13 @@ func (s *Service) candidates(ctx context.Context, d *decided, reached limitsReac
 	open := slices.Clone(d.open)
 	rank := func(o redemption.Order) (rank int) {
 		if !slices.Contains(fingerprints, o.Fingerprint) {
-			rank = 2
+			rank = 3
 		}
-		if o.SessionID != "" {
+		if !o.BegunAt.IsZero() {
 			rank++
+			if o.SessionID == "" {
+				rank++ // it may be created right now
+			}
 		}
 		return rank
 	}
@@ -170,61 +169,4 @@ func (l limitsReached) anyOf(o store.Settled) bool {
 		}
 	}
 	return slices.ContainsFunc(o.Uses, func(u redemption.Use) bool { return u.ExchangeID != "" && l.points[u.CouponID] })
-}
-
-// endReplaced ends the session of the order that o has replaced, so that one of both can be
-// paid at most. If the customer has finished that session, it returns the older order, and o
-// has ended. The zero value tells that o can be paid.
-//
-// Orders that never had a session are passed over. Before an order gets its session, those of
-// all orders before it have ended.
-func (s *Service) endReplaced(ctx context.Context, o redemption.Order) (older Outcome, err error) {
-	for o.Replaces != "" {
-		before, err := s.store.Order(ctx, store.OrderKey{ID: o.Replaces})
-		switch {
-		case err != nil:
-			return Outcome{}, err
-		case before.Order.State != redemption.OrderCancelled:
-			return Outcome{Order: before.Order, Uses: before.Uses}, nil
-		case before.Order.SessionID != "":
-			return s.endSession(ctx, before.Order)
-		}
-		o = before.Order
-	}
-	return Outcome{}, nil
-}
-
-// endSession ends the session of an order at the processor. If the customer has finished that
-// session, it settles the order and returns it. The zero value tells that the session has ended
-// unpaid, or that the order was cancelled before and its delayed payment has failed.
-func (s *Service) endSession(ctx context.Context, o redemption.Order) (finished Outcome, err error) {
-	session, err := s.expire(ctx, o.SessionID)
-	switch {
-	case errors.Is(err, processor.ErrNotFound):
-		return Outcome{}, nil
-	case err != nil:
-		return Outcome{}, fmt.Errorf("end session %s: %w", o.SessionID, err)
-	case session.Status == processor.SessionExpired, o.State == redemption.OrderCancelled && session.PaymentFailed:
-		return Outcome{}, nil
-	}
-	return s.settleSession(ctx, session, o)
-}
-
-// endReplacing ends the session of the last order that has replaced a paid one, if that order was
-// cancelled for the payment. It had a session only if nobody knew of the session that was paid,
-// as when the processor's answer was lost. A session that cannot be ended now ends by itself.
-func (s *Service) endReplacing(ctx context.Context, paid redemption.Order) {
-	last := paid
-	for last.ReplacedBy != "" {
-		next, err := s.store.Order(ctx, store.OrderKey{ID: last.ReplacedBy})
-		if err != nil {
-			s.logger.WarnContext(ctx, "an order that was superseded by a payment could not be read",
-				slog.String("order", last.ReplacedBy), slog.Any("error", err))
-			return
-		}
-		last = next.Order
-	}
-	if last.ID != paid.ID && last.State == redemption.OrderCancelled {
-		s.discard(ctx, last.SessionID)
-	}
 }

@@ -358,11 +358,7 @@ func (s *Service) giveUp(ctx context.Context, u redemption.Use) error {
 	if err != nil {
 		return err
 	}
-	end := s.endReplaced
-	if o.Order.SessionID != "" {
-		end = s.endSession
-	}
-	switch finished, err := end(ctx, o.Order); {
+	switch finished, err := s.endUnpaid(ctx, o.Order); {
 	case err != nil:
 		return err
 	case finished.Order.State == redemption.OrderAwaitingPayment:
@@ -371,7 +367,7 @@ func (s *Service) giveUp(ctx context.Context, u redemption.Use) error {
 		return store.ErrConflict
 	}
 	settled, err := s.settle(ctx, store.Settlement{Event: redemption.Event{
-		Kind: redemption.Cancelled, At: s.now(), OrderID: u.OrderID, SessionID: o.Order.SessionID,
+		Kind: redemption.Cancelled, At: s.now(), OrderID: u.OrderID, SessionID: o.Order.SessionID, PaymentOver: true,
 	}})
 	passedOn := slices.ContainsFunc(settled.Uses, func(v redemption.Use) bool { return v.PointsState == redemption.PointsPassedOn })
 	if err == nil && passedOn {

@@ -38,7 +38,7 @@ func (s *Service) Refresh(ctx context.Context, r OrderRequest) (o Outcome, err e
 		return Outcome{}, err
 	}
 	stored := Outcome{Order: before.Order, Uses: before.Uses}
-	if stored.Order.SessionID == "" || stored.Order.State == redemption.OrderCancelled && !unasked(stored.Order) {
+	if stored.Order.SessionID == "" || stored.Order.State == redemption.OrderCancelled && len(stored.Order.Due()) == 0 {
 		return stored, nil
 	}
 	session, forgotten, err := s.sessionOf(ctx, stored.Order)

@@ -110,7 +110,7 @@ func TestAnInterruptedRefundConverges(t *testing.T) {
 			return err
 		},
 		"a sweep": func(w *world, _ redemption.Order) error {
-			w.pass(redemption.RepaymentRetry)
+			w.pass(redemption.DueRetry)
 			report, err := w.Sweep(w.t.Context(), 10)
 			require.Len(w.t, report.Repaid, 1)
 			return err
@@ -128,7 +128,7 @@ func TestAnInterruptedRefundConverges(t *testing.T) {
 			require.ErrorIs(t, err, couponkit.ErrUnavailable, name)
 			require.Equal(t, redemption.RepaymentDue, result.Refund.Repayment.State)
 			require.Equal(t, redemption.OrderPartlyRefunded, w.order(t, o.ID).State)
-			w.pass(redemption.RepaymentRetry)
+			w.pass(redemption.DueRetry)
 			_, err = w.Sweep(t.Context(), 10)
 			require.ErrorIs(t, err, couponkit.ErrUnavailable, name)
 			fault.Remove()
@@ -155,7 +155,7 @@ func TestARefundThatWasOnlyRecorded(t *testing.T) {
 		Kind: redemption.Refunded, At: w.now, OrderID: o.ID, Refund: redemption.RefundRequest{Key: "one", Returns: onePhone},
 	}})
 	require.NoError(t, err)
-	w.pass(redemption.RepaymentRetry - time.Second)
+	w.pass(redemption.DueRetry - time.Second)
 	report, err := w.Sweep(t.Context(), 10)
 	require.NoError(t, err)
 	require.True(t, report.IsZero(), "the call that has recorded it may still be at work")
@@ -235,7 +235,7 @@ func TestASweepAsksAboutPendingRefunds(t *testing.T) {
 		require.NoError(t, err)
 		return report
 	}
-	w.pass(redemption.RepaymentRetry)
+	w.pass(redemption.DueRetry)
 	require.True(t, sweep().IsZero())
 	before := len(w.fake.Calls())
 	require.True(t, sweep().IsZero())
@@ -350,7 +350,7 @@ func TestARefundGoesOnAfterAnyFailure(t *testing.T) {
 				if repeated || len(w.order(t, o.ID).Refunds) == 0 {
 					w.refund(t, o, "one", onePhone)
 				}
-				w.pass(redemption.RepaymentRetry)
+				w.pass(redemption.DueRetry)
 				_, err = w.Sweep(t.Context(), 10)
 				require.NoError(t, err)
 				w.deliver(t)
@@ -464,7 +464,7 @@ func TestNeverMoreThanWasPaidGoesBack(t *testing.T) {
 			case "refuse":
 				w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.Refund, Kind: fakeprocessor.Refuse})
 			case "sweep":
-				w.pass(redemption.RepaymentRetry)
+				w.pass(redemption.DueRetry)
 				_, _ = w.Sweep(t.Context(), 10)
 			case "deliver":
 				w.deliver(t)

@@ -91,6 +91,7 @@ type Service struct {
 	paymentWait     time.Duration
 	exchangeTime    time.Duration
 	pendingTime     time.Duration
+	createTime      time.Duration
 
 	mirrors mirrorChecks
 }
@@ -111,6 +112,7 @@ func New(s store.Store, p processor.Processor, options ...Option) (*Service, err
 		currency: pricing.EUR(), location: time.UTC, symbols: language.English,
 		sessionLifetime: DefaultSessionLifetime, grace: DefaultGrace, paymentWait: DefaultPaymentWait,
 		exchangeTime: DefaultExchangeTime, pendingTime: DefaultPendingTime,
+		createTime: DefaultCreateTime,
 	}
 	service.mirrors.ttl = DefaultMirrorTTL
 	if p != nil {
@@ -155,6 +157,7 @@ func (s *Service) validate() error {
 		{"paymentWait", s.paymentWait},
 		{"exchangeTime", s.exchangeTime},
 		{"pendingTime", s.pendingTime},
+		{"createTime", s.createTime},
 	} {
 		if d.value <= 0 {
 			faults.Add(d.field, validation.TooSmall, "must be longer than 0")
@@ -245,6 +248,10 @@ func WithExchangeTime(d time.Duration) Option { return func(s *Service) { s.exch
 // unfinished. Choose an age that no call of [Service.Create] reaches. The default is
 // [DefaultPendingTime].
 func WithPendingTime(d time.Duration) Option { return func(s *Service) { s.pendingTime = d } }
+
+// WithCreateTime sets how long a call that creates a payment may take. A payment that is not found may
+// be created right now if it was begun later than that. The default is [DefaultCreateTime].
+func WithCreateTime(d time.Duration) Option { return func(s *Service) { s.createTime = d } }
 
 // WithMirrorTTL sets how long the service caches the processor's answers about mirrors. A mirror is
 // the processor's own copy of a coupon. Only [Service.Quote] and [Service.Validate] read the cache.

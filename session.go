@@ -41,11 +41,10 @@ func (s *Service) openSession(
 	case o.SessionID != "" && o.SessionURL != "":
 		return s.reopen(ctx, o, uses)
 	}
-	switch older, err := s.endReplaced(ctx, o); {
-	case err != nil:
+	begun, err := s.beginPayment(ctx, reserved)
+	o, uses = begun.Order, begun.Uses
+	if err != nil {
 		return o, uses, err
-	case !older.Order.IsZero():
-		return o, uses, errFinished
 	}
 	session, err := s.processor.CreateSession(ctx, s.sessionRequest(o, d))
 	if err == nil {
@@ -85,7 +84,7 @@ func payable(o redemption.Order) error {
 	switch o.State {
 	case redemption.OrderOpen:
 		return nil
-	case redemption.OrderCancelled:
+	case redemption.OrderCancelled, redemption.OrderEnding:
 		return ErrOrderEnded
 	case redemption.OrderAwaitingPayment, redemption.OrderPaid, redemption.OrderPartlyRefunded, redemption.OrderRefunded:
 	}
@@ -113,8 +112,7 @@ func (s *Service) attach(
 		return o, uses, ErrOrderEnded
 	}
 	if session.Total != o.Quote.Total || session.Currency != o.Quote.Currency {
-		s.discard(ctx, session.ID)
-		s.abandon(ctx, o)
+		s.discard(ctx, o, session.ID)
 		return o, uses, fmt.Errorf("session %s charges %s and not %s: %w", session.ID,
 			pricing.NewMoney(session.Total, session.Currency), pricing.NewMoney(o.Quote.Total, o.Quote.Currency),
 			processor.ErrRejected)
@@ -127,13 +125,12 @@ func (s *Service) attach(
 	case err == nil:
 		return attached.Order, attached.Uses, nil
 	case errors.Is(err, store.ErrSuperseded):
-		s.discard(ctx, session.ID)
-		if late := (*redemption.TransitionError)(nil); errors.As(err, &late) && late.State == redemption.OrderCancelled.String() {
+		s.discard(ctx, o, session.ID)
+		if late := (*redemption.TransitionError)(nil); errors.As(err, &late) && late.State != redemption.OrderOpen.String() {
 			err = fmt.Errorf("%w: %w", ErrOrderEnded, err) // it was cancelled or replaced meanwhile
 		}
 	case errors.Is(err, validation.ErrInvalid):
-		s.discard(ctx, session.ID)
-		s.abandon(ctx, o)
+		s.discard(ctx, o, session.ID)
 		err = badAnswer(err)
 	}
 	return o, uses, fmt.Errorf("attach session to order %s: %w", o.ID, err)
@@ -175,35 +172,42 @@ func answered(err error) bool {
 		errors.Is(err, processor.ErrNotFound)
 }
 
-// abandon cancels an order whose session will never be. One that has replaced another order
+// abandon cancels an order whose session cannot be paid. An order that has replaced another one
 // keeps its claims until its deadline, so that the customer can go back to the first cart.
 // What fails here is left to the sweep.
 func (s *Service) abandon(ctx context.Context, o redemption.Order) {
-	if o.Replaces != "" {
-		return
-	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	_, err := s.settle(ctx, store.Settlement{
-		Event: redemption.Event{Kind: redemption.SessionExpired, At: s.now(), OrderID: o.ID},
-	})
-	if err != nil {
+	e := redemption.Event{Kind: redemption.SessionExpired, At: s.now(), OrderID: o.ID}
+	if o.Replaces != "" {
+		e.Kind, e.BegunBy = redemption.PaymentEnded, e.At
+	}
+	if _, err := s.settle(ctx, store.Settlement{Event: e}); err != nil {
 		s.logger.WarnContext(ctx, "an abandoned order is left to the sweep",
 			slog.String("order", o.ID), slog.Any("error", err))
 	}
 }
 
-// discard ends a session that no customer will see. One that cannot be ended now
-// ends by itself, and nobody knows its address.
-func (s *Service) discard(ctx context.Context, sessionID string) {
-	if sessionID == "" {
-		return
-	}
+// discard ends a session that was created for the order and that no customer will see. If it cannot
+// be ended now, the order is ending, and the sweep ends the session.
+func (s *Service) discard(ctx context.Context, o redemption.Order, sessionID string) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	if _, err := s.expire(ctx, sessionID); err != nil {
+	session, err := s.expire(ctx, sessionID)
+	switch {
+	case sessionID == "", errors.Is(err, processor.ErrNotFound), err == nil && session.Status == processor.SessionExpired:
+		s.abandon(ctx, o)
+		return
+	case err != nil:
 		s.logger.WarnContext(ctx, "a superseded session could not be ended",
 			slog.String("session", sessionID), slog.Any("error", err))
+		_, err = s.settle(ctx, store.Settlement{Event: redemption.Event{Kind: redemption.Cancelled, At: s.now(), OrderID: o.ID}})
+	default: // it was paid
+		_, err = s.settleSession(ctx, session, o)
+	}
+	if err != nil {
+		s.logger.WarnContext(ctx, "an abandoned order is left to the sweep",
+			slog.String("order", o.ID), slog.Any("error", err))
 	}
 }
 
@@ -308,6 +312,6 @@ func (s *Service) ending(session processor.Session, o redemption.Order) redempti
 	}
 	return redemption.Event{
 		Kind: kind, At: now, SessionID: session.ID, OrderID: o.ID, Deadline: now.Add(s.paymentWait),
-		Learned: identities, Charge: charged,
+		Learned: identities, Charge: charged, AskedAt: o.Version,
 	}
 }

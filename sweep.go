@@ -157,39 +157,33 @@ func pastFailures[T any](
 }
 
 func (s *Service) sweepOrder(ctx context.Context, due store.Settled, report *SweepReport) error {
-	if due.Order.State.Paid() {
+	o := due.Order
+	if o.State.Paid() {
+		s.endDue(ctx, o)
 		return s.sweepRefunds(ctx, due, report)
 	}
-	if due.Order.SessionID == "" {
-		older, err := s.endReplaced(ctx, due.Order)
+	if o.BegunAt.IsZero() {
+		older, err := s.endAwaited(ctx, o)
 		if err != nil {
-			return fmt.Errorf("sweep order %s: %w", due.Order.ID, err)
+			return fmt.Errorf("sweep order %s: %w", o.ID, err)
 		}
-		if !older.Order.IsZero() {
-			report.settled(older)
-			return s.reportEnded(ctx, due.Order.ID, report)
+		if !older.Order.IsZero() { // its payment has ended this order
+			if older.Changed {
+				report.settled(older)
+			}
+			return nil
 		}
 	}
-	session, err := s.lapsedSession(ctx, due.Order.SessionID)
+	session, err := s.lapsedSession(ctx, o, openSessionID(o))
 	if err != nil {
-		return fmt.Errorf("sweep order %s: %w", due.Order.ID, err)
+		return fmt.Errorf("sweep order %s: %w", o.ID, err)
 	}
 	settled, err := s.settleSession(ctx, session, due.Order)
 	if err != nil {
 		return err
 	}
-	report.settled(settled)
-	return nil
-}
-
-// reportEnded reports an order that the payment of an older order has ended.
-func (s *Service) reportEnded(ctx context.Context, orderID string, report *SweepReport) error {
-	now, err := s.store.Order(ctx, store.OrderKey{ID: orderID})
-	if err != nil {
-		return fmt.Errorf("sweep order %s: %w", orderID, err)
-	}
-	if now.Order.State == redemption.OrderCancelled {
-		report.Cancelled = append(report.Cancelled, Outcome{Order: now.Order, Uses: now.Uses, Changed: true})
+	if o.State != redemption.OrderCancelled || settled.Order.State != redemption.OrderCancelled {
+		report.settled(settled) // the end of the order was told before that of its payment
 	}
 	return nil
 }
@@ -219,8 +213,11 @@ func (r *SweepReport) settled(o Outcome) {
 		r.Paid = append(r.Paid, o)
 	case redemption.OrderCancelled:
 		r.Cancelled = append(r.Cancelled, o)
-	case redemption.OrderOpen, redemption.OrderAwaitingPayment:
+	case redemption.OrderOpen, redemption.OrderAwaitingPayment, redemption.OrderEnding:
 		r.Waiting++
+	}
+	for _, ended := range o.Ended {
+		r.Cancelled = append(r.Cancelled, Outcome{Order: ended, Changed: true})
 	}
 	for _, u := range o.Uses {
 		if u.PointsState == redemption.PointsRefunded {
@@ -255,12 +252,11 @@ func (s *Service) sweepUse(ctx context.Context, u redemption.Use, report *SweepR
 	return nil
 }
 
-// lapsedSession returns the session as it is once it can no longer be paid, or
-// complete if it was. A session that never was, or that the processor has
-// forgotten, counts as expired.
-func (s *Service) lapsedSession(ctx context.Context, id string) (processor.Session, error) {
+// lapsedSession returns a session as it is once it can no longer be paid. It asks first, and ends only
+// what is open. See [Service.endSession] for an order without a session.
+func (s *Service) lapsedSession(ctx context.Context, o redemption.Order, id string) (processor.Session, error) {
 	if id == "" {
-		return processor.Session{Status: processor.SessionExpired}, nil
+		return s.endSession(ctx, o)
 	}
 	session, err := s.processor.Session(ctx, id)
 	if err == nil && session.Status == processor.SessionOpen {

@@ -39,13 +39,18 @@ const (
 	Refunded
 	// Reported means that the processor has reported refunds or disputes of the payment.
 	Reported
+	// PaymentBegun means that a payment for the order is going to be created.
+	PaymentBegun
+	// PaymentEnded means that the payment of the order can no longer be paid, or does not exist. Unlike
+	// SessionExpired, PaymentEnded leaves an open order open, so that another payment can begin.
+	PaymentEnded
 )
 
 var eventKinds = [...]string{
 	SessionAttached: "session_attached", Paid: "paid", PaymentPending: "payment_pending",
 	PaymentFailed: "payment_failed", SessionExpired: "session_expired", Cancelled: "cancelled", Lapsed: "lapsed",
 	PointsExchanged: "points_exchanged", PointsRefused: "points_refused", PointsGivenBack: "points_given_back",
-	Refunded: "refunded", Reported: "reported",
+	Refunded: "refunded", Reported: "reported", PaymentBegun: "payment_begun", PaymentEnded: "payment_ended",
 }
 
 // String returns the name of the event kind, such as "session_attached".
@@ -73,7 +78,9 @@ type Event struct {
 	UseID string
 	// SessionID is the ID of the payment session. SessionID is required for SessionAttached,
 	// Paid, PaymentPending and Reported events. If the order already has a session, the event must have
-	// the same SessionID, except for Paid events and for Reported events about Order.OtherPayments.
+	// the same SessionID, except for Paid events and for Reported events about Order.OtherPayments. A
+	// Paid, PaymentPending or PaymentEnded event that names an OrderID may leave out the SessionID. It
+	// is then about the payment that the order has.
 	SessionID string
 	// SessionURL is the address of the payment page. Only SessionAttached uses SessionURL.
 	SessionURL string
@@ -90,6 +97,17 @@ type Event struct {
 	Refund RefundRequest
 	// Report is what the processor tells in a Reported event. Other events have no Report.
 	Report Report
+	// PaymentOver tells that the caller has ended the payment in SessionID, or knows that there is
+	// none. Only Cancelled and Lapsed use it. Without it, an order whose payment was begun is ending,
+	// and SessionID is ignored.
+	PaymentOver bool
+	// BegunBy is the instant by which a payment must have been begun so that it would have been found.
+	// Only a PaymentEnded event without a SessionID uses it. An order whose payment was begun later, and
+	// has no session, stays as it is: the payment may be created right now.
+	BegunBy time.Time
+	// AskedAt is the version of the order when somebody began to ask for what the event tells. It is 0
+	// if nobody has asked. Only PaymentPending uses it.
+	AskedAt int64
 }
 
 // Validate checks the fields of the event. The error is a [*validation.Error] that lists
@@ -101,7 +119,7 @@ func (e Event) Validate() error {
 	}
 	instantFault(&faults, "at", e.At, true)
 	instantFault(&faults, "deadline", e.Deadline, false)
-	paid := e.Kind == Paid || e.Kind == SessionAttached || e.Kind == PaymentPending || e.Kind == Reported
+	paid := e.Kind == SessionAttached || e.Kind == Reported || e.OrderID == "" && (e.Kind == Paid || e.Kind == PaymentPending)
 	textFault(&faults, "sessionId", e.SessionID, MaxIDLength, paid)
 	textFault(&faults, "sessionUrl", e.SessionURL, MaxMetadataLength, false)
 	textFault(&faults, "useId", e.UseID, MaxIDLength, e.Kind.OfUse())
@@ -109,7 +127,7 @@ func (e Event) Validate() error {
 	if e.UseID != "" && !ended && !e.Kind.OfUse() {
 		faults.Add("useId", validation.NotAllowed, "the event is one of an order")
 	}
-	named := e.Kind == SessionAttached || e.Kind == Refunded || e.UseID == "" && (ended || e.SessionID == "")
+	named := e.Kind == SessionAttached || e.Kind == Refunded || e.Kind == PaymentBegun || e.UseID == "" && (ended || e.SessionID == "")
 	textFault(&faults, "orderId", e.OrderID, MaxIDLength, named && !e.Kind.OfUse())
 	e.learnedFaults(&faults)
 	e.Charge.faults(&faults)
@@ -130,6 +148,8 @@ var (
 	// ErrOtherSession means that the event belongs to a different payment session than the
 	// order.
 	ErrOtherSession = fmt.Errorf("%w: the order has another session", ErrIllegal)
+	// ErrDeadline means that the deadline of the order has passed.
+	ErrDeadline = fmt.Errorf("%w: the deadline has passed", ErrIllegal)
 	// ErrNotLapsed means that a Lapsed event came before the deadline, or that there is no
 	// deadline.
 	ErrNotLapsed = fmt.Errorf("%w: the deadline has not passed", ErrIllegal)
@@ -138,7 +158,8 @@ var (
 // TransitionError reports an event that is not allowed for an order or a use.
 type TransitionError struct {
 	// ID and State describe the order or the use. Kind is the kind of the event. Cause is
-	// [ErrIllegal], [ErrOtherSession], [ErrNotLapsed] or [ErrOtherRefund].
+	// [ErrIllegal], [ErrOtherSession], [ErrDeadline], [ErrNotLapsed] or
+	// [ErrOtherRefund].
 	ID    string
 	State string
 	Kind  EventKind

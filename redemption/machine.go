@@ -49,7 +49,8 @@ func (o Order) After(e Event, uses ...Use) (Order, []Use, error) {
 }
 
 func same(o, p Order) bool {
-	return o.State == p.State && o.SessionID == p.SessionID && o.SessionURL == p.SessionURL && o.Deadline.Equal(p.Deadline)
+	return o.State == p.State && o.SessionID == p.SessionID && o.SessionURL == p.SessionURL && o.Deadline.Equal(p.Deadline) &&
+		o.BegunAt.Equal(p.BegunAt) && o.Asks == p.Asks
 }
 
 func later(a, b time.Time) time.Time {
@@ -60,13 +61,16 @@ func later(a, b time.Time) time.Time {
 }
 
 func (o Order) after(e Event) (Order, error) {
-	if e.Kind == Refunded {
-		return o.refunded(e)
-	}
-	if foreign := o.SessionID != "" && o.SessionID != e.SessionID; foreign {
+	if o.SessionID != "" && o.SessionID != e.SessionID && !e.ofAnySession() {
 		return o.afterOther(e)
 	}
 	switch e.Kind {
+	case Refunded:
+		return o.refunded(e)
+	case PaymentBegun:
+		return o.begun(e)
+	case PaymentEnded:
+		return o.paymentEnded(e), nil
 	case SessionAttached:
 		return o.attached(e)
 	case Paid:
@@ -74,18 +78,62 @@ func (o Order) after(e Event) (Order, error) {
 	case PaymentPending:
 		return o.pending(e), nil
 	case PaymentFailed:
-		return o.cancelledUnless(o.State.Ended(), e), nil
+		return o.ended(o.State.Ended(), e), nil
 	case SessionExpired: // a session that was finished does not expire: the payment decides
-		return o.cancelledUnless(o.State != OrderOpen, e), nil
+		return o.ended(o.State == OrderAwaitingPayment || o.State.Ended(), e), nil
 	case Cancelled:
 		return o.givenUp(e)
 	case Lapsed:
 		return o.lapsed(e)
 	case Reported:
 		return o.reported(e)
-	case PointsExchanged, PointsRefused, PointsGivenBack, Refunded:
+	case PointsExchanged, PointsRefused, PointsGivenBack:
 	}
 	return o, ErrIllegal
+}
+
+// ofAnySession reports whether an event is about its order, whatever session that has.
+func (e Event) ofAnySession() bool {
+	switch e.Kind { //nolint:exhaustive // the others name a session
+	case Refunded, PaymentBegun:
+		return true
+	case Cancelled, Lapsed:
+		return !e.PaymentOver
+	case Paid, PaymentPending, PaymentEnded:
+		return e.SessionID == ""
+	}
+	return false
+}
+
+// begun marks an open order before its payment is created. A repeated event marks it again, because
+// another call may create the payment. An order whose payment has ended gets another one.
+func (o Order) begun(e Event) (Order, error) {
+	switch {
+	case o.State != OrderOpen:
+		return o, ErrIllegal
+	case !o.Deadline.IsZero() && !e.At.Before(o.Deadline):
+		return o, ErrDeadline
+	case o.BegunAt.IsZero():
+		o.SessionID, o.SessionURL = "", ""
+	case o.SessionID != "":
+		return o, nil // it exists
+	}
+	o.BegunAt = later(e.At, o.BegunAt)
+	return o, nil
+}
+
+// paymentEnded records that the payment has ended or does not exist. A payment without a session that
+// was begun after e.BegunBy may exist all the same.
+func (o Order) paymentEnded(e Event) Order {
+	tooEarly := o.SessionID == "" && e.SessionID == "" && o.BegunAt.After(e.BegunBy)
+	if !o.unanswered() || tooEarly {
+		return o
+	}
+	if o.State == OrderOpen && (o.Deadline.IsZero() || e.At.Before(o.Deadline)) {
+		o.BegunAt = time.Time{}
+		return o
+	}
+	return o.ended(o.State.Ended(), e)
 }
 
 // afterOther applies an event of another session than that of the order.
@@ -95,6 +143,11 @@ func (o Order) afterOther(e Event) (Order, error) {
 		return o.paidElsewhere(e)
 	case Reported:
 		return o.reportedElsewhere(e)
+	case PaymentEnded, PaymentFailed, SessionExpired:
+		if o.State.Paid() && !o.BegunAt.IsZero() && o.begunSession() == e.SessionID {
+			o.BegunAt = time.Time{}
+			return o.due(e.At), nil
+		}
 	}
 	return o, ErrOtherSession
 }
@@ -103,8 +156,13 @@ func (o Order) attached(e Event) (Order, error) {
 	switch {
 	case o.SessionID != "" && o.State == OrderCancelled, o.SessionID == "" && o.State != OrderOpen:
 		return o, ErrIllegal
+	case o.BegunAt.IsZero() && o.Awaits != "":
+		return o, ErrIllegal
 	case o.SessionID == "":
 		o.SessionID, o.Deadline = e.SessionID, e.Deadline
+	}
+	if o.State == OrderOpen && o.BegunAt.IsZero() {
+		o.BegunAt = e.At
 	}
 	o.SessionURL = e.SessionURL
 	return o, nil
@@ -119,7 +177,10 @@ func (o Order) paid(e Event) Order {
 	if o.State.Paid() {
 		return o
 	}
-	o.State, o.SessionID, o.Deadline = OrderPaid, e.SessionID, time.Time{}
+	if e.SessionID != "" {
+		o.SessionID = e.SessionID
+	}
+	o.State, o.Deadline, o.BegunAt, o.Asks = OrderPaid, time.Time{}, time.Time{}, 0
 	return o
 }
 
@@ -129,27 +190,58 @@ func (o Order) pending(e Event) Order {
 	if o.State.Ended() {
 		return o
 	}
-	o.State, o.SessionID, o.Deadline = OrderAwaitingPayment, e.SessionID, later(e.Deadline, o.Deadline)
+	if e.SessionID != "" {
+		o.SessionID = e.SessionID
+	}
+	o.State, o.Deadline = OrderAwaitingPayment, later(e.Deadline, o.Deadline)
+	if o.BegunAt.IsZero() {
+		o.BegunAt = e.At
+	}
 	return o
 }
 
-func (o Order) cancelledUnless(stays bool, e Event) Order {
-	if stays {
+// ended records that the payment of the order can no longer be paid. The order is then cancelled, or
+// stays in its state. What a paid order has left open is that of another payment.
+func (o Order) ended(stays bool, e Event) Order {
+	if stays && (o.State != OrderCancelled || !o.unanswered()) {
 		return o
 	}
 	if o.SessionID == "" {
 		o.SessionID = e.SessionID
 	}
-	o.State, o.Deadline = OrderCancelled, time.Time{}
+	o.State, o.Deadline, o.BegunAt, o.Asks = OrderCancelled, time.Time{}, time.Time{}, 0
 	return o
+}
+
+// unanswered reports whether somebody may ask about the payment of the order.
+func (o Order) unanswered() bool { return !o.BegunAt.IsZero() || o.Asks > 0 }
+
+// giveUp cancels an order that nobody can pay. Another order is ending until the end of its payment is
+// recorded.
+func (o Order) giveUp(e Event) Order {
+	if e.PaymentOver || o.BegunAt.IsZero() {
+		return o.ended(false, e)
+	}
+	if o.State != OrderEnding {
+		o.State, o.Deadline = OrderEnding, e.At.Add(DueRetry)
+	}
+	return o
+}
+
+// endedFor is a cancelled order after it was given up once more.
+func (o Order) endedFor(e Event) Order {
+	if !e.PaymentOver {
+		return o
+	}
+	return o.ended(true, e)
 }
 
 func (o Order) givenUp(e Event) (Order, error) {
 	switch o.State {
-	case OrderOpen:
-		return o.cancelledUnless(false, e), nil
+	case OrderOpen, OrderEnding:
+		return o.giveUp(e), nil
 	case OrderCancelled:
-		return o, nil
+		return o.endedFor(e), nil
 	case OrderAwaitingPayment, OrderPaid, OrderPartlyRefunded, OrderRefunded:
 	}
 	return o, ErrIllegal
@@ -158,13 +250,13 @@ func (o Order) givenUp(e Event) (Order, error) {
 func (o Order) lapsed(e Event) (Order, error) {
 	switch {
 	case o.State == OrderCancelled:
-		return o, nil
+		return o.endedFor(e), nil
 	case o.State.Paid():
 		return o, ErrIllegal
 	case o.Deadline.IsZero() || e.At.Before(o.Deadline):
 		return o, ErrNotLapsed
 	}
-	return o.cancelledUnless(false, e), nil
+	return o.giveUp(e), nil
 }
 
 // Replace cancels an open order whose claims were taken over by another order of the customer.
@@ -175,6 +267,9 @@ func (o Order) Replace(by string, at time.Time, uses ...Use) (Order, []Use, erro
 		return o, uses, &TransitionError{ID: o.ID, State: o.State.String(), Kind: Cancelled, Cause: ErrIllegal}
 	}
 	o.State, o.ReplacedBy, o.Deadline = OrderCancelled, by, time.Time{}
+	if !o.BegunAt.IsZero() {
+		o.Deadline = at.Add(DueRetry)
+	}
 	o.UpdatedAt, o.Version = later(at, o.UpdatedAt), o.Version+1
 	replaced := make([]Use, len(uses))
 	for i, u := range uses {
@@ -195,9 +290,25 @@ func (o Order) Resume(e Event, uses ...Use) (Order, []Use, error) {
 		refused.Cause = ErrOtherSession
 		return o, uses, &refused
 	}
-	o.State = OrderOpen
+	o.State, o.Asks = OrderOpen, 0
 	return o.After(e, uses...)
 }
+
+// Ask records that a payment of a replaced order is said to be on its way. Claims that another order
+// has taken over do not go back before somebody has asked. It returns the order unchanged if that is
+// due already.
+func (o Order) Ask(at time.Time) Order {
+	if o.Asks > 0 || o.State != OrderCancelled {
+		return o
+	}
+	o.Version++
+	o.Asks, o.Deadline, o.UpdatedAt = o.Version, at, later(at, o.UpdatedAt)
+	return o
+}
+
+// Fresh reports whether somebody has begun to ask for what the event tells after the order had said that
+// it has to be asked.
+func (o Order) Fresh(e Event) bool { return e.AskedAt > 0 && e.AskedAt >= o.Asks }
 
 // PassOn releases a reserved use whose claims and points were taken over by another order.
 // PassOn returns a use in any other state unchanged.
@@ -276,7 +387,7 @@ func (u Use) after(e Event) (Use, error) {
 			return u, ErrNotLapsed
 		}
 		return u.givenUp(e.At)
-	case SessionAttached, Paid, PaymentPending, PaymentFailed, SessionExpired, Refunded, Reported:
+	case SessionAttached, Paid, PaymentPending, PaymentFailed, SessionExpired, Refunded, Reported, PaymentBegun, PaymentEnded:
 	}
 	return u, ErrIllegal
 }

@@ -23,6 +23,8 @@ const (
 	expired  = redemption.SessionExpired
 	cancel   = redemption.Cancelled
 	lapsed   = redemption.Lapsed
+	begun    = redemption.PaymentBegun
+	ended    = redemption.PaymentEnded
 )
 
 func at(seconds int) time.Time {
@@ -53,19 +55,22 @@ func TestEveryEventInEveryState(t *testing.T) {
 	type row struct {
 		state   string
 		history []redemption.EventKind
-		// after is the state after attached, paid, pending, failed, expired, cancelled and
-		// lapsed; "-" is illegal, "=" changes nothing.
-		after [7]string
+		// after is the state after attached, paid, pending, failed, expired, cancelled, lapsed,
+		// begun and ended; "-" is illegal, "=" changes nothing, "+" leaves the state.
+		after [9]string
 	}
 	for _, r := range []row{
-		{"open", nil, [...]string{"open", "paid", "awaiting_payment", "cancelled", "cancelled", "cancelled", "cancelled"}},
-		{"open, in a session", []redemption.EventKind{attached}, [...]string{"=", "paid", "awaiting_payment", "cancelled", "cancelled", "cancelled", "-"}},
-		{"awaiting payment", []redemption.EventKind{pending}, [...]string{"open?", "paid", "=", "cancelled", "=", "-", "-"}},
-		{"paid", []redemption.EventKind{attached, paid}, [...]string{"=", "=", "=", "=", "=", "-", "-"}},
-		{"cancelled", []redemption.EventKind{cancel}, [...]string{"-", "paid", "=", "=", "=", "=", "="}},
-		{"cancelled, in a session", []redemption.EventKind{attached, expired}, [...]string{"-", "paid", "=", "=", "=", "=", "="}},
+		{"open", nil, [...]string{"open", "paid", "awaiting_payment", "cancelled", "cancelled", "cancelled", "cancelled", "-", "="}},
+		{"open, begun", []redemption.EventKind{begun}, [...]string{"open", "paid", "awaiting_payment", "cancelled", "cancelled", "ending", "ending", "-", "cancelled"}},
+		{"open, in a session", []redemption.EventKind{attached}, [...]string{"=", "paid", "awaiting_payment", "cancelled", "cancelled", "ending", "-", "=", "+"}},
+		{"awaiting payment", []redemption.EventKind{pending}, [...]string{"+", "paid", "=", "cancelled", "=", "-", "-", "-", "cancelled"}},
+		{"paid", []redemption.EventKind{attached, paid}, [...]string{"=", "=", "=", "=", "=", "-", "-", "-", "="}},
+		{"cancelled", []redemption.EventKind{cancel}, [...]string{"-", "paid", "=", "=", "=", "=", "=", "-", "="}},
+		{"cancelled, in a session", []redemption.EventKind{attached, expired}, [...]string{"-", "paid", "=", "=", "=", "=", "=", "-", "="}},
+		{"ending", []redemption.EventKind{begun, cancel}, [...]string{"-", "paid", "awaiting_payment", "cancelled", "cancelled", "=", "=", "-", "cancelled"}},
+		{"ending, in a session", []redemption.EventKind{attached, cancel}, [...]string{"=", "paid", "awaiting_payment", "cancelled", "cancelled", "=", "=", "-", "cancelled"}},
 	} {
-		for i, kind := range []redemption.EventKind{attached, paid, pending, failed, expired, cancel, lapsed} {
+		for i, kind := range []redemption.EventKind{attached, paid, pending, failed, expired, cancel, lapsed, begun, ended} {
 			t.Run(fmt.Sprintf("%s/%s", r.state, kind), func(t *testing.T) {
 				t.Parallel()
 				o, uses := openOrder()
@@ -85,7 +90,7 @@ func TestEveryEventInEveryState(t *testing.T) {
 					require.NoError(t, err)
 					require.Empty(t, cmp.Diff(o, next))
 					require.Empty(t, cmp.Diff(uses, nextUses))
-				case "open?": // the session is known; its URL is new
+				case "+":
 					require.NoError(t, err)
 					require.Equal(t, o.State, next.State)
 				default:
@@ -100,7 +105,7 @@ func TestEveryEventInEveryState(t *testing.T) {
 }
 
 func sessionFor(kind redemption.EventKind, o redemption.Order) string {
-	if o.SessionID != "" || kind == cancel || kind == lapsed {
+	if o.SessionID != "" || kind == cancel || kind == lapsed || kind == begun {
 		return o.SessionID
 	}
 	return "cs"
@@ -118,13 +123,14 @@ func follow(t require.TestingT, o redemption.Order, uses []redemption.Use) {
 		redemption.OrderOpen: redemption.Reserved, redemption.OrderAwaitingPayment: redemption.Reserved,
 		redemption.OrderPaid: redemption.Completed, redemption.OrderCancelled: redemption.Released,
 		redemption.OrderPartlyRefunded: redemption.Completed, redemption.OrderRefunded: redemption.Completed,
+		redemption.OrderEnding: redemption.Reserved,
 	}[o.State]
 	for _, u := range uses {
 		require.Equal(t, want, u.State, u.ID)
 		require.Equal(t, want == redemption.Completed, !u.CompletedAt.IsZero(), "completedAt of %s", u.ID)
 		require.Equal(t, want == redemption.Released, !u.ReleasedAt.IsZero(), "releasedAt of %s", u.ID)
 	}
-	require.Equal(t, !o.State.Ended(), !o.Deadline.IsZero(), "whether the order has a deadline")
+	require.Equal(t, !o.State.Ended() || len(o.Due()) > 0, !o.Deadline.IsZero(), "whether the order has a deadline")
 	held := redemption.Holdings(o, uses...)
 	switch want {
 	case redemption.Released:
@@ -151,12 +157,14 @@ func anyOrderOfEvents(t *rapid.T) {
 	o, uses := openOrder()
 	wasPaid := false
 	for range rapid.IntRange(1, 12).Draw(t, "events") {
-		kind := redemption.EventKind(rapid.IntRange(int(attached), int(lapsed)).Draw(t, "kind"))
+		kind := rapid.SampledFrom([]redemption.EventKind{attached, paid, pending, failed, expired, cancel, lapsed, begun, ended}).Draw(t, "kind")
 		session := rapid.SampledFrom([]string{"cs", "cs", "cs", "", "other"}).Draw(t, "session")
-		if session == "" && kind != cancel && kind != lapsed {
+		if session == "" && kind != cancel && kind != lapsed && kind != begun && kind != ended {
 			session = "cs"
 		}
 		e := event(kind, session, rapid.SampledFrom([]int{-5, 500, 1500, 2500}).Draw(t, "at"))
+		e.PaymentOver = rapid.Bool().Draw(t, "the payment is over")
+		e.BegunBy = at(rapid.SampledFrom([]int{-10, 3000}).Draw(t, "begun by"))
 		before, usesBefore := o.Clone(), cloned(uses)
 		next, nextUses, err := o.After(e, uses...)
 		require.Empty(t, cmp.Diff(before, o), "the order that was passed")
@@ -167,8 +175,10 @@ func anyOrderOfEvents(t *rapid.T) {
 			continue
 		}
 		instead := kind == paid && !before.State.Paid() // pays the order in another session
-		require.Empty(t, cmp.Diff(next.SessionID != before.SessionID, before.SessionID == "" && next.SessionID != "" || instead && session != before.SessionID),
-			"a session changes with the first payment alone")
+		another := kind == begun && before.BegunAt.IsZero()
+		require.Empty(t, cmp.Diff(next.SessionID != before.SessionID,
+			before.SessionID == "" && next.SessionID != "" || instead && session != before.SessionID || another && before.SessionID != ""),
+			"a session changes with the first payment, and when another payment begins")
 		twice := kind == paid && before.SessionID != "" && session != before.SessionID && !before.PaidIn(session)
 		require.Equal(t, twice, len(next.OtherPayments) > len(before.OtherPayments), "a payment in another session is kept")
 		require.False(t, next.UpdatedAt.Before(before.UpdatedAt), "UpdatedAt goes back")
@@ -339,7 +349,7 @@ func TestCounterKeys(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
-	for s := redemption.OrderOpen; s <= redemption.OrderRefunded; s++ {
+	for s := redemption.OrderOpen; s <= redemption.OrderEnding; s++ {
 		got, err := redemption.ParseOrderState(s.String())
 		require.NoError(t, err)
 		require.Equal(t, s, got)
@@ -359,12 +369,12 @@ func TestNames(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, s, got)
 	}
-	for kind := attached; kind <= redemption.Reported; kind++ {
+	for kind := attached; kind <= ended; kind++ {
 		require.NotEmpty(t, kind.String())
 		require.False(t, names[kind.String()])
 		names[kind.String()] = true
 	}
-	require.Empty(t, (redemption.Reported + 1).String())
+	require.Empty(t, (ended + 1).String())
 	for _, text := range []string{"", "none such", "OPEN"} {
 		_, err := redemption.ParseOrderState(text)
 		require.Error(t, err)

@@ -52,14 +52,18 @@ const (
 	OrderPartlyRefunded
 	// OrderRefunded means that the order was paid and everything was refunded.
 	OrderRefunded
+	// OrderEnding means that the order was given up, and that its payment can perhaps still be paid.
+	// The order keeps its claims until the end of the payment is recorded.
+	OrderEnding
 )
 
 var orderStates = [...]string{
 	OrderOpen: "open", OrderAwaitingPayment: "awaiting_payment", OrderPaid: "paid", OrderCancelled: "cancelled",
-	OrderPartlyRefunded: "partly_refunded", OrderRefunded: "refunded",
+	OrderPartlyRefunded: "partly_refunded", OrderRefunded: "refunded", OrderEnding: "ending",
 }
 
-// String returns "open", "awaiting_payment", "paid", "cancelled", "partly_refunded" or "refunded".
+// String returns "open", "awaiting_payment", "paid", "cancelled", "partly_refunded", "refunded" or
+// "ending".
 func (s OrderState) String() string { return nameOf(orderStates[:], s) }
 
 // ParseOrderState returns the OrderState with the given name. For an unknown name,
@@ -88,7 +92,7 @@ func (s OrderState) Paid() bool {
 // holds returns the state of the claims of an order in state s.
 func (s OrderState) holds() State {
 	switch s {
-	case OrderOpen, OrderAwaitingPayment:
+	case OrderOpen, OrderAwaitingPayment, OrderEnding:
 		return Reserved
 	case OrderPaid, OrderPartlyRefunded, OrderRefunded:
 		return Completed
@@ -120,6 +124,17 @@ type Order struct {
 	Replaces string `json:"replaces,omitempty"`
 	// ReplacedBy is the ID of the order that took over the claims of this order.
 	ReplacedBy string `json:"replacedBy,omitempty"`
+	// Awaits is the ID of an earlier order of the customer whose payment could still be paid when this
+	// order replaced it, or an order after it. The payment of this order does not begin before the end
+	// of that payment is recorded.
+	Awaits string `json:"awaits,omitempty"`
+	// BegunAt is when the payment of the order was begun, if the payment can perhaps still be paid.
+	// BegunAt is zero if no payment was begun, if it was paid, or if its end is recorded.
+	BegunAt time.Time `json:"begunAt,omitzero"`
+	// Asks is the version of the order at which a payment was said to be on its way after another order
+	// had replaced this one. Someone has to ask whether it still is; see [AskPayment]. Asks is 0 if
+	// nothing has to be asked.
+	Asks int64 `json:"asks,omitempty"`
 	// Claims are the order's own claims. The claims for coupons are stored in the uses.
 	Claims []eligibility.Claim `json:"claims,omitempty"`
 	// Coupons are the terms of the order's coupons at the time of the checkout.
@@ -140,8 +155,8 @@ type Order struct {
 	// Metadata contains the host's own data. The package redemption does not interpret it.
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// Deadline is the first instant at which a Lapsed event may cancel the order. If Deadline is
-	// zero, the order cannot lapse. The deadline of a paid order is when a sweep looks at its
-	// unfinished repayments.
+	// zero, the order cannot lapse. The deadline of an order that is ending or has ended is when a
+	// sweep looks at what is due; see [Order.Due].
 	Deadline time.Time `json:"deadline,omitzero"`
 	// CreatedAt and UpdatedAt are in UTC, with microsecond precision.
 	CreatedAt time.Time `json:"createdAt"`
@@ -186,14 +201,16 @@ func (o Order) Validate() error {
 	textFault(&faults, "key", o.Key, MaxIDLength, false)
 	textFault(&faults, "fingerprint", o.Fingerprint, MaxIDLength, false)
 	textFault(&faults, "customerId", o.CustomerID, MaxIDLength, o.Key != "")
-	textFault(&faults, "sessionId", o.SessionID, MaxIDLength, o.State.Paid())
+	textFault(&faults, "sessionId", o.SessionID, MaxIDLength, false)
 	textFault(&faults, "sessionUrl", o.SessionURL, MaxMetadataLength, false)
 	textFault(&faults, "replaces", o.Replaces, MaxIDLength, false)
 	if o.State.String() == "" {
 		faults.Add("state", validation.Unknown, stateMessage)
 	}
 	textFault(&faults, "replacedBy", o.ReplacedBy, MaxIDLength, false)
+	textFault(&faults, "awaits", o.Awaits, MaxIDLength, false)
 	instantFault(&faults, "createdAt", o.CreatedAt, true)
+	instantFault(&faults, "begunAt", o.BegunAt, false)
 	instantFault(&faults, "deadline", o.Deadline, false)
 	if len(o.Coupons) > MaxUses {
 		faults.Add("coupons", validation.TooLong, fmt.Sprintf("at most %d coupons", MaxUses))
@@ -210,7 +227,7 @@ func (o Order) Validate() error {
 	return faults.Err()
 }
 
-const stateMessage = "must be open, awaiting_payment, paid, cancelled, partly_refunded or refunded"
+const stateMessage = "must be open, awaiting_payment, paid, cancelled, partly_refunded, refunded or ending"
 
 // snapshotFaults reports coupon terms that could not be read back from a store.
 func (o Order) snapshotFaults(faults *validation.Error) {

@@ -56,7 +56,12 @@ func (o Order) paidElsewhere(e Event) (Order, error) {
 	p := Payment{SessionID: e.SessionID, Charge: e.Charge.Clone(), At: e.At}
 	if !o.State.Paid() {
 		p.InsteadOf, o.SessionURL = o.SessionID, ""
+		begun := o.BegunAt
 		o = o.paid(e)
+		o.BegunAt = begun // in the session that the order had
+		if !begun.IsZero() {
+			o.Deadline = e.At.Add(DueRetry)
+		}
 	}
 	o.OtherPayments = append(slices.Clip(o.OtherPayments), p)
 	return o, nil

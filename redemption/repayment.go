@@ -17,13 +17,8 @@ const (
 	MaxFailureLength = 1_000
 )
 
-// These constants tell when an order with an unfinished repayment has its deadline.
-const (
-	// RepaymentRetry is the time after which a sweep asks the processor for a due repayment.
-	RepaymentRetry = time.Minute
-	// RepaymentPoll is the time after which a sweep asks about a pending repayment.
-	RepaymentPoll = 24 * time.Hour
-)
+// RepaymentPoll is the time after which a sweep asks about a pending repayment.
+const RepaymentPoll = 24 * time.Hour
 
 // RepaymentState tells whether the money of a refund was returned.
 type RepaymentState uint8
@@ -299,10 +294,13 @@ func cut(text string) string {
 // due sets the deadline at which a sweep looks at the repayments of a paid order.
 func (o Order) due(at time.Time) Order {
 	wait := time.Duration(0)
+	if o.endIsDue() {
+		wait = DueRetry
+	}
 	for i := range o.Refunds {
 		switch s := o.Refunds[i].Repayment.State; {
 		case s == RepaymentDue:
-			wait = RepaymentRetry
+			wait = DueRetry
 		case s == RepaymentPending && wait == 0:
 			wait = RepaymentPoll
 		}

@@ -44,7 +44,7 @@ func TestReportsComeInAnyOrder(t *testing.T) {
 	paid, _ := paidOrder(t, 3, coupon.RestoreFull)
 	start := after(t, paid, refundOf("one", 1, 10))
 	require.Equal(t, redemption.Repayment{State: redemption.RepaymentDue, Amount: 500, Currency: pricing.EUR(), Attempt: 1}, start.Refunds[0].Repayment)
-	require.Equal(t, at(10).Add(redemption.RepaymentRetry), start.Deadline)
+	require.Equal(t, at(10).Add(redemption.DueRetry), start.Deadline)
 	key := start.Refunds[0].RepaymentKey()
 	require.Equal(t, redemption.RefundID("ord", "one")+"_1", key)
 	states := []redemption.RepaymentState{redemption.RepaymentPending, redemption.RepaymentSucceeded, redemption.RepaymentFailed}

@@ -68,7 +68,6 @@ func TestWhatAStoreTakesOfAnOrder(t *testing.T) {
 			"id": validation.Required, "state": validation.Unknown, "createdAt": validation.Required,
 		}},
 		"nobody's":             {func(o *redemption.Order) { o.CustomerID = "" }, faults{"customerId": validation.Required}},
-		"paid in no session":   {func(o *redemption.Order) { o.State = redemption.OrderPaid }, faults{"sessionId": validation.Required}},
 		"long texts":           {func(o *redemption.Order) { o.ID, o.Key, o.ReplacedBy = long, long, long }, faults{"id": validation.TooLong, "key": validation.TooLong, "replacedBy": validation.TooLong}},
 		"the longest texts":    {func(o *redemption.Order) { o.ID, o.Key = long[1:], long[1:] }, faults{}},
 		"text with NUL":        {func(o *redemption.Order) { o.Fingerprint = "\x00" }, faults{"fingerprint": validation.Malformed}},
@@ -139,7 +138,9 @@ func TestWhatAStoreTakesOfAnEvent(t *testing.T) {
 		want  faults
 	}{
 		"a payment":                 {redemption.Event{Kind: paid, At: at(0), SessionID: "cs"}, faults{}},
-		"a payment in no session":   {redemption.Event{Kind: paid, At: at(0), OrderID: "ord"}, faults{"sessionId": validation.Required}},
+		"a payment of an order":     {redemption.Event{Kind: paid, At: at(0), OrderID: "ord"}, faults{}},
+		"a payment of nothing":      {redemption.Event{Kind: paid, At: at(0)}, faults{"sessionId": validation.Required, "orderId": validation.Required}},
+		"a begun payment":           {redemption.Event{Kind: begun, At: at(0), SessionID: "cs"}, faults{"orderId": validation.Required}},
 		"nothing":                   {redemption.Event{}, faults{"kind": validation.Unknown, "at": validation.Required, "orderId": validation.Required}},
 		"a session of no order":     {redemption.Event{Kind: attached, At: at(0), SessionID: "cs"}, faults{"orderId": validation.Required}},
 		"an end by the session":     {redemption.Event{Kind: expired, At: at(0), SessionID: "cs"}, faults{}},

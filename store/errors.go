@@ -14,7 +14,7 @@ var (
 	// return coupon.ErrNotFound instead.
 	ErrNotFound = errors.New("not found in the store")
 	// ErrConflict means that a record has changed since the caller read it, or that a new ID
-	// is taken. ErrStaleRevision, ErrSuperseded and ErrKeyReused match ErrConflict.
+	// is taken. ErrStaleRevision, ErrSuperseded, ErrPaymentOpen and ErrKeyReused match ErrConflict.
 	ErrConflict = errors.New("conflict with another change")
 	// ErrStaleRevision means that the coupon has a different revision than the caller saw. It
 	// matches ErrConflict.
@@ -28,6 +28,9 @@ var (
 	//
 	// ErrSuperseded matches ErrConflict.
 	ErrSuperseded error = &conflict{"the order was superseded"}
+	// ErrPaymentOpen means that the payment of an earlier order of the customer, which the order has
+	// replaced, can perhaps still be paid. Record the end of that payment first. It matches ErrConflict.
+	ErrPaymentOpen error = &conflict{"the payment of an earlier order may still be paid"}
 	// ErrKeyReused means that the idempotency key was used before for a different request. It
 	// matches ErrConflict.
 	ErrKeyReused error = &conflict{"the idempotency key was used for another request"}

@@ -156,7 +156,11 @@ type Orders interface {
 	// Apply sets OverLimit on every use whose claims exceed a limit. If the customer has
 	// replaced the paid order, Apply cancels the last replacement if it is still open. If a
 	// payment for a replaced order is on its way, the order may get its claims back from the
-	// last replacement. The last replacement must be open and without a session.
+	// last replacement. The last replacement must be open, and no payment of it may have begun. If
+	// Event.AskedAt is 0 or too old, the event sets Order.Asks instead.
+	//
+	// While the payment of Order.Awaits can perhaps still be paid, the payment of the order does not
+	// begin, and the order is not cancelled: it has the claims of both.
 	//
 	// Apply returns these errors:
 	//
@@ -165,6 +169,7 @@ type Orders interface {
 	//   - [ErrKeyReused]: the key of a refund was used for another refund of the order.
 	//   - [ErrSuperseded]: another order has the session, or the order of a new session was
 	//     cancelled or has another session.
+	//   - [ErrPaymentOpen]: the payment of an earlier order can perhaps still be paid.
 	//   - [ErrConflict]: an ID in Settlement.Unknown is taken.
 	//   - [ErrUnreadable]: the order or one of its uses cannot be read.
 	Apply(ctx context.Context, s Settlement) (Settled, error)
@@ -202,7 +207,8 @@ type CouponAt struct {
 // store.
 type Reservation struct {
 	// Order is an open order without a payment session. It is the zero value for a points
-	// reservation.
+	// reservation. With BegunAt, the payment of the order begins with the order. If the payment of an
+	// order that the order replaces can perhaps still be paid, Reserve sets Awaits and clears BegunAt.
 	Order redemption.Order
 	// Uses are the uses of the order, one for each coupon. For a points reservation, Uses
 	// contains one use. A use of an order may have the ExchangeID of a points reservation
@@ -222,6 +228,8 @@ type Reserved struct {
 	Uses []redemption.Use
 	// Replayed tells that an earlier call has stored the records.
 	Replayed bool
+	// Ended is the order that the new order has replaced, with its uses. It is empty if Replayed is true.
+	Ended []Settled
 }
 
 // Settlement is an event with the data that a store needs to apply it.
@@ -242,6 +250,8 @@ type Settled struct {
 	Uses []redemption.Use
 	// Changed tells that the event has changed a record.
 	Changed bool
+	// Ended are other orders that the event has cancelled, with their uses.
+	Ended []Settled
 }
 
 // OrderKey selects an order by its ID, by its payment session, or by its customer and

@@ -64,6 +64,9 @@ func (r Reservation) orderFaults(faults *validation.Error) {
 	if o.State != redemption.OrderOpen || o.SessionID != "" || o.ReplacedBy != "" {
 		faults.Add("order.state", validation.Mismatch, "an order begins open, without a session")
 	}
+	if o.Awaits != "" || o.Asks != 0 {
+		faults.Add("order.awaits", validation.NotAllowed, "the store sets what an order waits for")
+	}
 	refundFaults(faults, "order", o.Refunds, o.Claims)
 	otherPaymentFaults(faults, "order", o)
 }
@@ -147,7 +150,7 @@ func (s Settlement) Validate() error {
 func (s Settlement) unknownFaults(faults *validation.Error) {
 	o := s.Unknown.Order
 	faults.Merge("unknown.order", o.Validate())
-	if o.State != redemption.OrderPaid || o.SessionID != s.Event.SessionID || o.ReplacedBy != "" || !o.Deadline.IsZero() {
+	if o.State != redemption.OrderPaid || o.SessionID != s.Event.SessionID || o.ReplacedBy != "" || len(o.Due()) > 0 || !o.Deadline.IsZero() {
 		faults.Add("unknown.order.state", validation.Mismatch, "an unknown payment is paid, in its session")
 	}
 	refundFaults(faults, "unknown.order", o.Refunds, o.Claims)

@@ -29,6 +29,9 @@ func Apply(ctx context.Context, tx Tx, row int, events ...store.Settlement) ([]A
 	if err := w.loadLearned(ctx, tx, events...); err != nil {
 		return nil, err
 	}
+	if err := w.loadAwaited(ctx, tx, events...); err != nil {
+		return nil, err
+	}
 	answers := make([]Answer[store.Settled], len(events))
 	for i, e := range events {
 		answers[i].Value, answers[i].Err = w.apply(e)
@@ -38,7 +41,36 @@ func Apply(ctx context.Context, tx Tx, row int, events ...store.Settlement) ([]A
 
 // moves reports whether an event may change counters.
 func moves(s store.Settlement) bool {
-	return s.Event.Kind != redemption.SessionAttached && s.Event.Kind != redemption.Reported
+	switch s.Event.Kind { //nolint:exhaustive // all others may
+	case redemption.SessionAttached, redemption.Reported, redemption.PaymentBegun:
+		return false
+	}
+	return true
+}
+
+// waits reports whether an event has to wait for the end of the payment of another order: the payment
+// of the order must not begin, and the claims that it has taken over must not be freed.
+func waits(o redemption.Order, e redemption.Event) bool {
+	if o.State != redemption.OrderOpen || o.Awaits == "" || !o.BegunAt.IsZero() {
+		return false
+	}
+	return e.Kind == redemption.PaymentBegun || e.Kind == redemption.Cancelled || e.Kind == redemption.Lapsed
+}
+
+// loadAwaited reads the orders that have to end before a payment begins. An end that is read is true
+// for good. Without locks, an end may be missed that is being recorded.
+func (w *work) loadAwaited(ctx context.Context, tx Tx, events ...store.Settlement) error {
+	n := Need{Peek: true}
+	for _, s := range events {
+		row := w.orders[s.Event.OrderID]
+		if row != nil && waits(row.order, s.Event) && w.orders[row.order.Awaits] == nil {
+			n.OrderIDs = append(n.OrderIDs, row.order.Awaits)
+		}
+	}
+	if len(n.OrderIDs) == 0 {
+		return nil
+	}
+	return w.load(ctx, tx, n.sorted())
 }
 
 func applyNeed(events []store.Settlement, coupons bool) Need {
@@ -74,6 +106,9 @@ func (w *work) apply(s store.Settlement) (store.Settled, error) {
 		return store.Settled{}, fmt.Errorf("%w: session %s is that of order %s, as when a processor gives an ID twice",
 			store.ErrSuperseded, s.Event.SessionID, owner)
 	}
+	if awaited := w.orders[o.Awaits]; waits(o, s.Event) && awaited != nil && !awaited.order.BegunAt.IsZero() {
+		return store.Settled{}, store.ErrPaymentOpen
+	}
 	return w.change(o, s)
 }
 
@@ -90,9 +125,10 @@ func late(o redemption.Order, e redemption.Event) bool {
 // SessionAttached, means the order that it names.
 func (w *work) find(e redemption.Event) (string, bool) {
 	switch e.Kind {
-	case redemption.SessionAttached, redemption.Cancelled, redemption.Lapsed, redemption.Refunded:
+	case redemption.SessionAttached, redemption.Cancelled, redemption.Lapsed, redemption.Refunded, redemption.PaymentBegun:
 		return e.OrderID, w.orders[e.OrderID] != nil
-	case redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired, redemption.Reported:
+	case redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired, redemption.Reported,
+		redemption.PaymentEnded:
 	case redemption.PointsExchanged, redemption.PointsRefused, redemption.PointsGivenBack:
 		return "", false
 	}
@@ -100,13 +136,7 @@ func (w *work) find(e redemption.Event) (string, bool) {
 		return id, true
 	}
 	named := w.orders[e.OrderID]
-	switch {
-	case named == nil:
-		return e.OrderID, false
-	case e.Kind == redemption.Paid, e.Kind == redemption.Reported && named.order.PaidIn(e.SessionID):
-		return e.OrderID, true
-	}
-	return e.OrderID, named.order.SessionID == ""
+	return e.OrderID, named != nil && (e.Kind == redemption.Paid || named.order.Concerns(e.SessionID))
 }
 
 // unfound answers an event that is about no order in the store.
@@ -115,7 +145,7 @@ func (w *work) unfound(s store.Settlement) (store.Settled, error) {
 	case s.Event.Kind == redemption.Paid && !s.Unknown.Order.IsZero():
 		return store.Settled{}, ErrAlone
 	case s.Event.Kind == redemption.SessionAttached, s.Event.Kind == redemption.Cancelled, s.Event.Kind == redemption.Lapsed,
-		s.Event.Kind == redemption.Refunded:
+		s.Event.Kind == redemption.Refunded, s.Event.Kind == redemption.PaymentBegun:
 		return store.Settled{}, store.ErrNotFound
 	}
 	return store.Settled{}, nil
@@ -300,13 +330,17 @@ func (w *work) payLate(id, last string, s store.Settlement) (store.Settled, erro
 }
 
 // resume gives a replaced order its claims back, because a payment for it is on its way. The
-// order that has replaced it is cancelled, if it is open and nobody can pay it yet. Otherwise,
-// and if the claims do not fit, nothing changes.
+// order that has replaced it is cancelled, if it is open and no payment of it has begun. Otherwise,
+// and if the claims do not fit, nothing changes. The claims go back only for a fresh answer. For
+// another event, the order tells that somebody has to ask.
 func (w *work) resume(id, last string, s store.Settlement) (store.Settled, error) {
 	o, before := w.orders[id].order, w.usesOf(id)
 	unchanged := store.Settled{Order: o, Uses: before}
-	if row := w.orders[last]; row == nil || row.order.State != redemption.OrderOpen || row.order.SessionID != "" {
+	if row := w.orders[last]; row == nil || row.order.State != redemption.OrderOpen || !row.order.BegunAt.IsZero() {
 		return unchanged, nil
+	}
+	if !o.Fresh(s.Event) {
+		return w.ask(o, before, s), nil
 	}
 	next, uses, err := o.Resume(s.Event, before...)
 	if err != nil {
@@ -322,6 +356,19 @@ func (w *work) resume(id, last string, s store.Settlement) (store.Settled, error
 		return unchanged, nil
 	}
 	return w.won(st, next, uses, ended, s), nil
+}
+
+// ask notes that somebody has to ask about the payment of a replaced order.
+func (w *work) ask(o redemption.Order, uses []redemption.Use, s store.Settlement) store.Settled {
+	next := o.Ask(s.Event.At)
+	if next.Version == o.Version {
+		return store.Settled{Order: o, Uses: uses}
+	}
+	st := newStep()
+	st.change(w, next, uses...)
+	w.make(st)
+	w.noteOrder("payment_to_ask", next, s.By)
+	return store.Settled{Order: next, Uses: uses, Changed: true}
 }
 
 // makeRoom cancels the open order that has replaced another one, in a step. The uses of the
@@ -345,11 +392,13 @@ func (w *work) won(
 	st *step, o redemption.Order, uses []redemption.Use, ended redemption.Order, s store.Settlement,
 ) store.Settled {
 	w.make(st)
+	settled := store.Settled{Order: o, Uses: uses, Changed: true}
 	if !ended.IsZero() {
 		w.noteOrder("superseded_by_payment", ended, s.By)
+		settled.Ended = []store.Settled{{Order: ended, Uses: w.usesOf(ended.ID), Changed: true}}
 	}
 	w.noteOrder(s.Event.Kind.String(), o, s.By)
-	return store.Settled{Order: o, Uses: uses, Changed: true}
+	return settled
 }
 
 // passBack returns the points of the uses that are released to the uses of the same

@@ -20,10 +20,11 @@ import (
 // document, so that a new term changes no table.
 
 // orderDocument is what never changes in an order, except for Claims, Charge, Refunds,
-// ExternalRefunds, Disputes and OtherPayments.
+// ExternalRefunds, Disputes, OtherPayments, BegunAt and Asks.
 type orderDocument struct {
 	Fingerprint string              `json:"fingerprint,omitempty"`
 	Replaces    string              `json:"replaces,omitempty"`
+	Awaits      string              `json:"awaits,omitempty"`
 	Claims      []eligibility.Claim `json:"claims,omitempty"`
 	Coupons     []coupon.Snapshot   `json:"coupons,omitempty"`
 	Quote       *pricing.Quote      `json:"quote,omitempty"`
@@ -32,6 +33,8 @@ type orderDocument struct {
 
 // laterDocument has the members that are empty in most new orders. They are written by encoding/json.
 type laterDocument struct {
+	BegunAt  time.Time           `json:"begunAt,omitzero"`
+	Asks     int64               `json:"asks,omitempty"`
 	Charge   redemption.Charge   `json:"charge,omitzero"`
 	Refunds  []redemption.Refund `json:"refunds,omitempty"`
 	Metadata map[string]string   `json:"metadata,omitempty"`
@@ -48,6 +51,7 @@ func EncodeOrder(o redemption.Order) ([]byte, error) { return AppendOrder(nil, &
 func AppendOrder(dst []byte, o *redemption.Order) (_ []byte, err error) {
 	dst = appendjson.OptionalText(append(dst, '{'), "fingerprint", o.Fingerprint)
 	dst = appendjson.OptionalText(dst, "replaces", o.Replaces)
+	dst = appendjson.OptionalText(dst, "awaits", o.Awaits)
 	dst = appendClaims(dst, o.Claims)
 	if len(o.Coupons) > 0 {
 		dst = append(appendjson.Name(dst, "coupons"), '[')
@@ -65,9 +69,9 @@ func AppendOrder(dst []byte, o *redemption.Order) (_ []byte, err error) {
 			return nil, err
 		}
 	}
-	if !o.Charge.IsZero() || len(o.Refunds)+len(o.Metadata)+len(o.ExternalRefunds)+len(o.Disputes)+len(o.OtherPayments) > 0 {
+	if !o.BegunAt.IsZero() || o.Asks > 0 || !o.Charge.IsZero() || len(o.Refunds)+len(o.Metadata)+len(o.ExternalRefunds)+len(o.Disputes)+len(o.OtherPayments) > 0 {
 		dst, err = appendjson.Members(dst, laterDocument{
-			Charge: o.Charge, Refunds: o.Refunds, Metadata: o.Metadata,
+			BegunAt: o.BegunAt, Asks: o.Asks, Charge: o.Charge, Refunds: o.Refunds, Metadata: o.Metadata,
 			ExternalRefunds: o.ExternalRefunds, Disputes: o.Disputes, OtherPayments: o.OtherPayments,
 		})
 	}
@@ -97,7 +101,7 @@ func DecodeOrder(data []byte, o *redemption.Order) error {
 		return unreadable("order", o.ID, "its document", err)
 	}
 	o.Fingerprint, o.Replaces, o.Claims, o.Coupons, o.Metadata = doc.Fingerprint, doc.Replaces, orNil(doc.Claims), orNil(doc.Coupons), doc.Metadata
-	o.Charge = doc.Charge
+	o.Charge, o.Awaits, o.BegunAt, o.Asks = doc.Charge, doc.Awaits, doc.BegunAt, doc.Asks
 	o.Refunds, o.ExternalRefunds, o.Disputes = orNil(doc.Refunds), orNil(doc.ExternalRefunds), orNil(doc.Disputes)
 	o.OtherPayments = orNil(doc.OtherPayments)
 	if len(o.Metadata) == 0 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -236,6 +237,7 @@ func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 		return store.Reserved{}, err
 	}
 	taken := asNew(r)
+	w.await(&taken.Order)
 	s.create(taken.Order, taken.Uses...)
 	if exceeded := s.exceeded(w, claimsOf(r)); len(exceeded) > 0 {
 		return store.Reserved{}, &store.LimitError{Exceeded: exceeded}
@@ -245,7 +247,27 @@ func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 	}
 	w.make(s)
 	w.noteReserved(s, taken, r.By)
+	if id := r.Order.Replaces; id != "" {
+		taken.Ended = []store.Settled{{Order: w.orders[id].order, Uses: w.usesOf(id), Changed: true}}
+	}
 	return taken, nil
+}
+
+// await sets which order has to end before the payment of a new order begins: the one that it
+// replaces, or the one for which that waits.
+func (w *work) await(o *redemption.Order) {
+	row := w.orders[o.Replaces]
+	switch {
+	case o.Replaces == "":
+		return
+	case !row.order.BegunAt.IsZero():
+		o.Awaits = row.order.ID
+	default:
+		o.Awaits = row.order.Awaits
+	}
+	if o.Awaits != "" {
+		o.BegunAt = time.Time{}
+	}
 }
 
 // asNew returns the records as they are stored at first, the uses sorted by coupon.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -52,7 +53,10 @@ func paidElsewhere(p *probe) {
 		same(p, []any{paid.State, paid.SessionID, paid.SessionURL, len(paid.OtherPayments), paid.OtherPayments[0].InsteadOf},
 			[]any{redemption.OrderPaid, "cs_other_" + open.ID, "", 1, open.SessionID}, "an order that another session has paid, after %v", history)
 		p.uses(d, 0, 1)
-		p.unchanged("the end of the session that it had", func() {
+		p.apply(event(redemption.SessionExpired, open))
+		after := p.order(open.ID).Order
+		same(p, []any{after.State, after.SessionID, after.BegunAt, len(after.Due())}, []any{redemption.OrderPaid, paid.SessionID, time.Time{}, 0}, "the order after the end of the session that it had")
+		p.unchanged("the end of that session again", func() {
 			p.apply(event(redemption.SessionExpired, open))
 			p.apply(event(redemption.PaymentFailed, open))
 		})
@@ -63,7 +67,7 @@ func paidElsewhere(p *probe) {
 }
 
 // ofProcessor are the events that the processor tells of a session.
-var ofProcessor = []redemption.EventKind{redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired}
+var ofProcessor = []redemption.EventKind{redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired, redemption.PaymentEnded}
 
 // histories lead an order into every state, with and without a session.
 var histories = [][]redemption.EventKind{
@@ -78,13 +82,19 @@ var histories = [][]redemption.EventKind{
 	{redemption.SessionExpired},
 	{redemption.SessionAttached, redemption.PaymentPending, redemption.PaymentFailed},
 	{redemption.Cancelled, redemption.Paid},
+	{redemption.PaymentBegun},
+	{redemption.PaymentBegun, redemption.PaymentEnded},
+	{redemption.SessionAttached, redemption.PaymentEnded},
 }
 
 func everyEventInEveryState(p *probe) {
 	a, b := p.coupon(limits(0, 0)), p.coupon(forPoints)
 	for _, history := range histories {
-		for kind := redemption.SessionAttached; kind <= redemption.PointsGivenBack; kind++ {
-			for _, variant := range []string{"as it is", "in another session", "at the deadline", "before the last event"} {
+		for kind := redemption.SessionAttached; kind <= redemption.PaymentEnded; kind++ {
+			if kind == redemption.Refunded || kind == redemption.Reported {
+				continue // clauses of their own
+			}
+			for _, variant := range []string{"as it is", "in another session", "at the deadline", "before the last event", "while the payment is not over"} {
 				before := p.placed(taking(p.checkout("ann", b, a), p.exchanged("ann", b)), history...)
 				e := event(kind, before.Order)
 				switch variant {
@@ -94,6 +104,8 @@ func everyEventInEveryState(p *probe) {
 					e.At = at(2000)
 				case "before the last event":
 					e.At = at(1)
+				case "while the payment is not over":
+					e.PaymentOver, e.BegunBy = false, at(0)
 				}
 				p.afterwards(before, e, fmt.Sprintf("%s %s after %v", kind, variant, history))
 			}
@@ -115,7 +127,7 @@ func (p *probe) afterwards(before store.Settled, e redemption.Event, what string
 	o := before.Order
 	want, uses, wantErr := o.After(e, before.Uses...)
 	processors := slices.Contains(ofProcessor, e.Kind)
-	found := o.SessionID == "" || o.SessionID == e.SessionID || e.Kind == redemption.Paid
+	found := o.Concerns(e.SessionID) || e.Kind == redemption.Paid
 	if processors && !found {
 		want, uses, wantErr = o, before.Uses, nil
 	}
@@ -153,7 +165,7 @@ func (p *probe) useAfterwards(u redemption.Use, e redemption.Event, what string)
 func eventsInAnyOrder(p *probe) {
 	c := p.coupon()
 	attach := redemption.SessionAttached
-	events := append([]redemption.EventKind{attach}, ofProcessor...)
+	events := append([]redemption.EventKind{attach}, ofProcessor[:4]...)
 	var want *redemption.Order
 	for _, order := range permutations(events) {
 		o := p.reserve(p.checkout("ann", c)).Order
@@ -193,7 +205,7 @@ func permutations[V any](values []V) (all [][]V) {
 
 func eventFindsItsOrder(p *probe) {
 	c := p.coupon()
-	for _, kind := range ofProcessor {
+	for _, kind := range ofProcessor[:4] {
 		mine, other := p.placed(p.checkout("ann", c), redemption.SessionAttached).Order, p.reserve(p.checkout("ann", c)).Order
 		named := event(kind, other)
 		named.SessionID = mine.SessionID
@@ -261,7 +273,7 @@ func lateClauses() []clause {
 				same(p, p.order(successor.Order.ID), successor, "the order that replaced the paid one and is %s", what)
 			}
 		}},
-		{"a payment on its way after hand-over", "a replaced order for which a payment is on its way takes its claims back from the last order, if that is open and has no session", func(p *probe) {
+		{"a payment on its way after hand-over", "a replaced order for which a payment is on its way takes its claims back from the last order, if that is open and no payment of it has begun", func(p *probe) {
 			c, waiting := p.replacedWithPoints(redemption.PaymentPending)
 			same(p, []any{waiting.Order.State, waiting.Uses[0].State}, []any{redemption.OrderAwaitingPayment, redemption.Reserved}, "the order whose payment is on its way")
 			p.uses(c, 1, 0)
@@ -271,15 +283,19 @@ func lateClauses() []clause {
 
 			d := p.coupon(limits(1, 1))
 			old := p.placed(p.checkout("bob", d), redemption.SessionAttached).Order
-			p.placed(p.retry(old, d), redemption.SessionAttached)
-			p.unchanged("a payment on its way beside an order that has a session", func() { p.apply(event(redemption.PaymentPending, old)) })
+			next := p.reserve(p.retry(old, d)).Order
+			p.happen(old, redemption.PaymentEnded)
+			p.happen(next, redemption.PaymentBegun)
+			p.unchanged("a payment on its way beside an order whose payment has begun", func() { p.apply(event(redemption.PaymentPending, old)) })
 		}},
 		{"a late end changes no successor", "an order that was handed over and then expires, fails or is cancelled changes nothing of the order that replaced it", func(p *probe) {
 			c := p.coupon(limits(1, 1))
 			for _, kind := range []redemption.EventKind{redemption.SessionExpired, redemption.PaymentFailed, redemption.Cancelled, redemption.Lapsed} {
 				old := p.placed(p.checkout("ann", c), redemption.SessionAttached).Order
 				successor := p.reserve(p.retry(old, c)).Order
-				p.unchanged("a late "+kind.String(), func() { p.apply(event(kind, old)) })
+				p.apply(event(kind, old))
+				same(p, p.order(successor.ID).Order, successor, "the order that replaced another one after a late %s of that", kind)
+				same(p, p.order(old.ID).Order.Due(), nil, "what is due for the replaced order")
 				p.happen(successor, redemption.Cancelled)
 			}
 		}},
@@ -346,8 +362,14 @@ func lateFlagsByUse(p *probe) {
 func lateAfterHandOver(p *probe) {
 	c, extra := p.coupon(limits(1, 1)), p.coupon(limits(1, 0))
 	old := p.placed(p.checkout("ann", c), redemption.SessionAttached).Order
-	successor := p.placed(p.retry(old, c, extra), redemption.SessionAttached).Order
-	paid := p.happen(old, redemption.Paid)
+	successor := p.reserve(p.retry(old, c, extra)).Order
+	p.happen(old, redemption.SessionExpired)
+	successor = p.happen(successor, redemption.PaymentBegun, redemption.SessionAttached).Order
+	settled := p.apply(event(redemption.Paid, old))
+	paid := p.order(old.ID)
+	beside := p.order(successor.ID)
+	same(p, settled.Ended, []store.Settled{{Order: beside.Order, Uses: beside.Uses, Changed: true}}, "what the payment has ended")
+	same(p, []redemption.DueKind{beside.Order.Due()[0].Kind}, []redemption.DueKind{redemption.EndPayment}, "what is due for the order that had replaced the paid one")
 	same(p, paid.Uses[0].OverLimit, false, "whether the payment is flagged that takes the room of the order which replaced it")
 	ended := p.order(successor.ID).Order
 	same(p, []any{ended.State, ended.ReplacedBy}, []any{redemption.OrderCancelled, ""}, "the order that had replaced the paid one")

@@ -380,7 +380,7 @@ func bounds(p *probe) {
 	none := redemption.Event{}
 	settlements := map[string]store.Settlement{
 		"event.kind": settlement(none), "event.at": settlement(none),
-		"event.sessionId":          settlement(redemption.Event{Kind: redemption.Paid, OrderID: "ord", At: at(1)}),
+		"event.sessionId":          settlement(redemption.Event{Kind: redemption.Paid, At: at(1)}),
 		"event.orderId":            settlement(redemption.Event{Kind: redemption.SessionAttached, SessionID: "cs", At: at(1)}),
 		"event.useId":              settlement(redemption.Event{Kind: redemption.Paid, SessionID: "cs", UseID: "use", At: at(1)}),
 		"unknown.order.state":      unknown(func(r *store.Reservation) { r.Order.State = redemption.OrderOpen }),

@@ -1,8 +1,6 @@
 package storetest
 
 import (
-	"time"
-
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
@@ -31,7 +29,9 @@ func handOver(p *probe) {
 	old := p.placed(p.checkout("ann", gone, kept), redemption.SessionAttached)
 	fresh := p.reserve(p.retry(old.Order, kept, added))
 	stored := p.order(old.Order.ID)
-	same(p, []any{stored.Order.State, stored.Order.ReplacedBy, stored.Order.Deadline}, []any{redemption.OrderCancelled, fresh.Order.ID, time.Time{}}, "the state, the successor and the deadline of the replaced order")
+	same(p, []any{stored.Order.State, stored.Order.ReplacedBy, stored.Order.Deadline},
+		[]any{redemption.OrderCancelled, fresh.Order.ID, fresh.Order.CreatedAt.Add(redemption.DueRetry)}, "the state, the successor and the deadline of the replaced order")
+	same(p, fresh.Ended, []store.Settled{{Order: stored.Order, Uses: stored.Uses, Changed: true}}, "what the hand-over has ended")
 	for _, u := range stored.Uses {
 		same(p, u.State, redemption.Released, "the state of a use of the replaced order")
 	}

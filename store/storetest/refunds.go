@@ -157,7 +157,7 @@ func repayments(p *probe) {
 		return e
 	}
 	due := func() int {
-		return len(answer(p, store.Store.ListOrders, store.OrderList{DueAt: at(1200).Add(redemption.RepaymentRetry)}).Items)
+		return len(answer(p, store.Store.ListOrders, store.OrderList{DueAt: at(1200).Add(redemption.DueRetry)}).Items)
 	}
 	same(p, []any{p.apply(refund(o, "one", 1)).Order.Refunds[0].Repayment.State, due()}, []any{redemption.RepaymentDue, 1}, "a repayment that is due")
 	got := p.apply(report(redemption.RepaymentFailed, 1201))

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -254,6 +255,7 @@ func settlement(e redemption.Event) store.Settlement {
 }
 
 // event returns an event of an order in its session, or in the one that is named for it.
+// The payment of an order that is given up is over, and somebody has asked about a payment that is on its way.
 func event(kind redemption.EventKind, o redemption.Order) redemption.Event {
 	e := redemption.Event{Kind: kind, OrderID: o.ID, SessionID: o.SessionID, At: at(1100), Deadline: at(2000)}
 	if e.SessionID == "" && (kind == redemption.SessionAttached || kind == redemption.Paid || kind == redemption.PaymentPending) {
@@ -261,6 +263,18 @@ func event(kind redemption.EventKind, o redemption.Order) redemption.Event {
 	}
 	if kind == redemption.Paid {
 		e.Charge = redemption.Charge{Currency: o.Quote.Currency, Amount: o.Quote.Total}
+	}
+	e.PaymentOver = kind == redemption.Cancelled || kind == redemption.Lapsed
+	if kind == redemption.PaymentPending {
+		e.AskedAt = math.MaxInt64
+	}
+	switch kind { //nolint:exhaustive // the others have what they need
+	case redemption.PaymentEnded:
+		e.BegunBy = e.At
+	case redemption.PaymentBegun:
+		if !o.Deadline.IsZero() {
+			e.At = o.Deadline.Add(-time.Microsecond)
+		}
 	}
 	if kind == redemption.SessionAttached {
 		e.SessionURL = "https://pay.example/" + e.SessionID

@@ -1,0 +1,109 @@
+package redemption
+
+import (
+	"time"
+
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// DueRetry is the time after which a sweep does what is due and what nobody has answered.
+const DueRetry = time.Minute
+
+// DueKind is what has to be done outside of the store.
+type DueKind uint8
+
+// These constants are the kinds of [Due].
+const (
+	// EndPayment means that the payment of an order that has ended, or is ending, can perhaps still be
+	// paid. It must be ended.
+	EndPayment DueKind = iota + 1
+	// AskPayment means that somebody must ask whether a payment is still on its way.
+	AskPayment
+	// ReturnMoney means that the money of a refund must be returned.
+	ReturnMoney
+	// ReturnPoints means that the points of a use must be given back.
+	ReturnPoints
+)
+
+var dueKinds = [...]string{
+	EndPayment: "end_payment", AskPayment: "ask_payment", ReturnMoney: "return_money", ReturnPoints: "return_points",
+}
+
+// String returns "end_payment", "ask_payment", "return_money" or "return_points".
+func (k DueKind) String() string { return nameOf(dueKinds[:], k) }
+
+// MarshalText returns the same name as String.
+func (k DueKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// Due is something that has to be done outside of the store, because an order or a use has changed.
+// What is recorded of the answer ends it.
+type Due struct {
+	Kind    DueKind
+	OrderID string
+	// PaymentID is the ID of the payment. It is empty if the ID is unknown: find the payment by the
+	// order. It is empty for ReturnPoints.
+	PaymentID string
+	// Since is when the order or the use last changed.
+	Since time.Time
+	// OrderVersion is the version of the order; see [Event.AskedAt].
+	OrderVersion int64
+	// Key is the idempotency key under which the money is returned; see [Refund.RepaymentKey]. For
+	// ReturnPoints, it is the ID of the exchange. It is empty for the other kinds.
+	Key string
+	// Amount is what is to be returned. It is zero for the other kinds.
+	Amount pricing.Money
+	// UseID is the ID of the use whose points are given back. It is empty for the other kinds.
+	UseID string
+}
+
+// Due returns what has to be done outside of the store for the order and its uses.
+func (o Order) Due(uses ...Use) (due []Due) {
+	of := func(kind DueKind, paymentID string) Due {
+		return Due{Kind: kind, OrderID: o.ID, PaymentID: paymentID, Since: o.UpdatedAt, OrderVersion: o.Version}
+	}
+	if o.endIsDue() {
+		due = append(due, of(EndPayment, o.begunSession()))
+	} else if o.Asks > 0 {
+		due = append(due, of(AskPayment, o.SessionID))
+	}
+	for i := range o.Refunds {
+		r := &o.Refunds[i]
+		if r.Repayment.State != RepaymentDue {
+			continue
+		}
+		d := of(ReturnMoney, o.SessionID)
+		d.Key, d.Amount = r.RepaymentKey(), pricing.NewMoney(r.Repayment.Amount, r.Repayment.Currency)
+		due = append(due, d)
+	}
+	for _, u := range uses {
+		if u.PointsState == PointsRefundDue {
+			due = append(due, Due{Kind: ReturnPoints, OrderID: o.ID, Since: u.UpdatedAt, OrderVersion: o.Version, Key: u.ExchangeID, UseID: u.ID})
+		}
+	}
+	return due
+}
+
+// endIsDue reports whether the order has ended, or is ending, while its payment can perhaps be paid.
+func (o Order) endIsDue() bool {
+	return !o.BegunAt.IsZero() && (o.State.Ended() || o.State == OrderEnding)
+}
+
+// begunSession returns the session of the payment that was begun at BegunAt. If a payment in another
+// session has paid the order, it is the session that the order had before.
+func (o Order) begunSession() string {
+	if !o.State.Paid() {
+		return o.SessionID
+	}
+	for i := len(o.OtherPayments) - 1; i >= 0; i-- {
+		if id := o.OtherPayments[i].InsteadOf; id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// Concerns reports whether an event about the session, or about no session, is about the order.
+func (o Order) Concerns(sessionID string) bool {
+	return sessionID == "" || o.SessionID == "" || o.SessionID == sessionID || o.PaidIn(sessionID) ||
+		!o.BegunAt.IsZero() && o.begunSession() == sessionID
+}
