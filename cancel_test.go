@@ -316,7 +316,8 @@ func TestCancelCheckoutOfAForgottenSession(t *testing.T) {
 }
 
 // TestCancelCheckoutWithoutASession: the answer of the processor was lost, and the order has no
-// session. Nobody has seen the session that the processor has made, but its payment counts.
+// session. A session that is found is ended. If none is found, the order keeps its claims until no
+// call can create one any more.
 func TestCancelCheckoutWithoutASession(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []fakeprocessor.Kind{fakeprocessor.LostBefore, fakeprocessor.LostAfter} {
@@ -325,19 +326,22 @@ func TestCancelCheckoutWithoutASession(t *testing.T) {
 		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: kind})
 		_, err := w.Checkout(t.Context(), w.again("cart"))
 		require.ErrorIs(t, err, couponkit.ErrUnavailable)
-		w.fake.ForgetCalls()
 		got, err := w.CancelCheckout(t.Context(), couponkit.OrderRequest{Key: "cart", CustomerID: ann.ID})
 		require.NoError(t, err)
-		require.Equal(t, redemption.OrderCancelled, got.Order.State)
-		require.Empty(t, w.fake.Calls())
-		w.held(t, c.ID, 0, 0)
+		require.Empty(t, w.payable())
 		_, err = w.Checkout(t.Context(), w.again("cart"))
 		require.ErrorIs(t, err, couponkit.ErrOrderEnded)
-		if kind == fakeprocessor.LostAfter {
-			require.NoError(t, w.fake.Pay(w.fake.Sessions()[0].ID))
-			require.Equal(t, redemption.OrderPaid, w.deliver(t)[0].Order.State)
-			w.held(t, c.ID, 1, 0)
+		if kind == fakeprocessor.LostBefore {
+			require.Equal(t, redemption.OrderEnding, got.Order.State)
+			w.held(t, c.ID, 0, 1)
+			w.pass(couponkit.DefaultCreateTime)
+			report, err := w.Sweep(t.Context(), 0)
+			require.NoError(t, err)
+			require.Equal(t, swept{Cancelled: 1}, counted(report))
+			got.Order = report.Cancelled[0].Order
 		}
+		require.Equal(t, redemption.OrderCancelled, got.Order.State)
+		w.held(t, c.ID, 0, 0)
 	}
 }
 
@@ -391,12 +395,13 @@ func TestCancelCheckoutDuringAHandOver(t *testing.T) {
 func TestCancelCheckoutOfAnOrderThatAPaymentHasEnded(t *testing.T) {
 	t.Parallel()
 	for _, pays := range []bool{false, true} {
-		w := newWorld(t)
+		w, _ := newCrashingWorld(t) // whose processor finds no session by its order
 		c := w.create(t, lastUse())
 		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostAfter})
 		_, err := w.Checkout(t.Context(), w.request("TEN"))
 		require.ErrorIs(t, err, couponkit.ErrUnavailable)
 		unknown := w.payable()
+		w.pass(couponkit.DefaultCreateTime)
 		second := w.checkout(t, w.again("second"))
 		require.NotEmpty(t, second.Order.Replaces)
 		require.Len(t, unknown, 1)
@@ -416,7 +421,7 @@ func TestCancelCheckoutOfAnOrderThatAPaymentHasEnded(t *testing.T) {
 		}
 		got, err := w.CancelCheckout(t.Context(), annCancels(second.Order.ID))
 		require.NoError(t, err)
-		require.Equal(t, []any{redemption.OrderCancelled, false}, []any{got.Order.State, got.Changed})
+		require.Equal(t, []any{redemption.OrderCancelled, true}, []any{got.Order.State, got.Changed}, "the end of its payment is recorded")
 		require.Empty(t, w.payable())
 		w.held(t, c.ID, 1, 0)
 	}

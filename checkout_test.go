@@ -490,20 +490,6 @@ func TestASessionIsNotEndedWithoutNeed(t *testing.T) {
 			t.Errorf("open sessions (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("a place without a session is used first", func(t *testing.T) {
-		t.Parallel()
-		w := several(t)
-		first := w.checkout(t, w.request("TEN"))
-		w.pass(time.Second)
-		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostBefore})
-		_, err := w.Checkout(t.Context(), w.request("TEN"))
-		require.ErrorIs(t, err, couponkit.ErrUnavailable)
-		w.pass(time.Second)
-		third := w.checkout(t, w.request("TEN"))
-		if diff := cmp.Diff([]bool{true, true}, w.openSessions(t, first, third)); diff != "" {
-			t.Errorf("open sessions (-want +got):\n%s", diff)
-		}
-	})
 }
 
 // TestTheLastPlaceGoesWhileACheckoutIsPriced: whoever has none is told that the limit

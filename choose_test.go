@@ -144,21 +144,20 @@ func TestTwoOpenOrdersHoldOneCouponEach(t *testing.T) {
 	}
 }
 
-// TestWhichOpenOrderIsReplaced: the order of the same request first, then an order without a session,
-// then the oldest, among the 16 newest.
+// TestWhichOpenOrderIsReplaced: the order of the same request first, then the oldest, among the 16
+// newest. An order whose session nobody knows is the last: the session may be created right now.
 func TestWhichOpenOrderIsReplaced(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		orders int   // open, of 1, 2, 3 … phones
 		retry  int64 // phones
-		naked  int   // the order that has no session
+		naked  int   // the order whose session nobody knows
 		want   int   // the order that is replaced
 	}{
-		"the oldest":                       {orders: 3, retry: 9, naked: -1, want: 0},
-		"without a session":                {orders: 3, retry: 9, naked: 1, want: 1},
-		"the same request":                 {orders: 3, retry: 3, naked: 1, want: 2},
-		"the oldest of the 16 newest":      {orders: 18, retry: 99, naked: -1, want: 2},
-		"not without a session and 17 old": {orders: 18, retry: 99, naked: 1, want: 2},
+		"the oldest":                  {orders: 3, retry: 9, naked: -1, want: 0},
+		"with a session":              {orders: 3, retry: 9, naked: 0, want: 1},
+		"the same request":            {orders: 3, retry: 3, naked: 0, want: 2},
+		"the oldest of the 16 newest": {orders: 18, retry: 99, naked: -1, want: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

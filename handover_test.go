@@ -374,7 +374,7 @@ func TestALateWordOfAPaymentThatHasFailed(t *testing.T) {
 }
 
 // TestAPaymentOfASessionThatNobodyKnew: the processor's answer was lost, and another order has
-// replaced that of the session. The payment counts, and the session of the other order is ended.
+// replaced that of the session. A processor that is no SessionFinder tells of no session. The payment counts, and the session of the other order is ended.
 func TestAPaymentOfASessionThatNobodyKnew(t *testing.T) {
 	t.Parallel()
 	for name, draft := range handOvers {
@@ -386,6 +386,9 @@ func TestAPaymentOfASessionThatNobodyKnew(t *testing.T) {
 		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostAfter})
 		_, err := w.Checkout(t.Context(), w.again("first"))
 		require.ErrorIs(t, err, couponkit.ErrUnavailable, name)
+		_, err = w.Checkout(t.Context(), w.again("second"))
+		require.ErrorIs(t, err, couponkit.ErrPaymentOpen, name)
+		w.pass(couponkit.DefaultCreateTime)
 		second := w.checkout(t, w.again("second"))
 		lost, err := w.orderByKey("first")
 		require.NoError(t, err)

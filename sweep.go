@@ -182,8 +182,8 @@ func (s *Service) sweepOrder(ctx context.Context, due store.Settled, report *Swe
 	if err != nil {
 		return err
 	}
-	if o.State != redemption.OrderCancelled || settled.Order.State != redemption.OrderCancelled {
-		report.settled(settled) // the end of the order was told before that of its payment
+	if o.State != redemption.OrderCancelled || settled.Changed && settled.Order.State != redemption.OrderCancelled {
+		report.settled(settled) // the end of the order was reported before that of its payment
 	}
 	return nil
 }
