@@ -28,7 +28,7 @@ func BenchmarkQuoteMirror(b *testing.B) {
 		for _, coupons := range []int{1, 3} {
 			b.Run(fmt.Sprintf("%s/coupons=%d", name, coupons), func(b *testing.B) {
 				fake := fakeprocessor.New(fakeprocessor.Options{})
-				service, err := couponkit.New(memstore.New(), fake, couponkit.WithMirrorTTL(ttl))
+				service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(fake), couponkit.WithMirrorTTL(ttl))
 				require.NoError(b, err)
 				request := couponkit.QuoteRequest{Cart: cart, Customer: ann}
 				for i := range coupons {

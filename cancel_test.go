@@ -241,7 +241,7 @@ func TestTheCustomerFinishesTheSessionThatIsCancelled(t *testing.T) {
 						}
 						return effect()
 					}
-					service, err := couponkit.New(gated{w.store, step}, gatedProcessor{w.fake, step}, couponkit.WithClock(clockOf(w)))
+					service, err := couponkit.New(gated{w.store, step}, couponkit.WithProcessor(gatedProcessor{w.fake, step}), couponkit.WithClock(clockOf(w)))
 					require.NoError(t, err)
 					got, err := service.CancelCheckout(t.Context(), annCancels(first.Order.ID))
 					w.nothingUnnoticed(t, "after the call")
@@ -296,7 +296,7 @@ func TestCancelCheckoutOfAStubbornSession(t *testing.T) {
 	w := newWorld(t)
 	c := w.create(t, lastUse())
 	first := w.checkout(t, w.request("TEN"))
-	service, err := couponkit.New(w.store, stubborn{w.fake}, couponkit.WithClock(clockOf(w)))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(stubborn{w.fake}), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	_, err = service.CancelCheckout(t.Context(), annCancels(first.Order.ID))
 	require.ErrorIs(t, err, couponkit.ErrUnavailable)
@@ -450,7 +450,7 @@ func TestCancelCheckoutAtAnyStepOfACheckout(t *testing.T) {
 					}
 					return effect()
 				}
-				service, err := couponkit.New(gated{w.store, step}, gatedProcessor{w.fake, step}, couponkit.WithClock(clockOf(w)))
+				service, err := couponkit.New(gated{w.store, step}, couponkit.WithProcessor(gatedProcessor{w.fake, step}), couponkit.WithClock(clockOf(w)))
 				require.NoError(t, err)
 				got, err := service.Checkout(t.Context(), w.again("second"))
 				w.nothingUnnoticed(t, "after the checkout")
@@ -477,7 +477,7 @@ func TestCancelCheckoutAtAnyStepOfACheckout(t *testing.T) {
 func TestCancelCheckoutAtManyDevices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	service, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	w.Service = service
 	c := w.create(t, lastUse())

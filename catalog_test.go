@@ -38,7 +38,7 @@ func (p garbling) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mir
 func TestAMirrorThatCannotBeKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	service, err := couponkit.New(w.store, garbling{w.fake}, couponkit.WithClock(clockOf(w)))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(garbling{w.fake}), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	if _, err := service.Create(t.Context(), tenOff()); !errors.Is(err, processor.ErrRejected) || errors.Is(err, validation.ErrInvalid) {
 		t.Errorf("got %v, want ErrRejected and no fault of the input", err)
@@ -380,7 +380,7 @@ func TestAnOlderChangeThatReachesTheProcessorLast(t *testing.T) {
 func TestAnOlderChangeThatSeemsToFail(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	service, err := couponkit.New(w.store, unlisted{w.fake}, couponkit.WithClock(clockOf(w)))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(unlisted{w.fake}), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	w.Service = service
 	c := w.create(t, tenOff())
@@ -405,7 +405,7 @@ func TestTheRevisionAfterAChangeThatWasTakenBack(t *testing.T) {
 	t.Parallel()
 	sent := map[int64]string{}
 	w := newWorld(t)
-	service, err := couponkit.New(w.store, reading{w.fake, sent}, couponkit.WithClock(clockOf(w)))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(reading{w.fake, sent}), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	w.Service = service
 	want := w.create(t, tenOff())
@@ -660,7 +660,7 @@ func TestUsesOfACoupon(t *testing.T) {
 func TestIDsSortByTime(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	service, err := couponkit.New(memstore.New(), fakeprocessor.New(fakeprocessor.Options{}),
+	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(fakeprocessor.New(fakeprocessor.Options{})),
 		couponkit.WithClock(func() time.Time { return now }))
 	require.NoError(t, err)
 	var last string
@@ -691,7 +691,7 @@ func TestIDsSortByTime(t *testing.T) {
 func TestAChangeThatIsOvertakenForEver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	service, err := couponkit.New(w.store, unlisted{w.fake}, couponkit.WithClock(clockOf(w)))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(unlisted{w.fake}), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	w.Service = service
 	c := w.create(t, tenOff())
@@ -728,7 +728,7 @@ func (n narrowing) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon
 func TestChangesReturnTheWholeAllowList(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	service, err := couponkit.New(narrowing{w.store}, w.fake, couponkit.WithClock(clockOf(w)))
+	service, err := couponkit.New(narrowing{w.store}, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	draft := tenOff()
 	draft.Distribution = coupon.UserSpecific

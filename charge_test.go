@@ -45,7 +45,7 @@ func taxed(t *testing.T, tax pricing.Tax) (*world, *taxing) {
 	t.Helper()
 	w := newWorld(t)
 	p := &taxing{Processor: w.fake, tax: tax}
-	service, err := couponkit.New(w.store, p, couponkit.WithClock(clockOf(w)))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(p), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	w.Service = service
 	w.create(t, tenOff())

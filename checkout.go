@@ -60,6 +60,15 @@ type CheckoutRequest struct {
 	// Metadata is stored with the order but not sent to the processor. Metadata has at most
 	// [redemption.MaxMetadata] entries. Each value has at most [redemption.MaxMetadataLength] bytes.
 	Metadata map[string]string
+
+	order newOrder
+}
+
+// newOrder is what a reservation tells of its order.
+type newOrder struct {
+	id     string        // of the host, or empty
+	hold   time.Duration // of a ledger
+	ledger bool          // the payment begins later
 }
 
 // SessionLink links to the payment session in which the customer pays.
@@ -136,7 +145,7 @@ func (s *Service) checkoutAs(ctx context.Context, op Operation, r CheckoutReques
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Checkout{}, err
 	}
-	price := func() (priced, error) { return s.priceCheckout(ctx, r) }
+	price := func() (priced, error) { return s.priceCheckout(ctx, r, s.askMirror) }
 	reserved, err := s.order(ctx, &r, price)
 	return s.finish(ctx, &attempt, r, reserved, err, price)
 }
@@ -208,8 +217,8 @@ func (r CheckoutRequest) quoteRequest() QuoteRequest {
 
 // priceCheckout prices the cart and compares the totals with the expected ones. Totals may differ
 // because coupons were left out, so that a refusal tells of those, too.
-func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest) (priced, error) {
-	p, err := s.price(ctx, r.quoteRequest(), s.askMirror)
+func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest, check mirrorCheck) (priced, error) {
+	p, err := s.price(ctx, r.quoteRequest(), check)
 	if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
 		return p, err
 	}
@@ -262,7 +271,7 @@ func (s *Service) cartFaults(cart pricing.Cart) error {
 // the processor needs one, and with a key or metadata that no store keeps.
 func (s *Service) checkRequest(r CheckoutRequest) error {
 	var faults validation.Error
-	if s.abilities.NeedsSuccessURL && r.SuccessURL == "" {
+	if s.abilities.NeedsSuccessURL && r.SuccessURL == "" && !r.order.ledger {
 		faults.Add("successUrl", validation.Required, "the processor needs an address to return to")
 	}
 	faults.Merge("", redemption.CheckRequest(r.Key, r.Metadata))
@@ -297,7 +306,7 @@ func (s *Service) orderOfKey(
 		if err != nil {
 			return failedFor(p), err
 		}
-		reservation := s.newReservation(ctx, r.Key, request, r.Metadata, p)
+		reservation := s.newReservation(ctx, *r, request, p)
 		if err := s.checkOrder(reservation); err != nil {
 			return failedFor(p), err
 		}
@@ -345,14 +354,20 @@ func (s *Service) replay(ctx context.Context, customerID, key, request string) (
 	return store.Reserved{Order: before.Order, Uses: before.Uses}, nil
 }
 
-func (s *Service) newReservation(ctx context.Context, key, request string, metadata map[string]string, p priced) store.Reservation {
+func (s *Service) newReservation(ctx context.Context, of CheckoutRequest, request string, p priced) store.Reservation {
 	now := s.now()
 	r := store.Reservation{By: actorOf(ctx), Order: redemption.Order{
-		ID: s.newID(redemption.OrderIDPrefix), Key: key, Fingerprint: request, CustomerID: p.customer.ID,
+		ID: of.order.id, Key: of.Key, Fingerprint: request, CustomerID: p.customer.ID,
 		State: redemption.OrderOpen, Quote: p.quote.Quote, Claims: eligibility.OrderClaims(identities(p.customer), p.coupons...),
-		Metadata: metadata, Deadline: now.Add(s.sessionLifetime + s.grace), CreatedAt: now, BegunAt: now,
+		Metadata: of.Metadata, Deadline: now.Add(s.sessionLifetime + s.grace), CreatedAt: now, BegunAt: now,
 		Replaces: p.takes.replaced.Order.ID,
 	}}
+	if r.Order.ID == "" {
+		r.Order.ID = s.newID(redemption.OrderIDPrefix)
+	}
+	if of.order.ledger {
+		r.Order.Deadline, r.Order.BegunAt = now.Add(of.order.hold), time.Time{}
+	}
 	for _, c := range p.coupons {
 		code := p.code(c.ID)
 		r.Coupons = append(r.Coupons, couponAt(c, code))

@@ -297,7 +297,7 @@ func TestCheckoutGoesOnAfterAnyFailure(t *testing.T) {
 func newCrashingWorld(t *testing.T) (*world, *fuse) {
 	t.Helper()
 	w, blow := newWorld(t), &fuse{}
-	service, err := couponkit.New(crashingStore(w.store, blow), crashingProcessor(w.fake, blow),
+	service, err := couponkit.New(crashingStore(w.store, blow), couponkit.WithProcessor(crashingProcessor(w.fake, blow)),
 		couponkit.WithClock(func() time.Time { return w.now }), couponkit.WithPoints(crashingPoints(w.ledger, blow)))
 	require.NoError(t, err)
 	w.Service = service
@@ -539,7 +539,7 @@ func TestTheLastUse(t *testing.T) {
 	t.Parallel()
 	const customers, uses = 64, 5
 	fake := fakeprocessor.New(fakeprocessor.Options{})
-	service, err := couponkit.New(memstore.New(), fake)
+	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(fake))
 	require.NoError(t, err)
 	d := tenOff()
 	d.MaxUses = coupon.Set(uses)
@@ -573,7 +573,7 @@ func TestTheLastUse(t *testing.T) {
 func TestOneCustomerAtManyDevices(t *testing.T) {
 	t.Parallel()
 	store, fake := memstore.New(), fakeprocessor.New(fakeprocessor.Options{})
-	service, err := couponkit.New(store, fake)
+	service, err := couponkit.New(store, couponkit.WithProcessor(fake))
 	require.NoError(t, err)
 	c, err := service.Create(t.Context(), tenOff())
 	require.NoError(t, err)
@@ -908,7 +908,7 @@ func TestASessionThatChargesSomethingElseIsEnded(t *testing.T) {
 	} {
 		w := newWorld(t)
 		c := w.create(t, tenOff())
-		service, err := couponkit.New(w.store, miscounting{w.fake, change}, couponkit.WithClock(clockOf(w)))
+		service, err := couponkit.New(w.store, couponkit.WithProcessor(miscounting{w.fake, change}), couponkit.WithClock(clockOf(w)))
 		require.NoError(t, err)
 		if _, err := service.Checkout(t.Context(), w.request("TEN")); !errors.Is(err, processor.ErrRejected) {
 			t.Errorf("%s: got %v, want ErrRejected", name, err)
@@ -931,7 +931,7 @@ func TestAnAnswerThatCannotBeKept(t *testing.T) {
 	} {
 		w := newWorld(t)
 		c := w.create(t, tenOff())
-		service, err := couponkit.New(w.store, miscounting{w.fake, change}, couponkit.WithClock(clockOf(w)))
+		service, err := couponkit.New(w.store, couponkit.WithProcessor(miscounting{w.fake, change}), couponkit.WithClock(clockOf(w)))
 		require.NoError(t, err)
 		_, err = service.Checkout(t.Context(), w.request("TEN"))
 		if !errors.Is(err, processor.ErrRejected) || errors.Is(err, validation.ErrInvalid) {
@@ -995,7 +995,7 @@ func TestASessionThatTheProcessorRefuses(t *testing.T) {
 	w := newWorld(t)
 	c := w.create(t, tenOff())
 	behind := func() time.Time { return w.now.Add(-2 * couponkit.DefaultSessionLifetime) }
-	service, err := couponkit.New(w.store, w.fake, couponkit.WithClock(behind))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithClock(behind))
 	require.NoError(t, err)
 	_, err = service.Checkout(t.Context(), w.request("TEN"))
 	require.ErrorIs(t, err, processor.ErrRejected)
@@ -1015,7 +1015,7 @@ func TestARefusalKeepsWhatItIs(t *testing.T) {
 	w := newWorld(t)
 	var faults validation.Error
 	faults.Add("lines", validation.TooLong, "at most 3")
-	service, err := couponkit.New(w.store, refusing{w.fake, fmt.Errorf("%w: %w: %w", processor.ErrRejected, &net.AddrError{Err: "no lane"}, faults.Err())})
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(refusing{w.fake, fmt.Errorf("%w: %w: %w", processor.ErrRejected, &net.AddrError{Err: "no lane"}, faults.Err())}))
 	require.NoError(t, err)
 	_, err = service.Checkout(t.Context(), w.request(""))
 	require.ErrorIs(t, err, processor.ErrRejected)
@@ -1197,21 +1197,21 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 		"no such lasting": {couponkit.WithRecurringDiscount(couponkit.EveryPeriod + 1)},
 	}
 	for name, options := range cases {
-		if _, err := couponkit.New(memstore.New(), fake, options...); !errors.Is(err, validation.ErrInvalid) {
+		if _, err := couponkit.New(memstore.New(), append(options, couponkit.WithProcessor(fake))...); !errors.Is(err, validation.ErrInvalid) {
 			t.Errorf("%s: %v, want invalid input", name, err)
 		}
 	}
-	_, err := couponkit.New(memstore.New(), fake, nil)
+	_, err := couponkit.New(memstore.New(), couponkit.WithProcessor(fake), nil)
 	require.NoError(t, err, "an option that is none")
 	for _, just := range []time.Duration{30 * time.Minute, 24 * time.Hour} {
-		if _, err := couponkit.New(memstore.New(), fake, couponkit.WithSessionLifetime(just)); err != nil {
+		if _, err := couponkit.New(memstore.New(), couponkit.WithProcessor(fake), couponkit.WithSessionLifetime(just)); err != nil {
 			t.Errorf("a session of %v, which is just allowed: %v", just, err)
 		}
 	}
 	longest := couponkit.WithGrace(math.MaxInt64 - 30*time.Minute)
-	_, err = couponkit.New(memstore.New(), fake, couponkit.WithSessionLifetime(30*time.Minute), longest)
+	_, err = couponkit.New(memstore.New(), couponkit.WithProcessor(fake), couponkit.WithSessionLifetime(30*time.Minute), longest)
 	require.NoError(t, err, "the longest grace")
-	_, err = couponkit.New(nil, nil, couponkit.WithClock(nil), couponkit.WithSessionLifetime(0), couponkit.WithGrace(-1))
+	_, err = couponkit.New(nil, couponkit.WithProcessor(nil), couponkit.WithClock(nil), couponkit.WithSessionLifetime(0), couponkit.WithGrace(-1))
 	if diff := cmp.Diff([]string{"store", "processor", "clock", "sessionLifetime", "grace"}, faultyFields(t, err)); diff != "" {
 		t.Errorf("all at once (-want +got):\n%s", diff)
 	}

@@ -320,14 +320,23 @@ func subject(e redemption.Event) string {
 	return what
 }
 
-// settle applies a settlement. It gives points back that are due, and ends the sessions of orders
-// that a payment has superseded. A refund that fails is left to the sweep: it is recorded
-// as due.
-func (s *Service) settle(ctx context.Context, settlement store.Settlement) (store.Settled, error) {
+// apply applies a settlement to the store.
+func (s *Service) apply(ctx context.Context, settlement store.Settlement) (store.Settled, error) {
 	settlement.By = actorOf(ctx)
 	settled, err := s.store.Apply(ctx, settlement)
 	if err != nil {
 		return store.Settled{}, fmt.Errorf("%s: %w", subject(settlement.Event), err)
+	}
+	return settled, nil
+}
+
+// settle applies a settlement. It gives points back that are due, and ends the sessions of orders
+// that a payment has superseded. A refund that fails is left to the sweep: it is recorded
+// as due.
+func (s *Service) settle(ctx context.Context, settlement store.Settlement) (store.Settled, error) {
+	settled, err := s.apply(ctx, settlement)
+	if err != nil {
+		return store.Settled{}, err
 	}
 	for _, ended := range settled.Ended {
 		s.endDue(ctx, ended.Order)
@@ -335,6 +344,12 @@ func (s *Service) settle(ctx context.Context, settlement store.Settlement) (stor
 	if settled.Order.State.Paid() {
 		s.endDue(ctx, settled.Order) // the session that the order had before
 	}
+	return s.returnPoints(ctx, settled), nil
+}
+
+// returnPoints gives back the points that are due. Inside a transaction of the host, and where it fails, they
+// stay due.
+func (s *Service) returnPoints(ctx context.Context, settled store.Settled) store.Settled {
 	for i, u := range settled.Uses {
 		if u.PointsState != redemption.PointsRefundDue || s.inTransaction { // a rollback would forget the refund
 			continue
@@ -347,5 +362,5 @@ func (s *Service) settle(ctx context.Context, settlement store.Settlement) (stor
 		}
 		settled.Uses[i] = refunded
 	}
-	return settled, nil
+	return settled
 }

@@ -349,7 +349,7 @@ func TestSweepEndsAnOpenSession(t *testing.T) {
 	w := newWorld(t)
 	w.create(t, tenOff())
 	got := w.checkout(t, w.request("TEN"))
-	service, err := couponkit.New(w.store, w.fake, couponkit.WithClock(func() time.Time { return w.now.Add(2 * time.Hour) }))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithClock(func() time.Time { return w.now.Add(2 * time.Hour) }))
 	require.NoError(t, err) // a node whose clock is ahead of the processor's
 	report, err := service.Sweep(t.Context(), 0)
 	require.NoError(t, err)

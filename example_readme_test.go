@@ -15,7 +15,7 @@ import (
 
 // The first thing that README.md shows.
 func Example_readme() {
-	service, err := couponkit.New(memstore.New(), fakeprocessor.New(fakeprocessor.Options{}))
+	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(fakeprocessor.New(fakeprocessor.Options{})))
 	if err != nil {
 		log.Fatal(err)
 	}

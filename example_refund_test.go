@@ -17,7 +17,7 @@ import (
 func ExampleService_Refund() {
 	ctx := context.Background()
 	payments := fakeprocessor.New(fakeprocessor.Options{})
-	service, err := couponkit.New(memstore.New(), payments)
+	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(payments))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func openShop(change func(*coupon.Draft)) *shop {
 	s.payments = fakeprocessor.New(fakeprocessor.Options{Now: clock})
 	s.ledger.Credit("ann", 100)
 	var err error
-	s.Service, err = couponkit.New(memstore.New(), s.payments,
+	s.Service, err = couponkit.New(memstore.New(), couponkit.WithProcessor(s.payments),
 		couponkit.WithClock(clock),
 		couponkit.WithPoints(s.ledger),
 		couponkit.WithUsers(directory{"ann": {ID: "ann", Email: "ann@example.org"}}),
@@ -237,7 +237,7 @@ func ExampleService_Validate_anonymous() {
 func ExampleWithMirrorTTL() {
 	ctx := context.Background()
 	payments := fakeprocessor.New(fakeprocessor.Options{})
-	service, err := couponkit.New(memstore.New(), payments, couponkit.WithMirrorTTL(5*time.Minute))
+	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(payments), couponkit.WithMirrorTTL(5*time.Minute))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -19,7 +19,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	payments := fakeprocessor.New(fakeprocessor.Options{})
-	service, err := couponkit.New(memstore.New(), payments)
+	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(payments))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func TestAKeyOfACodeThatReadsLikeAnID(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	made := 0
-	s, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)), couponkit.WithIDs(func(prefix string) string {
+	s, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)), couponkit.WithIDs(func(prefix string) string {
 		made++
 		return fmt.Sprintf("%sx%d", prefix, made)
 	}))

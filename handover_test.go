@@ -40,7 +40,7 @@ func (p hasty) ExpireSession(ctx context.Context, id string) (processor.Session,
 // answers.
 func (w *world) hastyService(t *testing.T, on store.Store, hear func()) *couponkit.Service {
 	t.Helper()
-	service, err := couponkit.New(on, hasty{w.fake, hear}, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+	service, err := couponkit.New(on, couponkit.WithProcessor(hasty{w.fake, hear}), couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
 	require.NoError(t, err)
 	return service
 }
@@ -178,7 +178,7 @@ func TestTheOldSessionIsFinishedAtAnyStep(t *testing.T) {
 							n++
 							return effect()
 						}
-						service, err := couponkit.New(gated{w.store, step}, gatedProcessor{w.fake, step},
+						service, err := couponkit.New(gated{w.store, step}, couponkit.WithProcessor(gatedProcessor{w.fake, step}),
 							couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
 						require.NoError(t, err)
 						second, err := service.Checkout(t.Context(), w.again("again"))
@@ -356,7 +356,7 @@ func TestALateWordOfAPaymentThatHasFailed(t *testing.T) {
 			service := w.Service
 			if forgotten {
 				var err error
-				service, err = couponkit.New(w.store, forgetful{w.fake}, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+				service, err = couponkit.New(w.store, couponkit.WithProcessor(forgetful{w.fake}), couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
 				require.NoError(t, err, name)
 			}
 			for _, d := range slices.Backward(w.fake.Deliveries()) {
@@ -518,7 +518,7 @@ func TestCheckoutsAtOnceBesideTheWebhook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			service, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+			service, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
 			require.NoError(t, err)
 			w.Service = service
 			c := w.create(t, draft())
@@ -605,7 +605,7 @@ func TestTwoCallsWithOneKeyHaveOneSession(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			slow := &interrupting{Store: w.store}
-			service, err := couponkit.New(slow, w.fake, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+			service, err := couponkit.New(slow, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
 			require.NoError(t, err)
 			w.Service = service
 			c := w.create(t, draft)
@@ -854,7 +854,7 @@ func TestASessionThatTheProcessorHasForgotten(t *testing.T) {
 	w := newWorld(t)
 	w.exchange(t, w.create(t, forPoints()))
 	first := w.checkout(t, w.request("TEN"))
-	service, err := couponkit.New(w.store, forgetful{w.fake}, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(forgetful{w.fake}), couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
 	require.NoError(t, err)
 	second, err := service.Checkout(t.Context(), w.request("TEN"))
 	require.NoError(t, err)
@@ -877,7 +877,7 @@ func TestASessionThatDoesNotEnd(t *testing.T) {
 	d.MaxUses = coupon.Set(1)
 	c := w.create(t, d)
 	first := w.checkout(t, w.request("TEN"))
-	service, err := couponkit.New(w.store, stubborn{w.fake}, couponkit.WithClock(clockOf(w)))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(stubborn{w.fake}), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	_, err = service.Checkout(t.Context(), w.request("TEN"))
 	require.ErrorIs(t, err, processor.ErrUnavailable)

@@ -57,7 +57,7 @@ func TestIdentitiesLearnedAtPayment(t *testing.T) {
 	}
 	require.Equal(t, eligibility.Count{Completed: 2}, w.count(t, eligibility.CustomerUses(c.ID, eligibility.AliasIdentity("card_1"))))
 	request.Customer = eligibility.Customer{ID: "cem", Aliases: []string{"card_1"}}
-	quiet, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)))
+	quiet, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	_, err = quiet.Checkout(t.Context(), request)
 	require.ErrorIs(t, err, coupon.ErrUserUsageLimitReached)

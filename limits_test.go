@@ -109,7 +109,7 @@ func TestTwoFirstOrdersAtOnce(t *testing.T) {
 		c := w.create(t, d)
 		var wait sync.WaitGroup
 		checkouts, errs := make([]couponkit.Checkout, 2), make([]error, 2)
-		quiet, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)))
+		quiet, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)))
 		require.NoError(t, err)
 		for i := range checkouts {
 			wait.Go(func() { checkouts[i], errs[i] = quiet.Checkout(t.Context(), w.request("FIRST")) })
@@ -343,7 +343,7 @@ func TestCountersHaveNoPersonalData(t *testing.T) {
 
 // A guest and a member of the same address share their limits.
 func ExampleWithGuests() {
-	service, err := couponkit.New(memstore.New(), fakeprocessor.New(fakeprocessor.Options{}), couponkit.WithGuests())
+	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(fakeprocessor.New(fakeprocessor.Options{})), couponkit.WithGuests())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -39,7 +39,8 @@ func (r *refusal) gate(call string, effect func() error) error {
 // behind puts the service's store and ledger behind a gate.
 func (w *world) behind(gate gate, options ...couponkit.Option) {
 	w.t.Helper()
-	service, err := couponkit.New(gated{w.store, gate}, w.fake, append([]couponkit.Option{
+	service, err := couponkit.New(gated{w.store, gate}, append([]couponkit.Option{
+		couponkit.WithProcessor(w.fake),
 		couponkit.WithPoints(gatedPoints{w.ledger, gate}),
 	}, options...)...)
 	require.NoError(w.t, err)

@@ -168,7 +168,7 @@ func TestOnlyOneCallerWaitsForANewerAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.create(t, tenOff())
-		service, err := couponkit.New(w.store, w.fake)
+		service, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake))
 		require.NoError(t, err)
 		w.Service = service
 		require.NoError(t, w.validate("TEN"))
@@ -244,13 +244,13 @@ func TestAnAnswerThatIsOlderThanARepairIsNotRemembered(t *testing.T) {
 	c := w.create(t, tenOff())
 	require.NoError(t, w.fake.TamperDeactivate(c.Mirror))
 	repaired := false
-	service, err := couponkit.New(w.store, late{w.fake, func() {
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(late{w.fake, func() {
 		if !repaired {
 			repaired = true
 			_, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
 			require.NoError(t, err)
 		}
-	}}, couponkit.WithClock(clockOf(w)))
+	}}), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	w.Service = service
 	require.ErrorIs(t, w.quote("TEN"), coupon.ErrProcessorOutOfSync, "the answer of before")
@@ -285,7 +285,7 @@ func TestMirrorTTLOutOfBounds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for ttl, valid := range map[time.Duration]bool{-1: false, 0: true, 24 * time.Hour: true, 24*time.Hour + 1: false} {
-		_, err := couponkit.New(w.store, w.fake, couponkit.WithMirrorTTL(ttl))
+		_, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithMirrorTTL(ttl))
 		if valid {
 			require.NoError(t, err, ttl)
 			continue

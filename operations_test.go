@@ -152,7 +152,7 @@ func TestAClockThatIsAhead(t *testing.T) {
 	open, err := w.buy(t.Context(), "bob", "b", "ten")
 	require.NoError(t, err)
 	require.NoError(t, w.fake.Pay(paid.Session.ID)) // and nobody hears of it
-	ahead, err := couponkit.New(w.store, w.fake, couponkit.WithClock(func() time.Time { return w.now.Add(2 * time.Hour) }))
+	ahead, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithClock(func() time.Time { return w.now.Add(2 * time.Hour) }))
 	require.NoError(t, err)
 	report, err := ahead.Sweep(t.Context(), 0)
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestAClockThatIsBehind(t *testing.T) {
 	left, err := w.buy(t.Context(), "bob", "b", "ten")
 	require.NoError(t, err)
 	require.NoError(t, w.fake.Pay(paid.Session.ID))
-	behind, err := couponkit.New(w.store, w.fake, couponkit.WithClock(func() time.Time { return w.now.Add(-2 * time.Hour) }))
+	behind, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithClock(func() time.Time { return w.now.Add(-2 * time.Hour) }))
 	require.NoError(t, err)
 	late := couponkit.CheckoutRequest{Key: "c", Cart: phones(), Codes: []string{"ten"}, Customer: of("cleo")}
 	_, err = behind.Checkout(t.Context(), late)
@@ -213,7 +213,7 @@ func TestAProcessorThatForgets(t *testing.T) {
 	require.NoError(t, err)
 	var again *couponkit.Service
 	start := func(prefix string) (couponkit.Checkout, error) {
-		again, err = couponkit.New(w.store, fakeprocessor.New(fakeprocessor.Options{Now: clockOf(w), IDPrefix: prefix}),
+		again, err = couponkit.New(w.store, couponkit.WithProcessor(fakeprocessor.New(fakeprocessor.Options{Now: clockOf(w), IDPrefix: prefix})),
 			couponkit.WithClock(clockOf(w)))
 		require.NoError(t, err)
 		request := couponkit.CheckoutRequest{Key: "k" + prefix, Cart: phones(), Codes: []string{"ten"}, Customer: of("bob")}

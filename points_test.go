@@ -258,7 +258,7 @@ func TestExchangeRefuses(t *testing.T) {
 	if !errors.Is(err, coupon.ErrUsageLimitReached) || w.ledger.Balance(bob.ID) != 100 {
 		t.Errorf("the last place is taken: %v, balance %d", err, w.ledger.Balance(bob.ID))
 	}
-	service, err := couponkit.New(w.store, w.fake)
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake))
 	require.NoError(t, err)
 	if _, err := service.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann}); !errors.Is(err, couponkit.ErrNoLedger) {
 		t.Errorf("without a ledger: %v", err)
@@ -299,7 +299,7 @@ func TestExchangeAtManyDevices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.create(t, forPoints())
-	service, err := couponkit.New(w.store, w.fake, couponkit.WithPoints(w.ledger))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithPoints(w.ledger))
 	require.NoError(t, err)
 	var group sync.WaitGroup
 	for range 32 {
@@ -359,7 +359,7 @@ func TestSweepRepeatsARefund(t *testing.T) {
 	got := w.checkout(t, w.request("TEN"))
 	blow := &fuse{}
 	blow.arm(0, false)
-	down, err := couponkit.New(w.store, w.fake, couponkit.WithPoints(crashingPoints(w.ledger, blow)))
+	down, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithPoints(crashingPoints(w.ledger, blow)))
 	require.NoError(t, err)
 	o, err := down.HandleEvent(t.Context(), w.event(got, processor.Expired, processor.Unpaid))
 	require.NoError(t, err) // the release is durable, and the refund is recorded as due
@@ -400,7 +400,7 @@ func TestRefundsThatFailForEverStarveNobody(t *testing.T) {
 		directory[id] = couponkit.User{ID: id, Email: id + "@example.org"}
 		w.ledger.Credit(id, 100)
 	}
-	s, err := couponkit.New(w.store, w.fake, couponkit.WithClock(func() time.Time { return w.now }), couponkit.WithUsers(directory),
+	s, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithClock(func() time.Time { return w.now }), couponkit.WithUsers(directory),
 		couponkit.WithPoints(closedAccounts{w.ledger, "gone"}))
 	require.NoError(t, err)
 	c := w.create(t, forPoints())
@@ -440,7 +440,7 @@ func TestADebitThatArrivesTooLate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.create(t, forPoints())
-	slow, err := couponkit.New(w.store, w.fake, couponkit.WithClock(func() time.Time { return w.now }),
+	slow, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithClock(func() time.Time { return w.now }),
 		couponkit.WithPoints(slowLedger{w.ledger, func() {
 			w.pass(couponkit.DefaultExchangeTime)
 			_, err := w.Sweep(t.Context(), 0)
@@ -669,7 +669,7 @@ func TestPointsOfALateDebitComeBack(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			c := w.create(t, forPoints())
-			sweeper, err := couponkit.New(w.store, w.fake, couponkit.WithPoints(closedAccounts{w.ledger, ann.ID}),
+			sweeper, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithPoints(closedAccounts{w.ledger, ann.ID}),
 				couponkit.WithClock(func() time.Time { return w.now.Add(couponkit.DefaultExchangeTime) }))
 			require.NoError(t, err)
 			w.behind(func(call string, effect func() error) error {
@@ -682,7 +682,7 @@ func TestPointsOfALateDebitComeBack(t *testing.T) {
 			_, err = w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: c.ID, Customer: ann})
 			require.ErrorIs(t, err, tc.want)
 			w.wantBalance(t, tc.left)
-			service, err := couponkit.New(w.store, w.fake, couponkit.WithPoints(w.ledger))
+			service, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithPoints(w.ledger))
 			require.NoError(t, err)
 			w.Service = service // all is up again
 			w.pass(couponkit.DefaultExchangeTime)

@@ -38,7 +38,7 @@ func TestWhatIsSpentOfABudget(t *testing.T) {
 	budgeted.Budget = coupon.NewAmounts(pricing.NewMoney(50_00, dollars), pricing.NewMoney(25_00, pricing.EUR()))
 	both := []coupon.Coupon{w.create(t, budgeted), w.create(t, tenOff())}
 	counted := &countedReads{Store: w.store}
-	admin, err := couponkit.New(counted, w.fake, couponkit.WithClock(clockOf(w)))
+	admin, err := couponkit.New(counted, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	check := func(step string, euros, cents int64) {
 		t.Helper()

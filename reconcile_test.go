@@ -35,7 +35,7 @@ func (sessionsOnly) Abilities() processor.Abilities { return processor.Abilities
 func TestAProcessorWithoutCoupons(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	service, err := couponkit.New(w.store, sessionsOnly{Sessions: w.fake}, couponkit.WithClock(clockOf(w)))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(sessionsOnly{Sessions: w.fake}), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	c, err := service.Create(t.Context(), tenOff())
 	require.NoError(t, err)
@@ -220,7 +220,7 @@ func TestReconcileKnowsAMirrorByAllThatIsListed(t *testing.T) {
 	} {
 		w := newWorld(t)
 		c := w.create(t, tenOff())
-		s, err := couponkit.New(w.store, &relisted{Processor: w.fake, change: test.change}, couponkit.WithClock(clockOf(w)))
+		s, err := couponkit.New(w.store, couponkit.WithProcessor(&relisted{Processor: w.fake, change: test.change}), couponkit.WithClock(clockOf(w)))
 		require.NoError(t, err)
 		drifts, err := s.Reconcile(t.Context(), couponkit.ReconcileOptions{DryRun: true})
 		require.NoError(t, err)
@@ -241,7 +241,7 @@ func TestAnOrphanIsRemovedByItsNames(t *testing.T) {
 	c := w.create(t, tenOff())
 	require.NoError(t, w.discard(c.ID, c.Revision))
 	p := &relisted{Processor: w.fake, change: func(*processor.MirrorRef) {}}
-	s, err := couponkit.New(w.store, p, couponkit.WithClock(clockOf(w)))
+	s, err := couponkit.New(w.store, couponkit.WithProcessor(p), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	_, err = s.Reconcile(t.Context(), couponkit.ReconcileOptions{})
 	require.NoError(t, err)
@@ -265,7 +265,7 @@ func TestReconcileBesideAnAdministrator(t *testing.T) {
 		c := w.create(t, tenOff())
 		_, err := w.SetActive(t.Context(), c.ID, false)
 		require.NoError(t, err)
-		service, err := couponkit.New(w.store, unlisted{w.fake}, couponkit.WithClock(clockOf(w)))
+		service, err := couponkit.New(w.store, couponkit.WithProcessor(unlisted{w.fake}), couponkit.WithClock(clockOf(w)))
 		require.NoError(t, err)
 		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
 			_, err := w.SetActive(w.t.Context(), c.ID, true)
@@ -439,7 +439,7 @@ func TestReconcileTellsOfDriftsBeforeAListThatFails(t *testing.T) {
 			}
 		}
 		return effect()
-	}}, w.fake, couponkit.WithClock(clockOf(w)))
+	}}, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.LostBefore})
 	drifts, err := s.Reconcile(t.Context(), couponkit.ReconcileOptions{})
@@ -458,7 +458,7 @@ func TestAnOlderChangeThatArrivesLast(t *testing.T) {
 	c := w.create(t, tenOff())
 	var logged bytes.Buffer
 	serve := func(gate gate) *couponkit.Service {
-		s, err := couponkit.New(gated{w.store, gate}, unlisted{w.fake}, couponkit.WithClock(clockOf(w)),
+		s, err := couponkit.New(gated{w.store, gate}, couponkit.WithProcessor(unlisted{w.fake}), couponkit.WithClock(clockOf(w)),
 			couponkit.WithLogger(slog.New(slog.NewTextHandler(&logged, nil))))
 		require.NoError(t, err)
 		return s

@@ -103,7 +103,7 @@ func TestRefreshAfterTheWebhook(t *testing.T) {
 	require.Empty(t, cmp.Diff(told, got))
 	w.held(t, c.ID, 1, 0)
 
-	service, err := couponkit.New(w.store, overcharging{w.fake}, couponkit.WithClock(clockOf(w)))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(overcharging{w.fake}), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	got, err = service.Refresh(t.Context(), annCancels(first.Order.ID))
 	require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestRefreshBesideTheWebhook(t *testing.T) {
 	t.Parallel()
 	for round := range 30 {
 		w := newWorld(t)
-		service, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)))
+		service, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)))
 		require.NoError(t, err)
 		c := w.create(t, lastUse())
 		first, err := service.Checkout(t.Context(), w.request("TEN"))
@@ -311,7 +311,7 @@ func TestRefreshFlagsAPayment(t *testing.T) {
 	w := newWorld(t)
 	first := w.checkout(t, w.request(""))
 	require.NoError(t, w.fake.Pay(first.Session.ID))
-	service, err := couponkit.New(w.store, overcharging{w.fake}, couponkit.WithClock(clockOf(w)))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(overcharging{w.fake}), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	for range 2 {
 		got, err := service.Refresh(t.Context(), annCancels(first.Order.ID))

@@ -67,19 +67,37 @@ type RefundResult struct {
 func (s *Service) Refund(ctx context.Context, r RefundRequest) (result RefundResult, err error) {
 	attempt := Attempt{OrderID: r.OrderID}
 	defer s.observed(ctx, OpRefund, &attempt, &err)()
-	if err := r.validate(); err != nil {
-		return RefundResult{}, err
-	}
-	_, able := s.refunder()
-	if elsewhere := r.Elsewhere || !able; !elsewhere {
+	if _, able := s.refunder(); able && !r.Elsewhere {
 		if err := s.changesOutside(); err != nil {
 			return RefundResult{}, err
 		}
 	}
+	result, err = s.recordRefund(ctx, &attempt, r)
+	if err != nil {
+		return RefundResult{}, err
+	}
+	settled := s.returnPoints(ctx, store.Settled{Order: result.Order, Uses: result.Uses})
+	if s.hasProcessor() {
+		settled, err = s.repay(ctx, settled, r.Key)
+	}
+	result.Order, result.Uses = settled.Order, settled.Uses
+	result.Refund, _ = settled.Order.RefundOf(r.Key)
+	if result.Refund.Repayment.State == redemption.RepaymentFailed {
+		attempt.Flag = FlagRefundFailed
+	}
+	return result, err
+}
+
+// recordRefund records a refund, whose money is then due.
+func (s *Service) recordRefund(ctx context.Context, attempt *Attempt, r RefundRequest) (RefundResult, error) {
+	if err := r.validate(); err != nil {
+		return RefundResult{}, err
+	}
+	_, able := s.refunder()
 	now := s.now()
-	settled, err := s.settle(ctx, store.Settlement{Event: redemption.Event{
+	settled, err := s.apply(ctx, store.Settlement{Event: redemption.Event{
 		Kind: redemption.Refunded, At: now, OrderID: r.OrderID, Refund: redemption.RefundRequest{
-			Key: r.Key, Returns: r.Returns, Elsewhere: r.Elsewhere || !able, By: actorOf(ctx),
+			Key: r.Key, Returns: r.Returns, Elsewhere: r.Elsewhere || s.hasProcessor() && !able, By: actorOf(ctx),
 		},
 	}})
 	if err != nil {
@@ -91,12 +109,12 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (result RefundRes
 	}
 	made, _ := settled.Order.RefundOf(r.Key)
 	first := settled.Changed && made.At.Equal(now) && made.Repayment.Attempt <= 1
-	settled, err = s.repay(ctx, settled, r.Key)
-	recorded, _ := settled.Order.RefundOf(r.Key)
-	if recorded.Repayment.State == redemption.RepaymentFailed {
-		attempt.Flag = FlagRefundFailed
-	}
-	return RefundResult{Refund: recorded, Order: settled.Order, Uses: settled.Uses, Replayed: !first}, err
+	return RefundResult{Refund: made, Order: settled.Order, Uses: settled.Uses, Replayed: !first}, nil
+}
+
+// Amount returns what goes back to the customer, including the tax.
+func (r RefundResult) Amount() pricing.Money {
+	return pricing.NewMoney(r.Refund.Repayment.Amount, r.Order.PaidCurrency())
 }
 
 func (r RefundRequest) validate() error {

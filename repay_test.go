@@ -73,7 +73,7 @@ func TestRefundElsewhere(t *testing.T) {
 	require.Zero(t, w.backAt(t, o))
 	require.Equal(t, int64(24_90), w.refund(t, o, "two", theRest).Refund.Repayment.Amount)
 
-	s, err := couponkit.New(w.store, struct{ processor.Processor }{w.fake}, couponkit.WithClock(clockOf(w)))
+	s, err := couponkit.New(w.store, couponkit.WithProcessor(struct{ processor.Processor }{w.fake}), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	other := w.sold(t)
 	result, err := s.Refund(t.Context(), couponkit.RefundRequest{OrderID: other.ID, Key: "one", Returns: theRest})
@@ -341,7 +341,7 @@ func TestARefundGoesOnAfterAnyFailure(t *testing.T) {
 				o := w.bought(t)
 				blow := &fuse{}
 				blow.arm(calls, after)
-				s, err := couponkit.New(crashingStore(w.store, blow), gatedRefunder{gatedProcessor{w.fake, blow.gate}, w.fake},
+				s, err := couponkit.New(crashingStore(w.store, blow), couponkit.WithProcessor(gatedRefunder{gatedProcessor{w.fake, blow.gate}, w.fake}),
 					couponkit.WithClock(clockOf(w)), couponkit.WithPoints(crashingPoints(w.ledger, blow)))
 				require.NoError(t, err)
 				if _, err := s.Refund(t.Context(), couponkit.RefundRequest{OrderID: o.ID, Key: "one", Returns: onePhone}); err != nil {
@@ -412,7 +412,7 @@ func TestDisputes(t *testing.T) {
 func TestRefundsAtOnce(t *testing.T) {
 	t.Parallel()
 	fake := fakeprocessor.New(fakeprocessor.Options{})
-	service, err := couponkit.New(memstore.New(), fake)
+	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(fake))
 	require.NoError(t, err)
 	w := &world{Service: service, fake: fake}
 	c := w.checkout(t, couponkit.CheckoutRequest{Cart: phones(), Customer: ann})

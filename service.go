@@ -40,6 +40,8 @@ var (
 	// A rollback would forget the change. Nothing was stored, and nobody was asked. Call the method on
 	// a service whose store has its own transactions.
 	ErrInTransaction = errors.New("the store works inside a transaction of the host")
+	// ErrNoProcessor means that the service was built without [WithProcessor].
+	ErrNoProcessor = errors.New("no payment processor is configured")
 	// ErrNoLedger means that the service was built without [WithPoints].
 	ErrNoLedger = errors.New("no points ledger is configured")
 )
@@ -93,30 +95,26 @@ type Service struct {
 	pendingTime     time.Duration
 	createTime      time.Duration
 
-	mirrors mirrorChecks
+	mirrors *mirrorChecks
 }
 
 // An Option configures a [Service].
 type Option func(*Service)
 
-// New returns a Service that uses the given store and processor. The store and the processor must
-// not be nil. Each option's comment names its default. New ignores nil options.
+// New returns a Service that uses the given store. The store must not be nil. Each option's comment
+// names its default. New ignores nil options.
 //
 // New returns a [*validation.Error] that names every invalid option, such as a session
 // lifetime that the processor does not allow.
-func New(s store.Store, p processor.Processor, options ...Option) (*Service, error) {
+func New(s store.Store, options ...Option) (*Service, error) {
 	service := &Service{
-		store: s, processor: p,
+		store: s, processor: noProcessor{}, mirrors: &mirrorChecks{ttl: DefaultMirrorTTL},
 		clock: time.Now, logger: slog.New(slog.DiscardHandler),
 		observer: ObserverFunc(func(context.Context, Attempt) {}),
 		currency: pricing.EUR(), location: time.UTC, symbols: language.English,
 		sessionLifetime: DefaultSessionLifetime, grace: DefaultGrace, paymentWait: DefaultPaymentWait,
 		exchangeTime: DefaultExchangeTime, pendingTime: DefaultPendingTime,
 		createTime: DefaultCreateTime,
-	}
-	service.mirrors.ttl = DefaultMirrorTTL
-	if p != nil {
-		service.abilities = p.Abilities()
 	}
 	if t, found := store.As[store.Transactional](s); found {
 		service.inTransaction = t.InTransaction()
@@ -126,6 +124,9 @@ func New(s store.Store, p processor.Processor, options ...Option) (*Service, err
 		if option != nil {
 			option(service)
 		}
+	}
+	if service.processor != nil {
+		service.abilities = service.processor.Abilities()
 	}
 	if err := service.validate(); err != nil {
 		return nil, err
@@ -183,6 +184,11 @@ func (s *Service) validate() error {
 	}
 	return faults.Err()
 }
+
+// WithProcessor sets the payment processor, in which coupons are mirrored and customers pay. Without a
+// processor, the host makes its own payments, and tells the service of them; see [Ledger]. The methods that
+// need a payment session then return [ErrNoProcessor].
+func WithProcessor(p processor.Processor) Option { return func(s *Service) { s.processor = p } }
 
 // WithClock sets the service's clock. The default clock is time.Now.
 func WithClock(now func() time.Time) Option { return func(s *Service) { s.clock = now } }

@@ -467,7 +467,7 @@ func TestAllOrNothingUnderLoad(t *testing.T) {
 	fake := fakeprocessor.New(fakeprocessor.Options{Now: now})
 	var services []*couponkit.Service
 	for range 2 {
-		s, err := couponkit.New(shared, fake, couponkit.WithClock(now))
+		s, err := couponkit.New(shared, couponkit.WithProcessor(fake), couponkit.WithClock(now))
 		require.NoError(t, err)
 		services = append(services, s)
 	}

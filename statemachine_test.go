@@ -90,7 +90,7 @@ func newMachine(broken parts) *machine {
 	if broken.points != nil {
 		points = broken.points(points)
 	}
-	service, err := couponkit.New(used, payments,
+	service, err := couponkit.New(used, couponkit.WithProcessor(payments),
 		couponkit.WithClock(clock), couponkit.WithUsers(users), couponkit.WithPoints(points),
 		couponkit.WithIDs(func(prefix string) string { m.ids++; return fmt.Sprintf("%s%06d", prefix, m.ids) }),
 	)

@@ -28,7 +28,7 @@ func (w wrapper) Unwrap() store.Store { return w.Store }
 // within is the world's service inside a transaction of the host.
 func (w *world) within(t *testing.T) *couponkit.Service {
 	t.Helper()
-	s, err := couponkit.New(wrapper{inHost{w.store}}, w.fake, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger),
+	s, err := couponkit.New(wrapper{inHost{w.store}}, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger),
 		couponkit.WithObserver(couponkit.ObserverFunc(func(_ context.Context, a couponkit.Attempt) { w.attempts = append(w.attempts, a) })))
 	require.NoError(t, err)
 	return s
@@ -129,7 +129,7 @@ func TestWhatAHostsTransactionMayDo(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, report.Cancelled, 1)
 
-	none, err := couponkit.New(inHost{w.store}, struct{ processor.Processor }{w.fake}, couponkit.WithClock(clockOf(w)))
+	none, err := couponkit.New(inHost{w.store}, couponkit.WithProcessor(struct{ processor.Processor }{w.fake}), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	refund.Key, refund.Elsewhere = "always elsewhere", false
 	_, err = none.Refund(t.Context(), refund)
@@ -170,7 +170,7 @@ func TestARefundThatWasForgottenReturnsTheMoneyOnce(t *testing.T) {
 
 	copied := newWorld(t) // a copy of the database from before the refund
 	copied.fake, copied.now = w.fake, w.now.Add(time.Hour)
-	copied.Service, err = couponkit.New(copied.store, copied.fake, couponkit.WithClock(clockOf(copied)))
+	copied.Service, err = couponkit.New(copied.store, couponkit.WithProcessor(copied.fake), couponkit.WithClock(clockOf(copied)))
 	require.NoError(t, err)
 	open := before.Order
 	open.State, open.SessionID, open.SessionURL, open.UpdatedAt, open.Version = redemption.OrderOpen, "", "", time.Time{}, 0

@@ -116,7 +116,7 @@ func TestAChangeThatChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	counted := &writes{Store: w.store}
-	service, err := couponkit.New(counted, w.fake, couponkit.WithClock(clockOf(w)))
+	service, err := couponkit.New(counted, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	c, err := service.Create(t.Context(), everything(w))
 	require.NoError(t, err)
@@ -305,7 +305,7 @@ func TestACodeThatPassesFromOneToTheNext(t *testing.T) {
 	for _, look := range []struct {
 		err, want error
 	}{{coupon.ErrNotFound, coupon.ErrCodeTaken}, {free, free}} {
-		service, err := couponkit.New(elusive{w.store, look.err}, w.fake, couponkit.WithClock(clockOf(w)))
+		service, err := couponkit.New(elusive{w.store, look.err}, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)))
 		require.NoError(t, err)
 		_, err = service.Create(t.Context(), tenOff())
 		require.ErrorIs(t, err, look.want)

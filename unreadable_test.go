@@ -27,7 +27,7 @@ func damagedBehind(w *world, ids ...string) {
 	for _, id := range ids {
 		s.damaged[id] = true
 	}
-	service, err := couponkit.New(s, w.fake, couponkit.WithClock(clockOf(w)), couponkit.WithUsers(nil), couponkit.WithPoints(w.ledger))
+	service, err := couponkit.New(s, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)), couponkit.WithUsers(nil), couponkit.WithPoints(w.ledger))
 	require.NoError(w.t, err)
 	w.Service = service
 }

@@ -377,7 +377,7 @@ func TestAStoredCouponThatIsNoneIsAFailure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.create(t, tenOff())
-	s, err := couponkit.New(corrupted{w.store}, w.fake, couponkit.WithClock(clockOf(w)))
+	s, err := couponkit.New(corrupted{w.store}, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)))
 	require.NoError(t, err)
 	_, err = s.Validate(t.Context(), couponkit.ValidateRequest{Code: "TEN", Customer: ann})
 	require.ErrorContains(t, err, c.ID)

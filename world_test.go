@@ -56,7 +56,7 @@ func newWorldOf(t *testing.T, fake fakeprocessor.Options, options ...couponkit.O
 	fake.Now, fake.Tolerance = clock, 1000*time.Hour
 	w.fake = fakeprocessor.New(fake)
 	w.ledger.Credit(ann.ID, 100)
-	service, err := couponkit.New(w.store, w.fake, append([]couponkit.Option{
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), append([]couponkit.Option{
 		couponkit.WithClock(clock),
 		couponkit.WithPoints(w.ledger),
 		couponkit.WithUsers(directory{
@@ -202,7 +202,7 @@ func (w *world) apply(kind redemption.EventKind, useID string) error {
 func (w *world) logged(t *testing.T) *messages {
 	t.Helper()
 	log := &messages{}
-	service, err := couponkit.New(w.store, w.fake, couponkit.WithClock(clockOf(w)), couponkit.WithLogger(slog.New(log)))
+	service, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)), couponkit.WithLogger(slog.New(log)))
 	require.NoError(t, err)
 	w.Service = service
 	return log

@@ -123,17 +123,18 @@ func (o Order) begun(e Event) (Order, error) {
 }
 
 // paymentEnded records that the payment has ended or does not exist. A payment without a session that
-// was begun after e.BegunBy may exist all the same.
+// was begun after e.BegunBy may exist all the same. An open order stays open until its deadline.
 func (o Order) paymentEnded(e Event) Order {
 	tooEarly := o.SessionID == "" && e.SessionID == "" && o.BegunAt.After(e.BegunBy)
-	if !o.unanswered() || tooEarly {
-		return o
-	}
-	if o.State == OrderOpen && (o.Deadline.IsZero() || e.At.Before(o.Deadline)) {
+	lapsed := !o.Deadline.IsZero() && !e.At.Before(o.Deadline)
+	switch {
+	case tooEarly:
+	case o.State == OrderOpen && !lapsed:
 		o.BegunAt = time.Time{}
-		return o
+	case o.unanswered() || o.State == OrderOpen:
+		return o.ended(o.State.Ended(), e)
 	}
-	return o.ended(o.State.Ended(), e)
+	return o
 }
 
 // afterOther applies an event of another session than that of the order.

@@ -60,7 +60,7 @@ func TestEveryEventInEveryState(t *testing.T) {
 		after [9]string
 	}
 	for _, r := range []row{
-		{"open", nil, [...]string{"open", "paid", "awaiting_payment", "cancelled", "cancelled", "cancelled", "cancelled", "-", "="}},
+		{"open", nil, [...]string{"open", "paid", "awaiting_payment", "cancelled", "cancelled", "cancelled", "cancelled", "-", "cancelled"}},
 		{"open, begun", []redemption.EventKind{begun}, [...]string{"open", "paid", "awaiting_payment", "cancelled", "cancelled", "ending", "ending", "-", "cancelled"}},
 		{"open, in a session", []redemption.EventKind{attached}, [...]string{"=", "paid", "awaiting_payment", "cancelled", "cancelled", "ending", "-", "=", "+"}},
 		{"awaiting payment", []redemption.EventKind{pending}, [...]string{"+", "paid", "=", "cancelled", "=", "-", "-", "-", "cancelled"}},

@@ -354,6 +354,14 @@ func CheckRequest(key string, metadata map[string]string) error {
 	return faults.Err()
 }
 
+// CheckOrderID checks whether an ID of an order or of a payment can be stored. The empty ID can. The
+// error is a [*validation.Error] about orderId.
+func CheckOrderID(id string) error {
+	var faults validation.Error
+	textFault(&faults, "orderId", id, MaxIDLength, false)
+	return faults.Err()
+}
+
 // CheckLines checks whether the IDs and the item IDs of cart lines can be stored. An ID can be
 // stored if it is valid UTF-8 without NUL characters. The function line returns the cart line
 // with the given index. CheckLines checks at most [pricing.MaxLines] lines. The error is a

@@ -143,7 +143,8 @@ func open(ctx context.Context, pool *pgxpool.Pool, payments *stripeprocessor.Pro
 	if err != nil {
 		return nil, err
 	}
-	service, err := couponkit.New(coupons, payments, options...)
+	options = append(options, couponkit.WithProcessor(payments))
+	service, err := couponkit.New(coupons, options...)
 	return &host{pool: pool, begin: pool, coupons: coupons, payments: payments, service: service, options: options}, err
 }
 
@@ -219,7 +220,7 @@ func (h *host) buy(ctx context.Context, p purchase) (couponkit.Checkout, error) 
 // settle records an event of a payment session and marks the order of the shop, in one transaction.
 func (h *host) settle(ctx context.Context, e processor.Event) error {
 	return pgx.BeginFunc(ctx, h.begin, func(tx pgx.Tx) error {
-		service, err := couponkit.New(h.coupons.WithTx(tx), h.payments, h.options...)
+		service, err := couponkit.New(h.coupons.WithTx(tx), h.options...)
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 func main() {
 	ctx := context.Background()
 	payments := fakeprocessor.New(fakeprocessor.Options{})
-	service := must(couponkit.New(memstore.New(), payments))
+	service := must(couponkit.New(memstore.New(), couponkit.WithProcessor(payments)))
 
 	// An administrator creates a coupon of 10 EUR, the default currency.
 	must(service.Create(ctx, coupon.Draft{

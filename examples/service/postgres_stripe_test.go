@@ -34,7 +34,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, payments *stripeprocessor.Pro
 	}
 	webhook := payments.Handler(func(ctx context.Context, e processor.Event) error {
 		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-			service, err := couponkit.New(coupons.WithTx(tx), payments)
+			service, err := couponkit.New(coupons.WithTx(tx), couponkit.WithProcessor(payments))
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, payments *stripeprocessor.Pro
 			return err
 		})
 	})
-	service, err := couponkit.New(coupons, payments)
+	service, err := couponkit.New(coupons, couponkit.WithProcessor(payments))
 	return service, webhook, err
 }
 

@@ -82,7 +82,7 @@ func purchase(
 	ctx context.Context, payments *stripeprocessor.Processor, listener net.Listener, code string,
 	pay func(context.Context, couponkit.Checkout) error,
 ) error {
-	service, err := couponkit.New(memstore.New(), payments)
+	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(payments))
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func open(t *rapid.T, s store.Store) *shop {
 	shop.fake = fakeprocessor.New(fakeprocessor.Options{Now: clock, Tolerance: 1_000 * time.Hour})
 	ids := 0
 	var err error
-	shop.service, err = couponkit.New(s, shop.fake, couponkit.WithClock(clock), couponkit.WithPoints(points{}),
+	shop.service, err = couponkit.New(s, couponkit.WithProcessor(shop.fake), couponkit.WithClock(clock), couponkit.WithPoints(points{}),
 		couponkit.WithIDs(func(prefix string) string { ids++; return fmt.Sprintf("%s%04d", prefix, ids) }))
 	shop.must(err)
 	for i := range rapid.IntRange(1, 4).Draw(t, "coupons") {

@@ -175,7 +175,7 @@ func (w *world) newService(n *node, s *shop) *couponkit.Service {
 	if wrap := w.parts.Points; wrap != nil {
 		ledger = wrap(points)
 	}
-	service, err := couponkit.New(wiredStore{s, n, w.wire(n, s, ofStore)}, payments,
+	service, err := couponkit.New(wiredStore{s, n, w.wire(n, s, ofStore)}, couponkit.WithProcessor(payments),
 		couponkit.WithClock(w.clock), couponkit.WithIDs(w.newID), couponkit.WithPoints(ledger))
 	w.sound("start a node", err)
 	return service

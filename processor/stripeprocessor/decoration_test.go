@@ -63,7 +63,7 @@ func TestAMinimumThatOnlyStripeKnows(t *testing.T) {
 		o.SettlementCurrency = currencyOf(t, "EUR")
 		s.MinimumCharge = map[string]int64{"sek": 300, "php": 1000}
 	})
-	service, err := couponkit.New(memstore.New(), w.processor, couponkit.WithClock(w.clock.Now))
+	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(w.processor), couponkit.WithClock(w.clock.Now))
 	require.NoError(t, err)
 	for code, price := range map[string]int64{"SEK": 200, "PHP": 500} {
 		currency := currencyOf(t, code)

@@ -29,7 +29,7 @@ type shop struct {
 func newShop(t *testing.T, change ...func(*stripeprocessor.Options, *stripefake.Options)) *shop {
 	t.Helper()
 	w := newWorld(t, change...)
-	service, err := couponkit.New(memstore.New(), w.processor, couponkit.WithClock(w.clock.Now))
+	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(w.processor), couponkit.WithClock(w.clock.Now))
 	require.NoError(t, err)
 	s := &shop{world: w, service: service}
 	s.address = w.webhook(service.Webhook(nil))
@@ -89,7 +89,7 @@ func TestShortestSessions(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	var err error
-	s.service, err = couponkit.New(memstore.New(), s.processor, couponkit.WithClock(s.clock.Now),
+	s.service, err = couponkit.New(memstore.New(), couponkit.WithProcessor(s.processor), couponkit.WithClock(s.clock.Now),
 		couponkit.WithSessionLifetime(s.processor.Abilities().MinSessionLifetime))
 	require.NoError(t, err)
 	s.create("summer", 1)

@@ -34,7 +34,7 @@ type stepShop struct {
 func newStepShop(t *testing.T, c pricing.Currency, recurring couponkit.RecurringDiscount) *stepShop {
 	t.Helper()
 	w := newWorld(t, noMinimum)
-	service, err := couponkit.New(memstore.New(), w.processor, couponkit.WithClock(w.clock.Now), couponkit.WithRecurringDiscount(recurring))
+	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(w.processor), couponkit.WithClock(w.clock.Now), couponkit.WithRecurringDiscount(recurring))
 	require.NoError(t, err)
 	s := &stepShop{world: w, service: service, currency: c}
 	step, _ := stepAndExponent(c)

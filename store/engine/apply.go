@@ -54,7 +54,11 @@ func waits(o redemption.Order, e redemption.Event) bool {
 	if o.State != redemption.OrderOpen || o.Awaits == "" || !o.BegunAt.IsZero() {
 		return false
 	}
-	return e.Kind == redemption.PaymentBegun || e.Kind == redemption.Cancelled || e.Kind == redemption.Lapsed
+	switch e.Kind { //nolint:exhaustive // the others concern a payment of the order
+	case redemption.PaymentBegun, redemption.Cancelled, redemption.Lapsed, redemption.PaymentEnded:
+		return true
+	}
+	return false
 }
 
 // loadAwaited reads the orders that have to end before a payment begins. An end that is read is true
@@ -62,7 +66,7 @@ func waits(o redemption.Order, e redemption.Event) bool {
 func (w *work) loadAwaited(ctx context.Context, tx Tx, events ...store.Settlement) error {
 	n := Need{Peek: true}
 	for _, s := range events {
-		row := w.orders[s.Event.OrderID]
+		row := w.orders[s.Event.OrderID] // an order that waits has no session
 		if row != nil && waits(row.order, s.Event) && w.orders[row.order.Awaits] == nil {
 			n.OrderIDs = append(n.OrderIDs, row.order.Awaits)
 		}
@@ -107,6 +111,9 @@ func (w *work) apply(s store.Settlement) (store.Settled, error) {
 			store.ErrSuperseded, s.Event.SessionID, owner)
 	}
 	if awaited := w.orders[o.Awaits]; waits(o, s.Event) && awaited != nil && !awaited.order.BegunAt.IsZero() {
+		if s.Event.Kind == redemption.PaymentEnded {
+			return store.Settled{Order: o, Uses: w.usesOf(id)}, nil // it had none
+		}
 		return store.Settled{}, store.ErrPaymentOpen
 	}
 	return w.change(o, s)

@@ -79,7 +79,7 @@ func TestASweepIsCommittedWithTheHost(t *testing.T) {
 	clock := func() time.Time { return now }
 	fake := fakeprocessor.New(fakeprocessor.Options{Now: clock})
 	serve := func(s store.Store) *couponkit.Service {
-		service, err := couponkit.New(s, fake, couponkit.WithClock(clock))
+		service, err := couponkit.New(s, couponkit.WithProcessor(fake), couponkit.WithClock(clock))
 		require.NoError(t, err)
 		return service
 	}

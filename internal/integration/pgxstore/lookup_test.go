@@ -24,7 +24,7 @@ var ann = eligibility.Customer{ID: "ann", Email: "ann@example.org"}
 // codesToQuote makes coupons that all apply to one cart, and returns the request of them all.
 func codesToQuote(tb testing.TB, s store.Store, change func(*coupon.Coupon)) (*couponkit.Service, couponkit.QuoteRequest) {
 	tb.Helper()
-	service, err := couponkit.New(s, fakeprocessor.New(fakeprocessor.Options{}))
+	service, err := couponkit.New(s, couponkit.WithProcessor(fakeprocessor.New(fakeprocessor.Options{})))
 	require.NoError(tb, err)
 	cart := pricing.Cart{Currency: pricing.EUR()}
 	for i := range 10 {

@@ -115,7 +115,7 @@ func ExampleStore_WithTx_sweep() {
 			return err
 		}
 		defer tx.Rollback() // after a commit it does nothing
-		service, err := couponkit.New(coupons.WithTx(tx), payments, couponkit.WithClock(clock))
+		service, err := couponkit.New(coupons.WithTx(tx), couponkit.WithProcessor(payments), couponkit.WithClock(clock))
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func ExampleStore_WithTx_sweep() {
 		return end(tx)
 	}
 
-	shop, err := couponkit.New(coupons, payments, couponkit.WithClock(clock))
+	shop, err := couponkit.New(coupons, couponkit.WithProcessor(payments), couponkit.WithClock(clock))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func ExampleStore_WithTx_refund() {
 		log.Fatal(err)
 	}
 	payments := fakeprocessor.New(fakeprocessor.Options{})
-	shop, err := couponkit.New(coupons, payments)
+	shop, err := couponkit.New(coupons, couponkit.WithProcessor(payments))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func ExampleStore_WithTx_refund() {
 		}
 		defer tx.Rollback() // after a commit it does nothing
 		if cash {
-			inside, err := couponkit.New(coupons.WithTx(tx), payments)
+			inside, err := couponkit.New(coupons.WithTx(tx), couponkit.WithProcessor(payments))
 			if err != nil {
 				return err
 			}

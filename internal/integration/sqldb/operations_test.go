@@ -50,7 +50,7 @@ func (d *desk) clock() time.Time { return d.now }
 
 // serve lets the service work on the store.
 func (d *desk) serve(s store.Store, options ...couponkit.Option) {
-	service, err := couponkit.New(s, d.pay, append(options, couponkit.WithClock(d.clock))...)
+	service, err := couponkit.New(s, append(options, couponkit.WithProcessor(d.pay), couponkit.WithClock(d.clock))...)
 	require.NoError(d.t, err)
 	d.Service = service
 }

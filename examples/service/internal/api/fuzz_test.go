@@ -78,7 +78,7 @@ func newHostile() (*hostile, error) {
 	}
 	logger := slog.New(slog.NewTextHandler(h.logged, nil))
 	payments := fakeprocessor.New(fakeprocessor.Options{Now: fuzzNoon, Secret: webhookSecret})
-	service, err := couponkit.New(h.coupons, payments, couponkit.WithUsers(s), couponkit.WithPoints(s),
+	service, err := couponkit.New(h.coupons, couponkit.WithProcessor(payments), couponkit.WithUsers(s), couponkit.WithPoints(s),
 		couponkit.WithClock(fuzzNoon), couponkit.WithLogger(logger), couponkit.WithIDs(counting()))
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func newAPIOn(t *testing.T, coupons *memstore.Store, payments *fakeprocessor.Pro
 	db.SetMaxOpenConns(1)
 	s, err := shop.Open(t.Context(), db, shop.Options{PasswordCost: 4})
 	require.NoError(t, err)
-	service, err := couponkit.New(coupons, payments)
+	service, err := couponkit.New(coupons, couponkit.WithProcessor(payments))
 	require.NoError(t, err)
 	options := api.Options{Service: service, Shop: s, Webhook: payments.Handler}
 	for _, change := range adjust {

@@ -120,7 +120,7 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	if c.Guests {
 		options = append(options, couponkit.WithGuests())
 	}
-	if s.Service, err = couponkit.New(s.storage.coupons, s.provider.processor, options...); err != nil {
+	if s.Service, err = couponkit.New(s.storage.coupons, append(options, couponkit.WithProcessor(s.provider.processor))...); err != nil {
 		return nil, err
 	}
 	if err := s.prepare(ctx); err != nil {

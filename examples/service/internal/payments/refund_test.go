@@ -21,7 +21,7 @@ import (
 func TestRefundsOfTheSimulator(t *testing.T) {
 	t.Parallel()
 	simulator := payments.NewSimulator("http://shop.example", time.Now)
-	service, err := couponkit.New(memstore.New(), simulator)
+	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(simulator))
 	require.NoError(t, err)
 	checkout, err := service.Checkout(t.Context(), couponkit.CheckoutRequest{
 		Key: "a", Customer: eligibility.Customer{ID: "ann"},
@@ -52,7 +52,7 @@ func TestRefundsOfTheSimulator(t *testing.T) {
 func TestFindSessionOfTheSimulator(t *testing.T) {
 	t.Parallel()
 	simulator := payments.NewSimulator("http://shop.example", time.Now)
-	service, err := couponkit.New(memstore.New(), simulator)
+	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(simulator))
 	require.NoError(t, err)
 	began := time.Now()
 	checkout, err := service.Checkout(t.Context(), couponkit.CheckoutRequest{

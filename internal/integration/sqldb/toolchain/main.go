@@ -66,7 +66,7 @@ func run(ctx context.Context, command, dsn, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	service, err := couponkit.New(s, oneAccount{fakeprocessor.New(fakeprocessor.Options{IDPrefix: name})}, couponkit.WithGuests())
+	service, err := couponkit.New(s, couponkit.WithProcessor(oneAccount{fakeprocessor.New(fakeprocessor.Options{IDPrefix: name})}), couponkit.WithGuests())
 	if err != nil {
 		return err
 	}

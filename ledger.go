@@ -1,0 +1,357 @@
+package couponkit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
+)
+
+// MaxHold is the longest [ReserveRequest].Hold.
+const MaxHold = 60 * 24 * time.Hour
+
+// ErrNotPrepared means that a reservation needs an answer of the user directory or of the processor that
+// the request does not have, or that a coupon was changed since. Call [Service.Prepare] again.
+// ErrNotPrepared matches store.ErrConflict.
+var ErrNotPrepared = fmt.Errorf("%w: the request must be prepared", store.ErrConflict)
+
+// A Ledger reserves uses of coupons for orders, and records what is known of their payments. It reads
+// and writes the store of its [Service], and nothing else: it asks no payment processor, no user
+// directory and no ledger of points. What has to be done outside is listed by [Service.Due].
+//
+// [Service.In] returns a Ledger that works inside a transaction of the host. It is used like the
+// transaction: by one goroutine at a time, and not after the commit.
+type Ledger struct{ service *Service }
+
+// In returns a Ledger that works in a transaction of the host. The view is what the method WithTx of a
+// store returns. If the transaction is rolled back, nothing has happened. After it has ended, every method
+// fails with store.ErrClosed.
+//
+// Do not call methods of the Service while the transaction is open: they use a connection of their own,
+// and wait for ever if the pool has no other one.
+func (s *Service) In(view store.Store) *Ledger {
+	inside := *s
+	inside.store, inside.inTransaction = view, true
+	return &Ledger{&inside}
+}
+
+// ledger works in transactions of the service's own store.
+func (s *Service) ledger() *Ledger { return &Ledger{s} }
+
+// ReserveRequest asks for an order of a cart with its coupons.
+type ReserveRequest struct {
+	// OrderID is the ID of the order. Give the ID that the order has in the host's own table. If OrderID
+	// is empty, the ID is made from the customer and Key. Without a Key, too, every call is a new order.
+	OrderID string
+	// Key is an idempotency key of the customer; see [CheckoutRequest].Key. If Key is empty, OrderID is
+	// the key.
+	Key string
+	// QuoteRequest is the cart, the customer and the codes, as they were quoted. AllowAnonymous has no
+	// effect: an order needs a customer.
+	QuoteRequest
+	// Expected contains the totals that the customer was shown; see [CheckoutRequest].Expected.
+	Expected *Totals
+	// Hold is how long the order keeps its uses while it is not paid. It is longer than 0 and at most
+	// [MaxHold]. If Hold is 0, it is the session lifetime with the grace period; see
+	// [WithSessionLifetime].
+	Hold time.Duration
+	// Metadata is stored with the order; see [CheckoutRequest].Metadata.
+	Metadata map[string]string
+
+	answers *answers // of Prepare
+}
+
+// answers are what a reservation needs from outside of the store.
+type answers struct {
+	customer eligibility.Customer
+	mirrors  map[string]mirrorAnswer // by coupon ID
+}
+
+// Reserved is a reserved order.
+type Reserved struct {
+	// Outcome is the order with its uses. Ended is the open order of the customer that it has replaced.
+	Outcome
+	// Replayed is true if an earlier call has reserved the order.
+	Replayed bool
+	// Refused are the coupons that were left out; see [Checkout].Refused.
+	Refused coupon.Rejections
+}
+
+// Prepare asks the user directory and the processor for what a reservation in a transaction of the host
+// must know. It returns the request with the answers. A service without a directory and without a
+// processor needs no Prepare. Prepare returns the errors of [Service.Quote] that do not concern the coupons.
+func (s *Service) Prepare(ctx context.Context, r ReserveRequest) (ReserveRequest, error) {
+	customer, err := s.customer(ctx, r.Customer)
+	if err != nil {
+		return r, err
+	}
+	known := &answers{customer: customer, mirrors: map[string]mirrorAnswer{}}
+	ask := func(ctx context.Context, c coupon.Coupon, at time.Time) (processor.MirrorStatus, error) {
+		status, err := s.askMirror(ctx, c, at)
+		known.mirrors[c.ID] = mirrorAnswer{revision: c.Revision, mirror: c.Mirror, status: status}
+		return status, err
+	}
+	if err := checkCodes(r.Codes, r.Conflicts); err != nil {
+		return r, err
+	}
+	if err := s.name(ctx, new(decided), r.Codes, customer, ask, r.Conflicts); err != nil {
+		return r, err
+	}
+	r.answers = known
+	return r, nil
+}
+
+// mirror is a [mirrorCheck] that asks nobody.
+func (a *answers) mirror(_ context.Context, c coupon.Coupon, _ time.Time) (processor.MirrorStatus, error) {
+	if a != nil {
+		if known, found := a.mirrors[c.ID]; found && known.about(c) {
+			return known.status, nil
+		}
+	}
+	return 0, ErrNotPrepared
+}
+
+// Reserve prices the cart, reserves a use of each coupon, and stores the order. A customer who reserves
+// again replaces an open order that holds what a limit leaves, as in [Service.Checkout].
+//
+// If Reserve returns no error, the order can be paid: call [Ledger.BeginPayment] next. For an order of
+// 0, record a payment at once.
+//
+// Reserve returns these errors:
+//
+//   - A [*validation.Error] names every invalid field of the request.
+//   - A [*coupon.Rejection], or [coupon.Rejections], lists every reason for the refusal.
+//   - store.ErrKeyReused means that the order ID or the key was used for another request or customer.
+//   - [ErrOrderEnded] means that the order has ended unpaid. Reserve again with a new ID.
+//   - [ErrOrderPaid] means that the order is paid, or that its payment is on its way. Reserve then also
+//     returns the order.
+//   - [ErrNotPrepared] means that [Service.Prepare] must be called first, or again.
+//   - store.ErrConflict means that five attempts failed because of concurrent changes.
+func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err error) {
+	s, attempt := l.service, Attempt{CustomerID: r.Customer.ID, OrderID: r.OrderID}
+	defer s.observed(ctx, OpReserve, &attempt, &err)()
+	if err := r.validate(); err != nil {
+		return Reserved{}, err
+	}
+	check := r.answers.mirror
+	if r.answers != nil {
+		r.Customer = r.answers.customer
+	} else if s.users != nil {
+		return Reserved{}, ErrNotPrepared
+	} else if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
+		return Reserved{}, err
+	}
+	if !s.hasProcessor() {
+		check = s.askMirror
+	}
+	of := r.checkout(s)
+	reserved, err := s.order(ctx, &of, func() (priced, error) { return s.priceCheckout(ctx, of, check) })
+	attempt.OrderID = reserved.Order.ID
+	if len(reserved.Uses) > 0 {
+		attempt.CouponID = reserved.Uses[0].CouponID
+	}
+	if err != nil {
+		return Reserved{}, l.taken(ctx, r.OrderID, err)
+	}
+	made := Reserved{
+		Outcome:  Outcome{Order: reserved.Order, Uses: reserved.Uses, Changed: !reserved.Replayed, Ended: ordersOf(reserved.Ended)},
+		Replayed: reserved.Replayed, Refused: reserved.refused,
+	}
+	return made, payable(made.Order)
+}
+
+// taken is the error for an order ID that another order has. Repeating the request would not help.
+func (l *Ledger) taken(ctx context.Context, orderID string, err error) error {
+	if orderID == "" || !errors.Is(err, store.ErrConflict) || errors.Is(err, ErrNotPrepared) || errors.Is(err, store.ErrKeyReused) {
+		return err
+	}
+	if _, read := l.service.store.Order(ctx, store.OrderKey{ID: orderID}); read != nil {
+		return err
+	}
+	return fmt.Errorf("order %s: %w", orderID, store.ErrKeyReused)
+}
+
+func (r ReserveRequest) validate() error {
+	var faults validation.Error
+	faults.Merge("", redemption.CheckOrderID(r.OrderID))
+	if r.Hold < 0 {
+		faults.Add("hold", validation.TooSmall, "must not be negative")
+	}
+	if r.Hold > MaxHold {
+		faults.Add("hold", validation.TooLarge, fmt.Sprintf("is at most %v", MaxHold))
+	}
+	return faults.Err()
+}
+
+// checkout is the same request as a checkout whose payment does not begin with the order.
+func (r ReserveRequest) checkout(s *Service) CheckoutRequest {
+	of := CheckoutRequest{
+		Key: r.Key, Customer: r.Customer, Facts: r.Facts, Cart: r.Cart, Codes: r.Codes, Conflicts: r.Conflicts, SkipRefused: r.SkipRefused,
+		Expected: r.Expected, Metadata: maps.Clone(r.Metadata), order: newOrder{id: r.OrderID, hold: r.Hold, ledger: true},
+	}
+	switch {
+	case r.OrderID != "" && r.Key == "":
+		of.Key = r.OrderID
+	case r.OrderID == "" && r.Key != "":
+		of.order.id = orderID(r.Customer.ID, r.Key)
+	}
+	if r.Hold == 0 {
+		of.order.hold = s.sessionLifetime + s.grace
+	}
+	return of
+}
+
+// orderID is the ID of the order of a key: a repetition after a rollback is the same order.
+func orderID(customerID, key string) string {
+	const size = 16                                        // bytes
+	sum := sha256.Sum256([]byte(customerID + "\x00" + key)) // no ID contains NUL
+	return redemption.OrderIDPrefix + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:size]))
+}
+
+// BeginPayment marks an order before its payment is created at the provider. From then on, the order keeps
+// its uses until the end of the payment is recorded, whatever else ends the order. A repeated call succeeds.
+// An order whose payment has ended can begin another one, until its hold is over.
+//
+// If BeginPayment returns no error, the payment may be created now. It returns these errors:
+//
+//   - [ErrPaymentOpen] means that the payment of an order that this order has replaced can perhaps still
+//     be paid. Do what is [Service.Due] for the order, and repeat the call.
+//   - [ErrOrderEnded] means that the order has ended, or that its hold is over.
+//   - [ErrOrderPaid] means that the order is paid, or that its payment is on its way.
+//   - store.ErrNotFound means that there is no such order.
+func (l *Ledger) BeginPayment(ctx context.Context, orderID string) (_ redemption.Order, err error) {
+	s, attempt := l.service, Attempt{OrderID: orderID}
+	defer s.observed(ctx, OpBeginPayment, &attempt, &err)()
+	settled, err := l.ask(ctx, redemption.Event{Kind: redemption.PaymentBegun, OrderID: orderID, At: s.now()})
+	attempt.CustomerID = settled.Order.CustomerID
+	return settled.Order, err
+}
+
+// ask applies a request about an order. A request may be refused.
+func (l *Ledger) ask(ctx context.Context, e redemption.Event) (store.Settled, error) {
+	s := l.service
+	if err := requireOrderID(e.OrderID); err != nil {
+		return store.Settled{}, err
+	}
+	settled, err := s.apply(ctx, store.Settlement{Event: e, By: actorOf(ctx)})
+	if !errors.Is(err, redemption.ErrIllegal) && !errors.Is(err, store.ErrSuperseded) {
+		return settled, err
+	}
+	now, read := s.store.Order(ctx, store.OrderKey{ID: e.OrderID})
+	switch {
+	case read != nil:
+		return store.Settled{}, read
+	case errors.Is(err, redemption.ErrDeadline):
+		return now, fmt.Errorf("%w: %w", ErrOrderEnded, err)
+	}
+	if ended := payable(now.Order); ended != nil {
+		return now, fmt.Errorf("%w: %w", ended, err)
+	}
+	return now, err
+}
+
+func requireOrderID(id string) error {
+	if id == "" {
+		return validation.New("orderId", validation.Required, "is required")
+	}
+	if redemption.CheckOrderID(id) != nil {
+		return store.ErrNotFound // no order has such an ID
+	}
+	return nil
+}
+
+// AttachPayment stores the ID and the address of the payment that was created for an order. Payments are
+// then found by their IDs. Show the address to the customer only if AttachPayment succeeds. A repeated
+// call succeeds.
+//
+// AttachPayment returns these errors:
+//
+//   - A [*validation.Error] names every invalid field of the payment. OrderID and ID are required.
+//   - [ErrOrderEnded] means that the order has ended, or that its hold is over. The payment is due to be
+//     ended.
+//   - [ErrOrderPaid] means that the order is paid, or that its payment is on its way.
+//   - store.ErrSuperseded means that another order has the payment, or that the order has another payment.
+//   - store.ErrNotFound means that there is no such order.
+func (l *Ledger) AttachPayment(ctx context.Context, p Payment) (_ Outcome, err error) {
+	s, attempt := l.service, Attempt{OrderID: p.OrderID, SessionID: p.ID}
+	defer s.observed(ctx, OpAttachPayment, &attempt, &err)()
+	var faults validation.Error
+	if p.ID == "" {
+		faults.Add("id", validation.Required, "is required")
+	}
+	faults.Merge("", p.validate())
+	faults.Merge("", requireOrderID(p.OrderID))
+	if err := faults.Err(); err != nil {
+		return Outcome{}, err
+	}
+	before, err := s.store.Order(ctx, store.OrderKey{ID: p.OrderID})
+	if err != nil {
+		return Outcome{}, err
+	}
+	o, now := before.Order, s.now()
+	attempt.CustomerID = o.CustomerID
+	if lapsed(o, now) && o.SessionID != p.ID {
+		return Outcome{Order: o, Uses: before.Uses}, fmt.Errorf("%w: %w", ErrOrderEnded, redemption.ErrDeadline)
+	}
+	settled, err := l.ask(ctx, redemption.Event{
+		Kind: redemption.SessionAttached, OrderID: p.OrderID, SessionID: p.ID, SessionURL: p.URL, At: now, Deadline: s.deadlineOf(p, o, now),
+	})
+	if err == nil && settled.Order.State != redemption.OrderOpen {
+		err = payable(settled.Order)
+	}
+	return Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed}, err
+}
+
+// deadlineOf is the deadline of an order with a payment.
+func (s *Service) deadlineOf(p Payment, o redemption.Order, now time.Time) time.Time {
+	if p.ExpiresAt.IsZero() {
+		return o.Deadline
+	}
+	latest, ends := now.Add(s.paymentWait), coupon.Instant(p.ExpiresAt).Add(s.grace)
+	if ends.After(latest) {
+		return latest
+	}
+	return ends
+}
+
+// lapsed reports whether the time of an order that has not ended is over.
+func lapsed(o redemption.Order, now time.Time) bool {
+	return !o.State.Ended() && !o.Deadline.IsZero() && !now.Before(o.Deadline)
+}
+
+// Cancel gives an order up. An order whose payment was begun is ending: it keeps its uses until the end of
+// the payment is recorded, and the end is due. An order without a begun payment is cancelled at once. A
+// repeated call succeeds, and so does a call for an order that has ended unpaid.
+//
+// Cancel returns these errors:
+//
+//   - [ErrOrderPaid] means that the order is paid, or that its payment is on its way.
+//   - [ErrPaymentOpen] means that the payment of an order that this order has replaced can perhaps still
+//     be paid. Do what is [Service.Due] for the order, and repeat the call.
+//   - store.ErrNotFound means that there is no such order.
+func (l *Ledger) Cancel(ctx context.Context, orderID string) (_ Outcome, err error) {
+	s, attempt := l.service, Attempt{OrderID: orderID}
+	defer s.observed(ctx, OpCancel, &attempt, &err)()
+	settled, err := l.ask(ctx, redemption.Event{Kind: redemption.Cancelled, OrderID: orderID, At: s.now()})
+	attempt.CustomerID = settled.Order.CustomerID
+	return Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed}, err
+}
+
+// Refund records a refund of a paid order; see [Service.Refund]. The money is due after that, unless the
+// host returns it elsewhere. Refund returns the errors of [Service.Refund] that do not concern the processor.
+func (l *Ledger) Refund(ctx context.Context, r RefundRequest) (result RefundResult, err error) {
+	s, attempt := l.service, Attempt{OrderID: r.OrderID}
+	defer s.observed(ctx, OpRefund, &attempt, &err)()
+	return s.recordRefund(ctx, &attempt, r)
+}
