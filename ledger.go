@@ -214,7 +214,7 @@ func (r ReserveRequest) checkout(s *Service) CheckoutRequest {
 
 // orderID is the ID of the order of a key: a repetition after a rollback is the same order.
 func orderID(customerID, key string) string {
-	const size = 16                                        // bytes
+	const size = 16                                         // bytes
 	sum := sha256.Sum256([]byte(customerID + "\x00" + key)) // no ID contains NUL
 	return redemption.OrderIDPrefix + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:size]))
 }

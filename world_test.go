@@ -56,7 +56,8 @@ func newWorldOf(t *testing.T, fake fakeprocessor.Options, options ...couponkit.O
 	fake.Now, fake.Tolerance = clock, 1000*time.Hour
 	w.fake = fakeprocessor.New(fake)
 	w.ledger.Credit(ann.ID, 100)
-	service, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), append([]couponkit.Option{
+	service, err := couponkit.New(w.store, append([]couponkit.Option{
+		couponkit.WithProcessor(w.fake),
 		couponkit.WithClock(clock),
 		couponkit.WithPoints(w.ledger),
 		couponkit.WithUsers(directory{
