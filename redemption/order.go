@@ -169,6 +169,9 @@ type Order struct {
 // IsZero reports whether the order has no ID.
 func (o Order) IsZero() bool { return o.ID == "" }
 
+// Total returns what the order costs.
+func (o Order) Total() pricing.Money { return pricing.NewMoney(o.Quote.Total, o.Quote.Currency) }
+
 // Clone returns a copy of the order that shares no memory with o. Empty lists and maps become nil,
 // as they are when an order is read from a store.
 func (o Order) Clone() Order {

@@ -1,4 +1,4 @@
-// Command quickstart is one purchase from end to end.
+// Command quickstart is one purchase from end to end, with payments of the host's own.
 package main
 
 import (
@@ -10,49 +10,33 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store/memstore"
 )
 
 func main() {
 	ctx := context.Background()
-	payments := fakeprocessor.New(fakeprocessor.Options{})
-	service := must(couponkit.New(memstore.New(), couponkit.WithProcessor(payments)))
+	coupons := must(couponkit.New(memstore.New()))
 
-	// An administrator creates a coupon of 10 EUR, the default currency.
-	must(service.Create(ctx, coupon.Draft{
-		Code: "summer10", Name: "Summer sale",
-		DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10"},
+	must(coupons.Create(ctx, coupon.Draft{
+		Code: "SUMMER10", Name: "Summer sale", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"EUR": "10.00"},
 	}))
-
-	// A customer sees what the cart costs. Unit prices are in cents.
-	ann := eligibility.Customer{ID: "ann", Email: "ann@example.org"}
-	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
-		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 10_00},
-		{ID: "2", Kind: pricing.Shipping, ItemID: "parcel", Quantity: 1, UnitPrice: 4_90},
-	}}
-	quote := must(service.Quote(ctx, couponkit.QuoteRequest{Cart: cart, Codes: []string{"Summer10"}, Customer: ann}))
+	want := couponkit.QuoteRequest{
+		Customer: eligibility.Customer{ID: "ann", Email: "ann@example.org"}, Codes: []string{"summer10"},
+		Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{ // prices are in cents
+			{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 10_00},
+			{ID: "2", Kind: pricing.Shipping, ItemID: "parcel", Quantity: 1, UnitPrice: 4_90},
+		}},
+	}
+	quote := must(coupons.Quote(ctx, want))
 	fmt.Println("to pay:", quote.Currency.Format(quote.Total))
 
-	// A checkout reserves one use and opens a payment session.
-	checkout := must(service.Checkout(ctx, couponkit.CheckoutRequest{
-		Key: "attempt-1", Cart: cart, Codes: []string{"Summer10"}, Customer: ann,
+	order := must(coupons.Reserve(ctx, couponkit.ReserveRequest{OrderID: "1001", QuoteRequest: want})).Order
+	paid := must(coupons.Record(ctx, couponkit.Payment{
+		OrderID: "1001", ID: "receipt-7", Status: couponkit.PaymentPaid, Amount: order.Total(),
 	}))
+	fmt.Println("order:", paid.Order.State)
 
-	// The customer pays, and the webhook counts the use.
-	webhook := payments.Handler(service.Webhook(func(_ context.Context, o couponkit.Outcome) error {
-		fmt.Println("order:", o.Order.State)
-		return nil
-	}))
-	if err := payments.Pay(checkout.Session.ID); err != nil {
-		log.Fatal(err)
-	}
-	if err := payments.Deliver(ctx, fakeprocessor.Serve(webhook)); err != nil {
-		log.Fatal(err)
-	}
-
-	// A second use is refused, with a reason.
-	_, err := service.Validate(ctx, couponkit.ValidateRequest{Code: "SUMMER10", Customer: ann})
+	_, err := coupons.Reserve(ctx, couponkit.ReserveRequest{OrderID: "1002", QuoteRequest: want})
 	fmt.Println(err)
 }
 

@@ -239,7 +239,7 @@ func ApplyLate(ctx context.Context, tx Tx, row int, s store.Settlement) (store.S
 		return w.recordUnknown(ctx, tx, s)
 	}
 	if !found || !late(w.orders[id].order, s.Event) {
-		if err := w.loadLearned(ctx, tx, s); err != nil {
+		if err := errors.Join(w.loadLearned(ctx, tx, s), w.loadAwaited(ctx, tx, s)); err != nil {
 			return store.Settled{}, err
 		}
 		settled, err := w.apply(s) // no payment, or another call was faster
