@@ -139,7 +139,7 @@ func (s *Service) cancel(ctx context.Context, before store.Settled) (Outcome, er
 		return finished, ErrOrderPaid
 	}
 	settled, err := s.settle(ctx, store.Settlement{Event: redemption.Event{
-		Kind: redemption.Cancelled, At: s.now(), OrderID: o.ID, SessionID: o.SessionID, PaymentOver: !created,
+		Kind: redemption.Cancelled, At: s.now(), OrderID: o.ID, SessionID: o.SessionID, PaymentOver: !created, BegunBy: o.BegunAt,
 	}})
 	return Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed}, err
 }

@@ -134,7 +134,7 @@ func openSessionID(o redemption.Order) string {
 // findSession looks for the session of an order whose payment was begun, and whose session nobody has
 // stored. It returns an expired session without an ID if there is none.
 func (s *Service) findSession(ctx context.Context, o redemption.Order) (processor.Session, error) {
-	none := processor.Session{Status: processor.SessionExpired}
+	none, asked := processor.Session{Status: processor.SessionExpired}, s.now()
 	if o.BegunAt.IsZero() {
 		return none, nil
 	}
@@ -144,7 +144,7 @@ func (s *Service) findSession(ctx context.Context, o redemption.Order) (processo
 			return found, err
 		}
 	}
-	if s.now().Before(o.BegunAt.Add(s.createTime)) {
+	if asked.Before(o.BegunAt.Add(s.createTime)) {
 		return none, ErrPaymentOpen
 	}
 	return none, nil

@@ -367,7 +367,7 @@ func (s *Service) giveUp(ctx context.Context, u redemption.Use) error {
 		return store.ErrConflict
 	}
 	settled, err := s.settle(ctx, store.Settlement{Event: redemption.Event{
-		Kind: redemption.Cancelled, At: s.now(), OrderID: u.OrderID, SessionID: o.Order.SessionID, PaymentOver: true,
+		Kind: redemption.Cancelled, At: s.now(), OrderID: u.OrderID, SessionID: o.Order.SessionID, PaymentOver: true, BegunBy: o.Order.BegunAt,
 	}})
 	passedOn := slices.ContainsFunc(settled.Uses, func(v redemption.Use) bool { return v.PointsState == redemption.PointsPassedOn })
 	if err == nil && passedOn {

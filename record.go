@@ -71,7 +71,9 @@ type Payment struct {
 	Repayments []redemption.ReportedRefund
 	Disputes   []redemption.Dispute
 
-	askedAt int64 // version of the order, of Due.Answer
+	// These fields come from Due.Answer.
+	askedAt int64     // the version of the order
+	begunBy time.Time // when a payment was begun that would have been found
 }
 
 // validate names every field that no store keeps.
@@ -94,8 +96,9 @@ func (p Payment) validate() error {
 //   - PaymentPending lets the order wait; see [WithPaymentWait]. An order that was replaced takes its uses
 //     back only if the payment is the answer to something that was due; see [Due.Answer].
 //   - PaymentEnded frees the uses of an order that is ending, or whose hold is over. Another open order
-//     stays open, and another payment can begin. A payment without an ID that was begun less than
-//     [DefaultCreateTime] ago changes nothing, because it may be created right now; see [WithCreateTime].
+//     stays open, and another payment can begin. Without an ID, it means that the provider has found no
+//     payment. That changes nothing if the payment may be created right now, and counts only as an
+//     answer; see [Due.Answer] and [WithCreateTime].
 //   - PaymentOpen stores the payment's ID, if the order has none.
 //
 // Ship an order when Order.State is redemption.OrderPaid and Flag is FlagNone. Ship each order once.
@@ -152,7 +155,7 @@ func (p Payment) event(s *Service) redemption.Event {
 	case PaymentPending:
 		e.Kind, e.Deadline = redemption.PaymentPending, now.Add(s.paymentWait)
 	case PaymentEnded:
-		e.Kind, e.BegunBy = redemption.PaymentEnded, now.Add(-s.createTime)
+		e.Kind, e.BegunBy = redemption.PaymentEnded, p.begunBy
 	}
 	return e
 }
@@ -236,12 +239,15 @@ func (l *Ledger) returned(ctx context.Context, settled store.Settled, p Payment)
 }
 
 // Due is something that has to be done outside of the store, such as ending a payment.
-type Due struct{ redemption.Due }
+type Due struct {
+	redemption.Due
+	begunBy time.Time
+}
 
 // Answer completes what the provider has answered: it names the order, and what was due. Record the
 // result. A payment without an ID keeps that of the question, unless it has ended.
 func (d Due) Answer(p Payment) Payment {
-	p.OrderID, p.askedAt = d.OrderID, d.OrderVersion
+	p.OrderID, p.askedAt, p.begunBy = d.OrderID, d.OrderVersion, d.begunBy
 	if p.ID == "" && p.Status != PaymentEnded {
 		p.ID = d.PaymentID
 	}
@@ -322,9 +328,12 @@ func (s *Service) dueOf(ctx context.Context, orderID string) ([]Due, error) {
 // dueFor returns what is due for one order. The payment of an order whose hold is over is to be ended. An
 // order that waits for the end of another payment keeps its uses until then.
 func (s *Service) dueFor(ctx context.Context, of store.Settled) (list []Due, err error) {
-	o := of.Order
+	o, begunBy := of.Order, time.Time{}
+	if now := s.now(); !now.Before(o.BegunAt.Add(s.createTime)) {
+		begunBy = o.BegunAt // nobody creates it any more
+	}
 	for _, d := range o.Due(of.Uses...) {
-		list = append(list, Due{d})
+		list = append(list, Due{d, begunBy})
 	}
 	ends := slices.ContainsFunc(list, func(d Due) bool { return d.Kind == redemption.EndPayment })
 	if ends || !lapsed(o, s.now()) {
@@ -341,7 +350,7 @@ func (s *Service) dueFor(ctx context.Context, of store.Settled) (list []Due, err
 	}
 	return append(list, Due{redemption.Due{
 		Kind: redemption.EndPayment, OrderID: o.ID, PaymentID: o.SessionID, Since: o.Deadline, OrderVersion: o.Version,
-	}}), nil
+	}, begunBy}), nil
 }
 
 // Reserve is [Ledger.Reserve] in a transaction of its own. It prepares the request first, as

@@ -178,9 +178,10 @@ func answered(err error) bool {
 func (s *Service) abandon(ctx context.Context, o redemption.Order) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	e := redemption.Event{Kind: redemption.SessionExpired, At: s.now(), OrderID: o.ID}
+	now := s.now()
+	e := redemption.Event{Kind: redemption.SessionExpired, At: now, BegunBy: now, OrderID: o.ID}
 	if o.Replaces != "" {
-		e.Kind, e.BegunBy = redemption.PaymentEnded, e.At
+		e.Kind = redemption.PaymentEnded
 	}
 	if _, err := s.settle(ctx, store.Settlement{Event: e}); err != nil {
 		s.logger.WarnContext(ctx, "an abandoned order is left to the sweep",
@@ -312,6 +313,6 @@ func (s *Service) ending(session processor.Session, o redemption.Order) redempti
 	}
 	return redemption.Event{
 		Kind: kind, At: now, SessionID: session.ID, OrderID: o.ID, Deadline: now.Add(s.paymentWait),
-		Learned: identities, Charge: charged, AskedAt: o.Version,
+		Learned: identities, Charge: charged, AskedAt: o.Version, BegunBy: o.BegunAt,
 	}
 }

@@ -101,9 +101,9 @@ type Event struct {
 	// none. Only Cancelled and Lapsed use it. Without it, an order whose payment was begun is ending,
 	// and SessionID is ignored.
 	PaymentOver bool
-	// BegunBy is the instant by which a payment must have been begun so that it would have been found.
-	// Only a PaymentEnded event without a SessionID uses it. An order whose payment was begun later, and
-	// has no session, stays as it is: the payment may be created right now.
+	// BegunBy is when the payment was begun, at the latest, that the event tells of. The events
+	// PaymentEnded, SessionExpired, Cancelled and Lapsed use it if they name no session. An order without
+	// a session whose payment was begun later stays as it is: the payment may be created right now.
 	BegunBy time.Time
 	// AskedAt is the version of the order when somebody began to ask for what the event tells. It is 0
 	// if nobody has asked. Only PaymentPending uses it.

@@ -80,7 +80,7 @@ func (o Order) after(e Event) (Order, error) {
 	case PaymentFailed:
 		return o.ended(o.State.Ended(), e), nil
 	case SessionExpired: // a session that was finished does not expire: the payment decides
-		return o.ended(o.State == OrderAwaitingPayment || o.State.Ended(), e), nil
+		return o.ended(o.State == OrderAwaitingPayment || o.State.Ended() || o.mayBeCreated(e), e), nil
 	case Cancelled:
 		return o.givenUp(e)
 	case Lapsed:
@@ -122,13 +122,18 @@ func (o Order) begun(e Event) (Order, error) {
 	return o, nil
 }
 
+// mayBeCreated reports whether the payment of an order was begun after the payment of which the event
+// tells that it does not exist.
+func (o Order) mayBeCreated(e Event) bool {
+	return o.SessionID == "" && e.SessionID == "" && o.BegunAt.After(e.BegunBy)
+}
+
 // paymentEnded records that the payment has ended or does not exist. A payment without a session that
 // was begun after e.BegunBy may exist all the same. An open order stays open until its deadline.
 func (o Order) paymentEnded(e Event) Order {
-	tooEarly := o.SessionID == "" && e.SessionID == "" && o.BegunAt.After(e.BegunBy)
 	lapsed := !o.Deadline.IsZero() && !e.At.Before(o.Deadline)
 	switch {
-	case tooEarly:
+	case o.mayBeCreated(e):
 	case o.State == OrderOpen && !lapsed:
 		o.BegunAt = time.Time{}
 	case o.unanswered() || o.State == OrderOpen:
@@ -204,7 +209,7 @@ func (o Order) pending(e Event) Order {
 // ended records that the payment of the order can no longer be paid. The order is then cancelled, or
 // stays in its state. What a paid order has left open is that of another payment.
 func (o Order) ended(stays bool, e Event) Order {
-	if stays && (o.State != OrderCancelled || !o.unanswered()) {
+	if stays && (o.State != OrderCancelled || !o.unanswered() || o.mayBeCreated(e)) {
 		return o
 	}
 	if o.SessionID == "" {
@@ -220,7 +225,7 @@ func (o Order) unanswered() bool { return !o.BegunAt.IsZero() || o.Asks > 0 }
 // giveUp cancels an order that nobody can pay. Another order is ending until the end of its payment is
 // recorded.
 func (o Order) giveUp(e Event) Order {
-	if e.PaymentOver || o.BegunAt.IsZero() {
+	if o.BegunAt.IsZero() || e.PaymentOver && !o.mayBeCreated(e) {
 		return o.ended(false, e)
 	}
 	if o.State != OrderEnding {
@@ -231,7 +236,7 @@ func (o Order) giveUp(e Event) Order {
 
 // endedFor is a cancelled order after it was given up once more.
 func (o Order) endedFor(e Event) Order {
-	if !e.PaymentOver {
+	if !e.PaymentOver || o.mayBeCreated(e) {
 		return o
 	}
 	return o.ended(true, e)

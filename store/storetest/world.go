@@ -264,17 +264,13 @@ func event(kind redemption.EventKind, o redemption.Order) redemption.Event {
 	if kind == redemption.Paid {
 		e.Charge = redemption.Charge{Currency: o.Quote.Currency, Amount: o.Quote.Total}
 	}
+	e.BegunBy = at(1_000_000)
 	e.PaymentOver = kind == redemption.Cancelled || kind == redemption.Lapsed
 	if kind == redemption.PaymentPending {
 		e.AskedAt = math.MaxInt64
 	}
-	switch kind { //nolint:exhaustive // the others have what they need
-	case redemption.PaymentEnded:
-		e.BegunBy = e.At
-	case redemption.PaymentBegun:
-		if !o.Deadline.IsZero() {
-			e.At = o.Deadline.Add(-time.Microsecond)
-		}
+	if kind == redemption.PaymentBegun && !o.Deadline.IsZero() {
+		e.At = o.Deadline.Add(-time.Microsecond)
 	}
 	if kind == redemption.SessionAttached {
 		e.SessionURL = "https://pay.example/" + e.SessionID
