@@ -204,6 +204,16 @@ func (s *session) saveOrders(ctx context.Context, w engine.Writes, grown documen
 			return fmt.Errorf("update order: %w", err)
 		}
 	}
+	for _, o := range w.NewOrders {
+		if o.Awaits == "" {
+			continue // it is stored as the caller has encoded it
+		}
+		doc, err := engine.EncodeOrder(o)
+		if err != nil {
+			return err
+		}
+		s.docs.orders[o.ID] = string(doc)
+	}
 	return insertAll(ctx, s, insertOrders, w.NewOrders, orderRow)
 }
 
