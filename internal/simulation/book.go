@@ -28,6 +28,9 @@ type book struct {
 	holders  map[string]string            // the use that has the points, by exchange
 	sessions map[string]string            // the order that has the session
 	made     map[string]bool              // orders for which a session was made
+	madeFor  map[string][]string          // the sessions that were made, by order
+	pending  map[string]int64             // the version of an order when the processor last said that its payment is on its way
+	since    map[string]int64             // the version of an order at which a question about its payment had to be asked
 	keys     map[string]string            // orders by customer and key, in the store
 	answered map[string]string            // orders by customer and key, in answers
 	accounts map[string]*account          // by customer
@@ -59,7 +62,7 @@ func newBook() book {
 		coupons: map[string]coupon.Coupon{}, codes: map[coupon.Code]string{}, terms: map[terms]coupon.Coupon{},
 		orders: map[string]redemption.Order{}, uses: map[string]redemption.Use{}, usesOf: map[string][]string{},
 		held: map[string]eligibility.Count{}, shares: map[string][]share{}, spent: map[string]eligibility.Count{}, budgets: map[string][]moment{}, holders: map[string]string{}, sessions: map[string]string{},
-		made: map[string]bool{}, keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
+		made: map[string]bool{}, madeFor: map[string][]string{}, pending: map[string]int64{}, since: map[string]int64{}, keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
 		journal: []entry{{}}, versions: map[string]int64{}, kinds: map[string]store.EntryKind{}, asked: map[string]pricing.Returns{}, unwanted: map[string]bool{},
 	}
 }

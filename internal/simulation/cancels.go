@@ -71,6 +71,11 @@ func (w *world) stored(s *shop, id string) (store.Settled, processor.Session) {
 func (w *world) cancelled(s *shop, id string, theirs bool, got couponkit.Outcome) {
 	now, session := w.stored(s, id)
 	w.must(OrdersAreTheirs, theirs && got.Order.ID == id, "somebody who asked about order %s has cancelled order %s", id, got.Order.ID)
+	if got.Order.State == redemption.OrderEnding { // its session may be created right now
+		w.must(CancelledIsOver, now.Order.State != redemption.OrderOpen, "order %s was cancelled, the answer is ending, and it is open", id)
+		w.coverage.count("order", "ending", "as somebody wished")
+		return
+	}
 	ended := now.Order.State == redemption.OrderCancelled && session.Status != processor.SessionOpen
 	w.must(CancelledIsOver, got.Order.State == redemption.OrderCancelled && (ended || session.Status == processor.SessionComplete),
 		"order %s was cancelled, the answer is %s, it is %s, and its session %q is %s", id, got.Order.State, now.Order.State, session.ID, session.Status)
@@ -116,7 +121,7 @@ func (w *world) refresh() bool {
 func (w *world) refreshed(s *shop, before redemption.Order, session processor.Session) {
 	settled, _ := w.stored(s, before.ID)
 	now := settled.Order.State
-	asked := before.State != redemption.OrderCancelled || before.ReplacedBy != ""
+	asked := before.State != redemption.OrderCancelled || len(before.Due()) > 0
 	if !asked || session.ID == "" || s.contradicted[session.ID] {
 		return
 	}

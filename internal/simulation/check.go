@@ -44,6 +44,7 @@ func (w *world) check(s *shop, t touched, c *change) {
 	for _, id := range t.sessions {
 		w.checkSession(s, id)
 	}
+	w.checkPlaces(s, t, c)
 	for _, id := range t.payments {
 		w.checkPayback(s, id)
 	}
@@ -54,6 +55,7 @@ func frozen(o redemption.Order) redemption.Order {
 	o.State, o.SessionID, o.SessionURL, o.ReplacedBy, o.Claims = 0, "", "", "", nil
 	o.Deadline, o.UpdatedAt, o.Version, o.Refunds = time.Time{}, time.Time{}, 0, nil
 	o.ExternalRefunds, o.Disputes, o.Charge = nil, nil, redemption.Charge{}
+	o.BegunAt, o.Asks = time.Time{}, 0
 	return o
 }
 
@@ -85,8 +87,10 @@ func (w *world) checkOrder(s *shop, before, now redemption.Order) {
 	same := charged && reflect.DeepEqual(frozen(before), frozen(now)) && keeps(before.Claims, now.Claims, now.State.Paid())
 	w.must(RecordsStay, same, "order %s is not the one that was placed", now.ID)
 	backwards := before.State.Paid() && (!now.State.Paid() || now.State < before.State) ||
-		before.State != redemption.OrderOpen && now.State == redemption.OrderOpen || resumed && before.ReplacedBy == ""
+		before.State != redemption.OrderOpen && now.State == redemption.OrderOpen || resumed && before.ReplacedBy == "" ||
+		before.State == redemption.OrderCancelled && now.State == redemption.OrderEnding
 	w.must(StatesMoveForward, !backwards, "order %s was %s, and is %s", now.ID, before.State, now.State)
+	w.checkPaymentOf(s, before, now, resumed)
 	if before.SessionID != now.SessionID {
 		w.must(RecordsStay, before.SessionID == "" || now.State.Paid(), "order %s had session %s, and has %q", now.ID, before.SessionID, now.SessionID)
 		w.attached(s, now)
@@ -139,6 +143,9 @@ func (w *world) checkEnd(s *shop, before, now redemption.Order) {
 		w.must(HandOverIsWhole, older.ReplacedBy == now.ID && older.State == redemption.OrderCancelled && older.CustomerID == now.CustomerID,
 			"order %s of %s replaces %s of %s, which is %s and replaced by %q", now.ID, now.CustomerID, older.ID, older.CustomerID, older.State, older.ReplacedBy)
 	}
+	if before.IsZero() {
+		w.checkAwaits(s, now)
+	}
 	w.must(HandOverIsWhole, before.ReplacedBy == now.ReplacedBy || s.book.orders[now.ReplacedBy].Replaces == now.ID,
 		"order %s is replaced by %s, which does not know of it", now.ID, now.ReplacedBy)
 	switch {
@@ -152,13 +159,13 @@ func (w *world) checkEnd(s *shop, before, now redemption.Order) {
 			charge.Tax.Lines = nil
 		}
 		w.must(ChargesAreKnown, now.Charge.Equal(charge), "order %s knows the charge %+v, and session %s has charged %+v", now.ID, now.Charge, session.ID, charge)
-	case now.State == redemption.OrderCancelled && now.ReplacedBy == "":
-		w.checkReleased(s, before)
+	case (now.State == redemption.OrderCancelled || now.State == redemption.OrderEnding) && now.ReplacedBy == "":
+		w.checkReleased(s, before, now)
 	}
 }
 
-// checkReleased checks that an order has ended unpaid, or was superseded by an older payment.
-func (w *world) checkReleased(s *shop, o redemption.Order) {
+// checkReleased checks that an order is ending or has ended unpaid, or was superseded by an older payment.
+func (w *world) checkReleased(s *shop, o, now redemption.Order) {
 	for older := o; older.Replaces != ""; {
 		older = s.book.orders[older.Replaces]
 		if older.State.Paid() || older.State == redemption.OrderAwaitingPayment {
@@ -170,8 +177,11 @@ func (w *world) checkReleased(s *shop, o redemption.Order) {
 		_, givenUp := s.book.givenUp[s.book.uses[id].ExchangeID]
 		return givenUp
 	})
-	w.must(ClaimsAreKept, o.Replaces == "" || s.book.made[o.ID] || !w.now.Before(o.Deadline) || asked,
+	w.must(ClaimsAreKept, o.State == redemption.OrderEnding || o.Replaces == "" || s.book.made[o.ID] || !w.now.Before(o.Deadline) || asked,
 		"order %s has the claims of %s and no session, and is cancelled before its deadline", o.ID, o.Replaces)
+	if now.State == redemption.OrderEnding {
+		return
+	}
 	session, err := s.fake.Session(background(), o.SessionID)
 	paid := err == nil && session.Status == processor.SessionComplete && session.PaymentStatus.Settled()
 	w.must(PaymentsWin, !s.book.unwanted[o.ID] || !paid || s.contradicted[o.SessionID],
@@ -183,7 +193,7 @@ func (w *world) checkReleased(s *shop, o redemption.Order) {
 var follows = map[redemption.OrderState]redemption.State{
 	redemption.OrderOpen: redemption.Reserved, redemption.OrderAwaitingPayment: redemption.Reserved,
 	redemption.OrderPaid: redemption.Completed, redemption.OrderCancelled: redemption.Released,
-	redemption.OrderPartlyRefunded: redemption.Completed, redemption.OrderRefunded: redemption.Completed,
+	redemption.OrderPartlyRefunded: redemption.Completed, redemption.OrderRefunded: redemption.Completed, redemption.OrderEnding: redemption.Reserved,
 }
 
 // checkUse holds a use to the state machine and to its order.
@@ -288,17 +298,11 @@ func (w *world) checkPoints(s *shop, customerID string) {
 		customerID, balance, a.debited, int64(startingPoints), a.pending, a.elsewhere)
 }
 
-// checkSession compares a new session with its order, and with those which that has replaced.
+// checkSession compares a new session with its order.
 func (w *world) checkSession(s *shop, id string) {
 	request, err := s.fake.Request(id)
 	order := s.book.orders[request.OrderID]
 	w.must(SessionsChargeQuotes, err == nil && !order.IsZero(), "session %s has no order (%v)", id, err)
-	for older := order; older.Replaces != ""; {
-		older = s.book.orders[older.Replaces]
-		session, err := s.fake.Session(background(), older.SessionID)
-		w.must(OneSessionIsOpen, err != nil || session.Status != processor.SessionOpen,
-			"order %s gets a session, and session %s of %s, which it has replaced, is open", order.ID, session.ID, older.ID)
-	}
 	sum := make(map[string]int64)
 	for _, l := range request.Lines {
 		sum[l.LineID] += l.Quantity * l.UnitAmount

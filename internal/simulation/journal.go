@@ -76,6 +76,7 @@ var tells = map[redemption.OrderState][]store.EntryKind{
 	redemption.OrderOpen: {store.OrderOpened, store.OrderChanged}, redemption.OrderAwaitingPayment: {store.OrderChanged},
 	redemption.OrderPaid: {store.OrderPaid, store.OrderChanged, store.OrderRepaid}, redemption.OrderCancelled: {store.OrderCancelled},
 	redemption.OrderPartlyRefunded: {store.OrderRefunded, store.OrderChanged, store.OrderRepaid},
+	redemption.OrderEnding:         {store.OrderChanged},
 	redemption.OrderRefunded:       {store.OrderRefunded, store.OrderChanged, store.OrderRepaid},
 }
 

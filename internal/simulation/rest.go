@@ -97,7 +97,8 @@ func (w *world) checkRecords(s *shop) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.book.orders)) {
 		o := s.book.orders[id]
-		w.must(OrdersEnd, o.State.Ended(), "order %s is still %s", o.ID, o.State)
+		w.must(OrdersEnd, o.State.Ended() && o.BegunAt.IsZero() && o.Asks == 0, "order %s is still %s, its payment was begun at %v and is to be asked for: %d",
+			o.ID, o.State, o.BegunAt, o.Asks)
 	}
 }
 

@@ -72,7 +72,7 @@ func (w *world) outside(ctx context.Context, s *shop, r role, call string, effec
 // looks are the calls that change nothing.
 var looks = map[string]bool{
 	"LookUp": true, "ListCoupons": true, "Order": true, "ListOrders": true, "ListUses": true, "Counts": true, "Journal": true,
-	"VerifyMirror": true, "Mirrors": true, "Session": true, "Refunds": true,
+	"VerifyMirror": true, "Mirrors": true, "Session": true, "FindSession": true, "Refunds": true,
 }
 
 // wiredStore is the store of a shop as a process sees it. A late call arrives without it.
@@ -210,6 +210,7 @@ func (p wiredProcessor) CreateSession(ctx context.Context, r processor.SessionRe
 		made, err := p.Processor.CreateSession(ctx, r)
 		if _, known := p.s.book.sessions[made.ID]; err == nil && !known {
 			p.s.book.sessions[made.ID], p.s.book.made[r.OrderID] = "", true
+			p.s.book.madeFor[r.OrderID] = append(p.s.book.madeFor[r.OrderID], made.ID)
 			p.s.sessions = append(p.s.sessions, made.ID)
 			p.s.touched.sessions = append(p.s.touched.sessions, made.ID)
 		}
@@ -218,11 +219,15 @@ func (p wiredProcessor) CreateSession(ctx context.Context, r processor.SessionRe
 }
 
 func (p wiredProcessor) Session(ctx context.Context, id string) (processor.Session, error) {
-	return over(ctx, p.wire, "Session", func(ctx context.Context) (processor.Session, error) { return p.Processor.Session(ctx, id) })
+	return over(ctx, p.wire, "Session", func(ctx context.Context) (processor.Session, error) {
+		return p.s.told(p.Processor.Session(ctx, id))
+	})
 }
 
 func (p wiredProcessor) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
-	return over(ctx, p.wire, "ExpireSession", func(ctx context.Context) (processor.Session, error) { return p.Processor.ExpireSession(ctx, id) })
+	return over(ctx, p.wire, "ExpireSession", func(ctx context.Context) (processor.Session, error) {
+		return p.s.told(p.Processor.ExpireSession(ctx, id))
+	})
 }
 
 func (p wiredProcessor) FindSession(ctx context.Context, orderID string, since time.Time) (processor.Session, error) {

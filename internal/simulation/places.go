@@ -1,0 +1,96 @@
+package simulation
+
+import (
+	"slices"
+
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/redemption"
+)
+
+// payable are the sessions of an order that the customer can pay, or has finished without failing. A
+// session counts from its creation, whether or not the order knows it.
+func (w *world) payable(s *shop, orderID string) (ids []string) {
+	for _, id := range s.book.madeFor[orderID] {
+		session, err := s.fake.Session(background(), id)
+		if err == nil && session.Status != processor.SessionExpired && !session.PaymentFailed && !s.contradicted[id] {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// checkPlaces holds the sessions of the orders that have changed, or for which a session was made, to the
+// places that the orders hold. A place is that of an order, or of the last one that has replaced it. At most
+// one session can be paid for it. No session can be paid for an order that holds nothing.
+func (w *world) checkPlaces(s *shop, t touched, c *change) {
+	var ids []string
+	for _, o := range c.orders {
+		ids = append(ids, o.now.ID)
+	}
+	for _, id := range t.sessions {
+		if r, err := s.fake.Request(id); err == nil {
+			ids = append(ids, r.OrderID)
+		}
+	}
+	for _, id := range unique(ids) {
+		w.checkPlace(s, s.book.orders[id])
+	}
+}
+
+func (w *world) checkPlace(s *shop, o redemption.Order) {
+	last := o
+	for last.ReplacedBy != "" && last.State == redemption.OrderCancelled {
+		last = s.book.orders[last.ReplacedBy]
+	}
+	var sessions, orders []string
+	for older, more := last, true; more; older, more = s.book.orders[older.Replaces], older.Replaces != "" {
+		sessions, orders = append(sessions, w.payable(s, older.ID)...), append(orders, older.ID)
+	}
+	w.must(OneSessionIsOpen, len(sessions) <= 1, "the sessions %v can be paid or are paid for the place of the orders %v", sessions, orders)
+	if last.State == redemption.OrderCancelled {
+		w.must(OneSessionIsOpen, !slices.ContainsFunc(orders, func(id string) bool {
+			return s.book.orders[id].State == redemption.OrderCancelled && len(w.payable(s, id)) > 0
+		}), "the sessions %v can be paid or are paid, and the last of the orders %v holds no place", sessions, orders)
+	}
+}
+
+// checkAwaits checks that the payment of a new order waits for every older one that may be payable.
+func (w *world) checkAwaits(s *shop, o redemption.Order) {
+	older := s.book.orders[o.Replaces]
+	want := older.Awaits
+	if !older.BegunAt.IsZero() {
+		want = older.ID
+	}
+	w.must(HandOverIsWhole, o.Awaits == want && (want == "" || o.BegunAt.IsZero()), "order %s replaces %q and waits for %q, want %q; begun at %v",
+		o.ID, o.Replaces, o.Awaits, want, o.BegunAt)
+	w.when(want != "", "order", "new", "waits for the end of a payment")
+}
+
+// checkPaymentOf holds what an order tells of its payment to the processor.
+func (w *world) checkPaymentOf(s *shop, before, now redemption.Order, resumed bool) {
+	b := &s.book
+	if over := !before.BegunAt.IsZero() && now.BegunAt.IsZero(); over && !now.State.Paid() {
+		w.must(EndsAreTrue, len(w.payable(s, now.ID)) == 0, "the end of the payment of order %s is recorded, and its sessions %v can be paid or are paid",
+			now.ID, w.payable(s, now.ID))
+		b.since[now.ID] = now.Version
+		w.when(now.ReplacedBy != "", "order", "replaced", "the end of its payment is recorded")
+	}
+	w.must(StatesMoveForward, now.BegunAt.IsZero() || !now.BegunAt.Before(before.BegunAt), "the payment of order %s was begun at %v, and is at %v", now.ID, before.BegunAt, now.BegunAt)
+	if before.ReplacedBy != now.ReplacedBy || now.Asks > before.Asks {
+		b.since[now.ID] = now.Version
+		w.when(now.Asks > before.Asks, "order", "replaced", "its payment is to be asked for")
+	}
+	if resumed {
+		w.must(AnswersAreFresh, b.pending[now.ID] >= b.since[now.ID], "order %s has its claims back; its payment was on its way at version %d, and had to be asked for at %d",
+			now.ID, b.pending[now.ID], b.since[now.ID])
+	}
+}
+
+// told notes that the processor says that a payment is on its way.
+func (s *shop) told(session processor.Session, err error) (processor.Session, error) {
+	r, missing := s.fake.Request(session.ID)
+	if err == nil && missing == nil && session.Status == processor.SessionComplete && !session.PaymentStatus.Settled() && !session.PaymentFailed {
+		s.book.pending[r.OrderID] = s.book.orders[r.OrderID].Version
+	}
+	return session, err
+}
