@@ -725,6 +725,45 @@ func TestARefusedSessionGivesThePlaceBack(t *testing.T) {
 	w.checkout(t, r)
 }
 
+// TestARefusedRepetitionKeepsThePlace: the answer of the first call was lost, and its session can be paid.
+// That the processor refuses the repetition does not free the place before that session has ended.
+func TestARefusedRepetitionKeepsThePlace(t *testing.T) {
+	t.Parallel()
+	for name, hidden := range map[string]bool{"a session that can be found": false, "a session that nobody finds": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c := w.create(t, tenOff())
+			r := w.request("TEN")
+			r.Key = "once"
+			w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostAfter})
+			_, err := w.Checkout(t.Context(), r)
+			require.ErrorIs(t, err, processor.ErrUnavailable)
+			w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.Refuse})
+			_, err = w.Checkout(t.Context(), r)
+			require.ErrorIs(t, err, processor.ErrRejected)
+			require.Equal(t, int64(1), w.get(t, c.ID).ReservedCount)
+			if hidden {
+				w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.FindSession, Kind: fakeprocessor.Refuse, Err: processor.ErrNotFound, Times: -1})
+			}
+			w.pass(redemption.DueRetry)
+			_, err = w.Sweep(t.Context(), 0)
+			want := int64(0)
+			if hidden {
+				require.ErrorIs(t, err, couponkit.ErrPaymentOpen)
+				want = 1 // it may be created right now
+			} else {
+				require.NoError(t, err)
+			}
+			require.Equal(t, want, w.get(t, c.ID).ReservedCount)
+			w.pass(couponkit.DefaultCreateTime)
+			_, err = w.Sweep(t.Context(), 0)
+			require.NoError(t, err)
+			require.Zero(t, w.get(t, c.ID).ReservedCount)
+		})
+	}
+}
+
 func subscription() pricing.Cart {
 	return pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "P", Kind: pricing.Plan, ItemID: "gold", Quantity: 3, UnitPrice: 10_00, Recurs: pricing.Monthly},

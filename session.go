@@ -51,7 +51,7 @@ func (s *Service) openSession(
 		return s.attach(ctx, o, uses, session)
 	}
 	if answered(err) {
-		s.abandon(ctx, o)
+		s.refused(ctx, o, reserved.Replayed)
 		if errors.Is(err, processor.ErrBelowMinimum) {
 			return o, uses, belowMinimum(o)
 		}
@@ -172,14 +172,28 @@ func answered(err error) bool {
 		errors.Is(err, processor.ErrNotFound)
 }
 
+// refused gives up an order for which the processor refuses a session. If an earlier call may have created
+// one, the order is ending, or keeps its claims until its deadline, and the sweep looks for the session.
+func (s *Service) refused(ctx context.Context, o redemption.Order, repeated bool) {
+	switch {
+	case !repeated:
+		s.abandon(ctx, o)
+	case o.Replaces == "":
+		ctx, cancel := detached(ctx)
+		defer cancel()
+		if _, err := s.settle(ctx, store.Settlement{Event: redemption.Event{Kind: redemption.Cancelled, At: s.now(), OrderID: o.ID}}); err != nil {
+			s.logger.WarnContext(ctx, "a refused order is left to the sweep", slog.String("order", o.ID), slog.Any("error", err))
+		}
+	}
+}
+
 // abandon cancels an order whose session cannot be paid. An order that has replaced another one
 // keeps its claims until its deadline, so that the customer can go back to the first cart.
 // What fails here is left to the sweep.
 func (s *Service) abandon(ctx context.Context, o redemption.Order) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	now := s.now()
-	e := redemption.Event{Kind: redemption.SessionExpired, At: now, BegunBy: now, OrderID: o.ID}
+	e := redemption.Event{Kind: redemption.SessionExpired, At: s.now(), BegunBy: o.BegunAt, OrderID: o.ID}
 	if o.Replaces != "" {
 		e.Kind = redemption.PaymentEnded
 	}

@@ -313,8 +313,13 @@ func (o Order) Ask(at time.Time) Order {
 }
 
 // Fresh reports whether somebody has begun to ask for what the event tells after the order had said that
-// it has to be asked.
-func (o Order) Fresh(e Event) bool { return e.AskedAt > 0 && e.AskedAt >= o.Asks }
+// it has to be asked. If the order has not said so, it must not have changed since they began.
+func (o Order) Fresh(e Event) bool {
+	if o.Asks == 0 { // nobody was told to ask, so that nothing may have changed since
+		return e.AskedAt >= o.Version
+	}
+	return e.AskedAt >= o.Asks
+}
 
 // PassOn releases a reserved use whose claims and points were taken over by another order.
 // PassOn returns a use in any other state unchanged.

@@ -242,3 +242,21 @@ func TestResume(t *testing.T) {
 	require.ErrorIs(t, err, redemption.ErrOtherSession)
 	require.ErrorContains(t, err, "ord is cancelled, event payment_pending")
 }
+
+// TestFreshAnswers: an answer is as old as its question. What was recorded since the question is newer.
+func TestFreshAnswers(t *testing.T) {
+	t.Parallel()
+	o, uses := openOrder()
+	o, uses = happens(t, o, uses, event(attached, "cs", 10))
+	replaced, released, err := o.Replace("ord_next", at(50), uses...)
+	require.NoError(t, err)
+	answer := func(version int64) redemption.Event { return redemption.Event{Kind: pending, AskedAt: version} }
+	require.False(t, replaced.Fresh(answer(0)), "nobody has asked")
+	require.False(t, replaced.Fresh(answer(o.Version)), "it was replaced since")
+	require.True(t, replaced.Fresh(answer(replaced.Version)))
+	ended, _ := happens(t, replaced, released, event(redemption.PaymentEnded, "cs", 55))
+	require.False(t, ended.Fresh(answer(replaced.Version)), "the end of the payment was recorded since")
+	asks := replaced.Ask(at(60))
+	require.False(t, asks.Fresh(answer(replaced.Version)), "it has to be asked since")
+	require.True(t, asks.Fresh(answer(asks.Version)))
+}
