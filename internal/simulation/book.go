@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -29,6 +30,7 @@ type book struct {
 	sessions map[string]string            // the order that has the session
 	made     map[string]bool              // orders for which a session was made
 	madeFor  map[string][]string          // the sessions that were made, by order
+	begun    map[string]time.Time         // when the payment of an order was begun last
 	pending  map[string]int64             // the version of an order when the processor last said that its payment is on its way
 	since    map[string]int64             // the version of an order at which a question about its payment had to be asked
 	keys     map[string]string            // orders by customer and key, in the store
@@ -62,7 +64,7 @@ func newBook() book {
 		coupons: map[string]coupon.Coupon{}, codes: map[coupon.Code]string{}, terms: map[terms]coupon.Coupon{},
 		orders: map[string]redemption.Order{}, uses: map[string]redemption.Use{}, usesOf: map[string][]string{},
 		held: map[string]eligibility.Count{}, shares: map[string][]share{}, spent: map[string]eligibility.Count{}, budgets: map[string][]moment{}, holders: map[string]string{}, sessions: map[string]string{},
-		made: map[string]bool{}, madeFor: map[string][]string{}, pending: map[string]int64{}, since: map[string]int64{}, keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
+		made: map[string]bool{}, madeFor: map[string][]string{}, begun: map[string]time.Time{}, pending: map[string]int64{}, since: map[string]int64{}, keys: map[string]string{}, answered: map[string]string{}, accounts: map[string]*account{}, givenUp: map[string]struct{}{},
 		journal: []entry{{}}, versions: map[string]int64{}, kinds: map[string]store.EntryKind{}, asked: map[string]pricing.Returns{}, unwanted: map[string]bool{},
 	}
 }
@@ -187,6 +189,9 @@ func (w *world) sawOrder(s *shop, now store.Settled, c *change) {
 		c.any = true
 		c.orders = append(c.orders, struct{ before, now redemption.Order }{before, now.Order})
 		b.orders[id] = now.Order
+		if at := now.Order.BegunAt; at.After(b.begun[id]) {
+			b.begun[id] = at
+		}
 		c.moved(b, redemption.Holdings(before), redemption.Holdings(now.Order))
 	}
 	for _, u := range now.Uses {

@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -739,11 +740,71 @@ func endsSuccessor(f *faulty) {
 
 // forgetsReplaced does not tell a checkout which order its own has replaced.
 func forgetsReplaced(f *faulty) {
-	sound := f.reserve
+	reserve, apply := f.reserve, f.apply
 	f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
-		reserved, err := sound(ctx, r)
+		reserved, err := reserve(ctx, r)
 		reserved.Order.Replaces = ""
 		return reserved, err
+	}
+	f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+		settled, err := apply(ctx, s)
+		if s.Event.Kind == redemption.PaymentBegun {
+			settled.Order.Replaces = ""
+		}
+		return settled, err
+	}
+}
+
+// beginsTooEarly tells nobody for which order another one waits, and lets its payment begin.
+func beginsTooEarly(f *faulty) {
+	reserve, apply := f.reserve, f.apply
+	f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+		reserved, err := reserve(ctx, r)
+		reserved.Order.Awaits = ""
+		return reserved, err
+	}
+	f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+		settled, err := apply(ctx, s)
+		if s.Event.Kind == redemption.PaymentBegun && errors.Is(err, store.ErrPaymentOpen) {
+			return f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID})
+		}
+		return settled, err
+	}
+}
+
+// forgetsBegun lets the payment of an order end with its hand-over.
+func forgetsBegun(f *faulty) {
+	f.requests(func(r *store.Reservation) {
+		old, err := f.Store.Order(context.Background(), store.OrderKey{ID: r.Order.Replaces})
+		if err == nil && old.Order.State == redemption.OrderOpen {
+			_, _ = f.Store.Apply(context.Background(), store.Settlement{Event: redemption.Event{
+				Kind: redemption.PaymentEnded, OrderID: old.Order.ID, SessionID: old.Order.SessionID, At: r.Order.CreatedAt, BegunBy: old.Order.BegunAt,
+			}})
+		}
+	})
+}
+
+// answers takes payments that are on their way for fresh answers, if the function finds when somebody has
+// asked.
+func (f *faulty) answers(finds func(askedAt int64) bool) {
+	f.events(func(_ context.Context, s *store.Settlement) {
+		if s.Event.Kind == redemption.PaymentPending && finds(s.Event.AskedAt) {
+			s.Event.AskedAt = math.MaxInt64
+		}
+	})
+}
+
+// takesBackUnasked tells no process that an order was replaced, so that it does not ask about the payment.
+// The checks see it.
+func takesBackUnasked(f *faulty) {
+	f.answers(func(askedAt int64) bool { return askedAt == 0 })
+	sound := f.order
+	f.order = func(ctx context.Context, by store.OrderKey) (store.Settled, error) {
+		settled, err := sound(ctx, by)
+		if ctx != context.Background() {
+			settled.Order.ReplacedBy = ""
+		}
+		return settled, err
 	}
 }
 

@@ -162,6 +162,7 @@ func (w *world) checkEnd(s *shop, before, now redemption.Order) {
 	case (now.State == redemption.OrderCancelled || now.State == redemption.OrderEnding) && now.ReplacedBy == "":
 		w.checkReleased(s, before, now)
 	}
+	w.checkPaymentEnd(s, before, now)
 }
 
 // checkReleased checks that an order is ending or has ended unpaid, or was superseded by an older payment.

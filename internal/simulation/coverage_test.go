@@ -16,10 +16,10 @@ var fates = []string{
 var calls = []string{
 	"SaveCoupon create", "SaveCoupon edit", "SaveCoupon confirm", "SaveCoupon delete", "SaveCodes add", "SaveCodes edit", "LookUp", "ListCoupons",
 	"Reserve", "Apply session_attached", "Apply paid", "Apply payment_pending", "Apply payment_failed", "Apply session_expired",
-	"Apply cancelled", "Apply lapsed", "Apply refunded", "Apply reported", "Apply points_exchanged", "Apply points_refused", "Apply points_given_back",
+	"Apply cancelled", "Apply lapsed", "Apply payment_begun", "Apply refunded", "Apply reported", "Apply points_exchanged", "Apply points_refused", "Apply points_given_back",
 	"Order", "ListOrders", "ListUses", "Journal",
 	"EnsureMirror", "UpdateMirror", "SetMirrorActive", "RemoveMirror", "VerifyMirror", "Mirrors",
-	"CreateSession", "Session", "ExpireSession", "Repay", "Refunds",
+	"CreateSession", "Session", "ExpireSession", "FindSession", "Repay", "Refunds",
 	"Debit", "Refund",
 }
 
@@ -105,7 +105,6 @@ var least = []struct {
 	{"use", "completed", "with more claims", 50},
 	{"use", "completed", "given back", 50},
 	{"use", "completed", "with points that are refunded", 5},
-	{"use", "completed", "with points that are passed_on", 1},
 	{"points", "none", "pending", 100},
 	{"points", "pending", "debited", 100},
 	{"points", "pending", "refund_due", 50},
@@ -144,6 +143,12 @@ var least = []struct {
 	{"dispute", "open", "won", 20},
 	{"dispute", "open", "lost", 20},
 	{"order", "new", "replaces another one", 100},
+	{"order", "new", "waits for the end of a payment", 100},
+	{"order", "replaced", "the end of its payment is recorded", 100},
+	{"order", "open", "ending", 50},
+	{"order", "ending", "cancelled", 50},
+	{"order", "ending", "paid", 2},
+	{"order", "ending", "as somebody wished", 50},
 	{"order", "cancelled", "resumed after its hand-over", 5},
 	{"order", "cancelled", "superseded by a payment", 20},
 	{"order", "cancelled", "as somebody wished", 100},

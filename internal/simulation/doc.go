@@ -46,7 +46,9 @@
 //	states move forward               contract 5, diagram               checkOrder, checkUse         releasing a paid order
 //	uses follow their orders          package redemption                checkUse                     keeping the uses of a replaced order
 //	a hand-over is whole              contract 5.3; design, hand-over   checkEnd                     handing over in two steps
-//	one of two orders can be paid     design, hand-over                 checkOpen                    ending sessions in words
+//	one session for each place        contract 5.3; design, hand-over   checkPlaces                  beginning a payment while the one before can be paid
+//	the end of a payment is true      contract 5.3; design, hand-over   checkEnd                     ending sessions in words
+//	claims go back for an answer      contract 5.3                      checkPaymentOf               taking claims back without asking
 //	a second try keeps its claims     contract 5.3; design, hand-over   checkReleased                ending an order with the session before
 //	a cancelled checkout is over      contract 5.3                      cancelled                    cancelling in words
 //	a payment wins over a cancel      contract 5.3                      checkReleased, tooLate       taking each session for ended unpaid

@@ -70,8 +70,6 @@ func (w *world) checkAwaits(s *shop, o redemption.Order) {
 func (w *world) checkPaymentOf(s *shop, before, now redemption.Order, resumed bool) {
 	b := &s.book
 	if over := !before.BegunAt.IsZero() && now.BegunAt.IsZero(); over && !now.State.Paid() {
-		w.must(EndsAreTrue, len(w.payable(s, now.ID)) == 0, "the end of the payment of order %s is recorded, and its sessions %v can be paid or are paid",
-			now.ID, w.payable(s, now.ID))
 		b.since[now.ID] = now.Version
 		w.when(now.ReplacedBy != "", "order", "replaced", "the end of its payment is recorded")
 	}
@@ -84,6 +82,15 @@ func (w *world) checkPaymentOf(s *shop, before, now redemption.Order, resumed bo
 		w.must(AnswersAreFresh, b.pending[now.ID] >= b.since[now.ID], "order %s has its claims back; its payment was on its way at version %d, and had to be asked for at %d",
 			now.ID, b.pending[now.ID], b.since[now.ID])
 	}
+}
+
+// checkPaymentEnd checks that the payment of an order has ended, if the order says so.
+func (w *world) checkPaymentEnd(s *shop, before, now redemption.Order) {
+	if before.BegunAt.IsZero() || !now.BegunAt.IsZero() || now.State.Paid() {
+		return
+	}
+	ids := w.payable(s, now.ID)
+	w.must(EndsAreTrue, len(ids) == 0, "the end of the payment of order %s is recorded, and its sessions %v can be paid or are paid", now.ID, ids)
 }
 
 // told notes that the processor says that a payment is on its way.

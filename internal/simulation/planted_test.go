@@ -98,7 +98,7 @@ var planted = []plant{
 	{"forgetting a budget when a customer asks", by(simulation.BudgetsEqualDiscounts, simulation.BudgetsCanBeSpent), inStore(forgetsBudgets)},
 	{"forgetting the budget of a new coupon", by(simulation.AnswersAreTrue), inStore(forgetsFirstBudgets)},
 	{"keeping the first budget of a coupon", by(simulation.AnswersAreTrue), inStore(keepsFirstBudgets)},
-	{"flagging no use over a budget", by(simulation.BudgetsHold), inStore(func(f *faulty) {
+	{"flagging no use over a budget", by(simulation.BudgetsHold, simulation.LimitsHold), inStore(func(f *faulty) {
 		f.eachUse(func(u *redemption.Use) {
 			u.OverLimit = u.OverLimit && !slices.ContainsFunc(u.Claims, func(c eligibility.Claim) bool { return eligibility.IsBudget(c.Counter) })
 		})
@@ -124,7 +124,24 @@ var planted = []plant{
 		})
 	})},
 	{"handing over in two steps", by(simulation.HandOverIsWhole), inStore(handsOverInTwoSteps)},
-	{"ending sessions in words", by(simulation.OneSessionIsOpen), inProcessor(func(p simulation.Processor) simulation.Processor { return endsNothing{p} })},
+	{"ending sessions in words", by(simulation.OneSessionIsOpen, simulation.EndsAreTrue), inProcessor(func(p simulation.Processor) simulation.Processor { return endsNothing{p} })},
+	{"beginning a payment while the one before can be paid", by(simulation.OneSessionIsOpen), inStore(beginsTooEarly)},
+	{"forgetting at a hand-over that a payment was begun", by(simulation.EndsAreTrue), inStore(forgetsBegun)},
+	{"believing at once that there is no session", by(simulation.OneSessionIsOpen, simulation.EndsAreTrue), inProcessor(func(p simulation.Processor) simulation.Processor { return findsNothing{p} })},
+	{"freeing what an order that is ending has", by(simulation.OneSessionIsOpen, simulation.OnlyEndedIsReleased, simulation.EndsAreTrue), inStore(func(f *faulty) {
+		f.events(func(_ context.Context, s *store.Settlement) {
+			if s.Event.Kind == redemption.Cancelled && s.Event.OrderID != "" {
+				s.Event.PaymentOver, s.Event.BegunBy = true, s.Event.At
+			}
+		})
+	})},
+	{"freeing what the successor of an order has", by(simulation.CountersEqualRecords), inStore(onceMore(func(k store.EntryKind, o redemption.Order) bool {
+		return k == store.OrderCancelled && o.ReplacedBy != "" && o.BegunAt.IsZero()
+	}, alike(eligibility.Count{Reserved: -1})))},
+	{"taking claims back without asking", by(simulation.AnswersAreFresh), inStore(takesBackUnasked)},
+	{"believing an answer that is older than its question", by(simulation.AnswersAreFresh), inStore(func(f *faulty) {
+		f.answers(func(askedAt int64) bool { return askedAt > 0 })
+	})},
 	{"cancelling in words", by(simulation.CancelledIsOver), inStore(drops(func(_ redemption.Order, e redemption.Event) bool {
 		return e.Kind == redemption.Cancelled
 	}))},
@@ -133,7 +150,7 @@ var planted = []plant{
 		said := make(map[string]processor.Session)
 		return simulation.Parts{Processor: func(p simulation.Processor) simulation.Processor { return remembers{p, said} }}
 	}},
-	{"forgetting which order was replaced", by(simulation.OneSessionIsOpen, simulation.ClaimsAreKept), inStore(forgetsReplaced)},
+	{"forgetting which order was replaced", by(simulation.ClaimsAreKept), inStore(forgetsReplaced)},
 	{"ending an order with the session before", by(simulation.ClaimsAreKept), inStore(endsSuccessor)},
 	{"taking each event for a payment", by(simulation.OneOrderForEachSession), inStore(eachIsAnother)},
 	{"taking what is finished for paid", by(simulation.OnlyPaidCompletes), inStore(func(f *faulty) {
@@ -329,7 +346,7 @@ var planted = []plant{
 		})
 	})},
 	{"forgetting orders in the sweep", by(simulation.OrdersEnd), inStore(forgetsOrders)},
-	{"opening another session for a repeated call", by(simulation.RecordsStay, simulation.EveryPaymentCounts, simulation.OrdersEnd), func() simulation.Parts {
+	{"opening another session for a repeated call", by(simulation.OneSessionIsOpen), func() simulation.Parts {
 		made := 0
 		return simulation.Parts{Processor: func(p simulation.Processor) simulation.Processor { return anotherSession{p, &made} }}
 	}},

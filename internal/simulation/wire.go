@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 	"time"
@@ -183,6 +184,7 @@ type wiredProcessor struct {
 	Processor
 	s    *shop
 	wire Wire
+	now  func() time.Time
 }
 
 func (p wiredProcessor) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
@@ -207,6 +209,9 @@ func (p wiredProcessor) VerifyMirror(ctx context.Context, c coupon.Coupon) (proc
 
 func (p wiredProcessor) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
 	return over(ctx, p.wire, "CreateSession", func(ctx context.Context) (processor.Session, error) {
+		if late := p.s.book.begun[r.OrderID].Add(couponkit.DefaultCreateTime); !p.now().Before(late) {
+			return processor.Session{}, fmt.Errorf("%w: simulated: the call has taken more than %v", processor.ErrUnavailable, couponkit.DefaultCreateTime)
+		}
 		made, err := p.Processor.CreateSession(ctx, r)
 		if _, known := p.s.book.sessions[made.ID]; err == nil && !known {
 			p.s.book.sessions[made.ID], p.s.book.made[r.OrderID] = "", true

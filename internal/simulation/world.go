@@ -166,7 +166,7 @@ func (w *world) newNode() *node {
 }
 
 func (w *world) newService(n *node, s *shop) *couponkit.Service {
-	var payments Processor = wiredProcessor{s.account, s, w.wire(n, s, ofProcessor)}
+	var payments Processor = wiredProcessor{s.account, s, w.wire(n, s, ofProcessor), w.clock}
 	if wrap := w.parts.Processor; wrap != nil {
 		payments = wrap(payments)
 	}
