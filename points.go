@@ -370,7 +370,7 @@ func (s *Service) giveUp(ctx context.Context, u redemption.Use) error {
 		Kind: redemption.Cancelled, At: s.now(), OrderID: u.OrderID, SessionID: o.Order.SessionID, PaymentOver: true, BegunBy: o.Order.BegunAt,
 	}})
 	passedOn := slices.ContainsFunc(settled.Uses, func(v redemption.Use) bool { return v.PointsState == redemption.PointsPassedOn })
-	if err == nil && passedOn {
+	if err == nil && (passedOn || settled.Order.State == redemption.OrderEnding) { // replaced, or begun meanwhile
 		return store.ErrConflict
 	}
 	return err

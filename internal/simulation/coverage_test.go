@@ -164,7 +164,6 @@ var least = []struct {
 	{"budget", "reserved", "", 100},
 	{"budget", "completed", "", 100},
 	{"budget", "refuses", "a price", 100},
-	{"budget", "exceeded", "by a late payment", 1},
 	{"budget", "given back", "unpaid", 100},
 	{"budget", "given back", "by a refund, in part", 20},
 	{"budget", "given back", "by a refund, to the end", 20},

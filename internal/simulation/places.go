@@ -44,6 +44,9 @@ func (w *world) checkPlace(s *shop, o redemption.Order) {
 	}
 	var sessions, orders []string
 	for older, more := last, true; more; older, more = s.book.orders[older.Replaces], older.Replaces != "" {
+		if slices.ContainsFunc(s.book.madeFor[older.ID], func(id string) bool { return s.contradicted[id] }) {
+			return // a processor that tells the end of what is paid lets two be paid
+		}
 		sessions, orders = append(sessions, w.payable(s, older.ID)...), append(orders, older.ID)
 	}
 	w.must(OneSessionIsOpen, len(sessions) <= 1, "the sessions %v can be paid or are paid for the place of the orders %v", sessions, orders)
@@ -64,6 +67,27 @@ func (w *world) checkAwaits(s *shop, o redemption.Order) {
 	w.must(HandOverIsWhole, o.Awaits == want && (want == "" || o.BegunAt.IsZero()), "order %s replaces %q and waits for %q, want %q; begun at %v",
 		o.ID, o.Replaces, o.Awaits, want, o.BegunAt)
 	w.when(want != "", "order", "new", "waits for the end of a payment")
+	w.when(want != "" && w.frees(s, older, o), "order", "replaced", "what its successor does not have is free before its payment has ended")
+}
+
+// frees reports whether an order has a claim with a limit that its successor does not have.
+func (w *world) frees(s *shop, older, newer redemption.Order) bool {
+	has := func(o redemption.Order) map[string]bool {
+		counters := map[string]bool{}
+		for _, id := range s.book.usesOf[o.ID] {
+			for _, c := range s.book.uses[id].Claims {
+				counters[c.Counter] = counters[c.Counter] || c.Limit > 0
+			}
+		}
+		return counters
+	}
+	of := has(newer)
+	for counter, limited := range has(older) {
+		if _, kept := of[counter]; limited && !kept {
+			return true
+		}
+	}
+	return false
 }
 
 // checkPaymentOf holds what an order tells of its payment to the processor.

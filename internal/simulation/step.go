@@ -112,8 +112,10 @@ func (w *world) fate(t *task) fate {
 	odds := w.temper.faultOdds
 	// Some calls are rare, and a session that fails is where hand-overs become difficult.
 	switch t.call {
-	case "Apply cancelled", "Apply lapsed", "Apply payment_pending", "Apply payment_failed", "Apply points_refused", "CreateSession", "ExpireSession", "Session", "Refund", "Repay", "Refunds", "Apply reported":
+	case "Apply cancelled", "Apply payment_pending", "Apply payment_failed", "Apply points_refused", "CreateSession", "ExpireSession", "Session", "Refund", "Repay", "Refunds", "Apply reported":
 		odds = (odds + 3) / 4
+	case "Apply lapsed", "Apply payment_begun":
+		odds = (odds + 7) / 8
 	case paused:
 		return arrives
 	}

@@ -164,6 +164,9 @@ const repeatedCause = "refund_repeated"
 // secondCause is the cause in the journal of a second payment of an order.
 const secondCause = "paid_twice"
 
+// unknownCause is the cause in the journal of a payment whose order is not in the store.
+const unknownCause = "unknown_payment"
+
 func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, error) {
 	learned := w.learned(o.ID, s.Event)
 	next, uses, err := o.After(s.Event, w.usesOf(o.ID)...)
@@ -469,7 +472,7 @@ func (w *work) recordUnknown(ctx context.Context, tx Tx, s store.Settlement) (st
 	st.create(paid.Order, paid.Uses...)
 	w.flag(st, paid.Order, paid.Uses)
 	w.make(st)
-	w.noteOrder("unknown_payment", paid.Order, s.By)
+	w.noteOrder(unknownCause, paid.Order, s.By)
 	return store.Settled{Order: paid.Order, Uses: paid.Uses, Changed: true}, w.save(ctx, tx)
 }
 

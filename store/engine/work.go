@@ -409,7 +409,7 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 		kind = store.OrderRefunded
 	case cause == redemption.Reported.String() || cause == repeatedCause || cause == secondCause:
 		kind = store.OrderRepaid
-	case o.State == redemption.OrderPaid && cause != learnedCause && cause != chargedCause && cause != redemption.SessionAttached.String():
+	case o.State == redemption.OrderPaid && (cause == redemption.Paid.String() || cause == unknownCause):
 		kind = store.OrderPaid
 	case o.State == redemption.OrderCancelled:
 		kind = store.OrderCancelled

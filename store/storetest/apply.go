@@ -56,6 +56,9 @@ func paidElsewhere(p *probe) {
 		p.apply(event(redemption.SessionExpired, open))
 		after := p.order(open.ID).Order
 		same(p, []any{after.State, after.SessionID, after.BegunAt, len(after.Due())}, []any{redemption.OrderPaid, paid.SessionID, time.Time{}, 0}, "the order after the end of the session that it had")
+		if told := p.summaries(open.ID); after.Version > paid.Version {
+			same(p, told[len(told)-1], fmt.Sprintf("order_changed session_expired paid %d", after.Version), "what the journal tells of the end of that session")
+		}
 		p.unchanged("the end of that session again", func() {
 			p.apply(event(redemption.SessionExpired, open))
 			p.apply(event(redemption.PaymentFailed, open))
