@@ -106,7 +106,8 @@ func (e Event) ofAnySession() bool {
 }
 
 // begun marks an open order before its payment is created. A repeated event marks it again, because
-// another call may create the payment. An order whose payment has ended gets another one.
+// another call may create the payment. Each mark is later than the one before, even if the clock stands, so
+// that a call sees whether another one has begun after it. An order whose payment has ended gets another one.
 func (o Order) begun(e Event) (Order, error) {
 	switch {
 	case o.State != OrderOpen:
@@ -117,6 +118,8 @@ func (o Order) begun(e Event) (Order, error) {
 		o.SessionID, o.SessionURL = "", ""
 	case o.SessionID != "":
 		return o, nil // it exists
+	default:
+		o.BegunAt = o.BegunAt.Add(time.Microsecond)
 	}
 	o.BegunAt = later(e.At, o.BegunAt)
 	return o, nil
