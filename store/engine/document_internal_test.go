@@ -32,7 +32,7 @@ func TestEveryMemberOfADocumentIsWritten(t *testing.T) {
 	charge := redemption.Charge{Currency: pricing.EUR(), Amount: 18_00}
 	claims := []eligibility.Claim{{Counter: "c", Amount: 2, Limit: 3, Returned: 1}, {Counter: "d", Amount: 1}}
 	order, err := EncodeOrder(redemption.Order{
-		Fingerprint: "print", Replaces: "ord_0", Claims: claims, Quote: quote, Charge: charge, Metadata: map[string]string{"b": "2", "a": "1"},
+		Fingerprint: "print", Replaces: "ord_0", Awaits: "ord_0", BegunAt: noon, Asks: 1, Claims: claims, Quote: quote, Charge: charge, Metadata: map[string]string{"b": "2", "a": "1"},
 		Coupons:         []coupon.Snapshot{coupon.Coupon{ID: "cpn_1", Code: code, Name: "Ten", Terms: terms}.Snapshot()},
 		Refunds:         []redemption.Refund{{ID: "rfd_1", Key: "k", Result: pricing.Refund{Currency: pricing.EUR()}, At: noon}},
 		ExternalRefunds: []redemption.ExternalRefund{{ID: "re_1", Amount: 1, Currency: pricing.EUR(), State: redemption.RepaymentPending, At: noon}},

@@ -502,10 +502,11 @@ func eventFaults() map[string]fault {
 		}, []string{"events at once", "hand-over against payment", "every event in every state"}},
 		"a late end ends the successor": {func(f *faulty) {
 			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
-				if o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); err == nil && o.Order.ReplacedBy != "" && s.Event.Kind != redemption.Paid {
+				settled, err := f.Store.Apply(ctx, s)
+				if o, readErr := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); readErr == nil && o.Order.ReplacedBy != "" && s.Event.Kind != redemption.Paid {
 					_, _ = f.Store.Apply(ctx, store.Settlement{Event: redemption.Event{Kind: redemption.Cancelled, OrderID: o.Order.ReplacedBy, At: s.Event.At}})
 				}
-				return f.Store.Apply(ctx, s)
+				return settled, err
 			}
 		}, []string{agreement, "a late end changes no successor"}},
 		"a successor survives": {func(f *faulty) {

@@ -35,7 +35,9 @@ func handOver(p *probe) {
 	for _, u := range stored.Uses {
 		same(p, u.State, redemption.Released, "the state of a use of the replaced order")
 	}
-	same(p, p.order(fresh.Order.ID).Order.Replaces, old.Order.ID, "what the new order replaces")
+	successor := p.order(fresh.Order.ID).Order
+	same(p, successor, fresh.Order, "the order that replaces another one, as it is read")
+	same(p, []string{successor.Replaces, successor.Awaits}, []string{old.Order.ID, old.Order.ID}, "what the new order replaces, and whose payment it waits for")
 	for _, c := range []coupon.Coupon{kept, added} {
 		p.uses(c, 1, 0)
 		p.refused(p.checkout("bob", c), store.ErrLimit, "of a use that is not free")
