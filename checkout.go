@@ -123,6 +123,7 @@ type Checkout struct {
 //     open order has different totals than expected.
 //   - store.ErrConflict means that five attempts failed because of concurrent changes.
 //   - [ErrInTransaction] means that the store works inside a transaction of the host.
+//   - [ErrNoProcessor] means that the service has no processor. Use [Service.Reserve].
 //   - [ErrOrderEnded] means that the order of the key has ended unpaid. Check out again with a new
 //     key.
 //   - [ErrOrderPaid] means that the order of the key is paid, or that its payment is on its way.
@@ -141,6 +142,9 @@ func (s *Service) checkoutAs(ctx context.Context, op Operation, r CheckoutReques
 	defer s.observed(ctx, op, &attempt, &err)()
 	if err = s.changesOutside(); err != nil {
 		return Checkout{}, err
+	}
+	if !s.hasProcessor() {
+		return Checkout{}, ErrNoProcessor
 	}
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Checkout{}, err

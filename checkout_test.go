@@ -727,6 +727,32 @@ func TestARefusedSessionGivesThePlaceBack(t *testing.T) {
 
 // TestARefusedRepetitionKeepsThePlace: the answer of the first call was lost, and its session can be paid.
 // That the processor refuses the repetition does not free the place before that session has ended.
+// TestAnExpiredSessionIsNoAnswerWhileAnotherOneMayBeCreated: the answer about a session was lost, and the session has
+// expired. A repeated checkout may be creating another one.
+func TestAnExpiredSessionIsNoAnswerWhileAnotherOneMayBeCreated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, couponkit.WithCreateTime(time.Hour))
+	c := w.create(t, tenOff())
+	r := w.request("TEN")
+	r.Key = "once"
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostAfter})
+	_, err := w.Checkout(t.Context(), r)
+	require.ErrorIs(t, err, processor.ErrUnavailable)
+	_, err = w.fake.ExpireSession(t.Context(), w.fake.Sessions()[0].ID)
+	require.NoError(t, err)
+	o, err := w.orderByKey("once")
+	require.NoError(t, err)
+	cancelled, err := w.CancelCheckout(t.Context(), couponkit.OrderRequest{OrderID: o.ID, CustomerID: ann.ID})
+	require.NoError(t, err)
+	require.Equal(t, redemption.OrderEnding, cancelled.Order.State)
+	w.held(t, c.ID, 0, 1)
+	w.pass(time.Hour)
+	_, err = w.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, redemption.OrderCancelled, w.order(t, o.ID).State)
+	w.held(t, c.ID, 0, 0)
+}
+
 func TestARefusedRepetitionKeepsThePlace(t *testing.T) {
 	t.Parallel()
 	for name, hidden := range map[string]bool{"a session that can be found": false, "a session that nobody finds": true} {

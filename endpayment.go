@@ -132,7 +132,8 @@ func openSessionID(o redemption.Order) string {
 }
 
 // findSession looks for the session of an order whose payment was begun, and whose session nobody has
-// stored. It returns an expired session without an ID if there is none.
+// stored. It returns an expired session without an ID if there is none. An expired session, too, is no answer
+// while another one may be created right now.
 func (s *Service) findSession(ctx context.Context, o redemption.Order) (processor.Session, error) {
 	none, asked := processor.Session{Status: processor.SessionExpired}, s.now()
 	if o.BegunAt.IsZero() {
@@ -140,9 +141,10 @@ func (s *Service) findSession(ctx context.Context, o redemption.Order) (processo
 	}
 	if finder, can := s.processor.(processor.SessionFinder); can {
 		found, err := finder.FindSession(ctx, o.ID, o.CreatedAt)
-		if !errors.Is(err, processor.ErrNotFound) {
+		if !errors.Is(err, processor.ErrNotFound) && (err != nil || found.Status != processor.SessionExpired) {
 			return found, err
 		}
+		none.ID = found.ID
 	}
 	if asked.Before(o.BegunAt.Add(s.createTime)) {
 		return none, ErrPaymentOpen

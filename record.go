@@ -120,6 +120,9 @@ func (l *Ledger) Record(ctx context.Context, p Payment) (o Outcome, err error) {
 	if err := faults.Err(); err != nil {
 		return Outcome{}, err
 	}
+	if p.OrderID == "" && p.ID == "" {
+		return Outcome{}, ErrNoOrder
+	}
 	settled, err := l.fact(ctx, p)
 	if err == nil && len(p.Repayments)+len(p.Disputes) > 0 {
 		settled, err = l.returned(ctx, settled, p)
@@ -208,9 +211,6 @@ func (l *Ledger) orderOf(ctx context.Context, p Payment) (store.Settled, error) 
 	by := store.OrderKey{ID: p.OrderID}
 	if p.OrderID == "" {
 		by = store.OrderKey{SessionID: p.ID}
-	}
-	if by == (store.OrderKey{}) {
-		return store.Settled{}, ErrNoOrder
 	}
 	found, err := l.service.store.Order(ctx, by)
 	if errors.Is(err, store.ErrNotFound) {
