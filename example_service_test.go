@@ -508,3 +508,55 @@ func ExampleService_Explain() {
 	//   minimum_purchase_not_met []
 	//   not_combinable [TEN]
 }
+
+// A host with its own payments does what is due at its provider, and records what it learns.
+func ExampleService_BeginPayment() {
+	ctx, noon := context.Background(), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	coupons, err := couponkit.New(memstore.New(), couponkit.WithClock(func() time.Time { return noon }))
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = coupons.Create(ctx, coupon.Draft{
+		Code: "LAST", Name: "The last one", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"EUR": "10.00"}, MaxUses: coupon.Set(1),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	want := couponkit.QuoteRequest{Customer: eligibility.Customer{ID: "ann"}, Codes: []string{"last"}, Cart: pricing.Cart{
+		Currency: pricing.EUR(), Lines: []pricing.Line{{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 10_00}},
+	}}
+	for _, tab := range []string{"1001", "1002"} { // two tabs of one customer, and one use
+		order, err := coupons.Reserve(ctx, couponkit.ReserveRequest{OrderID: tab, QuoteRequest: want})
+		if err != nil {
+			log.Fatal(err)
+		}
+		due, err := coupons.Due(ctx, couponkit.DueOptions{OrderID: tab})
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, d := range due { // here, the provider voids the payment of the other tab
+			fmt.Println(d.Kind, "of", d.PaymentID)
+			if _, err := coupons.Record(ctx, d.Answer(couponkit.Payment{ID: d.PaymentID, Status: couponkit.PaymentEnded})); err != nil {
+				log.Fatal(err)
+			}
+		}
+		if _, err := coupons.BeginPayment(ctx, tab); err != nil {
+			log.Fatal(err)
+		}
+		// Here, the provider creates a payment of the order's total.
+		if _, err := coupons.AttachPayment(ctx, couponkit.Payment{OrderID: tab, ID: "pay_" + tab}); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("pay", order.Order.Total(), "with pay_"+tab)
+	}
+	paid, err := coupons.Record(ctx, couponkit.Payment{ID: "pay_1002", Status: couponkit.PaymentPaid, Amount: pricing.NewMoney(20_00, pricing.EUR())})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("order", paid.Order.ID, "is", paid.Order.State)
+	// Output:
+	// pay 20.00 EUR with pay_1001
+	// end_payment of pay_1001
+	// pay 20.00 EUR with pay_1002
+	// order 1002 is paid
+}
