@@ -163,8 +163,8 @@ type OrderList struct {
 	// Created selects the orders whose CreatedAt is in the period.
 	Created Period
 	// DueAt selects orders whose deadline is at or before DueAt, oldest first. Orders that have ended
-	// have a deadline only while a repayment is unfinished. A sweep uses DueAt to find its work. A zero
-	// DueAt selects all orders.
+	// have a deadline only while a payment or a repayment of them is unfinished. A sweep uses
+	// DueAt to find its work. A zero DueAt selects all orders.
 	DueAt time.Time
 	// After is the value of [OrderPage].Next from the previous page. It is empty for the
 	// first page.
@@ -189,7 +189,7 @@ type OrderPage struct {
 func (l OrderList) Normalize() (OrderList, error) {
 	var faults validation.Error
 	if l.State != 0 && l.State.String() == "" {
-		faults.Add("state", validation.Unknown, "must be open, awaiting_payment, paid, cancelled, partly_refunded or refunded")
+		faults.Add("state", validation.Unknown, "must be open, awaiting_payment, paid, cancelled, partly_refunded, refunded or ending")
 	}
 	l.Created = l.Created.normalize("created", &faults)
 	l.PageSize = pageSize(l.PageSize, &faults)

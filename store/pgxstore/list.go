@@ -97,7 +97,7 @@ type list struct {
 	joined  string // to the rows of the page
 	columns string
 	alias   string
-	states  []string // an index has them first: the pages of each are merged
+	states  []string // what the state is: an index has the rows of each, and the pages are merged
 	oldest  bool
 	size    int
 	offset  int
@@ -129,7 +129,7 @@ func (l *list) rows(columns string, most int) string {
 	if len(l.states) == 0 {
 		return one()
 	}
-	parts := each(l.states, func(state string) string { return "(" + one(l.alias+".state = '"+state+"'") + ")" })
+	parts := each(l.states, func(state string) string { return "(" + one(l.alias+".state "+state) + ")" })
 	return "SELECT * FROM (" + strings.Join(parts, " UNION ALL ") + ") " + l.alias + order
 }
 
@@ -210,11 +210,14 @@ func likePattern(text string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(text)) + "%"
 }
 
+// Orders that have ended and are due are in an index of their own.
 var (
-	allOrderStates = []string{"open", "awaiting_payment", "paid", "cancelled", "partly_refunded", "refunded"}
-	dueOrderStates = []string{"open", "awaiting_payment", "partly_refunded", "refunded"}
-	allUseStates   = []string{"reserved", "completed", "released"}
+	allOrderStates = []string{"= 'open'", "= 'awaiting_payment'", "= 'paid'", "= 'cancelled'", "= 'partly_refunded'", "= 'refunded'", "= 'ending'"}
+	dueOrderStates = []string{"= 'open'", "= 'awaiting_payment'", "= 'ending'", "IN ('paid', 'cancelled', 'partly_refunded', 'refunded')"}
+	allUseStates   = []string{"= 'reserved'", "= 'completed'", "= 'released'"}
 )
+
+func inState[S fmt.Stringer](state S) []string { return []string{"= '" + state.String() + "'"} }
 
 // ListOrders implements [store.Orders] in one round trip.
 func (s *Store) ListOrders(ctx context.Context, asked store.OrderList) (store.OrderPage, error) {
@@ -243,10 +246,8 @@ func (s *Store) orderList(asked store.OrderList) (statement string, arguments []
 		l.And("o.deadline <= ? AND o.deadline > -62135596800000000", micros(asked.DueAt))
 	}
 	switch {
-	case asked.State != 0 && slices.Contains(l.states, asked.State.String()):
-		l.states = []string{asked.State.String()}
 	case asked.State != 0:
-		l.And("false")
+		l.states = inState(asked.State)
 	case asked.CustomerID != "" && asked.DueAt.IsZero():
 		l.states = nil // the orders of a customer are few
 	}
@@ -273,7 +274,7 @@ func (s *Store) ListUses(ctx context.Context, asked store.UseList) (store.UsePag
 		l.And("(u.points_state = 'refund_due' OR u.deadline <= ?)", micros(asked.DueAt))
 		l.Equal("u.state", asked.State.String())
 	case asked.State != 0:
-		l.states = []string{asked.State.String()}
+		l.states = inState(asked.State)
 	case !few:
 		l.states = allUseStates
 	}

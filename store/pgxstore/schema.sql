@@ -86,8 +86,8 @@ CREATE TABLE {orders} (
 CREATE UNIQUE INDEX orders_key ON {orders} (customer_id, key);
 CREATE UNIQUE INDEX orders_session ON {orders} (session_id) WHERE session_id <> '';
 CREATE INDEX orders_list ON {orders} (state, created_at, id);
-CREATE INDEX orders_repay ON {orders} (created_at, id) -- repayments that are unfinished
-    WHERE state IN ('partly_refunded', 'refunded') AND deadline > -62135596800000000;
+CREATE INDEX orders_due ON {orders} (created_at, id) -- of those that have ended
+    WHERE state IN ('paid', 'cancelled', 'partly_refunded', 'refunded') AND deadline > -62135596800000000;
 
 CREATE TABLE {uses} (
     id           text COLLATE "C" PRIMARY KEY,

@@ -271,13 +271,19 @@ func (h *history) repeat(t *rapid.T) {
 }
 
 func (h *history) event(t *rapid.T) {
-	kind := redemption.EventKind(rapid.IntRange(int(redemption.SessionAttached), int(redemption.Lapsed)).Draw(t, "kind"))
+	kind := redemption.EventKind(rapid.IntRange(int(redemption.SessionAttached), int(redemption.Lapsed)+2).Draw(t, "kind"))
+	if kind > redemption.Lapsed {
+		kind += redemption.PaymentBegun - redemption.Lapsed - 1
+	}
 	o := redemption.Order{ID: anyOf(t, h.orders, "ord_none", "order")}
 	if found, err := h.s.Order(h.Context(), store.OrderKey{ID: o.ID}); err == nil {
 		o = found.Order
 	}
 	e := event(kind, o)
 	e.At = at(rapid.SampledFrom([]int{1, 500, 1000, 2500}).Draw(t, "at"))
+	if rapid.Bool().Draw(t, "less is known") {
+		e.PaymentOver, e.BegunBy, e.AskedAt = false, at(rapid.SampledFrom([]int{1, 1000}).Draw(t, "begun by")), 0
+	}
 	switch rapid.IntRange(0, 9).Draw(t, "session") {
 	case 0:
 		e.SessionID = anyOf(t, h.sessions, "cs_none", "other session")
@@ -448,7 +454,7 @@ func (h *history) read(t *rapid.T) {
 	read(h, store.Store.LookUp, atOnce)
 	coupons := store.CouponList{PageSize: rapid.IntRange(1, 3).Draw(t, "size"), Page: rapid.IntRange(0, 3).Draw(t, "page"), Search: rapid.SampledFrom([]string{"", "1", "code"}).Draw(t, "search")}
 	due := at(rapid.SampledFrom([]int{0, 999, 1000, 2500}).Draw(t, "due"))
-	orders := store.OrderList{PageSize: 2, State: redemption.OrderState(rapid.IntRange(0, 6).Draw(t, "state"))}
+	orders := store.OrderList{PageSize: 2, State: redemption.OrderState(rapid.IntRange(0, int(redemption.OrderEnding)).Draw(t, "state"))}
 	uses := store.UseList{PageSize: 2, CouponID: c.ID, State: redemption.State(rapid.IntRange(0, 3).Draw(t, "use state"))}
 	if rapid.Bool().Draw(t, "sweep") {
 		orders.DueAt, uses.DueAt = due, due

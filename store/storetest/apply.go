@@ -87,6 +87,7 @@ var histories = [][]redemption.EventKind{
 	{redemption.Cancelled, redemption.Paid},
 	{redemption.PaymentBegun},
 	{redemption.PaymentBegun, redemption.PaymentEnded},
+	{redemption.PaymentBegun, redemption.Cancelled},
 	{redemption.SessionAttached, redemption.PaymentEnded},
 }
 
@@ -97,7 +98,7 @@ func everyEventInEveryState(p *probe) {
 			if kind == redemption.Refunded || kind == redemption.Reported {
 				continue // clauses of their own
 			}
-			for _, variant := range []string{"as it is", "in another session", "at the deadline", "before the last event", "while the payment is not over"} {
+			for _, variant := range []string{"as it is", "in another session", "at the deadline", "before the last event", "while the payment is not over", "while the payment is over"} {
 				before := p.placed(taking(p.checkout("ann", b, a), p.exchanged("ann", b)), history...)
 				e := event(kind, before.Order)
 				switch variant {
@@ -109,6 +110,8 @@ func everyEventInEveryState(p *probe) {
 					e.At = at(1)
 				case "while the payment is not over":
 					e.PaymentOver, e.BegunBy = false, at(0)
+				case "while the payment is over":
+					e.PaymentOver = givesUp(kind)
 				}
 				p.afterwards(before, e, fmt.Sprintf("%s %s after %v", kind, variant, history))
 			}

@@ -1079,6 +1079,22 @@ func readFaults() map[string]fault {
 				return f.Store.ListOrders(ctx, list)
 			}
 		}, []string{"orders are listed"}},
+		"no list has orders that are ending": {func(f *faulty) {
+			f.orders = func(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+				page, err := f.Store.ListOrders(ctx, list)
+				page.Items = slices.DeleteFunc(page.Items, func(o store.Settled) bool { return o.Order.State == redemption.OrderEnding })
+				return page, err
+			}
+		}, []string{agreement, "orders are listed", "work for the sweep"}},
+		"a sweep sees no payments of cancelled orders": {func(f *faulty) {
+			f.orders = func(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
+				page, err := f.Store.ListOrders(ctx, list)
+				if !list.DueAt.IsZero() {
+					page.Items = slices.DeleteFunc(page.Items, func(o store.Settled) bool { return o.Order.State == redemption.OrderCancelled })
+				}
+				return page, err
+			}
+		}, []string{agreement, "work for the sweep"}},
 		"a list of uses forgets the exchange": {func(f *faulty) {
 			f.uses = func(ctx context.Context, list store.UseList) (store.UsePage, error) {
 				list.ExchangeID = ""

@@ -176,11 +176,14 @@ func ordersAreListed(p *probe) {
 		r.Order.CreatedAt = at(i / 4)
 		orders = append(orders, p.placed(r, histories[i%6]...))
 	}
+	for range 2 {
+		orders = append(orders, p.placed(p.checkout("ann", c), redemption.PaymentBegun, redemption.Cancelled))
+	}
 	slices.SortFunc(orders, func(a, b store.Settled) int {
 		return cmp.Or(b.Order.CreatedAt.Compare(a.Order.CreatedAt), strings.Compare(b.Order.ID, a.Order.ID))
 	})
 	for _, list := range []store.OrderList{
-		{}, {CustomerID: "ann"}, {State: redemption.OrderPaid}, {CustomerID: "bob", State: redemption.OrderOpen}, {CustomerID: "nobody"}, {State: redemption.OrderCancelled},
+		{}, {CustomerID: "ann"}, {State: redemption.OrderPaid}, {CustomerID: "bob", State: redemption.OrderOpen}, {CustomerID: "nobody"}, {State: redemption.OrderCancelled}, {State: redemption.OrderEnding},
 	} {
 		for _, list.Created = range periods(at(1), at(2)) {
 			want := only(orders, func(o store.Settled) bool {
@@ -232,6 +235,11 @@ func workForTheSweep(p *probe) {
 			r.Order.Deadline = at(1000 * (i + 1))
 			p.placed(r, history...)
 		}
+		replaced := p.placed(p.checkout("ann", c), redemption.SessionAttached)
+		p.reserve(p.retry(replaced.Order, c))
+		paid := event(redemption.Paid, p.placed(p.checkout("ann", c), redemption.SessionAttached).Order)
+		paid.SessionID += "_other"
+		p.apply(paid)
 		forever := p.checkout("ann")
 		forever.Order.Deadline = time.Time{}
 		p.reserve(forever)

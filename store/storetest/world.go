@@ -255,7 +255,8 @@ func settlement(e redemption.Event) store.Settlement {
 }
 
 // event returns an event of an order in its session, or in the one that is named for it.
-// The payment of an order that is given up is over, and somebody has asked about a payment that is on its way.
+// The payment of an order that is given up is over, unless it was begun and has no session. Somebody has
+// asked about a payment that is on its way.
 func event(kind redemption.EventKind, o redemption.Order) redemption.Event {
 	e := redemption.Event{Kind: kind, OrderID: o.ID, SessionID: o.SessionID, At: at(1100), Deadline: at(2000)}
 	if e.SessionID == "" && (kind == redemption.SessionAttached || kind == redemption.Paid || kind == redemption.PaymentPending) {
@@ -265,7 +266,7 @@ func event(kind redemption.EventKind, o redemption.Order) redemption.Event {
 		e.Charge = redemption.Charge{Currency: o.Quote.Currency, Amount: o.Quote.Total}
 	}
 	e.BegunBy = at(1_000_000)
-	e.PaymentOver = kind == redemption.Cancelled || kind == redemption.Lapsed
+	e.PaymentOver = givesUp(kind) && (o.SessionID != "" || o.BegunAt.IsZero())
 	if kind == redemption.PaymentPending {
 		e.AskedAt = math.MaxInt64
 	}
@@ -276,6 +277,10 @@ func event(kind redemption.EventKind, o redemption.Order) redemption.Event {
 		e.SessionURL = "https://pay.example/" + e.SessionID
 	}
 	return e
+}
+
+func givesUp(kind redemption.EventKind) bool {
+	return kind == redemption.Cancelled || kind == redemption.Lapsed
 }
 
 func sessionOf(orderID string) string { return "cs_" + orderID }
