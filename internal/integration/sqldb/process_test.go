@@ -145,9 +145,20 @@ func (w *worker) live(ctx context.Context, name string) error {
 	next.Order.Replaces = first.Order.ID
 	calls := []func() (answer, error){w.reserve(ctx, first)}
 	last := first.Order.ID
-	if rand.IntN(3) == 0 {
+	switch rand.IntN(6) {
+	case 0, 1:
 		calls = append(calls, w.reserve(ctx, next))
 		last = next.Order.ID
+	case 2: // whose payment has to end first
+		calls = append(calls, w.apply(ctx, redemption.SessionAttached, last), w.reserve(ctx, next), w.apply(ctx, redemption.PaymentEnded, last))
+		last = next.Order.ID
+		calls = append(calls, w.apply(ctx, redemption.PaymentBegun, last))
+	case 3:
+		calls = append(calls, w.apply(ctx, redemption.PaymentBegun, last), w.apply(ctx, redemption.Cancelled, last))
+		if rand.IntN(2) == 0 { // it is ending, unless somebody dies before
+			calls = append(calls, w.apply(ctx, redemption.PaymentEnded, last))
+		}
+		return w.tellAll(calls, name)
 	}
 	calls = append(calls, w.apply(ctx, redemption.SessionAttached, last))
 	for _, kind := range [][]redemption.EventKind{
@@ -162,6 +173,11 @@ func (w *worker) live(ctx context.Context, name string) error {
 	if last != first.Order.ID && rand.IntN(4) == 0 {
 		calls = append(calls, w.apply(ctx, redemption.Paid, first.Order.ID))
 	}
+	return w.tellAll(calls, name)
+}
+
+// tellAll makes the calls and tells what they were answered, until one is refused.
+func (w *worker) tellAll(calls []func() (answer, error), name string) error {
 	for _, call := range calls {
 		a, err := call()
 		if err != nil && !errors.Is(err, store.ErrLimit) {
@@ -434,14 +450,20 @@ func lapse(t *testing.T, s store.Store) {
 	for {
 		due, err := s.ListOrders(t.Context(), store.OrderList{DueAt: late, PageSize: store.MaxPageSize})
 		require.NoError(t, err)
-		for _, o := range due.Items {
-			_, err := s.Apply(t.Context(), store.Settlement{Event: redemption.Event{
-				Kind: redemption.Lapsed, At: late, OrderID: o.Order.ID, SessionID: o.Order.SessionID,
-			}})
-			require.NoError(t, err)
-		}
 		if len(due.Items) == 0 {
 			return
 		}
+		ended := 0
+		for _, o := range due.Items {
+			_, err := s.Apply(t.Context(), store.Settlement{Event: redemption.Event{
+				Kind: redemption.Lapsed, At: late, OrderID: o.Order.ID, SessionID: o.Order.SessionID, PaymentOver: true, BegunBy: late,
+			}})
+			if errors.Is(err, store.ErrPaymentOpen) {
+				continue // until the payment of the order before has ended
+			}
+			require.NoError(t, err)
+			ended++
+		}
+		require.NotZero(t, ended, "orders that wait for each other")
 	}
 }
