@@ -1,9 +1,9 @@
 // Package couponkit decides whether customers may use coupons, prices carts, and counts each use of
 // a coupon exactly once.
 //
-// A [Service] works with the host's database and with a payment processor. A Service uses the
-// database through the interface store.Store, and the processor through the interface
-// processor.Processor. All data is in the store, so several processes can share one database. In
+// A [Service] works with the host's database and, with [WithProcessor], with a payment processor. A
+// Service uses the database through the interface store.Store, and the processor through the
+// interface processor.Processor. All data is in the store, so several processes can share one database. In
 // memory, a Service only caches the processor's recent answers about coupons.
 //
 // # A purchase
@@ -24,10 +24,24 @@
 // paid orders too, because the event of a payment may never arrive. Its report also contains the
 // orders that ended unpaid.
 //
+// # Payments of the host
+//
+// A host with its own payments needs no processor:
+//
+//	order, err := service.Reserve(ctx, couponkit.ReserveRequest{…}) // keeps a use of each coupon
+//	_, err = service.BeginPayment(ctx, order.Order.ID)              // the payment may be created now
+//	_, err = service.AttachPayment(ctx, couponkit.Payment{…})       // it may be shown now
+//	paid, err := service.Record(ctx, couponkit.Payment{…})          // what the provider tells
+//
+// An order whose payment was begun keeps its uses until the end of the payment is recorded. What has to
+// be done at the provider is listed by [Service.Due], such as to void the payment of an order that was
+// cancelled. The answers are recorded, too. Of one use, two payments are never payable.
+//
 // # Transactions of the host
 //
 // The SQL stores have a method WithTx. It returns a store that works inside the host's transaction.
-// A Service on such a store records events, sweeps, and reads. Calls that open payment sessions or
+// [Service.In] reserves, records and refunds there, and asks nobody. A Service on such a store records
+// events, sweeps, and reads. Calls that open payment sessions or
 // move money, points or mirrors return [ErrInTransaction], because a rollback would forget them.
 //
 // # Currency

@@ -1,6 +1,7 @@
 package redemption
 
 import (
+	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
@@ -94,9 +95,9 @@ func (o Order) begunSession() string {
 	if !o.State.Paid() {
 		return o.SessionID
 	}
-	for i := len(o.OtherPayments) - 1; i >= 0; i-- {
-		if id := o.OtherPayments[i].InsteadOf; id != "" {
-			return id
+	for _, p := range slices.Backward(o.OtherPayments) {
+		if p.InsteadOf != "" {
+			return p.InsteadOf
 		}
 	}
 	return ""

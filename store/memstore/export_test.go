@@ -21,4 +21,3 @@ func (s *Store) Clone() *Store {
 	}
 	return c
 }
-

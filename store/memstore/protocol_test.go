@@ -1,7 +1,6 @@
 package memstore_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -348,7 +347,7 @@ func explore(t *testing.T, r rules) (states int, path []string) {
 	t.Helper()
 	x := &explorer{t, r}
 	start := &shopState{store: memstore.New(), now: explorerNoon}
-	_, err := x.service(start).Create(context.Background(), coupon.Draft{
+	_, err := x.service(start).Create(t.Context(), coupon.Draft{
 		Code: "ONE", Name: "One use", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"EUR": "1.00"}, MaxUses: coupon.Set(1), StartsAt: "2026-11-01",
 	})
 	require.NoError(t, err)
