@@ -52,6 +52,15 @@ type SoldOrder struct {
 	Refunds         []Refund         `json:"refunds"`
 	ExternalRefunds []ExternalRefund `json:"externalRefunds"`
 	Disputes        []Dispute        `json:"disputes"`
+	// Due is what has to be done outside for the order. The service repeats it until it has an answer.
+	Due []Due `json:"due"`
+}
+
+// Due is something that has to be done at the payment processor or in the ledger of points. Since is
+// when the order or the use last changed.
+type Due struct {
+	Kind  redemption.DueKind `json:"kind"`
+	Since time.Time          `json:"since"`
 }
 
 // ExternalRefund is a refund that somebody made at the processor.
@@ -175,7 +184,7 @@ func (a *API) OrderPage(r *http.Request) (OrderPage, error) {
 	if name := q.text("state"); name != "" {
 		var err error
 		if list.State, err = redemption.ParseOrderState(name); err != nil {
-			q.faults.Add("state", validation.Unknown, "must be open, awaiting_payment, paid, cancelled, partly_refunded or refunded")
+			q.faults.Add("state", validation.Unknown, "must be open, awaiting_payment, paid, cancelled, partly_refunded, refunded or ending")
 		}
 	}
 	if err := q.faults.Err(); err != nil {
@@ -234,7 +243,7 @@ func (a *API) sold(r *http.Request, found store.Settled) (SoldOrder, error) {
 	emails, err := a.emailsOf(r, o)
 	sold := SoldOrder{
 		ListedOrder: listedOrder(o, emails), Flag: couponkit.FlagOf(found), Lines: []SoldLine{}, Refunds: []Refund{},
-		ExternalRefunds: []ExternalRefund{}, Disputes: []Dispute{},
+		ExternalRefunds: []ExternalRefund{}, Disputes: []Dispute{}, Due: []Due{},
 	}
 	if !o.Quote.Currency.IsZero() {
 		sold.Returned = amountOf(o.Quote, o.Returned())
@@ -259,6 +268,9 @@ func (a *API) sold(r *http.Request, found store.Settled) (SoldOrder, error) {
 	}
 	for _, d := range o.Disputes {
 		sold.Disputes = append(sold.Disputes, Dispute{d.ID, d.At, amountOf(o.Quote, d.Amount), d.State})
+	}
+	for _, d := range o.Due(found.Uses...) {
+		sold.Due = append(sold.Due, Due{d.Kind, d.Since})
 	}
 	return sold, err
 }

@@ -172,6 +172,7 @@ func conflictOf(err error) (problem, bool) {
 		{store.ErrKeyReused, http.StatusUnprocessableEntity, "idempotency_key_reused", "The Idempotency-Key was used for another request."},
 		{couponkit.ErrOrderEnded, http.StatusConflict, "order_ended", "The order has ended; start again with a new Idempotency-Key."},
 		{couponkit.ErrOrderPaid, http.StatusConflict, "order_paid", "The order is paid, or its payment is on its way."},
+		{couponkit.ErrPaymentOpen, http.StatusConflict, "payment_open", "The payment of an earlier order may still be paid; try again in a minute."},
 		{couponkit.ErrReservationClosed, http.StatusConflict, "reservation_closed", "The reservation was given up; exchange points again."},
 		{redemption.ErrIllegal, http.StatusConflict, "conflict", "That is not possible any more."},
 		{store.ErrConflict, http.StatusConflict, "conflict", "The record was changed at the same time; try again."},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 )
@@ -354,4 +355,58 @@ func TestCouponsAreNarrowed(t *testing.T) {
 	for _, query := range []string{"state=pending", "type=NONE", "startsFrom=x", "expired=false", "usedUp=1", "expiresFrom=2027-01-02&expiresUntil=2027-01-01"} {
 		admin.get("/admin/coupon/all?"+query).refused(http.StatusUnprocessableEntity, "invalid_input")
 	}
+}
+
+// TestAnOrderIsEnding: the answer about a payment page was lost, and the customer cancels. The order keeps
+// its coupons until nobody can create the page any more. Customers, administrators and the filter of
+// orders see that, and what is due.
+func TestAnOrderIsEnding(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann, admin := w.as(t, "ann"), w.as(t, "admin")
+	w.Simulator.Fake().Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostBefore})
+	ann.checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "LASTONE"}).refused(http.StatusServiceUnavailable, "processor_unavailable")
+	order := admin.get("/admin/order/all?state=open").is(http.StatusOK).text("items.0.id")
+	require.Empty(t, admin.get("/admin/order/"+order).is(http.StatusOK).list("due"), "it can still be paid")
+
+	cancelled := ann.post("/payment/cancel", object{"orderId": order}).is(http.StatusOK)
+	require.Equal(t, "ending", cancelled.text("state"))
+	require.Equal(t, "ending", ann.get("/order/"+order).is(http.StatusOK).text("state"))
+	require.Equal(t, order, admin.get("/admin/order/all?state=ending").is(http.StatusOK).text("items.0.id"))
+	sold := admin.get("/admin/order/" + order).is(http.StatusOK)
+	require.Equal(t, []any{object{"kind": "end_payment", "since": cancelled.text("updatedAt")}}, sold.list("due"))
+	w.as(t, "ben").get("/payment/apply-coupon/LASTONE").refused(http.StatusUnprocessableEntity, "usage_limit_reached")
+	page := *admin
+	page.loose = true
+	require.Contains(t, string(page.get("/admin/orders?state=ending").is(http.StatusOK).body), `<option value="ending" selected>Ending</option>`)
+	shown := string(page.get("/admin/orders/" + order).is(http.StatusOK).body)
+	require.Contains(t, shown, `id="order-state">Ending<`)
+	require.Contains(t, shown, `data-due="end_payment">The payment may still be possible.`)
+
+	w.clock.advance(couponkit.DefaultCreateTime)
+	require.Equal(t, "cancelled", ann.post("/payment/cancel", object{"orderId": order}).is(http.StatusOK).text("state"))
+	require.Empty(t, admin.get("/admin/order/"+order).is(http.StatusOK).list("due"))
+	require.NotContains(t, string(page.get("/admin/orders/"+order).is(http.StatusOK).body), "data-due")
+	w.as(t, "ben").get("/payment/apply-coupon/LASTONE").is(http.StatusOK)
+}
+
+// TestAnOrderWaitsForThePaymentOfAnEarlierOne: the customer has changed the cart while the first payment
+// page may be created. There is no second page before the first one cannot be paid.
+func TestAnOrderWaitsForThePaymentOfAnEarlierOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann, admin := w.as(t, "ann"), w.as(t, "admin")
+	w.Simulator.Fake().Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostBefore})
+	ann.checkout(object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "LASTONE"}).refused(http.StatusServiceUnavailable, "processor_unavailable")
+	first := admin.get("/admin/order/all").is(http.StatusOK).text("items.0.id")
+	changed, second := object{"lines": []object{line("plan", "basic", 2)}, "couponCode": "LASTONE"}, ann.withKey("second")
+	second.checkout(changed).refused(http.StatusConflict, "payment_open")
+	replaced := admin.get("/admin/order/" + first).is(http.StatusOK)
+	require.Equal(t, []string{"cancelled", "end_payment"}, []string{replaced.text("state"), replaced.text("due.0.kind")})
+	require.Empty(t, w.Simulator.Fake().Sessions())
+
+	w.clock.advance(couponkit.DefaultCreateTime)
+	ann.pays(second.checkout(changed).is(http.StatusCreated))
+	require.Len(t, w.Simulator.Fake().Sessions(), 1)
+	require.Empty(t, admin.get("/admin/order/"+first).is(http.StatusOK).list("due"))
 }

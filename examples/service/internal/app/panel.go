@@ -76,7 +76,7 @@ func (p panel) orders(r *http.Request) (web.Shown, error) {
 	page, err := p.calls().OrderPage(r)
 	shown := ordersShown{
 		Page: page, Customer: q.Get("customer"), State: q.Get("state"), From: q.Get("from"), Until: q.Get("until"),
-		States: []string{"open", "awaiting_payment", "paid", "cancelled", "partly_refunded", "refunded"},
+		States: []string{"open", "awaiting_payment", "paid", "cancelled", "partly_refunded", "refunded", "ending"},
 	}
 	if page.Next != "" {
 		q.Set("after", page.Next)

@@ -252,6 +252,16 @@ func repaymentText(state redemption.RepaymentState) string {
 	}[state]
 }
 
+// dueText says what has to be done outside of the service.
+func dueText(kind redemption.DueKind) string {
+	return map[redemption.DueKind]string{
+		redemption.EndPayment:   "The payment may still be possible. The payment processor is asked again until the payment has ended.",
+		redemption.AskPayment:   "A payment is said to be on its way. The payment processor is asked whether it still is.",
+		redemption.ReturnMoney:  "The payment processor has to return the money of a refund.",
+		redemption.ReturnPoints: "The customer has to get points back.",
+	}[kind]
+}
+
 // disputeText says who has the money of a dispute.
 func disputeText(state redemption.DisputeState) string {
 	return map[redemption.DisputeState]string{

@@ -189,7 +189,7 @@ func (s *Site) functions() template.FuncMap {
 		"asset": s.Asset, "date": dateText, "zone": s.zone.String,
 		"moment": func(at time.Time) string { return at.In(s.zone).Format(momentLayout) },
 		"change": s.changeText,
-		"flag":   flagText, "repayment": repaymentText, "dispute": disputeText,
+		"flag":   flagText, "repayment": repaymentText, "dispute": disputeText, "due": dueText,
 		"words": words,
 	}
 }

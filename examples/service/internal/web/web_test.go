@@ -215,7 +215,7 @@ func (p shownOrder) Show(string, *http.Request) (web.Shown, error) {
 
 func (shownOrder) Failure(error) (status int, text string) { return http.StatusInternalServerError, "" }
 
-// Every state of a repayment and of a dispute, and every flag, is told in words of its own. Only a
+// Every state of a repayment and of a dispute, what is due, and every flag, is told in words of its own. Only a
 // failed repayment can be repeated.
 func TestTheMoneyOfAnOrderIsToldInWords(t *testing.T) {
 	t.Parallel()
@@ -246,6 +246,9 @@ func TestTheMoneyOfAnOrderIsToldInWords(t *testing.T) {
 		body := shown(api.SoldOrder{Refunds: []api.Refund{{ID: "rfd_1", Repayment: &api.Repayment{State: state}}}})
 		told(state.String(), "data-repayment", body)
 		require.Equal(t, state == redemption.RepaymentFailed, strings.Contains(body, `name="again" value="rfd_1"`), state)
+	}
+	for kind := redemption.EndPayment; kind <= redemption.ReturnPoints; kind++ {
+		told(kind.String(), `data-due="`+kind.String()+`"`, shown(api.SoldOrder{Due: []api.Due{{Kind: kind}}}))
 	}
 	clear(seen)
 	for state := redemption.DisputeOpen; state <= redemption.DisputeLost; state++ {

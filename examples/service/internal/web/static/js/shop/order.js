@@ -16,8 +16,11 @@ const states = {
   paid: ["check", "is-good", "Paid", "Thank you. Your payment has arrived."],
   partly_refunded: ["check", "is-good", "Partly refunded", "A part of your payment was refunded."],
   refunded: ["check", "is-good", "Refunded", "Your payment was refunded."],
+  ending: ["clock", "", "Being cancelled", "The order is cancelled as soon as its payment page is closed for good. Please do not pay any more."],
   cancelled: ["close", "is-bad", "Not paid", "The payment was not made and nothing was charged."],
 };
+
+const unfinished = ["open", "awaiting_payment", "ending"]; // the payment processor has yet to answer
 
 // repayments say how far the money of a refund went.
 const repayments = {
@@ -53,7 +56,7 @@ async function follow(round) {
     if (error.status === 404) return hide("There is no such order", "It may belong to another account.");
     if (!shown) showState(byId("state"), "The order could not be loaded", error.message);
   }
-  if (order && order.state !== "open" && order.state !== "awaiting_payment") return undefined;
+  if (order && !unfinished.includes(order.state)) return undefined;
   pause(pace, round).then(() => follow(round + 1));
   return undefined;
 }

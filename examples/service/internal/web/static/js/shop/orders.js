@@ -26,7 +26,7 @@ const add = (id, customer) => save([...others(id), { id, customer }]);
 // settle takes the lines of an order out of the cart, once, when it was paid or is about to
 // be: a transfer that is on its way may arrive when nobody looks any more.
 function settle(order) {
-  if (order.state === "open" || !known().some((each) => each.id === order.id)) return;
+  if (order.state === "open" || order.state === "ending" || !known().some((each) => each.id === order.id)) return;
   save(others(order.id)); // before its lines, which another tab would take out again
   if (order.state === "cancelled") return;
   basket.take(order.quote.lines);
