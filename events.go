@@ -243,12 +243,7 @@ func (s *Service) outcome(ctx context.Context, attempt *Attempt, settlement stor
 	if err != nil {
 		return Outcome{}, err
 	}
-	o := Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed, Ended: ordersOf(settled.Ended)}
-	charged := settlement.Event.Charge
-	if settlement.Event.SessionID != o.Order.SessionID {
-		charged = redemption.Charge{} // of another payment
-	}
-	o.Flag = s.flag(ctx, charged, settled)
+	o := s.told(ctx, settled, settlement.Event.SessionID, settlement.Event.Charge)
 	attempt.OrderID, attempt.Flag, attempt.CustomerID = o.Order.ID, o.Flag, o.Order.CustomerID
 	if len(o.Uses) > 0 {
 		attempt.CouponID = o.Uses[0].CouponID
@@ -334,7 +329,7 @@ func (s *Service) apply(ctx context.Context, settlement store.Settlement) (store
 // that a payment has superseded. A refund that fails is left to the sweep: it is recorded
 // as due.
 func (s *Service) settle(ctx context.Context, settlement store.Settlement) (store.Settled, error) {
-	settled, err := s.apply(ctx, settlement)
+	settled, err := s.record(ctx, settlement)
 	if err != nil {
 		return store.Settled{}, err
 	}

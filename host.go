@@ -76,6 +76,7 @@ const (
 	OpBeginPayment   Operation = "begin_payment"
 	OpAttachPayment  Operation = "attach_payment"
 	OpRecord         Operation = "record"
+	OpRunDue         Operation = "run_due"
 	OpCancel         Operation = "cancel"
 	OpPaymentLink    Operation = "payment_link"
 	OpCancelCheckout Operation = "cancel_checkout"

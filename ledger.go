@@ -42,7 +42,7 @@ type Ledger struct{ service *Service }
 // and wait for ever if the pool has no other one.
 func (s *Service) In(view store.Store) *Ledger {
 	inside := *s
-	inside.store, inside.inTransaction = view, true
+	inside.store, inside.inTransaction, inside.recorder = view, true, nil
 	return &Ledger{&inside}
 }
 
@@ -354,4 +354,38 @@ func (l *Ledger) Refund(ctx context.Context, r RefundRequest) (result RefundResu
 	s, attempt := l.service, Attempt{OrderID: r.OrderID}
 	defer s.observed(ctx, OpRefund, &attempt, &err)()
 	return s.recordRefund(ctx, &attempt, r)
+}
+
+// Reserve is [Ledger.Reserve] in a transaction of its own. It prepares the request first, as
+// [Service.Prepare] does.
+func (s *Service) Reserve(ctx context.Context, r ReserveRequest) (Reserved, error) {
+	if r.answers == nil && (s.users != nil || s.hasProcessor()) {
+		prepared, err := s.Prepare(ctx, r)
+		if err != nil {
+			return Reserved{}, err
+		}
+		r = prepared
+	}
+	return s.ledger().Reserve(ctx, r)
+}
+
+// BeginPayment is [Ledger.BeginPayment] in a transaction of its own.
+func (s *Service) BeginPayment(ctx context.Context, orderID string) (redemption.Order, error) {
+	return s.ledger().BeginPayment(ctx, orderID)
+}
+
+// AttachPayment is [Ledger.AttachPayment] in a transaction of its own.
+func (s *Service) AttachPayment(ctx context.Context, p Payment) (Outcome, error) {
+	return s.ledger().AttachPayment(ctx, p)
+}
+
+// Record is [Ledger.Record] in a transaction of its own.
+func (s *Service) Record(ctx context.Context, p Payment) (Outcome, error) {
+	return s.ledger().Record(ctx, p)
+}
+
+// Cancel is [Ledger.Cancel] in a transaction of its own. With a processor, use
+// [Service.CancelCheckout]: it ends the payment session, too.
+func (s *Service) Cancel(ctx context.Context, orderID string) (Outcome, error) {
+	return s.ledger().Cancel(ctx, orderID)
 }

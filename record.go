@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/pricing"
@@ -74,6 +73,15 @@ type Payment struct {
 	// These fields come from Due.Answer.
 	askedAt int64     // the version of the order
 	begunBy time.Time // when a payment was begun that would have been found
+
+	heard *heard // what a service with a recorder has heard
+}
+
+// heard is what a service has learned from its processor, and what came of it.
+type heard struct {
+	settlement store.Settlement
+	settled    store.Settled
+	recorded   bool
 }
 
 // validate names every field that no store keeps.
@@ -110,7 +118,11 @@ func (p Payment) validate() error {
 //   - store.ErrConflict means that another call has recorded an unknown order with the same ID. Repeat
 //     the call.
 func (l *Ledger) Record(ctx context.Context, p Payment) (o Outcome, err error) {
-	s, attempt := l.service, Attempt{OrderID: p.OrderID, SessionID: p.ID}
+	s := l.service
+	if p.heard != nil {
+		return l.recordHeard(ctx, p)
+	}
+	attempt := Attempt{OrderID: p.OrderID, SessionID: p.ID}
 	defer s.observed(ctx, OpRecord, &attempt, &err)()
 	faults := validation.Error{}
 	faults.Merge("", p.validate())
@@ -130,14 +142,64 @@ func (l *Ledger) Record(ctx context.Context, p Payment) (o Outcome, err error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	charged := p.charge()
-	if p.ID != settled.Order.SessionID {
-		charged = redemption.Charge{} // of another payment
-	}
-	o = Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed, Ended: ordersOf(settled.Ended)}
-	o.Flag = s.flag(ctx, charged, settled)
+	o = s.told(ctx, settled, p.ID, p.charge())
 	attempt.OrderID, attempt.CustomerID, attempt.Flag = o.Order.ID, o.Order.CustomerID, o.Flag
 	return o, nil
+}
+
+// recordHeard records what the service has heard, as the service has understood it. The service observes it.
+func (l *Ledger) recordHeard(ctx context.Context, p Payment) (Outcome, error) {
+	settled, err := l.service.apply(ctx, p.heard.settlement)
+	if err != nil {
+		return Outcome{}, err
+	}
+	p.heard.settled, p.heard.recorded = settled, true
+	e := p.heard.settlement.Event
+	return l.service.told(ctx, settled, e.SessionID, e.Charge), nil
+}
+
+// told is what a payment has changed.
+func (s *Service) told(ctx context.Context, settled store.Settled, paymentID string, charged redemption.Charge) Outcome {
+	if paymentID != settled.Order.SessionID {
+		charged = redemption.Charge{} // of another payment
+	}
+	return Outcome{
+		Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed, Ended: ordersOf(settled.Ended),
+		Flag: s.flag(ctx, charged, settled),
+	}
+}
+
+// record applies what the service has heard, through the host's recorder if there is one.
+func (s *Service) record(ctx context.Context, settlement store.Settlement) (store.Settled, error) {
+	if s.recorder == nil || s.inTransaction || settlement.Event.Kind == redemption.PaymentBegun {
+		return s.apply(ctx, settlement)
+	}
+	h := &heard{settlement: settlement}
+	if err := s.recorder(ctx, h.payment()); err != nil {
+		return store.Settled{}, err
+	}
+	if !h.recorded {
+		return store.Settled{}, fmt.Errorf("%s: %w", subject(settlement.Event), errNotRecorded)
+	}
+	return h.settled, nil
+}
+
+// errNotRecorded is for a recorder that returns no error and has not called Record.
+var errNotRecorded = errors.New("the recorder has not recorded the payment")
+
+// payment is what was heard, as a host knows payments.
+func (h *heard) payment() Payment {
+	e := h.settlement.Event
+	p := Payment{OrderID: e.OrderID, ID: e.SessionID, Status: PaymentEnded, heard: h}
+	switch {
+	case e.Kind == redemption.PaymentPending:
+		p.Status = PaymentPending
+	case e.Kind == redemption.Paid:
+		p.Status, p.Amount, p.Tax = PaymentPaid, pricing.NewMoney(e.Charge.Amount, e.Charge.Currency), e.Charge.Tax.Clone()
+	case e.Kind == redemption.Reported:
+		p.Status, p.Repayments, p.Disputes = PaymentPaid, e.Report.Refunds, e.Report.Disputes
+	}
+	return p
 }
 
 func (p Payment) charge() redemption.Charge {
@@ -236,153 +298,4 @@ func (l *Ledger) returned(ctx context.Context, settled store.Settled, p Payment)
 	after.Changed = after.Changed || settled.Changed
 	after.Ended = settled.Ended
 	return after, err
-}
-
-// Due is something that has to be done outside of the store, such as ending a payment.
-type Due struct {
-	redemption.Due
-	begunBy time.Time
-}
-
-// Answer completes what the provider has answered: it names the order, and what was due. Record the
-// result. A payment without an ID keeps that of the question, unless it has ended.
-func (d Due) Answer(p Payment) Payment {
-	p.OrderID, p.askedAt, p.begunBy = d.OrderID, d.OrderVersion, d.begunBy
-	if p.ID == "" && p.Status != PaymentEnded {
-		p.ID = d.PaymentID
-	}
-	return p
-}
-
-// DueOptions selects what [Service.Due] returns.
-type DueOptions struct {
-	// OrderID selects what is due for one order and for the orders that it replaced and ended. Without an
-	// OrderID, Due returns what has been due for a minute, of all orders, at most for [DefaultSweepLimit]
-	// orders.
-	OrderID string
-}
-
-// Due returns what has to be done outside of the store. Due reads committed data: after a rollback, it
-// finds nothing of the transaction. Do it after each commit, and record the answers with [Due.Answer]. Call
-// Due without an OrderID every minute, for what a crash has left and for orders whose hold is over.
-//
-//   - EndPayment: void the payment, found by its ID or else by its order. Record what it has become. If
-//     the customer was faster, it is paid. If the provider has no payment, record PaymentEnded without an ID.
-//   - AskPayment: ask for the payment and record it.
-//   - ReturnMoney: return the amount under the key, after looking for the key at the provider. Record the
-//     payment with the repayment.
-//   - ReturnPoints: the service does it, with [WithPoints]; see [Service.Sweep].
-//
-// Due may be called by several processes at once, and returns the same to all of them. Its Since tells how
-// long something has been due. An order that cannot be read does not hide the others: Due returns what it
-// has found beside an error that matches store.ErrUnreadable.
-func (s *Service) Due(ctx context.Context, by DueOptions) ([]Due, error) {
-	if by.OrderID != "" {
-		return s.dueOf(ctx, by.OrderID)
-	}
-	var list []Due
-	failures, err := pastFailures(DefaultSweepLimit, func(most int, after string) (duePage[store.Settled], error) {
-		page, err := s.store.ListOrders(ctx, store.OrderList{DueAt: s.now(), After: after, PageSize: most})
-		return duePage[store.Settled]{page.Items, page.Unreadable, page.Next}, err
-	}, func(o store.Settled) error {
-		due, err := s.dueFor(ctx, o)
-		list = append(list, due...)
-		return err
-	})
-	return list, errors.Join(append(failures, err)...)
-}
-
-// dueOf returns what is due for an order, for the order whose end it awaits, and for those that have
-// replaced it.
-func (s *Service) dueOf(ctx context.Context, orderID string) ([]Due, error) {
-	first, err := s.store.Order(ctx, store.OrderKey{ID: orderID})
-	if err != nil {
-		return nil, err
-	}
-	orders := []store.Settled{first}
-	if id := first.Order.Awaits; id != "" {
-		awaited, err := s.store.Order(ctx, store.OrderKey{ID: id})
-		if err != nil {
-			return nil, err
-		}
-		orders = append(orders, awaited)
-	}
-	for id := first.Order.ReplacedBy; id != ""; {
-		next, err := s.store.Order(ctx, store.OrderKey{ID: id})
-		if err != nil {
-			return nil, err
-		}
-		orders, id = append(orders, next), next.Order.ReplacedBy
-	}
-	var list []Due
-	for _, o := range orders {
-		due, err := s.dueFor(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, due...)
-	}
-	return list, nil
-}
-
-// dueFor returns what is due for one order. The payment of an order whose hold is over is to be ended. An
-// order that waits for the end of another payment keeps its uses until then.
-func (s *Service) dueFor(ctx context.Context, of store.Settled) (list []Due, err error) {
-	o, begunBy := of.Order, time.Time{}
-	if now := s.now(); !now.Before(o.BegunAt.Add(s.createTime)) {
-		begunBy = o.BegunAt // nobody creates it any more
-	}
-	for _, d := range o.Due(of.Uses...) {
-		list = append(list, Due{d, begunBy})
-	}
-	ends := slices.ContainsFunc(list, func(d Due) bool { return d.Kind == redemption.EndPayment })
-	if ends || !lapsed(o, s.now()) {
-		return list, nil
-	}
-	if o.Awaits != "" && o.BegunAt.IsZero() {
-		awaited, err := s.store.Order(ctx, store.OrderKey{ID: o.Awaits})
-		if err != nil {
-			return list, fmt.Errorf("order that %s waits for: %w", o.ID, err)
-		}
-		if !awaited.Order.BegunAt.IsZero() {
-			return list, nil
-		}
-	}
-	return append(list, Due{redemption.Due{
-		Kind: redemption.EndPayment, OrderID: o.ID, PaymentID: o.SessionID, Since: o.Deadline, OrderVersion: o.Version,
-	}, begunBy}), nil
-}
-
-// Reserve is [Ledger.Reserve] in a transaction of its own. It prepares the request first, as
-// [Service.Prepare] does.
-func (s *Service) Reserve(ctx context.Context, r ReserveRequest) (Reserved, error) {
-	if r.answers == nil && (s.users != nil || s.hasProcessor()) {
-		prepared, err := s.Prepare(ctx, r)
-		if err != nil {
-			return Reserved{}, err
-		}
-		r = prepared
-	}
-	return s.ledger().Reserve(ctx, r)
-}
-
-// BeginPayment is [Ledger.BeginPayment] in a transaction of its own.
-func (s *Service) BeginPayment(ctx context.Context, orderID string) (redemption.Order, error) {
-	return s.ledger().BeginPayment(ctx, orderID)
-}
-
-// AttachPayment is [Ledger.AttachPayment] in a transaction of its own.
-func (s *Service) AttachPayment(ctx context.Context, p Payment) (Outcome, error) {
-	return s.ledger().AttachPayment(ctx, p)
-}
-
-// Record is [Ledger.Record] in a transaction of its own.
-func (s *Service) Record(ctx context.Context, p Payment) (Outcome, error) {
-	return s.ledger().Record(ctx, p)
-}
-
-// Cancel is [Ledger.Cancel] in a transaction of its own. With a processor, use
-// [Service.CancelCheckout]: it ends the payment session, too.
-func (s *Service) Cancel(ctx context.Context, orderID string) (Outcome, error) {
-	return s.ledger().Cancel(ctx, orderID)
 }

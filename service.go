@@ -72,6 +72,7 @@ const (
 type Service struct {
 	store     store.Store
 	processor processor.Processor
+	recorder  func(context.Context, Payment) error
 	abilities processor.Abilities
 
 	clock     func() time.Time
@@ -189,6 +190,18 @@ func (s *Service) validate() error {
 // processor, the host makes its own payments, and tells the service of them; see [Ledger]. The methods that
 // need a payment session then return [ErrNoProcessor].
 func WithProcessor(p processor.Processor) Option { return func(s *Service) { s.processor = p } }
+
+// WithRecorder sets how the service records what it hears of payments: from webhook events, sweeps,
+// [Service.CancelCheckout], [Service.Refresh], [Service.RunDue], and while it opens a session. The recorder calls
+// [Ledger.Record] with the payment, in a transaction in which the host changes its own orders as the [Outcome]
+// tells. It may call Record again after a rollback. If the recorder returns an error, nothing was recorded,
+// and the service returns the error. By default, the recorder is [Service.Record].
+//
+// A host with orders of its own and without a recorder can lose an outcome, if it dies between a
+// change of the service and its own.
+func WithRecorder(record func(context.Context, Payment) error) Option {
+	return func(s *Service) { s.recorder = record }
+}
 
 // WithClock sets the service's clock. The default clock is time.Now.
 func WithClock(now func() time.Time) Option { return func(s *Service) { s.clock = now } }

@@ -1,0 +1,190 @@
+package couponkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Due is something that has to be done outside of the store, such as ending a payment.
+type Due struct {
+	redemption.Due
+	begunBy time.Time
+}
+
+// Answer completes what the provider has answered: it names the order, and what was due. Record the
+// result. A payment without an ID keeps that of the question, unless it has ended.
+func (d Due) Answer(p Payment) Payment {
+	p.OrderID, p.askedAt, p.begunBy = d.OrderID, d.OrderVersion, d.begunBy
+	if p.ID == "" && p.Status != PaymentEnded {
+		p.ID = d.PaymentID
+	}
+	return p
+}
+
+// DueOptions selects what [Service.Due] returns.
+type DueOptions struct {
+	// OrderID selects what is due for one order and for the orders that it replaced and ended. Without an
+	// OrderID, Due returns what has been due for a minute, of all orders, at most for [DefaultSweepLimit]
+	// orders.
+	OrderID string
+}
+
+// Due returns what has to be done outside of the store. Due reads committed data: after a rollback, it
+// finds nothing of the transaction. Do it after each commit, and record the answers with [Due.Answer]. Call
+// Due without an OrderID every minute, for what a crash has left and for orders whose hold is over.
+//
+//   - EndPayment: void the payment, found by its ID or else by its order. Record what it has become. If
+//     the customer was faster, it is paid. If the provider has no payment, record PaymentEnded without an ID.
+//   - AskPayment: ask for the payment and record it.
+//   - ReturnMoney: return the amount under the key, after looking for the key at the provider. Record the
+//     payment with the repayment.
+//   - ReturnPoints: the service does it, with [WithPoints]; see [Service.Sweep].
+//
+// Due may be called by several processes at once, and returns the same to all of them. Its Since tells how
+// long something has been due. An order that cannot be read does not hide the others: Due returns what it
+// has found beside an error that matches store.ErrUnreadable.
+func (s *Service) Due(ctx context.Context, by DueOptions) ([]Due, error) {
+	if by.OrderID != "" {
+		return s.dueOf(ctx, by.OrderID)
+	}
+	var list []Due
+	failures, err := pastFailures(DefaultSweepLimit, func(most int, after string) (duePage[store.Settled], error) {
+		page, err := s.store.ListOrders(ctx, store.OrderList{DueAt: s.now(), After: after, PageSize: most})
+		return duePage[store.Settled]{page.Items, page.Unreadable, page.Next}, err
+	}, func(o store.Settled) error {
+		due, err := s.dueFor(ctx, o)
+		list = append(list, due...)
+		return err
+	})
+	return list, errors.Join(append(failures, err)...)
+}
+
+// dueOf returns what is due for an order, for the order whose end it awaits, and for those that have
+// replaced it.
+func (s *Service) dueOf(ctx context.Context, orderID string) ([]Due, error) {
+	orders, err := s.ordersAround(ctx, orderID)
+	if err != nil {
+		return nil, err
+	}
+	var list []Due
+	for _, o := range orders {
+		due, err := s.dueFor(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, due...)
+	}
+	return list, nil
+}
+
+// ordersAround returns an order, the one whose end it awaits, and those that have replaced it.
+func (s *Service) ordersAround(ctx context.Context, orderID string) ([]store.Settled, error) {
+	first, err := s.store.Order(ctx, store.OrderKey{ID: orderID})
+	if err != nil {
+		return nil, err
+	}
+	orders := []store.Settled{first}
+	add := func(id string) (store.Settled, error) {
+		found, err := s.store.Order(ctx, store.OrderKey{ID: id})
+		orders = append(orders, found)
+		return found, err
+	}
+	if id := first.Order.Awaits; id != "" {
+		if _, err := add(id); err != nil {
+			return nil, err
+		}
+	}
+	for id := first.Order.ReplacedBy; id != ""; {
+		next, err := add(id)
+		if err != nil {
+			return nil, err
+		}
+		id = next.Order.ReplacedBy
+	}
+	return orders, nil
+}
+
+// RunDue does at the processor what is due for an order, for the order whose end it awaits, and for those
+// that have replaced it, and records the answers. Call RunDue after the commit of a transaction in which a
+// [Ledger] was used: after a rollback, RunDue finds nothing of it. What fails stays due; the next call or
+// [Service.Sweep] tries again.
+//
+// RunDue returns these errors:
+//
+//   - store.ErrNotFound means that there is no such order.
+//   - [ErrPaymentOpen] means that the payment may be created right now.
+//   - [ErrUnavailable] means that the processor did not answer.
+//   - [ErrNoProcessor] means that the service has no processor. Do what is [Service.Due] instead.
+//   - [ErrInTransaction] means that the store works inside a transaction of the host.
+func (s *Service) RunDue(ctx context.Context, orderID string) (err error) {
+	attempt := Attempt{OrderID: orderID}
+	defer s.observed(ctx, OpRunDue, &attempt, &err)()
+	if err := s.changesOutside(); err != nil {
+		return err
+	}
+	if !s.hasProcessor() {
+		return ErrNoProcessor
+	}
+	orders, err := s.ordersAround(ctx, orderID)
+	if err != nil {
+		return err
+	}
+	attempt.CustomerID = orders[0].Order.CustomerID
+	var failures []error
+	for _, o := range orders {
+		failures = append(failures, s.runDue(ctx, o))
+	}
+	return errors.Join(failures...)
+}
+
+func (s *Service) runDue(ctx context.Context, o store.Settled) error {
+	list, err := s.dueFor(ctx, o)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	var failures []error
+	var report SweepReport // tells what the recorder and the observer have heard
+	for _, u := range o.Uses {
+		if u.PointsState == redemption.PointsRefundDue {
+			failures = append(failures, s.sweepUse(ctx, u, &report))
+		}
+	}
+	if slices.ContainsFunc(list, func(d Due) bool { return d.Kind != redemption.ReturnPoints }) {
+		failures = append(failures, s.sweepOrder(ctx, o, &report))
+	}
+	return errors.Join(failures...)
+}
+
+// dueFor returns what is due for one order. The payment of an order whose hold is over is to be ended. An
+// order that waits for the end of another payment keeps its uses until then.
+func (s *Service) dueFor(ctx context.Context, of store.Settled) (list []Due, err error) {
+	o, begunBy := of.Order, time.Time{}
+	if now := s.now(); !now.Before(o.BegunAt.Add(s.createTime)) {
+		begunBy = o.BegunAt // nobody creates it any more
+	}
+	for _, d := range o.Due(of.Uses...) {
+		list = append(list, Due{d, begunBy})
+	}
+	ends := slices.ContainsFunc(list, func(d Due) bool { return d.Kind == redemption.EndPayment })
+	if ends || !lapsed(o, s.now()) {
+		return list, nil
+	}
+	if o.Awaits != "" && o.BegunAt.IsZero() {
+		awaited, err := s.store.Order(ctx, store.OrderKey{ID: o.Awaits})
+		if err != nil {
+			return list, fmt.Errorf("order that %s waits for: %w", o.ID, err)
+		}
+		if !awaited.Order.BegunAt.IsZero() {
+			return list, nil
+		}
+	}
+	return append(list, Due{redemption.Due{
+		Kind: redemption.EndPayment, OrderID: o.ID, PaymentID: o.SessionID, Since: o.Deadline, OrderVersion: o.Version,
+	}, begunBy}), nil
+}

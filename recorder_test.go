@@ -1,0 +1,205 @@
+package couponkit_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// bookkeeper is a host with orders of its own, which only its recorder changes.
+type bookkeeper struct {
+	*world
+	orders   map[string]redemption.OrderState
+	payments []couponkit.Payment
+	fails    error
+}
+
+func newBookkeeper(t *testing.T) *bookkeeper {
+	t.Helper()
+	b := &bookkeeper{orders: map[string]redemption.OrderState{}}
+	b.world = newWorld(t, couponkit.WithRecorder(b.record))
+	return b
+}
+
+func (b *bookkeeper) record(ctx context.Context, p couponkit.Payment) error {
+	if b.fails != nil {
+		return b.fails
+	}
+	o, err := b.In(b.store).Record(ctx, p)
+	if err != nil {
+		return err
+	}
+	b.payments = append(b.payments, p)
+	b.apply(o)
+	return nil
+}
+
+// apply is how the host changes its own orders.
+func (b *bookkeeper) apply(o couponkit.Outcome) {
+	for _, x := range append(o.Ended, o.Order) {
+		if x.ID != "" {
+			b.orders[x.ID] = x.State
+		}
+	}
+}
+
+// agrees requires that the host's orders are in the states in which the store has them.
+func (b *bookkeeper) agrees(t *testing.T, want map[string]redemption.OrderState) {
+	t.Helper()
+	for id, state := range want {
+		require.Equal(t, []redemption.OrderState{state, state}, []redemption.OrderState{b.orders[id], b.order(t, id).State}, "%s at the host, and in the store", id)
+	}
+}
+
+// TestEveryFactGoesThroughTheRecorder: webhooks, sweeps, cancellations, refreshes and repayments.
+func TestEveryFactGoesThroughTheRecorder(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		happens func(*testing.T, *bookkeeper, couponkit.Checkout)
+		want    redemption.OrderState
+		last    couponkit.PaymentStatus
+	}{
+		"a webhook event of a payment": {func(t *testing.T, b *bookkeeper, c couponkit.Checkout) {
+			t.Helper()
+			require.NoError(t, b.fake.Pay(c.Session.ID))
+			require.Equal(t, redemption.OrderPaid, b.deliver(t)[0].Order.State)
+		}, redemption.OrderPaid, couponkit.PaymentPaid},
+		"a webhook event of a delayed payment": {func(t *testing.T, b *bookkeeper, c couponkit.Checkout) {
+			t.Helper()
+			require.NoError(t, b.fake.PayLater(c.Session.ID))
+			b.deliver(t)
+		}, redemption.OrderAwaitingPayment, couponkit.PaymentPending},
+		"a sweep": {func(t *testing.T, b *bookkeeper, _ couponkit.Checkout) {
+			t.Helper()
+			b.pass(48 * time.Hour)
+			_, err := b.Sweep(t.Context(), 0)
+			require.NoError(t, err)
+		}, redemption.OrderCancelled, couponkit.PaymentEnded},
+		"a cancellation": {func(t *testing.T, b *bookkeeper, c couponkit.Checkout) {
+			t.Helper()
+			_, err := b.CancelCheckout(t.Context(), annCancels(c.Order.ID))
+			require.NoError(t, err)
+		}, redemption.OrderCancelled, couponkit.PaymentEnded},
+		"a refresh": {func(t *testing.T, b *bookkeeper, c couponkit.Checkout) {
+			t.Helper()
+			require.NoError(t, b.fake.Pay(c.Session.ID))
+			_, err := b.Refresh(t.Context(), annCancels(c.Order.ID))
+			require.NoError(t, err)
+		}, redemption.OrderPaid, couponkit.PaymentPaid},
+		"a repayment that the processor reports": {func(t *testing.T, b *bookkeeper, c couponkit.Checkout) {
+			t.Helper()
+			require.NoError(t, b.fake.Pay(c.Session.ID))
+			b.deliver(t)
+			_, err := b.In(b.store).Refund(t.Context(), couponkit.RefundRequest{OrderID: c.Order.ID, Key: "k", Returns: pricing.Returns{
+				Lines: []pricing.LineReturn{{Line: 0, Whole: true}, {Line: 1, Whole: true}},
+			}})
+			require.NoError(t, err)
+			require.NoError(t, b.RunDue(t.Context(), c.Order.ID))
+			require.NotEmpty(t, b.payments[len(b.payments)-1].Repayments)
+			require.Equal(t, redemption.RepaymentSucceeded, b.order(t, c.Order.ID).Refunds[0].Repayment.State)
+		}, redemption.OrderRefunded, couponkit.PaymentPaid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBookkeeper(t)
+			b.create(t, tenOff())
+			c := b.checkout(t, b.request("TEN"))
+			test.happens(t, b, c)
+			b.agrees(t, map[string]redemption.OrderState{c.Order.ID: test.want})
+			require.Equal(t, test.last, b.payments[len(b.payments)-1].Status)
+		})
+	}
+}
+
+// TestTheRecorderHearsOfOtherOrders that a payment has ended, and of payments of orders that nobody knows.
+func TestTheRecorderHearsOfOtherOrders(t *testing.T) {
+	t.Parallel()
+	b := newBookkeeper(t)
+	d := tenOff()
+	d.MaxUses = coupon.Set(1)
+	b.create(t, d)
+	first := b.checkout(t, b.again("first"))
+	b.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
+	_, err := b.Checkout(t.Context(), b.again("second"))
+	require.ErrorIs(t, err, couponkit.ErrUnavailable)
+	second, err := b.orderByKey("second")
+	require.NoError(t, err)
+	require.NoError(t, b.fake.Pay(first.Session.ID))
+	require.NoError(t, b.RunDue(t.Context(), second.ID))
+	b.agrees(t, map[string]redemption.OrderState{first.Order.ID: redemption.OrderPaid, second.ID: redemption.OrderCancelled})
+	require.Empty(t, b.payable())
+
+	require.NoError(t, b.handle(t.Context(), processor.Event{
+		ID: "evt_lost", Type: processor.Completed, SessionID: "cs_lost", PaymentStatus: processor.Paid, Currency: pricing.EUR(), Total: 5_00,
+		Metadata: map[string]string{processor.MetadataOrderID: "ord_lost"}, CreatedAt: b.now,
+	}))
+	b.agrees(t, map[string]redemption.OrderState{"ord_lost": redemption.OrderPaid})
+}
+
+// TestARecorderThatFails: its error is the service's, nothing is recorded, and the fact comes again.
+func TestARecorderThatFails(t *testing.T) {
+	t.Parallel()
+	b := newBookkeeper(t)
+	ten := b.create(t, tenOff())
+	c := b.checkout(t, b.request("TEN"))
+	require.NoError(t, b.fake.Pay(c.Session.ID))
+	b.fails = errors.New("the host's database is down")
+	_, err := b.Refresh(t.Context(), annCancels(c.Order.ID))
+	require.ErrorIs(t, err, b.fails)
+	b.held(t, ten.ID, 0, 1)
+	b.fails = nil
+	b.deliver(t)
+	b.agrees(t, map[string]redemption.OrderState{c.Order.ID: redemption.OrderPaid})
+
+	forgetful := newWorld(t, couponkit.WithRecorder(func(context.Context, couponkit.Payment) error { return nil }))
+	forgetful.create(t, tenOff())
+	lost := forgetful.checkout(t, forgetful.request("TEN"))
+	_, err = forgetful.CancelCheckout(t.Context(), annCancels(lost.Order.ID))
+	require.ErrorContains(t, err, "the recorder has not recorded the payment")
+	require.Equal(t, redemption.OrderOpen, forgetful.order(t, lost.Order.ID).State)
+}
+
+// TestRunDue does what is due for one order, and nothing a second time.
+func TestRunDue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	require.ErrorIs(t, w.RunDue(t.Context(), "ord_none"), store.ErrNotFound, "an order of nobody")
+	require.ErrorIs(t, newTill(t).RunDue(t.Context(), "1"), couponkit.ErrNoProcessor)
+
+	open := w.checkout(t, w.request("TEN"))
+	require.NoError(t, w.RunDue(t.Context(), open.Order.ID))
+	require.Equal(t, redemption.OrderOpen, w.order(t, open.Order.ID).State, "nothing is due for an open order")
+
+	_, err := w.In(w.store).Cancel(t.Context(), open.Order.ID)
+	require.NoError(t, err)
+	require.Equal(t, redemption.OrderEnding, w.order(t, open.Order.ID).State)
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.GetSession, Kind: fakeprocessor.LostBefore})
+	require.ErrorIs(t, w.RunDue(t.Context(), open.Order.ID), couponkit.ErrUnavailable)
+	w.held(t, c.ID, 0, 1)
+	for range 2 {
+		require.NoError(t, w.RunDue(t.Context(), open.Order.ID))
+		require.Equal(t, redemption.OrderCancelled, w.order(t, open.Order.ID).State)
+		w.held(t, c.ID, 0, 0)
+	}
+	require.Empty(t, w.payable())
+
+	paid := w.checkout(t, w.request("TEN"))
+	_, err = w.In(w.store).Cancel(t.Context(), paid.Order.ID)
+	require.NoError(t, err)
+	require.NoError(t, w.fake.Pay(paid.Session.ID), "the customer was faster")
+	require.NoError(t, w.RunDue(t.Context(), paid.Order.ID))
+	require.Equal(t, redemption.OrderPaid, w.order(t, paid.Order.ID).State)
+	w.held(t, c.ID, 1, 0)
+}
