@@ -15,10 +15,8 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store/pgxstore"
 )
 
@@ -32,25 +30,23 @@ func open(ctx context.Context, pool *pgxpool.Pool, payments *stripeprocessor.Pro
 	if err != nil {
 		return nil, nil, err
 	}
-	webhook := payments.Handler(func(ctx context.Context, e processor.Event) error {
+	var service *couponkit.Service
+	record := func(ctx context.Context, p couponkit.Payment) error {
 		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-			service, err := couponkit.New(coupons.WithTx(tx), couponkit.WithProcessor(payments))
-			if err != nil {
-				return err
+			outcome, err := service.In(coupons.WithTx(tx)).Record(ctx, p)
+			for _, o := range append(outcome.Ended, outcome.Order) {
+				if err == nil {
+					_, err = tx.Exec(ctx, `UPDATE shop_orders SET state = $2 WHERE id = $1`, o.Metadata["shopOrder"], o.State.String())
+				}
 			}
-			outcome, err := service.HandleEvent(ctx, e)
-			if err != nil || outcome.Order.State != redemption.OrderPaid {
-				return err
-			}
-			_, err = tx.Exec(ctx, `UPDATE shop_orders SET paid = true WHERE id = $1`, outcome.Order.Metadata["shopOrder"])
 			return err
 		})
-	})
-	service, err := couponkit.New(coupons, couponkit.WithProcessor(payments))
-	return service, webhook, err
+	}
+	service, err = couponkit.New(coupons, couponkit.WithProcessor(payments), couponkit.WithRecorder(record))
+	return service, payments.Handler(service.Webhook(nil)), err
 }
 
-// TestTheHostsOrderIsPaidWithTheUse: the webhook of the README counts the use and marks the
+// TestTheHostsOrderIsPaidWithTheUse: the recorder of the README counts the use and changes the
 // host's own order in one transaction, and neither when the host's statement fails.
 func TestTheHostsOrderIsPaidWithTheUse(t *testing.T) {
 	ctx := t.Context()
@@ -100,12 +96,12 @@ func TestTheHostsOrderIsPaidWithTheUse(t *testing.T) {
 
 	require.NotZero(t, deliver(), "there is no table shop_orders")
 	require.Zero(t, used())
-	_, err = pool.Exec(ctx, `CREATE TABLE shop_orders (id text PRIMARY KEY, paid boolean NOT NULL DEFAULT false);
+	_, err = pool.Exec(ctx, `CREATE TABLE shop_orders (id text PRIMARY KEY, state text NOT NULL DEFAULT 'open');
 		INSERT INTO shop_orders (id) VALUES ('42')`, pgx.QueryExecModeSimpleProtocol)
 	require.NoError(t, err)
 	require.Zero(t, deliver())
 	require.EqualValues(t, 1, used())
-	var paid bool
-	require.NoError(t, pool.QueryRow(ctx, `SELECT paid FROM shop_orders WHERE id = '42'`).Scan(&paid))
-	require.True(t, paid)
+	var state string
+	require.NoError(t, pool.QueryRow(ctx, `SELECT state FROM shop_orders WHERE id = '42'`).Scan(&state))
+	require.Equal(t, "paid", state)
 }
