@@ -85,13 +85,13 @@ func orderIDs(outcomes []Outcome) []string {
 //
 // Handle every outcome in [SweepReport].Paid and [SweepReport].Cancelled like an outcome of
 // [Service.HandleEvent], even if Sweep also returns an error. Sweep may report a payment or an end
-// only once, so a crash of the host right after the sweep can lose the report. To keep every report, run the sweep and save its outcomes in
-// one transaction of the host's database. The SQL stores have a method WithTx, which returns a
-// store that works in the host's transaction. There, Sweep finishes orders and repayments only. It
-// leaves exchanges and points to a sweep outside of a transaction, because a rollback would forget
-// that points were refunded. A rollback also forgets the ends of payment sessions and repayments,
-// but the next sweep finds them at the processor. The transaction stays open while Sweep asks the
-// processor, so use a small limit.
+// only once, so a crash of the host right after the sweep can lose the report. With [WithRecorder],
+// the host's own orders change in the transaction that records the payment or the end, and nothing of
+// the report is needed.
+//
+// On a store inside a transaction of the host, Sweep finishes orders and repayments only. It leaves
+// exchanges and points to a sweep outside of a transaction, because a rollback would forget that points
+// were refunded. The transaction stays open while Sweep asks the processor, so use a small limit.
 func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err error) {
 	defer s.observed(ctx, OpSweep, &Attempt{}, &err)()
 	if limit <= 0 {
