@@ -78,7 +78,7 @@ type request struct {
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	w := &world{
-		T: t, random: rand.New(rand.NewPCG(seed, 1)), provider: provider.New("https://pay.example/"), //nolint:gosec // a test repeats
+		T: t, random: rand.New(rand.NewPCG(seed, 1)), provider: provider.New("https://pay.example/"),
 		clock: &clock{now: time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)}, file: filepath.Join(t.TempDir(), "shop.db"), trouble: true,
 	}
 	db, err := sql.Open("sqlite", "file:"+w.file+"?_pragma=busy_timeout(10000)")
@@ -426,7 +426,7 @@ func (w *world) rows(query string) map[string]string {
 	w.Helper()
 	rows, err := w.shop.db.QueryContext(w.Context(), query)
 	require.NoError(w, err)
-	defer rows.Close() //nolint:errcheck // all were read
+	defer rows.Close()
 	out := map[string]string{}
 	for rows.Next() {
 		var key, value string

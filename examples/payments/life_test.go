@@ -55,13 +55,6 @@ func (l *life) isDead() bool {
 	return l.dead
 }
 
-// kill ends the life between two steps.
-func (l *life) kill() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dead = true
-}
-
 // wire carries the requests of one life to the provider.
 type wire struct {
 	life     *life
@@ -76,7 +69,7 @@ func (w wire) RoundTrip(r *http.Request) (response *http.Response, err error) {
 		if w.lose(r) {
 			return context.DeadlineExceeded
 		}
-		response, err = w.provider.RoundTrip(r)
+		response, err = w.provider.RoundTrip(r) //nolint:bodyclose // the client closes it
 		return err
 	})
 	return response, err
@@ -123,7 +116,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 		rows, err = c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 		return err
 	})
-	return rows, err
+	return closed(rows, err)
 }
 
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
@@ -136,7 +129,19 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (made driver.Tx,
 		made, err = c.Conn.(driver.ConnBeginTx).BeginTx(ctx, o)
 		return err
 	})
+	if err != nil && made != nil {
+		_ = made.Rollback()
+	}
 	return &tx{made, c.life}, err
+}
+
+// closed closes rows that nobody reads. They would keep the connection, and its locks, after its end.
+func closed(rows driver.Rows, err error) (driver.Rows, error) {
+	if err != nil && rows != nil {
+		_ = rows.Close()
+		rows = nil
+	}
+	return rows, err
 }
 
 type tx struct {
@@ -166,7 +171,7 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (rows
 		rows, err = s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
 		return err
 	})
-	return rows, err
+	return closed(rows, err)
 }
 
 // clock is the time of the shop.

@@ -129,7 +129,7 @@ func (s *shop) change(ctx context.Context, f func(*couponkit.Ledger) (couponkit.
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	defer tx.Rollback()
 	o, err := f(s.coupons.In(s.store.WithTx(tx)))
 	if err == nil {
 		err = apply(ctx, tx, o)
