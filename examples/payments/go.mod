@@ -6,6 +6,7 @@ require (
 	github.com/couponkit/couponkit v0.0.0
 	github.com/google/go-cmp v0.7.0
 	github.com/stretchr/testify v1.12.1
+	go.uber.org/goleak v1.3.0
 	modernc.org/sqlite v1.62.0
 )
 

@@ -72,7 +72,10 @@ func (w wire) RoundTrip(r *http.Request) (response *http.Response, err error) {
 		response, err = w.provider.RoundTrip(r) //nolint:bodyclose // the client closes it
 		return err
 	})
-	return response, err
+	if err != nil { // nobody reads an answer that came after the death
+		return nil, err
+	}
+	return response, nil
 }
 
 // connector opens the connections of one life.

@@ -1,8 +1,11 @@
 // Command payments is a shop with orders and payments of its own, on SQLite. It uses couponkit for
 // coupons only, without a payment processor. It may be killed at any point.
 //
-//	PROVIDER_URL=http://127.0.0.1:9000 go run . shop.db
+//	go run ./internal/provider/sandbox &
+//	go run . &
 //	curl 127.0.0.1:8080/orders -d '{"id":"1001","customer":"ann","quantity":3,"codes":["SUMMER10"]}'
+//
+// The answer is the address of the payment. POST to the address pays it.
 //
 // A change of couponkit's tables and the change of the shop's tables are one transaction. The provider
 // is called outside of transactions: what is due is done after the commit.
@@ -13,10 +16,10 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"log"
 	"net/http"
-	"os"
 	"time"
 
 	_ "modernc.org/sqlite"
@@ -24,16 +27,26 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/examples/payments/internal/provider"
+	"github.com/couponkit/couponkit/pricing"
 )
 
 func main() {
-	db, err := sql.Open("sqlite", "file:"+os.Args[1]+"?_pragma=busy_timeout(10000)&_txlock=immediate")
+	addr, file := flag.String("addr", "127.0.0.1:8080", "where the shop listens"), flag.String("db", "shop.db", "SQLite file")
+	payments := flag.String("provider", "http://127.0.0.1:9000", "address of the payment provider")
+	flag.Parse()
+	db, err := sql.Open("sqlite", "file:"+*file+"?_pragma=busy_timeout(10000)&_txlock=immediate")
 	if err != nil {
 		log.Fatal(err)
 	}
-	client := provider.Client{URL: os.Getenv("PROVIDER_URL"), HTTP: &http.Client{Timeout: time.Minute}} // less than couponkit.DefaultCreateTime
+	client := provider.Client{URL: *payments, HTTP: &http.Client{Timeout: time.Minute}} // less than couponkit.DefaultCreateTime
 	s, err := open(context.Background(), db, client)
 	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = s.coupons.Create(context.Background(), coupon.Draft{
+		Code: "SUMMER10", Name: "Summer sale", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"EUR": "10.00"},
+	})
+	if err != nil && !errors.Is(err, coupon.ErrCodeTaken) {
 		log.Fatal(err)
 	}
 	go func() {
@@ -43,7 +56,7 @@ func main() {
 			}
 		}
 	}()
-	server := &http.Server{Addr: "127.0.0.1:8080", Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Addr: *addr, Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second}
 	log.Fatal(server.ListenAndServe())
 }
 
