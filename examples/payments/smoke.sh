@@ -56,6 +56,6 @@ page=$(<"$work/answer")
 orders 200
 [[ $(<"$work/answer") == "$page" ]] # a form that is sent twice is one order
 call --fail --request POST "$page"
-within orders 409 # the webhook has told the shop that it is paid
+orders 409 # the webhook has told the shop that it is paid
 
 COUPONKIT_LONG=1 go test -vet=off -count=1 -run '^TestKilledAtAnyPoint$' .

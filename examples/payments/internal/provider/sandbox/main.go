@@ -1,4 +1,5 @@
-// Command sandbox serves the payment provider in memory. POST to the address of a payment pays it.
+// Command sandbox serves the payment provider in memory. POST to the address of a payment pays it, and
+// sends all waiting webhooks to the shop. A webhook that the shop does not take waits for the next payment.
 package main
 
 import (
@@ -10,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/examples/payments/internal/provider"
@@ -24,32 +24,27 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", *addr)
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", *addr)
 	if err != nil {
 		log.Fatal(err)
 	}
 	address := "http://" + listener.Addr().String()
-	p := provider.New(address + "/pay/")
-	go notify(p, httputil.NewSingleHostReverseProxy(target))
+	p, webhooks := provider.New(address+"/pay/"), httputil.NewSingleHostReverseProxy(target)
 	mux := http.NewServeMux()
 	mux.Handle("/", p)
 	mux.HandleFunc("POST /pay/{payment}", func(w http.ResponseWriter, r *http.Request) {
 		if err := p.Pay(r.PathValue("payment")); err != nil {
 			http.Error(w, err.Error(), http.StatusConflict)
+			return
+		}
+		for len(p.Webhooks()) > 0 {
+			if status := p.Notify(r.Context(), 0, webhooks); status != http.StatusOK {
+				log.Printf("the shop answers %d", status)
+				return
+			}
 		}
 	})
 	fmt.Println(address)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	log.Fatal(server.Serve(listener))
-}
-
-// notify sends each webhook until the shop has taken it.
-func notify(p *provider.Provider, shop http.Handler) {
-	for range time.Tick(200 * time.Millisecond) {
-		if waiting := p.Webhooks(); len(waiting) > 0 {
-			if status := p.Notify(context.Background(), 0, shop); status != http.StatusOK {
-				log.Printf("the shop answers %d to %s", status, strings.Join(waiting, ", "))
-			}
-		}
-	}
 }
