@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/examples/service/internal/app"
 	"github.com/couponkit/couponkit/pricing"
@@ -258,5 +259,35 @@ func TestCouponsAreNarrowed(t *testing.T) {
 		p.address("/admin/coupons?type=FIXED_AMOUNT")
 		p.visible(rowOf("TENOFF"))
 		p.gone(rowOf("SUMMER10"))
+	})
+}
+
+// An order is ending while its payment page may still be created. Its page asks again until the order is
+// cancelled, and offers no payment meanwhile.
+func TestAnOrderThatIsEnding(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		p := w.as(ann)
+		p.fillCart(earbuds())
+		p.apply("LASTONE")
+		p.visible("#remove-coupon")
+		lost := w.Simulator.Fake().Inject(fakeprocessor.Fault{Op: fakeprocessor.CreateSession, Kind: fakeprocessor.LostBefore, Times: -1})
+		p.click("#pay-now")
+		require.Eventually(w.t, func() bool { return lost.Fired() > 0 }, 15*time.Second, 20*time.Millisecond)
+		found, err := w.Service.Orders(w.t.Context(), store.OrderList{CustomerID: ann})
+		require.NoError(w.t, err)
+		require.Len(w.t, found.Items, 1)
+		id := found.Items[0].Order.ID
+		p.visit("/orders/" + id)
+		p.orderIs("open")
+		p.click("#cancel")
+		p.orderIs("ending")
+		p.see("#order-state h2", "Being cancelled")
+		p.gone("#resume")
+		p.gone("#cancel")
+		w.expectUses("LASTONE", uses{Reserved: 1})
+		_, err = w.Service.Record(w.t.Context(), couponkit.Payment{OrderID: id, ID: "cs_late", Status: couponkit.PaymentEnded})
+		require.NoError(w.t, err)
+		p.orderIs("cancelled")
+		w.expectUses("LASTONE", uses{})
 	})
 }
