@@ -28,7 +28,7 @@ import (
 var (
 	rounds     = flag.Int("rounds", testsize.Of(20, 40), "how many rounds to run, nine of ten with a fault")
 	seed       = flag.Uint64("seed", 1, "what the rounds are drawn from")
-	calls      = flag.Int("calls", 4, "calls of each goroutine in a round")
+	calls      = flag.Int("calls", 6, "calls of each goroutine in a round")
 	goroutines = flag.Int("goroutines", 4, "goroutines of each process in a round")
 )
 

@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -285,21 +286,27 @@ func (h *harness) readBack(history []call, coupons []roundCoupon) (reads []call)
 	return reads
 }
 
-// sweep lapses every live order after its deadline. No reservation is left then.
+// sweep lapses every live order after its deadline, and ends every payment. No reservation is left then.
 func (h *harness) sweep(number int, what fault, coupons []roundCoupon) {
 	h.t.Helper()
 	for {
-		due, err := h.store.ListOrders(h.t.Context(), store.OrderList{DueAt: later, PageSize: store.MaxPageSize})
+		due, err := h.store.ListOrders(h.t.Context(), store.OrderList{DueAt: afterwards, PageSize: store.MaxPageSize})
 		require.NoError(h.t, err)
 		if len(due.Items) == 0 {
 			break
 		}
+		ended := 0
 		for _, o := range due.Items {
 			_, err := h.store.Apply(h.t.Context(), store.Settlement{Event: redemption.Event{
-				Kind: redemption.Lapsed, At: later, OrderID: o.Order.ID, SessionID: o.Order.SessionID,
+				Kind: redemption.Lapsed, At: afterwards, OrderID: o.Order.ID, SessionID: o.Order.SessionID, PaymentOver: true, BegunBy: afterwards,
 			}})
+			if errors.Is(err, store.ErrPaymentOpen) {
+				continue // until the payment of the order before has ended
+			}
 			require.NoError(h.t, err)
+			ended++
 		}
+		require.NotZero(h.t, ended, "orders that wait for each other")
 	}
 	for _, c := range coupons {
 		counts, err := h.store.Counts(h.t.Context(), []string{eligibility.CouponUses(c.ID)})

@@ -110,6 +110,12 @@ func (b book) reserve(o operation) (book, outcome) {
 		next = next.with(old, uses)
 	}
 	r := o.reservation(pricing.Quote{})
+	if r.Order.Awaits = replaced.Order.Awaits; !replaced.Order.BegunAt.IsZero() {
+		r.Order.Awaits = replaced.Order.ID
+	}
+	if r.Order.Awaits != "" {
+		r.Order.BegunAt = time.Time{}
+	}
 	if exceeded := b.exceeded(claimsOf(r.Order, r.Uses), replaced); len(exceeded) > 0 {
 		return b, refused(&store.LimitError{Exceeded: exceeded})
 	}
@@ -138,7 +144,15 @@ func (b book) bySession(id string) (page, bool) {
 // meansNamed reports whether the caller means the order that the event names. A processor
 // means the one that has the session.
 func meansNamed(e redemption.Event) bool {
-	return e.Kind == redemption.SessionAttached || e.Kind == redemption.Cancelled || e.Kind == redemption.Lapsed
+	return e.Kind == redemption.SessionAttached || e.Kind == redemption.Cancelled || e.Kind == redemption.Lapsed || e.Kind == redemption.PaymentBegun
+}
+
+// mustWait reports whether an event has to wait for the end of the payment of an earlier order.
+func (b book) mustWait(o redemption.Order, e redemption.Event) bool {
+	if o.State != redemption.OrderOpen || !o.BegunAt.IsZero() || b[o.Awaits].Order.BegunAt.IsZero() {
+		return false
+	}
+	return e.Kind == redemption.PaymentBegun || e.Kind == redemption.PaymentEnded || e.Kind == redemption.Cancelled || e.Kind == redemption.Lapsed
 }
 
 func (b book) find(e redemption.Event) (page, bool) {
@@ -149,7 +163,7 @@ func (b book) find(e redemption.Event) (page, bool) {
 	if p, found := b.bySession(e.SessionID); found {
 		return p, true
 	}
-	return named, known && (named.Order.SessionID == "" || e.Kind == redemption.Paid)
+	return named, known && (named.Order.Concerns(e.SessionID) || e.Kind == redemption.Paid)
 }
 
 func (b book) apply(s store.Settlement) (book, outcome) {
@@ -157,6 +171,8 @@ func (b book) apply(s store.Settlement) (book, outcome) {
 	p, found := b.find(e)
 	owner, owned := b.bySession(e.SessionID)
 	switch {
+	case !found && e.Kind == redemption.Paid && !b[s.Unknown.Order.ID].Order.IsZero():
+		return b, refused(store.ErrConflict)
 	case !found && e.Kind == redemption.Paid:
 		o, uses := asNew(s.Unknown)
 		b.flag(o, uses, page{})
@@ -169,6 +185,10 @@ func (b book) apply(s store.Settlement) (book, outcome) {
 		return b.late(p, e)
 	case owned && owner.Order.ID != p.Order.ID:
 		return b, refused(store.ErrSuperseded)
+	case b.mustWait(p.Order, e) && e.Kind == redemption.PaymentEnded: // it had none
+		return b, outcome{View: p.view}
+	case b.mustWait(p.Order, e):
+		return b, refused(store.ErrPaymentOpen)
 	}
 	o, uses, err := p.Order.After(e, p.Uses...)
 	switch {
@@ -183,7 +203,8 @@ func (b book) apply(s store.Settlement) (book, outcome) {
 }
 
 // late settles a payment for an order that was cancelled, and one on its way for an order
-// that was replaced. The last order that has replaced it makes room, if it is open.
+// that was replaced. The last order that has replaced it makes room, if it is open. For a payment on
+// its way it does so only if no payment of it has begun, and after somebody has asked.
 func (b book) late(p page, e redemption.Event) (book, outcome) {
 	after := p.Order.After
 	last := page{}
@@ -192,10 +213,17 @@ func (b book) late(p page, e redemption.Event) (book, outcome) {
 	}
 	open := last.Order.State == redemption.OrderOpen
 	if e.Kind == redemption.PaymentPending {
-		if !open || last.Order.SessionID != "" {
+		asked := p.Order.Ask(e.At)
+		switch {
+		case !open || !last.Order.BegunAt.IsZero():
 			return b, outcome{View: p.view}
+		case p.Order.Fresh(e):
+			after = p.Order.Resume
+		case asked.Version == p.Order.Version:
+			return b, outcome{View: p.view}
+		default:
+			return b.with(asked, p.Uses).did(asked.ID)
 		}
-		after = p.Order.Resume
 	}
 	o, uses, err := after(e, p.Uses...)
 	if err != nil {

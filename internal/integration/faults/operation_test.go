@@ -33,6 +33,10 @@ type operation struct {
 	Session  string
 	Event    event
 	Bare     bool   // the event does not name its order
+	Begins   bool   // the payment begins with the order
+	Over     bool   // an order is given up whose payment is over
+	BegunBy  int    // what is told of a payment without a session, in microseconds after the epoch
+	AskedAt  int64  // of a payment that is on its way
 	NewID    string // of the record of an unknown payment
 }
 
@@ -70,7 +74,8 @@ type call struct {
 // String shows a call in a line.
 func (c call) String() string {
 	o := c.Operation
-	text := fmt.Sprintf("%d-%d %s %s replaces=%q session=%q bare=%t", c.Began/1000%1e9, c.Ended/1000%1e9, o.Call, o.Order, o.Replaces, o.Session, o.Bare)
+	text := fmt.Sprintf("%d-%d %s %s replaces=%q session=%q bare=%t begins=%t over=%t by=%d asked=%d",
+		c.Began/1000%1e9, c.Ended/1000%1e9, o.Call, o.Order, o.Replaces, o.Session, o.Bare, o.Begins, o.Over, o.BegunBy, o.AskedAt)
 	if o.Event != 0 {
 		text += " " + o.Event.kind().String()
 	}
@@ -81,9 +86,10 @@ func (c call) String() string {
 }
 
 var (
-	epoch    = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	deadline = epoch.Add(time.Hour)
-	later    = epoch.Add(2 * time.Hour)
+	epoch      = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	deadline   = epoch.Add(time.Hour)
+	later      = epoch.Add(2 * time.Hour)
+	afterwards = later.Add(redemption.DueRetry) // everything is due
 )
 
 func cheapQuote() pricing.Quote {
@@ -103,6 +109,9 @@ func (o operation) reservation(quote pricing.Quote) store.Reservation {
 		ID: o.Order, Key: o.Key, Fingerprint: "f", CustomerID: o.Customer, State: redemption.OrderOpen, Replaces: o.Replaces,
 		Quote: quote, Deadline: deadline, CreatedAt: epoch, Claims: []eligibility.Claim{{Counter: eligibility.CustomerOrders(o.Customer), Amount: 1}},
 	}}
+	if o.Begins {
+		r.Order.BegunAt = epoch
+	}
 	for _, c := range o.Coupons {
 		r.Coupons = append(r.Coupons, store.CouponAt{ID: c.ID, Revision: 1})
 		r.Uses = append(r.Uses, redemption.Use{
@@ -119,6 +128,7 @@ func (o operation) reservation(quote pricing.Quote) store.Reservation {
 func (o operation) settlement() store.Settlement {
 	s := store.Settlement{Event: redemption.Event{
 		Kind: o.Event.kind(), At: epoch, OrderID: o.Order, SessionID: o.Session, SessionURL: "u", Deadline: deadline,
+		PaymentOver: o.Over, BegunBy: epoch.Add(time.Duration(o.BegunBy) * time.Microsecond), AskedAt: o.AskedAt,
 	}}
 	if o.Bare {
 		s.Event.OrderID = ""
@@ -130,7 +140,7 @@ func (o operation) settlement() store.Settlement {
 		o.Order, o.Key, o.Replaces = o.NewID, "", ""
 		s.Unknown = o.reservation(pricing.Quote{})
 		order := &s.Unknown.Order
-		order.State, order.SessionID, order.Deadline = redemption.OrderPaid, o.Session, time.Time{}
+		order.State, order.SessionID, order.Deadline, order.BegunAt = redemption.OrderPaid, o.Session, time.Time{}, time.Time{}
 		for i := range s.Unknown.Uses {
 			use := &s.Unknown.Uses[i]
 			use.State, use.Origin, use.CompletedAt = redemption.Completed, redemption.FromPayment, epoch
@@ -182,7 +192,11 @@ func view(o redemption.Order, uses []redemption.Use) string {
 	if o.IsZero() {
 		return ""
 	}
-	text := fmt.Sprintf("%s %s v%d session=%q url=%q by=%q until=%d", o.ID, o.State, o.Version, o.SessionID, o.SessionURL, o.ReplacedBy, o.Deadline.Unix())
+	text := fmt.Sprintf("%s %s v%d session=%q url=%q by=%q until=%d awaits=%q asks=%d",
+		o.ID, o.State, o.Version, o.SessionID, o.SessionURL, o.ReplacedBy, o.Deadline.Unix(), o.Awaits, o.Asks)
+	if !o.BegunAt.IsZero() {
+		text += fmt.Sprintf(" begun=%d", o.BegunAt.Sub(epoch).Microseconds())
+	}
 	for _, u := range uses {
 		text += fmt.Sprintf("; %s %s v%d over=%t", u.CouponID, u.State, u.Version, u.OverLimit)
 	}
@@ -195,7 +209,7 @@ func refusal(err error) string {
 		return limit.Error()
 	}
 	for _, sentinel := range []error{
-		store.ErrNotFound, store.ErrSuperseded, store.ErrKeyReused, store.ErrStaleRevision, store.ErrConflict, redemption.ErrIllegal,
+		store.ErrNotFound, store.ErrSuperseded, store.ErrPaymentOpen, store.ErrKeyReused, store.ErrStaleRevision, store.ErrConflict, redemption.ErrIllegal,
 	} {
 		if errors.Is(err, sentinel) {
 			return sentinel.Error()

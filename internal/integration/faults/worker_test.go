@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -232,12 +233,19 @@ func (w *client) on(ctx context.Context, s *pgxstore.Store, mode string, do func
 
 // choose makes an operation. There are few customers and keys, so that the processes meet
 // on the same records. A key tells what its order is: k1 wants the first coupon, k2 the
-// second, k3 both, and k1-2 and k1-3 replace the order before.
+// second, k3 both, and k1-2 and k1-3 replace the order before. Half of all operations are about k1 and
+// its successors of one customer, whose payments begin and end.
 func choose(random *rand.Rand, t task) operation {
-	n, depth := random.IntN(3), pick(random, 0, 0, 0, 1, 2)
+	n, depth, customer := random.IntN(3), pick(random, 0, 0, 0, 1, 2), random.IntN(3)
+	kind := pick(random, redemption.SessionAttached, redemption.SessionAttached, redemption.Paid, redemption.Paid, redemption.PaymentPending,
+		redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired, redemption.Cancelled, redemption.Lapsed)
+	if random.IntN(2) == 0 {
+		n, customer, depth = 0, 0, pick(random, 0, 0, 0, 1, 1)
+		kind = pick(random, kind, redemption.PaymentBegun, redemption.SessionAttached, redemption.PaymentPending, redemption.PaymentEnded, redemption.Cancelled)
+	}
 	o := operation{
 		Round: t.Round, Call: pick(random, reserve, reserve, reserve, apply, apply, apply, apply, read, count),
-		Customer: fmt.Sprintf("%s-c%d", t.Round, random.IntN(3)),
+		Customer: fmt.Sprintf("%s-c%d", t.Round, customer),
 		Coupons:  [][]roundCoupon{t.Coupons[:1], t.Coupons[1:], t.Coupons}[(n+depth)%3],
 	}
 	keyOf := func(depth int) string {
@@ -251,16 +259,19 @@ func choose(random *rand.Rand, t task) operation {
 		if depth > 0 {
 			o.Replaces = orderOf(keyOf(depth - 1))
 		}
+		o.Begins = random.IntN(2) == 0
 	case count:
 		o.Coupons = t.Coupons
 	case apply:
 		o.Session = "cs_" + o.Order
-		kind := pick(random, redemption.SessionAttached, redemption.SessionAttached, redemption.Paid, redemption.Paid, redemption.PaymentPending,
-			redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired, redemption.Cancelled, redemption.Lapsed)
-		o.Event = event(kind)
+		o.Event, o.BegunBy, o.AskedAt = event(kind), pick(random, 0, 1, 1_000), pick[int64](random, 0, 3, math.MaxInt64)
 		switch {
 		case kind == redemption.Cancelled || kind == redemption.Lapsed:
-			o.Session = pick(random, "", o.Session)
+			o.Session, o.Over = pick(random, "", o.Session), pick(random, false, true)
+		case kind == redemption.PaymentBegun:
+			o.Session = ""
+		case kind == redemption.PaymentEnded && random.IntN(2) == 0, random.IntN(8) == 0 && (kind == redemption.Paid || kind == redemption.PaymentPending):
+			o.Session = ""
 		case kind != redemption.SessionAttached:
 			o.Bare = random.IntN(6) == 0
 		}
