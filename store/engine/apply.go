@@ -61,6 +61,13 @@ func waits(o redemption.Order, e redemption.Event) bool {
 	return false
 }
 
+// isOver reports whether the end of the payment of a replaced order is recorded. A host's transaction may
+// read an older state, in which the order was not replaced yet, or was not there.
+func (w *work) isOver(orderID string) bool {
+	row := w.orders[orderID]
+	return row != nil && row.order.State.Ended() && row.order.BegunAt.IsZero()
+}
+
 // loadAwaited reads the orders that have to end before a payment begins. An end that is read is true
 // for good. Without locks, an end may be missed that is being recorded.
 func (w *work) loadAwaited(ctx context.Context, tx Tx, events ...store.Settlement) error {
@@ -110,7 +117,7 @@ func (w *work) apply(s store.Settlement) (store.Settled, error) {
 		return store.Settled{}, fmt.Errorf("%w: session %s is that of order %s, as when a processor gives an ID twice",
 			store.ErrSuperseded, s.Event.SessionID, owner)
 	}
-	if awaited := w.orders[o.Awaits]; waits(o, s.Event) && awaited != nil && !awaited.order.BegunAt.IsZero() {
+	if waits(o, s.Event) && !w.isOver(o.Awaits) {
 		if s.Event.Kind == redemption.PaymentEnded {
 			return store.Settled{Order: o, Uses: w.usesOf(id)}, nil // it had none
 		}

@@ -164,6 +164,24 @@ func TestMariaDBHostsOfOlderStates(t *testing.T) {
 		}
 		again := taken
 		again.ID += "-again"
+		event := func(kind redemption.EventKind, order string) func(store.Store) error {
+			return func(s store.Store) error {
+				_, err := s.Apply(t.Context(), store.Settlement{Event: redemption.Event{
+					Kind: kind, At: time.Now().UTC(), OrderID: order, SessionID: "cs_" + order, Deadline: time.Now().UTC().Add(time.Hour),
+				}})
+				return err
+			}
+		}
+		begins := func(order string) func(store.Store) error { return event(redemption.PaymentBegun, order) }
+		orders := withCode("ORDERS")
+		create(t, s, orders)
+		places := func(name, replaces string) {
+			r := checkoutOf(orders, "cem", "", name)
+			r.Order.Replaces = replaces
+			_, err := s.Reserve(t.Context(), r)
+			require.NoError(t, err)
+		}
+		places("known", "")
 		calls := []struct {
 			want error
 			call func(store.Store) error
@@ -175,6 +193,8 @@ func TestMariaDBHostsOfOlderStates(t *testing.T) {
 			{coupon.ErrCodeTaken, makes(again)},
 			{store.ErrConflict, makes(deleted)},
 			{nil, func(s store.Store) error { _, err := s.Apply(t.Context(), pay("ord_other")); return err }},
+			{store.ErrPaymentOpen, begins("ord_known-next")},
+			{store.ErrPaymentOpen, begins("ord_new-next")},
 		}
 		begin := func() *sql.Tx {
 			tx, err := db.BeginTx(t.Context(), repeatable)
@@ -189,6 +209,11 @@ func TestMariaDBHostsOfOlderStates(t *testing.T) {
 			hosts = append(hosts, begin())
 		}
 		create(t, s, taken)
+		places("new", "")
+		for _, name := range []string{"known", "new"} { // it is replaced while its payment is open
+			require.NoError(t, event(redemption.SessionAttached, "ord_"+name)(s))
+			places(name+"-next", "ord_"+name)
+		}
 		for _, r := range []store.Reservation{checkoutOf(last, "ann", "", "other"), checkoutOf(deleted, "ann", "", "stays")} {
 			_, err := s.Reserve(t.Context(), r)
 			require.NoError(t, err)
