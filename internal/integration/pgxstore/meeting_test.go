@@ -3,6 +3,8 @@ package pgxstore_test
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,7 +21,7 @@ import (
 	"github.com/couponkit/couponkit/store/storetest"
 )
 
-// meeting is a pair of calls, the second of which waits for rows of the first.
+// meeting is a pair of calls, the second of which waits for rows of the first, unless its name is in free.
 type meeting struct {
 	limits        coupon.Limits
 	before        []func(context.Context, store.Store, coupon.Coupon) (any, error)
@@ -43,6 +45,7 @@ func meetings(tb testing.TB) map[string]meeting {
 		return func(ctx context.Context, s store.Store, _ coupon.Coupon) (any, error) {
 			return s.Apply(ctx, store.Settlement{Event: redemption.Event{
 				Kind: kind, At: at, OrderID: redemption.OrderIDPrefix + "ann-" + key, SessionID: session, Deadline: at.Add(time.Hour),
+				AskedAt: math.MaxInt64,
 			}})
 		}
 	}
@@ -80,6 +83,9 @@ func meetings(tb testing.TB) map[string]meeting {
 	// The customer has been there before, so that their counters exist.
 	regular := []call{reserve("ann", "old", ""), event(redemption.Cancelled, "old", "")}
 	ordered := append(regular[:2:2], reserve("ann", "1", ""))
+	waiting := append(ordered[:3:3], event(redemption.SessionAttached, "1", "cs_1"), reserve("ann", "2", "1"))
+	next := append(waiting[:5:5], event(redemption.PaymentEnded, "1", "cs_1"))
+	begins := func(key string) call { return event(redemption.PaymentBegun, key, "") }
 	one := coupon.Limits{MaxUses: 1, MaxUsesPerUser: 1}
 	return map[string]meeting{
 		"one key":                  {one, regular, reserve("ann", "1", ""), reserve("ann", "1", "")},
@@ -99,11 +105,20 @@ func meetings(tb testing.TB) map[string]meeting {
 		"points and one key":       {one, append(regular[:2:2], points("p"), debited), taking("1"), taking("1")},
 		"an unknown payment":       {one, nil, unknown("", "cs_1"), unknown("", "cs_1")},
 		"a payment ahead":          {one, regular, reserve("ann", "1", ""), unknown("ord_ann-1", "cs_1")},
+		"a payment that begins":    {one, ordered, begins("1"), begins("1")},
+		"hand-over and payment":    {one, ordered, reserve("ann", "2", "1"), begins("1")},
+		"payment and hand-over":    {one, ordered, begins("1"), reserve("ann", "2", "1")},
+		"the end of a payment":     {one, waiting, event(redemption.PaymentEnded, "1", "cs_1"), begins("2")},
+		"begins and on its way":    {one, next, begins("2"), event(redemption.PaymentPending, "1", "cs_1")},
+		"on its way and begins":    {one, next, event(redemption.PaymentPending, "1", "cs_1"), begins("2")},
 		"an edit":                  {one, nil, edit, reserve("ann", "1", "")},
 		"edits":                    {one, nil, edit, edit},
 		"an edit after":            {one, regular, reserve("ann", "1", ""), edit},
 	}
 }
+
+// free are the calls that do not wait: what is committed refuses them.
+var free = []string{"a use that is given back", "the end of a payment"}
 
 // A call that waits for rows of an open transaction is answered as if it came after that, if
 // it is committed, and as if that had never been, if it is rolled back. A call that does not wait
@@ -124,7 +139,7 @@ func TestWhoeverWaitsComesAfter(t *testing.T) {
 					_, err = call(t.Context(), s, c)
 					require.NoError(t, err)
 				}
-				free := name == "a use that is given back" // refused by what is committed, without waiting
+				free := slices.Contains(free, name)
 				if commits && !free {
 					_, err := m.first(t.Context(), reference, c)
 					require.NoError(t, err)
