@@ -2,7 +2,7 @@ package sqlstore
 
 import (
 	"database/sql"
-	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,9 +71,36 @@ func findable(text string) bool {
 // the writer has its turn.
 type documents struct{ orders, uses map[string]string }
 
+// add adds the documents of another request. An ID that two requests have gets none: one of them is stored.
 func (d documents) add(more documents) {
-	maps.Copy(d.orders, more.orders)
-	maps.Copy(d.uses, more.uses)
+	addTo(d.orders, more.orders)
+	addTo(d.uses, more.uses)
+}
+
+func addTo(docs, more map[string]string) {
+	for id, doc := range more {
+		if _, twice := docs[id]; twice {
+			doc = ""
+		}
+		docs[id] = doc
+	}
+}
+
+// others returns the documents of all written records that the documents are not of. The engine sets what
+// a new order waits for.
+func (d documents) others(w engine.Writes) (documents, error) {
+	orders, uses := slices.Clone(w.GrownOrders), slices.Clone(w.GrownUses)
+	for _, o := range w.NewOrders {
+		if d.orders[o.ID] == "" || o.Awaits != "" {
+			orders = append(orders, o)
+		}
+	}
+	for _, u := range w.NewUses {
+		if d.uses[u.ID] == "" {
+			uses = append(uses, u)
+		}
+	}
+	return documentsOf(orders, uses)
 }
 
 func documentsOf(orders []redemption.Order, uses []redemption.Use) (documents, error) {
@@ -96,10 +123,10 @@ func documentsOf(orders []redemption.Order, uses []redemption.Use) (documents, e
 	return docs, nil
 }
 
-func orderRow(docs documents, o redemption.Order) []any {
+func orderRow(o redemption.Order, doc string) []any {
 	return []any{
 		o.ID, o.CustomerID, orNull(o.Key), o.State.String(), orNull(o.SessionID), o.SessionURL, o.ReplacedBy, micros(o.Deadline),
-		o.CreatedAt.UnixMicro(), o.UpdatedAt.UnixMicro(), o.Version, docs.orders[o.ID],
+		o.CreatedAt.UnixMicro(), o.UpdatedAt.UnixMicro(), o.Version, doc,
 	}
 }
 
@@ -117,11 +144,11 @@ func scanOrder(rows *sql.Rows) (o redemption.Order, err error) {
 	return o, engine.ReadOrder(&o, state, doc)
 }
 
-func useRow(docs documents, u redemption.Use) []any {
+func useRow(u redemption.Use, doc string) []any {
 	return []any{
 		u.ID, orNull(u.OrderID), u.CouponID, u.CustomerID, orNull(u.Key), orNull(u.ExchangeID), u.State.String(),
 		u.PointsState.String(), flag(u.OverLimit), micros(u.Deadline), u.CreatedAt.UnixMicro(), u.UpdatedAt.UnixMicro(),
-		micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, docs.uses[u.ID],
+		micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, doc,
 	}
 }
 

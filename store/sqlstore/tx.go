@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
-	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
 )
 
@@ -181,54 +181,44 @@ const (
 
 // Save implements [engine.Tx].
 func (s *session) Save(ctx context.Context, w engine.Writes) error {
-	grown, err := documentsOf(w.GrownOrders, w.GrownUses)
+	docs, err := s.docs.others(w)
 	if err != nil {
 		return &failure{err}
 	}
-	if err := s.saveOrders(ctx, w, grown); err != nil {
+	if err := s.saveOrders(ctx, w, docs); err != nil {
 		return err
 	}
-	if err := s.saveUses(ctx, w, grown); err != nil {
+	if err := s.saveUses(ctx, w, docs); err != nil {
 		return err
 	}
 	if err := s.saveCounters(ctx, w.Counters); err != nil {
 		return err
 	}
-	return insertAll(ctx, s, insertEntries, w.Entries, func(_ documents, e store.Entry) []any { return entryRow(e) })
+	return s.insert(ctx, insertEntries, each(w.Entries, entryRow))
 }
 
-func (s *session) saveOrders(ctx context.Context, w engine.Writes, grown documents) error {
+func (s *session) saveOrders(ctx context.Context, w engine.Writes, docs documents) error {
 	for _, o := range w.Orders {
 		if err := s.exec(ctx, updateOrder, o.State.String(), orNull(o.SessionID), o.SessionURL, o.ReplacedBy,
-			micros(o.Deadline), o.UpdatedAt.UnixMicro(), o.Version, orNull(grown.orders[o.ID]), o.ID); err != nil {
+			micros(o.Deadline), o.UpdatedAt.UnixMicro(), o.Version, orNull(docs.orders[o.ID]), o.ID); err != nil {
 			return fmt.Errorf("update order: %w", err)
 		}
 	}
-	for _, o := range w.NewOrders {
-		if o.Awaits == "" {
-			continue // it is stored as the caller has encoded it
-		}
-		doc, err := engine.EncodeOrder(o)
-		if err != nil {
-			return err
-		}
-		s.docs.orders[o.ID] = string(doc)
-	}
-	return insertAll(ctx, s, insertOrders, w.NewOrders, orderRow)
+	return s.insert(ctx, insertOrders, each(w.NewOrders, func(o redemption.Order) []any {
+		return orderRow(o, cmp.Or(docs.orders[o.ID], s.docs.orders[o.ID]))
+	}))
 }
 
-func (s *session) saveUses(ctx context.Context, w engine.Writes, grown documents) error {
+func (s *session) saveUses(ctx context.Context, w engine.Writes, docs documents) error {
 	for _, u := range w.Uses {
 		if err := s.exec(ctx, updateUse, u.State.String(), u.PointsState.String(), flag(u.OverLimit), micros(u.Deadline),
-			u.UpdatedAt.UnixMicro(), micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, orNull(grown.uses[u.ID]), u.ID); err != nil {
+			u.UpdatedAt.UnixMicro(), micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, orNull(docs.uses[u.ID]), u.ID); err != nil {
 			return fmt.Errorf("update use: %w", err)
 		}
 	}
-	return insertAll(ctx, s, insertUses, w.NewUses, useRow)
-}
-
-func insertAll[R any](ctx context.Context, s *session, statement string, records []R, row func(documents, R) []any) error {
-	return s.insert(ctx, statement, each(records, func(r R) []any { return row(s.docs, r) }))
+	return s.insert(ctx, insertUses, each(w.NewUses, func(u redemption.Use) []any {
+		return useRow(u, cmp.Or(docs.uses[u.ID], s.docs.uses[u.ID]))
+	}))
 }
 
 // saveCounters keeps the order of the counters, which locks them. On SQLite nobody else

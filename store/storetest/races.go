@@ -39,13 +39,18 @@ func raceClauses() []clause {
 			p.count(budget, 999, 0)
 		}),
 		race("race of one key", "a key stores one order, however many callers use it at once", func(p *probe) {
-			c := p.coupon(limits(9, 0))
-			key := p.checkout("ann", c).Order.Key
-			p.reserveOne(c, func(int) store.Reservation {
-				r := p.checkout("ann", c)
-				r.Order.Key = key
-				return r
-			})
+			for _, oneID := range []bool{false, true} {
+				c := p.coupon(limits(9, 0))
+				first := p.checkout("ann", c).Order
+				p.reserveOne(c, func(i int) store.Reservation {
+					r := p.checkout("ann", c)
+					r.Order.Key, r.Order.Metadata = first.Key, map[string]string{"caller": fmt.Sprint(i)}
+					if oneID {
+						r.Order.ID, r.Uses[0].OrderID = first.ID, first.ID
+					}
+					return r
+				})
+			}
 		}),
 		race("race of one exchange", "a customer who exchanges points twice at once holds one reservation", func(p *probe) {
 			c := p.coupon(forPoints, limits(0, 0))
@@ -169,6 +174,9 @@ func (p *probe) reserveOne(c coupon.Coupon, request func(i int) store.Reservatio
 	for _, a := range answers {
 		a.Replayed = answers[0].Replayed
 		same(p, a, answers[0], "the reservation that a call at once got")
+	}
+	if o := answers[0].Order; !o.IsZero() {
+		same(p, p.order(o.ID).Order, o, "the order that is stored")
 	}
 	p.uses(c, 1, 0)
 }
