@@ -1,0 +1,561 @@
+package couponkit_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// free is a request without a coupon.
+func free(id string) couponkit.ReserveRequest { r := wants(id, ann); r.Codes = nil; return r }
+
+func ended(id, payment string) couponkit.Payment {
+	return couponkit.Payment{OrderID: id, ID: payment, Status: couponkit.PaymentEnded}
+}
+
+func (s *till) order(id string) redemption.Order {
+	s.t.Helper()
+	found, err := s.store.Order(s.t.Context(), store.OrderKey{ID: id})
+	require.NoError(s.t, err)
+	return found.Order
+}
+
+// TestBreakARepeatedEndOfAnEarlierPayment: "repeating it changes nothing" (Record).
+func TestBreakARepeatedEndOfAnEarlierPayment(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	s.attach("1")
+	s.record(ended("1", "pay_1"))
+	s.begin("1")                  // a second payment is being created
+	s.record(ended("1", "pay_1")) // the webhook comes again
+	require.False(t, s.order("1").BegunAt.IsZero(), "the second payment was begun, and nobody has recorded its end")
+}
+
+// TestBreakTwoPayablePayments of one use, after a webhook that comes twice.
+func TestBreakTwoPayablePayments(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	s.attach("1")
+	s.record(ended("1", "pay_1"))
+	s.begin("1")                  // tab 1 creates pay_1b
+	s.record(ended("1", "pay_1")) // the webhook comes again
+	s.reserve("2", ann)           // tab 2
+	_, err := s.BeginPayment(t.Context(), "2")
+	require.ErrorIs(t, err, couponkit.ErrPaymentOpen, "pay_1b is payable")
+}
+
+// TestBreakAnotherPaymentsEndFreesTheUse: two calls have begun; the end of the one's payment is not that of the other's.
+func TestBreakAForeignCustomerGetsTheUse(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	s.attach("1")
+	s.record(ended("1", "pay_1"))
+	s.begin("1")
+	s.record(ended("1", "pay_1"))
+	_, err := s.Cancel(t.Context(), "1")
+	require.NoError(t, err)
+	require.Equal(t, redemption.OrderEnding, s.state("1"), "pay_1b may be created right now")
+}
+
+// TestBreakBothPaymentsOfAnOrderArePaid: the end of the first is due for ever.
+func TestBreakBothPaymentsOfAnOrderArePaid(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	s.attach("1")
+	other := paid("1")
+	other.ID = "pay_other"
+	s.record(other)
+	due, told := s.due("1")
+	require.Equal(t, [][3]string{{"end_payment", "1", "pay_1"}}, told)
+	o := s.record(due[0].Answer(paid("1"))) // the customer was faster
+	require.Equal(t, couponkit.FlagPaidTwice, o.Flag)
+	_, told = s.due("1")
+	require.Empty(t, told, "it was answered: it is paid")
+}
+
+// TestBreakBothSessionsArePaid is the same with a processor.
+func TestBreakNoPaymentOfAPaidOrder(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	s.attach("1")
+	other := paid("1")
+	other.ID = "pay_other"
+	s.record(other)
+	s.now = s.now.Add(time.Hour)
+	due, told := s.due("1")
+	require.Equal(t, [][3]string{{"end_payment", "1", "pay_1"}}, told)
+	s.record(due[0].Answer(couponkit.Payment{Status: couponkit.PaymentEnded})) // "If the provider has no payment, record PaymentEnded without an ID"
+	_, told = s.due("1")
+	require.Empty(t, told)
+}
+
+// TestBreakASecondPaymentOfAnOrderThatWasPaidWithoutAnID is swallowed.
+func TestBreakASecondPaymentAfterOneWithoutID(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	first := paid("1")
+	first.ID = ""
+	s.record(first)
+	s.record(paid("1")) // the provider's webhook names it
+	second := paid("1")
+	second.ID = "pay_second"
+	o := s.record(second)
+	require.Equal(t, couponkit.FlagPaidTwice, o.Flag)
+	found, err := s.store.Order(t.Context(), store.OrderKey{SessionID: "pay_1"})
+	require.NoError(t, err, "a paid payment that no order knows")
+	require.Equal(t, "1", found.Order.ID)
+}
+
+// TestBreakTheMoneyOfAnOrderThatWasPaidWithoutAnID is due for ever.
+func TestBreakMoneyOfAnOrderPaidWithoutID(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	first := paid("1")
+	first.ID = ""
+	s.record(first)
+	_, err := s.In(s.store).Refund(t.Context(), couponkit.RefundRequest{OrderID: "1", Key: "k", Returns: pricing.Returns{All: true}})
+	require.NoError(t, err)
+	due, told := s.due("1")
+	require.Equal(t, [][3]string{{"return_money", "1", ""}}, told)
+	_, err = s.Record(t.Context(), due[0].Answer(couponkit.Payment{Status: couponkit.PaymentPaid, Repayments: []redemption.ReportedRefund{{
+		ID: "re_1", Key: due[0].Key, Amount: 9_00, State: redemption.RepaymentSucceeded,
+	}}}))
+	require.NoError(t, err)
+	_, told = s.due("1")
+	require.Empty(t, told)
+}
+
+// TestBreakAFreeOrder: "For an order of 0, record a payment at once" (Reserve).
+func TestBreakAFreeOrder(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	r := free("1")
+	r.Cart.Lines[0].UnitPrice = 0
+	_, err := s.Reserve(t.Context(), r)
+	require.NoError(t, err)
+	o := s.record(couponkit.Payment{OrderID: "1", Status: couponkit.PaymentPaid})
+	require.Equal(t, redemption.OrderPaid, o.Order.State)
+	require.Equal(t, couponkit.FlagNone, o.Flag)
+}
+
+// TestBreakAnOrderThatIsKnownFromItsPayment is adopted (design, section 3 rule 3).
+func TestBreakAdoption(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.record(paid("1"))
+	r, err := s.Reserve(t.Context(), wants("1", ann))
+	require.ErrorIs(t, err, couponkit.ErrOrderPaid)
+	require.Equal(t, "1", r.Order.ID)
+}
+
+// TestBreakHalfWritten: bad input writes nothing, and names the caller's field.
+func TestBreakHalfWritten(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	p := paid("1")
+	p.Repayments = []redemption.ReportedRefund{{ID: "re_1", Amount: -1, State: redemption.RepaymentSucceeded}}
+	_, err := s.Record(t.Context(), p)
+	require.Equal(t, []string{"repayments[0].amount"}, faultyFields(t, err))
+	require.Equal(t, redemption.OrderOpen, s.state("1"), "half-written")
+}
+
+// TestBreakAnotherAmountUnderTheKey is flagged (design, section 3 rule 9).
+func TestBreakAnotherAmountUnderTheKey(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.record(paid("1"))
+	_, err := s.In(s.store).Refund(t.Context(), couponkit.RefundRequest{OrderID: "1", Key: "k", Returns: pricing.Returns{All: true}})
+	require.NoError(t, err)
+	due, _ := s.due("1")
+	o := s.record(due[0].Answer(couponkit.Payment{Status: couponkit.PaymentPaid, Repayments: []redemption.ReportedRefund{{
+		ID: "re_1", Key: due[0].Key, Amount: 1_00, State: redemption.RepaymentSucceeded,
+	}}}))
+	t.Log(o.Flag, o.Order.Refunds[0].Repayment, o.Order.Returned())
+	require.NotEqual(t, couponkit.FlagNone, o.Flag, "1.00 of 9.00 went back")
+}
+
+// TestBreakTheHold: a payment that ends before the hold does not end the hold.
+func TestBreakTheHold(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	r := wants("1", ann)
+	r.Hold = 24 * time.Hour
+	_, err := s.Reserve(t.Context(), r)
+	require.NoError(t, err)
+	s.begin("1")
+	_, err = s.AttachPayment(t.Context(), couponkit.Payment{OrderID: "1", ID: "pay_1", ExpiresAt: s.now.Add(10 * time.Minute)})
+	require.NoError(t, err)
+	s.record(ended("1", "pay_1"))
+	s.now = s.now.Add(3 * time.Hour)
+	t.Log(s.order("1").Deadline.Sub(s.order("1").CreatedAt))
+	_, err = s.BeginPayment(t.Context(), "1") // "can begin another one, until its hold is over"
+	require.NoError(t, err)
+}
+
+// TestBreakReserveAfterTheHold: "If Reserve returns no error, the order can be paid".
+func TestBreakReserveAfterTheHold(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.now = s.now.Add(hold)
+	_, err := s.Reserve(t.Context(), wants("1", ann))
+	_, begin := s.BeginPayment(t.Context(), "1")
+	require.ErrorIs(t, begin, couponkit.ErrOrderEnded)
+	require.ErrorIs(t, err, couponkit.ErrOrderEnded)
+}
+
+// TestBreakAKeyWithAnotherOrderID gives the host an order that is not the one it has asked for.
+func TestBreakAKeyWithAnotherOrderID(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	r := wants("1", ann)
+	r.Key = "cart"
+	_, err := s.Reserve(t.Context(), r)
+	require.NoError(t, err)
+	r.OrderID = "2"
+	got, err := s.Reserve(t.Context(), r)
+	t.Log(got.Order.ID, err)
+	require.ErrorIs(t, err, store.ErrKeyReused)
+}
+
+// TestBreakHolds of odd lengths.
+func TestBreakHolds(t *testing.T) {
+	t.Parallel()
+	for _, h := range []time.Duration{1, 1500, couponkit.MaxHold, 0} {
+		s := newTill(t)
+		s.once()
+		r := wants("1", ann)
+		r.Hold = h
+		got, err := s.Reserve(t.Context(), r)
+		require.NoError(t, err, h)
+		require.Equal(t, s.order("1").Deadline, got.Order.Deadline, h)
+		require.Equal(t, got.Order.Deadline, coupon.Instant(got.Order.Deadline), h)
+		again, err := s.Reserve(t.Context(), wants("1", ann))
+		require.NoError(t, err, h)
+		require.Equal(t, got.Order.Deadline, again.Order.Deadline)
+	}
+}
+
+// TestBreakBeginAgain: "If BeginPayment returns no error, the payment may be created now".
+func TestBreakBeginAgain(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	s.attach("1") // pay_1 is payable
+	_, err := s.BeginPayment(t.Context(), "1")
+	require.Error(t, err, "the payment exists already")
+}
+
+// TestBreakEndingBeforeALatePayment: A pays late while its replacement is ending.
+func TestBreakALatePaymentWhileTheReplacementIsEnding(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	c := s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	s.attach("1")
+	s.reserve("2", ann)
+	s.record(ended("1", "pay_1"))
+	s.begin("2")
+	s.attach("2")
+	_, err := s.Cancel(t.Context(), "2")
+	require.NoError(t, err)
+	o := s.record(paid("1"))
+	s.uses(c, 0, 1)
+	require.Equal(t, couponkit.FlagNone, o.Flag, "one use, and one payment")
+}
+
+// TestBreakPaidAfterAnEndByItsIDAlone: "Payments are then found by their IDs" (AttachPayment).
+func TestBreakPaidByItsIDAfterAnotherWasBegun(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	s.attach("1")
+	s.record(ended("1", "pay_1")) // such as a card that was declined
+	s.begin("1")
+	p := paid("1")
+	p.OrderID = ""
+	_, err := s.Record(t.Context(), p)
+	require.NoError(t, err, "a paid payment that no order knows")
+}
+
+// TestBreakALatePaymentOfTheFirst leaves the second to nobody.
+func TestBreakTheSecondPaymentIsForgotten(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	s.attach("1")
+	s.record(ended("1", "pay_1"))
+	s.begin("1") // pay_1b is created
+	s.record(paid("1"))
+	_, told := s.due("1")
+	require.Equal(t, [][3]string{{"end_payment", "1", ""}}, told, "pay_1b can be paid")
+}
+
+// TestBreakAttachWithoutBegin of an order that waits.
+func TestBreakAttachWithoutBegin(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	s.attach("1")
+	s.reserve("2", ann)
+	_, err := s.AttachPayment(t.Context(), couponkit.Payment{OrderID: "2", ID: "pay_2"})
+	t.Log(err)
+	require.ErrorIs(t, err, couponkit.ErrPaymentOpen)
+}
+
+// TestBreakPointsOfAReplacedOrder: Due "for one order and for the orders that it replaced and ended".
+func TestBreakPointsOfAReplacedOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	d := percentOff(10)
+	d.MaxUses = coupon.Set(1)
+	w.create(t, d)
+	w.exchange(t, c)
+	reserve := func(id string, codes ...string) couponkit.Reserved {
+		r, err := w.Reserve(t.Context(), couponkit.ReserveRequest{OrderID: id, Hold: hold, QuoteRequest: couponkit.QuoteRequest{Customer: ann, Cart: phones(), Codes: codes}})
+		require.NoError(t, err)
+		return r
+	}
+	both := reserve("1", "TEN", "PERCENT")
+	t.Log(len(both.Uses))
+	one := reserve("2", "PERCENT")
+	require.Equal(t, "1", one.Ended[0].ID)
+	w.wantBalance(t, 40)
+	due, err := w.Due(t.Context(), couponkit.DueOptions{OrderID: "2"})
+	require.NoError(t, err)
+	require.NotEmpty(t, due, "the points of order 1")
+	require.NoError(t, w.RunDue(t.Context(), "2"))
+	w.wantBalance(t, 100)
+}
+
+// TestBreakLongIDs and other odd payments.
+func TestBreakOddPayments(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	long := paid("1")
+	long.ID = strings.Repeat("x", 256)
+	_, err := s.Record(t.Context(), long)
+	require.Equal(t, []string{"id"}, faultyFields(t, err))
+	_, err = s.AttachPayment(t.Context(), couponkit.Payment{OrderID: "1", ID: "pay_1", URL: strings.Repeat("x", 10_001)})
+	t.Log(err)
+	require.Equal(t, []string{"url"}, faultyFields(t, err))
+}
+
+// TestBreakExpiresAt is a time that no store keeps.
+func TestBreakExpiresAt(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	_, err := s.AttachPayment(t.Context(), couponkit.Payment{OrderID: "1", ID: "pay_1", ExpiresAt: time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC)})
+	t.Log(err)
+	require.Equal(t, []string{"expiresAt"}, faultyFields(t, err))
+}
+
+// TestBreakHugeAmounts of an order that nobody knows are refundable.
+func TestBreakHugeAmounts(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	for id, amount := range map[string]int64{"a": 1, "b": 10_000_000_00, "c": 1 << 53, "d": 1<<63 - 1} {
+		o := s.record(couponkit.Payment{OrderID: id, ID: "pay_" + id, Status: couponkit.PaymentPaid, Amount: pricing.NewMoney(amount, pricing.EUR()),
+			Tax: pricing.Tax{Amount: amount / 10, Lines: []pricing.LineTax{{LineID: "z", Amount: amount / 10}}}})
+		t.Log(id, o.Flag, o.Order.Quote.Total)
+		r, err := s.In(s.store).Refund(t.Context(), couponkit.RefundRequest{OrderID: id, Key: "k", Returns: pricing.Returns{All: true}})
+		require.NoError(t, err, id)
+		t.Log(r.Refund.Amount(), r.Refund.Repayment.Amount)
+	}
+}
+
+// TestBreakTheRecorderSwallows an error of a repetition.
+func TestBreakTheRecorderRollsBackAndFails(t *testing.T) {
+	t.Parallel()
+	var w *world
+	calls := 0
+	ten := coupon.Coupon{}
+	w = newWorld(t, couponkit.WithRecorder(func(ctx context.Context, p couponkit.Payment) error {
+		calls++
+		_, err := w.In(w.store).Record(ctx, p)
+		if err != nil {
+			return err
+		}
+		second, err := w.In(w.store).Record(ctx, p)
+		require.NoError(t, err)
+		require.NotEmpty(t, second.Order.ID)
+		return nil
+	}))
+	ten = w.create(t, tenOff())
+	c := w.checkout(t, w.request("TEN"))
+	require.NoError(t, w.fake.Pay(c.Session.ID))
+	got := w.deliver(t)
+	require.True(t, got[0].Changed, "the event has changed the order")
+	w.held(t, ten.ID, 1, 0)
+}
+
+// TestBreakRunDueTellsOfAFailure: ErrUnavailable means that the processor did not answer.
+func TestBreakRunDueTellsOfAFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	c := w.checkout(t, w.request("TEN"))
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
+	require.NoError(t, w.handle(t.Context(), processor.Event{
+		ID: "evt_other", Type: processor.Completed, SessionID: "cs_other", PaymentStatus: processor.Paid, Currency: pricing.EUR(), Total: c.Order.Quote.Total,
+		Metadata: map[string]string{processor.MetadataOrderID: c.Order.ID}, CreatedAt: w.now,
+	}))
+	due, err := w.Due(t.Context(), couponkit.DueOptions{OrderID: c.Order.ID})
+	require.NoError(t, err)
+	require.Len(t, due, 1)
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.GetSession, Kind: fakeprocessor.LostBefore})
+	require.ErrorIs(t, w.RunDue(t.Context(), c.Order.ID), couponkit.ErrUnavailable)
+}
+
+// TestBreakBothSessionsArePaid: Sweep asks about it every minute, for ever.
+func TestBreakBothSessionsArePaid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("overflows the stack")
+	}
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	c := w.checkout(t, w.request("TEN"))
+	require.NoError(t, w.fake.Pay(c.Session.ID))
+	require.NoError(t, w.handle(t.Context(), processor.Event{
+		ID: "evt_other", Type: processor.Completed, SessionID: "cs_other", PaymentStatus: processor.Paid, Currency: pricing.EUR(), Total: c.Order.Quote.Total,
+		Metadata: map[string]string{processor.MetadataOrderID: c.Order.ID}, CreatedAt: w.now,
+	}))
+	w.pass(time.Hour)
+	_, err := w.Sweep(t.Context(), 0)
+	t.Log(err)
+	due, err := w.Due(t.Context(), couponkit.DueOptions{OrderID: c.Order.ID})
+	require.NoError(t, err)
+	require.Empty(t, due)
+}
+
+// TestBreakPendingRepayments of a host without a processor hide what is due.
+func TestBreakPendingRepaymentsAreAsked(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.record(paid("1"))
+	_, err := s.In(s.store).Refund(t.Context(), couponkit.RefundRequest{OrderID: "1", Key: "k", Returns: pricing.Returns{All: true}})
+	require.NoError(t, err)
+	due, _ := s.due("1")
+	s.record(due[0].Answer(couponkit.Payment{Status: couponkit.PaymentPaid, Repayments: []redemption.ReportedRefund{{
+		ID: "re_1", Key: due[0].Key, Amount: 9_00, State: redemption.RepaymentPending,
+	}}}))
+	s.now = s.now.Add(100 * 24 * time.Hour)
+	_, told := s.due("")
+	page, err := s.store.ListOrders(t.Context(), store.OrderList{DueAt: s.now})
+	require.NoError(t, err)
+	require.Len(t, page.Items, len(told), "what is listed every minute is due, and told")
+}
+
+// TestBreakPreparedForAnother customer.
+func TestBreakPreparedForAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	r := couponkit.ReserveRequest{OrderID: "1", Hold: hold, QuoteRequest: couponkit.QuoteRequest{Customer: ann, Cart: phones(), Codes: []string{"TEN"}}}
+	prepared, err := w.Prepare(t.Context(), r)
+	require.NoError(t, err)
+	prepared.Customer, prepared.OrderID = bob, "2"
+	got, err := w.Reserve(t.Context(), prepared)
+	if err == nil {
+		require.Equal(t, bob.ID, got.Order.CustomerID)
+	}
+}
+
+// TestBreakALateWordBeforeTheID: the ID of a pending payment of a replaced order is kept.
+func TestBreakTheIDOfWhatIsAsked(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.reserve("2", ann)
+	s.record(couponkit.Payment{OrderID: "1", ID: "pay_1", Status: couponkit.PaymentPending})
+	_, told := s.due("1")
+	require.Equal(t, [][3]string{{"ask_payment", "1", "pay_1"}}, told)
+}
+
+// TestBreakTheIDOfAnEndingOrder is kept.
+func TestBreakTheIDOfAnEndingOrder(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	_, err := s.Cancel(t.Context(), "1")
+	require.NoError(t, err)
+	_, err = s.AttachPayment(t.Context(), couponkit.Payment{OrderID: "1", ID: "pay_1"})
+	require.ErrorIs(t, err, couponkit.ErrOrderEnded)
+	s.record(couponkit.Payment{OrderID: "1", ID: "pay_1", Status: couponkit.PaymentOpen}) // "stores the payment's ID, if the order has none"
+	_, told := s.due("1")
+	require.Equal(t, [][3]string{{"end_payment", "1", "pay_1"}}, told)
+}
+
+// TestBreakAnOpenPaymentOfAReplacedOrder is to be ended.
+func TestBreakAnOpenPaymentOfAnEndedOrder(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann) // a host that never begins
+	s.reserve("2", ann)
+	s.begin("2")
+	s.attach("2")
+	s.record(couponkit.Payment{OrderID: "1", ID: "pay_1", Status: couponkit.PaymentOpen})
+	_, told := s.due("1")
+	require.NotEmpty(t, told, "pay_1 and pay_2 are payable")
+}
