@@ -45,6 +45,10 @@ func (o Order) otherPayment(sessionID string) int {
 // paidElsewhere records a payment in another session than that of the order. If the order is not
 // paid, the payment pays it, and the order has that session from then on.
 func (o Order) paidElsewhere(e Event) (Order, error) {
+	if o.State.Paid() && !o.BegunAt.IsZero() && o.begunSession() == e.SessionID {
+		o.BegunAt = time.Time{} // the payment that was to be ended is paid
+		o = o.due(e.At)
+	}
 	if o.PaidIn(e.SessionID) {
 		return o, nil
 	}
