@@ -119,7 +119,7 @@ func (e Event) Validate() error {
 	}
 	instantFault(&faults, "at", e.At, true)
 	instantFault(&faults, "deadline", e.Deadline, false)
-	paid := e.Kind == SessionAttached || e.Kind == Reported || e.OrderID == "" && (e.Kind == Paid || e.Kind == PaymentPending)
+	paid := e.Kind == SessionAttached || e.OrderID == "" && (e.Kind == Paid || e.Kind == PaymentPending || e.Kind == Reported)
 	textFault(&faults, "sessionId", e.SessionID, MaxIDLength, paid)
 	textFault(&faults, "sessionUrl", e.SessionURL, MaxMetadataLength, false)
 	textFault(&faults, "useId", e.UseID, MaxIDLength, e.Kind.OfUse())

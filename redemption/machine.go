@@ -99,7 +99,7 @@ func (e Event) ofAnySession() bool {
 		return true
 	case Cancelled, Lapsed:
 		return !e.PaymentOver
-	case Paid, PaymentPending, PaymentEnded:
+	case Paid, PaymentPending, PaymentEnded, Reported:
 		return e.SessionID == ""
 	}
 	return false
@@ -128,7 +128,7 @@ func (o Order) begun(e Event) (Order, error) {
 // mayBeCreated reports whether the payment of an order was begun after the payment of which the event
 // tells that it does not exist.
 func (o Order) mayBeCreated(e Event) bool {
-	return o.SessionID == "" && e.SessionID == "" && o.BegunAt.After(e.BegunBy)
+	return o.SessionID == "" && o.BegunAt.After(e.BegunBy)
 }
 
 // paymentEnded records that the payment has ended or does not exist. A payment without a session that
@@ -137,6 +137,9 @@ func (o Order) paymentEnded(e Event) Order {
 	lapsed := !o.Deadline.IsZero() && !e.At.Before(o.Deadline)
 	switch {
 	case o.mayBeCreated(e):
+	case o.State.Paid() && !o.BegunAt.IsZero():
+		o.BegunAt = time.Time{}
+		return o.due(e.At)
 	case o.State == OrderOpen && !lapsed:
 		o.BegunAt = time.Time{}
 	case o.unanswered() || o.State == OrderOpen:
@@ -183,11 +186,11 @@ func (o Order) paid(e Event) Order {
 	if o.Charge.IsZero() {
 		o.Charge = e.Charge.Clone()
 	}
-	if o.State.Paid() {
-		return o
-	}
 	if e.SessionID != "" {
 		o.SessionID = e.SessionID
+	}
+	if o.State.Paid() {
+		return o
 	}
 	o.State, o.Deadline, o.BegunAt, o.Asks = OrderPaid, time.Time{}, time.Time{}, 0
 	return o
@@ -272,7 +275,7 @@ func (o Order) lapsed(e Event) (Order, error) {
 // Replace sets ReplacedBy to the ID of the other order. Replace returns the cancelled order and
 // its released uses. If the order is not open, Replace returns a [*TransitionError].
 func (o Order) Replace(by string, at time.Time, uses ...Use) (Order, []Use, error) {
-	if o.State != OrderOpen {
+	if o.State != OrderOpen && o.State != OrderEnding {
 		return o, uses, &TransitionError{ID: o.ID, State: o.State.String(), Kind: Cancelled, Cause: ErrIllegal}
 	}
 	o.State, o.ReplacedBy, o.Deadline = OrderCancelled, by, time.Time{}
