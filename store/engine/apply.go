@@ -392,7 +392,7 @@ func (w *work) ask(o redemption.Order, uses []redemption.Use, s store.Settlement
 // older order get the points back. It returns the zero value if there is no open order.
 func (w *work) makeRoom(st *step, last, older string, at time.Time, uses []redemption.Use) (redemption.Order, error) {
 	row := w.orders[last]
-	if row == nil || row.order.State != redemption.OrderOpen {
+	if row == nil || row.order.State != redemption.OrderOpen && row.order.State != redemption.OrderEnding {
 		return redemption.Order{}, nil
 	}
 	ended, released, err := row.order.Replace(older, at, w.usesOf(last)...)
