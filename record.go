@@ -149,6 +149,7 @@ func (l *Ledger) Record(ctx context.Context, p Payment) (o Outcome, err error) {
 
 // recordHeard records what the service has heard, as the service has understood it. The service observes it.
 func (l *Ledger) recordHeard(ctx context.Context, p Payment) (Outcome, error) {
+	p.heard.recorded = false
 	settled, err := l.service.apply(ctx, p.heard.settlement)
 	if err != nil {
 		return Outcome{}, err
