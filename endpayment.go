@@ -154,16 +154,18 @@ func (s *Service) findSession(ctx context.Context, o redemption.Order) (processo
 
 // endDue ends what can perhaps be paid of an order that a payment or another order has ended. What
 // fails is left to the sweep: it is recorded as due.
-func (s *Service) endDue(ctx context.Context, o redemption.Order) {
+func (s *Service) endDue(ctx context.Context, o redemption.Order) error {
 	if s.inTransaction || !due(o, redemption.EndPayment) {
-		return
+		return nil
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	if _, err := s.endPayment(ctx, o); err != nil {
+	_, err := s.endPayment(ctx, o)
+	if err != nil {
 		s.logger.WarnContext(ctx, "the end of a payment is left to the sweep",
 			slog.String("order", o.ID), slog.Any("error", err))
 	}
+	return err
 }
 
 func due(o redemption.Order, kind redemption.DueKind) bool {

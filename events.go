@@ -334,10 +334,10 @@ func (s *Service) settle(ctx context.Context, settlement store.Settlement) (stor
 		return store.Settled{}, err
 	}
 	for _, ended := range settled.Ended {
-		s.endDue(ctx, ended.Order)
+		_ = s.endDue(ctx, ended.Order)
 	}
 	if settled.Order.State.Paid() {
-		s.endDue(ctx, settled.Order) // the session that the order had before
+		_ = s.endDue(ctx, settled.Order) // the session that the order had before
 	}
 	return s.returnPoints(ctx, settled), nil
 }

@@ -159,8 +159,7 @@ func pastFailures[T any](
 func (s *Service) sweepOrder(ctx context.Context, due store.Settled, report *SweepReport) error {
 	o := due.Order
 	if o.State.Paid() {
-		s.endDue(ctx, o)
-		return s.sweepRefunds(ctx, due, report)
+		return errors.Join(s.endDue(ctx, o), s.sweepRefunds(ctx, due, report))
 	}
 	if o.BegunAt.IsZero() {
 		older, err := s.endAwaited(ctx, o)
