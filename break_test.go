@@ -354,8 +354,8 @@ func TestBreakAttachWithoutBegin(t *testing.T) {
 func TestBreakPointsOfAReplacedOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := w.create(t, forPoints())
-	d := percentOff(10)
+	c := w.create(t, grouped(forPoints(), "TEN", "amount"))
+	d := grouped(percentOff(10), "PERCENT", "percent")
 	d.MaxUses = coupon.Set(1)
 	w.create(t, d)
 	w.exchange(t, c)
@@ -463,9 +463,6 @@ func TestBreakRunDueTellsOfAFailure(t *testing.T) {
 
 // TestBreakBothSessionsArePaid: Sweep asks about it every minute, for ever.
 func TestBreakBothSessionsArePaid(t *testing.T) {
-	if testing.Short() {
-		t.Skip("overflows the stack")
-	}
 	t.Parallel()
 	w := newWorld(t)
 	w.create(t, tenOff())
@@ -558,4 +555,114 @@ func TestBreakAnOpenPaymentOfAnEndedOrder(t *testing.T) {
 	s.record(couponkit.Payment{OrderID: "1", ID: "pay_1", Status: couponkit.PaymentOpen})
 	_, told := s.due("1")
 	require.NotEmpty(t, told, "pay_1 and pay_2 are payable")
+}
+
+// dry records nothing, as a transaction that is rolled back.
+type dry struct{ store.Store }
+
+func (dry) Apply(_ context.Context, s store.Settlement) (store.Settled, error) {
+	return store.Settled{Order: redemption.Order{ID: s.Event.OrderID, State: redemption.OrderPaid}, Changed: true}, nil
+}
+
+// TestBreakARecorderWhoseRepetitionFails and that returns no error has recorded nothing.
+func TestBreakARecorderWhoseRepetitionFails(t *testing.T) {
+	t.Parallel()
+	var w *world
+	w = newWorld(t, couponkit.WithRecorder(func(ctx context.Context, p couponkit.Payment) error {
+		_, err := w.In(dry{w.store}).Record(ctx, p)
+		require.NoError(t, err)
+		_, err = w.In(closed{w.store}).Record(ctx, p)
+		require.ErrorIs(t, err, store.ErrClosed)
+		return nil
+	}))
+	w.create(t, tenOff())
+	c := w.checkout(t, w.request("TEN"))
+	err := w.handle(t.Context(), processor.Event{
+		ID: "evt_1", Type: processor.Completed, SessionID: c.Session.ID, PaymentStatus: processor.Paid, Currency: pricing.EUR(), Total: c.Order.Quote.Total,
+		Metadata: map[string]string{processor.MetadataOrderID: c.Order.ID}, CreatedAt: w.now,
+	})
+	require.ErrorContains(t, err, "has not recorded")
+}
+
+// TestBreakANewIDWithTheSameKey: "Reserve again with a new ID" (ErrOrderEnded).
+func TestBreakANewIDWithTheSameKey(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	r := wants("1", ann)
+	r.Key = "cart"
+	_, err := s.Reserve(t.Context(), r)
+	require.NoError(t, err)
+	_, err = s.Cancel(t.Context(), "1")
+	require.NoError(t, err)
+	r.OrderID = "2"
+	_, err = s.Reserve(t.Context(), r)
+	require.NoError(t, err)
+}
+
+// TestBreakADueThatWasStored: a host that keeps what is due in a queue of its own has only the exported fields.
+func TestBreakADueThatWasStored(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	c := s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	_, err := s.Cancel(t.Context(), "1")
+	require.NoError(t, err)
+	s.now = s.now.Add(time.Hour)
+	due, _ := s.due("1")
+	s.record(couponkit.Due{Due: due[0].Due}.Answer(couponkit.Payment{Status: couponkit.PaymentEnded}))
+	require.Equal(t, redemption.OrderCancelled, s.state("1"))
+	s.uses(c, 0, 0)
+}
+
+// TestBreakWhatHidesWhatIsDue: repayments on their way are listed, tell nothing, and hide everything after them.
+func TestBreakWhatHidesWhatIsDue(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	c := s.once()
+	for i := range couponkit.DefaultSweepLimit {
+		id := "r" + strings.Repeat("x", i%7) + time.Duration(i).String()
+		r := free(id)
+		r.Customer.ID, r.Customer.Email = "customer"+id, ""
+		_, err := s.Reserve(t.Context(), r)
+		require.NoError(t, err)
+		p := paid(id)
+		p.Amount = pricing.NewMoney(10_00, pricing.EUR())
+		s.record(p)
+		_, err = s.In(s.store).Refund(t.Context(), couponkit.RefundRequest{OrderID: id, Key: "k", Returns: pricing.Returns{All: true}})
+		require.NoError(t, err)
+		s.record(couponkit.Payment{OrderID: id, ID: p.ID, Status: couponkit.PaymentPaid, Repayments: []redemption.ReportedRefund{{
+			ID: "re_" + id, Key: s.order(id).Refunds[0].RepaymentKey(), Amount: 10_00, State: redemption.RepaymentPending,
+		}}})
+	}
+	s.now = s.now.Add(30 * 24 * time.Hour)
+	s.reserve("1", ann)
+	s.begin("1")
+	_, err := s.Cancel(t.Context(), "1")
+	require.NoError(t, err)
+	s.now = s.now.Add(time.Hour)
+	_, told := s.due("")
+	require.Equal(t, [][3]string{{"end_payment", "1", ""}}, told)
+	s.uses(c, 1, 0)
+}
+
+// TestBreakAWaitingOrderWhoseTimeIsOver ends with one call of RunDue.
+func TestBreakRunDueOfAWaitingOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := tenOff()
+	d.MaxUses = coupon.Set(1)
+	c := w.create(t, d)
+	first := w.checkout(t, w.again("first"))
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
+	_, err := w.Checkout(t.Context(), w.again("second"))
+	require.ErrorIs(t, err, couponkit.ErrUnavailable)
+	second, err := w.orderByKey("second")
+	require.NoError(t, err)
+	require.Equal(t, first.Order.ID, second.Awaits)
+	w.pass(100 * time.Hour)
+	require.NoError(t, w.RunDue(t.Context(), second.ID))
+	require.Equal(t, redemption.OrderCancelled, w.order(t, second.ID).State)
+	w.held(t, c.ID, 0, 0)
 }
