@@ -60,6 +60,9 @@ func (s *Service) Due(ctx context.Context, by DueOptions) ([]Due, error) {
 	}, func(o store.Settled) error {
 		due, err := s.dueFor(ctx, o)
 		list = append(list, due...)
+		if err == nil && len(due) == 0 {
+			return errNothingDue // such as for an order that waits
+		}
 		return err
 	})
 	return list, errors.Join(append(failures, err)...)
@@ -95,7 +98,10 @@ func (s *Service) ordersAround(ctx context.Context, orderID string) ([]store.Set
 		orders = append(orders, found)
 		return found, err
 	}
-	if id := first.Order.Awaits; id != "" {
+	for _, id := range slices.Compact([]string{first.Order.Replaces, first.Order.Awaits}) {
+		if id == "" {
+			continue
+		}
 		if _, err := add(id); err != nil {
 			return nil, err
 		}

@@ -127,6 +127,9 @@ type duePage[T any] struct {
 	next       string
 }
 
+// errNothingDue is for a listed record that does not count.
+var errNothingDue = errors.New("nothing is due")
+
 // pastFailures looks at each record of a list, a page at a time, until limit of them are
 // finished. Records that fail, or that cannot be read, do not keep the others from their turn.
 func pastFailures[T any](
@@ -141,7 +144,9 @@ func pastFailures[T any](
 			failures = append(failures, unreadable)
 		}
 		for _, r := range page.records {
-			if err := look(r); err != nil {
+			if err := look(r); errors.Is(err, errNothingDue) {
+				continue
+			} else if err != nil {
 				failures = append(failures, err)
 			} else {
 				finished++
