@@ -74,6 +74,7 @@ type ReserveRequest struct {
 
 // answers are what a reservation needs from outside of the store.
 type answers struct {
+	of       [2]string // the ID and the address of the customer who was asked about
 	customer eligibility.Customer
 	mirrors  map[string]mirrorAnswer // by coupon ID
 }
@@ -96,7 +97,7 @@ func (s *Service) Prepare(ctx context.Context, r ReserveRequest) (ReserveRequest
 	if err != nil {
 		return r, err
 	}
-	known := &answers{customer: customer, mirrors: map[string]mirrorAnswer{}}
+	known := &answers{of: [2]string{r.Customer.ID, r.Customer.Email}, customer: customer, mirrors: map[string]mirrorAnswer{}}
 	ask := func(ctx context.Context, c coupon.Coupon, at time.Time) (processor.MirrorStatus, error) {
 		status, err := s.askMirror(ctx, c, at)
 		known.mirrors[c.ID] = mirrorAnswer{revision: c.Revision, mirror: c.Mirror, status: status}
@@ -145,7 +146,9 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 		return Reserved{}, err
 	}
 	check := r.answers.mirror
-	if r.answers != nil {
+	if r.answers != nil && r.answers.of != [2]string{r.Customer.ID, r.Customer.Email} {
+		return Reserved{}, ErrNotPrepared // for this customer
+	} else if r.answers != nil {
 		r.Customer = r.answers.customer
 	} else if s.users != nil {
 		return Reserved{}, ErrNotPrepared
