@@ -78,6 +78,8 @@ func (o Order) CheckCharge() error {
 	switch {
 	case !o.State.Paid() || o.Quote.Currency.IsZero():
 		return nil
+	case o.Charge.IsZero() && o.Quote.Total == 0:
+		return nil // nothing had to be charged
 	case o.Charge.IsZero():
 		faults.Add("charge", validation.Required, "nobody knows what was charged")
 		return faults.Err()
