@@ -271,19 +271,14 @@ func (h *history) repeat(t *rapid.T) {
 }
 
 func (h *history) event(t *rapid.T) {
-	kind := redemption.EventKind(rapid.IntRange(int(redemption.SessionAttached), int(redemption.Lapsed)+2).Draw(t, "kind"))
-	if kind > redemption.Lapsed {
-		kind += redemption.PaymentBegun - redemption.Lapsed - 1
-	}
 	o := redemption.Order{ID: anyOf(t, h.orders, "ord_none", "order")}
 	if found, err := h.s.Order(h.Context(), store.OrderKey{ID: o.ID}); err == nil {
 		o = found.Order
 	}
-	e := event(kind, o)
+	e := event(rapid.SampledFrom(ofOrders).Draw(t, "kind"), o)
 	e.At = at(rapid.SampledFrom([]int{1, 500, 1000, 2500}).Draw(t, "at"))
-	if rapid.Bool().Draw(t, "less is known") {
-		e.PaymentOver, e.BegunBy, e.AskedAt = false, at(rapid.SampledFrom([]int{1, 1000}).Draw(t, "begun by")), 0
-	}
+	e.BegunBy, e.AskedAt = at(rapid.SampledFrom([]int{1, 1000, 1_000_000}).Draw(t, "begun by")), e.AskedAt*int64(rapid.IntRange(0, 1).Draw(t, "asked"))
+	e.PaymentOver = e.PaymentOver && rapid.Bool().Draw(t, "over")
 	switch rapid.IntRange(0, 9).Draw(t, "session") {
 	case 0:
 		e.SessionID = anyOf(t, h.sessions, "cs_none", "other session")
@@ -312,8 +307,7 @@ func (h *history) useEvent(t *rapid.T) {
 
 func (h *history) refund(t *rapid.T) {
 	o := redemption.Order{ID: anyOf(t, h.orders, "ord_none", "order")}
-	e := refund(o, fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "key")), int64(rapid.IntRange(0, 3).Draw(t, "units")))
-	h.tell(settlement(e))
+	h.tell(settlement(refund(o, fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "key")), int64(rapid.IntRange(0, 3).Draw(t, "units")))))
 }
 
 func (h *history) unknownPayment(t *rapid.T) {

@@ -72,6 +72,9 @@ func paidElsewhere(p *probe) {
 // ofProcessor are the events that the processor tells of a session.
 var ofProcessor = []redemption.EventKind{redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired, redemption.PaymentEnded}
 
+// ofOrders are the events of orders, but for refunds and reports.
+var ofOrders = append([]redemption.EventKind{redemption.SessionAttached, redemption.Cancelled, redemption.Lapsed, redemption.PaymentBegun}, ofProcessor...)
+
 // histories lead an order into every state, with and without a session.
 var histories = [][]redemption.EventKind{
 	{},
