@@ -14,13 +14,15 @@ import (
 // Due is something that has to be done outside of the store, such as ending a payment.
 type Due struct {
 	redemption.Due
-	begunBy time.Time
+	// BegunBy is until when a payment was begun that is found, if it exists. It is zero while the payment
+	// may be created right now.
+	BegunBy time.Time
 }
 
 // Answer completes what the provider has answered: it names the order, and what was due. Record the
 // result. A payment without an ID keeps that of the question, unless it has ended.
 func (d Due) Answer(p Payment) Payment {
-	p.OrderID, p.askedAt, p.begunBy = d.OrderID, d.OrderVersion, d.begunBy
+	p.OrderID, p.askedAt, p.begunBy = d.OrderID, d.OrderVersion, d.BegunBy
 	if p.ID == "" && p.Status != PaymentEnded {
 		p.ID = d.PaymentID
 	}

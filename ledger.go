@@ -18,8 +18,11 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// MaxHold is the longest [ReserveRequest].Hold.
-const MaxHold = 60 * 24 * time.Hour
+// MinHold and MaxHold are the shortest and the longest [ReserveRequest].Hold.
+const (
+	MinHold = time.Second
+	MaxHold = 60 * 24 * time.Hour
+)
 
 // ErrNotPrepared means that a reservation needs an answer of the user directory or of the processor that
 // the request does not have, or that a coupon was changed since. Call [Service.Prepare] again.
@@ -62,8 +65,8 @@ type ReserveRequest struct {
 	QuoteRequest
 	// Expected contains the totals that the customer was shown; see [CheckoutRequest].Expected.
 	Expected *Totals
-	// Hold is how long the order keeps its uses while it is not paid. It is longer than 0 and at most
-	// [MaxHold]. If Hold is 0, it is the session lifetime with the grace period; see
+	// Hold is how long the order keeps its uses while it is not paid. It is at least [MinHold] and at
+	// most [MaxHold]. If Hold is 0, it is the session lifetime with the grace period; see
 	// [WithSessionLifetime].
 	Hold time.Duration
 	// Metadata is stored with the order; see [CheckoutRequest].Metadata.
@@ -133,8 +136,10 @@ func (a *answers) mirror(_ context.Context, c coupon.Coupon, _ time.Time) (proce
 //
 //   - A [*validation.Error] names every invalid field of the request.
 //   - A [*coupon.Rejection], or [coupon.Rejections], lists every reason for the refusal.
-//   - store.ErrKeyReused means that the order ID or the key was used for another request or customer.
-//   - [ErrOrderEnded] means that the order has ended unpaid. Reserve again with a new ID.
+//   - store.ErrKeyReused means that the order ID or the key was used for another request, order ID or
+//     customer.
+//   - [ErrOrderEnded] means that the order has ended unpaid, or that its hold is over. Reserve again with a
+//     new ID and a new key.
 //   - [ErrOrderPaid] means that the order is paid, or that its payment is on its way. Reserve then also
 //     returns the order.
 //   - [ErrNotPrepared] means that [Service.Prepare] must be called first, or again.
@@ -171,6 +176,12 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 		Outcome:  Outcome{Order: reserved.Order, Uses: reserved.Uses, Changed: !reserved.Replayed, Ended: ordersOf(reserved.Ended)},
 		Replayed: reserved.Replayed, Refused: reserved.refused,
 	}
+	switch {
+	case r.OrderID != "" && made.Order.ID != r.OrderID:
+		return Reserved{}, fmt.Errorf("key of order %s: %w", made.Order.ID, store.ErrKeyReused)
+	case lapsed(made.Order, s.now()):
+		return made, fmt.Errorf("%w: %w", ErrOrderEnded, redemption.ErrDeadline)
+	}
 	return made, payable(made.Order)
 }
 
@@ -188,8 +199,8 @@ func (l *Ledger) taken(ctx context.Context, orderID string, err error) error {
 func (r ReserveRequest) validate() error {
 	var faults validation.Error
 	faults.Merge("", redemption.CheckOrderID(r.OrderID))
-	if r.Hold < 0 {
-		faults.Add("hold", validation.TooSmall, "must not be negative")
+	if r.Hold != 0 && r.Hold < MinHold {
+		faults.Add("hold", validation.TooSmall, fmt.Sprintf("is at least %v", MinHold))
 	}
 	if r.Hold > MaxHold {
 		faults.Add("hold", validation.TooLarge, fmt.Sprintf("is at most %v", MaxHold))
@@ -226,7 +237,9 @@ func orderID(customerID, key string) string {
 // its uses until the end of the payment is recorded, whatever else ends the order. A repeated call succeeds.
 // An order whose payment has ended can begin another one, until its hold is over.
 //
-// If BeginPayment returns no error, the payment may be created now. It returns these errors:
+// If BeginPayment returns no error and the order has no SessionID, the payment may be created now. With a
+// SessionID, an earlier call has created it. Two calls at once may both create: use the order's ID as the
+// provider's idempotency key. BeginPayment returns these errors:
 //
 //   - [ErrPaymentOpen] means that the payment of an order that this order has replaced can perhaps still
 //     be paid. Do what is [Service.Due] for the order, and repeat the call.
@@ -261,6 +274,9 @@ func (l *Ledger) ask(ctx context.Context, e redemption.Event) (store.Settled, er
 	if ended := payable(now.Order); ended != nil {
 		return now, fmt.Errorf("%w: %w", ended, err)
 	}
+	if e.Kind == redemption.SessionAttached && now.Order.Awaits != "" && now.Order.BegunAt.IsZero() {
+		return now, fmt.Errorf("%w: %w", ErrPaymentOpen, err)
+	}
 	return now, err
 }
 
@@ -275,14 +291,15 @@ func requireOrderID(id string) error {
 }
 
 // AttachPayment stores the ID and the address of the payment that was created for an order. Payments are
-// then found by their IDs. Show the address to the customer only if AttachPayment succeeds. A repeated
-// call succeeds.
+// then found by their IDs. Show the address to the customer only if AttachPayment succeeds. After any
+// error of a request, void the payment that nobody sees. A repeated call succeeds.
 //
 // AttachPayment returns these errors:
 //
 //   - A [*validation.Error] names every invalid field of the payment. OrderID and ID are required.
-//   - [ErrOrderEnded] means that the order has ended, or that its hold is over. The payment is due to be
-//     ended.
+//   - [ErrOrderEnded] means that the order has ended, or that its hold is over.
+//   - [ErrPaymentOpen] means that the payment of an order that this order has replaced can perhaps still
+//     be paid. Call [Ledger.BeginPayment] before a payment is created.
 //   - [ErrOrderPaid] means that the order is paid, or that its payment is on its way.
 //   - store.ErrSuperseded means that another order has the payment, or that the order has another payment.
 //   - store.ErrNotFound means that there is no such order.
@@ -295,6 +312,9 @@ func (l *Ledger) AttachPayment(ctx context.Context, p Payment) (_ Outcome, err e
 	}
 	faults.Merge("", p.validate())
 	faults.Merge("", requireOrderID(p.OrderID))
+	if len(p.URL) > redemption.MaxMetadataLength || !store.IsText(p.URL) {
+		faults.Add("url", validation.Malformed, fmt.Sprintf("must be UTF-8 text without NUL of at most %d bytes", redemption.MaxMetadataLength))
+	}
 	if err := faults.Err(); err != nil {
 		return Outcome{}, err
 	}

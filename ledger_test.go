@@ -177,7 +177,7 @@ func TestBadReservations(t *testing.T) {
 		fields []string
 	}{
 		"a hold below 0 and an ID that is too long": {func(r *couponkit.ReserveRequest) {
-			r.Hold, r.OrderID = -1, string(make([]byte, redemption.MaxIDLength+1))
+			r.Hold, r.OrderID = couponkit.MinHold-1, string(make([]byte, redemption.MaxIDLength+1))
 		}, []string{"orderId", "hold"}},
 		"a hold beyond the limit": {func(r *couponkit.ReserveRequest) { r.Hold = couponkit.MaxHold + 1 }, []string{"hold"}},
 	} {

@@ -92,6 +92,7 @@ func (p Payment) validate() error {
 	if p.Amount.Minor() < 0 {
 		faults.Add("amount", validation.TooSmall, "must be at least 0")
 	}
+	faults.Merge("", redemption.Report{Refunds: p.Repayments, Disputes: p.Disputes}.Validate("repayments", "disputes"))
 	return faults.Err()
 }
 

@@ -194,7 +194,8 @@ func WithProcessor(p processor.Processor) Option { return func(s *Service) { s.p
 // WithRecorder sets how the service records what it hears of payments: from webhook events, sweeps,
 // [Service.CancelCheckout], [Service.Refresh], [Service.RunDue], and while it opens a session. The recorder calls
 // [Ledger.Record] with the payment, in a transaction in which the host changes its own orders as the [Outcome]
-// tells. It may call Record again after a rollback. If the recorder returns an error, nothing was recorded,
+// tells. It calls Record once in a transaction, and again after a rollback. Handle an Outcome without an
+// order, too: the payment is of nobody. If the recorder returns an error, nothing was recorded,
 // and the service returns the error. By default, the recorder is [Service.Record].
 //
 // A host with orders of its own and without a recorder can lose an outcome, if it dies between a

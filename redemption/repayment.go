@@ -323,38 +323,53 @@ func SameMoney(o, p Order) bool {
 		slices.EqualFunc(o.OtherPayments, p.OtherPayments, samePayment)
 }
 
+// reportFaults names every part of a report that no store keeps.
 func (e Event) reportFaults(faults *validation.Error) {
-	if e.Kind != Reported {
-		if !e.Report.isZero() {
-			faults.Add("report", validation.NotAllowed, "the event is no report")
-		}
-		return
+	switch {
+	case e.Kind == Reported:
+		faults.Merge("", e.Report.Validate("report.refunds", "report.disputes"))
+	case !e.Report.isZero():
+		faults.Add("report", validation.NotAllowed, "the event is no report")
 	}
-	if len(e.Report.Refunds) > MaxReported || len(e.Report.Disputes) > MaxReported {
-		faults.Add("report", validation.TooLong, fmt.Sprintf("at most %d refunds and disputes", MaxReported))
-		return
-	}
-	for i, r := range e.Report.Refunds {
-		field := fmt.Sprintf("report.refunds[%d].", i)
-		textFault(faults, field+"id", r.ID, MaxIDLength, r.State != RepaymentFailed)
-		if r.State < RepaymentPending || r.State > RepaymentFailed {
-			faults.Add(field+"state", validation.Unknown, "must be pending, succeeded or failed")
-		}
-		if r.Amount < 0 {
-			faults.Add(field+"amount", validation.TooSmall, "must be at least 0")
-		}
-		if r.Tax < 0 || r.Tax > max(r.Amount, 0) {
-			faults.Add(field+"tax", validation.Mismatch, "must be at least 0 and at most the amount")
+}
+
+// Validate returns a [*validation.Error] that names every part of the report that no store keeps. The
+// refunds and the disputes have the given names in it.
+func (r Report) Validate(refunds, disputes string) error {
+	var faults validation.Error
+	for field, n := range map[string]int{refunds: len(r.Refunds), disputes: len(r.Disputes)} {
+		if n > MaxReported {
+			faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d", MaxReported))
 		}
 	}
-	for i, d := range e.Report.Disputes {
-		field := fmt.Sprintf("report.disputes[%d].", i)
-		textFault(faults, field+"id", d.ID, MaxIDLength, true)
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	for i, refund := range r.Refunds {
+		refund.faults(&faults, fmt.Sprintf("%s[%d].", refunds, i))
+	}
+	for i, d := range r.Disputes {
+		field := fmt.Sprintf("%s[%d].", disputes, i)
+		textFault(&faults, field+"id", d.ID, MaxIDLength, true)
 		if d.State.String() == "" {
 			faults.Add(field+"state", validation.Unknown, "must be open, won or lost")
 		}
 		if d.Amount < 0 {
 			faults.Add(field+"amount", validation.TooSmall, "must be at least 0")
 		}
+	}
+	return faults.Err()
+}
+
+func (r ReportedRefund) faults(faults *validation.Error, field string) {
+	textFault(faults, field+"id", r.ID, MaxIDLength, r.State != RepaymentFailed)
+	if r.State < RepaymentPending || r.State > RepaymentFailed {
+		faults.Add(field+"state", validation.Unknown, "must be pending, succeeded or failed")
+	}
+	if r.Amount < 0 {
+		faults.Add(field+"amount", validation.TooSmall, "must be at least 0")
+	}
+	if r.Tax < 0 || r.Tax > max(r.Amount, 0) {
+		faults.Add(field+"tax", validation.Mismatch, "must be at least 0 and at most the amount")
 	}
 }

@@ -151,7 +151,7 @@ func TestReportsThatAreRefused(t *testing.T) {
 		"orderId": validation.Required,
 	}, codesOf(t, bad.Validate()))
 	many := reported(10, make([]redemption.ReportedRefund, redemption.MaxReported+1)...)
-	require.Equal(t, map[string]validation.Code{"report": validation.TooLong}, codesOf(t, many.Validate()))
+	require.Equal(t, map[string]validation.Code{"report.refunds": validation.TooLong}, codesOf(t, many.Validate()))
 	misplaced := event(lapsed, "cs", 10)
 	misplaced.Report.Disputes = bad.Report.Disputes
 	require.Equal(t, validation.NotAllowed, codesOf(t, misplaced.Validate())["report"])

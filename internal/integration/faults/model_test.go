@@ -203,7 +203,7 @@ func (b book) apply(s store.Settlement) (book, outcome) {
 }
 
 // late settles a payment for an order that was cancelled, and one on its way for an order
-// that was replaced. The last order that has replaced it makes room, if it is open. For a payment on
+// that was replaced. The last order that has replaced it makes room, if it is open or ending. For a payment on
 // its way it does so only if no payment of it has begun, and after somebody has asked.
 func (b book) late(p page, e redemption.Event) (book, outcome) {
 	after := p.Order.After
@@ -230,7 +230,7 @@ func (b book) late(p page, e redemption.Event) (book, outcome) {
 		return b, refused(redemption.ErrIllegal)
 	}
 	next, before := b, page{}
-	if open {
+	if open || last.Order.State == redemption.OrderEnding {
 		ended, released, err := last.Order.Replace(o.ID, e.At, last.Uses...)
 		if err != nil {
 			return b, refused(redemption.ErrIllegal)
