@@ -88,19 +88,19 @@ func (s *Service) dueOf(ctx context.Context, orderID string) ([]Due, error) {
 	return list, nil
 }
 
-// ordersAround returns an order, the one whose end it awaits, and those that have replaced it.
-func (s *Service) ordersAround(ctx context.Context, orderID string) ([]store.Settled, error) {
-	first, err := s.store.Order(ctx, store.OrderKey{ID: orderID})
+// ordersAround returns an order after those that it has replaced or waits for, and before those that have
+// replaced it.
+func (s *Service) ordersAround(ctx context.Context, orderID string) (orders []store.Settled, err error) {
+	self, err := s.store.Order(ctx, store.OrderKey{ID: orderID})
 	if err != nil {
 		return nil, err
 	}
-	orders := []store.Settled{first}
-	add := func(id string) (store.Settled, error) {
+	add := func(id string) (o redemption.Order, err error) {
 		found, err := s.store.Order(ctx, store.OrderKey{ID: id})
 		orders = append(orders, found)
-		return found, err
+		return found.Order, err
 	}
-	for _, id := range slices.Compact([]string{first.Order.Replaces, first.Order.Awaits}) {
+	for _, id := range slices.Compact([]string{self.Order.Awaits, self.Order.Replaces}) {
 		if id == "" {
 			continue
 		}
@@ -108,12 +108,13 @@ func (s *Service) ordersAround(ctx context.Context, orderID string) ([]store.Set
 			return nil, err
 		}
 	}
-	for id := first.Order.ReplacedBy; id != ""; {
+	orders = append(orders, self)
+	for id := self.Order.ReplacedBy; id != ""; {
 		next, err := add(id)
 		if err != nil {
 			return nil, err
 		}
-		id = next.Order.ReplacedBy
+		id = next.ReplacedBy
 	}
 	return orders, nil
 }
@@ -146,7 +147,11 @@ func (s *Service) RunDue(ctx context.Context, orderID string) (err error) {
 	attempt.CustomerID = orders[0].Order.CustomerID
 	var failures []error
 	for _, o := range orders {
-		failures = append(failures, s.runDue(ctx, o))
+		now, err := s.store.Order(ctx, store.OrderKey{ID: o.Order.ID}) // after the end of the others
+		if err == nil {
+			err = s.runDue(ctx, now)
+		}
+		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
 }

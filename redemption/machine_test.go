@@ -62,7 +62,7 @@ func TestEveryEventInEveryState(t *testing.T) {
 	for _, r := range []row{
 		{"open", nil, [...]string{"open", "paid", "awaiting_payment", "cancelled", "cancelled", "cancelled", "cancelled", "-", "cancelled"}},
 		{"open, begun", []redemption.EventKind{begun}, [...]string{"open", "paid", "awaiting_payment", "cancelled", "=", "ending", "ending", "-", "="}},
-		{"open, in a session", []redemption.EventKind{attached}, [...]string{"=", "paid", "awaiting_payment", "cancelled", "cancelled", "ending", "-", "=", "+"}},
+		{"open, in a session", []redemption.EventKind{attached}, [...]string{"=", "paid", "awaiting_payment", "cancelled", "cancelled", "ending", "-", "=", "cancelled"}},
 		{"awaiting payment", []redemption.EventKind{pending}, [...]string{"+", "paid", "=", "cancelled", "=", "-", "-", "-", "cancelled"}},
 		{"paid", []redemption.EventKind{attached, paid}, [...]string{"=", "=", "=", "=", "=", "-", "-", "-", "="}},
 		{"cancelled", []redemption.EventKind{cancel}, [...]string{"-", "paid", "=", "=", "=", "=", "=", "-", "="}},
