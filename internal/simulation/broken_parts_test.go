@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
@@ -125,17 +124,6 @@ func (p endsNothing) ExpireSession(ctx context.Context, id string) (processor.Se
 	session, err := p.Session(ctx, id)
 	if session.Status == processor.SessionOpen {
 		session.Status = processor.SessionExpired
-	}
-	return session, err
-}
-
-// findsNothing says that a session that it does not find has ended.
-type findsNothing struct{ simulation.Processor }
-
-func (p findsNothing) FindSession(ctx context.Context, orderID string, since time.Time) (processor.Session, error) {
-	session, err := p.Processor.FindSession(ctx, orderID, since)
-	if errors.Is(err, processor.ErrNotFound) {
-		return processor.Session{Status: processor.SessionExpired}, nil
 	}
 	return session, err
 }

@@ -209,7 +209,7 @@ func (p wiredProcessor) VerifyMirror(ctx context.Context, c coupon.Coupon) (proc
 
 func (p wiredProcessor) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
 	return over(ctx, p.wire, "CreateSession", func(ctx context.Context) (processor.Session, error) {
-		if late := p.s.book.begun[r.OrderID].Add(couponkit.DefaultCreateTime); !p.now().Before(late) {
+		if at, begun := p.s.book.begun[r.OrderID]; begun && !p.now().Before(at.Add(couponkit.DefaultCreateTime)) {
 			return processor.Session{}, fmt.Errorf("%w: simulated: the call has taken more than %v", processor.ErrUnavailable, couponkit.DefaultCreateTime)
 		}
 		made, err := p.Processor.CreateSession(ctx, r)
