@@ -59,19 +59,15 @@ func (s *Service) Due(ctx context.Context, by DueOptions) ([]Due, error) {
 	failures, err := pastFailures(DefaultSweepLimit, func(most int, after string) (duePage[store.Settled], error) {
 		page, err := s.store.ListOrders(ctx, store.OrderList{DueAt: s.now(), After: after, PageSize: most})
 		return duePage[store.Settled]{page.Items, page.Unreadable, page.Next}, err
-	}, func(o store.Settled) error {
+	}, func(o store.Settled) (bool, error) {
 		due, err := s.dueFor(ctx, o)
 		list = append(list, due...)
-		if err == nil && len(due) == 0 {
-			return errNothingDue // such as for an order that waits
-		}
-		return err
+		return len(due) > 0, err // nothing is due for an order that waits
 	})
 	return list, errors.Join(append(failures, err)...)
 }
 
-// dueOf returns what is due for an order, for the order whose end it awaits, and for those that have
-// replaced it.
+// dueOf returns what is due for an order and for those around it.
 func (s *Service) dueOf(ctx context.Context, orderID string) ([]Due, error) {
 	orders, err := s.ordersAround(ctx, orderID)
 	if err != nil {

@@ -150,16 +150,10 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 	if err := r.validate(); err != nil {
 		return Reserved{}, err
 	}
-	check := r.answers.mirror
-	if r.answers != nil && r.answers.of != [2]string{r.Customer.ID, r.Customer.Email} {
-		return Reserved{}, ErrNotPrepared // for this customer
-	} else if r.answers != nil {
-		r.Customer = r.answers.customer
-	} else if s.users != nil {
-		return Reserved{}, ErrNotPrepared
-	} else if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
+	if r.Customer, err = s.prepared(ctx, r); err != nil {
 		return Reserved{}, err
 	}
+	check := r.answers.mirror
 	if !s.hasProcessor() {
 		check = s.askMirror
 	}
@@ -183,6 +177,17 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 		return made, fmt.Errorf("%w: %w", ErrOrderEnded, redemption.ErrDeadline)
 	}
 	return made, payable(made.Order)
+}
+
+// prepared is the customer of a request, as the user directory knows them.
+func (s *Service) prepared(ctx context.Context, r ReserveRequest) (eligibility.Customer, error) {
+	switch {
+	case r.answers == nil && s.users == nil:
+		return s.customer(ctx, r.Customer)
+	case r.answers == nil, r.answers.of != [2]string{r.Customer.ID, r.Customer.Email}:
+		return eligibility.Customer{}, ErrNotPrepared
+	}
+	return r.answers.customer, nil
 }
 
 // taken is the error for an order ID that another order has. Repeating the request would not help.

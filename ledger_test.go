@@ -2,6 +2,8 @@ package couponkit_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +84,18 @@ func (s *till) record(p couponkit.Payment) couponkit.Outcome {
 	return o
 }
 
+// show reserves an order of ann, and creates a payment that she sees.
+func (s *till) show(id string) {
+	s.t.Helper()
+	s.reserve(id, ann)
+	s.begin(id)
+	s.attach(id)
+}
+
+func ended(id, paymentID string) couponkit.Payment {
+	return couponkit.Payment{OrderID: id, ID: paymentID, Status: couponkit.PaymentEnded}
+}
+
 // paid is the payment of an order of 9.00 EUR.
 func paid(id string) couponkit.Payment {
 	return couponkit.Payment{OrderID: id, ID: "pay_" + id, Status: couponkit.PaymentPaid, Amount: pricing.NewMoney(9_00, pricing.EUR())}
@@ -155,6 +169,12 @@ func TestAnIDOfTheHost(t *testing.T) {
 	_, err = s.Reserve(t.Context(), other)
 	require.ErrorIs(t, err, store.ErrKeyReused, "of another cart")
 
+	another := wants("1001", ann)
+	another.Key = "1001"
+	another.OrderID = "1002"
+	_, err = s.Reserve(t.Context(), another)
+	require.ErrorIs(t, err, store.ErrKeyReused, "for another order ID")
+
 	keyed := func() couponkit.ReserveRequest {
 		r := wants("", bob)
 		r.Codes, r.Key = nil, "cart-7"
@@ -193,6 +213,28 @@ func TestBadReservations(t *testing.T) {
 		require.Equal(t, bad.fields, fields, name)
 	}
 	s.uses(c, 0, 0)
+}
+
+// TestHolds: an order has the hold that it was reserved with, and can be paid until that is over.
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	for _, want := range []time.Duration{couponkit.MinHold, couponkit.MinHold + 1500, couponkit.MaxHold, 0} {
+		s := newTill(t)
+		s.once()
+		r := wants("1", ann)
+		r.Hold = want
+		first, err := s.Reserve(t.Context(), r)
+		require.NoError(t, err, want)
+		again, err := s.Reserve(t.Context(), wants("1", ann))
+		require.NoError(t, err, want)
+		require.Equal(t, first.Order.Deadline, again.Order.Deadline)
+		require.Equal(t, coupon.Instant(first.Order.Deadline), again.Order.Deadline)
+		s.now = first.Order.Deadline
+		_, err = s.Reserve(t.Context(), r)
+		require.ErrorIs(t, err, couponkit.ErrOrderEnded, want)
+		_, err = s.BeginPayment(t.Context(), "1")
+		require.ErrorIs(t, err, couponkit.ErrOrderEnded, want)
+	}
 }
 
 // TestAnOrderWithoutABegunPaymentIsFreeAtOnce: cancelled, replaced, or when its hold is over.
@@ -301,12 +343,12 @@ func TestAReplacementWaitsForTheOlderPayment(t *testing.T) {
 		t.Helper()
 		s := newTill(t)
 		s.once()
-		s.reserve("1", ann)
-		s.begin("1")
-		s.attach("1")
+		s.show("1")
 		next := s.reserve("2", ann)
 		require.Equal(t, []string{"1"}, []string{next.Ended[0].ID})
 		_, err := s.BeginPayment(t.Context(), "2")
+		require.ErrorIs(t, err, couponkit.ErrPaymentOpen)
+		_, err = s.AttachPayment(t.Context(), couponkit.Payment{OrderID: "2", ID: "pay_2"})
 		require.ErrorIs(t, err, couponkit.ErrPaymentOpen)
 		_, err = s.Cancel(t.Context(), "2")
 		require.ErrorIs(t, err, couponkit.ErrPaymentOpen)
@@ -352,9 +394,7 @@ func TestALatePaymentEndsTheReplacement(t *testing.T) {
 	t.Parallel()
 	s := newTill(t)
 	c := s.once()
-	s.reserve("1", ann)
-	s.begin("1")
-	s.attach("1")
+	s.show("1")
 	s.reserve("2", ann)
 	s.record(couponkit.Payment{ID: "pay_1", Status: couponkit.PaymentEnded})
 	s.begin("2")
@@ -383,6 +423,7 @@ func TestWhatIsAttached(t *testing.T) {
 	var faults *validation.Error
 	require.ErrorAs(t, attach(couponkit.Payment{}), &faults)
 	require.Len(t, faults.Fields, 2)
+	require.Equal(t, []string{"url"}, faultyFields(t, attach(couponkit.Payment{OrderID: "1", ID: "pay_1", URL: strings.Repeat("x", redemption.MaxMetadataLength+1)})))
 	require.ErrorIs(t, attach(couponkit.Payment{OrderID: "none", ID: "pay_1"}), store.ErrNotFound)
 	s.begin("1")
 	require.NoError(t, attach(couponkit.Payment{OrderID: "1", ID: "pay_1", ExpiresAt: s.now.Add(time.Hour)}))
@@ -414,16 +455,14 @@ func TestFactsAreNeverRefused(t *testing.T) {
 	require.ErrorIs(t, err, couponkit.ErrNoOrder)
 	require.True(t, s.record(couponkit.Payment{OrderID: "none", Status: couponkit.PaymentEnded}).Order.IsZero(), "the end of nothing")
 
-	s.reserve("1", ann)
-	s.begin("1")
-	s.attach("1")
+	s.show("1")
 	s.record(paid("1"))
 	second := paid("1")
 	second.ID = "pay_twice"
 	twice := s.record(second)
 	require.Equal(t, couponkit.FlagPaidTwice, twice.Flag)
 	require.Equal(t, "pay_twice", twice.Order.OtherPayments[0].SessionID)
-	s.record(couponkit.Payment{OrderID: "1", ID: "pay_1", Status: couponkit.PaymentEnded})
+	s.record(ended("1", "pay_1"))
 	require.Equal(t, redemption.OrderPaid, s.state("1"), "after the end of a paid payment")
 
 	_, err = s.Record(t.Context(), couponkit.Payment{OrderID: "1", Amount: pricing.NewMoney(-1, pricing.EUR())})
@@ -432,14 +471,179 @@ func TestFactsAreNeverRefused(t *testing.T) {
 	require.Equal(t, []string{"amount", "status"}, []string{faults.Fields[0].Path, faults.Fields[1].Path})
 }
 
+// TestABadPaymentWritesNothing: the error names the caller's fields, also where a part of the payment could be recorded.
+func TestABadPaymentWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	p := paid("1")
+	p.ID = strings.Repeat("x", redemption.MaxIDLength+1)
+	p.Repayments = []redemption.ReportedRefund{{ID: "re_1", Amount: -1, State: redemption.RepaymentSucceeded}}
+	_, err := s.Record(t.Context(), p)
+	require.Equal(t, []string{"id", "repayments[0].amount"}, faultyFields(t, err))
+	require.Equal(t, redemption.OrderOpen, s.state("1"))
+}
+
+// TestAFreeOrder: whoever has nothing to pay needs no provider.
+func TestAFreeOrder(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	r := wants("1", ann)
+	r.Codes, r.Cart.Lines[0].UnitPrice = nil, 0
+	_, err := s.Reserve(t.Context(), r)
+	require.NoError(t, err)
+	o := s.record(couponkit.Payment{OrderID: "1", Status: couponkit.PaymentPaid})
+	require.Equal(t, []any{redemption.OrderPaid, couponkit.FlagNone}, []any{o.Order.State, o.Flag})
+}
+
+// TestAnOrderHasOnePayment: with the end of its payment, the order ends. So no later payment is taken for an
+// earlier one, and none is forgotten.
+func TestAnOrderHasOnePayment(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	c := s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	s.record(ended("1", "pay_0")) // such as the end of a payment that another call has created
+	s.attach("1")
+	for range 2 {
+		require.Equal(t, redemption.OrderCancelled, s.record(ended("1", "pay_1")).Order.State)
+		s.uses(c, 0, 0)
+		_, err := s.BeginPayment(t.Context(), "1")
+		require.ErrorIs(t, err, couponkit.ErrOrderEnded)
+	}
+	require.Equal(t, redemption.OrderPaid, s.record(paid("1")).Order.State, "paid after all")
+}
+
+// TestTwoPaymentsOfAnOrder: the end of the payment that did not pay the order is due, until somebody knows what has
+// become of it.
+func TestTwoPaymentsOfAnOrder(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]couponkit.Payment{"the customer was faster": paid("1"), "the provider has none": {Status: couponkit.PaymentEnded}} {
+		s := newTill(t)
+		s.once()
+		s.show("1")
+		other := paid("1")
+		other.ID = "pay_other"
+		s.record(other)
+		s.now = s.now.Add(couponkit.DefaultCreateTime)
+		due, told := s.due("1")
+		require.Equal(t, [][3]string{{"end_payment", "1", "pay_1"}}, told, name)
+		require.Equal(t, couponkit.FlagPaidTwice, s.record(due[0].Answer(answer)).Flag, name)
+		_, told = s.due("1")
+		require.Empty(t, told, name)
+	}
+}
+
+// TestAPaymentWithoutAnID: the order learns the ID later. Until then, a refund names the order alone.
+func TestAPaymentWithoutAnID(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	anonymous := paid("1")
+	anonymous.ID = ""
+	s.record(anonymous)
+	_, err := s.In(s.store).Refund(t.Context(), couponkit.RefundRequest{OrderID: "1", Key: "k", Returns: pricing.Returns{All: true}})
+	require.NoError(t, err)
+	due, told := s.due("1")
+	require.Equal(t, [][3]string{{"return_money", "1", ""}}, told)
+	s.record(due[0].Answer(couponkit.Payment{Status: couponkit.PaymentPaid, Repayments: []redemption.ReportedRefund{{
+		ID: "re_1", Key: due[0].Key, Amount: 9_00, State: redemption.RepaymentSucceeded,
+	}}}))
+	_, told = s.due("1")
+	require.Empty(t, told)
+	s.record(paid("1"))
+	second := paid("1")
+	second.ID = "pay_second"
+	require.Equal(t, couponkit.FlagPaidTwice, s.record(second).Flag)
+	found, err := s.store.Order(t.Context(), store.OrderKey{SessionID: "pay_1"})
+	require.NoError(t, err)
+	require.Equal(t, "1", found.Order.ID)
+}
+
+// TestALatePaymentWhileTheReplacementIsEnding: the place is that of the payment.
+func TestALatePaymentWhileTheReplacementIsEnding(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	c := s.once()
+	s.show("1")
+	s.reserve("2", ann)
+	due, _ := s.due("2")
+	s.record(due[0].Answer(ended("1", "pay_1")))
+	s.begin("2")
+	s.attach("2")
+	_, err := s.Cancel(t.Context(), "2")
+	require.NoError(t, err)
+	require.Equal(t, couponkit.FlagNone, s.record(paid("1")).Flag)
+	s.uses(c, 0, 1)
+}
+
+// TestHugeAmounts of orders that nobody knows can be refunded.
+func TestHugeAmounts(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	for id, amount := range map[string]int64{"a": 1, "b": 10_000_000_00, "c": 1 << 53, "d": 1<<63 - 1} {
+		p := paid(id)
+		p.Amount = pricing.NewMoney(amount, pricing.EUR())
+		s.record(p)
+		r, err := s.In(s.store).Refund(t.Context(), couponkit.RefundRequest{OrderID: id, Key: "k", Returns: pricing.Returns{All: true}})
+		require.NoError(t, err, id)
+		require.Equal(t, amount, r.Refund.Repayment.Amount, id)
+	}
+}
+
+// TestADueThatWasStored: a host may keep what is due in a queue of its own.
+func TestADueThatWasStored(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	c := s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	_, err := s.Cancel(t.Context(), "1")
+	require.NoError(t, err)
+	s.now = s.now.Add(time.Hour)
+	due, _ := s.due("1")
+	s.record(couponkit.Due{Due: due[0].Due, BegunBy: due[0].BegunBy}.Answer(couponkit.Payment{Status: couponkit.PaymentEnded}))
+	s.uses(c, 0, 0)
+}
+
+// TestWhatIsOnItsWayHidesNothingThatIsDue: repayments that are pending fill a list, and tell nothing.
+func TestWhatIsOnItsWayHidesNothingThatIsDue(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	for i := range couponkit.DefaultSweepLimit {
+		id := fmt.Sprint("r", i)
+		r := wants(id, eligibility.Customer{ID: customerID(i)})
+		r.Codes = nil
+		_, err := s.Reserve(t.Context(), r)
+		require.NoError(t, err)
+		p := paid(id)
+		p.Amount = pricing.NewMoney(10_00, pricing.EUR())
+		s.record(p)
+		refund, err := s.In(s.store).Refund(t.Context(), couponkit.RefundRequest{OrderID: id, Key: "k", Returns: pricing.Returns{All: true}})
+		require.NoError(t, err)
+		p.Repayments = []redemption.ReportedRefund{{ID: "re_" + id, Key: refund.Refund.RepaymentKey(), Amount: 10_00, State: redemption.RepaymentPending}}
+		s.record(p)
+	}
+	s.now = s.now.Add(30 * 24 * time.Hour)
+	s.reserve("1", ann)
+	s.begin("1")
+	_, err := s.Cancel(t.Context(), "1")
+	require.NoError(t, err)
+	s.now = s.now.Add(time.Hour)
+	_, told := s.due("")
+	require.Equal(t, [][3]string{{"end_payment", "1", ""}}, told)
+}
+
 // TestRefundsOfAShopWithoutAProcessor: the refund is recorded, its money is due, and the answer ends that.
 func TestRefundsOfAShopWithoutAProcessor(t *testing.T) {
 	t.Parallel()
 	s := newTill(t)
 	s.once()
-	s.reserve("1", ann)
-	s.begin("1")
-	s.attach("1")
+	s.show("1")
 	s.record(paid("1"))
 	refund := couponkit.RefundRequest{OrderID: "1", Key: "note-1", Returns: pricing.Returns{Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}}}}
 	for range 2 {
@@ -485,14 +689,16 @@ func TestPrepare(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrConflict, "so that it is repeated")
 	prepared, err := w.Prepare(t.Context(), r)
 	require.NoError(t, err)
-	name := "Ten, renamed"
-	_, err = w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set(name)})
+	other := prepared
+	other.Customer = bob
+	_, err = w.In(w.store).Reserve(t.Context(), other)
+	require.ErrorIs(t, err, couponkit.ErrNotPrepared, "for another customer")
+	_, err = w.Update(t.Context(), c.ID, coupon.Patch{Name: coupon.Set("Ten, renamed")})
 	require.NoError(t, err)
-	if _, err = w.In(w.store).Reserve(t.Context(), prepared); err != nil {
-		require.ErrorIs(t, err, couponkit.ErrNotPrepared, "the coupon was changed since")
-		prepared, err = w.Prepare(t.Context(), r)
-		require.NoError(t, err)
-	}
+	_, err = w.In(w.store).Reserve(t.Context(), prepared)
+	require.ErrorIs(t, err, couponkit.ErrNotPrepared, "the coupon was changed since")
+	prepared, err = w.Prepare(t.Context(), r)
+	require.NoError(t, err)
 	_, err = w.In(w.store).Reserve(t.Context(), prepared)
 	require.NoError(t, err)
 }

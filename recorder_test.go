@@ -203,3 +203,113 @@ func TestRunDue(t *testing.T) {
 	require.Equal(t, redemption.OrderPaid, w.order(t, paid.Order.ID).State)
 	w.held(t, c.ID, 1, 0)
 }
+
+// TestPointsOfAReplacedOrder are due for the order that has replaced it, too.
+func TestPointsOfAReplacedOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, grouped(forPoints(), "TEN", "amount"))
+	d := grouped(percentOff(10), "PERCENT", "percent")
+	d.MaxUses = coupon.Set(1)
+	w.create(t, d)
+	w.exchange(t, c)
+	reserve := func(id string, codes ...string) couponkit.Reserved {
+		r, err := w.Reserve(t.Context(), couponkit.ReserveRequest{OrderID: id, Hold: hold, QuoteRequest: couponkit.QuoteRequest{Customer: ann, Cart: phones(), Codes: codes}})
+		require.NoError(t, err)
+		return r
+	}
+	reserve("1", "TEN", "PERCENT")
+	one := reserve("2", "PERCENT")
+	require.Equal(t, "1", one.Ended[0].ID)
+	w.wantBalance(t, 40)
+	due, err := w.Due(t.Context(), couponkit.DueOptions{OrderID: "2"})
+	require.NoError(t, err)
+	require.NotEmpty(t, due, "the points of order 1")
+	require.NoError(t, w.RunDue(t.Context(), "2"))
+	w.wantBalance(t, 100)
+}
+
+// TestRunDueTellsOfAFailure, also about an order that is paid.
+func TestRunDueTellsOfAFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	c := w.checkout(t, w.request("TEN"))
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
+	require.NoError(t, w.handle(t.Context(), processor.Event{
+		ID: "evt_other", Type: processor.Completed, SessionID: "cs_other", PaymentStatus: processor.Paid, Currency: pricing.EUR(), Total: c.Order.Quote.Total,
+		Metadata: map[string]string{processor.MetadataOrderID: c.Order.ID}, CreatedAt: w.now,
+	}))
+	due, err := w.Due(t.Context(), couponkit.DueOptions{OrderID: c.Order.ID})
+	require.NoError(t, err)
+	require.Len(t, due, 1)
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.GetSession, Kind: fakeprocessor.LostBefore})
+	require.ErrorIs(t, w.RunDue(t.Context(), c.Order.ID), couponkit.ErrUnavailable)
+}
+
+// TestBothSessionsArePaid: nothing is left to be ended.
+func TestBothSessionsArePaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	c := w.checkout(t, w.request("TEN"))
+	require.NoError(t, w.fake.Pay(c.Session.ID))
+	require.NoError(t, w.handle(t.Context(), processor.Event{
+		ID: "evt_other", Type: processor.Completed, SessionID: "cs_other", PaymentStatus: processor.Paid, Currency: pricing.EUR(), Total: c.Order.Quote.Total,
+		Metadata: map[string]string{processor.MetadataOrderID: c.Order.ID}, CreatedAt: w.now,
+	}))
+	w.pass(time.Hour)
+	_, err := w.Sweep(t.Context(), 0)
+	require.NoError(t, err)
+	due, err := w.Due(t.Context(), couponkit.DueOptions{OrderID: c.Order.ID})
+	require.NoError(t, err)
+	require.Empty(t, due)
+}
+
+// TestRunDueOfAWaitingOrder whose hold is over: the payment that it waits for is ended, and then the order.
+func TestRunDueOfAWaitingOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := tenOff()
+	d.MaxUses = coupon.Set(1)
+	c := w.create(t, d)
+	first := w.checkout(t, w.again("first"))
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
+	_, err := w.Checkout(t.Context(), w.again("second"))
+	require.ErrorIs(t, err, couponkit.ErrUnavailable)
+	second, err := w.orderByKey("second")
+	require.NoError(t, err)
+	require.Equal(t, first.Order.ID, second.Awaits)
+	w.pass(100 * time.Hour)
+	require.NoError(t, w.RunDue(t.Context(), second.ID))
+	require.Equal(t, redemption.OrderCancelled, w.order(t, second.ID).State)
+	w.held(t, c.ID, 0, 0)
+}
+
+// dry records nothing, as a transaction that is rolled back.
+type dry struct{ store.Store }
+
+func (dry) Apply(_ context.Context, s store.Settlement) (store.Settled, error) {
+	return store.Settled{Order: redemption.Order{ID: s.Event.OrderID, State: redemption.OrderPaid}, Changed: true}, nil
+}
+
+// TestARecorderWhoseRepetitionFails and that returns no error has recorded nothing.
+func TestARecorderWhoseRepetitionFails(t *testing.T) {
+	t.Parallel()
+	var w *world
+	w = newWorld(t, couponkit.WithRecorder(func(ctx context.Context, p couponkit.Payment) error {
+		_, err := w.In(dry{w.store}).Record(ctx, p)
+		require.NoError(t, err)
+		_, err = w.In(closed{w.store}).Record(ctx, p)
+		require.ErrorIs(t, err, store.ErrClosed)
+		return nil
+	}))
+	w.create(t, tenOff())
+	c := w.checkout(t, w.request("TEN"))
+	err := w.handle(t.Context(), processor.Event{
+		ID: "evt_1", Type: processor.Completed, SessionID: c.Session.ID, PaymentStatus: processor.Paid, Currency: pricing.EUR(), Total: c.Order.Quote.Total,
+		Metadata: map[string]string{processor.MetadataOrderID: c.Order.ID}, CreatedAt: w.now,
+	})
+	require.ErrorContains(t, err, "has not recorded")
+}

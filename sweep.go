@@ -100,7 +100,7 @@ func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err
 	failures, err := pastFailures(limit, func(most int, after string) (duePage[store.Settled], error) {
 		page, err := s.store.ListOrders(ctx, store.OrderList{DueAt: s.now(), After: after, PageSize: most})
 		return duePage[store.Settled]{page.Items, page.Unreadable, page.Next}, err
-	}, func(o store.Settled) error { return s.sweepOrder(ctx, o, &report) })
+	}, func(o store.Settled) (bool, error) { return true, s.sweepOrder(ctx, o, &report) })
 	report.Failed = len(failures)
 	if err != nil {
 		return report, errors.Join(append(failures, fmt.Errorf("find lapsed orders: %w", err))...)
@@ -111,7 +111,7 @@ func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err
 	failedUses, err := pastFailures(limit, func(most int, after string) (duePage[redemption.Use], error) {
 		page, err := s.store.ListUses(ctx, store.UseList{DueAt: s.now(), After: after, PageSize: most})
 		return duePage[redemption.Use]{page.Items, page.Unreadable, page.Next}, err
-	}, func(u redemption.Use) error { return s.sweepUse(ctx, u, &report) })
+	}, func(u redemption.Use) (bool, error) { return true, s.sweepUse(ctx, u, &report) })
 	report.Failed += len(failedUses)
 	failures = append(failures, failedUses...)
 	if err != nil {
@@ -127,13 +127,10 @@ type duePage[T any] struct {
 	next       string
 }
 
-// errNothingDue is for a listed record that does not count.
-var errNothingDue = errors.New("nothing is due")
-
 // pastFailures looks at each record of a list, a page at a time, until limit of them are
 // finished. Records that fail, or that cannot be read, do not keep the others from their turn.
 func pastFailures[T any](
-	limit int, list func(most int, after string) (duePage[T], error), look func(T) error,
+	limit int, list func(most int, after string) (duePage[T], error), look func(T) (counts bool, err error),
 ) (failures []error, err error) {
 	for finished, after := 0, ""; ; {
 		page, err := list(min(limit, store.MaxPageSize), after)
@@ -144,11 +141,10 @@ func pastFailures[T any](
 			failures = append(failures, unreadable)
 		}
 		for _, r := range page.records {
-			if err := look(r); errors.Is(err, errNothingDue) {
-				continue
-			} else if err != nil {
+			switch counts, err := look(r); {
+			case err != nil:
 				failures = append(failures, err)
-			} else {
+			case counts:
 				finished++
 			}
 			if finished == limit || len(failures) >= sweepPatience*limit {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/processor"
@@ -43,6 +44,8 @@ type Parts struct {
 	Webhook   func(Webhook) Webhook         // wraps what a process does with a delivery
 	// Checkout changes what the host passes on of a customer's checkout.
 	Checkout func(couponkit.CheckoutRequest) couponkit.CheckoutRequest
+	// CreateTime is how long a call that creates a session may take. 0 is what the service expects.
+	CreateTime time.Duration
 }
 
 // Webhook is the receiver of one process: it authenticates a delivery and calls the service.

@@ -104,7 +104,7 @@ var least = []struct {
 	{"use", "completed", "over the limit", 10},
 	{"use", "completed", "with more claims", 50},
 	{"use", "completed", "given back", 50},
-	{"use", "completed", "with points that are refunded", 3},
+	{"use", "completed", "with points that are refunded", 5},
 	{"points", "none", "pending", 100},
 	{"points", "pending", "debited", 100},
 	{"points", "pending", "refund_due", 50},

@@ -127,6 +127,9 @@ var planted = []plant{
 	{"ending sessions in words", by(simulation.OneSessionIsOpen, simulation.EndsAreTrue), inProcessor(func(p simulation.Processor) simulation.Processor { return endsNothing{p} })},
 	{"beginning a payment while the one before can be paid", by(simulation.OneSessionIsOpen), inStore(beginsTooEarly)},
 	{"forgetting at a hand-over that a payment was begun", by(simulation.EndsAreTrue), inStore(forgetsBegun)},
+	{"believing too early that there is no session", by(simulation.OneSessionIsOpen, simulation.EndsAreTrue), func() simulation.Parts {
+		return simulation.Parts{CreateTime: 10_000 * time.Hour}
+	}},
 	{"freeing what an order that is ending has", by(simulation.OneSessionIsOpen, simulation.OnlyEndedIsReleased, simulation.EndsAreTrue), inStore(func(f *faulty) {
 		f.events(func(_ context.Context, s *store.Settlement) {
 			if s.Event.Kind == redemption.Cancelled && s.Event.OrderID != "" {

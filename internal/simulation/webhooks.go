@@ -192,13 +192,27 @@ func (w *world) crafted(s *shop, sessionID, kind, status, payment string) fakepr
 	return fakeprocessor.Delivery{EventID: id, SessionID: sessionID, Payload: body}
 }
 
-// contradict lets the processor tell of the expiry of a session that was finished.
+// contradict lets the processor tell of the expiry of a session that was finished. Nobody may know that yet.
 func (w *world) contradict() bool {
 	s := w.shop()
-	id := w.anySession(s)
-	if session, err := s.fake.Session(background(), id); err != nil || session.Status != processor.SessionComplete {
+	var finished, unknown []string
+	for _, id := range s.sessions {
+		session, err := s.fake.Session(background(), id)
+		if err != nil || session.Status != processor.SessionComplete {
+			continue
+		}
+		finished = append(finished, id)
+		if r, err := s.fake.Request(id); err == nil && !s.book.orders[r.OrderID].State.Paid() {
+			unknown = append(unknown, id)
+		}
+	}
+	if len(unknown) > 0 {
+		finished = unknown
+	}
+	if len(finished) == 0 {
 		return false
 	}
+	id := recent(w, finished, 5, 6)
 	s.contradicted[id] = true
 	d := w.crafted(s, id, "session.expired", "expired", "unpaid")
 	s.deliveries = append(s.deliveries, delivery{Delivery: d, since: w.now})

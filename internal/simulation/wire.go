@@ -185,6 +185,8 @@ type wiredProcessor struct {
 	s    *shop
 	wire Wire
 	now  func() time.Time
+	// createTime is how long a call that creates a session may take.
+	createTime time.Duration
 }
 
 func (p wiredProcessor) EnsureMirror(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
@@ -209,8 +211,8 @@ func (p wiredProcessor) VerifyMirror(ctx context.Context, c coupon.Coupon) (proc
 
 func (p wiredProcessor) CreateSession(ctx context.Context, r processor.SessionRequest) (processor.Session, error) {
 	return over(ctx, p.wire, "CreateSession", func(ctx context.Context) (processor.Session, error) {
-		if at, begun := p.s.book.begun[r.OrderID]; begun && !p.now().Before(at.Add(couponkit.DefaultCreateTime)) {
-			return processor.Session{}, fmt.Errorf("%w: simulated: the call has taken more than %v", processor.ErrUnavailable, couponkit.DefaultCreateTime)
+		if at, begun := p.s.book.begun[r.OrderID]; begun && !p.now().Before(at.Add(p.createTime)) {
+			return processor.Session{}, fmt.Errorf("%w: simulated: the call has taken more than %v", processor.ErrUnavailable, p.createTime)
 		}
 		made, err := p.Processor.CreateSession(ctx, r)
 		if _, known := p.s.book.sessions[made.ID]; err == nil && !known {

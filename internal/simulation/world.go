@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -166,7 +167,7 @@ func (w *world) newNode() *node {
 }
 
 func (w *world) newService(n *node, s *shop) *couponkit.Service {
-	var payments Processor = wiredProcessor{s.account, s, w.wire(n, s, ofProcessor), w.clock}
+	var payments Processor = wiredProcessor{s.account, s, w.wire(n, s, ofProcessor), w.clock, cmp.Or(w.parts.CreateTime, couponkit.DefaultCreateTime)}
 	if wrap := w.parts.Processor; wrap != nil {
 		payments = wrap(payments)
 	}

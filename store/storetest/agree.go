@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,7 +32,7 @@ func Agree(t *testing.T, newStore, newReference func(t *testing.T) store.Store) 
 		defer h.close()
 		rt.Repeat(map[string]func(*rapid.T){
 			"": func(*rapid.T) {}, "reserve": h.reserve, "hand over": h.handOver, "exchange": h.exchange, "take points": h.takePoints,
-			"repeat": h.repeat, "event": h.event, "event again": h.event, "use": h.useEvent, "unknown": h.unknownPayment, "refund": h.refund,
+			"repeat": h.repeat, "event": h.event, "event again": h.event, "give up": h.giveUp, "use": h.useEvent, "unknown": h.unknownPayment, "refund": h.refund,
 			"edit": h.edit, "coupon": h.createOrDelete, "codes": h.addCodes, "code": h.changeCode, "by a code": h.reserveByCode, "read": h.read,
 		})
 		h.compareEverything()
@@ -293,6 +292,14 @@ func (h *history) event(t *rapid.T) {
 	h.tell(settlement(e))
 }
 
+// giveUp cancels an order whose payment was begun, and may be paid all the same.
+func (h *history) giveUp(t *rapid.T) {
+	id := anyOf(t, h.orders, "ord_none", "order")
+	for _, kind := range []redemption.EventKind{redemption.PaymentBegun, redemption.Cancelled} {
+		h.tell(settlement(redemption.Event{Kind: kind, OrderID: id, At: at(500)}))
+	}
+}
+
 func (h *history) tell(s store.Settlement) {
 	_, _ = compare(h, fmt.Sprintf("Apply %s order %q session %q use %q at %s unknown %s", s.Event.Kind, s.Event.OrderID, s.Event.SessionID, s.Event.UseID, s.Event.At.Format("15:04:05"), s.Unknown.Order.ID),
 		func(to store.Store) (store.Settled, error) { return to.Apply(h.Context(), s) })
@@ -475,6 +482,7 @@ func (h *history) compareEverything() {
 		all.Journal = nil
 		return all, err
 	})
+	read(h, store.Store.ListOrders, store.OrderList{DueAt: at(2500), PageSize: store.MaxPageSize})
 	_, _ = compare(h, "the journal by record", func(s store.Store) (map[string][]string, error) {
 		all, err := ReadJournal(ctx, s)
 		return bySubject(all), err
@@ -484,17 +492,4 @@ func (h *history) compareEverything() {
 			h.rt.Fatalf("the %s: %v\nafter\n%s", name, err, h.lastCalls())
 		}
 	}
-}
-
-// bySubject returns the entries about each record. Databases may write JSON in another form.
-func bySubject(journal []store.Entry) map[string][]string {
-	entries := map[string][]string{}
-	for _, e := range journal {
-		var data any
-		if err := json.Unmarshal(e.Data, &data); err != nil {
-			data = string(e.Data)
-		}
-		entries[e.Subject] = append(entries[e.Subject], fmt.Sprintf("%s %d at %s by %q: %v", e.Kind, e.Version, e.At, e.By, data))
-	}
-	return entries
 }

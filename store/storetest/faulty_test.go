@@ -1085,7 +1085,7 @@ func readFaults() map[string]fault {
 				page.Items = slices.DeleteFunc(page.Items, func(o store.Settled) bool { return o.Order.State == redemption.OrderEnding })
 				return page, err
 			}
-		}, []string{"orders are listed", "work for the sweep"}},
+		}, []string{agreement, "orders are listed", "work for the sweep"}},
 		"a sweep sees no payments of cancelled orders": {func(f *faulty) {
 			f.orders = func(ctx context.Context, list store.OrderList) (store.OrderPage, error) {
 				page, err := f.Store.ListOrders(ctx, list)
@@ -1094,7 +1094,7 @@ func readFaults() map[string]fault {
 				}
 				return page, err
 			}
-		}, []string{"work for the sweep"}},
+		}, []string{agreement, "work for the sweep"}},
 		"a list of uses forgets the exchange": {func(f *faulty) {
 			f.uses = func(ctx context.Context, list store.UseList) (store.UsePage, error) {
 				list.ExchangeID = ""

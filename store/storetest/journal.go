@@ -275,3 +275,16 @@ func readerMissesNothing(p *probe) {
 		same(p, read[i], all, "what a reader has seen while others wrote")
 	}
 }
+
+// bySubject returns the entries about each record. Databases may write JSON in another form.
+func bySubject(journal []store.Entry) map[string][]string {
+	entries := map[string][]string{}
+	for _, e := range journal {
+		var data any
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			data = string(e.Data)
+		}
+		entries[e.Subject] = append(entries[e.Subject], fmt.Sprintf("%s %d at %s by %q: %v", e.Kind, e.Version, e.At, e.By, data))
+	}
+	return entries
+}
