@@ -14,8 +14,8 @@ import (
 // Due is something that has to be done outside of the store, such as ending a payment.
 type Due struct {
 	redemption.Due
-	// BegunBy is until when a payment was begun that is found, if it exists. It is zero while the payment
-	// may be created right now.
+	// BegunBy is when the payment was begun. If nobody finds it, it does not exist. BegunBy is zero while the
+	// payment may be created right now.
 	BegunBy time.Time
 }
 
@@ -158,7 +158,7 @@ func (s *Service) runDue(ctx context.Context, o store.Settled) error {
 		return err
 	}
 	var failures []error
-	var report SweepReport // tells what the recorder and the observer have heard
+	var report SweepReport // unread: the recorder and the observer hear of everything
 	for _, u := range o.Uses {
 		if u.PointsState == redemption.PointsRefundDue {
 			failures = append(failures, s.sweepUse(ctx, u, &report))

@@ -269,8 +269,8 @@ func WithExchangeTime(d time.Duration) Option { return func(s *Service) { s.exch
 // [DefaultPendingTime].
 func WithPendingTime(d time.Duration) Option { return func(s *Service) { s.pendingTime = d } }
 
-// WithCreateTime sets how long a call that creates a payment may take. A payment that is not found may
-// be created right now if it was begun later than that. The default is [DefaultCreateTime].
+// WithCreateTime sets how long a call that creates a payment may take. A payment that was begun within that
+// time, and that is not found, may be created right now. The default is [DefaultCreateTime].
 func WithCreateTime(d time.Duration) Option { return func(s *Service) { s.createTime = d } }
 
 // WithMirrorTTL sets how long the service caches the processor's answers about mirrors. A mirror is
