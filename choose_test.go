@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -55,7 +56,7 @@ func TestTheOpenOrderOfTodayIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := often("TEN")
-	d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: coupon.Day, Zone: zone("Europe/Berlin"), MaxUses: 1}}
+	d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: calendar.Day, Zone: zone("Europe/Berlin"), MaxUses: 1}}
 	w.create(t, d)
 	w.now = time.Date(2026, 11, 20, 22, 50, 0, 0, time.UTC) // 23:50 in Berlin
 	yesterday := w.checkout(t, w.request("TEN"))
@@ -214,12 +215,12 @@ func TestARaceIsRefusedLikeAQuote(t *testing.T) {
 	euros := func(minor int64) coupon.Amount { return coupon.Amount{Money: pricing.NewMoney(minor, pricing.EUR())} }
 	day := func(per coupon.LimitSubject) func(*coupon.Draft) {
 		return func(d *coupon.Draft) {
-			d.PeriodLimits = []coupon.PeriodLimit{{Per: per, Period: coupon.Day, Zone: zone("UTC"), MaxUses: 1}}
+			d.PeriodLimits = []coupon.PeriodLimit{{Per: per, Period: calendar.Day, Zone: zone("UTC"), MaxUses: 1}}
 		}
 	}
 	ofDay := func(per coupon.LimitSubject) coupon.Reason {
 		return coupon.Reason{Code: coupon.PeriodLimitReached, Params: coupon.Params{
-			Per: per, Period: coupon.Day, TimeZone: "UTC", MaxUses: 1, EndsAt: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
+			Per: per, Period: calendar.Day, TimeZone: "UTC", MaxUses: 1, EndsAt: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
 		}}
 	}
 	for name, test := range map[string]struct {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/processor"
@@ -69,7 +70,7 @@ func TestIdentitiesLearnedLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := tenOff()
-	d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: coupon.Day, Zone: zone("UTC"), MaxUses: 1}}
+	d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: calendar.Day, Zone: zone("UTC"), MaxUses: 1}}
 	c := w.create(t, d)
 	placed := w.checkout(t, w.request("TEN"))
 	require.NoError(t, w.fake.Enter(placed.Session.ID, processor.Payer{Email: "ANN@example.org", Aliases: []string{"card_1", "card_1"}}))
@@ -83,8 +84,8 @@ func TestIdentitiesLearnedLater(t *testing.T) {
 	require.Equal(t, couponkit.FlagNone, o.Flag)
 	require.Len(t, o.Order.Claims, len(before.Claims)+1)
 	card := eligibility.AliasIdentity("card_1")
-	require.Equal(t, eligibility.Count{Completed: 1}, w.count(t, eligibility.CustomerPeriodUses(c.ID, card, coupon.Day.String(), "2026-11-20")))
-	require.Equal(t, eligibility.Count{}, w.count(t, eligibility.CustomerPeriodUses(c.ID, card, coupon.Day.String(), "2026-11-22")))
+	require.Equal(t, eligibility.Count{Completed: 1}, w.count(t, eligibility.CustomerPeriodUses(c.ID, card, calendar.Day.String(), "2026-11-20")))
+	require.Equal(t, eligibility.Count{}, w.count(t, eligibility.CustomerPeriodUses(c.ID, card, calendar.Day.String(), "2026-11-22")))
 }
 
 // A sweep that finds a payment learns from the session, and a payment of an unknown order learns

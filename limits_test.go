@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -171,13 +172,13 @@ func TestPeriodLimits(t *testing.T) {
 		w := newWorld(t)
 		d := tenOff()
 		d.MaxUsesPerUser = coupon.Clear[int]()
-		d.PeriodLimits = []coupon.PeriodLimit{{Per: per, Period: coupon.Week, Zone: berlin, MaxUses: 1}}
+		d.PeriodLimits = []coupon.PeriodLimit{{Per: per, Period: calendar.Week, Zone: berlin, MaxUses: 1}}
 		w.create(t, d)
 		w.now = time.Date(2026, 11, 22, 22, 59, 0, 0, time.UTC) // a minute before Monday in Berlin
 		w.pay(t, w.checkout(t, w.request("TEN")))
 		_, err := w.Checkout(t.Context(), w.request("TEN"))
 		want := []coupon.Reason{{Code: coupon.PeriodLimitReached, Params: coupon.Params{
-			Per: per, Period: coupon.Week, TimeZone: "Europe/Berlin", MaxUses: 1, EndsAt: time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC),
+			Per: per, Period: calendar.Week, TimeZone: "Europe/Berlin", MaxUses: 1, EndsAt: time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC),
 		}}}
 		if diff := cmp.Diff(want, reasonsOf(t, err)); diff != "" {
 			t.Errorf("per %s (-want +got):\n%s", per, diff)
@@ -199,7 +200,7 @@ func TestALimitOfTheCodeOutlivesItsCoupon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := tenOff()
-	d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Period: coupon.Day, Zone: zone("UTC"), MaxUses: 1}}
+	d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Period: calendar.Day, Zone: zone("UTC"), MaxUses: 1}}
 	c := w.create(t, d)
 	w.pay(t, w.checkout(t, w.request("TEN")))
 	require.NoError(t, w.Delete(t.Context(), c.ID))
@@ -214,7 +215,7 @@ func TestAnExchangeKeepsItsPeriod(t *testing.T) {
 	w := newWorld(t)
 	d := tenOff()
 	d.Distribution, d.PointsRequired, d.MaxUsesPerUser = coupon.PointsRedeemable, 10, coupon.Clear[int]()
-	d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: coupon.Day, Zone: zone("UTC"), MaxUses: 1}}
+	d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: calendar.Day, Zone: zone("UTC"), MaxUses: 1}}
 	d.Budget = coupon.NewAmounts(pricing.NewMoney(15_00, pricing.EUR()))
 	c := w.create(t, d)
 	exchange := couponkit.ExchangeRequest{Coupon: "TEN", Customer: ann, Key: "k1"}
@@ -255,7 +256,7 @@ func TestOneCustomerOfManyIdentities(t *testing.T) {
 		}, coupon.ErrNotFirstOrder},
 		"uses in a month": {func(d *coupon.Draft) {
 			d.MaxUsesPerUser = coupon.Clear[int]()
-			d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: coupon.Month, Zone: zone("UTC"), MaxUses: 1}}
+			d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: calendar.Month, Zone: zone("UTC"), MaxUses: 1}}
 		}, coupon.ErrPeriodLimitReached},
 	}
 	for name, pair := range map[string][2]eligibility.Customer{

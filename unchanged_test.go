@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -46,9 +47,9 @@ func everything(w *world) coupon.Draft {
 	d.MaxPurchase, d.MaxQuantity = coupon.Amounts{"EUR": "2000", "USD": "2200.00"}, coupon.Set(20)
 	d.Channels, d.Countries = []string{"web"}, []string{"AT", "DE"}
 	d.CustomerTags = coupon.CustomerTags{Any: []string{"gold"}, None: []string{"staff"}}
-	d.Schedule = coupon.Schedule{Zone: zone("Europe/Berlin"), Hours: []coupon.Hours{{Day: time.Friday, Until: 1440}}}
+	d.Schedule = coupon.Schedule{TimeZone: "Europe/Berlin", Hours: []coupon.Hours{{Day: time.Friday, From: "00:00", Until: "24:00"}}}
 	d.Budget = coupon.NewAmounts(pricing.NewMoney(500_00, pricing.EUR()))
-	d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Period: coupon.Week, Zone: zone("Europe/Berlin"), MaxUses: 7}}
+	d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Period: calendar.Week, Zone: zone("Europe/Berlin"), MaxUses: 7}}
 	d.MinPurchase = coupon.Amounts{"EUR": "20", "USD": "22.00"}
 	d.Group = "spring"
 	d.RefundPolicy, d.RestoreOnRefund = pricing.Rebill, coupon.RestoreAlways
@@ -57,8 +58,8 @@ func everything(w *world) coupon.Draft {
 }
 
 // zone is the time zone with the name, which the system has.
-func zone(name string) coupon.Zone {
-	z, err := coupon.ParseZone(name)
+func zone(name string) calendar.Zone {
+	z, err := calendar.ParseZone(name)
 	if err != nil {
 		panic(err)
 	}

@@ -65,9 +65,10 @@ step_purity() {
   local failed=0
   local reading=(internal/appendjson internal/enum internal/strictjson internal/unicode15 validation)
   check_pure pricing internal/appendjson internal/strictjson validation || failed=1
-  check_pure coupon pricing "${reading[@]}" || failed=1
-  check_pure eligibility coupon pricing "${reading[@]}" || failed=1
-  check_pure redemption coupon eligibility pricing "${reading[@]}" || failed=1
+  check_pure calendar "${reading[@]}" || failed=1
+  check_pure coupon calendar pricing "${reading[@]}" || failed=1
+  check_pure eligibility calendar coupon pricing "${reading[@]}" || failed=1
+  check_pure redemption calendar coupon eligibility pricing "${reading[@]}" || failed=1
   return "$failed"
 }
 

@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
@@ -223,23 +222,10 @@ func (c Coupon) noInstant() error {
 	schedule := &c.Conditions.Schedule
 	switch {
 	case c.ExpiresAt.IsZero():
-	case !schedule.opens(c.CreatedAt, c.ExpiresAt):
+	case !schedule.Opens(c.CreatedAt, c.ExpiresAt):
 		contradict(&faults, "the coupon expires before the schedule begins", "schedule.hours", "expiresAt")
-	case !schedule.opens(c.StartsAt, c.ExpiresAt):
+	case !schedule.Opens(c.StartsAt, c.ExpiresAt):
 		contradict(&faults, "the schedule allows no instant of the validity", "schedule.hours", "startsAt", "expiresAt")
 	}
 	return faults.Err()
-}
-
-// opens reports whether the schedule allows an instant from an instant, inclusive, until another one,
-// exclusive.
-func (s *Schedule) opens(from, until time.Time) bool {
-	for from.Before(until) {
-		next, found := s.Next(from)
-		if found {
-			return next.Before(until)
-		}
-		from = from.Add(scheduleHorizon)
-	}
-	return false
 }

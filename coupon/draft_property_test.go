@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/pricing"
@@ -142,16 +143,18 @@ var breakages = map[string][]struct {
 		{"customerTags.any", "too_long", func(d *coupon.Draft) { d.CustomerTags.Any = make([]string, coupon.MaxTags+1) }},
 	},
 	"schedule": {
-		{"schedule.timeZone", "required", func(d *coupon.Draft) { d.Schedule.Hours = []coupon.Hours{{Day: 1, Until: 60}} }},
-		{"schedule.hours", "required", func(d *coupon.Draft) { d.Schedule.Zone = zone("UTC") }},
+		{"schedule.timeZone", "required", func(d *coupon.Draft) { d.Schedule.Hours = []coupon.Hours{{Day: 1, From: "00:00", Until: "01:00"}} }},
+		{"schedule.hours", "required", func(d *coupon.Draft) { d.Schedule.TimeZone = "UTC" }},
 		{"schedule.hours", "too_long", func(d *coupon.Draft) {
-			d.Schedule = coupon.Schedule{Zone: zone("UTC"), Hours: make([]coupon.Hours, coupon.MaxHours+1)}
+			d.Schedule = coupon.Schedule{TimeZone: "UTC", Hours: make([]coupon.Hours, calendar.MaxHours+1)}
 		}},
-		{"schedule.hours[1].until", "mismatch", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 2, From: 60, Until: 60}) }},
-		{"schedule.hours[1].day", "unknown", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 7, From: 60, Until: 61}) }},
-		{"schedule.hours[1].from", "too_large", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 2, From: -1, Until: 61}) }},
-		{"schedule.hours[1].until", "too_large", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 2, From: 60, Until: 1441}) }},
-		{"schedule.hours[1]", "mismatch", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 1, From: 16 * 60, Until: 1440}) }},
+		{"schedule.hours[1].until", "mismatch", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 2, From: "01:00", Until: "01:00"}) }},
+		{"schedule.hours[1].day", "unknown", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 7, From: "01:00", Until: "01:01"}) }},
+		{"schedule.hours[1].from", "malformed", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 2, From: "9:00", Until: "10:00"}) }},
+		{"schedule.hours[1].from", "required", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 2, Until: "10:00"}) }},
+		{"schedule.hours[1].until", "malformed", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 2, From: "01:00", Until: "24:01"}) }},
+		{"schedule.timeZone", "unknown", func(d *coupon.Draft) { d.Schedule = coupon.Schedule{TimeZone: "Local", Hours: hours().Hours} }},
+		{"schedule.hours[1]", "mismatch", func(d *coupon.Draft) { d.Schedule = hours(coupon.Hours{Day: 1, From: "16:00", Until: "24:00"}) }},
 	},
 	"budget": {
 		{"budget.EUR", "too_small", func(d *coupon.Draft) { d.Budget = coupon.Amounts{"EUR": "0"} }},
@@ -161,19 +164,19 @@ var breakages = map[string][]struct {
 	},
 	"periodLimits": {
 		{"periodLimits[0].maxUses", "too_small", func(d *coupon.Draft) {
-			d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Period: coupon.Day, Zone: zone("UTC")}}
+			d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Period: calendar.Day, Zone: zone("UTC")}}
 		}},
 		{"periodLimits[0].per", "unknown", func(d *coupon.Draft) {
-			d.PeriodLimits = []coupon.PeriodLimit{{Per: 4, Period: coupon.Day, Zone: zone("UTC"), MaxUses: 1}}
+			d.PeriodLimits = []coupon.PeriodLimit{{Per: 4, Period: calendar.Day, Zone: zone("UTC"), MaxUses: 1}}
 		}},
 		{"periodLimits[0].period", "unknown", func(d *coupon.Draft) {
 			d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Zone: zone("UTC"), MaxUses: 1}}
 		}},
 		{"periodLimits[0].timeZone", "required", func(d *coupon.Draft) {
-			d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Period: coupon.Day, MaxUses: 1}}
+			d.PeriodLimits = []coupon.PeriodLimit{{Per: coupon.PerCode, Period: calendar.Day, MaxUses: 1}}
 		}},
 		{"periodLimits[1]", "mismatch", func(d *coupon.Draft) {
-			one := coupon.PeriodLimit{Per: coupon.PerCode, Period: coupon.Day, Zone: zone("UTC"), MaxUses: 1}
+			one := coupon.PeriodLimit{Per: coupon.PerCode, Period: calendar.Day, Zone: zone("UTC"), MaxUses: 1}
 			other := one
 			other.Zone = zone("Europe/Berlin")
 			d.PeriodLimits = []coupon.PeriodLimit{one, other}
@@ -189,8 +192,8 @@ var beside = map[string]string{
 }
 
 // zone is the time zone with the name, which the system has.
-func zone(name string) coupon.Zone {
-	z, err := coupon.ParseZone(name)
+func zone(name string) calendar.Zone {
+	z, err := calendar.ParseZone(name)
 	if err != nil {
 		panic(err)
 	}
@@ -199,7 +202,7 @@ func zone(name string) coupon.Zone {
 
 // hours is a schedule of Mondays in Berlin from 9 to 17, and one more entry.
 func hours(more ...coupon.Hours) coupon.Schedule {
-	return coupon.Schedule{Zone: zone("Europe/Berlin"), Hours: append([]coupon.Hours{{Day: time.Monday, From: 9 * 60, Until: 17 * 60}}, more...)}
+	return coupon.Schedule{TimeZone: "Europe/Berlin", Hours: append([]coupon.Hours{{Day: time.Monday, From: "09:00", Until: "17:00"}}, more...)}
 }
 
 // Whatever is broken, each fault is reported, once, and nothing else is.
@@ -342,13 +345,14 @@ func hostileDraft() *rapid.Generator[coupon.Draft] {
 		spoil(t, &d.CustomerTags.Any, texts)
 		spoil(t, &d.CustomerTags.None, texts)
 		spoil(t, &d.Schedule, rapid.Custom(func(t *rapid.T) coupon.Schedule {
+			clock := rapid.OneOf(coupontest.Hostile(), rapid.StringMatching(`[0-2][0-9]:[0-6][0-9]`))
 			return hours(coupon.Hours{
-				Day: time.Weekday(rapid.Int().Draw(t, "day")), From: rapid.Int().Draw(t, "from"), Until: rapid.Int().Draw(t, "until"),
+				Day: time.Weekday(rapid.Int().Draw(t, "day")), From: clock.Draw(t, "from"), Until: clock.Draw(t, "until"),
 			})
 		}))
 		spoil(t, &d.Budget, amounts)
 		spoil(t, &d.PeriodLimits, rapid.Map(rapid.Int64(), func(n int64) []coupon.PeriodLimit {
-			return []coupon.PeriodLimit{{Per: coupon.LimitSubject(n & 3), Period: coupon.Period(n >> 2 & 3), MaxUses: n}}
+			return []coupon.PeriodLimit{{Per: coupon.LimitSubject(n & 3), Period: calendar.Period(n >> 2 & 3), MaxUses: n}}
 		}))
 		spoil(t, &d.StartsAt, moments)
 		spoil(t, &d.ExpiresAt, moments)

@@ -117,30 +117,6 @@ func (r Restore) MarshalText() ([]byte, error) { return []byte(r.String()), nil 
 // UnmarshalText reads a JSON name. For another text, *r becomes zero, and the error is a [*validation.Error].
 func (r *Restore) UnmarshalText(text []byte) error { return restores.Parse(text, (*uint8)(r)) }
 
-// Period is a calendar period: a day, an ISO week or a month.
-type Period uint8
-
-// These constants are the periods.
-const (
-	Day   Period = iota + 1 // a calendar day
-	Week                    // an ISO week, from Monday to Sunday
-	Month                   // a calendar month
-)
-
-var periods = enum.Names{Day: "DAY", Week: "WEEK", Month: "MONTH"}
-
-// String returns the JSON name, such as "DAY".
-func (p Period) String() string { return periods.Of(uint8(p)) }
-
-// GoString formats the value for the messages of failed tests.
-func (p Period) GoString() string { return periods.GoString("coupon.Period", uint8(p)) }
-
-// MarshalText returns the same name as String.
-func (p Period) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
-
-// UnmarshalText reads a JSON name. For another text, *p becomes zero, and the error is a [*validation.Error].
-func (p *Period) UnmarshalText(text []byte) error { return periods.Parse(text, (*uint8)(p)) }
-
 // LimitSubject is what a [PeriodLimit] counts the uses of.
 type LimitSubject uint8
 

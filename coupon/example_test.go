@@ -213,30 +213,19 @@ func exampleCoupon() coupon.Coupon {
 	return c
 }
 
-// A happy hour in Berlin, whatever the offset of the day is.
-func ExampleSchedule_Next() {
-	berlin, err := coupon.ParseZone("Europe/Berlin")
+// A schedule is written as text, as an API or a form sends it.
+func ExampleSchedule() {
+	c, err := coupon.New(coupon.Draft{
+		Code: "WEEKEND", Name: "Weekend", DiscountType: pricing.Percentage, Percent: "15",
+		Schedule: coupon.Schedule{TimeZone: "Europe/Berlin", Hours: []coupon.Hours{
+			{Day: time.Friday, From: "17:00", Until: "24:00"}, {Day: time.Saturday, From: "00:00", Until: "24:00"},
+		}},
+	}, coupon.Creation{ID: "cpn_1", At: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	happy := coupon.Schedule{Zone: berlin, Hours: []coupon.Hours{{Day: time.Friday, From: 17 * 60, Until: 19 * 60}}}
-	at := time.Date(2026, 10, 23, 17, 0, 0, 0, time.UTC) // seven in the evening in Berlin
-	next, _ := happy.Next(at)
-	fmt.Println(happy.Contains(at), next.Format(time.RFC3339))
+	fmt.Println(c.Conditions.Schedule.Next(c.CreatedAt))
 	// Output:
-	// false 2026-10-30T16:00:00Z
-}
-
-// Weeks are ISO weeks, from Monday to Sunday.
-func ExamplePeriod_Window() {
-	berlin, err := coupon.ParseZone("Europe/Berlin")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	w := coupon.Week.Window(time.Date(2026, 11, 22, 23, 30, 0, 0, time.UTC), berlin)
-	fmt.Println(w.First, w.End.Format(time.RFC3339))
-	// Output:
-	// 2026-11-23 2026-11-29T23:00:00Z
+	// 2026-11-20 16:00:00 +0000 UTC true
 }

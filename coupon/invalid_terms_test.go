@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -81,14 +82,14 @@ func TestTermsThatAreTooLong(t *testing.T) {
 	}
 	hours := func(n int) (list []coupon.Hours) {
 		for i := range n {
-			list = append(list, coupon.Hours{Day: time.Monday, From: i, Until: i + 1})
+			list = append(list, coupon.Hours{Day: time.Monday, From: calendar.FormatClock(i), Until: calendar.FormatClock(i + 1)})
 		}
 		return list
 	}
-	zone, err := coupon.ParseZone("UTC")
+	zone, err := calendar.ParseZone("UTC")
 	require.NoError(t, err)
 	many := coupon.MaxSelectedItems + 1
-	limit := coupon.PeriodLimit{Per: coupon.PerCoupon, Period: coupon.Day, Zone: zone, MaxUses: 1}
+	limit := coupon.PeriodLimit{Per: coupon.PerCoupon, Period: calendar.Day, Zone: zone, MaxUses: 1}
 	long := strings.Repeat("ä", coupon.MaxGroupLength+1)
 	for field, c := range map[string]struct {
 		change func(*coupon.Draft)
@@ -98,14 +99,16 @@ func TestTermsThatAreTooLong(t *testing.T) {
 		"customerTags.all":    {func(d *coupon.Draft) { d.CustomerTags.All = names(coupon.MaxTags + 1) }, "50 tags"},
 		"customerTags.none":   {func(d *coupon.Draft) { d.CustomerTags.None = names(coupon.MaxTags + 1) }, "50 tags"},
 		"customerTags.any[0]": {func(d *coupon.Draft) { d.CustomerTags.Any = []string{long} }, "64 characters"},
-		"schedule.hours":      {func(d *coupon.Draft) { d.Schedule = coupon.Schedule{Zone: zone, Hours: hours(coupon.MaxHours + 1)} }, "70 entries"},
-		"periodLimits":        {func(d *coupon.Draft) { d.PeriodLimits = slices.Repeat([]coupon.PeriodLimit{limit}, 10) }, "9 limits"},
-		"group":               {func(d *coupon.Draft) { d.Group = long }, "64 characters"},
-		"kinds":               {func(d *coupon.Draft) { d.Kinds = names(many) }, fmt.Sprint(coupon.MaxSelectedItems)},
-		"categories":          {func(d *coupon.Draft) { d.Categories = names(many) }, fmt.Sprint(coupon.MaxSelectedItems)},
-		"categories[0]":       {func(d *coupon.Draft) { d.Categories = []string{long} }, "64 characters"},
-		"excludedItemIds":     {func(d *coupon.Draft) { d.ExcludedItemIDs = names(many) }, fmt.Sprint(coupon.MaxSelectedItems)},
-		"excludedCategories":  {func(d *coupon.Draft) { d.ExcludedCategories = names(many) }, fmt.Sprint(coupon.MaxSelectedItems)},
+		"schedule.hours": {func(d *coupon.Draft) {
+			d.Schedule = coupon.Schedule{TimeZone: "UTC", Hours: hours(calendar.MaxHours + 1)}
+		}, "70 entries"},
+		"periodLimits":       {func(d *coupon.Draft) { d.PeriodLimits = slices.Repeat([]coupon.PeriodLimit{limit}, 10) }, "9 limits"},
+		"group":              {func(d *coupon.Draft) { d.Group = long }, "64 characters"},
+		"kinds":              {func(d *coupon.Draft) { d.Kinds = names(many) }, fmt.Sprint(coupon.MaxSelectedItems)},
+		"categories":         {func(d *coupon.Draft) { d.Categories = names(many) }, fmt.Sprint(coupon.MaxSelectedItems)},
+		"categories[0]":      {func(d *coupon.Draft) { d.Categories = []string{long} }, "64 characters"},
+		"excludedItemIds":    {func(d *coupon.Draft) { d.ExcludedItemIDs = names(many) }, fmt.Sprint(coupon.MaxSelectedItems)},
+		"excludedCategories": {func(d *coupon.Draft) { d.ExcludedCategories = names(many) }, fmt.Sprint(coupon.MaxSelectedItems)},
 	} {
 		d := ten()
 		c.change(&d)
@@ -170,16 +173,16 @@ func TestACouponSharesNoMemoryWithItsDraft(t *testing.T) {
 	} {
 		list[0] = "changed"
 	}
-	d.Schedule.Hours[0].From, d.PeriodLimits[0].MaxUses, d.Tiers[0].From = 0, 1, d.Tiers[0].Percent
+	d.Schedule.Hours[0].From, d.PeriodLimits[0].MaxUses, d.Tiers[0].From = "00:00", 1, d.Tiers[0].Percent
 	require.JSONEq(t, before, text(c), "New")
 	kinds, tags, hours, limits := []string{"map"}, []string{"t"}, slices.Clone(d.Schedule.Hours), slices.Clone(d.PeriodLimits)
 	changed, err := c.Apply(coupon.Patch{
 		Kinds: coupon.Set(kinds), CustomerTags: coupon.Set(coupon.CustomerTags{Any: tags}),
-		Schedule: coupon.Set(coupon.Schedule{Zone: d.Schedule.Zone, Hours: hours}), PeriodLimits: coupon.Set(limits),
+		Schedule: coupon.Set(coupon.Schedule{TimeZone: "UTC", Hours: hours}), PeriodLimits: coupon.Set(limits),
 	}, coupon.Edit{At: noon})
 	require.NoError(t, err)
 	before = text(changed)
-	kinds[0], tags[0], hours[0].Until, limits[0].MaxUses = "changed", "changed", 1440, 99
+	kinds[0], tags[0], hours[0].Until, limits[0].MaxUses = "changed", "changed", "24:00", 99
 	changed.Scope.Kinds.Slice()[0], changed.Limits.Budget.Slice()[0] = "changed", eur(3)
 	changed.Discount.Terms().Tiers[0].From = 1
 	require.JSONEq(t, before, text(changed), "Apply")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
@@ -219,7 +220,8 @@ func (t *Terms) UnmarshalJSON(data []byte) error {
 // termsDocument are terms that this library has written.
 type termsDocument struct {
 	draftDocument
-	Emails EmailSet `json:"allowedUserEmails"`
+	Emails   EmailSet          `json:"allowedUserEmails"`
+	Schedule calendar.Schedule `json:"schedule"`
 }
 
 // termsReader does not know what a draft has beside the terms.
@@ -251,7 +253,7 @@ func (d *termsDocument) terms(faults *validation.Error) Terms {
 	}
 	t := r.terms(r.currency(faults), nil, faults)
 	t.Discount, t.RefundPolicy = r.discount(t.Currency, faults), r.RefundPolicy
-	t.Scope, t.AllowedUserEmails = r.scopeDraft().sets(), d.Emails
+	t.Scope, t.AllowedUserEmails, t.Conditions.Schedule = r.scopeDraft().sets(), d.Emails, d.Schedule
 	if r.Buys != nil {
 		t.Buys = r.Buys.sets()
 		t.Buys.AppliesTo = orDefault(t.Buys.AppliesTo, All)

@@ -1,9 +1,11 @@
 package coupon
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -105,7 +107,7 @@ func (m Moment) instant(days int, loc *time.Location) (time.Time, error) {
 	}
 	if date {
 		day := at
-		at = firstInstant(day.AddDate(0, 0, days), location(loc))
+		at = calendar.FirstInstant(day.AddDate(0, 0, days), cmp.Or(loc, time.UTC))
 		if days > 0 && at.UTC().Year() > lastYear {
 			return time.Date(lastYear, time.December, 31, 23, 59, 59, int(time.Second-time.Microsecond), time.UTC), nil
 		}
@@ -121,42 +123,6 @@ func (m Moment) resolve(field string, days int, loc *time.Location, faults *vali
 	at, err := m.instant(days, loc)
 	faults.At(field, err)
 	return at
-}
-
-// firstInstant returns the instant after which the calendar in the location always shows the date or a later
-// date: midnight, the instant at which clocks jump over midnight, or the second midnight.
-func firstInstant(date time.Time, loc *time.Location) time.Time {
-	// No clock is further from UTC than this, and no jump is longer.
-	const reach = 48 * time.Hour
-	var first time.Time
-	for at := date.Add(-reach); ; {
-		_, offset := at.In(loc).Zone()
-		start, end := at.In(loc).ZoneBounds()
-		if !end.IsZero() && !end.After(at) {
-			// On the last day of a leap year the time package returns an end that has
-			// passed (golang/go#81583). Look again an hour later.
-			end = at.Add(time.Hour)
-		}
-		// Within [start, end) it is an earlier date before this midnight.
-		midnight := date.Add(-time.Duration(offset) * time.Second)
-		if !end.IsZero() && end.Before(midnight) {
-			midnight = end
-		}
-		if start.IsZero() || start.Before(midnight) {
-			first = midnight
-		}
-		if end.IsZero() || end.After(date.Add(reach)) {
-			return first
-		}
-		at = end
-	}
-}
-
-func location(loc *time.Location) *time.Location {
-	if loc == nil {
-		return time.UTC
-	}
-	return loc
 }
 
 // Instant converts a time to the form in which instants are stored: in UTC, truncated to microseconds and without

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -66,9 +67,9 @@ type Params struct {
 	TimeZone string    `json:"timeZone,omitzero" of:"outside_schedule period_limit_reached"`
 	OpensAt  time.Time `json:"opensAt,omitzero" of:"outside_schedule"`
 	// Per and Period describe the limit that is reached. EndsAt is the first instant after the period.
-	Per    LimitSubject `json:"per,omitzero" of:"period_limit_reached"`
-	Period Period       `json:"period,omitzero" of:"period_limit_reached"`
-	EndsAt time.Time    `json:"endsAt,omitzero" of:"period_limit_reached"`
+	Per    LimitSubject    `json:"per,omitzero" of:"period_limit_reached"`
+	Period calendar.Period `json:"period,omitzero" of:"period_limit_reached"`
+	EndsAt time.Time       `json:"endsAt,omitzero" of:"period_limit_reached"`
 	// PointsRequired is the price of the coupon, in points.
 	PointsRequired int64 `json:"pointsRequired,omitzero" of:"points_not_redeemed"`
 	// CouponCurrency and CartCurrency are the currencies of the coupon and of the cart.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
@@ -89,7 +90,7 @@ func everything(tb testing.TB) coupon.Params {
 		MinQuantity: 5, EligibleQuantity: 3, MissingQuantity: 2, Orders: 2,
 		AnyOfTags: []string{"gold", "silver"}, MissingTags: []string{"member"}, HasExcludedTag: true,
 		TimeZone: "Europe/Berlin", OpensAt: time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC),
-		Per: coupon.PerCustomer, Period: coupon.Week, EndsAt: time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC),
+		Per: coupon.PerCustomer, Period: calendar.Week, EndsAt: time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC),
 		ExcludedBy: []string{"ONE", "TWO"}, Channel: "web", Channels: []string{"app", "store"},
 		Country: "DE", Countries: []string{"AT", "CH"},
 	}
@@ -291,7 +292,7 @@ func TestEnumerationsAsText(t *testing.T) {
 		{"GENERAL POINTS_REDEEMABLE USER_SPECIFIC", func(n uint8) text { return coupon.Distribution(n) }, asText(named[coupon.Distribution])},
 		{"pending active inactive deleting", func(n uint8) text { return coupon.State(n) }, asText(named[coupon.State])},
 		{"pending active inactive deleting", func(n uint8) text { return coupon.State(n) }, asText(coupon.ParseState)},
-		{"DAY WEEK MONTH", func(n uint8) text { return coupon.Period(n) }, asText(named[coupon.Period])},
+		{"DAY WEEK MONTH", func(n uint8) text { return calendar.Period(n) }, asText(named[calendar.Period])},
 		{"CUSTOMER COUPON CODE", func(n uint8) text { return coupon.LimitSubject(n) }, asText(named[coupon.LimitSubject])},
 		{"code_required coupon_not_found", func(n uint8) text { return coupon.RejectionCode(n) }, asText(named[coupon.RejectionCode])},
 	} {

@@ -1,276 +1,106 @@
 package coupon
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/couponkit/couponkit/internal/strictjson"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/validation"
 )
 
-// MaxHours is the maximum number of entries in a schedule.
-const MaxHours = 70
-
-// minutesOfDay is the number of minutes in a day. A schedule goes by the clock on the wall, which
-// may repeat or skip minutes.
-const minutesOfDay = 24 * 60
-
-// scheduleHorizon is how far [Schedule.Next] looks ahead.
-const scheduleHorizon = 35 * 24 * time.Hour
-
-// Schedule restricts a coupon to certain hours of the week on the clock of a time zone. An hour that the clock
-// repeats is within the schedule both times. The zero Schedule restricts nothing. Hours must not be modified.
+// Schedule is a [calendar.Schedule] as an administrator typed it. [New] and [Coupon.Apply] check it. The zero
+// Schedule restricts nothing.
 type Schedule struct {
-	Zone  Zone    `json:"timeZone"`
-	Hours []Hours `json:"hours"`
+	// TimeZone is the name of an IANA time zone, such as "Europe/Berlin".
+	TimeZone string
+	Hours    []Hours
 }
 
-// Hours is a span of time on one day of the week, from From, inclusive, until Until, exclusive.
-// From and Until are minutes after midnight. An Until of 1440 is the end of the day. Hours that
-// go past midnight are two entries.
+// Hours is a span of time on one day of the week, from From, inclusive, until Until, exclusive. Both are times on
+// the clock, such as "09:30". An Until of "24:00" is the end of the day. Hours that go past midnight are two entries.
 type Hours struct {
 	Day         time.Weekday
-	From, Until int
+	From, Until string
 }
 
-// IsZero reports whether the schedule does not restrict a coupon.
-func (s Schedule) IsZero() bool { return s.Zone.IsZero() && len(s.Hours) == 0 }
-
-// Equal reports whether s and t have the same time zone and the same hours in the same order.
-func (s Schedule) Equal(t Schedule) bool {
-	return s.Zone.Equal(t.Zone) && slices.Equal(s.Hours, t.Hours)
-}
-
-// clone returns a schedule that shares no memory with s.
-func (s Schedule) clone() Schedule { return Schedule{Zone: s.Zone, Hours: slices.Clone(s.Hours)} }
-
-// Contains reports whether the schedule allows the given instant. The zero Schedule allows every
-// instant. Contains allocates no memory.
-func (s Schedule) Contains(at time.Time) bool {
-	if s.IsZero() {
-		return true
-	}
-	local := at.In(s.Zone.Location())
-	minute := local.Hour()*60 + local.Minute()
+// NewSchedule returns the text of a schedule.
+func NewSchedule(s calendar.Schedule) Schedule {
+	text := Schedule{TimeZone: s.Zone.String()}
 	for _, h := range s.Hours {
-		if h.Day == local.Weekday() && h.From <= minute && minute < h.Until {
-			return true
-		}
+		text.Hours = append(text.Hours, Hours{h.Day, calendar.FormatClock(h.From), calendar.FormatClock(h.Until)})
 	}
-	return false
+	return text
 }
 
-// Next returns the first instant from the given instant on that the schedule allows, in UTC if it is later. If there
-// is none within 35 days, found is false.
-func (s Schedule) Next(at time.Time) (next time.Time, found bool) {
-	if s.Contains(at) {
-		return at, true
-	}
-	for from := at; from.Before(at.Add(scheduleHorizon)); {
-		until := offsetEnd(from, s.Zone.Location())
-		wait, found := s.wait(from)
-		if opens := from.Add(wait); found && (until.IsZero() || opens.Before(until)) {
-			return opens.UTC(), true
-		}
-		if until.IsZero() {
-			break
-		}
-		from = until
-	}
-	return time.Time{}, false
-}
+// IsZero reports whether there is neither a time zone nor an entry.
+func (s Schedule) IsZero() bool { return s.TimeZone == "" && len(s.Hours) == 0 }
 
-// wait returns how long after an instant the schedule begins, if the offset of the time zone does
-// not change.
-func (s Schedule) wait(from time.Time) (least time.Duration, found bool) {
-	const week = 7 * 24 * time.Hour
-	local := from.In(s.Zone.Location())
-	clock := sinceMidnight(local)
-	for _, h := range s.Hours {
-		begin := time.Duration(int(h.Day)-int(local.Weekday()))*24*time.Hour + time.Duration(h.From)*time.Minute
-		end := begin + time.Duration(h.Until-h.From)*time.Minute
-		if end <= clock {
-			begin += week
-		}
-		if wait := max(begin-clock, 0); !found || wait < least {
-			least, found = wait, true
-		}
-	}
-	return least, found
-}
-
-func sinceMidnight(local time.Time) time.Duration {
-	hour, minute, second := local.Clock()
-	return time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute +
-		time.Duration(second)*time.Second + time.Duration(local.Nanosecond())
-}
-
-// offsetEnd returns the instant at which the offset of the time zone changes, or the zero time if
-// it never does.
-func offsetEnd(at time.Time, loc *time.Location) time.Time {
-	_, end := at.In(loc).ZoneBounds()
-	if !end.IsZero() && !end.After(at) { // see firstInstant
-		return at.Add(time.Hour)
-	}
-	return end
-}
-
-func (s Schedule) faults(faults *validation.Error) {
-	if s.IsZero() {
-		return
-	}
-	s.Zone.faults(faults, "schedule.timeZone")
-	switch {
-	case len(s.Hours) == 0:
-		faults.Add("schedule.hours", validation.Required, "a schedule needs at least one entry")
-		return
-	case len(s.Hours) > MaxHours:
-		faults.Add("schedule.hours", validation.TooLong, fmt.Sprintf("at most %d entries", MaxHours))
-		return
-	}
-	for i, h := range s.Hours {
-		field := fmt.Sprintf("schedule.hours[%d]", i)
-		if h.faults(faults, field) {
-			continue
-		}
-		if other := slices.IndexFunc(s.Hours[:i], h.overlaps); other >= 0 {
-			faults.Add(field, validation.Mismatch, fmt.Sprintf("overlaps the entry hours[%d]", other))
-		}
-	}
-}
-
-func (h Hours) faults(faults *validation.Error, field string) (found bool) {
-	add := func(name string, code validation.Code, message string) {
-		found = true
-		faults.Add(field+name, code, message)
-	}
-	if h.Day < time.Sunday || h.Day > time.Saturday {
-		add(".day", validation.Unknown, "must be a day from MONDAY to SUNDAY")
-	}
-	if h.From < 0 || h.From >= minutesOfDay {
-		add(".from", validation.TooLarge, "must be within 00:00 and 23:59")
-	}
-	switch {
-	case h.Until < 0 || h.Until > minutesOfDay:
-		add(".until", validation.TooLarge, "must be within 00:01 and 24:00")
-	case h.Until <= h.From:
-		add(".until", validation.Mismatch, "must be after from; hours past midnight are two entries")
-	}
-	return found
-}
-
-func (h Hours) overlaps(g Hours) bool {
-	return h.Day == g.Day && h.From < g.Until && g.From < h.Until
-}
-
-// weekday reads and writes the name of a day.
-type weekday time.Weekday
-
-func (d weekday) MarshalText() ([]byte, error) {
-	return []byte(strings.ToUpper(time.Weekday(d).String())), nil
-}
-
-func (d *weekday) UnmarshalText(text []byte) error {
-	for day := time.Sunday; day <= time.Saturday; day++ {
-		if string(text) == strings.ToUpper(day.String()) {
-			*d = weekday(day)
-			return nil
-		}
-	}
-	return fieldFault(validation.Unknown, "must be a day from MONDAY to SUNDAY")
-}
-
-// clockTime reads and writes minutes after midnight.
-type clockTime int
-
-func (c clockTime) MarshalText() ([]byte, error) {
-	return fmt.Appendf(nil, "%02d:%02d", int(c)/60, int(c)%60), nil
-}
-
-func (c *clockTime) UnmarshalText(text []byte) error {
-	const form = "00:00"
-	digits := bytes.Replace(text, []byte(":"), nil, 1)
-	notDigit := func(r rune) bool { return r < '0' || r > '9' }
-	if len(text) != len(form) || text[2] != ':' || bytes.ContainsFunc(digits, notDigit) {
-		return clockFault()
-	}
-	hour, minute := int(text[0]-'0')*10+int(text[1]-'0'), int(text[3]-'0')*10+int(text[4]-'0')
-	total := hour*60 + minute
-	if minute > 59 || total > minutesOfDay {
-		return clockFault()
-	}
-	*c = clockTime(total)
-	return nil
-}
-
-func clockFault() error {
-	return fieldFault(validation.Malformed, `must be a time such as "09:30", from 00:00 to 24:00`)
-}
-
-// MarshalJSON returns a JSON object such as {"day":"MONDAY","from":"09:00","until":"17:30"}.
-func (h Hours) MarshalJSON() ([]byte, error) {
-	return json.Marshal(hoursDocument{new(weekday(h.Day)), new(clockTime(h.From)), new(clockTime(h.Until))})
-}
-
-type hoursDocument struct {
-	Day   *weekday   `json:"day"`
-	From  *clockTime `json:"from"`
-	Until *clockTime `json:"until"`
-}
-
-var hoursReader = strictjson.For[hoursDocument]()
-
-// UnmarshalJSON reads the JSON that [Hours.MarshalJSON] returns. All three fields are required.
-func (h *Hours) UnmarshalJSON(data []byte) error {
-	var d hoursDocument
-	var faults validation.Error
-	faults.Merge("", hoursReader.Object(data, &d))
-	if len(faults.Fields) == 0 {
-		for _, member := range [...]struct {
-			field string
-			given bool
-		}{{"day", d.Day != nil}, {"from", d.From != nil}, {"until", d.Until != nil}} {
-			if !member.given {
-				faults.Add(member.field, validation.Required, "is required")
-			}
-		}
-	}
-	if len(faults.Fields) == 0 {
-		*h = Hours{Day: time.Weekday(*d.Day), From: int(*d.From), Until: int(*d.Until)}
-	}
-	return faults.Err()
-}
-
-// MarshalJSON returns a JSON object with timeZone and hours, or null for the zero Schedule.
+// MarshalJSON returns a JSON object with timeZone and hours, or null for the zero Schedule. An entry is a JSON object
+// such as {"day":"MONDAY","from":"09:00","until":"17:30"}.
 func (s Schedule) MarshalJSON() ([]byte, error) {
 	if s.IsZero() {
 		return []byte("null"), nil
 	}
-	type plain Schedule
-	return json.Marshal(plain(s))
+	type hours struct {
+		Day   calendar.Weekday `json:"day"`
+		From  string           `json:"from"`
+		Until string           `json:"until"`
+	}
+	entries := make([]hours, len(s.Hours))
+	for i, h := range s.Hours {
+		entries[i] = hours{calendar.Weekday(h.Day), h.From, h.Until}
+	}
+	return json.Marshal(struct {
+		TimeZone string  `json:"timeZone"`
+		Hours    []hours `json:"hours"`
+	}{s.TimeZone, entries})
 }
 
-var scheduleReader = strictjson.For[Schedule]()
-
-// UnmarshalJSON reads the JSON that [Schedule.MarshalJSON] returns. If UnmarshalJSON fails, *s stays unchanged.
+// UnmarshalJSON reads the JSON that [Schedule.MarshalJSON] returns, and checks each field. If UnmarshalJSON fails,
+// *s stays unchanged.
 func (s *Schedule) UnmarshalJSON(data []byte) error {
-	if bytes.Equal(data, []byte("null")) {
-		*s = Schedule{}
-		return nil
+	var read calendar.Schedule
+	err := read.UnmarshalJSON(data)
+	if err == nil {
+		*s = NewSchedule(read)
 	}
-	var faults validation.Error
-	var read Schedule
-	faults.Merge("", scheduleReader.Object(data, &read))
-	if len(faults.Fields) == 0 && read.IsZero() {
-		faults.Add("timeZone", validation.Required, "a time zone is required")
-		faults.Add("hours", validation.Required, "a schedule needs at least one entry")
+	return err
+}
+
+// resolve returns the schedule of a draft. If the text has a fault, the schedule is zero.
+func (s Schedule) resolve(faults *validation.Error) calendar.Schedule {
+	if s.IsZero() {
+		return calendar.Schedule{}
 	}
-	if len(faults.Fields) == 0 {
-		*s = read
+	var own validation.Error
+	read := calendar.Schedule{Hours: make([]calendar.Hours, min(len(s.Hours), calendar.MaxHours+1))}
+	if s.TimeZone != "" {
+		var err error
+		read.Zone, err = calendar.ParseZone(s.TimeZone)
+		own.At("schedule.timeZone", err)
 	}
-	return faults.Err()
+	for i, h := range s.Hours {
+		if len(s.Hours) > calendar.MaxHours {
+			break // the list is too long, whatever is in it
+		}
+		field := fmt.Sprintf("schedule.hours[%d]", i)
+		read.Hours[i] = calendar.Hours{Day: h.Day, From: clock(h.From, field+".from", &own), Until: clock(h.Until, field+".until", &own)}
+	}
+	if err := own.Err(); err != nil {
+		faults.Merge("", err)
+		return calendar.Schedule{}
+	}
+	return read
+}
+
+// clock reads the text of a field.
+func clock(text, field string, faults *validation.Error) int {
+	if text == "" {
+		faults.Add(field, validation.Required, "is required")
+		return 0
+	}
+	minutes, err := calendar.ParseClock(text)
+	faults.At(field, err)
+	return minutes
 }

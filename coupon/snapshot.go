@@ -2,8 +2,8 @@ package coupon
 
 import (
 	"encoding/json"
-	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -51,7 +51,7 @@ func (s *Snapshot) UnmarshalJSON(data []byte) error {
 	d.Distribution = General // which is required of a coupon
 	var faults validation.Error
 	read := Snapshot{ID: d.ID, Code: d.Code, Name: d.Name, Terms: d.terms(&faults), Revision: d.Revision}
-	read.Conditions.Schedule = Schedule{Zone: d.Schedule.Zone.Zone, Hours: d.Schedule.Hours}
+	read.Conditions.Schedule = calendar.Schedule{Zone: d.Schedule.Zone.Zone, Hours: d.Schedule.Hours}
 	if err := faults.Err(); err != nil {
 		return err
 	}
@@ -72,18 +72,15 @@ type snapshotDocument struct {
 // snapshotSchedule is a schedule whose time zone the system may not know. No rule decides about a
 // snapshot, so its order stays readable on every system.
 type snapshotSchedule struct {
-	Zone  namedZone `json:"timeZone"`
-	Hours []Hours   `json:"hours"`
+	Zone  namedZone        `json:"timeZone"`
+	Hours []calendar.Hours `json:"hours"`
 }
 
-type namedZone struct{ Zone }
+type namedZone struct{ calendar.Zone }
 
-// UnmarshalText is like [Zone.UnmarshalText] but accepts unknown names.
-func (z *namedZone) UnmarshalText(text []byte) error {
-	err := z.Zone.UnmarshalText(text)
-	if err != nil && len(text) > 0 && len(text) <= MaxZoneLength {
-		z.Zone, err = Zone{location: time.FixedZone(string(text), 0)}, nil
-	}
+// UnmarshalText works like [calendar.StoredZone].
+func (z *namedZone) UnmarshalText(text []byte) (err error) {
+	z.Zone, err = calendar.StoredZone(string(text))
 	return err
 }
 

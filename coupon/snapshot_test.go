@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -32,7 +33,7 @@ func TestASnapshotKeepsAnUnknownTimeZone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, stored, string(again))
 
-	for _, bad := range []string{`""`, `"` + strings.Repeat("x", coupon.MaxZoneLength+1) + `"`, `7`} {
+	for _, bad := range []string{`""`, `"` + strings.Repeat("x", calendar.MaxZoneLength+1) + `"`, `7`} {
 		err := json.Unmarshal([]byte(strings.Replace(stored, `"Europe/Atlantis"`, bad, 1)), &read)
 		require.ErrorIs(t, err, validation.ErrInvalid, bad)
 	}

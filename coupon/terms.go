@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -65,8 +66,8 @@ type Conditions struct {
 	ContainsNot  Scope        `json:"containsNot,omitzero"`
 	CustomerTags CustomerTags `json:"customerTags,omitzero"`
 	// FirstOrder restricts the coupon to the first order of a customer.
-	FirstOrder bool     `json:"firstOrder,omitzero"`
-	Schedule   Schedule `json:"schedule,omitzero"`
+	FirstOrder bool              `json:"firstOrder,omitzero"`
+	Schedule   calendar.Schedule `json:"schedule,omitzero"`
 	// Channels restricts the coupon to sales in certain channels, such as "web" or "store". The host
 	// names the channel of each sale. Names are compared byte by byte. Without Channels, every channel
 	// is allowed.
@@ -243,9 +244,13 @@ var conditions = [...]condition{
 	newCondition("firstOrder", NotFirstOrder, func(c *Conditions) *bool { return &c.FirstOrder },
 		func(d *Draft, _ pricing.Currency, _ *validation.Error) bool { return d.FirstOrder },
 		func(bool, pricing.Currency, *validation.Error) {}),
-	newCondition("schedule", OutsideSchedule, func(c *Conditions) *Schedule { return &c.Schedule },
-		func(d *Draft, _ pricing.Currency, _ *validation.Error) Schedule { return d.Schedule.clone() },
-		func(schedule Schedule, _ pricing.Currency, faults *validation.Error) { schedule.faults(faults) }),
+	newCondition("schedule", OutsideSchedule, func(c *Conditions) *calendar.Schedule { return &c.Schedule },
+		func(d *Draft, _ pricing.Currency, faults *validation.Error) calendar.Schedule {
+			return d.Schedule.resolve(faults)
+		},
+		func(schedule calendar.Schedule, _ pricing.Currency, faults *validation.Error) {
+			faults.Merge("schedule", schedule.Validate())
+		}),
 	namesCondition("channels", ChannelNotAllowed, MaxChannels, channelFault,
 		func(c *Conditions) *Items { return &c.Channels }, func(d *Draft) []string { return d.Channels }),
 	namesCondition("countries", CountryNotAllowed, MaxCountries, countryFault,

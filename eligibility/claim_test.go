@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -73,9 +74,9 @@ func claimant(t *testing.T) eligibility.Claimant {
 	t.Helper()
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	limit := func(per coupon.LimitSubject, most int64) coupon.PeriodLimit {
-		zone, err := coupon.ParseZone("UTC")
+		zone, err := calendar.ParseZone("UTC")
 		require.NoError(t, err)
-		return coupon.PeriodLimit{Per: per, Period: coupon.Day, Zone: zone, MaxUses: most}
+		return coupon.PeriodLimit{Per: per, Period: calendar.Day, Zone: zone, MaxUses: most}
 	}
 	c, err := coupon.New(coupon.Draft{
 		Code: "TEN", Name: "Ten", DiscountType: pricing.Percentage, Percent: "10", FirstOrder: true,

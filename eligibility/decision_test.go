@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -46,8 +47,8 @@ func TestTheParametersOfEachReason(t *testing.T) {
 		},
 		`period_limit_reached {"maxUses":2,"timeZone":"Europe/Berlin","per":"CUSTOMER","period":"WEEK","endsAt":"2026-11-22T23:00:00Z"}`: func(s *situation) {
 			s.coupon.Limits.Periods = []coupon.PeriodLimit{
-				{Per: coupon.PerCoupon, Period: coupon.Day, Zone: mondays().Zone, MaxUses: 3},
-				{Per: coupon.PerCustomer, Period: coupon.Week, Zone: mondays().Zone, MaxUses: 2},
+				{Per: coupon.PerCoupon, Period: calendar.Day, Zone: mondays().Zone, MaxUses: 3},
+				{Per: coupon.PerCustomer, Period: calendar.Week, Zone: mondays().Zone, MaxUses: 2},
 			}
 			s.question.Usage.Periods = []int64{2, 2}
 		},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -80,7 +81,7 @@ func (s situation) closed() bool {
 		return false
 	}
 	local := s.question.At.In(schedule.Zone.Location())
-	return s.question.At.IsZero() || !slices.ContainsFunc(schedule.Hours, func(h coupon.Hours) bool {
+	return s.question.At.IsZero() || !slices.ContainsFunc(schedule.Hours, func(h calendar.Hours) bool {
 		wall := local.Format("15:04")
 		from, until := wallClock(h.From), wallClock(h.Until)
 		return local.Weekday() == h.Day && from <= wall && wall < until

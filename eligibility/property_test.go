@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/eligibility"
@@ -244,12 +245,12 @@ func TestEverySubsetOfBrokenConditions(t *testing.T) {
 }
 
 // mondays is a schedule of Mondays in Berlin from 9 to 17.
-func mondays() coupon.Schedule {
-	berlin, err := coupon.ParseZone("Europe/Berlin")
+func mondays() calendar.Schedule {
+	berlin, err := calendar.ParseZone("Europe/Berlin")
 	if err != nil {
 		panic(err)
 	}
-	return coupon.Schedule{Zone: berlin, Hours: []coupon.Hours{{Day: time.Monday, From: 9 * 60, Until: 17 * 60}}}
+	return calendar.Schedule{Zone: berlin, Hours: []calendar.Hours{{Day: time.Monday, From: 9 * 60, Until: 17 * 60}}}
 }
 
 func fixedElsewhere(s *situation) {

@@ -3,6 +3,7 @@ package eligibility
 import (
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 )
 
@@ -16,7 +17,7 @@ func (d *Decision) checkSchedule(c *coupon.Coupon, q *Question) {
 }
 
 type closed struct {
-	schedule                coupon.Schedule
+	schedule                calendar.Schedule
 	at, startsAt, expiresAt time.Time
 }
 
@@ -26,7 +27,7 @@ func (r closed) params() coupon.Params {
 
 // opensAt returns the first instant from the question on at which the coupon is valid and its
 // schedule is open. It returns the zero time if there is no such instant within the horizon of
-// [coupon.Schedule.Next].
+// [calendar.Schedule.Next].
 func (r closed) opensAt() time.Time {
 	if r.at.IsZero() {
 		return time.Time{}

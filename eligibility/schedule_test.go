@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/eligibility"
@@ -25,7 +26,7 @@ func opensAt(d eligibility.Decision) (at time.Time, found bool) {
 // Contract section 6: the instant at which the schedule opens is one at which the coupon is valid.
 func TestOpensAtLiesWithinTheValidity(t *testing.T) {
 	t.Parallel()
-	fridays := coupon.Schedule{Zone: mondays().Zone, Hours: []coupon.Hours{{Day: time.Friday, From: 17 * 60, Until: 18 * 60}}}
+	fridays := calendar.Schedule{Zone: mondays().Zone, Hours: []calendar.Hours{{Day: time.Friday, From: 17 * 60, Until: 18 * 60}}}
 	day := func(month time.Month, day, hour int) time.Time { // in Berlin in winter
 		return time.Date(2026, month, day, hour-1, 0, 0, 0, time.UTC)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/eligibility"
@@ -478,7 +479,7 @@ func hopeless(c *eligibility.Candidate) {
 	c.Coupon.Conditions = coupon.Conditions{
 		MinPurchase: least(1 << 40), MinQuantity: 1 << 20, CustomerTags: coupon.CustomerTags{All: []string{"gold"}}, FirstOrder: true, Schedule: mondays(),
 	}
-	c.Coupon.Limits.Periods = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: coupon.Day, Zone: mondays().Zone, MaxUses: 1}}
+	c.Coupon.Limits.Periods = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: calendar.Day, Zone: mondays().Zone, MaxUses: 1}}
 	c.Usage.Completed, c.Usage.CompletedByCustomer, c.Usage.Orders, c.Usage.Periods = 10, 2, 1, []int64{1}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -18,12 +19,12 @@ import (
 )
 
 // Zone draws a time zone. Some of them change their clocks, and one has an offset of half an hour.
-func Zone() *rapid.Generator[coupon.Zone] {
-	return rapid.Custom(func(t *rapid.T) coupon.Zone {
+func Zone() *rapid.Generator[calendar.Zone] {
+	return rapid.Custom(func(t *rapid.T) calendar.Zone {
 		name := rapid.SampledFrom([]string{
 			"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Kiritimati", "Australia/Lord_Howe",
 		}).Draw(t, "time zone")
-		zone, err := coupon.ParseZone(name)
+		zone, err := calendar.ParseZone(name)
 		if err != nil {
 			t.Fatalf("the system has no time zone %s: %v", name, err)
 		}
@@ -32,16 +33,16 @@ func Zone() *rapid.Generator[coupon.Zone] {
 }
 
 // Schedule draws a schedule with hours on some days of the week.
-func Schedule() *rapid.Generator[coupon.Schedule] {
-	return rapid.Custom(func(t *rapid.T) coupon.Schedule {
-		s := coupon.Schedule{Zone: Zone().Draw(t, "zone")}
+func Schedule() *rapid.Generator[calendar.Schedule] {
+	return rapid.Custom(func(t *rapid.T) calendar.Schedule {
+		s := calendar.Schedule{Zone: Zone().Draw(t, "zone")}
 		days := rapid.SliceOfNDistinct(rapid.IntRange(0, 6), 1, 4, rapid.ID[int]).Draw(t, "days")
 		for _, day := range days {
 			from := rapid.IntRange(0, 1439).Draw(t, "from")
 			until := rapid.IntRange(from+1, 1440).Draw(t, "until")
-			s.Hours = append(s.Hours, coupon.Hours{Day: time.Weekday(day), From: from, Until: until})
+			s.Hours = append(s.Hours, calendar.Hours{Day: time.Weekday(day), From: from, Until: until})
 			if until < 1440 && rapid.Bool().Draw(t, "twice a day") {
-				s.Hours = append(s.Hours, coupon.Hours{Day: time.Weekday(day), From: until, Until: 1440})
+				s.Hours = append(s.Hours, calendar.Hours{Day: time.Weekday(day), From: until, Until: 1440})
 			}
 		}
 		return s
@@ -111,7 +112,7 @@ func PeriodLimits() *rapid.Generator[[]coupon.PeriodLimit] {
 	limit := rapid.Custom(func(t *rapid.T) coupon.PeriodLimit {
 		return coupon.PeriodLimit{
 			Per:    rapid.SampledFrom([]coupon.LimitSubject{coupon.PerCustomer, coupon.PerCoupon, coupon.PerCode}).Draw(t, "per"),
-			Period: rapid.SampledFrom([]coupon.Period{coupon.Day, coupon.Week, coupon.Month}).Draw(t, "period"),
+			Period: rapid.SampledFrom([]calendar.Period{calendar.Day, calendar.Week, calendar.Month}).Draw(t, "period"),
 			Zone:   Zone().Draw(t, "zone"), MaxUses: rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, math.MaxInt64)).Draw(t, "most"),
 		}
 	})
@@ -206,7 +207,7 @@ func setConditions(d *coupon.Draft, c coupon.Conditions) {
 	if excluded := c.ContainsNot.Draft(); !c.ContainsNot.IsZero() {
 		d.ContainsNot = &excluded
 	}
-	d.CustomerTags, d.FirstOrder, d.Schedule = c.CustomerTags, c.FirstOrder, c.Schedule
+	d.CustomerTags, d.FirstOrder, d.Schedule = c.CustomerTags, c.FirstOrder, coupon.NewSchedule(c.Schedule)
 	d.Channels, d.Countries = c.Channels.Slice(), c.Countries.Slice()
 }
 

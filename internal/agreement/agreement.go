@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -83,11 +84,11 @@ func (s *shop) draft(code string) coupon.Draft {
 			pricing.NewMoney(rapid.Int64Range(1, 30_00).Draw(s.t, "USD"), pricing.USD()))
 	}
 	if chance("period") {
-		zone, err := coupon.ParseZone("Europe/Berlin")
+		zone, err := calendar.ParseZone("Europe/Berlin")
 		s.must(err)
 		d.PeriodLimits = []coupon.PeriodLimit{{
 			Per:    rapid.SampledFrom([]coupon.LimitSubject{coupon.PerCustomer, coupon.PerCoupon, coupon.PerCode}).Draw(s.t, "per"),
-			Period: coupon.Day, Zone: zone, MaxUses: rapid.Int64Range(1, 2).Draw(s.t, "uses a day"),
+			Period: calendar.Day, Zone: zone, MaxUses: rapid.Int64Range(1, 2).Draw(s.t, "uses a day"),
 		}}
 	}
 	return d

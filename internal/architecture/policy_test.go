@@ -28,6 +28,9 @@ var policy = []floor{
 	{"0 money", []rule{
 		{path: "pricing", modules: core},
 	}},
+	{"0 local time", []rule{
+		{path: "calendar"},
+	}},
 	{"1 model", []rule{
 		{path: "coupon", modules: core},
 	}},

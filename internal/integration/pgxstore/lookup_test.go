@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
@@ -49,11 +50,11 @@ func codesToQuote(tb testing.TB, s store.Store, change func(*coupon.Coupon)) (*c
 // reached and the customer's open orders decide.
 func TestQuotesLookUpAtOnce(t *testing.T) {
 	t.Parallel()
-	utc, err := coupon.ParseZone("UTC")
+	utc, err := calendar.ParseZone("UTC")
 	require.NoError(t, err)
 	everyLimit := func(c *coupon.Coupon) {
 		c.Limits.Budget = coupon.NewMoneySet(pricing.NewMoney(1_000_000_00, pricing.EUR()))
-		c.Limits.Periods = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: coupon.Day, Zone: utc, MaxUses: 3}}
+		c.Limits.Periods = []coupon.PeriodLimit{{Per: coupon.PerCustomer, Period: calendar.Day, Zone: utc, MaxUses: 3}}
 		c.Conditions.FirstOrder = true
 	}
 	for name, test := range map[string]struct {

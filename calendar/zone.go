@@ -1,6 +1,7 @@
-package coupon
+package calendar
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,28 +21,27 @@ type Zone struct{ location *time.Location }
 // time/tzdata. For an unknown name, and for one that means something else on another system, such as "Local" and
 // "right/Europe/Berlin", ParseZone returns a [*validation.Error].
 func ParseZone(name string) (Zone, error) {
-	if name == "" || len(name) > MaxZoneLength || ofSystem(name) {
-		return Zone{}, zoneFault()
-	}
-	location, err := time.LoadLocation(name)
-	if err != nil {
-		return Zone{}, zoneFault()
-	}
-	return Zone{location: location}, nil
-}
-
-// ofSystem reports whether a name in the database of the system is no IANA name.
-func ofSystem(name string) bool {
 	directory, _, _ := strings.Cut(name, "/")
-	return slices.Contains([]string{"Local", "localtime", "posixrules", "posix", "right"}, directory)
+	if name != "" && len(name) <= MaxZoneLength && !slices.Contains([]string{"Local", "localtime", "posixrules", "posix", "right"}, directory) {
+		if location, err := time.LoadLocation(name); err == nil {
+			return Zone{location: location}, nil
+		}
+	}
+	return Zone{}, validation.New("", validation.Unknown, `must be an IANA time zone such as "Europe/Berlin"`)
 }
 
-func zoneFault() error {
-	return fieldFault(validation.Unknown, `must be an IANA time zone such as "Europe/Berlin"`)
+// StoredZone is like [ParseZone], but a time zone that the system does not know keeps its name and has the times
+// of UTC.
+func StoredZone(name string) (Zone, error) {
+	zone, err := ParseZone(name)
+	if err != nil && name != "" && len(name) <= MaxZoneLength {
+		return Zone{location: time.FixedZone(name, 0)}, nil
+	}
+	return zone, err
 }
 
 // Location returns the time zone for use with package time. The zero Zone has that of UTC.
-func (z Zone) Location() *time.Location { return location(z.location) }
+func (z Zone) Location() *time.Location { return cmp.Or(z.location, time.UTC) }
 
 // String returns the name of the time zone. For the zero Zone, String returns "".
 func (z Zone) String() string {
@@ -52,7 +52,7 @@ func (z Zone) String() string {
 }
 
 // GoString formats the time zone for the messages of failed tests.
-func (z Zone) GoString() string { return fmt.Sprintf("coupon.Zone(%s)", z) }
+func (z Zone) GoString() string { return fmt.Sprintf("calendar.Zone(%s)", z) }
 
 // IsZero reports whether z is the zero Zone.
 func (z Zone) IsZero() bool { return z.location == nil }
@@ -66,15 +66,8 @@ func (z Zone) MarshalText() ([]byte, error) { return []byte(z.String()), nil }
 // UnmarshalText works like [ParseZone]. If UnmarshalText fails, *z stays unchanged.
 func (z *Zone) UnmarshalText(text []byte) error {
 	zone, err := ParseZone(string(text))
-	if err != nil {
-		return err
+	if err == nil {
+		*z = zone
 	}
-	*z = zone
-	return nil
-}
-
-func (z Zone) faults(faults *validation.Error, field string) {
-	if z.IsZero() {
-		faults.Add(field, validation.Required, "a time zone is required")
-	}
+	return err
 }
