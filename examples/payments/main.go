@@ -1,49 +1,58 @@
-// Command payments is a shop with orders and payments of its own, on SQLite. It uses couponkit for
-// coupons only, without a payment processor. It may be killed at any point.
+// Command payments is a shop on SQLite with a payment provider of its own. It uses couponkit without a
+// payment processor. It may be killed at any point.
 //
-//	go run ./internal/provider/sandbox &
+//	go run ../internal/provider/sandbox &
 //	go run . &
-//	curl 127.0.0.1:8080/orders -d '{"id":"1001","customer":"ann","quantity":3,"codes":["SUMMER10"]}'
+//	curl 127.0.0.1:8080/orders -d id=1001 -d customer=ann -d code=SUMMER10
 //
 // The answer is the address of the payment. POST to the address pays it.
 //
-// A change of couponkit's tables and the change of the shop's tables are one transaction. The provider
-// is called outside of transactions: what is due is done after the commit.
+// The shop records what it knows, and calls the provider after that, for what is due. Every call may be
+// repeated.
 package main
 
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"net/http"
+	"strings"
 	"time"
 
 	_ "modernc.org/sqlite"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/examples/payments/internal/provider"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/examples/internal/provider"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/store/sqlstore"
 )
 
+// shop keeps nothing in memory that a restart would lose.
+type shop struct {
+	store   *sqlstore.Store
+	coupons *couponkit.Service
+	pay     *provider.Payments
+}
+
 func main() {
-	addr, file := flag.String("addr", "127.0.0.1:8080", "where the shop listens"), flag.String("db", "shop.db", "SQLite file")
+	address, file := flag.String("addr", "127.0.0.1:8080", "where the shop listens"), flag.String("db", "shop.db", "SQLite file")
 	payments := flag.String("provider", "http://127.0.0.1:9000", "address of the payment provider")
 	flag.Parse()
+	ctx, client := context.Background(), &http.Client{Timeout: time.Minute} // less than couponkit.DefaultCreateTime
 	db, err := sql.Open("sqlite", "file:"+*file+"?_pragma=busy_timeout(10000)&_txlock=immediate")
 	if err != nil {
 		log.Fatal(err)
 	}
-	client := provider.Client{URL: *payments, HTTP: &http.Client{Timeout: time.Minute}} // less than couponkit.DefaultCreateTime
-	s, err := open(context.Background(), db, client)
+	s, err := open(ctx, db, &provider.Payments{Client: provider.Client{URL: *payments, HTTP: client}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = s.coupons.Create(context.Background(), coupon.Draft{
+	_, err = s.coupons.Create(ctx, coupon.Draft{
 		Code: "SUMMER10", Name: "Summer sale", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"EUR": "10.00"},
 	})
 	if err != nil && !errors.Is(err, coupon.ErrCodeTaken) {
@@ -51,50 +60,107 @@ func main() {
 	}
 	go func() {
 		for range time.Tick(time.Minute) { // for what a crash has left, and for orders whose hold is over
-			if err := s.runDue(context.Background(), ""); err != nil {
+			if err := s.runDue(ctx, ""); err != nil {
 				log.Print(err)
 			}
 		}
 	}()
-	server := &http.Server{Addr: *addr, Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Addr: *address, Handler: s, ReadHeaderTimeout: 5 * time.Second}
 	log.Fatal(server.ListenAndServe())
 }
 
-// call is the body of every request. The ID was made with the form: a form that is sent twice is one
-// order. A real shop takes the customer from the login.
-type call struct {
-	ID, Customer string
-	Codes        []string
-	Quantity     int64
-	Payment      string // of a webhook
-	Key          string // of a refund
-}
-
-func (s *shop) routes() http.Handler {
-	mux := http.NewServeMux()
-	for path, do := range map[string]func(context.Context, call) (string, error){
-		"/orders": s.checkout, "/webhook": s.webhook, "/cancel": s.cancel, "/refund": s.refund,
-	} {
-		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
-			var c call
-			if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<12)).Decode(&c); err != nil {
-				http.Error(w, err.Error(), http.StatusBadRequest)
-			} else if text, err := do(r.Context(), c); err != nil {
-				http.Error(w, err.Error(), status(err))
-			} else {
-				_, _ = fmt.Fprintln(w, text)
-			}
-		})
+func open(ctx context.Context, db *sql.DB, pay *provider.Payments, options ...couponkit.Option) (*shop, error) {
+	if err := sqlstore.Migrate(ctx, db, sqlstore.SQLite, sqlstore.Options{}); err != nil {
+		return nil, err
 	}
-	return mux
+	store, err := sqlstore.New(ctx, db, sqlstore.SQLite, sqlstore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	coupons, err := couponkit.New(store, options...)
+	return &shop{store, coupons, pay}, err
 }
 
-func status(err error) int {
+// ServeHTTP answers customers, staff and the provider. A real shop asks who is calling.
+func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, id, text, err := r.Context(), r.FormValue("id"), "", error(nil)
+	switch r.URL.Path {
+	case "/orders":
+		text, err = s.checkout(ctx, id, r.FormValue("customer"), strings.Fields(r.FormValue("code")))
+	case "/webhook":
+		err = s.webhook(ctx, r.FormValue("payment"))
+	case "/cancel":
+		err = s.cancel(ctx, id)
+	case "/refund":
+		err = s.refund(ctx, id, r.FormValue("key"))
+	}
 	switch {
 	case coupon.RejectionsOf(err) != nil: // nothing was stored
-		return http.StatusUnprocessableEntity
+		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 	case errors.Is(err, couponkit.ErrOrderEnded), errors.Is(err, couponkit.ErrOrderPaid): // show the order
-		return http.StatusConflict
+		http.Error(w, err.Error(), http.StatusConflict)
+	case err != nil: // repeat the request
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	default:
+		_, _ = fmt.Fprintln(w, text) //nolint:gosec // the address of the payment
 	}
-	return http.StatusServiceUnavailable // repeat the request
+}
+
+// checkout returns the address at which the customer pays. The ID was made with the form: a form that is
+// sent twice is one order.
+func (s *shop) checkout(ctx context.Context, id, customer string, codes []string) (string, error) {
+	_, err := s.coupons.Reserve(ctx, couponkit.ReserveRequest{OrderID: id, Hold: 30 * time.Minute, QuoteRequest: couponkit.QuoteRequest{
+		Customer: eligibility.Customer{ID: customer}, Codes: codes, Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+			{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 10_00},
+			{ID: "2", Kind: pricing.Shipping, ItemID: "parcel", Quantity: 1, UnitPrice: 4_90},
+		}},
+	}})
+	if err == nil {
+		err = s.runDue(ctx, id) // voids the payment of the customer's other tab, or finds it paid
+	}
+	if err != nil {
+		return "", err
+	}
+	order, err := s.coupons.BeginPayment(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	p, err := s.pay.Create(ctx, id, order.Total())
+	if err == nil {
+		_, err = s.coupons.AttachPayment(ctx, p) // an address that is not attached is not shown
+	}
+	return p.URL, err
+}
+
+// webhook asks for what the call only claims. After an error, the provider calls again.
+func (s *shop) webhook(ctx context.Context, paymentID string) error {
+	p, err := s.pay.Get(ctx, paymentID)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.record(ctx, p), s.runDue(ctx, p.OrderID))
+}
+
+// cancel gives nothing away that can still be paid.
+func (s *shop) cancel(ctx context.Context, id string) error {
+	_, err := s.coupons.Cancel(ctx, id)
+	return errors.Join(err, s.runDue(ctx, id))
+}
+
+// refund takes a unit back. The key was made with the form.
+func (s *shop) refund(ctx context.Context, id, key string) error {
+	back := pricing.Returns{Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}}}
+	_, err := s.coupons.Refund(ctx, couponkit.RefundRequest{OrderID: id, Key: key, Returns: back})
+	return errors.Join(err, s.runDue(ctx, id))
+}
+
+// record records what is known of a payment.
+func (s *shop) record(ctx context.Context, p couponkit.Payment) error {
+	_, err := s.coupons.Record(ctx, p)
+	return err
+}
+
+// runDue does at the provider what is due for an order, or for all, and records the answers.
+func (s *shop) runDue(ctx context.Context, orderID string) error {
+	return s.pay.RunDue(ctx, s.coupons, orderID, s.record)
 }

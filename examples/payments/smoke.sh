@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Buys something at the shop: order, payment, webhook, and the refusal to pay twice. Then a test kills the
-# shop more than a thousand times.
+# Buys something at the shop: order, payment, webhook, refund, and the refusal to pay twice. Then tests kill
+# the shop some hundred times, and a shop with mistakes until they notice.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -42,7 +42,7 @@ while (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
 done
 shop=http://127.0.0.1:$port
 export GOWORK=off
-go build -o "$work/sandbox" ./internal/provider/sandbox
+go build -o "$work/sandbox" ../internal/provider/sandbox
 go build -o "$work/shop" .
 "$work/sandbox" -addr 127.0.0.1:0 -shop "$shop" >"$work/address" 2>"$work/sandbox.log" &
 pids+=($!)
@@ -50,12 +50,15 @@ within test -s "$work/address"
 "$work/shop" -addr "${shop#http://}" -db "$work/shop.db" -provider "$(<"$work/address")" 2>"$work/shop.log" &
 pids+=($!)
 
-order='{"id":"1001","customer":"ann","quantity":3,"codes":["SUMMER10"]}'
+order='id=1001&customer=ann&code=SUMMER10'
 within orders 200
 page=$(<"$work/answer")
 orders 200
 [[ $(<"$work/answer") == "$page" ]] # a form that is sent twice is one order
 call --fail --request POST "$page"
 orders 409 # the webhook has told the shop that it is paid
+for _ in 1 2; do
+  call --fail "$shop/refund" --data 'id=1001&key=back-1'
+done
 
-COUPONKIT_LONG=1 go test -vet=off -count=1 -run '^TestKilledAtAnyPoint$' .
+COUPONKIT_LONG=1 go test -vet=off -count=1 -run '^TestKill' .

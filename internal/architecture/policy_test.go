@@ -77,6 +77,7 @@ var policy = []floor{
 	{"proof: engines, never tagged", []rule{
 		{path: "internal/agreement", modules: engines, suite: true},
 		{path: "internal/architecture"},
+		{path: "internal/killtest", modules: engines, suite: true},
 		{path: "internal/testsize"},
 		{path: "internal/integration/...", modules: anything, suite: true},
 	}},

@@ -48,7 +48,7 @@ func Migrate(ctx context.Context, db Beginner, options Options) error {
 	if err != nil {
 		return err
 	}
-	return retry(ctx, func() error {
+	return Retry(ctx, func() error {
 		return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return migrate(ctx, tx, options, script) })
 	})
 }

@@ -69,8 +69,12 @@ func again(err error) error {
 	return err
 }
 
-// retry runs a transaction again while that may help.
-func retry(ctx context.Context, work func() error) error {
+// Retry runs a transaction, and runs it again while its error is [Retryable], at most ten times. The pauses
+// grow to 0.2 seconds. Retry returns the last error; if ctx ends in a pause, the error matches that of ctx,
+// too. Use Retry for a transaction of the host:
+//
+//	pgxstore.Retry(ctx, func() error { return pgx.BeginFunc(ctx, pool, f) })
+func Retry(ctx context.Context, work func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := work()
 		if attempt == maxAttempts || !Retryable(err) {

@@ -202,7 +202,7 @@ func (s *Store) transact(ctx context.Context, work func(*tx) error) error {
 	if s.host != nil {
 		return s.within(ctx, work)
 	}
-	return retry(ctx, func() error {
+	return Retry(ctx, func() error {
 		return s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 			t := &tx{sql: s.sql, conn: c.Conn(), begin: "BEGIN ISOLATION LEVEL READ COMMITTED", commit: "COMMIT"}
 			err := work(t)
@@ -260,7 +260,7 @@ func (s *Store) read(ctx context.Context, b func() *pgx.Batch) error {
 	if s.host != nil {
 		return s.within(ctx, func(t *tx) error { return t.send(ctx, b(), true) })
 	}
-	return retry(ctx, func() error { return s.pool.SendBatch(ctx, b()).Close() })
+	return Retry(ctx, func() error { return s.pool.SendBatch(ctx, b()).Close() })
 }
 
 // isServerError reports whether the server has refused something and still answers.

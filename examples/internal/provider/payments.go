@@ -38,6 +38,33 @@ func (p *Payments) Refund(ctx context.Context, id, key string, amount pricing.Mo
 	return known(p.Client.Refund(ctx, id, key, amount.Minor()))
 }
 
+// RunDue does what is due for an order, or for all orders without an ID, and records the answers. What
+// fails stays due.
+func (p *Payments) RunDue(
+	ctx context.Context, coupons *couponkit.Service, orderID string, record func(context.Context, couponkit.Payment) error,
+) error {
+	due, err := coupons.Due(ctx, couponkit.DueOptions{OrderID: orderID})
+	for _, d := range due {
+		var answer couponkit.Payment
+		var failed error
+		switch d.Kind {
+		case redemption.EndPayment:
+			answer, failed = p.Void(ctx, d.OrderID)
+		case redemption.AskPayment:
+			answer, failed = p.Get(ctx, d.PaymentID)
+		case redemption.ReturnMoney:
+			answer, failed = p.Refund(ctx, d.PaymentID, d.Key, d.Amount)
+		case redemption.ReturnPoints:
+			continue // nobody pays with points
+		}
+		if failed == nil {
+			failed = record(ctx, d.Answer(answer))
+		}
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
 func known(p Payment, err error) (couponkit.Payment, error) {
 	if err != nil {
 		return couponkit.Payment{}, err

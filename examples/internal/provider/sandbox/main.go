@@ -13,7 +13,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/couponkit/couponkit/examples/payments/internal/provider"
+	"github.com/couponkit/couponkit/examples/internal/provider"
 )
 
 func main() {

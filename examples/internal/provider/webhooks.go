@@ -2,17 +2,11 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
-	"strings"
 )
-
-// Webhook is the body of a webhook.
-type Webhook struct {
-	Payment string `json:"payment"` // ID of the payment that has changed
-}
 
 // Webhooks returns the payments of all waiting webhooks, the oldest first.
 func (p *Provider) Webhooks() []string {
@@ -28,8 +22,7 @@ func (p *Provider) Notify(ctx context.Context, i int, shop http.Handler) (status
 	p.mu.Lock()
 	payment := p.webhooks[i]
 	p.mu.Unlock()
-	body := strings.NewReader(fmt.Sprintf(`{"payment":%q}`, payment)) // see Webhook
-	request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/webhook", body)
+	request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/webhook?"+url.Values{"payment": {payment}}.Encode(), nil)
 	answer := httptest.NewRecorder()
 	shop.ServeHTTP(answer, request)
 	if answer.Code >= 200 && answer.Code <= 299 {

@@ -1,4 +1,4 @@
-// Package provider is a payment provider in memory, for the tests of the example.
+// Package provider is a payment provider in memory, for the tests of the examples.
 //
 // A shop calls it over HTTP, through [Client]:
 //
@@ -12,7 +12,7 @@
 //   - An order has one payment. Creating it again returns the payment as it is now, voided or paid.
 //   - A refund has a key. Refunding again with the key returns the payment and no more money.
 //   - Only an open payment can be voided. Voiding another payment returns the payment unchanged.
-//   - A webhook names a payment and nothing else. The shop reads the payment.
+//   - A webhook is POST /webhook?payment={payment}, and tells nothing else. The shop reads the payment.
 //
 // The customer's actions are the methods [Provider.Pay], [Provider.PayLater], [Provider.Settle] and
 // [Provider.Fail]. Every change of a payment queues a webhook. No goroutine sends webhooks: a test
