@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -205,7 +206,7 @@ func TestNothingChangesAfterCheckout(t *testing.T) {
 		},
 		"deleted": func(w *world, c coupon.Coupon) error { return w.Delete(w.t.Context(), c.ID) },
 		"expired": func(w *world, c coupon.Coupon) error {
-			_, err := w.Update(w.t.Context(), c.ID, coupon.Patch{ExpiresAt: coupon.Set(coupon.At(w.now))})
+			_, err := w.Update(w.t.Context(), c.ID, coupon.Patch{ExpiresAt: coupon.Set(calendar.At(w.now))})
 			return err
 		},
 	}

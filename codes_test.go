@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -33,7 +34,7 @@ func TestAddCodes(t *testing.T) {
 	c := w.create(t, tenOff())
 	drafts := []coupon.CodeDraft{
 		{Code: " spring-1 ", Owner: coupon.OwnerEmail("Ann@Example.org"), MaxUses: coupon.Set(1)},
-		{Owner: coupon.OwnerID("bob"), ExpiresAt: coupon.On(2099, time.May, 31)},
+		{Owner: coupon.OwnerID("bob"), ExpiresAt: calendar.On(2099, time.May, 31)},
 		{},
 	}
 	codes := w.issue(t, c, "spring", drafts...)
@@ -96,7 +97,7 @@ func TestAnExpiredBatchAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.create(t, tenOff())
-	drafts := []coupon.CodeDraft{{ExpiresAt: coupon.At(w.now.Add(time.Hour))}, {Code: "SPRING"}}
+	drafts := []coupon.CodeDraft{{ExpiresAt: calendar.At(w.now.Add(time.Hour))}, {Code: "SPRING"}}
 	codes := w.issue(t, c, "spring", drafts...)
 	w.pass(2 * time.Hour)
 	require.Empty(t, cmp.Diff(codes, w.issue(t, c, "spring", drafts...)))
@@ -120,7 +121,7 @@ func TestAddCodesRefusesBadInput(t *testing.T) {
 	}{
 		"no batch and no codes": {"", nil, map[string]validation.Code{"batch.id": validation.Required, "codes": validation.Required}},
 		"too many":              {"b", many, map[string]validation.Code{"codes": validation.TooLong}},
-		"every field": {"b", []coupon.CodeDraft{{Code: "A B", Owner: coupon.OwnerEmail("none"), MaxUses: coupon.Set(0), ExpiresAt: coupon.On(1999, 1, 1)}}, map[string]validation.Code{
+		"every field": {"b", []coupon.CodeDraft{{Code: "A B", Owner: coupon.OwnerEmail("none"), MaxUses: coupon.Set(0), ExpiresAt: calendar.On(1999, 1, 1)}}, map[string]validation.Code{
 			"codes[0].code": validation.Malformed, "codes[0].owner": validation.Malformed,
 			"codes[0].maxUses": validation.TooSmall, "codes[0].expiresAt": validation.TooSmall,
 		}},
@@ -162,7 +163,7 @@ func TestCodesAreRefused(t *testing.T) {
 		coupon.CodeDraft{Code: "MINE", Owner: coupon.OwnerID(ann.ID)},
 		coupon.CodeDraft{Code: "BYMAIL", Owner: coupon.OwnerEmail(ann.Email)},
 		coupon.CodeDraft{Code: "THEIRS", Owner: coupon.OwnerID("bob")},
-		coupon.CodeDraft{Code: "ENDS", ExpiresAt: coupon.At(end)},
+		coupon.CodeDraft{Code: "ENDS", ExpiresAt: calendar.At(end)},
 		coupon.CodeDraft{Code: "ONCE", MaxUses: coupon.Set(1)},
 		coupon.CodeDraft{Code: "OFF"},
 	)
@@ -279,7 +280,7 @@ func TestUpdateCode(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(code, same))
 	changed, err := w.UpdateCode(t.Context(), "one", coupon.CodePatch{
-		MaxUses: coupon.Clear[int](), Owner: coupon.Set(coupon.OwnerEmail("bob@example.org")), ExpiresAt: coupon.Set(coupon.On(2099, 1, 1)),
+		MaxUses: coupon.Clear[int](), Owner: coupon.Set(coupon.OwnerEmail("bob@example.org")), ExpiresAt: coupon.Set(calendar.On(2099, 1, 1)),
 	})
 	require.NoError(t, err)
 	require.Equal(t, []any{int64(0), "email:bob@example.org", int64(2)}, []any{changed.MaxUses, changed.Owner.String(), changed.Revision})

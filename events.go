@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -283,7 +284,7 @@ func reportedAt(e processor.Event, now time.Time) time.Time {
 	if e.CreatedAt.IsZero() || e.CreatedAt.After(now) {
 		return now
 	}
-	return coupon.Instant(e.CreatedAt)
+	return calendar.Instant(e.CreatedAt)
 }
 
 // settleSession applies what the processor's session turned out to be for its order.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/email"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -14,8 +14,8 @@ import (
 // GuestID returns the customer ID of a guest with the given e-mail address. The ID contains a hash
 // of the address and not the address itself. The orders of a guest have this CustomerID. If the
 // address is invalid, GuestID returns a [*validation.Error].
-func GuestID(email string) (string, error) {
-	address, err := coupon.ParseEmail(email)
+func GuestID(address string) (string, error) {
+	address, err := email.Parse(address)
 	if err != nil {
 		return "", err
 	}

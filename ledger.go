@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/processor"
@@ -346,7 +347,7 @@ func (s *Service) deadlineOf(p Payment, o redemption.Order, now time.Time) time.
 	if p.ExpiresAt.IsZero() {
 		return o.Deadline
 	}
-	latest, ends := now.Add(s.paymentWait), coupon.Instant(p.ExpiresAt).Add(s.grace)
+	latest, ends := now.Add(s.paymentWait), calendar.Instant(p.ExpiresAt).Add(s.grace)
 	if ends.After(latest) {
 		return latest
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -228,7 +229,7 @@ func TestHolds(t *testing.T) {
 		again, err := s.Reserve(t.Context(), wants("1", ann))
 		require.NoError(t, err, want)
 		require.Equal(t, first.Order.Deadline, again.Order.Deadline)
-		require.Equal(t, coupon.Instant(first.Order.Deadline), again.Order.Deadline)
+		require.Equal(t, calendar.Instant(first.Order.Deadline), again.Order.Deadline)
 		s.now = first.Order.Deadline
 		_, err = s.Reserve(t.Context(), r)
 		require.ErrorIs(t, err, couponkit.ErrOrderEnded, want)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -50,11 +51,11 @@ func TestCurrencyAndCalendarOfAService(t *testing.T) {
 	require.NoError(t, err)
 	w := newWorld(t, couponkit.WithLocation(berlin), couponkit.WithCurrency(yen))
 	d := tenOff()
-	d.ExpiresAt = coupon.On(2026, time.December, 31)
+	d.ExpiresAt = calendar.On(2026, time.December, 31)
 	c := w.create(t, d)
 	require.Equal(t, "JPY", c.Currency.Code())
 	require.Equal(t, "2026-12-31T23:00:00Z", c.ExpiresAt.Format(time.RFC3339))
-	c, err = w.Update(t.Context(), c.ID, coupon.Patch{ExpiresAt: coupon.Set(coupon.On(2027, time.July, 1))})
+	c, err = w.Update(t.Context(), c.ID, coupon.Patch{ExpiresAt: coupon.Set(calendar.On(2027, time.July, 1))})
 	require.NoError(t, err)
 	require.Equal(t, "2027-07-01T22:00:00Z", c.ExpiresAt.Format(time.RFC3339))
 }

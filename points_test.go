@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 
@@ -988,7 +989,7 @@ func TestAnExchangeThatNobodyCouldMakeNow(t *testing.T) {
 					t.Parallel()
 					w := newWorld(t)
 					d := forPoints()
-					d.ExpiresAt = coupon.At(w.now.Add(5 * time.Minute))
+					d.ExpiresAt = calendar.At(w.now.Add(5 * time.Minute))
 					c := w.create(t, d)
 					whole := w.Service
 					w.behind(func(call string, effect func() error) error {

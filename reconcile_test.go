@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 
 	"github.com/couponkit/couponkit/processor"
@@ -142,7 +143,7 @@ func TestReconcileOfAnExpiredCoupon(t *testing.T) {
 			t.Parallel()
 			w := newWorldWith(t, processor.Abilities{MirrorsExpiry: test.mirrors})
 			d := tenOff()
-			d.ExpiresAt = coupon.At(w.now.Add(time.Hour))
+			d.ExpiresAt = calendar.At(w.now.Add(time.Hour))
 			c := w.create(t, d)
 			w.pass(test.pass)
 			var want []couponkit.Drift

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -59,7 +60,7 @@ func TestAllReasonsInTheirOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	over := tenOff()
-	over.Code, over.ExpiresAt = "OVER", coupon.At(w.now.Add(time.Hour))
+	over.Code, over.ExpiresAt = "OVER", calendar.At(w.now.Add(time.Hour))
 	w.create(t, over)
 	w.create(t, tenOff())
 	w.pass(2 * time.Hour)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -291,7 +292,7 @@ func WithCreateTime(d time.Duration) Option { return func(s *Service) { s.create
 func WithMirrorTTL(d time.Duration) Option { return func(s *Service) { s.mirrors.ttl = d } }
 
 // now returns the instant in the form in which it is stored.
-func (s *Service) now() time.Time { return coupon.Instant(s.clock()) }
+func (s *Service) now() time.Time { return calendar.Instant(s.clock()) }
 
 // idByTime makes IDs that databases write to the end of their indexes, on pages that
 // they have at hand; random ones would each touch a page of their own.
@@ -308,7 +309,7 @@ func (s *Service) idByTime(prefix string) string {
 func (s *Service) observed(ctx context.Context, op Operation, a *Attempt, err *error) func() {
 	began := s.clock()
 	return func() {
-		a.Operation, a.Err, a.At = op, *err, coupon.Instant(began)
+		a.Operation, a.Err, a.At = op, *err, calendar.Instant(began)
 		if cause := recover(); cause != nil {
 			a.Err = fmt.Errorf("panic: %v", cause)
 			defer panic(cause)

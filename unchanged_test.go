@@ -53,7 +53,7 @@ func everything(w *world) coupon.Draft {
 	d.MinPurchase = coupon.Amounts{"EUR": "20", "USD": "22.00"}
 	d.Group = "spring"
 	d.RefundPolicy, d.RestoreOnRefund = pricing.Rebill, coupon.RestoreAlways
-	d.StartsAt, d.ExpiresAt = coupon.At(w.now), coupon.At(w.now.Add(48*time.Hour))
+	d.StartsAt, d.ExpiresAt = calendar.At(w.now), calendar.At(w.now.Add(48*time.Hour))
 	return d
 }
 
@@ -182,8 +182,8 @@ func TestEveryFieldIsAChange(t *testing.T) {
 		"kinds":                  {Kinds: coupon.Clear[[]string]()},
 		"categories":             {Categories: coupon.Set([]string{"old"})},
 		"exclusions":             {ExcludedItemIDs: coupon.Clear[[]string](), ExcludedCategories: coupon.Clear[[]string]()},
-		"start":                  {StartsAt: coupon.Clear[coupon.Moment]()},
-		"expiry":                 {ExpiresAt: coupon.Clear[coupon.Moment]()},
+		"start":                  {StartsAt: coupon.Clear[calendar.Moment]()},
+		"expiry":                 {ExpiresAt: coupon.Clear[calendar.Moment]()},
 		"restored":               {RestoreOnRefund: coupon.Clear[coupon.Restore]()},
 	} {
 		w := newWorld(t)

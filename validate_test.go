@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -85,7 +86,7 @@ func TestWhatACustomerTypes(t *testing.T) {
 // front door.
 func TestValidateRefuses(t *testing.T) {
 	t.Parallel()
-	in := func(w *world, d time.Duration) coupon.Moment { return coupon.At(w.now.Add(d)) }
+	in := func(w *world, d time.Duration) calendar.Moment { return calendar.At(w.now.Add(d)) }
 	cases := map[string]struct {
 		arrange  func(w *world) (typed string)
 		customer eligibility.Customer
@@ -203,7 +204,7 @@ func TestAProcessorThatDoesNotAnswerIsNoRefusal(t *testing.T) {
 // One that is refused anyway needs no answer of the processor.
 func TestTheMirrorIsVerifiedWhereItMatters(t *testing.T) {
 	t.Parallel()
-	at := func(w *world, d time.Duration) coupon.Moment { return coupon.At(w.now.Add(d)) }
+	at := func(w *world, d time.Duration) calendar.Moment { return calendar.At(w.now.Add(d)) }
 	cases := map[string]struct {
 		change func(w *world, d *coupon.Draft)
 		off    bool

@@ -66,9 +66,10 @@ step_purity() {
   local reading=(internal/appendjson internal/enum internal/strictjson internal/unicode15 validation)
   check_pure pricing internal/appendjson internal/strictjson validation || failed=1
   check_pure calendar "${reading[@]}" || failed=1
-  check_pure coupon calendar pricing "${reading[@]}" || failed=1
-  check_pure eligibility calendar coupon pricing "${reading[@]}" || failed=1
-  check_pure redemption calendar coupon eligibility pricing "${reading[@]}" || failed=1
+  check_pure email "${reading[@]}" || failed=1
+  check_pure coupon calendar email pricing "${reading[@]}" || failed=1
+  check_pure eligibility calendar coupon email pricing "${reading[@]}" || failed=1
+  check_pure redemption calendar coupon eligibility email pricing "${reading[@]}" || failed=1
   return "$failed"
 }
 

@@ -3,7 +3,6 @@ package coupon
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/couponkit/couponkit/internal/unicode15"
@@ -57,9 +56,9 @@ func ParseCode(typed string) (Code, error) {
 		switch {
 		case unicode15.IsSpace(r):
 			return Code{}, codeFault(validation.Malformed, "a code has no white space inside")
-		case invisible(r):
+		case unicode15.Invisible(r):
 			return Code{}, codeFault(validation.Malformed, fmt.Sprintf("a code has no invisible characters such as %U", r))
-		case !visible(r):
+		case !unicode15.Visible(r):
 			return Code{}, codeFault(validation.Malformed, fmt.Sprintf("a code has only characters of Unicode 15.0, and not %U", r))
 		}
 	}
@@ -138,27 +137,12 @@ var laterCapitals = map[rune]rune{'\uA7CB': '\u0264', '\uA7D2': '\uA7D3', '\uA7D
 // compatible returns the text in NFKC, trimmed.
 func compatible(text string) string { return unicode15.TrimSpace(unicode15.NFKC(text)) }
 
-// visible reports whether r looks the same to every reader. Private and unassigned
-// characters do not.
-func visible(r rune) bool {
-	return unicode15.Assigned(r) && !invisible(r) && !unicode.IsControl(r) && r != unicode.ReplacementChar
-}
-
-// invisible reports whether r shows nothing, not even a space. These are control and
-// format characters, characters that Unicode lets a renderer ignore, and the Braille
-// blank.
-func invisible(r rune) bool {
-	return unicode15.Invisible(r) || unicode.IsControl(r) && !unicode15.IsSpace(r) || r == brailleBlank
-}
-
-const brailleBlank = '\u2800'
-
 func withoutInvisible(text string) string {
-	if !strings.ContainsFunc(text, invisible) {
+	if !strings.ContainsFunc(text, unicode15.Invisible) {
 		return text
 	}
 	return strings.Map(func(r rune) rune {
-		if invisible(r) {
+		if unicode15.Invisible(r) {
 			return -1
 		}
 		return r

@@ -17,6 +17,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
+	"github.com/couponkit/couponkit/email"
 	"github.com/couponkit/couponkit/internal/unicode15"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -220,9 +221,9 @@ func TestKeysAreTheSameOnEveryToolchain(t *testing.T) {
 		}
 		for _, typed := range []string{"a" + string(r), "\u05d2" + string(r), string(r) + "\u0301"} {
 			code, codeErr := coupon.ParseCode(typed)
-			email, emailErr := coupon.ParseEmail(typed + "@" + typed + ".example")
-			own, domain := coupon.EmailEntries(typed + "@" + typed)
-			write(typed, code.String(), strconv.FormatBool(codeErr == nil), email, strconv.FormatBool(emailErr == nil), coupon.Fold(typed), own, domain)
+			address, emailErr := email.Parse(typed + "@" + typed + ".example")
+			own, domain := email.Entries(typed + "@" + typed)
+			write(typed, code.String(), strconv.FormatBool(codeErr == nil), address, strconv.FormatBool(emailErr == nil), coupon.Fold(typed), own, domain)
 		}
 	}
 	require.Equal(t, want, hex.EncodeToString(all.Sum(nil)))

@@ -122,5 +122,5 @@ func labelFaults(faults *validation.Error, field, text string) {
 
 // blank reports whether r shows nothing at the end of a text. Marks of emoji beyond U+FFFF do.
 func blank(r rune) bool {
-	return unicode15.IsSpace(r) || r == brailleBlank || r <= 0xFFFF && unicode.Is(unicode.Cf, r)
+	return unicode15.IsSpace(r) || r == unicode15.BrailleBlank || r <= 0xFFFF && unicode.Is(unicode.Cf, r)
 }

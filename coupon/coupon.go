@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/internal/unicode15"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
@@ -142,8 +143,8 @@ func (c Coupon) Validate() error {
 	if c.Revision < 1 {
 		faults.Add("revision", validation.TooSmall, "a revision is at least 1")
 	}
-	instantFaults(&faults, "createdAt", c.CreatedAt)
-	instantFaults(&faults, "updatedAt", c.UpdatedAt)
+	faults.At("createdAt", calendar.CheckInstant(c.CreatedAt))
+	faults.At("updatedAt", calendar.CheckInstant(c.UpdatedAt))
 	if c.UsedCount < 0 {
 		faults.Add("usedCount", validation.TooSmall, "a count is not negative")
 	}
@@ -165,7 +166,8 @@ func (t Terms) faults(faults *validation.Error) {
 	t.conditionFaults(faults)
 	t.combiningFaults(faults)
 	t.refundFaults(faults)
-	t.windowFaults(faults)
+	faults.At("startsAt", calendar.CheckInstant(t.StartsAt))
+	faults.At("expiresAt", calendar.CheckInstant(t.ExpiresAt))
 }
 
 const refundPolicyMessage = "must be keep or rebill"
@@ -202,21 +204,6 @@ func (t Terms) discountFaults(faults *validation.Error) {
 	}
 	if in := t.Discount.Currencies(); len(in) > 0 && in[0] != t.Currency {
 		faults.Add("currency", validation.Mismatch, "the amounts of a discount are in the coupon's currency")
-	}
-}
-
-func (t Terms) windowFaults(faults *validation.Error) {
-	instantFaults(faults, "startsAt", t.StartsAt)
-	instantFaults(faults, "expiresAt", t.ExpiresAt)
-}
-
-// instantFaults refuses years that RFC 3339 cannot write.
-func instantFaults(faults *validation.Error, field string, t time.Time) {
-	switch year := t.UTC().Year(); {
-	case year < 1:
-		faults.Add(field, validation.TooSmall, yearRange)
-	case year > lastYear:
-		faults.Add(field, validation.TooLarge, yearRange)
 	}
 }
 

@@ -22,7 +22,7 @@
 //
 // An [EmailSet] is an allow-list of normalized e-mail addresses. Stores may load it narrowed to one entry.
 //
-// A coupon is valid from StartsAt, inclusive, until ExpiresAt, exclusive. A [Moment] is a start or an expiry as
+// A coupon is valid from StartsAt, inclusive, until ExpiresAt, exclusive. A [calendar.Moment] is a start or an expiry as
 // an administrator typed it: an instant or a calendar date. A coupon is valid through the end of its last date.
 //
 // # JSON

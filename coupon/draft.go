@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -41,7 +42,7 @@ func New(d Draft, by Creation) (Coupon, error) {
 	}
 	c := d.edited(d.currency(&faults), by.Location, &faults)
 	c.Code = code
-	c.ID, c.State, c.Revision, c.CreatedAt, c.UpdatedAt = by.ID, Active, 1, Instant(by.At), Instant(by.At)
+	c.ID, c.State, c.Revision, c.CreatedAt, c.UpdatedAt = by.ID, Active, 1, calendar.Instant(by.At), calendar.Instant(by.At)
 	c.Discount, c.Buys, c.RefundPolicy = d.discount(c.Currency, &faults), d.bought(&faults), d.RefundPolicy.For(d.DiscountType)
 	switch {
 	case c.ExpiresAt.IsZero():
@@ -94,9 +95,12 @@ func (d *Draft) terms(c pricing.Currency, loc *time.Location, faults *validation
 			Budget:         NewMoneySet(d.Budget.money("budget", c, 1, MaxBudget, faults)...),
 			Periods:        slices.Clone(d.PeriodLimits),
 		},
-		StartsAt:  d.StartsAt.resolve("startsAt", 0, loc, faults),
-		ExpiresAt: d.ExpiresAt.resolve("expiresAt", 1, loc, faults),
 	}
+	var startErr, endErr error
+	t.StartsAt, startErr = d.StartsAt.Start(loc)
+	t.ExpiresAt, endErr = d.ExpiresAt.End(loc)
+	faults.At("startsAt", startErr)
+	faults.At("expiresAt", endErr)
 	for i := range conditions {
 		conditions[i].read(d, &t, faults)
 	}

@@ -183,7 +183,7 @@ var breakages = map[string][]struct {
 		}},
 		{"periodLimits", "too_long", func(d *coupon.Draft) { d.PeriodLimits = make([]coupon.PeriodLimit, coupon.MaxPeriodLimits+1) }},
 	},
-	"window": {{"expiresAt", "mismatch", func(d *coupon.Draft) { d.StartsAt, d.ExpiresAt = coupon.On(2027, 1, 2), coupon.On(2027, 1, 1) }}},
+	"window": {{"expiresAt", "mismatch", func(d *coupon.Draft) { d.StartsAt, d.ExpiresAt = calendar.On(2027, 1, 2), calendar.On(2027, 1, 1) }}},
 }
 
 // beside are the other fields of faults that two fields have.
@@ -318,8 +318,8 @@ func hostileDraft() *rapid.Generator[coupon.Draft] {
 	amounts := rapid.Map(rapid.MapOfN(codes, numbers, 0, 3), func(m map[string]string) coupon.Amounts { return m })
 	limits := rapid.OneOf(rapid.Just(coupon.Clear[int]()), rapid.Map(rapid.Int(), coupon.Set[int]))
 	moments := rapid.OneOf(
-		rapid.Map(rapid.Int64(), func(seconds int64) coupon.Moment { return coupon.At(time.Unix(seconds, 0)) }),
-		rapid.Map(rapid.IntRange(-20_000, 20_000), func(year int) coupon.Moment { return coupon.On(year, 13, 40) }),
+		rapid.Map(rapid.Int64(), func(seconds int64) calendar.Moment { return calendar.At(time.Unix(seconds, 0)) }),
+		rapid.Map(rapid.IntRange(-20_000, 20_000), func(year int) calendar.Moment { return calendar.On(year, 13, 40) }),
 	)
 	return rapid.Custom(func(t *rapid.T) coupon.Draft {
 		d := coupontest.Draft().Draw(t, "a valid draft")

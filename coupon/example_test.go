@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/email"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -26,7 +28,7 @@ func ExampleNew() {
 		DeviceIDs:    []string{"phone", "tablet"},
 		MinPurchase:  coupon.Amounts{"EUR": "50"},
 		MaxUses:      coupon.Set(1000),
-		ExpiresAt:    coupon.On(2026, time.August, 31), // through the end of that day
+		ExpiresAt:    calendar.On(2026, time.August, 31), // through the end of that day
 	}, coupon.Creation{
 		ID:       "cpn_1",
 		At:       time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC),
@@ -52,7 +54,7 @@ func ExampleNew_faults() {
 		DiscountType:      pricing.FixedAmount,
 		Amount:            coupon.Amounts{"": "9.999"},
 		Distribution:      coupon.UserSpecific,
-		AllowedUserEmails: coupon.SplitEmails("ann@example.org, bob"),
+		AllowedUserEmails: email.Split("ann@example.org, bob"),
 		DeviceIDs:         []string{"phone"},
 	}, coupon.Creation{ID: "cpn_1", At: time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC)})
 
@@ -115,8 +117,8 @@ func ExampleParseCode() {
 	//  invalid input: code: a code has no invisible characters such as U+200B
 }
 
-func ExampleSplitEmails() {
-	list := coupon.SplitEmails("Ann@example.org, bob@example.org\nann@EXAMPLE.org\n")
+func ExampleNewEmailSet() {
+	list := email.Split("Ann@example.org, bob@example.org\nann@EXAMPLE.org\n")
 	set, err := coupon.NewEmailSet(list...)
 	fmt.Println(set.Slice(), err, set.Has(" BOB@example.org"))
 	// Output:
@@ -169,7 +171,7 @@ func ExampleMoment_End() {
 		return
 	}
 	// That night the clocks went from 23:59:59 to 01:00:00.
-	end, err := coupon.Moment("2018-11-03").End(saoPaulo)
+	end, err := calendar.Moment("2018-11-03").End(saoPaulo)
 	fmt.Println(end.In(saoPaulo).Format(time.RFC3339), err)
 	// Output:
 	// 2018-11-04T01:00:00-02:00 <nil>

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
+	"github.com/couponkit/couponkit/email"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -63,9 +65,9 @@ func (c IssuedCode) Validate() error {
 		faults.Add("maxUses", validation.TooSmall, "a limit is at least 1")
 	}
 	faults.Merge("owner", c.Owner.validate())
-	instantFaults(&faults, "expiresAt", c.ExpiresAt)
-	instantFaults(&faults, "createdAt", c.CreatedAt)
-	instantFaults(&faults, "updatedAt", c.UpdatedAt)
+	faults.At("expiresAt", calendar.CheckInstant(c.ExpiresAt))
+	faults.At("createdAt", calendar.CheckInstant(c.CreatedAt))
+	faults.At("updatedAt", calendar.CheckInstant(c.UpdatedAt))
 	if c.Revision < 1 {
 		faults.Add("revision", validation.TooSmall, "a revision is at least 1")
 	}
@@ -98,7 +100,7 @@ func OwnerEmail(address string) Owner {
 	if address == "" {
 		return Owner{}
 	}
-	if normal, err := ParseEmail(address); err == nil {
+	if normal, err := email.Parse(address); err == nil {
 		address = normal
 	}
 	return Owner{ownerEmail + address}
@@ -130,15 +132,15 @@ func (o Owner) Equal(p Owner) bool { return o == p }
 
 // Is reports whether a customer with the given ID and e-mail address is the owner. The zero Owner
 // is every customer.
-func (o Owner) Is(customerID, email string) bool {
+func (o Owner) Is(customerID, address string) bool {
 	switch {
 	case o.IsZero():
 		return true
 	case strings.HasPrefix(o.text, ownerID):
 		return o.text == ownerID+customerID
 	}
-	address, err := ParseEmail(email)
-	return err == nil && o.text == ownerEmail+address
+	normal, err := email.Parse(address)
+	return err == nil && o.text == ownerEmail+normal
 }
 
 func (o Owner) validate() error {
@@ -148,7 +150,7 @@ func (o Owner) validate() error {
 	switch {
 	case o.IsZero():
 	case byEmail:
-		if normal, err := ParseEmail(address); err != nil || normal != address {
+		if normal, err := email.Parse(address); err != nil || normal != address {
 			faults.Add("", validation.Malformed, "must be an e-mail address")
 		}
 	case !byID || id == "":
@@ -199,7 +201,7 @@ type CodeDraft struct {
 	// MaxUses is the maximum number of uses by the code, at least 1. Not given or cleared, there is none.
 	MaxUses Optional[int] `json:"maxUses,omitzero"`
 	// ExpiresAt is the end of the code. A date means through the end of that day.
-	ExpiresAt Moment `json:"expiresAt,omitzero"`
+	ExpiresAt calendar.Moment `json:"expiresAt,omitzero"`
 }
 
 // NewCodes returns the codes of the drafts. Keys that the drafts leave out are zero. The error is a
@@ -218,7 +220,7 @@ func NewCodes(couponID string, b Batch, drafts []CodeDraft, by Edit) ([]IssuedCo
 		return nil, faults.Err()
 	}
 	codes, first := make([]IssuedCode, len(drafts)), map[Code]int{}
-	at := Instant(by.At)
+	at := calendar.Instant(by.At)
 	for i, d := range drafts {
 		c, err := d.code(by)
 		field := fmt.Sprintf("codes[%d]", i)
@@ -258,7 +260,8 @@ func (d CodeDraft) code(by Edit) (c IssuedCode, err error) {
 	faults.Merge("owner", d.Owner.validate())
 	c.Owner = d.Owner
 	c.MaxUses = codeLimit(&faults, d.MaxUses)
-	c.ExpiresAt = d.ExpiresAt.resolve("expiresAt", 1, by.Location, &faults)
+	c.ExpiresAt, err = d.ExpiresAt.End(by.Location)
+	faults.At("expiresAt", err)
 	return c, faults.Err()
 }
 
@@ -273,11 +276,11 @@ func codeLimit(faults *validation.Error, limit Optional[int]) int64 {
 // CodePatch changes a code. A field that is not given keeps its value. [Clear] removes a limit, an owner and an expiry.
 type CodePatch struct {
 	// Revision is the revision that the caller saw. A change of another revision is refused.
-	Revision  Optional[int64]  `json:"revision,omitzero"`
-	Active    Optional[bool]   `json:"active,omitzero"`
-	MaxUses   Optional[int]    `json:"maxUses,omitzero"`
-	Owner     Optional[Owner]  `json:"owner,omitzero"`
-	ExpiresAt Optional[Moment] `json:"expiresAt,omitzero"`
+	Revision  Optional[int64]           `json:"revision,omitzero"`
+	Active    Optional[bool]            `json:"active,omitzero"`
+	MaxUses   Optional[int]             `json:"maxUses,omitzero"`
+	Owner     Optional[Owner]           `json:"owner,omitzero"`
+	ExpiresAt Optional[calendar.Moment] `json:"expiresAt,omitzero"`
 }
 
 // Apply returns the code after the change. The expiry may be in the past. Apply returns a
@@ -311,10 +314,11 @@ func (c IssuedCode) Apply(p CodePatch, by Edit) (IssuedCode, error) {
 		faults.Merge("owner", c.Owner.validate())
 	}
 	if p.ExpiresAt.Given() {
-		end, _ := p.ExpiresAt.Value()
-		c.ExpiresAt = end.resolve("expiresAt", 1, by.Location, &faults)
+		var err error
+		c.ExpiresAt, err = p.ExpiresAt.value.End(by.Location)
+		faults.At("expiresAt", err)
 	}
-	c.UpdatedAt = Instant(by.At)
+	c.UpdatedAt = calendar.Instant(by.At)
 	return c, faults.Err()
 }
 

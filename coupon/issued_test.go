@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -85,7 +86,7 @@ func TestFaultsOfNewCodes(t *testing.T) {
 // Whether an expired batch is a new one, its store knows.
 func TestExpiredCodes(t *testing.T) {
 	t.Parallel()
-	codes := issued(t, coupon.CodeDraft{ExpiresAt: "2027-03-31"}, coupon.CodeDraft{ExpiresAt: coupon.At(codeDay)}, coupon.CodeDraft{}, coupon.CodeDraft{ExpiresAt: "2026-01-01"})
+	codes := issued(t, coupon.CodeDraft{ExpiresAt: "2027-03-31"}, coupon.CodeDraft{ExpiresAt: calendar.At(codeDay)}, coupon.CodeDraft{}, coupon.CodeDraft{ExpiresAt: "2026-01-01"})
 	requireFields(t, coupon.ExpiredCodes(codes), "codes[1].expiresAt", "codes[3].expiresAt")
 	require.NoError(t, coupon.ExpiredCodes(codes[:1]))
 }
@@ -96,7 +97,7 @@ func TestChangesOfACode(t *testing.T) {
 	code := issued(t, coupon.CodeDraft{Code: "ANN-10", Owner: coupon.OwnerID("ann"), MaxUses: coupon.Set(2), ExpiresAt: "2027-03-31"})[0]
 	later := coupon.Edit{At: codeDay.Add(time.Hour)}
 	changed, err := code.Apply(coupon.CodePatch{
-		Active: coupon.Set(false), MaxUses: coupon.Set(5), Owner: coupon.Set(coupon.OwnerID("ben")), ExpiresAt: coupon.Set[coupon.Moment]("2027-01-01"),
+		Active: coupon.Set(false), MaxUses: coupon.Set(5), Owner: coupon.Set(coupon.OwnerID("ben")), ExpiresAt: coupon.Set[calendar.Moment]("2027-01-01"),
 	}, later)
 	require.NoError(t, err)
 	want := code
@@ -106,7 +107,7 @@ func TestChangesOfACode(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	changed, err = changed.Apply(coupon.CodePatch{
-		MaxUses: coupon.Clear[int](), Owner: coupon.Clear[coupon.Owner](), ExpiresAt: coupon.Clear[coupon.Moment](),
+		MaxUses: coupon.Clear[int](), Owner: coupon.Clear[coupon.Owner](), ExpiresAt: coupon.Clear[calendar.Moment](),
 	}, later)
 	require.NoError(t, err)
 	require.Zero(t, changed.MaxUses)
@@ -117,7 +118,7 @@ func TestChangesOfACode(t *testing.T) {
 	requireFields(t, err, "active", "maxUses", "owner")
 	code.Batch = ""
 	_, err = code.Apply(coupon.CodePatch{
-		Active: coupon.Set(true), MaxUses: coupon.Set(1), Owner: coupon.Set(coupon.OwnerID("ben")), ExpiresAt: coupon.Set[coupon.Moment]("2027-05-01"),
+		Active: coupon.Set(true), MaxUses: coupon.Set(1), Owner: coupon.Set(coupon.OwnerID("ben")), ExpiresAt: coupon.Set[calendar.Moment]("2027-05-01"),
 	}, later)
 	requireFields(t, err, "active", "maxUses", "owner", "expiresAt")
 }

@@ -230,10 +230,10 @@ var termsReader = strictjson.For[termsDocument]("code", "name", "description")
 // terms converts what was read.
 func (d *termsDocument) terms(faults *validation.Error) Terms {
 	r := d.draft()
-	if r.StartsAt.isDate() {
+	if r.StartsAt.IsDate() {
 		faults.Add("startsAt", validation.Malformed, "must be an RFC 3339 instant")
 	}
-	if r.ExpiresAt.isDate() {
+	if r.ExpiresAt.IsDate() {
 		faults.Add("expiresAt", validation.Malformed, "must be an RFC 3339 instant")
 	}
 	for _, member := range [...]struct {
@@ -353,19 +353,14 @@ var couponReader = strictjson.For[couponDocument]()
 type optionalTime time.Time
 
 func (t *optionalTime) UnmarshalJSON(data []byte) error {
-	var m Moment
+	var m calendar.Moment
 	if err := strictjson.Value(data, &m); err != nil {
 		return err
 	}
-	at, date, err := m.parse()
-	switch {
-	case m == "":
-		return nil
-	case err != nil:
-		return err
-	case date:
+	if m.IsDate() {
 		return fieldFault(validation.Malformed, "must be an RFC 3339 instant")
 	}
-	*t = optionalTime(Instant(at))
-	return nil
+	at, err := m.Start(nil)
+	*t = optionalTime(at)
+	return err
 }

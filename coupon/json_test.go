@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/pricing"
@@ -104,7 +105,7 @@ var readable = cmp.Options{
 	cmp.Comparer(func(a, b coupon.Optional[coupon.AppliesTo]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[coupon.Distribution]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[pricing.DiscountType]) bool { return sameOptional(a, b) }),
-	cmp.Comparer(func(a, b coupon.Optional[coupon.Moment]) bool { return sameOptional(a, b) }),
+	cmp.Comparer(func(a, b coupon.Optional[calendar.Moment]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[decimal.Decimal]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[coupon.Restore]) bool { return sameOptional(a, b) }),
 	cmp.Comparer(func(a, b coupon.Optional[pricing.RefundPolicy]) bool { return sameOptional(a, b) }),

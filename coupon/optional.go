@@ -63,6 +63,11 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// fieldFault returns the fault of a value whose field the caller knows.
+func fieldFault(code validation.Code, message string) error {
+	return validation.New("", code, message)
+}
+
 // into sets the field of a draft of the same name, if the Optional is given. A cleared Optional makes it zero.
 func (o Optional[T]) into(field any) (given bool) {
 	switch field := field.(type) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -47,7 +48,7 @@ func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	if !p.AllowedUserEmails.Given() && c.AllowedUserEmails.Narrowed() {
 		faults.Add("allowedUserEmails", validation.Required, "only a part of the addresses was loaded, so that all must be given")
 	}
-	c.UpdatedAt = Instant(by.At)
+	c.UpdatedAt = calendar.Instant(by.At)
 	if err := c.judge(u, faults); err != nil {
 		return Coupon{}, err
 	}

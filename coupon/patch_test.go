@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/pricing"
@@ -31,7 +32,7 @@ func full(tb testing.TB) coupon.Coupon {
 	d.AppliesTo, d.DeviceIDs, d.AccessoryIDs = coupon.Product, []string{"phone"}, []string{"case", "cable"}
 	d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"ann@x.org", "bob@x.org"}
 	d.MaxUses, d.MaxUsesPerUser, d.MinPurchase = coupon.Set(100), coupon.Set(2), coupon.Amounts{"": "50"}
-	d.StartsAt, d.ExpiresAt = coupon.On(2026, 11, 1), coupon.On(2026, 11, 30)
+	d.StartsAt, d.ExpiresAt = calendar.On(2026, 11, 1), calendar.On(2026, 11, 30)
 	return mustNew(tb, d)
 }
 
@@ -50,7 +51,7 @@ func TestApplyChangesOnlyWhatIsGiven(t *testing.T) {
 		"minimum purchase": {coupon.Patch{MinPurchase: coupon.Clear[coupon.Amounts]()}, func(c *coupon.Coupon) { c.Conditions.MinPurchase = coupon.MoneySet{} }},
 		"another minimum":  {coupon.Patch{MinPurchase: coupon.Set(coupon.Amounts{"": "99.99"})}, func(c *coupon.Coupon) { c.Conditions.MinPurchase = coupon.NewMoneySet(eur(9999)) }},
 		"dates": {
-			coupon.Patch{StartsAt: coupon.Clear[coupon.Moment](), ExpiresAt: coupon.Set(coupon.On(2027, 1, 31))},
+			coupon.Patch{StartsAt: coupon.Clear[calendar.Moment](), ExpiresAt: coupon.Set(calendar.On(2027, 1, 31))},
 			func(c *coupon.Coupon) {
 				c.StartsAt, c.ExpiresAt = time.Time{}, time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC)
 			},
@@ -147,7 +148,7 @@ func TestApplyReportsAllFaults(t *testing.T) {
 		Description: coupon.Set("\x00"), AppliesTo: coupon.Set(coupon.Subscription), PlanIDs: coupon.Set([]string{"a", ""}),
 		AllowedUserEmails: coupon.Set(coupon.EmailList{"ann@x.org", "bob"}), PointsRequired: coupon.Set[int64](5),
 		MaxUses: coupon.Set(0), MaxUsesPerUser: coupon.Set(-5), MinPurchase: coupon.Set(coupon.Amounts{"": "0.001"}),
-		ExpiresAt: coupon.Set(coupon.On(10000, 1, 1)),
+		ExpiresAt: coupon.Set(calendar.On(10000, 1, 1)),
 	}, coupon.Edit{At: noon})
 	want := map[string]validation.Code{
 		"code": "immutable", "discountValue": "immutable", "name": "required", "description": "malformed",
@@ -180,7 +181,7 @@ func TestDatesOfAPatchAreReadInItsLocation(t *testing.T) {
 	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	require.NoError(t, err)
-	got, err := full(t).Apply(coupon.Patch{ExpiresAt: coupon.Set(coupon.On(2026, 12, 31))}, coupon.Edit{At: noon, Location: berlin})
+	got, err := full(t).Apply(coupon.Patch{ExpiresAt: coupon.Set(calendar.On(2026, 12, 31))}, coupon.Edit{At: noon, Location: berlin})
 	require.NoError(t, err)
 	if want := time.Date(2026, 12, 31, 23, 0, 0, 0, time.UTC); got.ExpiresAt != want {
 		t.Errorf("got %v, want %v", got.ExpiresAt, want)

@@ -148,8 +148,8 @@ type Draft struct {
 	PeriodLimits []PeriodLimit  `json:"periodLimits,omitempty"`
 	// StartsAt and ExpiresAt are the bounds of the coupon's validity, or empty for none. If ExpiresAt is a date,
 	// the coupon is valid through the end of that day. ExpiresAt must be later than the creation of the coupon.
-	StartsAt  Moment `json:"startsAt,omitzero"`
-	ExpiresAt Moment `json:"expiresAt,omitzero"`
+	StartsAt  calendar.Moment `json:"startsAt,omitzero"`
+	ExpiresAt calendar.Moment `json:"expiresAt,omitzero"`
 	// An unset RefundPolicy stands for the usual policy of the discount; see [pricing.RefundPolicy.For].
 	RefundPolicy    pricing.RefundPolicy `json:"refundPolicy,omitzero"`
 	RestoreOnRefund Restore              `json:"restoreOnRefund,omitzero"`
@@ -165,38 +165,38 @@ type Draft struct {
 // The code, the discount, the currency and the refund policy of a coupon cannot change. A patch may
 // repeat their current values. [Coupon.Apply] refuses a patch with other values.
 type Patch struct {
-	Name               Optional[string]        `json:"name,omitzero"`
-	Description        Optional[string]        `json:"description,omitzero"`
-	AppliesTo          Optional[AppliesTo]     `json:"appliesTo,omitzero"`
-	PlanIDs            Optional[[]string]      `json:"planIds,omitzero"`
-	DeviceIDs          Optional[[]string]      `json:"deviceIds,omitzero"`
-	AccessoryIDs       Optional[[]string]      `json:"accessoryIds,omitzero"`
-	Kinds              Optional[[]string]      `json:"kinds,omitzero"`
-	Categories         Optional[[]string]      `json:"categories,omitzero"`
-	ExcludedItemIDs    Optional[[]string]      `json:"excludedItemIds,omitzero"`
-	ExcludedCategories Optional[[]string]      `json:"excludedCategories,omitzero"`
-	Group              Optional[string]        `json:"group,omitzero"`
-	Distribution       Optional[Distribution]  `json:"distribution,omitzero"`
-	AllowedUserEmails  Optional[EmailList]     `json:"allowedUserEmails,omitzero"`
-	PointsRequired     Optional[int64]         `json:"pointsRequired,omitzero"`
-	MaxUses            Optional[int]           `json:"maxUses,omitzero"`
-	MaxUsesPerUser     Optional[int]           `json:"maxUsesPerUser,omitzero"`
-	MinPurchase        Optional[Amounts]       `json:"minPurchase,omitzero"`
-	MaxPurchase        Optional[Amounts]       `json:"maxPurchase,omitzero"`
-	MinQuantity        Optional[int]           `json:"minQuantity,omitzero"`
-	MaxQuantity        Optional[int]           `json:"maxQuantity,omitzero"`
-	Contains           Optional[ContentsDraft] `json:"contains,omitzero"`
-	ContainsNot        Optional[ScopeDraft]    `json:"containsNot,omitzero"`
-	CustomerTags       Optional[CustomerTags]  `json:"customerTags,omitzero"`
-	FirstOrder         Optional[bool]          `json:"firstOrder,omitzero"`
-	Schedule           Optional[Schedule]      `json:"schedule,omitzero"`
-	Channels           Optional[[]string]      `json:"channels,omitzero"`
-	Countries          Optional[[]string]      `json:"countries,omitzero"`
-	Budget             Optional[Amounts]       `json:"budget,omitzero"`
-	PeriodLimits       Optional[[]PeriodLimit] `json:"periodLimits,omitzero"`
-	StartsAt           Optional[Moment]        `json:"startsAt,omitzero"`
-	ExpiresAt          Optional[Moment]        `json:"expiresAt,omitzero"`
-	RestoreOnRefund    Optional[Restore]       `json:"restoreOnRefund,omitzero"`
+	Name               Optional[string]          `json:"name,omitzero"`
+	Description        Optional[string]          `json:"description,omitzero"`
+	AppliesTo          Optional[AppliesTo]       `json:"appliesTo,omitzero"`
+	PlanIDs            Optional[[]string]        `json:"planIds,omitzero"`
+	DeviceIDs          Optional[[]string]        `json:"deviceIds,omitzero"`
+	AccessoryIDs       Optional[[]string]        `json:"accessoryIds,omitzero"`
+	Kinds              Optional[[]string]        `json:"kinds,omitzero"`
+	Categories         Optional[[]string]        `json:"categories,omitzero"`
+	ExcludedItemIDs    Optional[[]string]        `json:"excludedItemIds,omitzero"`
+	ExcludedCategories Optional[[]string]        `json:"excludedCategories,omitzero"`
+	Group              Optional[string]          `json:"group,omitzero"`
+	Distribution       Optional[Distribution]    `json:"distribution,omitzero"`
+	AllowedUserEmails  Optional[EmailList]       `json:"allowedUserEmails,omitzero"`
+	PointsRequired     Optional[int64]           `json:"pointsRequired,omitzero"`
+	MaxUses            Optional[int]             `json:"maxUses,omitzero"`
+	MaxUsesPerUser     Optional[int]             `json:"maxUsesPerUser,omitzero"`
+	MinPurchase        Optional[Amounts]         `json:"minPurchase,omitzero"`
+	MaxPurchase        Optional[Amounts]         `json:"maxPurchase,omitzero"`
+	MinQuantity        Optional[int]             `json:"minQuantity,omitzero"`
+	MaxQuantity        Optional[int]             `json:"maxQuantity,omitzero"`
+	Contains           Optional[ContentsDraft]   `json:"contains,omitzero"`
+	ContainsNot        Optional[ScopeDraft]      `json:"containsNot,omitzero"`
+	CustomerTags       Optional[CustomerTags]    `json:"customerTags,omitzero"`
+	FirstOrder         Optional[bool]            `json:"firstOrder,omitzero"`
+	Schedule           Optional[Schedule]        `json:"schedule,omitzero"`
+	Channels           Optional[[]string]        `json:"channels,omitzero"`
+	Countries          Optional[[]string]        `json:"countries,omitzero"`
+	Budget             Optional[Amounts]         `json:"budget,omitzero"`
+	PeriodLimits       Optional[[]PeriodLimit]   `json:"periodLimits,omitzero"`
+	StartsAt           Optional[calendar.Moment] `json:"startsAt,omitzero"`
+	ExpiresAt          Optional[calendar.Moment] `json:"expiresAt,omitzero"`
+	RestoreOnRefund    Optional[Restore]         `json:"restoreOnRefund,omitzero"`
 
 	// Revision is the revision of the coupon for which the patch was made, or not given. Apply ignores Revision. The
 	// store compares Revision with the coupon's current revision.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -15,7 +16,7 @@ func tenOnPhones() coupon.Coupon {
 	c, err := coupon.New(coupon.Draft{
 		Code: "TEN", Name: "Ten off", DiscountType: pricing.Percentage, Percent: "10",
 		AppliesTo: coupon.Product, DeviceIDs: []string{"phone"}, MinPurchase: coupon.Amounts{"": "50"},
-		ExpiresAt: coupon.On(2026, 12, 31),
+		ExpiresAt: calendar.On(2026, 12, 31),
 	}, coupon.Creation{ID: "cpn_1", At: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)})
 	if err != nil {
 		panic(err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/email"
 )
 
 // Identities returns the texts by which limits count the customer: the ID, if the customer has one,
@@ -22,7 +22,7 @@ func (c Customer) Identities() []string {
 	if c.ID != "" {
 		add(c.ID)
 	}
-	if address, err := coupon.ParseEmail(c.Email); err == nil {
+	if address, err := email.Parse(c.Email); err == nil {
 		add(EmailIdentity(address))
 	}
 	for _, alias := range c.Aliases {

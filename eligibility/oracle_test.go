@@ -10,6 +10,7 @@ import (
 	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/email"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -279,7 +280,7 @@ func (s situation) lacksUser() bool {
 func (s situation) notAllowed() bool {
 	return s.question.Customer.ID != "" && s.coupon.Distribution.String() == "USER_SPECIFIC" &&
 		!slices.ContainsFunc(s.coupon.AllowedUserEmails.Slice(), func(entry string) bool {
-			address := coupon.NormalizeEmail(s.question.Customer.Email)
+			address := email.Normalize(s.question.Customer.Email)
 			return entry == address || strings.HasPrefix(entry, "*@") && strings.HasSuffix(address, entry[1:])
 		})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -144,7 +145,7 @@ func (p Period) normalize(field string, faults *validation.Error) Period {
 		if year := bound.UTC().Year(); year < 1 || year > maxYear {
 			faults.Add(field+"."+name, validation.Malformed, "the year is within 1 to 9999")
 		}
-		*bound = coupon.Instant(bound.Add(time.Microsecond - time.Nanosecond))
+		*bound = calendar.Instant(bound.Add(time.Microsecond - time.Nanosecond))
 	}
 	if !p.From.IsZero() && !p.Until.IsZero() && !p.From.Before(p.Until) {
 		faults.Add(field+".until", validation.Mismatch, "must be after from")

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/redemption"
 )
 
@@ -56,5 +56,5 @@ func instant(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
 	}
-	return coupon.Instant(t)
+	return calendar.Instant(t)
 }

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
@@ -68,7 +69,7 @@ func Draft() *rapid.Generator[coupon.Draft] {
 			d.ExpiresAt = moment(t, soon.Add(time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "later"))*time.Second))
 		}
 		if end, _ := d.ExpiresAt.End(nil); !end.IsZero() && !d.Schedule.IsZero() { // which a change of clocks can keep shut for a week
-			d.ExpiresAt = coupon.At(end.Add(15 * 24 * time.Hour))
+			d.ExpiresAt = calendar.At(end.Add(15 * 24 * time.Hour))
 		}
 		return consistent(d)
 	})
@@ -141,7 +142,7 @@ func drawAudience(t *rapid.T, d *coupon.Draft) {
 }
 
 // window draws bounds that are far enough apart for every location.
-func window(t *rapid.T) (start, end coupon.Moment) {
+func window(t *rapid.T) (start, end calendar.Moment) {
 	from := Instant().Draw(t, "from")
 	until := from.Add(3*24*time.Hour + time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "length"))*time.Millisecond)
 	if rapid.Bool().Draw(t, "has start") {
@@ -153,11 +154,11 @@ func window(t *rapid.T) (start, end coupon.Moment) {
 	return start, end
 }
 
-func moment(t *rapid.T, at time.Time) coupon.Moment {
+func moment(t *rapid.T, at time.Time) calendar.Moment {
 	if rapid.Bool().Draw(t, "as a date") {
-		return coupon.On(at.Year(), at.Month(), at.Day())
+		return calendar.On(at.Year(), at.Month(), at.Day())
 	}
-	return coupon.At(at)
+	return calendar.At(at)
 }
 
 // itemIDs draws a selection of one kind, from the vocabulary of pricingtest and at

@@ -9,9 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/email"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
 )
@@ -112,11 +114,11 @@ func TestTextsAndAddressesAreValid(t *testing.T) {
 		if n := utf8.RuneCountInString(text); n < 1 || n > most || !utf8.ValidString(text) {
 			t.Errorf("%d characters, at most %d: %q", n, most, text)
 		}
-		email := coupontest.Email().Draw(t, "address")
-		if got, err := coupon.ParseEmail(email); err != nil || got != email {
-			t.Errorf("ParseEmail(%q) = %q, %v", email, got, err)
+		address := coupontest.Email().Draw(t, "address")
+		if got, err := email.Parse(address); err != nil || got != address {
+			t.Errorf("Parse(%q) = %q, %v", address, got, err)
 		}
-		if at := coupontest.Instant().Draw(t, "at"); coupon.Instant(at) != at {
+		if at := coupontest.Instant().Draw(t, "at"); calendar.Instant(at) != at {
 			t.Errorf("%v is not in the stored form", at)
 		}
 	})

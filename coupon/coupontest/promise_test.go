@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/eligibility"
@@ -126,7 +127,7 @@ func TestCouponsAreAsStoresKeepThem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := coupontest.Coupon().Draw(t, "coupon")
 		for _, at := range []time.Time{c.CreatedAt, c.UpdatedAt, c.StartsAt, c.ExpiresAt} {
-			if coupon.Instant(at) != at {
+			if calendar.Instant(at) != at {
 				t.Errorf("%v is not in the stored form", at)
 			}
 		}

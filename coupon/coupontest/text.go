@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/email"
 )
 
 // hostile are texts with a history of breaking software.
@@ -145,7 +146,7 @@ func Email() *rapid.Generator[string] {
 func EmailEntry() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		address := Email().Draw(t, "address")
-		if _, domain := coupon.EmailEntries(address); rapid.IntRange(0, 5).Draw(t, "domain") == 0 {
+		if _, domain := email.Entries(address); rapid.IntRange(0, 5).Draw(t, "domain") == 0 {
 			return domain
 		}
 		return address

@@ -28,8 +28,9 @@ var policy = []floor{
 	{"0 money", []rule{
 		{path: "pricing", modules: core},
 	}},
-	{"0 local time", []rule{
+	{"0 local time, addresses", []rule{
 		{path: "calendar"},
+		{path: "email"},
 	}},
 	{"1 model", []rule{
 		{path: "coupon", modules: core},

@@ -10,6 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -72,10 +73,10 @@ func (w *world) narrow(d *coupon.Draft) {
 		d.MinPurchase, d.RefundPolicy = coupon.Amounts{"": fmt.Sprint(1 + w.random.Int64N(120))}, []pricing.RefundPolicy{pricing.Keep, pricing.Rebill}[w.random.IntN(2)]
 	}
 	if w.odds(14) {
-		d.StartsAt = coupon.At(w.now.Add(time.Duration(w.random.IntN(180)) * time.Minute))
+		d.StartsAt = calendar.At(w.now.Add(time.Duration(w.random.IntN(180)) * time.Minute))
 	}
 	if w.odds(9) {
-		d.ExpiresAt = coupon.At(w.now.Add(time.Duration(181+w.random.IntN(3_000)) * time.Minute))
+		d.ExpiresAt = calendar.At(w.now.Add(time.Duration(181+w.random.IntN(3_000)) * time.Minute))
 	}
 }
 
@@ -171,9 +172,9 @@ func (w *world) patch() coupon.Patch {
 	case 0:
 		p.MinPurchase = coupon.Set(coupon.Amounts{"": fmt.Sprint(w.random.Int64N(120))})
 	case 1:
-		p.ExpiresAt = coupon.Set(coupon.At(w.now.Add(time.Duration(w.random.IntN(600)) * time.Minute)))
+		p.ExpiresAt = coupon.Set(calendar.At(w.now.Add(time.Duration(w.random.IntN(600)) * time.Minute)))
 	case 2:
-		p.ExpiresAt = coupon.Clear[coupon.Moment]()
+		p.ExpiresAt = coupon.Clear[calendar.Moment]()
 	case 3:
 		p.Distribution, p.PointsRequired = coupon.Set(coupon.General), coupon.Clear[int64]()
 		p.AllowedUserEmails = coupon.Clear[coupon.EmailList]()

@@ -10,6 +10,7 @@ package unicode15
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -30,8 +31,22 @@ type shift struct {
 // assigned.
 func Assigned(r rune) bool { return within(assigned[:], r) }
 
-// Invisible reports whether r is a format character or a character that a renderer may ignore.
-func Invisible(r rune) bool { return within(invisible[:], r) }
+// BrailleBlank looks like a space, and is none.
+const BrailleBlank = '\u2800'
+
+// Ignorable reports whether r is a format character or a character that a renderer may ignore.
+func Ignorable(r rune) bool { return within(invisible[:], r) }
+
+// Invisible reports whether r shows nothing, not even a space: a control character, an ignorable one, or the Braille
+// blank.
+func Invisible(r rune) bool {
+	return Ignorable(r) || unicode.IsControl(r) && !IsSpace(r) || r == BrailleBlank
+}
+
+// Visible reports whether r looks the same to every reader. Private and unassigned characters do not.
+func Visible(r rune) bool {
+	return Assigned(r) && !Invisible(r) && !unicode.IsControl(r) && r != unicode.ReplacementChar
+}
 
 // IsSpace reports whether r is white space.
 func IsSpace(r rune) bool {

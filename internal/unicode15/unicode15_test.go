@@ -37,7 +37,7 @@ func TestTheTablesAreTheSameOnEveryToolchain(t *testing.T) {
 	var text []byte
 	everyCharacter(func(r rune) {
 		text = text[:0]
-		for _, property := range []bool{unicode15.Assigned(r), unicode15.Invisible(r), unicode15.IsSpace(r)} {
+		for _, property := range []bool{unicode15.Assigned(r), unicode15.Ignorable(r), unicode15.IsSpace(r)} {
 			text = strconv.AppendBool(text, property)
 		}
 		text = utf8.AppendRune(utf8.AppendRune(text, unicode15.ToUpper(r)), unicode15.ToLower(r))
@@ -79,8 +79,8 @@ func TestTheTablesAreThoseOfUnicode15(t *testing.T) {
 			t.Errorf("%U is normalised to %+q, want %+q", r, got, want)
 		}
 		if ours && (unicode15.ToUpper(r) != unicode.ToUpper(r) || unicode15.ToLower(r) != unicode.ToLower(r) ||
-			unicode15.Invisible(r) != unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)) {
-			t.Errorf("%U has another case, or is %t for invisible", r, unicode15.Invisible(r))
+			unicode15.Ignorable(r) != unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)) {
+			t.Errorf("%U has another case, or is %t for ignorable", r, unicode15.Ignorable(r))
 		}
 	})
 }

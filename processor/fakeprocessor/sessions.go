@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/processor"
 )
 
@@ -158,7 +158,7 @@ func (p *Processor) create(r processor.SessionRequest, now time.Time) (*session,
 		ID: id, URL: p.options.PageURL + id,
 		Status: processor.SessionOpen, PaymentStatus: processor.Unpaid,
 		Currency: r.Currency, Total: r.Total,
-		ExpiresAt: coupon.Instant(r.ExpiresAt), Metadata: maps.Clone(r.Metadata),
+		ExpiresAt: calendar.Instant(r.ExpiresAt), Metadata: maps.Clone(r.Metadata),
 	}}
 	p.sessions[id], p.byKey[r.Key] = s, s
 	heap.Push(&p.deadline, s)

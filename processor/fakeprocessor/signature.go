@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 )
@@ -97,7 +97,7 @@ func readEvent(body []byte) (processor.Event, error) {
 	e := processor.Event{
 		ID: in.ID, Type: eventType(in.Type), SessionID: in.Session.ID,
 		Currency: in.Session.Currency, Total: in.Session.Total,
-		Metadata: in.Session.Metadata, CreatedAt: coupon.Instant(in.CreatedAt),
+		Metadata: in.Session.Metadata, CreatedAt: calendar.Instant(in.CreatedAt),
 		Payer: processor.Payer{Email: in.Session.PayerEmail, Aliases: in.Session.PayerAliases},
 	}
 	e.Tax.Amount = in.Session.Tax

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 )
@@ -70,7 +70,7 @@ func (p *Processor) announce(kind string, s *session, at time.Time) {
 	for _, l := range s.Tax.Lines {
 		taxes = append(taxes, payloadTax(l))
 	}
-	p.enqueue(payload{Type: kind, CreatedAt: coupon.Instant(at), Session: payloadSession{
+	p.enqueue(payload{Type: kind, CreatedAt: calendar.Instant(at), Session: payloadSession{
 		ID: s.ID, Status: s.Status.String(), PaymentStatus: s.PaymentStatus.String(),
 		Currency: s.Currency, Total: s.Total, Tax: s.Tax.Amount, TaxLines: taxes, Metadata: maps.Clone(s.Metadata),
 		PayerEmail: s.Payer.Email, PayerAliases: slices.Clone(s.Payer.Aliases),
@@ -141,7 +141,7 @@ func (p *Processor) Repeat(sessionID string) error {
 func (p *Processor) Announce(kind string) {
 	now := p.lock()
 	defer p.mu.Unlock()
-	p.enqueue(payload{Type: kind, CreatedAt: coupon.Instant(now)})
+	p.enqueue(payload{Type: kind, CreatedAt: calendar.Instant(now)})
 }
 
 func (p *Processor) sign(events []event, now time.Time) []Delivery {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -126,14 +127,14 @@ func TestReconcileOfAnExpiredCoupon(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, func(o *stripeprocessor.Options, _ *stripefake.Options) { o.MirrorExpiry = true })
 	c := s.create("summer", 5)
-	c, err := s.service.Update(t.Context(), c.ID, coupon.Patch{ExpiresAt: coupon.Set(coupon.At(s.clock.Now().Add(time.Hour)))})
+	c, err := s.service.Update(t.Context(), c.ID, coupon.Patch{ExpiresAt: coupon.Set(calendar.At(s.clock.Now().Add(time.Hour)))})
 	require.NoError(t, err)
 	s.clock.Advance(2 * time.Hour)
 	drifts, err := s.service.Reconcile(t.Context(), couponkit.ReconcileOptions{})
 	require.NoError(t, err)
 	require.Empty(t, drifts)
 
-	c, err = s.service.Update(t.Context(), c.ID, coupon.Patch{ExpiresAt: coupon.Clear[coupon.Moment]()})
+	c, err = s.service.Update(t.Context(), c.ID, coupon.Patch{ExpiresAt: coupon.Clear[calendar.Moment]()})
 	require.NoError(t, err)
 	s.oneActive(c.Mirror.PromotionCodeID)
 	_, err = s.service.Validate(t.Context(), couponkit.ValidateRequest{Code: "SUMMER", Customer: eligibility.Customer{ID: "ann"}})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/email"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -111,7 +112,7 @@ func (l *lookUp) queueCoupons(b *pgx.Batch, known bool) {
 
 // entries returns the entries of allow-lists that are looked for one by one.
 func (l *lookUp) entries() []string {
-	own, domain := coupon.EmailEntries(l.by.Email)
+	own, domain := email.Entries(l.by.Email)
 	if l.by.Whole || own == "" || !store.IsText(own) {
 		return []string{}
 	}
@@ -190,7 +191,7 @@ func (l *lookUp) allowed(set coupon.EmailSet, entries []string) coupon.EmailSet 
 	case len(entries) == 0:
 		return set
 	}
-	own, domain := coupon.EmailEntries(l.by.Email)
+	own, domain := email.Entries(l.by.Email)
 	if !slices.Contains(entries, own) {
 		own = domain
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"slices"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
@@ -162,7 +163,7 @@ func (s *session) listOrders(ctx context.Context, list store.OrderList) (none en
 	q := newest("o")
 	if !list.DueAt.IsZero() {
 		q = q.due()
-		all.And("o.deadline <= ?", coupon.Instant(list.DueAt).UnixMicro())
+		all.And("o.deadline <= ?", calendar.Instant(list.DueAt).UnixMicro())
 	}
 	some, err := q.following(all, list.After)
 	if err != nil {
@@ -187,7 +188,7 @@ func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage
 	var all sqlparts.Conditions
 	switch {
 	case !list.DueAt.IsZero():
-		from, q, all.Args = dueUses, q.due(), []any{coupon.Instant(list.DueAt).UnixMicro()}
+		from, q, all.Args = dueUses, q.due(), []any{calendar.Instant(list.DueAt).UnixMicro()}
 	case findable(list.CustomerID) && s.grammar.dialect == SQLite: // a customer has few uses, a coupon has many
 		q = q.sorted()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/email"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
@@ -126,7 +127,7 @@ func (s *session) held(ctx context.Context, coupons []string, customerID string,
 
 // allowLists reads the entries that the look-up wants of allow-lists.
 func (s *session) allowLists(ctx context.Context, coupons []coupon.Coupon, by store.LookUp) error {
-	own, domain := coupon.EmailEntries(by.Email)
+	own, domain := email.Entries(by.Email)
 	if !by.Whole && (own == "" || !store.IsText(own)) {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
@@ -293,7 +294,7 @@ func instants(p *probe) {
 		time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC), time.Date(2038, 1, 19, 3, 14, 8, 0, zone),
 		time.Date(2026, 3, 29, 2, 30, 0, 123_456_789, time.FixedZone("", -3600)),
 	} {
-		want := coupon.Instant(t)
+		want := calendar.Instant(t)
 		c := p.coupon(createdAt(t), func(c *coupon.Coupon) { c.StartsAt = t })
 		stored := p.lookedUp(c.ID)
 		same(p, []time.Time{stored.CreatedAt, stored.UpdatedAt, stored.StartsAt}, []time.Time{want, want, want}, "the instants of a coupon")

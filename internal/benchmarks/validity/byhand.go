@@ -2,6 +2,7 @@ package validity
 
 import (
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/email"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -54,7 +55,7 @@ func (h *byHand) customerMay() bool {
 	known := q.Customer.ID != ""
 	switch h.s.Coupon.Distribution {
 	case coupon.UserSpecific:
-		own, domain := coupon.EmailEntries(q.Customer.Email)
+		own, domain := email.Entries(q.Customer.Email)
 		_, listed := h.allowed[own]
 		_, everybody := h.allowed[domain]
 		return known && (listed || everybody)

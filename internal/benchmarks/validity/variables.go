@@ -2,6 +2,7 @@ package validity
 
 import (
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/email"
 )
 
 // variables are what the rules of both engines read. The names are the rules'; the
@@ -36,7 +37,7 @@ type line struct {
 // which a team would keep with its compiled rule.
 func build(s *Situation, allowed map[string]struct{}) variables {
 	q := &s.Question
-	email, domain := coupon.EmailEntries(q.Customer.Email)
+	email, domain := email.Entries(q.Customer.Email)
 	v := variables{
 		Active: s.Coupon.State == coupon.Active, MirrorInvalid: q.MirrorInvalid, Anonymous: q.AllowAnonymous,
 		Holds: q.Customer.ID != "" && q.Usage.CustomerHoldsReservation,

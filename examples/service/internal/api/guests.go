@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit"
-	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/email"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -31,8 +31,8 @@ const maxGuestCookie = 3_500
 
 // buyerOf returns who buys: who is signed in, or a guest with the given address. An address that
 // cannot be used is a fault of the field email.
-func (a *API) buyerOf(r *http.Request, email string, faults *validation.Error) eligibility.Customer {
-	if email == "" {
+func (a *API) buyerOf(r *http.Request, typed string, faults *validation.Error) eligibility.Customer {
+	if typed == "" {
 		return customer(r)
 	}
 	_, signedIn := sessionFrom(r.Context())
@@ -44,7 +44,7 @@ func (a *API) buyerOf(r *http.Request, email string, faults *validation.Error) e
 		faults.Add("email", validation.NotAllowed, "this shop has no guests; sign in first")
 		return customer(r)
 	}
-	address, err := coupon.ParseEmail(email)
+	address, err := email.Parse(typed)
 	faults.At("email", err)
 	return eligibility.Customer{Email: address}
 }

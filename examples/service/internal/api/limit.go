@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/email"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -125,7 +125,7 @@ func (l *limiter) sweep(fullSince time.Time) {
 
 // longestName is how many bytes of a user's name count, which at a sign-in is whatever was
 // typed: no user has a longer one.
-const longestName = coupon.MaxEmailLength
+const longestName = email.MaxLength
 
 // limiters bound attempts by user and by address.
 type limiters struct{ user, address *limiter }

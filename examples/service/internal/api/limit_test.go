@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/couponkit/couponkit/email"
 	"github.com/stretchr/testify/require"
-
-	"github.com/couponkit/couponkit/coupon"
 )
 
 // TestALimit: a burst, then one at a time, never more than the burst.
@@ -75,7 +74,7 @@ func TestALimitKeepsNoLongNames(t *testing.T) {
 		giveBack()
 	}
 	for name := range l.user.buckets {
-		require.LessOrEqual(t, len(name), coupon.MaxEmailLength)
+		require.LessOrEqual(t, len(name), email.MaxLength)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit"
-	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -156,7 +156,7 @@ func (q *query) period(name string, zone *time.Location) (p store.Period) {
 
 // afterMidnight moves a bound that is a date by a microsecond. A coupon that is valid through a day
 // expires at the first instant of the next day, which so belongs to its last day.
-func afterMidnight(m coupon.Moment, bound time.Time, zone *time.Location) time.Time {
+func afterMidnight(m calendar.Moment, bound time.Time, zone *time.Location) time.Time {
 	start, _ := m.Start(zone)
 	if end, _ := m.End(zone); start.Equal(end) { // an instant, or no bound
 		return bound
@@ -164,8 +164,8 @@ func afterMidnight(m coupon.Moment, bound time.Time, zone *time.Location) time.T
 	return bound.Add(time.Microsecond)
 }
 
-func (q *query) moment(name string) coupon.Moment {
-	m := coupon.Moment(q.text(name))
+func (q *query) moment(name string) calendar.Moment {
+	m := calendar.Moment(q.text(name))
 	if _, err := m.Start(nil); err != nil {
 		q.faults.Merge(name, err)
 		return ""

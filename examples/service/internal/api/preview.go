@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -74,7 +75,7 @@ func (a *API) previewed(c coupon.Coupon, units int64) (previewView, error) {
 		return previewView{}, err
 	}
 	view := previewView{
-		Quote: result.Quote, Names: a.names(result.Quote), At: coupon.Instant(at),
+		Quote: result.Quote, Names: a.names(result.Quote), At: calendar.Instant(at),
 		Rejections: append([]coupon.Reason{}, result.Decision.Reasons()...), Explanations: []string{},
 	}
 	for _, reason := range view.Rejections {

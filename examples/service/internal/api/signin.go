@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/email"
 	"github.com/couponkit/couponkit/examples/service/internal/shop"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -46,13 +46,13 @@ func (a *API) writeSession(w http.ResponseWriter, r *http.Request, s shop.Sessio
 }
 
 func (a *API) login(w http.ResponseWriter, r *http.Request) error {
-	var email, password string
-	read, err := readForm(r, map[string]any{"email": &email, "password": &password})
+	var address, password string
+	read, err := readForm(r, map[string]any{"email": &address, "password": &password})
 	if err != nil {
 		return err
 	}
 	var faults validation.Error
-	if email == "" {
+	if address == "" {
 		faults.Add("email", validation.Required, "an e-mail address is required")
 	}
 	if password == "" {
@@ -61,11 +61,11 @@ func (a *API) login(w http.ResponseWriter, r *http.Request) error {
 	if err := read.besides(faults); err != nil {
 		return err
 	}
-	giveBack, err := a.logins.take(coupon.NormalizeEmail(email), a.ClientAddress(r))
+	giveBack, err := a.logins.take(email.Normalize(address), a.ClientAddress(r))
 	if err != nil {
 		return err
 	}
-	user, err := a.Shop.Authenticate(r.Context(), email, password)
+	user, err := a.Shop.Authenticate(r.Context(), address, password)
 	if errors.Is(err, shop.ErrWrongPassword) {
 		return problem{Status: http.StatusUnauthorized, Code: "wrong_password", Title: "The e-mail address or the password is wrong."}
 	}

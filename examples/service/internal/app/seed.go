@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/examples/service/internal/shop"
 	"github.com/couponkit/couponkit/pricing"
@@ -69,7 +70,7 @@ func seedCoupons(ctx context.Context, service *couponkit.Service, drafts []coupo
 		case pausedCode:
 			_, err = service.SetActive(ctx, c.ID, false)
 		case oldCode:
-			_, err = service.Update(ctx, c.ID, coupon.Patch{ExpiresAt: coupon.Set(coupon.At(c.CreatedAt.AddDate(0, 0, -1)))})
+			_, err = service.Update(ctx, c.ID, coupon.Patch{ExpiresAt: coupon.Set(calendar.At(c.CreatedAt.AddDate(0, 0, -1)))})
 		}
 		if err != nil {
 			return fmt.Errorf("change coupon %s: %w", draft.Code, err)
@@ -110,7 +111,7 @@ func demoCoupons(now time.Time) []coupon.Draft {
 			d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"ann@example.org", "ben@example.org"}
 		},
 		"LASTONE": func(d *coupon.Draft) { d.MaxUses = coupon.Set(1) },
-		"SOON":    func(d *coupon.Draft) { d.StartsAt = coupon.At(now.AddDate(0, 0, 7)) },
+		"SOON":    func(d *coupon.Draft) { d.StartsAt = calendar.At(now.AddDate(0, 0, 7)) },
 	}
 	for i := range drafts {
 		if change := adjust[drafts[i].Code]; change != nil {

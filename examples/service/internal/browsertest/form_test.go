@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
@@ -620,7 +621,7 @@ func TestAnExpiryWithinADayIsShownAndReplaced(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		id := w.create(coupon.Draft{
 			Code: "NOON", Name: "At noon", DiscountType: pricing.Percentage, Percent: "10",
-			StartsAt: coupon.At(time.Date(2031, 2, 1, 6, 30, 0, 0, time.UTC)), ExpiresAt: coupon.At(time.Date(2031, 3, 1, 12, 0, 0, 0, time.UTC)),
+			StartsAt: calendar.At(time.Date(2031, 2, 1, 6, 30, 0, 0, time.UTC)), ExpiresAt: calendar.At(time.Date(2031, 3, 1, 12, 0, 0, 0, time.UTC)),
 		}).ID
 		p := w.administer()
 		p.must(p.Zone("Pacific/Auckland"))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -266,7 +267,7 @@ func TestTheClockOfTheBrowserDecidesNothing(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		w.create(coupon.Draft{
 			Code: "WINDOW", Name: "Now", DiscountType: pricing.Percentage, Percent: "10",
-			StartsAt: coupon.On(2020, time.January, 1), ExpiresAt: coupon.On(2090, time.January, 1),
+			StartsAt: calendar.On(2020, time.January, 1), ExpiresAt: calendar.On(2090, time.January, 1),
 		})
 		p := w.administer()
 		for _, now := range []string{"2000-01-01", "2099-01-01"} {

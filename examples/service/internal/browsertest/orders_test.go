@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/examples/service/internal/app"
 	"github.com/couponkit/couponkit/pricing"
@@ -87,7 +88,7 @@ func TestTheHistoryOfACouponIsInWords(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		w.create(coupon.Draft{
 			Code: "WORDS", Name: "Words", DiscountType: pricing.Percentage, Percent: "50", MaxDiscount: coupon.Amounts{"": "7"},
-			AppliesTo: coupon.Product, DeviceIDs: []string{"watch"}, ExpiresAt: coupon.On(2090, time.December, 31),
+			AppliesTo: coupon.Product, DeviceIDs: []string{"watch"}, ExpiresAt: calendar.On(2090, time.December, 31),
 		})
 		w.changedElsewhere("WORDS", `{"maxUsesPerUser":3,"budget":{"EUR":"1000"},"schedule":{"timeZone":"Europe/Berlin","hours":[{"day":"MONDAY","from":"09:00","until":"17:00"}]}}`)
 		p := w.as(ada)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
@@ -57,7 +58,7 @@ func TestTheCodesOfACouponAreShown(t *testing.T) {
 		c := w.create(coupon.Draft{Code: "MEMBERS", Name: "Members", DiscountType: pricing.Percentage, Percent: "15"})
 		drafts := []coupon.CodeDraft{
 			{Code: "A-MAIL", Owner: coupon.OwnerEmail("a.very.long.address.of.somebody@example-of-a-long-domain.org"), MaxUses: coupon.Set(1)},
-			{Code: "B-ID", Owner: coupon.OwnerID("ben"), ExpiresAt: coupon.On(2031, time.December, 31)},
+			{Code: "B-ID", Owner: coupon.OwnerID("ben"), ExpiresAt: calendar.On(2031, time.December, 31)},
 			{Code: "C-OFF"},
 			{Code: "D-USED", MaxUses: coupon.Set(1)},
 		}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/couponkit/couponkit"
-	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/email"
 )
 
 // Role tells what a user may do.
@@ -45,7 +45,7 @@ const maxPassword = 72
 func addUser(ctx context.Context, tx *sql.Tx, u User, hash []byte, points int64) error {
 	added, err := changed(tx.ExecContext(ctx,
 		`INSERT INTO shop_users (id, email, name, role, password_hash) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
-		u.ID, coupon.NormalizeEmail(u.Email), u.Name, string(u.Role), string(hash)))
+		u.ID, email.Normalize(u.Email), u.Name, string(u.Role), string(hash)))
 	if err != nil || !added {
 		return err
 	}
@@ -114,16 +114,16 @@ func (d *DB) Emails(ctx context.Context, ids []string) (map[string]string, error
 // Authenticate returns the user who has this e-mail address and password, or
 // [ErrWrongPassword]. The answer takes as long for an address that nobody has. Few
 // passwords are compared at once; who waits when the context ends gets its error.
-func (d *DB) Authenticate(ctx context.Context, email, password string) (User, error) {
+func (d *DB) Authenticate(ctx context.Context, address, password string) (User, error) {
 	var (
 		u    User
 		hash = d.decoy
 	)
-	if strings.ContainsRune(email, 0) {
-		email = "" // nobody's; some databases refuse to look for the other
+	if strings.ContainsRune(address, 0) {
+		address = "" // nobody's; some databases refuse to look for the other
 	}
 	err := d.db.QueryRowContext(ctx,
-		`SELECT id, email, name, role, password_hash FROM shop_users WHERE email = $1`, coupon.NormalizeEmail(email)).
+		`SELECT id, email, name, role, password_hash FROM shop_users WHERE email = $1`, email.Normalize(address)).
 		Scan(&u.ID, &u.Email, &u.Name, &u.Role, &hash)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return User{}, err

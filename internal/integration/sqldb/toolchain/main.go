@@ -22,6 +22,7 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/email"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
@@ -176,7 +177,7 @@ func (p *program) print(ctx context.Context, s *sqlstore.Store) error {
 	if err != nil {
 		return err
 	}
-	own, domain := coupon.EmailEntries(address)
+	own, domain := email.Entries(address)
 	page, err := s.ListCoupons(ctx, store.CouponList{PageSize: store.MaxPageSize})
 	if err != nil {
 		return err

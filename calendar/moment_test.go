@@ -1,4 +1,4 @@
-package coupon_test
+package calendar_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -34,7 +34,7 @@ func TestMomentsThatAreRead(t *testing.T) {
 		"9999-12-31T18:59:59.9-05:00":       "9999-12-31T23:59:59.9Z",
 		"2026-11-20T12:00:00.123456789012Z": "2026-11-20T12:00:00.123456Z",
 	} {
-		got, err := coupon.Moment(text).Start(nil)
+		got, err := calendar.Moment(text).Start(nil)
 		if err != nil || got.Format(time.RFC3339Nano) != want {
 			t.Errorf("%q begins at %v, %v; want %q", text, got, err, want)
 		}
@@ -50,8 +50,8 @@ func TestMomentsThatAreRead(t *testing.T) {
 		"0001-01-01T00:00:00.0000009Z": "too_small", "0001-01-01T00:00:00+00:01": "too_small",
 		"9999-12-31T23:59:59-05:00": "too_large", "9999-12-31T23:59:00-00:01": "too_large", // is of the year 10000 in UTC
 	} {
-		_, err := coupon.Moment(text).End(nil)
-		if codes := fieldCodes(t, err); codes[""] != want {
+		_, err := calendar.Moment(text).End(nil)
+		if got := code(t, err); got != want {
 			t.Errorf("%q: %v; want %q", text, err, want)
 		}
 	}
@@ -91,7 +91,7 @@ func TestDatesByTheCalendarOfALocation(t *testing.T) {
 			t.Parallel()
 			loc, err := time.LoadLocation(test.location)
 			require.NoError(t, err)
-			m := coupon.Moment(test.date)
+			m := calendar.Moment(test.date)
 			start, end := starts(t, m, loc).Format(time.RFC3339), ends(t, m, loc).Format(time.RFC3339)
 			if start != test.start || end != test.end {
 				t.Errorf("%s: from %s to %s, want from %s to %s", test.about, start, end, test.start, test.end)
@@ -130,7 +130,7 @@ func TestDatesInEveryKindOfLocation(t *testing.T) {
 			t.Fatal(err)
 		}
 		day := time.Unix(0, 0).UTC().AddDate(0, 0, rapid.IntRange(0, 25_000).Draw(t, "day"))
-		m := coupon.On(day.Date())
+		m := calendar.On(day.Date())
 		if err := checkBoundary(starts(t, m, loc), day.Format(time.DateOnly), loc); err != nil {
 			t.Error(err)
 		}
@@ -155,7 +155,7 @@ func TestDatesAroundALeapYearsEnd(t *testing.T) {
 		require.NoError(t, err)
 		for year := 2028; year <= 2048; year += 4 {
 			for day := time.Date(year, 12, 24, 0, 0, 0, 0, time.UTC); day.Before(time.Date(year+1, 1, 5, 0, 0, 0, 0, time.UTC)); day = day.AddDate(0, 0, 1) {
-				m := coupon.On(day.Date())
+				m := calendar.On(day.Date())
 				found := make(chan time.Time, 1)
 				go func() {
 					end, _ := m.End(loc)
@@ -206,35 +206,35 @@ func TestTheBoundaryCheckerNotices(t *testing.T) {
 func TestMomentsAsInstants(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 12, 0, 0, 123456789, time.FixedZone("", 3600))
-	m := coupon.At(at)
+	m := calendar.At(at)
 	want := time.Date(2026, 11, 20, 11, 0, 0, 123456000, time.UTC)
 	for _, got := range []time.Time{starts(t, m, nil), ends(t, m, time.FixedZone("", 7200))} {
 		if !got.Equal(want) || got.Location() != time.UTC {
 			t.Errorf("got %v, want %v: in UTC, to the microsecond, whatever the location", got, want)
 		}
 	}
-	var none coupon.Moment
-	if !starts(t, none, nil).IsZero() || !ends(t, none, nil).IsZero() || coupon.At(time.Time{}) != none {
+	var none calendar.Moment
+	if !starts(t, none, nil).IsZero() || !ends(t, none, nil).IsZero() || calendar.At(time.Time{}) != none {
 		t.Error("the zero value is no moment")
 	}
-	if coupon.On(2026, 2, 31) != "2026-03-03" {
+	if calendar.On(2026, 2, 31) != "2026-03-03" {
 		t.Error("a date is not normalised")
 	}
-	if m != coupon.At(at.UTC()) {
+	if m != calendar.At(at.UTC()) {
 		t.Error("one instant in two zones is two moments")
 	}
-	if got := ends(t, coupon.On(2026, 12, 31), nil); !got.Equal(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)) {
+	if got := ends(t, calendar.On(2026, 12, 31), nil); !got.Equal(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("without a location a date is of UTC, not %v", got)
 	}
 }
 
-func starts(t require.TestingT, m coupon.Moment, loc *time.Location) time.Time {
+func starts(t require.TestingT, m calendar.Moment, loc *time.Location) time.Time {
 	at, err := m.Start(loc)
 	require.NoError(t, err)
 	return at
 }
 
-func ends(t require.TestingT, m coupon.Moment, loc *time.Location) time.Time {
+func ends(t require.TestingT, m calendar.Moment, loc *time.Location) time.Time {
 	at, err := m.End(loc)
 	require.NoError(t, err)
 	return at
@@ -248,7 +248,7 @@ func FuzzMoment(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		m := coupon.Moment(text)
+		m := calendar.Moment(text)
 		start, err := m.Start(nil)
 		if err != nil || m == "" {
 			require.True(t, m == "" || errors.Is(err, validation.ErrInvalid), err)
@@ -258,8 +258,18 @@ func FuzzMoment(f *testing.F) {
 		if start.IsZero() || end.IsZero() || start.After(end) || end.Year() > 9999 {
 			t.Errorf("%q is from %v until %v", text, start, end)
 		}
-		if again, err := coupon.At(start).Start(nil); start.Year() > 0 && (err != nil || again != start) {
+		if again, err := calendar.At(start).Start(nil); start.Year() > 0 && (err != nil || again != start) {
 			t.Errorf("%q is %v, and again %v, %v", text, start, again, err)
 		}
 	})
+}
+
+// code returns the code of the only fault.
+func code(tb testing.TB, err error) validation.Code {
+	tb.Helper()
+	var faults *validation.Error
+	require.ErrorAs(tb, err, &faults)
+	require.Len(tb, faults.Fields, 1)
+	require.Empty(tb, faults.Fields[0].Path)
+	return faults.Fields[0].Code
 }

@@ -1,16 +1,15 @@
-package coupon
+package calendar
 
 import (
 	"cmp"
 	"strings"
 	"time"
 
-	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Moment is the start or the expiry of a coupon as an administrator typed it: an RFC 3339 instant, or
-// a calendar date such as "2026-12-31" (contract section 4.5). The empty Moment is neither.
+// Moment is a start or an end as a person typed it: an RFC 3339 instant, or a calendar date such as "2026-12-31"
+// (contract section 4.5). The empty Moment is neither.
 type Moment string
 
 // At returns the Moment for the instant t. If t is zero, At returns the empty Moment.
@@ -26,8 +25,7 @@ func On(year int, month time.Month, day int) Moment {
 	return Moment(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Format(time.DateOnly))
 }
 
-// UnmarshalText sets *m to the text without checking more than that there is one. [New] and
-// [Coupon.Apply] check it.
+// UnmarshalText sets *m to the text, which must not be empty. [Moment.Start] and [Moment.End] check it.
 func (m *Moment) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		_, _, err := Moment("").parse()
@@ -44,24 +42,24 @@ func (m Moment) parse() (t time.Time, date bool, err error) {
 	if instant, err := time.Parse(time.RFC3339Nano, capitals); err == nil && isStrict(capitals) {
 		switch {
 		case !Instant(instant).After(time.Time{}):
-			return time.Time{}, false, fieldFault(validation.TooSmall, yearRange)
+			return time.Time{}, false, validation.New("", validation.TooSmall, yearRule)
 		case instant.UTC().Year() > lastYear:
-			return time.Time{}, false, fieldFault(validation.TooLarge, yearRange)
+			return time.Time{}, false, validation.New("", validation.TooLarge, yearRule)
 		}
 		return instant, false, nil
 	}
 	day, err := time.Parse(time.DateOnly, string(m))
 	switch {
 	case err != nil:
-		return time.Time{}, false, fieldFault(validation.Malformed, "must be an RFC 3339 instant or a date such as 2026-12-31")
+		return time.Time{}, false, validation.New("", validation.Malformed, "must be an RFC 3339 instant or a date such as 2026-12-31")
 	case day.Year() < 1:
-		return time.Time{}, false, fieldFault(validation.TooSmall, yearRange)
+		return time.Time{}, false, validation.New("", validation.TooSmall, yearRule)
 	}
 	return day, true, nil
 }
 
-// isDate reports whether the text of a Moment is a date.
-func (m Moment) isDate() bool {
+// IsDate reports whether m is a date.
+func (m Moment) IsDate() bool {
 	if m == "" {
 		return false
 	}
@@ -77,23 +75,18 @@ func isStrict(text string) bool {
 	return text[hour+1] != ':' && text[fraction] != ',' && (text[len(text)-1] == 'Z' || offset[:2] < "24" && offset[3:] < "60")
 }
 
-// lastYear is the last year that RFC 3339 can write.
+// lastYear is the last year that RFC 3339 can write. The first one is 1.
 const lastYear = 9999
 
-const yearRange = "the year is within 1 to 9999"
-
-// fieldFault returns the fault of a value whose field the caller knows.
-func fieldFault(code validation.Code, message string) error {
-	return validation.New("", code, message)
-}
+const yearRule = "the year is within 1 to 9999"
 
 // Start returns the instant at which m begins, in the case of a date its first instant in the given time zone. A nil
 // time zone means UTC. For the empty Moment, Start returns the zero time. If m is malformed or the year is out of
 // range, Start returns a [*validation.Error].
 func (m Moment) Start(loc *time.Location) (time.Time, error) { return m.instant(0, loc) }
 
-// End is like [Moment.Start], but of a date it returns the first instant after the date, so that a coupon is valid
-// through that whole day. If a date ends after the year 9999 in UTC, which RFC 3339 cannot express, End returns the
+// End is like [Moment.Start], but of a date it returns the first instant after the date, so that what it
+// bounds is valid through that whole day. If a date ends after the year 9999 in UTC, which RFC 3339 cannot express, End returns the
 // last microsecond of that year.
 func (m Moment) End(loc *time.Location) (time.Time, error) { return m.instant(1, loc) }
 
@@ -107,7 +100,7 @@ func (m Moment) instant(days int, loc *time.Location) (time.Time, error) {
 	}
 	if date {
 		day := at
-		at = calendar.FirstInstant(day.AddDate(0, 0, days), cmp.Or(loc, time.UTC))
+		at = FirstInstant(day.AddDate(0, 0, days), cmp.Or(loc, time.UTC))
 		if days > 0 && at.UTC().Year() > lastYear {
 			return time.Date(lastYear, time.December, 31, 23, 59, 59, int(time.Second-time.Microsecond), time.UTC), nil
 		}
@@ -118,13 +111,6 @@ func (m Moment) instant(days int, loc *time.Location) (time.Time, error) {
 	return at, nil
 }
 
-// resolve returns the instant of a field of a draft.
-func (m Moment) resolve(field string, days int, loc *time.Location, faults *validation.Error) time.Time {
-	at, err := m.instant(days, loc)
-	faults.At(field, err)
-	return at
-}
-
 // Instant converts a time to the form in which instants are stored: in UTC, truncated to microseconds and without
 // a monotonic clock reading.
 func Instant(t time.Time) time.Time {
@@ -132,4 +118,15 @@ func Instant(t time.Time) time.Time {
 		return time.Time{}
 	}
 	return t.UTC().Round(0).Truncate(time.Microsecond)
+}
+
+// CheckInstant returns a [*validation.Error] if RFC 3339 cannot write the year of an instant in UTC.
+func CheckInstant(t time.Time) error {
+	switch year := t.UTC().Year(); {
+	case year < 1:
+		return validation.New("", validation.TooSmall, yearRule)
+	case year > lastYear:
+		return validation.New("", validation.TooLarge, yearRule)
+	}
+	return nil
 }
