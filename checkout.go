@@ -382,7 +382,7 @@ func (s *Service) newReservation(ctx context.Context, of CheckoutRequest, reques
 }
 
 // newUse is the order's use of a coupon, with what it claims.
-func (s *Service) newUse(o redemption.Order, c coupon.Coupon, code coupon.IssuedCode, p priced) redemption.Use {
+func (s *Service) newUse(o redemption.Order, c *coupon.Coupon, code coupon.IssuedCode, p priced) redemption.Use {
 	discount := p.discount(c.ID)
 	claimant := eligibility.Claimant{Coupon: c, Code: code, Identities: identities(p.customer), At: o.CreatedAt}
 	use := redemption.Use{
@@ -400,7 +400,7 @@ func (s *Service) newUse(o redemption.Order, c coupon.Coupon, code coupon.Issued
 }
 
 // couponAt is the coupon, and its code of a batch, as the decision has seen them.
-func couponAt(c coupon.Coupon, code coupon.IssuedCode) store.CouponAt {
+func couponAt(c *coupon.Coupon, code coupon.IssuedCode) store.CouponAt {
 	at := store.CouponAt{ID: c.ID, Revision: c.Revision}
 	if !code.Plain() {
 		at.Code, at.CodeRevision = code.Key, code.Revision

@@ -190,7 +190,7 @@ func (s *Service) unknownPayment(ctx context.Context, e processor.Event, paid re
 		unknown.Uses = append(unknown.Uses, redemption.Use{
 			ID: s.newID(redemption.UseIDPrefix), CouponID: couponID, CustomerID: customerID, OrderID: o.ID,
 			State: redemption.Completed, Origin: redemption.FromPayment,
-			Claims:    eligibility.Claimant{Coupon: found.Coupon, Identities: identities, At: paid.At}.Claims(),
+			Claims:    eligibility.Claimant{Coupon: &found.Coupon, Identities: identities, At: paid.At}.Claims(),
 			Restore:   found.Coupon.RestoreOnRefund,
 			CreatedAt: paid.At, CompletedAt: paid.At,
 		})

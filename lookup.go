@@ -51,7 +51,7 @@ type found struct {
 // lookUp finds the coupons of codes, and what the customer has used of them, in one call of the store.
 // A coupon that is not reachable is unknown.
 func (s *Service) lookUp(
-	ctx context.Context, codes []string, c eligibility.Customer, reachable func(store.Found) bool,
+	ctx context.Context, codes []string, c eligibility.Customer, reachable func(*store.Found) bool,
 ) ([]found, error) {
 	by := store.LookUp{CustomerID: c.ID, Email: c.Email, Identities: identities(c)}
 	all, ends := make([]found, len(codes)), make([]int, len(codes))
@@ -73,11 +73,11 @@ func (s *Service) lookUp(
 	for i, end := range ends {
 		read := answer.Coupons[begin:end]
 		begin = end
-		if at := slices.IndexFunc(read, func(f store.Found) bool { return f.Coupon.ID != "" && reachable(f) }); at >= 0 {
+		if at := slices.IndexFunc(read, func(f *store.Found) bool { return f != nil && reachable(f) }); at >= 0 {
 			if read[at].Unreadable != nil {
 				return nil, read[at].Unreadable
 			}
-			all[i].Found = &read[at]
+			all[i].Found = read[at]
 		} else if all[i].refused == nil {
 			all[i].refused = unknownCode()
 		}
@@ -86,11 +86,11 @@ func (s *Service) lookUp(
 }
 
 // byAdministrator reaches every coupon.
-func byAdministrator(store.Found) bool { return true }
+func byAdministrator(*store.Found) bool { return true }
 
 // byCustomer reaches a coupon by its ID only if the coupon has a plain code. The ID is no way around
 // the owner and the limit of a code from a batch.
-func byCustomer(f store.Found) bool {
+func byCustomer(f *store.Found) bool {
 	return f.Unreadable != nil || !f.Code.Key.IsZero() || !f.Coupon.Code.IsZero()
 }
 
@@ -115,7 +115,8 @@ func (s *Service) name(
 	}
 	known := identities(c)
 	d.named = make([]named, 0, len(all))
-	for _, f := range all {
+	for i := range all {
+		f := &all[i]
 		n, err := named{code: f.code, counted: counted{Found: f.Found}}, error(nil)
 		if refused := coupon.RejectionsOf(f.refused); refused != nil {
 			n.refused = &coupon.Rejection{Code: n.code, Reasons: slices.Clone(refused[0].Reasons)}
@@ -156,8 +157,8 @@ func nameOf(code string, f *store.Found, identities []string, at time.Time) (nam
 // the later ones. A code that is refused alone excludes no other code.
 func (d *decided) refuseSameCoupons(conflicts eligibility.ConflictPolicy) {
 	rivals := map[string][]int{}
-	for i, n := range d.named {
-		if n.refused == nil {
+	for i := range d.named {
+		if n := &d.named[i]; n.refused == nil {
 			rivals[n.Coupon.ID] = append(rivals[n.Coupon.ID], i)
 		}
 	}

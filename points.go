@@ -98,7 +98,7 @@ func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequ
 	if r.Key == "" {
 		r.Key = s.newID("key_")
 	}
-	reservation := s.newExchange(n.Coupon, n.Code, r)
+	reservation := s.newExchange(&n.Coupon, n.Code, r)
 	reservation.By = actorOf(ctx)
 	reserved, err := s.store.Reserve(ctx, reservation)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequ
 	return s.debit(ctx, made, nil)
 }
 
-func (s *Service) newExchange(c coupon.Coupon, code coupon.IssuedCode, r ExchangeRequest) store.Reservation {
+func (s *Service) newExchange(c *coupon.Coupon, code coupon.IssuedCode, r ExchangeRequest) store.Reservation {
 	now, id := s.now(), s.newID(redemption.UseIDPrefix)
 	return store.Reservation{
 		Coupons: []store.CouponAt{couponAt(c, code)},
@@ -217,7 +217,7 @@ func exchangeable(n named, held redemption.Use, customer eligibility.Customer) e
 	if !held.IsZero() {
 		takes.points = map[string]redemption.Use{n.Coupon.ID: held}
 	}
-	refused := eligibility.Check(n.Coupon, eligibility.Question{
+	refused := eligibility.Check(&n.Coupon, eligibility.Question{
 		At: n.at, Customer: customer, Usage: n.usage(takes), MirrorInvalid: n.mirror,
 	}).Without(coupon.PointsNotRedeemed).Err()
 	if refused == nil && !held.IsZero() && held.Points != n.Coupon.PointsRequired {

@@ -97,8 +97,8 @@ func (s *Service) Uses(ctx context.Context, list store.UseList) (store.UsePage, 
 // the coupons, and reads all counters at once. Any error comes from the store or the context.
 func (s *Service) Spent(ctx context.Context, coupons ...coupon.Coupon) ([]coupon.MoneySet, error) {
 	var keys []string
-	for _, c := range coupons {
-		for _, l := range eligibility.BudgetLimits(c) {
+	for i := range coupons {
+		for _, l := range eligibility.BudgetLimits(&coupons[i]) {
 			keys = append(keys, l.Counter)
 		}
 	}
@@ -107,8 +107,8 @@ func (s *Service) Spent(ctx context.Context, coupons ...coupon.Coupon) ([]coupon
 		return nil, err
 	}
 	spent := make([]coupon.MoneySet, len(coupons))
-	for i, c := range coupons {
-		spent[i] = eligibility.UsageOf(eligibility.BudgetLimits(c), func(counter string) int64 { return taken[counter] }).Spent
+	for i := range coupons {
+		spent[i] = eligibility.UsageOf(eligibility.BudgetLimits(&coupons[i]), func(counter string) int64 { return taken[counter] }).Spent
 	}
 	return spent, nil
 }

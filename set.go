@@ -111,9 +111,9 @@ func (d *decided) addReasons(more error) {
 // choose decides about the coupons beside what the order takes over.
 func (d *decided) choose(h handOver, by decision) (err error) {
 	set := make([]eligibility.Candidate, 0, len(d.named))
-	for _, n := range d.named {
-		if n.refused == nil {
-			set = append(set, eligibility.Candidate{Coupon: n.Coupon, Code: n.Code, Usage: n.usage(h), MirrorInvalid: n.mirror})
+	for i := range d.named {
+		if n := &d.named[i]; n.refused == nil {
+			set = append(set, eligibility.Candidate{Coupon: &n.Coupon, Code: n.Code, Usage: n.usage(h), MirrorInvalid: n.mirror})
 		}
 	}
 	d.takes = h
@@ -213,7 +213,7 @@ func (d *decided) priced() priced {
 	slices.SortFunc(applied, func(a, b named) int { return cmp.Compare(a.Coupon.ID, b.Coupon.ID) })
 	p.coupons, p.quote.Terms = slices.Grow(p.coupons, len(applied)), slices.Grow(p.quote.Terms, len(applied))
 	for _, n := range applied {
-		p.coupons = append(p.coupons, n.Coupon)
+		p.coupons = append(p.coupons, &n.Coupon)
 		p.quote.Terms = append(p.quote.Terms, n.Coupon.Snapshot())
 	}
 	p.quote.Fingerprint = quoteFingerprint(d.cart, p.quote.Terms)

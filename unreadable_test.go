@@ -53,8 +53,10 @@ func split[R any](records []R, check func(R) error) (items []R, unreadable []*st
 
 func (s damagedStore) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 	found, err := s.Store.LookUp(ctx, by)
-	for i := range found.Coupons {
-		f := &found.Coupons[i]
+	for _, f := range found.Coupons {
+		if f == nil {
+			continue
+		}
 		_ = errors.As(s.check("coupon", f.Coupon.ID), &f.Unreadable)
 		for _, u := range f.Held {
 			_ = errors.As(s.check("use", u.ID), &f.Unreadable)

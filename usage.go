@@ -21,7 +21,7 @@ type counted struct {
 // countedUses returns what a look-up has counted.
 func countedUses(found *store.Found, identities []string, at time.Time) counted {
 	id := found.Coupon.ID
-	claimant := eligibility.Claimant{Coupon: found.Coupon, Code: found.Code, Identities: identities, At: at}
+	claimant := eligibility.Claimant{Coupon: &found.Coupon, Code: found.Code, Identities: identities, At: at}
 	c := counted{Found: found, at: at, limits: claimant.Limits()}
 	c.taken = map[string]int64{eligibility.CouponUses(id): c.Coupon.UsedCount + c.Coupon.ReservedCount}
 	if !c.Code.Plain() {

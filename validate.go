@@ -59,7 +59,7 @@ func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation
 	if err := s.name(ctx, &d, []string{r.Code}, r.Customer, s.recentMirror, 0); err != nil {
 		return Validation{}, err
 	}
-	c := d.named[0].Coupon
+	c := &d.named[0].Coupon
 	attempt.CouponID = c.ID
 	if err := s.check(ctx, &d, r); err != nil {
 		return Validation{}, err
@@ -118,8 +118,8 @@ func checkLines(cart pricing.Cart) error {
 // priced is a quote with what a checkout needs beside it.
 type priced struct {
 	quote    Quote
-	coupons  []coupon.Coupon // those that apply, sorted by ID
-	named    []named         // the codes of the request
+	coupons  []*coupon.Coupon // those that apply, sorted by ID
+	named    []named          // the codes of the request
 	customer eligibility.Customer
 	takes    handOver // what the order of the quote takes over
 }

@@ -367,8 +367,8 @@ type corrupted struct{ store.Store }
 
 func (s corrupted) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 	found, err := s.Store.LookUp(ctx, by)
-	for i := range found.Coupons {
-		found.Coupons[i].Coupon.Discount = pricing.Discount{}
+	for _, f := range found.Coupons {
+		f.Coupon.Discount = pricing.Discount{}
 	}
 	return found, err
 }

@@ -239,7 +239,7 @@ func searched(c coupon.Coupon, tries int, seed uint64) (cart pricing.Cart, disco
 	random, words := rand.New(rand.NewPCG(seed, 0)), wordsOf(c)
 	for range tries {
 		cart, q := words.purchase(random)
-		result, err := eligibility.Evaluate(c, cart, q)
+		result, err := eligibility.Evaluate(&c, cart, q)
 		if err == nil && result.Decision.Allowed() {
 			return cart, result.Quote.Discount
 		}

@@ -129,7 +129,7 @@ func (c Coupon) Mirrored() bool {
 // Validate checks the rules for a stored coupon. The error is a [*validation.Error] that
 // lists every broken rule. A narrowed allow-list is valid; see [EmailSet]. The code and the
 // entries of the allow-list are not normalized again; see [StoredCode].
-func (c Coupon) Validate() error {
+func (c *Coupon) Validate() error {
 	var faults validation.Error
 	if !IsID(c.ID) {
 		faults.Add("id", validation.Malformed, fmt.Sprintf("an ID begins with %q and has at most %d characters, printable ASCII without space", IDPrefix, MaxIDLength))
@@ -158,7 +158,7 @@ func (c Coupon) Validate() error {
 }
 
 // faults checks what an administrator decides.
-func (t Terms) faults(faults *validation.Error) {
+func (t *Terms) faults(faults *validation.Error) {
 	t.discountFaults(faults)
 	t.Scope.faults("", faults)
 	t.distributionFaults(faults)
@@ -172,7 +172,7 @@ func (t Terms) faults(faults *validation.Error) {
 
 const refundPolicyMessage = "must be keep or rebill"
 
-func (t Terms) refundFaults(faults *validation.Error) {
+func (t *Terms) refundFaults(faults *validation.Error) {
 	switch t.RefundPolicy {
 	case pricing.Keep, pricing.Rebill:
 	case 0:
@@ -195,7 +195,7 @@ func wordFaults(faults *validation.Error, name, description string) {
 	textFaults(faults, "description", description, MaxDescriptionLength, true)
 }
 
-func (t Terms) discountFaults(faults *validation.Error) {
+func (t *Terms) discountFaults(faults *validation.Error) {
 	if t.Currency.IsZero() {
 		faults.Add("currency", validation.Required, "a coupon needs a currency")
 	}
@@ -218,7 +218,7 @@ func (l Limits) faults(own pricing.Currency, faults *validation.Error) {
 	periodFaults(faults, l.Periods)
 }
 
-func (t Terms) distributionFaults(faults *validation.Error) {
+func (t *Terms) distributionFaults(faults *validation.Error) {
 	known := t.Distribution.String() != ""
 	if !known {
 		faults.Add("distribution", validation.Unknown, distributions.Rule())

@@ -296,7 +296,7 @@ func tierDraft(tier pricing.Tier, t *pricing.DiscountTerms) TierDraft {
 }
 
 // combiningFaults checks the group and the scope of what is bought.
-func (t Terms) combiningFaults(faults *validation.Error) {
+func (t *Terms) combiningFaults(faults *validation.Error) {
 	labelFaults(faults, "group", t.Group)
 	if t.Buys.IsZero() {
 		return

@@ -79,15 +79,16 @@ func (d *Draft) edited(c pricing.Currency, loc *time.Location, faults *validatio
 	emails, err := d.AllowedUserEmails.judged()
 	faults.Merge("allowedUserEmails", err)
 	d.Distribution = orDefault(d.Distribution, General)
-	edited := Coupon{Name: d.Name, Description: d.Description, Terms: d.terms(c, loc, faults)}
+	edited := Coupon{Name: d.Name, Description: d.Description}
+	d.terms(&edited.Terms, c, loc, faults)
 	edited.AllowedUserEmails = emails
 	edited.Scope = d.scopeDraft().scope("", faults)
 	return edited
 }
 
 // terms reads the text of a draft. Discount, Scope, Buys, RefundPolicy and AllowedUserEmails are left out.
-func (d *Draft) terms(c pricing.Currency, loc *time.Location, faults *validation.Error) Terms {
-	t := Terms{
+func (d *Draft) terms(t *Terms, c pricing.Currency, loc *time.Location, faults *validation.Error) {
+	*t = Terms{
 		Currency: c, Group: d.Group, Distribution: d.Distribution, PointsRequired: d.PointsRequired, RestoreOnRefund: d.RestoreOnRefund,
 		Limits: Limits{
 			MaxUses:        limit(d.MaxUses, "maxUses", faults),
@@ -102,9 +103,8 @@ func (d *Draft) terms(c pricing.Currency, loc *time.Location, faults *validation
 	faults.At("startsAt", startErr)
 	faults.At("expiresAt", endErr)
 	for i := range conditions {
-		conditions[i].read(d, &t, faults)
+		conditions[i].read(d, t, faults)
 	}
-	return t
 }
 
 func orDefault[T ~uint8](v, fallback T) T {

@@ -209,12 +209,13 @@ func (t *Terms) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	var faults validation.Error
-	read := d.terms(&faults)
-	if err := faults.Err(); err != nil {
-		return err
+	before := *t
+	d.terms(t, &faults)
+	err := faults.Err()
+	if err != nil {
+		*t = before
 	}
-	*t = read
-	return nil
+	return err
 }
 
 // termsDocument are terms that this library has written.
@@ -228,7 +229,7 @@ type termsDocument struct {
 var termsReader = strictjson.For[termsDocument]("code", "name", "description")
 
 // terms converts what was read.
-func (d *termsDocument) terms(faults *validation.Error) Terms {
+func (d *termsDocument) terms(t *Terms, faults *validation.Error) {
 	r := d.draft()
 	if r.StartsAt.IsDate() {
 		faults.Add("startsAt", validation.Malformed, "must be an RFC 3339 instant")
@@ -237,28 +238,27 @@ func (d *termsDocument) terms(faults *validation.Error) Terms {
 		faults.Add("expiresAt", validation.Malformed, "must be an RFC 3339 instant")
 	}
 	for _, member := range [...]struct {
-		field   string
-		given   bool
-		message string
+		field string
+		given bool
+		rule  func() string
 	}{
-		{"currency", r.Currency != "", "a coupon needs a currency"},
-		{"appliesTo", r.AppliesTo != 0, scopeKinds.Rule()},
-		{"distribution", r.Distribution != 0, distributions.Rule()},
-		{"refundPolicy", r.RefundPolicy != 0, refundPolicyMessage},
+		{"currency", r.Currency != "", func() string { return "a coupon needs a currency" }},
+		{"appliesTo", r.AppliesTo != 0, scopeKinds.Rule},
+		{"distribution", r.Distribution != 0, distributions.Rule},
+		{"refundPolicy", r.RefundPolicy != 0, func() string { return refundPolicyMessage }},
 	} {
 		if !member.given {
-			faults.Add(member.field, validation.Required, member.message)
+			faults.Add(member.field, validation.Required, member.rule())
 			r.Unread = faults.Fields // so that amounts have no fault for want of a currency
 		}
 	}
-	t := r.terms(r.currency(faults), nil, faults)
+	r.terms(t, r.currency(faults), nil, faults)
 	t.Discount, t.RefundPolicy = r.discount(t.Currency, faults), r.RefundPolicy
 	t.Scope, t.AllowedUserEmails, t.Conditions.Schedule = r.scopeDraft().sets(), d.Emails, d.Schedule
 	if r.Buys != nil {
 		t.Buys = r.Buys.sets()
 		t.Buys.AppliesTo = orDefault(t.Buys.AppliesTo, All)
 	}
-	return t
 }
 
 // wireCoupon is a coupon with the field names of contract section 7.
@@ -305,11 +305,12 @@ func (c *Coupon) UnmarshalJSON(data []byte) error {
 	}
 	var faults validation.Error
 	read := Coupon{
-		ID: d.ID, Code: d.Code, Name: d.Name, Description: d.Description, Terms: d.terms(&faults), State: Inactive,
+		ID: d.ID, Code: d.Code, Name: d.Name, Description: d.Description, State: Inactive,
 		UsedCount: d.UsedCount, ReservedCount: d.ReservedCount,
 		Mirror:    Mirror{CouponID: d.ProcessorCouponID, PromotionCodeID: d.PromotionCodeID, Unsupported: d.MirrorUnsupported},
 		CreatedAt: time.Time(d.CreatedAt), UpdatedAt: time.Time(d.UpdatedAt),
 	}
+	d.terms(&read.Terms, &faults)
 	if d.Revision != nil {
 		read.Revision = *d.Revision
 	} else {

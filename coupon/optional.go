@@ -53,13 +53,13 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 		*o = Clear[T]()
 		return nil
 	}
-	var value T
-	err := strictjson.Value(data, &value)
+	before := *o
+	*o = Optional[T]{given: true}
+	err := strictjson.Value(data, &o.value)
 	var faults *validation.Error
 	if errors.As(err, &faults) && faults.Fields[0].Path == "" {
-		return err
+		*o = before
 	}
-	*o = Set(value)
 	return err
 }
 

@@ -50,7 +50,7 @@ func purchaseOf(c coupon.Coupon) (cart pricing.Cart, q eligibility.Question, fou
 		q.Usage = eligibility.Usage{Reserved: 1, ReservedByCustomer: 1, CustomerHoldsReservation: true}
 	}
 	for cart := range carts(c) {
-		result, err := eligibility.Evaluate(c, cart, q)
+		result, err := eligibility.Evaluate(&c, cart, q)
 		if err == nil && result.Decision.Allowed() && result.Quote.Discount > 0 {
 			return cart, q, true
 		}

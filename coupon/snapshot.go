@@ -50,7 +50,8 @@ func (s *Snapshot) UnmarshalJSON(data []byte) error {
 	}
 	d.Distribution = General // which is required of a coupon
 	var faults validation.Error
-	read := Snapshot{ID: d.ID, Code: d.Code, Name: d.Name, Terms: d.terms(&faults), Revision: d.Revision}
+	read := Snapshot{ID: d.ID, Code: d.Code, Name: d.Name, Revision: d.Revision}
+	d.terms(&read.Terms, &faults)
 	read.Conditions.Schedule = calendar.Schedule{Zone: d.Schedule.Zone.Zone, Hours: d.Schedule.Hours}
 	if err := faults.Err(); err != nil {
 		return err

@@ -107,7 +107,7 @@ func (u unread) beside(values []validation.Field) validation.Error {
 
 // judge returns all faults of a coupon as one error: those of members that could not be read, those
 // of values, and the faults of [Coupon.Validate] that are no consequence of the others.
-func (c Coupon) judge(u unread, values validation.Error) error {
+func (c *Coupon) judge(u unread, values validation.Error) error {
 	all := u.beside(values.Fields)
 	known := newUnread(all.Fields)
 	if u.paths["appliesTo"] {

@@ -43,7 +43,7 @@ func TestDecidingAllocatesNothing(t *testing.T) {
 		"1 address": filled(listed(t, 1), 10), "100,000 addresses": filled(listed(t, 100_000), 10),
 	} {
 		var d eligibility.Decision
-		if n := testing.AllocsPerRun(100, func() { d = eligibility.Check(s.coupon, s.question) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { d = eligibility.Check(&s.coupon, s.question) }); n != 0 {
 			t.Errorf("Check, %s: %v allocations", name, n)
 		}
 		if n := testing.AllocsPerRun(100, func() { d.Has(d.Headline()) }); n != 0 {
@@ -69,7 +69,7 @@ func BenchmarkCheck(b *testing.B) {
 			s := listed(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				if !eligibility.Check(s.coupon, s.question).Allowed() {
+				if !eligibility.Check(&s.coupon, s.question).Allowed() {
 					b.Fatal("refused")
 				}
 			}
@@ -83,7 +83,7 @@ func BenchmarkEvaluate(b *testing.B) {
 		b.Run(fmt.Sprintf("%d lines", lines), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := eligibility.Evaluate(s.coupon, s.cart, s.question); err != nil {
+				if _, err := eligibility.Evaluate(&s.coupon, s.cart, s.question); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -63,7 +63,7 @@ func budgetLeft(budget int64, spent coupon.MoneySet, c pricing.Currency) int64 {
 
 // BudgetLimits returns the limits of the coupon's budget, in the order of its currencies. The Amount of
 // each limit is 0.
-func BudgetLimits(c coupon.Coupon) (limits []Limit) {
+func BudgetLimits(c *coupon.Coupon) (limits []Limit) {
 	for m := range c.Limits.Budget.All() {
 		limits = append(limits, Limit{
 			Claim:  Claim{Counter: Budget(c.ID, m.Currency().Code()), Limit: m.Minor()},
@@ -75,7 +75,7 @@ func BudgetLimits(c coupon.Coupon) (limits []Limit) {
 
 // BudgetClaims returns what a discount takes from the coupon's budget. The result is empty for a
 // coupon without a budget in the currency of the discount.
-func BudgetClaims(c coupon.Coupon, discount pricing.Money) (claims []Claim) {
+func BudgetClaims(c *coupon.Coupon, discount pricing.Money) (claims []Claim) {
 	budget, limited := c.Limits.Budget.In(discount.Currency())
 	if limited && discount.Minor() > 0 {
 		claims = []Claim{{Counter: Budget(c.ID, discount.Currency().Code()), Amount: discount.Minor(), Limit: budget}}

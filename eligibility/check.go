@@ -72,13 +72,13 @@ func (q *Question) notYet(fact string) bool { return q.early && fact == "" }
 // Check decides whether a customer may use a coupon, without looking at a cart (specification 4.4).
 // Check considers the customer and the coupon's state, dates, limits and mirror. If the coupon is
 // allowed, Check allocates memory only for an e-mail address with non-ASCII characters.
-func Check(c coupon.Coupon, q Question) (d Decision) {
+func Check(c *coupon.Coupon, q Question) (d Decision) {
 	q.early = true
-	d.check(&c, &q)
+	d.check(c, &q)
 	return d
 }
 
-// check is Check of a zero Decision, without copies.
+// check is Check of a zero Decision.
 func (d *Decision) check(c *coupon.Coupon, q *Question) {
 	d.couponID = c.ID
 	if c.State != coupon.Active {
@@ -150,7 +150,7 @@ type Result struct {
 // [*validation.Error] if the cart is invalid. Evaluate also returns a
 // [*validation.Error] if the coupon's fixed amount is not a multiple of the cart's step. The
 // coupon must be valid; see [coupon.Coupon.Validate].
-func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
+func Evaluate(c *coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 	// What a set needs for each coupon is allocated at once.
 	var memory struct {
 		members [1]member
@@ -159,8 +159,7 @@ func Evaluate(c coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 	}
 	var r SetResult
 	r.members, r.Coupons, r.terms = memory.members[:0], memory.coupons[:0], memory.terms[:0]
-	var set [1]Candidate // assigned field by field, without another copy
-	set[0].Coupon, set[0].Code, set[0].Usage, set[0].MirrorInvalid = c, q.Code, q.Usage, q.MirrorInvalid
+	set := [...]Candidate{{Coupon: c, Code: q.Code, Usage: q.Usage, MirrorInvalid: q.MirrorInvalid}}
 	q.Conflicts = RefuseAll
 	if err := r.Reevaluate(set[:], cart, q); err != nil {
 		return Result{}, err

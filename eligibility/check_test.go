@@ -98,7 +98,7 @@ func runClauses(t *testing.T, clauses []clause) {
 			t.Parallel()
 			s := sound()
 			c.change(&s)
-			got, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+			got, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 			require.NoError(t, err)
 			if diff := cmp.Diff(c.want, strings.Join(names(got.Decision.Reasons()), " ")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -325,7 +325,7 @@ func TestFiguresThatNoStoreReports(t *testing.T) {
 		for _, limits := range []coupon.Limits{{MaxUses: 1, MaxUsesPerUser: 1}, {MaxUses: math.MaxInt64, MaxUsesPerUser: math.MaxInt64}} {
 			s := sound()
 			s.coupon.Limits, s.question.Usage = limits, u
-			d := eligibility.Check(s.coupon, s.question)
+			d := eligibility.Check(&s.coupon, s.question)
 			want := limits.MaxUses == 1 || !(u.CustomerHoldsReservation && u.Completed < 0) && (u.Completed == math.MaxInt64 || u.Reserved == math.MaxInt64)
 			if d.Has(coupon.UsageLimitReached) != want || d.Has(coupon.UserUsageLimitReached) != want {
 				t.Errorf("limits %+v, %+v: %v", limits, u, d.Err())
@@ -334,7 +334,7 @@ func TestFiguresThatNoStoreReports(t *testing.T) {
 	}
 	s := sound()
 	s.question.Usage = eligibility.Usage{Completed: math.MinInt64, Reserved: math.MinInt64, CompletedByCustomer: math.MinInt64, ReservedByCustomer: math.MinInt64, CustomerHoldsReservation: true}
-	if d := eligibility.Check(s.coupon, s.question); !d.Allowed() {
+	if d := eligibility.Check(&s.coupon, s.question); !d.Allowed() {
 		t.Errorf("figures below nothing are a reason: %v", d.Err())
 	}
 }

@@ -89,7 +89,7 @@ const (
 // counters, and the limits of these counters.
 type Claimant struct {
 	// Coupon is the coupon. Code is the code by which it came.
-	Coupon coupon.Coupon
+	Coupon *coupon.Coupon
 	Code   coupon.IssuedCode
 	// Identities are the texts by which limits count the customer; see [Customer.Identities].
 	Identities []string

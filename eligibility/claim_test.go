@@ -87,7 +87,7 @@ func claimant(t *testing.T) eligibility.Claimant {
 	key, err := coupon.ParseCode("TEN-1")
 	require.NoError(t, err)
 	return eligibility.Claimant{
-		Coupon: c, Code: coupon.IssuedCode{Key: key, Batch: "b", MaxUses: 2, Active: true}, Identities: []string{"ann", "card"}, At: at,
+		Coupon: &c, Code: coupon.IssuedCode{Key: key, Batch: "b", MaxUses: 2, Active: true}, Identities: []string{"ann", "card"}, At: at,
 	}
 }
 
@@ -146,8 +146,8 @@ func TestLimitsOfADecision(t *testing.T) {
 func TestClaimsOfAnOrder(t *testing.T) {
 	t.Parallel()
 	first := claimant(t).Coupon
-	require.Equal(t, []eligibility.Claim{{Counter: "customer/orders/ann", Amount: 1}}, eligibility.OrderClaims([]string{"ann"}, coupon.Coupon{}))
-	require.Equal(t, []eligibility.Claim{{Counter: "customer/orders/ann", Amount: 1, Limit: 1}}, eligibility.OrderClaims([]string{"ann"}, coupon.Coupon{}, first))
+	require.Equal(t, []eligibility.Claim{{Counter: "customer/orders/ann", Amount: 1}}, eligibility.OrderClaims([]string{"ann"}, new(coupon.Coupon)))
+	require.Equal(t, []eligibility.Claim{{Counter: "customer/orders/ann", Amount: 1, Limit: 1}}, eligibility.OrderClaims([]string{"ann"}, new(coupon.Coupon), first))
 	require.Empty(t, eligibility.OrderClaims(nil, first))
 }
 

@@ -70,7 +70,7 @@ func TestTheLimitOfACode(t *testing.T) {
 	key, err := coupon.ParseCode("SPRING-1")
 	require.NoError(t, err)
 	code := coupon.IssuedCode{Key: key, CouponID: "cpn_1", Batch: "spring", MaxUses: 3, Active: true}
-	claimant := eligibility.Claimant{Coupon: coupon.Coupon{ID: "cpn_1"}, Code: code, Identities: []string{"ann"}, At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	claimant := eligibility.Claimant{Coupon: &coupon.Coupon{ID: "cpn_1"}, Code: code, Identities: []string{"ann"}, At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	var found bool
 	for _, limit := range claimant.Limits() {
 		if limit.Counter == eligibility.CodeUses("cpn_1", "SPRING-1") {

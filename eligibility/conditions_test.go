@@ -90,14 +90,14 @@ func TestEveryConditionHasARule(t *testing.T) {
 		condition.change(&s.coupon.Conditions)
 		condition.change(&all.coupon.Conditions)
 		require.NoError(t, s.coupon.Validate())
-		got, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+		got, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 		require.NoError(t, err)
 		if diff := cmp.Diff([]coupon.Reason{{Code: code, Params: condition.params}}, got.Decision.Reasons()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 	require.Len(t, codes, len(conditions))
-	got, err := eligibility.Evaluate(all.coupon, all.cart, all.question)
+	got, err := eligibility.Evaluate(&all.coupon, all.cart, all.question)
 	require.NoError(t, err)
 	for _, reason := range got.Decision.Reasons() {
 		delete(codes, reason.Code)
@@ -110,15 +110,15 @@ func TestAFactThatIsNotGiven(t *testing.T) {
 	t.Parallel()
 	s := sound()
 	s.coupon.Conditions.Channels = coupon.NewItems("app")
-	require.True(t, eligibility.Check(s.coupon, s.question).Allowed())
+	require.True(t, eligibility.Check(&s.coupon, s.question).Allowed())
 	for facts, want := range map[eligibility.Facts]bool{{}: false, {Channel: "web"}: false, {Channel: "App"}: false, {Channel: "app"}: true} {
 		s.question.Facts = facts
-		got, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+		got, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 		require.NoError(t, err)
 		require.Equal(t, want, got.Decision.Allowed(), "%+v", facts)
 		set, err := eligibility.CheckSet(s.set(), s.cart.Currency, s.question)
 		require.NoError(t, err)
 		require.Equal(t, want, set[0].Decision.Allowed(), "%+v", facts)
-		require.Equal(t, want || facts.IsZero(), eligibility.Check(s.coupon, s.question).Allowed(), "%+v", facts)
+		require.Equal(t, want || facts.IsZero(), eligibility.Check(&s.coupon, s.question).Allowed(), "%+v", facts)
 	}
 }

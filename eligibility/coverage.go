@@ -93,10 +93,10 @@ func (r otherCurrency) params() coupon.Params {
 // in the given currency, the decision gets the reason currency_mismatch. A coupon with amounts, such
 // as a fixed amount, a minimum purchase or a budget, needs a cart in one of their currencies.
 // [Evaluate] checks the currency itself, but [Check] does not.
-func (d Decision) CheckCurrency(c coupon.Coupon, cart pricing.Currency) Decision {
+func (d Decision) CheckCurrency(c *coupon.Coupon, cart pricing.Currency) Decision {
 	if !c.Accepts(cart) {
 		d.reasons = slices.Clip(d.reasons) // a copy of d may have the rest
-		d.refuseCurrency(&c, cart)
+		d.refuseCurrency(c, cart)
 	}
 	return d
 }

@@ -69,7 +69,7 @@ func TestAGuestUsesGeneralCoupons(t *testing.T) {
 	} {
 		s := sound()
 		s.coupon.Distribution, s.question.Customer.Guest = distribution, true
-		d := eligibility.Check(s.coupon, s.question)
+		d := eligibility.Check(&s.coupon, s.question)
 		require.Equal(t, !allowed, d.Has(coupon.UserRequired), distribution.String())
 		if !allowed {
 			require.Equal(t, coupon.UserRequired, d.Headline())

@@ -85,7 +85,7 @@ func TestTheParametersOfEachReason(t *testing.T) {
 	} {
 		s := sound()
 		change(&s)
-		result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+		result, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 		require.NoError(t, err)
 		reasons := result.Decision.Reasons()
 		require.Len(t, reasons, 1, want)
@@ -110,7 +110,7 @@ func TestAUsedUpBudgetAndACartForNothing(t *testing.T) {
 	s := sound()
 	s.coupon.Limits.Budget = coupon.NewMoneySet(pricing.NewMoney(1000, pricing.EUR()))
 	s.question.Usage.Spent, s.coupon.Conditions.MinPurchase, s.cart.Lines[0].UnitPrice = s.coupon.Limits.Budget, least(0), 0
-	result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	result, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 	require.NoError(t, err)
 	reasons := result.Decision.Reasons()
 	require.Len(t, reasons, 2)
@@ -123,13 +123,13 @@ func TestAUsedUpBudgetAndACartForNothing(t *testing.T) {
 func TestCheckCurrencyTellsBoth(t *testing.T) {
 	t.Parallel()
 	s := sound()
-	d := eligibility.Check(s.coupon, s.question)
-	with := d.CheckCurrency(s.coupon, usd)
+	d := eligibility.Check(&s.coupon, s.question)
+	with := d.CheckCurrency(&s.coupon, usd)
 	want := []coupon.Reason{{Code: coupon.CurrencyMismatch, Params: coupon.Params{CouponCurrency: pricing.EUR(), CartCurrency: usd}}}
 	if diff := cmp.Diff(want, with.Reasons()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if !d.Allowed() || !d.CheckCurrency(s.coupon, pricing.EUR()).Allowed() {
+	if !d.Allowed() || !d.CheckCurrency(&s.coupon, pricing.EUR()).Allowed() {
 		t.Error("the decision before is changed, or the coupon's own currency refused")
 	}
 }
@@ -138,13 +138,13 @@ func TestDecisionsAreComparedByTheirReasons(t *testing.T) {
 	t.Parallel()
 	s := sound()
 	s.question.At = s.coupon.ExpiresAt
-	d := eligibility.Check(s.coupon, s.question)
+	d := eligibility.Check(&s.coupon, s.question)
 	s.coupon.ExpiresAt = s.coupon.ExpiresAt.In(time.FixedZone("", 3600))
-	if same := eligibility.Check(s.coupon, s.question); !d.Equal(same) || cmp.Diff(d, same) != "" {
+	if same := eligibility.Check(&s.coupon, s.question); !d.Equal(same) || cmp.Diff(d, same) != "" {
 		t.Error("the same refusal in two time zones is not equal")
 	}
 	s.coupon.ExpiresAt = s.coupon.ExpiresAt.Add(-1)
-	if d.Equal(eligibility.Check(s.coupon, s.question)) || d.Equal(eligibility.Decision{}) {
+	if d.Equal(eligibility.Check(&s.coupon, s.question)) || d.Equal(eligibility.Decision{}) {
 		t.Error("refusals with other parameters are equal")
 	}
 	if none := (eligibility.Decision{}); !none.Allowed() || none.Headline() != 0 || none.Reasons() != nil || none.Err() != nil || none.Has(0) {
@@ -156,7 +156,7 @@ func TestWithoutTakesOneReasonAway(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)
-		before := eligibility.Check(s.coupon, s.question)
+		before := eligibility.Check(&s.coupon, s.question)
 		code := rapid.SampledFrom(coupon.RejectionCodes()).Draw(t, "code")
 		after := before.Without(code)
 		checkDecision(t, after)
@@ -177,7 +177,7 @@ func TestAMalformedCart(t *testing.T) {
 	t.Parallel()
 	s := sound()
 	s.cart.Lines[0].Quantity, s.cart.Lines[1].UnitPrice = 0, -1
-	result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	result, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 	var invalid *validation.Error
 	require.ErrorAs(t, err, &invalid)
 	if len(invalid.Fields) != 2 || invalid.Fields[0].Path != "lines[0].quantity" || invalid.Fields[1].Path != "lines[1].unitPrice" {
@@ -203,7 +203,7 @@ func TestARefusedCartHasItsListPrices(t *testing.T) {
 	t.Parallel()
 	s := sound()
 	s.coupon.Conditions.MinPurchase = least(5001)
-	result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	result, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 	require.NoError(t, err)
 	q := result.Quote
 	if q.Discount != 0 || q.Total != 95490 || q.EligibleSubtotal != 5000 || !q.Lines[0].Eligible || q.Lines[1].Eligible || q.Lines[2].Eligible {
@@ -215,17 +215,18 @@ func TestARefusedCartHasItsListPrices(t *testing.T) {
 func TestResultsAreTheCallersOwn(t *testing.T) {
 	t.Parallel()
 	s := sound()
-	first, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	first, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 	require.NoError(t, err)
 	kept := first.Quote.Clone()
 	s.cart.Lines[0].UnitPrice = 1_000_000
-	later, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	later, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 	require.NoError(t, err)
 	require.NotEqual(t, kept.Total, later.Quote.Total)
 	if diff := cmp.Diff(kept, first.Quote); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	second, err := eligibility.Evaluate(sound().coupon, sound().cart, sound().question)
+	again := sound()
+	second, err := eligibility.Evaluate(&again.coupon, again.cart, again.question)
 	require.NoError(t, err)
 	if diff := cmp.Diff(kept, second.Quote); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -6,7 +6,7 @@
 // all reasons, in the order of section 6 of docs/contract.md. [EvaluateSet] and [CheckSet] decide
 // about several coupons that a customer wants to use together.
 //
-//	result, err := eligibility.Evaluate(c, cart, eligibility.Question{
+//	result, err := eligibility.Evaluate(&c, cart, eligibility.Question{
 //		At:       now,
 //		Customer: eligibility.Customer{ID: "u1", Email: "ann@example.com"},
 //		Usage:    usage, // The store has counted these uses.

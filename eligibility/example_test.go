@@ -12,7 +12,7 @@ import (
 )
 
 // tenOnPhones is 10 % off phones from 50 EUR, once per customer.
-func tenOnPhones() coupon.Coupon {
+func tenOnPhones() *coupon.Coupon {
 	c, err := coupon.New(coupon.Draft{
 		Code: "TEN", Name: "Ten off", DiscountType: pricing.Percentage, Percent: "10",
 		AppliesTo: coupon.Product, DeviceIDs: []string{"phone"}, MinPurchase: coupon.Amounts{"": "50"},
@@ -21,7 +21,7 @@ func tenOnPhones() coupon.Coupon {
 	if err != nil {
 		panic(err)
 	}
-	return c
+	return &c
 }
 
 func ExampleCovers() {

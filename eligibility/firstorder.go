@@ -26,9 +26,9 @@ func (r hasOrders) params() coupon.Params { return coupon.Params{Orders: int64(r
 // OrderClaims returns what an order with the given coupons claims, in addition to the claims of its
 // uses. Every order is counted as an order of each identity of its customer. The count has a limit
 // if a coupon is for first orders.
-func OrderClaims(identities []string, coupons ...coupon.Coupon) []Claim {
+func OrderClaims(identities []string, coupons ...*coupon.Coupon) []Claim {
 	limit := int64(0)
-	if slices.ContainsFunc(coupons, func(c coupon.Coupon) bool { return c.Conditions.FirstOrder }) {
+	if slices.ContainsFunc(coupons, func(c *coupon.Coupon) bool { return c.Conditions.FirstOrder }) {
 		limit = 1
 	}
 	claims := make([]Claim, len(identities))

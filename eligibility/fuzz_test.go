@@ -18,7 +18,7 @@ func FuzzEvaluate(f *testing.F) {
 	}
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
 		s := drawSituation(t)
-		got, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+		got, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 		if err != nil {
 			t.Fatal(err)
 		}

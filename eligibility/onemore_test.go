@@ -98,7 +98,7 @@ func TestOneMoreUnitThatLowersTheTotal(t *testing.T) {
 		return func(c *eligibility.Candidate) {
 			percentInItemLane(percent)(c)
 			c.Coupon.Conditions.MinPurchase = least(0)
-			change(&c.Coupon)
+			change(c.Coupon)
 		}
 	}
 	same := func(*coupon.Coupon) {}

@@ -26,7 +26,7 @@ type situation struct {
 
 // set is the set of the one coupon.
 func (s situation) set() []eligibility.Candidate {
-	return []eligibility.Candidate{{Coupon: s.coupon, Usage: s.question.Usage, MirrorInvalid: s.question.MirrorInvalid}}
+	return []eligibility.Candidate{{Coupon: &s.coupon, Usage: s.question.Usage, MirrorInvalid: s.question.MirrorInvalid}}
 }
 
 // rejections returns the codes that apply, by name, in the order of section 6.

@@ -152,13 +152,13 @@ func (e *evaluation) lastOverBudget(q *pricing.Quote, of *indexes) int {
 // exceeds reports whether a discount is greater than the rest of the coupon's budget.
 func (e *evaluation) exceeds(i int, discount int64) bool {
 	c := e.candidate(i)
-	return exceeds(&c.Coupon, c.Usage.Spent, pricing.NewMoney(discount, e.cart.Currency))
+	return exceeds(c.Coupon, c.Usage.Spent, pricing.NewMoney(discount, e.cart.Currency))
 }
 
 // refuseBudget refuses a coupon whose discount exceeds its budget.
 func (e *evaluation) refuseBudget(i int, discount int64) {
 	c := e.candidate(i)
-	e.Coupons[i].Decision.checkBudget(&c.Coupon, c.Usage.Spent, pricing.NewMoney(discount, e.cart.Currency))
+	e.Coupons[i].Decision.checkBudget(c.Coupon, c.Usage.Spent, pricing.NewMoney(discount, e.cart.Currency))
 }
 
 // listPrices prices the cart without a discount. A line is eligible if a coupon covers it.

@@ -15,11 +15,11 @@ import (
 func TestDecisionsArePrintedShort(t *testing.T) {
 	t.Parallel()
 	s := sound()
-	allowed, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	allowed, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 	require.NoError(t, err)
 	s.coupon.State, s.question.At = coupon.Inactive, s.coupon.ExpiresAt
-	refused := eligibility.Check(s.coupon, s.question)
-	set, err := eligibility.EvaluateSet([]eligibility.Candidate{{Coupon: s.coupon}}, s.cart, s.question)
+	refused := eligibility.Check(&s.coupon, s.question)
+	set, err := eligibility.EvaluateSet([]eligibility.Candidate{{Coupon: &s.coupon}}, s.cart, s.question)
 	require.NoError(t, err)
 	const codes = "refused: coupon_inactive, coupon_expired"
 	for got, want := range map[string]string{

@@ -102,7 +102,7 @@ func TestEvaluateAgreesWithTheContract(t *testing.T) {
 	var reused eligibility.SetResult // filled by one cart after another
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)
-		got, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+		got, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestCheckAgreesWithTheContract(t *testing.T) {
 		if s.question.Facts.Country == "" {
 			want = slices.DeleteFunc(want, func(code string) bool { return code == "country_not_allowed" })
 		}
-		got := eligibility.Check(s.coupon, s.question)
+		got := eligibility.Check(&s.coupon, s.question)
 		checkDecision(t, got)
 		if diff := cmp.Diff(want, names(got.Reasons())); diff != "" && len(want)+len(got.Reasons()) > 0 {
 			t.Errorf("(-oracle +got):\n%s", diff)
@@ -138,7 +138,7 @@ func TestCheckAgreesWithTheContract(t *testing.T) {
 		if s.otherCurrency() {
 			want = append(want, "currency_mismatch")
 		}
-		if got := names(got.CheckCurrency(s.coupon, s.cart.Currency).Reasons()); !slices.Equal(want, got) {
+		if got := names(got.CheckCurrency(&s.coupon, s.cart.Currency).Reasons()); !slices.Equal(want, got) {
 			t.Errorf("with the currency: got %q, want %q", got, want)
 		}
 	})
@@ -148,7 +148,7 @@ func TestCheckAgreesWithTheContract(t *testing.T) {
 func TestTheResultCheckerNotices(t *testing.T) {
 	t.Parallel()
 	s := sound()
-	right, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	right, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 	require.NoError(t, err)
 	var r recorder
 	checkResult(&r, s, right)
@@ -156,7 +156,7 @@ func TestTheResultCheckerNotices(t *testing.T) {
 
 	late := s
 	late.question.At = s.coupon.ExpiresAt
-	refused, err := eligibility.Evaluate(late.coupon, late.cart, late.question)
+	refused, err := eligibility.Evaluate(&late.coupon, late.cart, late.question)
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
 		s   situation
@@ -235,7 +235,7 @@ func TestEverySubsetOfBrokenConditions(t *testing.T) {
 			variant := s
 			replace.breakIt(&variant)
 			expected := expect(want, replace.with, replace.instead)
-			got, err := eligibility.Evaluate(variant.coupon, variant.cart, variant.question)
+			got, err := eligibility.Evaluate(&variant.coupon, variant.cart, variant.question)
 			require.NoError(t, err)
 			if diff := cmp.Diff(expected, names(got.Decision.Reasons())); diff != "" {
 				t.Errorf("%q, and %s (-want +got):\n%s", want, name, diff)

@@ -25,7 +25,7 @@ func TestQuotesRecordThresholds(t *testing.T) {
 			MinPurchase: coupon.Amounts{"": "20"}, MinQuantity: coupon.Set(2), RefundPolicy: policy,
 		}, coupon.Creation{ID: "cpn_1", At: at})
 		require.NoError(t, err)
-		r, err := eligibility.Evaluate(c, cart, eligibility.Question{At: at, Customer: eligibility.Customer{ID: "u"}})
+		r, err := eligibility.Evaluate(&c, cart, eligibility.Question{At: at, Customer: eligibility.Customer{ID: "u"}})
 		require.NoError(t, err)
 		require.NoError(t, r.Decision.Err())
 		require.Equal(t, want, r.Quote.Coupons[0].Refund)

@@ -47,7 +47,7 @@ func TestOpensAtLiesWithinTheValidity(t *testing.T) {
 		s := sound()
 		s.coupon.Conditions.Schedule, s.coupon.StartsAt, s.coupon.ExpiresAt = fridays, test.starts, test.ends
 		s.question.At = day(11, 20, 19)
-		got, found := opensAt(eligibility.Check(s.coupon, s.question))
+		got, found := opensAt(eligibility.Check(&s.coupon, s.question))
 		if diff := cmp.Diff(test.opens, got); !found || diff != "" {
 			t.Errorf("%s: reason is %t (-want +got):\n%s", name, found, diff)
 		}
@@ -77,7 +77,7 @@ func TestOpensAtIsTheFirstInstant(t *testing.T) {
 			s.coupon.ExpiresAt = from.Add(minutes(10*24*60, "end"))
 			end = s.coupon.ExpiresAt
 		}
-		opens, refused := opensAt(eligibility.Check(s.coupon, s.question))
+		opens, refused := opensAt(eligibility.Check(&s.coupon, s.question))
 		if refused == schedule.Contains(at) {
 			t.Fatalf("refused is %t", refused)
 		}

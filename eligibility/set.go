@@ -12,7 +12,8 @@ import (
 
 // Candidate is one of several coupons that a customer wants to use together.
 type Candidate struct {
-	Coupon coupon.Coupon
+	// Coupon must be valid; see [coupon.Coupon.Validate]. It is not changed.
+	Coupon *coupon.Coupon
 	// Code is the code by which the coupon came. The zero Code restricts nothing.
 	Code coupon.IssuedCode
 	// Usage tells how often the coupon was used.
@@ -75,7 +76,7 @@ type evaluation struct {
 func (e *evaluation) candidate(i int) *Candidate { return &e.set[e.members[i].at] }
 
 // coupon returns the coupon that is outcome i.
-func (e *evaluation) coupon(i int) *coupon.Coupon { return &e.candidate(i).Coupon }
+func (e *evaluation) coupon(i int) *coupon.Coupon { return e.candidate(i).Coupon }
 
 // EvaluateSet decides which coupons of a set a customer may use together for a cart, and prices
 // the cart with these coupons. The Customer, the time, AllowAnonymous and Conflicts are those of the
@@ -98,8 +99,8 @@ func (e *evaluation) coupon(i int) *coupon.Coupon { return &e.candidate(i).Coupo
 //     budgets. This is checked only if a unit with a price is left at 0.
 //
 // EvaluateSet returns a [*validation.Error] in the cases of [Evaluate], for more than
-// [pricing.MaxCoupons] coupons, for a coupon that is in the set twice, and for an unknown
-// ConflictPolicy.
+// [pricing.MaxCoupons] coupons, for a candidate without a coupon, for a coupon that is in the set
+// twice, and for an unknown ConflictPolicy.
 func EvaluateSet(set []Candidate, cart pricing.Cart, q Question) (SetResult, error) {
 	var r SetResult
 	if err := r.Reevaluate(set, cart, q); err != nil {
@@ -139,7 +140,7 @@ func CheckSet(set []Candidate, cart pricing.Currency, q Question) ([]Outcome, er
 		return nil, err
 	}
 	for i := range e.Coupons {
-		e.Coupons[i].Decision = e.Coupons[i].Decision.CheckCurrency(*e.coupon(i), cart)
+		e.Coupons[i].Decision = e.Coupons[i].Decision.CheckCurrency(e.coupon(i), cart)
 	}
 	e.exclude(q.Conflicts)
 	return e.Coupons, nil
@@ -185,14 +186,17 @@ func (e *evaluation) begin(q *Question) error {
 		c := e.candidate(i)
 		q.Usage, q.MirrorInvalid, q.Code, q.early = c.Usage, c.MirrorInvalid, c.Code, false
 		e.Coupons = append(e.Coupons, Outcome{CouponID: c.Coupon.ID, Code: c.Coupon.Code})
-		e.Coupons[i].Decision.check(&c.Coupon, q)
+		e.Coupons[i].Decision.check(c.Coupon, q)
 	}
 	return nil
 }
 
-// wellFormed reports whether the set is not too large and has no coupon twice.
+// wellFormed reports whether the set is not too large, and has no candidate without a coupon and no coupon twice.
 func wellFormed(set []Candidate) bool {
 	for i := range set {
+		if set[i].Coupon == nil {
+			return false
+		}
 		for j := range set[:i] {
 			if i >= pricing.MaxCoupons || set[i].Coupon.ID == set[j].Coupon.ID {
 				return false
@@ -211,8 +215,12 @@ func setFaults(set []Candidate, policy ConflictPolicy) error {
 		return faults.Err()
 	}
 	for i := range set {
+		if set[i].Coupon == nil {
+			faults.Add(fmt.Sprintf("coupons[%d]", i), validation.Required, "a coupon is required")
+			continue
+		}
 		for j := range set[:i] {
-			if set[i].Coupon.ID == set[j].Coupon.ID {
+			if set[j].Coupon != nil && set[i].Coupon.ID == set[j].Coupon.ID {
 				faults.Add(fmt.Sprintf("coupons[%d].id", i), validation.Mismatch, fmt.Sprintf("the coupon is also coupons[%d]", j))
 				break
 			}
@@ -231,7 +239,7 @@ func (e *evaluation) fault(err error) error {
 		if len(e.set) > 1 {
 			path = fmt.Sprintf("coupons[%d]", i)
 		}
-		if c := &e.set[i].Coupon; c.Accepts(e.cart.Currency) && !e.cart.Currency.IsZero() {
+		if c := e.set[i].Coupon; c.Accepts(e.cart.Currency) && !e.cart.Currency.IsZero() {
 			faults.Merge(path, c.Discount.FitsCart(*e.cart))
 		}
 	}

@@ -34,10 +34,11 @@ func (o *setOracle) alone(t *testing.T, c eligibility.Candidate, aside bool) eli
 	t.Helper()
 	q := o.q
 	q.Usage, q.MirrorInvalid = c.Usage, c.MirrorInvalid
+	of := *c.Coupon
 	if aside {
-		c.Coupon.Limits.Budget = coupon.MoneySet{}
+		of.Limits.Budget = coupon.MoneySet{}
 	}
-	r, err := eligibility.Evaluate(c.Coupon, o.cart, q)
+	r, err := eligibility.Evaluate(&of, o.cart, q)
 	require.NoError(t, err)
 	return r.Decision
 }
@@ -315,8 +316,8 @@ func applying(r eligibility.SetResult) []string {
 func refusedAlone(t *testing.T, set []eligibility.Candidate, cart pricing.Cart, q eligibility.Question, c eligibility.Outcome) bool {
 	t.Helper()
 	i := slices.IndexFunc(set, func(other eligibility.Candidate) bool { return other.Coupon.ID == c.CouponID })
-	one := set[i]
-	one.Coupon.Limits.Budget = coupon.MoneySet{}
+	one, of := set[i], *set[i].Coupon
+	of.Limits.Budget, one.Coupon = coupon.MoneySet{}, &of
 	alone, err := eligibility.EvaluateSet([]eligibility.Candidate{one}, cart, q)
 	require.NoError(t, err)
 	return alone.Err() != nil

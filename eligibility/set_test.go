@@ -26,7 +26,7 @@ func member(code, group string, change func(*eligibility.Candidate)) eligibility
 	if err != nil {
 		panic(err)
 	}
-	c := eligibility.Candidate{Coupon: s.coupon, Usage: s.question.Usage}
+	c := eligibility.Candidate{Coupon: &s.coupon, Usage: s.question.Usage}
 	c.Coupon.ID, c.Coupon.Code, c.Coupon.Group = coupon.IDPrefix+strings.ToLower(code), key, group
 	if change != nil {
 		change(&c)
@@ -204,13 +204,13 @@ func TestWhatABudgetMissesIsOfTheSet(t *testing.T) {
 // drawSet draws coupons for a cart, of a few groups, and what is known about their uses.
 func drawSet(t *rapid.T) ([]eligibility.Candidate, pricing.Cart, eligibility.Question) {
 	first := drawSituation(t)
-	set := []eligibility.Candidate{{Coupon: first.coupon, Usage: first.question.Usage, MirrorInvalid: first.question.MirrorInvalid}}
+	set := []eligibility.Candidate{{Coupon: &first.coupon, Usage: first.question.Usage, MirrorInvalid: first.question.MirrorInvalid}}
 	for range rapid.IntRange(0, 5).Draw(t, "others") {
 		c := candidateFor(t, first.cart)
 		set = append(set, c)
 	}
 	for i := range set {
-		c := &set[i].Coupon
+		c := set[i].Coupon
 		c.ID, c.Group = fmt.Sprintf("cpn_%d", i), rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f", "g"}).Draw(t, "group")
 	}
 	return set, first.cart, first.question
@@ -220,16 +220,17 @@ func drawSet(t *rapid.T) ([]eligibility.Candidate, pricing.Cart, eligibility.Que
 func candidateFor(t *rapid.T, cart pricing.Cart) eligibility.Candidate {
 	c := rapid.OneOf(coupontest.For(cart), coupontest.Coupon()).Draw(t, "coupon")
 	if rapid.Bool().Draw(t, "without conditions") {
-		return eligibility.Candidate{Coupon: unconditional(c)}
+		return eligibility.Candidate{Coupon: unconditional(&c)}
 	}
-	return eligibility.Candidate{Coupon: c, Usage: coupontest.Usage(c.Limits).Draw(t, "usage")}
+	return eligibility.Candidate{Coupon: &c, Usage: coupontest.Usage(c.Limits).Draw(t, "usage")}
 }
 
 // unconditional is the coupon without conditions and limits.
-func unconditional(c coupon.Coupon) coupon.Coupon {
+func unconditional(terms *coupon.Coupon) *coupon.Coupon {
+	c := *terms
 	c.State, c.Limits, c.Conditions, c.StartsAt, c.ExpiresAt = coupon.Active, coupon.Limits{}, coupon.Conditions{}, noon.AddDate(-200, 0, 0), noon.AddDate(5000, 0, 0)
 	c.Distribution, c.AllowedUserEmails, c.PointsRequired = coupon.General, coupon.EmailSet{}, 0
-	return c
+	return &c
 }
 
 // bytesOf is everything that a result says.
@@ -279,7 +280,7 @@ func TestASetAddsUp(t *testing.T) {
 		var groups []string
 		sum, covered := int64(0), make([]bool, len(cart.Lines))
 		for i, o := range got.Coupons {
-			c := &set[i].Coupon // drawn in the order of the IDs
+			c := set[i].Coupon // drawn in the order of the IDs
 			checkDecision(t, o.Decision)
 			sum += o.Discount
 			if o.Decision.Allowed() != (o.Discount > 0) {
@@ -342,12 +343,12 @@ func TestASetOfOneIsThatCouponAlone(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)
-		alone, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+		alone, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := eligibility.EvaluateSet([]eligibility.Candidate{
-			{Coupon: s.coupon, Usage: s.question.Usage, MirrorInvalid: s.question.MirrorInvalid},
+			{Coupon: &s.coupon, Usage: s.question.Usage, MirrorInvalid: s.question.MirrorInvalid},
 		}, s.cart, s.question)
 		if err != nil {
 			t.Fatal(err)
@@ -374,6 +375,7 @@ func TestTheBoundsOfASet(t *testing.T) {
 		want string
 	}{
 		"33 coupons":       {append(slices.Clone(set), member("ONE", "one", nil)), s.cart, "coupons: at most 32 coupons are allowed"},
+		"no coupon":        {[]eligibility.Candidate{set[0], {}}, s.cart, "coupons[1]: a coupon is required"},
 		"the same twice":   {[]eligibility.Candidate{set[0], set[1], set[0]}, s.cart, "coupons[2].id: the coupon is also coupons[0]"},
 		"a malformed cart": {set[:2], pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: pricing.Device, Quantity: -1}}}, "lines[0].quantity"},
 		"off the step":     {set[:2], pricing.Cart{Currency: pricing.EUR(), Step: 5, Lines: []pricing.Line{{Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 9000}}}, "coupons[1]."},

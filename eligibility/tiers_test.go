@@ -70,14 +70,14 @@ func TestACartBelowTheFirstTier(t *testing.T) {
 			s := sound()
 			s.coupon.Discount = tiersFrom(t, test.basis, test.from)
 			s.coupon.Conditions.MinQuantity, s.coupon.Conditions.MinPurchase = test.minQuantity, least(test.minPurchase)
-			alone, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+			alone, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 			require.NoError(t, err)
 			if diff := cmp.Diff(test.want, reasonsOf(t, alone.Decision)); diff != "" {
 				t.Errorf("alone (-want +got):\n%s", diff)
 			}
 			s.coupon.Group = "tiers"
 			other := member("OTHER", "other", amountOff(1_00))
-			set, err := eligibility.EvaluateSet([]eligibility.Candidate{{Coupon: s.coupon, Usage: s.question.Usage}, other}, s.cart, s.question)
+			set, err := eligibility.EvaluateSet([]eligibility.Candidate{{Coupon: &s.coupon, Usage: s.question.Usage}, other}, s.cart, s.question)
 			require.NoError(t, err)
 			for _, o := range set.Coupons {
 				want := test.want
@@ -106,7 +106,7 @@ func TestFreeUnitsReachNoTierByQuantity(t *testing.T) {
 			s.coupon.Discount = tierOf(t, 0, 1000)
 		}
 		s.cart.Lines[0].UnitPrice = 0
-		result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+		result, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 		require.NoError(t, err)
 		require.Equal(t, []string{want}, reasonsOf(t, result.Decision))
 	}
@@ -119,11 +119,11 @@ func TestFreeUnitsDoNotCountForAMinimumQuantity(t *testing.T) {
 	s := sound() // 2 phones
 	s.coupon.Conditions.MinQuantity = 3
 	s.cart.Lines = append(s.cart.Lines, pricing.Line{ID: "G", Kind: pricing.Device, ItemID: "phone", Quantity: 5})
-	result, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	result, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 	require.NoError(t, err)
 	require.Equal(t, []string{`minimum_quantity_not_met {"minQuantity":3,"eligibleQuantity":2,"missingQuantity":1}`}, reasonsOf(t, result.Decision))
 	s.cart.Lines[3].Quantity, s.cart.Lines[3].UnitPrice = 1, 1
-	result, err = eligibility.Evaluate(s.coupon, s.cart, s.question)
+	result, err = eligibility.Evaluate(&s.coupon, s.cart, s.question)
 	require.NoError(t, err)
 	require.NoError(t, result.Decision.Err())
 }

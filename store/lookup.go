@@ -81,8 +81,8 @@ func (by LookUp) Validate() error {
 // LookedUp is the answer to a [LookUp].
 type LookedUp struct {
 	// Coupons has one entry for each of [LookUp].Names, in order. The entry of an unknown
-	// coupon is zero.
-	Coupons []Found
+	// coupon is nil. Two names of one coupon have an entry each.
+	Coupons []*Found
 	// Counts has one entry for each of [LookUp].Counters, in order.
 	Counts []eligibility.Count
 	// Orders are the customer's open orders, newest first.
@@ -117,10 +117,10 @@ func Find(ctx context.Context, s Coupons, by LookUp) (Found, error) {
 	switch {
 	case err != nil:
 		return Found{}, err
-	case len(found.Coupons) == 0 || found.Coupons[0].Coupon.ID == "":
+	case len(found.Coupons) == 0 || found.Coupons[0] == nil:
 		return Found{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
 	case found.Coupons[0].Unreadable != nil:
 		return Found{}, found.Coupons[0].Unreadable
 	}
-	return found.Coupons[0], nil
+	return *found.Coupons[0], nil
 }

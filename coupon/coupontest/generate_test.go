@@ -23,8 +23,8 @@ import (
 func TestCouponsAreValid(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		if err := coupontest.Coupon().Draw(t, "coupon").Validate(); err != nil {
-			t.Error(err)
+		if c := coupontest.Coupon().Draw(t, "coupon"); c.Validate() != nil {
+			t.Error(c.Validate())
 		}
 	})
 }
@@ -86,8 +86,8 @@ func TestScopesCoverWhatTheySay(t *testing.T) {
 		if s := coupontest.Covering(cart).Draw(t, "covering"); !covers(s, cart) {
 			t.Errorf("Covering does not cover: %+v", s)
 		}
-		if err := coupontest.For(cart).Draw(t, "coupon").Validate(); err != nil {
-			t.Error(err)
+		if c := coupontest.For(cart).Draw(t, "coupon"); c.Validate() != nil {
+			t.Error(c.Validate())
 		}
 	})
 }
@@ -140,7 +140,7 @@ func TestEveryCaseIsDrawn(t *testing.T) {
 		p := coupontest.Patch(c).Draw(t, "patch")
 		meant := coupontest.For(cart).Draw(t, "coupon for the cart")
 		q := coupontest.Question(meant).Draw(t, "question")
-		result, err := eligibility.Evaluate(meant, cart, q)
+		result, err := eligibility.Evaluate(&meant, cart, q)
 		require.NoError(t, err)
 		count("state "+c.State.String(), true)
 		count("applies to "+c.Scope.AppliesTo.String(), true)

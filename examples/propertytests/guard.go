@@ -80,7 +80,7 @@ func (g Guard) Quote(c coupon.Coupon, cart pricing.Cart, q eligibility.Question)
 		fault.Add("currency", validation.Mismatch, fmt.Sprintf("the floors are in %s", g.Currency))
 		return Offer{}, fault.Err()
 	}
-	result, err := eligibility.Evaluate(c, cart, q)
+	result, err := eligibility.Evaluate(&c, cart, q)
 	if err != nil {
 		return Offer{}, fmt.Errorf("price the cart: %w", err)
 	}

@@ -103,7 +103,7 @@ func noUnitBelowItsFloor(s situation, o propertytests.Offer) error {
 // the guard says.
 func pricesAreExact(s situation, o propertytests.Offer) error {
 	discount, eligible := s.coupon.Discount, eligibility.Lines(s.coupon.Scope, s.cart.Lines)
-	plain, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	plain, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func pricesAreExact(s situation, o propertytests.Offer) error {
 
 // neverBetterThanTheCoupon: a guard takes away, it does not give.
 func neverBetterThanTheCoupon(s situation, o propertytests.Offer) error {
-	plain, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	plain, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 	switch {
 	case err != nil:
 		return err
@@ -134,7 +134,7 @@ func neverBetterThanTheCoupon(s situation, o propertytests.Offer) error {
 
 // onlyForAReason: without a line below its floor the guard changes nothing.
 func onlyForAReason(s situation, o propertytests.Offer) error {
-	plain, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+	plain, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func TestGuardMatters(t *testing.T) {
 		s := situations().Example(seed)
 		offer, err := guarded(s)
 		require.NoError(t, err)
-		plain, err := eligibility.Evaluate(s.coupon, s.cart, s.question)
+		plain, err := eligibility.Evaluate(&s.coupon, s.cart, s.question)
 		require.NoError(t, err)
 		switch {
 		case offer.Refused == nil && offer.Quote.Equal(plain.Quote):

@@ -65,7 +65,7 @@ func (d *document) decode(raw []byte, now func() time.Time) error {
 		c, err := decodeCoupon(terms)
 		f.faults.Merge("coupon", err)
 		d.checkStep(&f, "coupon.", c)
-		d.set = append(d.set, eligibility.Candidate{Coupon: c, Usage: d.question.Usage})
+		d.set = append(d.set, eligibility.Candidate{Coupon: &c, Usage: d.question.Usage})
 		if d.listed {
 			f.faults.Add("coupons", validation.NotAllowed, "a document has a coupon or coupons, not both")
 		}
@@ -121,7 +121,7 @@ func (d *document) decodeCoupons(f *fields, raw []byte) {
 				break
 			}
 		}
-		d.set = append(d.set, eligibility.Candidate{Coupon: c})
+		d.set = append(d.set, eligibility.Candidate{Coupon: &c})
 	}
 	d.nameCoupons()
 }

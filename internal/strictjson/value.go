@@ -57,6 +57,8 @@ func (s *scanner) read(target any, f *form) error {
 				f = formOf(value.Type())
 			}
 			return s.object(members{form: f, value: value})
+		case kind == reflect.Pointer && first != 'n' && !value.IsNil():
+			return s.read(value.Interface(), f)
 		case kind == reflect.Pointer && first != 'n':
 			to := reflect.New(value.Type().Elem())
 			err := s.read(to.Interface(), f)

@@ -197,7 +197,7 @@ type couponDocument struct {
 	Name        string        `json:"name"`
 	Description string        `json:"description,omitempty"`
 	Version     int           `json:"termsVersion"` // of the program that has written the document
-	Terms       coupon.Terms  `json:"terms"`
+	Terms       *coupon.Terms `json:"terms"`
 	Mirror      coupon.Mirror `json:"mirror"`
 }
 
@@ -207,12 +207,12 @@ var couponReader = strictjson.For[couponDocument]()
 // and allow-list.
 func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
 	c.AllowedUserEmails = coupon.NarrowedEmailSet(1, "") // null: the list has a table of its own
-	return json.Marshal(couponDocument{Name: c.Name, Description: c.Description, Version: coupon.TermsVersion, Terms: c.Terms, Mirror: c.Mirror})
+	return json.Marshal(couponDocument{Name: c.Name, Description: c.Description, Version: coupon.TermsVersion, Terms: &c.Terms, Mirror: c.Mirror})
 }
 
 // DecodeCoupon reads the JSON that EncodeCoupon returned into a coupon. The allow-list stays as it is.
 func DecodeCoupon(data []byte, c *coupon.Coupon) error {
-	var doc couponDocument
+	doc, emails := couponDocument{Terms: &c.Terms}, c.AllowedUserEmails // terms are large: they are read where they belong
 	if err := couponReader.Object(data, &doc); err != nil {
 		part := fmt.Sprintf("its document at revision %d", c.Revision)
 		if doc.Version > coupon.TermsVersion {
@@ -223,11 +223,10 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 		}
 		return unreadable("coupon", c.ID, part, err)
 	}
-	if doc.Terms.Discount.IsZero() {
+	if doc.Terms == nil || c.Discount.IsZero() {
 		return unreadable("coupon", c.ID, "its document", errIncomplete)
 	}
-	doc.Terms.AllowedUserEmails = c.AllowedUserEmails
-	c.Name, c.Description, c.Terms, c.Mirror = doc.Name, doc.Description, doc.Terms, doc.Mirror
+	c.Name, c.Description, c.AllowedUserEmails, c.Mirror = doc.Name, doc.Description, emails, doc.Mirror
 	return nil
 }
 

@@ -66,9 +66,9 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, er
 	}
 	defer s.mu.Unlock()
 	var found store.LookedUp
-	found.Coupons = make([]store.Found, len(by.Names))
+	found.Coupons = make([]*store.Found, len(by.Names))
 	for i, name := range by.Names {
-		s.find(name, &by, &found.Coupons[i])
+		found.Coupons[i] = s.find(name, &by)
 	}
 	for _, key := range by.Counters {
 		found.Counts = append(found.Counts, s.counters[key])
@@ -82,20 +82,20 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, er
 	return found, nil
 }
 
-// find writes what is found of a name into an empty Found.
-func (s *Store) find(name store.Name, by *store.LookUp, found *store.Found) {
+// find returns what is found of a name, or nil.
+func (s *Store) find(name store.Name, by *store.LookUp) *store.Found {
 	id := name.CouponID
 	if id == "" {
 		id = s.codes[name.Code]
 	}
 	row := s.coupons[id]
 	if row == nil {
-		return
+		return nil
 	}
+	found := &store.Found{Coupon: s.counted(row.coupon)}
 	if name.CouponID == "" {
 		found.Code = s.countedCode(s.issued[codeKey(id, name.Code)])
 	}
-	found.Coupon = s.counted(row.coupon)
 	if !by.Whole {
 		found.Coupon.AllowedUserEmails = row.coupon.AllowedUserEmails.Narrow(by.Email)
 	}
@@ -107,6 +107,7 @@ func (s *Store) find(name store.Name, by *store.LookUp, found *store.Found) {
 		slices.Reverse(held)
 		_, found.Held = copyRecords(redemption.Order{}, held[:min(len(held), store.MaxHeld)])
 	}
+	return found
 }
 
 // ListCoupons implements [store.Coupons].

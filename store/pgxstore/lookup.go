@@ -41,11 +41,10 @@ type lookUp struct {
 	keys   []any // their first arguments
 	failed error
 
-	coupons map[string]*store.Found
-	codes   map[coupon.Code]coupon.IssuedCode
-	emails  map[string][]string
-	counts  map[string]eligibility.Count
-	orders  engine.List[store.Settled]
+	found  map[store.Name]*store.Found
+	emails map[string][]string // by coupon ID
+	counts map[string]eligibility.Count
+	orders engine.List[store.Settled]
 }
 
 // names chooses the statements for the names.
@@ -76,8 +75,8 @@ func (l *lookUp) names() {
 
 // batch returns the statements. A repeated call begins anew.
 func (l *lookUp) batch() *pgx.Batch {
-	l.coupons, l.codes = map[string]*store.Found{}, map[coupon.Code]coupon.IssuedCode{}
-	l.emails, l.counts, l.orders = map[string][]string{}, map[string]eligibility.Count{}, engine.List[store.Settled]{}
+	l.found, l.emails = make(map[store.Name]*store.Found, len(l.by.Names)), map[string][]string{}
+	l.counts, l.orders = map[string]eligibility.Count{}, engine.List[store.Settled]{}
 	b := new(pgx.Batch)
 	known := l.by.CustomerID != "" && store.IsText(l.by.CustomerID)
 	if len(l.keys) > 0 {
@@ -128,22 +127,34 @@ func (l *lookUp) scanCoupon(row pgx.Rows) error {
 	if err != nil {
 		return err
 	}
+	id := found.Coupon.ID
 	for i := range reserved {
 		found.ByCustomer = append(found.ByCustomer, eligibility.Count{Reserved: reserved[i], Completed: completed[i]})
 	}
-	l.coupons[found.Coupon.ID], l.emails[found.Coupon.ID] = found, emails
-	issued, err := code.code(found.Coupon.ID)
-	l.codes[issued.Key] = issued
+	if len(emails) > 0 {
+		l.emails[id] = emails
+	}
+	found.Code, err = code.code(id)
+	name := store.Name{Code: found.Code.Key}
+	if name.Code.IsZero() {
+		name.CouponID = id
+	}
+	l.found[name] = found
 	return unread(found, err)
 }
 
 func (l *lookUp) scanHeld(row pgx.Rows) error {
 	use, err := scanUse(row)
-	if found := l.coupons[use.CouponID]; found != nil {
+	for _, found := range l.found {
+		if n := len(found.Held); found.Coupon.ID != use.CouponID || n > 0 && found.Held[n-1].ID == use.ID {
+			continue // the use of another coupon, or read once more for another code
+		}
 		found.Held = append(found.Held, use)
-		return unread(found, err)
+		if other := unread(found, err); other != nil {
+			return other
+		}
 	}
-	return err
+	return nil
 }
 
 // unread notes that a coupon or a use of it cannot be read. It returns every other error.
@@ -163,21 +174,15 @@ func (l *lookUp) scanEmail(row pgx.Rows) error {
 
 // answer puts together what was read.
 func (l *lookUp) answer() (found store.LookedUp) {
-	for id, f := range l.coupons {
-		f.Coupon.AllowedUserEmails = l.allowed(f.Coupon.AllowedUserEmails, l.emails[id])
+	for _, f := range l.found {
+		f.Coupon.AllowedUserEmails = l.allowed(f.Coupon.AllowedUserEmails, l.emails[f.Coupon.ID])
 	}
-	found.Coupons = make([]store.Found, len(l.by.Names))
-	for i, n := range l.by.Names {
-		id, code := n.CouponID, coupon.IssuedCode{}
-		if id == "" {
-			code = l.codes[n.Code]
-			id = code.CouponID
+	found.Coupons = each(l.by.Names, func(n store.Name) *store.Found {
+		if n.CouponID != "" {
+			n.Code = coupon.Code{}
 		}
-		if read := l.coupons[id]; read != nil {
-			found.Coupons[i] = *read
-			found.Coupons[i].Code = code
-		}
-	}
+		return l.found[n]
+	})
 	found.Counts = each(l.by.Counters, func(key string) eligibility.Count { return l.counts[key] })
 	found.Orders, found.Unreadable, _ = l.orders.Page(l.by.Orders)
 	return found

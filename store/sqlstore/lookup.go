@@ -60,17 +60,19 @@ func (s *session) lookUp(ctx context.Context, by store.LookUp) (found store.Look
 	if err := s.held(ctx, known, by.CustomerID, of); err != nil {
 		return found, err
 	}
-	found.Coupons = each(by.Names, func(n store.Name) (f store.Found) {
+	found.Coupons = each(by.Names, func(n store.Name) *store.Found {
 		id, code := n.CouponID, coupon.IssuedCode{}
 		if id == "" {
 			code = codes[n.Code]
 			id = code.CouponID
 		}
-		if known := of[id]; known != nil {
-			f = *known
-			f.Code = code
+		known := of[id]
+		if known == nil {
+			return nil
 		}
-		return f
+		f := *known
+		f.Code = code
+		return &f
 	})
 	found.Counts = each(by.Counters, func(key string) eligibility.Count { return counts[key] })
 	if by.Orders > 0 && findable(by.CustomerID) {

@@ -123,9 +123,16 @@ func copies(p *probe) {
 }
 
 // textOf returns all that a value contains: what it prints, and the JSON of what it prints short.
-func textOf(v any) string {
+func textOf(v any) (text string) {
+	if found, is := v.(store.LookedUp); is { // which points to the coupons
+		for _, c := range found.Coupons {
+			text += textOf(*c)
+		}
+		found.Coupons = nil
+		v = found
+	}
 	data, err := json.Marshal(v)
-	return fmt.Sprintf("%+v %s %v", v, data, err)
+	return text + fmt.Sprintf("%+v %s %v", v, data, err)
 }
 
 // scribble overwrites every list and map that can be reached through exported fields.

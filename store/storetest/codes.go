@@ -246,7 +246,7 @@ func couponsWithoutACode(p *probe) {
 	same(p, p.lookedUp(c.ID), c, "a coupon without a code")
 	same(p, p.lookedUp(other.ID), other, "a second coupon without a code")
 	nobody := answer(p, store.Store.LookUp, store.LookUp{Names: []store.Name{{}}}).Coupons[0]
-	same(p, nobody, store.Found{}, "the coupon of no name")
+	same(p, nobody, nil, "the coupon of no name")
 	same(p, answer(p, store.Store.ListCodes, store.CodeList{CouponID: c.ID}).Items, nil, "the codes of a coupon without any")
 	c = p.edit(c, named("for friends"))
 	for text, want := range map[string][]coupon.Coupon{"friends": {c}, "": {other, c}} {

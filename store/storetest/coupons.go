@@ -368,7 +368,7 @@ func heldReservations(p *probe) {
 	}
 	slices.Reverse(all)
 	want := all[:store.MaxHeld]
-	p.exchanged("ann", other)
+	bought := p.exchanged("ann", other)
 	p.exchanged("bob", c)
 	held := func() []redemption.Use { return p.look(store.LookUp{Names: store.ByID(c.ID), CustomerID: "ann"}).Held }
 	same(p, held(), want, "the uses of a customer who holds more than are listed")
@@ -376,4 +376,8 @@ func heldReservations(p *probe) {
 	p.happen(p.order(want[1].OrderID).Order, redemption.Cancelled)
 	same(p, held(), all[2:], "the uses that are still reserved")
 	same(p, p.look(store.LookUp{Names: store.ByID(c.ID)}).Held, nil, "the reservations of nobody")
+	names := append(store.ByCode(other.Code, p.issued(other, "batch", 1)[0].Key), store.ByID(other.ID)...)
+	for _, found := range answer(p, store.Store.LookUp, store.LookUp{Names: names, CustomerID: "ann"}).Coupons {
+		same(p, found.Held, []redemption.Use{bought}, "the use of a coupon with several names")
+	}
 }

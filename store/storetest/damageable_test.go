@@ -87,8 +87,10 @@ func (d *damageable) SaveCoupon(ctx context.Context, c store.CouponChange) (coup
 
 func (d *damageable) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 	found, err := d.Store.LookUp(ctx, by)
-	for i := range found.Coupons {
-		f := &found.Coupons[i]
+	for _, f := range found.Coupons {
+		if f == nil {
+			continue
+		}
 		_ = errors.As(d.check("coupon", f.Coupon.ID), &f.Unreadable)
 		for _, u := range f.Held {
 			_ = errors.As(d.check("use", u.ID), &f.Unreadable)

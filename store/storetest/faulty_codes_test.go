@@ -39,8 +39,8 @@ func codeFaults() map[string]fault {
 		"codes lose their owners": {func(f *faulty) {
 			f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 				found, err := f.Store.LookUp(ctx, by)
-				for i := range found.Coupons {
-					found.Coupons[i].Code.Owner = coupon.Owner{}
+				for _, c := range known(found) {
+					c.Code.Owner = coupon.Owner{}
 				}
 				return found, err
 			}

@@ -70,6 +70,18 @@ func (f *faulty) Order(ctx context.Context, by store.OrderKey) (store.Settled, e
 	return f.order(ctx, by)
 }
 
+// known returns the coupons that a look-up has found.
+func known(found store.LookedUp) []*store.Found {
+	return slices.DeleteFunc(slices.Clone(found.Coupons), func(c *store.Found) bool { return c == nil })
+}
+
+func idOf(c *store.Found) string {
+	if c == nil {
+		return ""
+	}
+	return c.Coupon.ID
+}
+
 func (f *faulty) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 	return f.lookUp(ctx, by)
 }
@@ -921,10 +933,10 @@ func readFaults() map[string]fault {
 			var kept sync.Map
 			f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 				found, err := f.Store.LookUp(ctx, by)
-				for i, c := range found.Coupons {
+				for _, c := range known(found) {
 					if len(c.Held) > 0 {
 						first, _ := kept.LoadOrStore(by.CustomerID, c.Held)
-						found.Coupons[i].Held, _ = first.([]redemption.Use)
+						c.Held, _ = first.([]redemption.Use)
 					}
 				}
 				return found, err
@@ -971,7 +983,7 @@ func readFaults() map[string]fault {
 		"names are answered in the order of coupons": {func(f *faulty) {
 			f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 				found, err := f.Store.LookUp(ctx, by)
-				slices.SortStableFunc(found.Coupons, func(a, b store.Found) int { return strings.Compare(a.Coupon.ID, b.Coupon.ID) })
+				slices.SortStableFunc(found.Coupons, func(a, b *store.Found) int { return strings.Compare(idOf(a), idOf(b)) })
 				return found, err
 			}
 		}, []string{agreement, "looking up at once"}},
@@ -994,10 +1006,10 @@ func readFaults() map[string]fault {
 		"a look-up knows no domains": {func(f *faulty) {
 			f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 				found, err := f.Store.LookUp(ctx, by)
-				for i := range found.Coupons {
-					if list := found.Coupons[i].Coupon.AllowedUserEmails; list.Narrowed() {
+				for _, c := range known(found) {
+					if list := c.Coupon.AllowedUserEmails; list.Narrowed() {
 						own := slices.DeleteFunc(list.Slice(), func(entry string) bool { return strings.HasPrefix(entry, "*@") })
-						found.Coupons[i].Coupon.AllowedUserEmails = coupon.NarrowedEmailSet(list.Len(), strings.Join(own, ""))
+						c.Coupon.AllowedUserEmails = coupon.NarrowedEmailSet(list.Len(), strings.Join(own, ""))
 					}
 				}
 				return found, err
@@ -1006,8 +1018,8 @@ func readFaults() map[string]fault {
 		"held reservations are the free ones": {func(f *faulty) {
 			f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 				found, err := f.Store.LookUp(ctx, by)
-				for i := range found.Coupons {
-					found.Coupons[i].Held = slices.DeleteFunc(found.Coupons[i].Held, func(u redemption.Use) bool { return !u.Free() })
+				for _, c := range known(found) {
+					c.Held = slices.DeleteFunc(c.Held, func(u redemption.Use) bool { return !u.Free() })
 				}
 				return found, err
 			}

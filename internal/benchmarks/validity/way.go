@@ -51,7 +51,7 @@ func newOurs(s Situation) (Decider, error) {
 		return beforeCart(s), nil
 	}
 	return &ours{situation: s, set: []eligibility.Candidate{
-		{Coupon: s.Coupon, Usage: s.Question.Usage, MirrorInvalid: s.Question.MirrorInvalid},
+		{Coupon: &s.Coupon, Usage: s.Question.Usage, MirrorInvalid: s.Question.MirrorInvalid},
 	}}, nil
 }
 
@@ -64,5 +64,5 @@ func (o *ours) Allowed() (bool, error) {
 type beforeCart Situation
 
 func (b beforeCart) Allowed() (bool, error) {
-	return eligibility.Check(b.Coupon, b.Question).Allowed(), nil
+	return eligibility.Check(&b.Coupon, b.Question).Allowed(), nil
 }

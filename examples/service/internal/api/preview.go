@@ -70,7 +70,8 @@ func (a *API) previewed(c coupon.Coupon, units int64) (previewView, error) {
 	if opens, found := c.Conditions.Schedule.Next(at); found {
 		at = opens
 	}
-	result, err := eligibility.Evaluate(forEverybody(c), a.sampleCart(c, units), eligibility.Question{At: at, Facts: sampleFacts(c), AllowAnonymous: true})
+	public := forEverybody(c)
+	result, err := eligibility.Evaluate(&public, a.sampleCart(c, units), eligibility.Question{At: at, Facts: sampleFacts(c), AllowAnonymous: true})
 	if err != nil {
 		return previewView{}, err
 	}
