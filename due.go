@@ -20,10 +20,10 @@ type Due struct {
 }
 
 // Answer completes what the provider has answered: it names the order, and what was due. Record the
-// result. A payment without an ID keeps that of the question, unless it has ended.
+// result. A payment without an ID keeps that of the question.
 func (d Due) Answer(p Payment) Payment {
 	p.OrderID, p.askedAt, p.begunBy = d.OrderID, d.OrderVersion, d.BegunBy
-	if p.ID == "" && p.Status != PaymentEnded {
+	if p.ID == "" {
 		p.ID = d.PaymentID
 	}
 	return p

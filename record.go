@@ -108,7 +108,8 @@ func (p Payment) validate() error {
 //     the provider has found no payment. That, and the end of a payment whose ID the order does not have,
 //     counts only as an answer, and not while the payment may be created right now; see [Due.Answer] and
 //     [WithCreateTime]. An open order without a payment then stays open until its hold is over.
-//   - PaymentOpen stores the payment's ID, if the order has none.
+//   - PaymentOpen stores the payment's ID, if the order has none. If the order is over, the end of the
+//     payment is due.
 //
 // Ship an order when Order.State is redemption.OrderPaid and Flag is FlagNone. Ship each order once.
 //
@@ -217,6 +218,7 @@ func (p Payment) event(s *Service) redemption.Event {
 	e := redemption.Event{At: now, OrderID: p.OrderID, SessionID: p.ID, AskedAt: p.askedAt}
 	switch p.Status {
 	case PaymentOpen:
+		e.Kind = redemption.PaymentOpened
 	case PaymentPaid:
 		e.Kind, e.Charge, e.Learned = redemption.Paid, p.charge(), payer(p.Payer).Identities()
 	case PaymentPending:
@@ -231,12 +233,12 @@ func (p Payment) event(s *Service) redemption.Event {
 func (l *Ledger) fact(ctx context.Context, p Payment) (store.Settled, error) {
 	s := l.service
 	settlement := store.Settlement{Event: p.event(s), By: actorOf(ctx)}
-	if p.Status == PaymentOpen {
-		return l.attachOpen(ctx, p)
+	if p.Status == PaymentOpen && p.ID == "" {
+		return l.orderOf(ctx, p) // nobody can find the payment again
 	}
 	settled, err := s.apply(ctx, settlement)
 	switch {
-	case errors.Is(err, redemption.ErrIllegal):
+	case errors.Is(err, redemption.ErrIllegal), errors.Is(err, store.ErrSuperseded) && p.Status == PaymentOpen:
 		return l.orderOf(ctx, p) // such as the end of a payment that the order does not have
 	case err != nil || !settled.Order.IsZero():
 		return settled, err
@@ -252,22 +254,6 @@ func (l *Ledger) fact(ctx context.Context, p Payment) (store.Settled, error) {
 		return store.Settled{}, err
 	}
 	return s.apply(ctx, settlement)
-}
-
-// attachOpen stores the ID of a payment that can be paid, if the order takes it.
-func (l *Ledger) attachOpen(ctx context.Context, p Payment) (store.Settled, error) {
-	before, err := l.orderOf(ctx, p)
-	o := before.Order
-	if err != nil || p.ID == "" || o.IsZero() || o.SessionID != "" || o.State != redemption.OrderOpen {
-		return before, err
-	}
-	attached, err := l.service.apply(ctx, store.Settlement{By: actorOf(ctx), Event: redemption.Event{
-		Kind: redemption.SessionAttached, At: l.service.now(), OrderID: o.ID, SessionID: p.ID, SessionURL: p.URL, Deadline: o.Deadline,
-	}})
-	if errors.Is(err, store.ErrSuperseded) {
-		return l.orderOf(ctx, p)
-	}
-	return attached, err
 }
 
 // orderOf returns the order of a payment, or nothing.

@@ -14,7 +14,7 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # mutex: the detector has nothing to find and takes ten times as long. Step readme has run them;
 # step versions runs the suite in transactions of the host and without prepared statements, the histories that are compared and the
 # failover, whose Go code is that of TestContract. Step examples kills a program. What is broken on purpose is noticed there as well.
-readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestEffects|TestLinesAgreeWithUnits|TestLargeAllowList|TestStateMachine|TestSetOracle|TestEverySubsetOfBrokenConditions|TestARefusedCouponChangesNothingForOthers|TestKeysAreTheSameOnEveryToolchain|TestNoForeignLetterBecomesAnASCIIOne|TestNoUseHasTwoPayments|TestTheExplorerFindsWhatIsLeftOut|TestAShopOfItsOwn|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint)$'
+readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestEffects|TestLinesAgreeWithUnits|TestLargeAllowList|TestStateMachine|TestSetOracle|TestEverySubsetOfBrokenConditions|TestARefusedCouponChangesNothingForOthers|TestKeysAreTheSameOnEveryToolchain|TestNoForeignLetterBecomesAnASCIIOne|TestNoUseHasTwoPayments|TestTheExplorerFindsWhatIsLeftOut|TestAShopOfItsOwn|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint|TestServiceQuotesWhatStripeCharges|TestSearchAtItsBound|TestFindSessionAtItsBound|TestTenThousandCarts|TestMirrorsOverPages)$'
 # Browsers, and the suites once more, to see what they leave behind: the detector looks at the same
 # Go code elsewhere, and makes these tests take twice as long. What is compared with peers has one
 # goroutine.
@@ -49,7 +49,7 @@ step_prepare() {
 
 # step_readme runs the fenced block after the marker in README.md, so that the
 # command a newcomer reads is the one that is checked. Then it runs the modules that need no server, too.
-step_readme() {
+step_readme() (
   local command
   command=$(awk '
     /<!-- test command -->/ { marked = 1; next }
@@ -57,9 +57,10 @@ step_readme() {
     inside' README.md)
   [[ -n $command ]] || die 'README.md has no fenced block after <!-- test command -->'
   printf '%s\n' "$command"
+  export GOFLAGS='-vet=off -ldflags=-w' # step lint vets everything
   bash -euo pipefail -c "$command"
   go test ./store/pgxstore/... ./processor/stripeprocessor/... ./examples/stripe/... ./internal/integration/stripemock/...
-}
+)
 
 # Step readme has run the long forms of these modules, and checked their properties a hundred
 # times; the detector needs few.
@@ -208,23 +209,26 @@ step_simulation() {
 
 # step_toolchain tests what hosts import on the Go after that of go.mod, in the short form. What
 # reads source files and runs the toolchain does not depend on it. The suites are tested by what
-# is broken on purpose, and the lives of the simulation add nothing to those on the older Go.
-step_toolchain() {
-  local packages
-  packages=$(go list ./... ./processor/stripeprocessor/... | grep -v -E '/(internal/(architecture|simulation)|storetest|processortest)$')
+# is broken on purpose, and the lives of the simulation add nothing to those on the older Go. The
+# coverage of the pure packages is measured on the way.
+step_toolchain() (
+  local packages pure lines
+  export GOTOOLCHAIN=go$NEXT_GO COUPONKIT_LONG='' RAPID_CHECKS=$CHECKS_UNDER_RACE
+  pure="^$MODULE/(${PURE_PACKAGES// /|})\$"
+  packages=$(go list ./... ./processor/stripeprocessor/... | grep -v -E -e '/(internal/(architecture|simulation)|storetest|processortest)$' -e "$pure")
   # shellcheck disable=SC2086 # one word a package
-  GOTOOLCHAIN=go$NEXT_GO COUPONKIT_LONG='' RAPID_CHECKS=$CHECKS_UNDER_RACE go test -vet=off -ldflags=-w $packages
-}
-
-step_coverage() {
-  local package lines percent short=0 paths=()
-  for package in $PURE_PACKAGES; do
-    paths+=("./$package")
-  done
-  lines=$(COUPONKIT_LONG='' go test -vet=off -cover "${paths[@]}") || die "$lines"
+  go test -vet=off -ldflags=-w $packages
+  # shellcheck disable=SC2046 # one word a package
+  lines=$(go test -vet=off -ldflags=-w -cover $(go list ./... | grep -E "$pure")) || die "$lines"
   printf '%s\n' "$lines"
+  covered "$lines"
+)
+
+# covered fails if a pure package is below the floor.
+covered() {
+  local package percent short=0
   for package in $PURE_PACKAGES; do
-    percent=$(sed -n -E "s|^ok[[:space:]]+$MODULE/$package[[:space:]].*coverage: ([0-9.]+)% of statements.*|\1|p" <<<"$lines")
+    percent=$(sed -n -E "s|^ok[[:space:]]+$MODULE/$package[[:space:]].*coverage: ([0-9.]+)% of statements.*|\1|p" <<<"$1")
     if ! awk -v got="${percent:-0}" -v want="$COVERAGE_FLOOR" 'BEGIN { exit !(got + 0 >= want + 0) }'; then
       printf '%s: %s %% of statements, the floor is %s %%\n' "$package" "${percent:-0}" "$COVERAGE_FLOOR" >&2
       short=1

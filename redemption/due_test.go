@@ -34,7 +34,16 @@ func TestWhatIsDue(t *testing.T) {
 		"cancelled, and its payment ended": {
 			history: []redemption.Event{event(begun, "", 5), event(attached, "cs", 10), withoutEnd(cancelled, "cs"), event(redemption.PaymentEnded, "cs", 30)},
 		},
-		"somebody must ask": {history: []redemption.Event{cancelled}, change: func(o *redemption.Order) { *o = o.Ask(at(20)) }, want: []redemption.Due{{Kind: redemption.AskPayment}}},
+		"somebody must ask": {
+			history: []redemption.Event{cancelled}, change: func(o *redemption.Order) { *o = o.Ask(event(pending, "cs", 20)) },
+			want: []redemption.Due{{Kind: redemption.AskPayment, PaymentID: "cs"}},
+		},
+		"cancelled, and a payment that nobody asked for": {
+			history: []redemption.Event{cancelled, event(opened, "cs", 30)}, want: []redemption.Due{{Kind: redemption.EndPayment, PaymentID: "cs"}},
+		},
+		"ending, and the payment has an ID now": {
+			history: []redemption.Event{event(begun, "", 5), cancelled, event(opened, "cs", 30)}, want: []redemption.Due{{Kind: redemption.EndPayment, PaymentID: "cs"}},
+		},
 		"paid in another session": {
 			change: func(o *redemption.Order) {
 				o.State, o.SessionID, o.BegunAt = redemption.OrderPaid, "cs_other", at(5)

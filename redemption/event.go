@@ -44,6 +44,9 @@ const (
 	// PaymentEnded means that the payment of the order can no longer be paid, or does not exist. Unlike
 	// SessionExpired, PaymentEnded leaves an open order without a session open until its deadline.
 	PaymentEnded
+	// PaymentOpened means that the customer can pay, also if nobody has asked the processor for the
+	// payment.
+	PaymentOpened
 )
 
 var eventKinds = [...]string{
@@ -51,6 +54,7 @@ var eventKinds = [...]string{
 	PaymentFailed: "payment_failed", SessionExpired: "session_expired", Cancelled: "cancelled", Lapsed: "lapsed",
 	PointsExchanged: "points_exchanged", PointsRefused: "points_refused", PointsGivenBack: "points_given_back",
 	Refunded: "refunded", Reported: "reported", PaymentBegun: "payment_begun", PaymentEnded: "payment_ended",
+	PaymentOpened: "payment_opened",
 }
 
 // String returns the name of the event kind, such as "session_attached".
@@ -77,10 +81,11 @@ type Event struct {
 	// UseID must be empty.
 	UseID string
 	// SessionID is the ID of the payment session. SessionID is required for SessionAttached,
-	// Paid, PaymentPending and Reported events. If the order already has a session, the event must have
+	// PaymentOpened, Paid, PaymentPending and Reported events. If the order already has a session, the event must have
 	// the same SessionID, except for Paid events and for Reported events about Order.OtherPayments. A
-	// Paid, PaymentPending or PaymentEnded event that names an OrderID may leave out the SessionID. It
-	// is then about the payment that the order has.
+	// Paid or PaymentPending event that names an OrderID may leave out the SessionID. It is then about the
+	// payment that the order has. A PaymentEnded event without a SessionID tells that nobody has found a
+	// payment of an order without a session.
 	SessionID string
 	// SessionURL is the address of the payment page. Only SessionAttached uses SessionURL.
 	SessionURL string
@@ -119,7 +124,7 @@ func (e Event) Validate() error {
 	}
 	instantFault(&faults, "at", e.At, true)
 	instantFault(&faults, "deadline", e.Deadline, false)
-	paid := e.Kind == SessionAttached || e.OrderID == "" && (e.Kind == Paid || e.Kind == PaymentPending || e.Kind == Reported)
+	paid := e.Kind == SessionAttached || e.Kind == PaymentOpened || e.OrderID == "" && (e.Kind == Paid || e.Kind == PaymentPending || e.Kind == Reported)
 	textFault(&faults, "sessionId", e.SessionID, MaxIDLength, paid)
 	textFault(&faults, "sessionUrl", e.SessionURL, MaxMetadataLength, false)
 	textFault(&faults, "useId", e.UseID, MaxIDLength, e.Kind.OfUse())

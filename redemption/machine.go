@@ -73,6 +73,8 @@ func (o Order) after(e Event) (Order, error) {
 		return o.paymentEnded(e), nil
 	case SessionAttached:
 		return o.attached(e)
+	case PaymentOpened:
+		return o.opened(e), nil
 	case Paid:
 		return o.paid(e), nil
 	case PaymentPending:
@@ -99,7 +101,7 @@ func (e Event) ofAnySession() bool {
 		return true
 	case Cancelled, Lapsed:
 		return !e.PaymentOver
-	case Paid, PaymentPending, PaymentEnded, Reported:
+	case Paid, PaymentPending, Reported:
 		return e.SessionID == ""
 	}
 	return false
@@ -123,14 +125,15 @@ func (o Order) begun(e Event) (Order, error) {
 	return o, nil
 }
 
-// mayBeCreated reports whether the payment of an order was begun after the payment of which the event
-// tells that it does not exist.
+// mayBeCreated reports whether the payment of an order, which nobody knows, was begun after the payment of
+// which the event tells that it does not exist.
 func (o Order) mayBeCreated(e Event) bool {
-	return o.SessionID == "" && o.BegunAt.After(e.BegunBy)
+	return o.begunSession() == "" && o.BegunAt.After(e.BegunBy)
 }
 
 // paymentEnded records that the payment has ended or does not exist. A payment without a session that
-// was begun after e.BegunBy may exist all the same. An open order without a session stays open until its deadline.
+// was begun after e.BegunBy may exist all the same, and so does one that has a session since. An open order
+// without a session stays open until its deadline.
 func (o Order) paymentEnded(e Event) Order {
 	lapsed := !o.Deadline.IsZero() && !e.At.Before(o.Deadline)
 	switch {
@@ -154,7 +157,7 @@ func (o Order) afterOther(e Event) (Order, error) {
 	case Reported:
 		return o.reportedElsewhere(e)
 	case PaymentEnded, PaymentFailed, SessionExpired:
-		if o.State.Paid() && !o.BegunAt.IsZero() && o.begunSession() == e.SessionID {
+		if o.State.Paid() && !o.BegunAt.IsZero() && o.begunSession() == e.SessionID && !o.mayBeCreated(e) {
 			o.BegunAt = time.Time{}
 			return o.due(e.At), nil
 		}
@@ -176,6 +179,22 @@ func (o Order) attached(e Event) (Order, error) {
 	}
 	o.SessionURL = e.SessionURL
 	return o, nil
+}
+
+// opened records that a payment of the order can be paid. If the order is over, the end of the payment is
+// due. An order that waits for the end of another payment does not know the payment before that end.
+func (o Order) opened(e Event) Order {
+	if o.SessionID != "" || o.State.Paid() || o.BegunAt.IsZero() && o.Awaits != "" && !o.State.Ended() {
+		return o
+	}
+	o.SessionID = e.SessionID
+	if o.BegunAt.IsZero() {
+		o.BegunAt = e.At
+	}
+	if o.State.Ended() {
+		o.Deadline = e.At.Add(DueRetry)
+	}
+	return o
 }
 
 // paid records the first payment. A later event of the payment can only tell a charge that was not
@@ -307,12 +326,15 @@ func (o Order) Resume(e Event, uses ...Use) (Order, []Use, error) {
 // Ask records that a payment of a replaced order is said to be on its way. Claims that another order
 // has taken over do not go back before somebody has asked. It returns the order unchanged if that is
 // due already.
-func (o Order) Ask(at time.Time) Order {
+func (o Order) Ask(e Event) Order {
 	if o.Asks > 0 || o.State != OrderCancelled {
 		return o
 	}
+	if o.SessionID == "" {
+		o.SessionID = e.SessionID
+	}
 	o.Version++
-	o.Asks, o.Deadline, o.UpdatedAt = o.Version, at, later(at, o.UpdatedAt)
+	o.Asks, o.Deadline, o.UpdatedAt = o.Version, e.At, later(e.At, o.UpdatedAt)
 	return o
 }
 
@@ -402,7 +424,8 @@ func (u Use) after(e Event) (Use, error) {
 			return u, ErrNotLapsed
 		}
 		return u.givenUp(e.At)
-	case SessionAttached, Paid, PaymentPending, PaymentFailed, SessionExpired, Refunded, Reported, PaymentBegun, PaymentEnded:
+	case SessionAttached, Paid, PaymentPending, PaymentFailed, SessionExpired, Refunded, Reported, PaymentBegun, PaymentEnded,
+		PaymentOpened:
 	}
 	return u, ErrIllegal
 }

@@ -25,6 +25,7 @@ const (
 	lapsed   = redemption.Lapsed
 	begun    = redemption.PaymentBegun
 	ended    = redemption.PaymentEnded
+	opened   = redemption.PaymentOpened
 )
 
 func at(seconds int) time.Time {
@@ -56,21 +57,21 @@ func TestEveryEventInEveryState(t *testing.T) {
 		state   string
 		history []redemption.EventKind
 		// after is the state after attached, paid, pending, failed, expired, cancelled, lapsed,
-		// begun and ended; "-" is illegal, "=" changes nothing, "+" leaves the state.
-		after [9]string
+		// begun, ended and opened; "-" is illegal, "=" changes nothing, "+" leaves the state.
+		after [10]string
 	}
 	for _, r := range []row{
-		{"open", nil, [...]string{"open", "paid", "awaiting_payment", "cancelled", "cancelled", "cancelled", "cancelled", "-", "cancelled"}},
-		{"open, begun", []redemption.EventKind{begun}, [...]string{"open", "paid", "awaiting_payment", "cancelled", "=", "ending", "ending", "-", "="}},
-		{"open, in a session", []redemption.EventKind{attached}, [...]string{"=", "paid", "awaiting_payment", "cancelled", "cancelled", "ending", "-", "=", "cancelled"}},
-		{"awaiting payment", []redemption.EventKind{pending}, [...]string{"+", "paid", "=", "cancelled", "=", "-", "-", "-", "cancelled"}},
-		{"paid", []redemption.EventKind{attached, paid}, [...]string{"=", "=", "=", "=", "=", "-", "-", "-", "="}},
-		{"cancelled", []redemption.EventKind{cancel}, [...]string{"-", "paid", "=", "=", "=", "=", "=", "-", "="}},
-		{"cancelled, in a session", []redemption.EventKind{attached, expired}, [...]string{"-", "paid", "=", "=", "=", "=", "=", "-", "="}},
-		{"ending", []redemption.EventKind{begun, cancel}, [...]string{"-", "paid", "awaiting_payment", "cancelled", "=", "=", "=", "-", "="}},
-		{"ending, in a session", []redemption.EventKind{attached, cancel}, [...]string{"=", "paid", "awaiting_payment", "cancelled", "cancelled", "=", "=", "-", "cancelled"}},
+		{"open", nil, [...]string{"open", "paid", "awaiting_payment", "cancelled", "cancelled", "cancelled", "cancelled", "-", "cancelled", "open"}},
+		{"open, begun", []redemption.EventKind{begun}, [...]string{"open", "paid", "awaiting_payment", "cancelled", "=", "ending", "ending", "-", "=", "open"}},
+		{"open, in a session", []redemption.EventKind{attached}, [...]string{"=", "paid", "awaiting_payment", "cancelled", "cancelled", "ending", "-", "=", "cancelled", "="}},
+		{"awaiting payment", []redemption.EventKind{pending}, [...]string{"+", "paid", "=", "cancelled", "=", "-", "-", "-", "cancelled", "="}},
+		{"paid", []redemption.EventKind{attached, paid}, [...]string{"=", "=", "=", "=", "=", "-", "-", "-", "=", "="}},
+		{"cancelled", []redemption.EventKind{cancel}, [...]string{"-", "paid", "=", "=", "=", "=", "=", "-", "=", "cancelled"}},
+		{"cancelled, in a session", []redemption.EventKind{attached, expired}, [...]string{"-", "paid", "=", "=", "=", "=", "=", "-", "=", "="}},
+		{"ending", []redemption.EventKind{begun, cancel}, [...]string{"-", "paid", "awaiting_payment", "cancelled", "=", "=", "=", "-", "=", "ending"}},
+		{"ending, in a session", []redemption.EventKind{attached, cancel}, [...]string{"=", "paid", "awaiting_payment", "cancelled", "cancelled", "=", "=", "-", "cancelled", "="}},
 	} {
-		for i, kind := range []redemption.EventKind{attached, paid, pending, failed, expired, cancel, lapsed, begun, ended} {
+		for i, kind := range []redemption.EventKind{attached, paid, pending, failed, expired, cancel, lapsed, begun, ended, opened} {
 			t.Run(fmt.Sprintf("%s/%s", r.state, kind), func(t *testing.T) {
 				t.Parallel()
 				o, uses := openOrder()
@@ -373,12 +374,12 @@ func TestNames(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, s, got)
 	}
-	for kind := attached; kind <= ended; kind++ {
+	for kind := attached; kind <= opened; kind++ {
 		require.NotEmpty(t, kind.String())
 		require.False(t, names[kind.String()])
 		names[kind.String()] = true
 	}
-	require.Empty(t, (ended + 1).String())
+	require.Empty(t, (opened + 1).String())
 	for _, text := range []string{"", "none such", "OPEN"} {
 		_, err := redemption.ParseOrderState(text)
 		require.Error(t, err)

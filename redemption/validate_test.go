@@ -256,7 +256,7 @@ func TestFreshAnswers(t *testing.T) {
 	require.True(t, replaced.Fresh(answer(replaced.Version)))
 	ended, _ := happens(t, replaced, released, event(redemption.PaymentEnded, "cs", 55))
 	require.False(t, ended.Fresh(answer(replaced.Version)), "the end of the payment was recorded since")
-	asks := replaced.Ask(at(60))
+	asks := replaced.Ask(event(pending, "", 60))
 	require.False(t, asks.Fresh(answer(replaced.Version)), "it has to be asked since")
 	require.True(t, asks.Fresh(answer(asks.Version)))
 }

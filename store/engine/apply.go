@@ -42,7 +42,7 @@ func Apply(ctx context.Context, tx Tx, row int, events ...store.Settlement) ([]A
 // moves reports whether an event may change counters.
 func moves(s store.Settlement) bool {
 	switch s.Event.Kind { //nolint:exhaustive // all others may
-	case redemption.SessionAttached, redemption.Reported, redemption.PaymentBegun:
+	case redemption.SessionAttached, redemption.Reported, redemption.PaymentBegun, redemption.PaymentOpened:
 		return false
 	}
 	return true
@@ -142,7 +142,7 @@ func (w *work) find(e redemption.Event) (string, bool) {
 	case redemption.SessionAttached, redemption.Cancelled, redemption.Lapsed, redemption.Refunded, redemption.PaymentBegun:
 		return e.OrderID, w.orders[e.OrderID] != nil
 	case redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired, redemption.Reported,
-		redemption.PaymentEnded:
+		redemption.PaymentEnded, redemption.PaymentOpened:
 	case redemption.PointsExchanged, redemption.PointsRefused, redemption.PointsGivenBack:
 		return "", false
 	}
@@ -377,7 +377,7 @@ func (w *work) resume(id, last string, s store.Settlement) (store.Settled, error
 
 // ask notes that somebody has to ask about the payment of a replaced order.
 func (w *work) ask(o redemption.Order, uses []redemption.Use, s store.Settlement) store.Settled {
-	next := o.Ask(s.Event.At)
+	next := o.Ask(s.Event)
 	if next.Version == o.Version {
 		return store.Settled{Order: o, Uses: uses}
 	}

@@ -259,7 +259,7 @@ func (x *explorer) providerSteps(s *shopState, i int, add func(string, func(*sho
 			return true
 		})
 	}
-	if p := s.payments[i]; s.told[i] != p && (p == paidPayment || p == voidPayment && x.rules.delayed) {
+	if p := s.payments[i]; s.told[i] != p && (p == paidPayment || p == voidPayment && x.rules.delayed || p == openPayment && x.rules.mailed) {
 		record(fmt.Sprint("is ", s.known(i).Status), s.known(i), p)
 	}
 	if s.wasPend[i] { // also late and again
@@ -364,6 +364,9 @@ func (x *explorer) stays(s *shopState) string {
 		require.NoError(x.t, err)
 		if !o.State.Ended() || len(o.Due()) > 0 || found.Uses[0].State == redemption.Reserved {
 			return fmt.Sprintf("%s stays %s for ever, with a use that is %s, and %v is due", o.ID, o.State, found.Uses[0].State, o.Due())
+		}
+		if n.payments[i] == openPayment {
+			return fmt.Sprintf("%s is over, and can be paid for ever", o.ID)
 		}
 	}
 	return ""

@@ -70,7 +70,7 @@ func paidElsewhere(p *probe) {
 }
 
 // ofProcessor are the events that the processor tells of a session.
-var ofProcessor = []redemption.EventKind{redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired, redemption.PaymentEnded}
+var ofProcessor = []redemption.EventKind{redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired, redemption.PaymentEnded, redemption.PaymentOpened}
 
 // ofOrders are the events of orders, but for refunds and reports.
 var ofOrders = append([]redemption.EventKind{redemption.SessionAttached, redemption.Cancelled, redemption.Lapsed, redemption.PaymentBegun}, ofProcessor...)
@@ -92,12 +92,13 @@ var histories = [][]redemption.EventKind{
 	{redemption.PaymentBegun, redemption.PaymentEnded},
 	{redemption.PaymentBegun, redemption.Cancelled},
 	{redemption.SessionAttached, redemption.PaymentEnded},
+	{redemption.Cancelled, redemption.PaymentOpened},
 }
 
 func everyEventInEveryState(p *probe) {
 	a, b := p.coupon(limits(0, 0)), p.coupon(forPoints)
 	for _, history := range histories {
-		for kind := redemption.SessionAttached; kind <= redemption.PaymentEnded; kind++ {
+		for kind := redemption.SessionAttached; kind <= redemption.PaymentOpened; kind++ {
 			if kind == redemption.Refunded || kind == redemption.Reported {
 				continue // clauses of their own
 			}

@@ -259,7 +259,7 @@ func settlement(e redemption.Event) store.Settlement {
 // asked about a payment that is on its way.
 func event(kind redemption.EventKind, o redemption.Order) redemption.Event {
 	e := redemption.Event{Kind: kind, OrderID: o.ID, SessionID: o.SessionID, At: at(1100), Deadline: at(2000)}
-	if e.SessionID == "" && (kind == redemption.SessionAttached || kind == redemption.Paid || kind == redemption.PaymentPending) {
+	if e.SessionID == "" && (kind == redemption.SessionAttached || kind == redemption.Paid || kind == redemption.PaymentPending || kind == redemption.PaymentOpened) {
 		e.SessionID = sessionOf(o.ID)
 	}
 	if kind == redemption.Paid {

@@ -213,7 +213,7 @@ func (b book) late(p page, e redemption.Event) (book, outcome) {
 	}
 	open := last.Order.State == redemption.OrderOpen
 	if e.Kind == redemption.PaymentPending {
-		asked := p.Order.Ask(e.At)
+		asked := p.Order.Ask(e)
 		switch {
 		case !open || !last.Order.BegunAt.IsZero():
 			return b, outcome{View: p.view}

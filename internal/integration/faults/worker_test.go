@@ -241,7 +241,7 @@ func choose(random *rand.Rand, t task) operation {
 		redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired, redemption.Cancelled, redemption.Lapsed)
 	if random.IntN(2) == 0 {
 		n, customer, depth = 0, 0, pick(random, 0, 0, 0, 1, 1)
-		kind = pick(random, kind, redemption.PaymentBegun, redemption.SessionAttached, redemption.PaymentPending, redemption.PaymentEnded, redemption.Cancelled)
+		kind = pick(random, kind, redemption.PaymentBegun, redemption.SessionAttached, redemption.PaymentPending, redemption.PaymentEnded, redemption.PaymentOpened, redemption.Cancelled)
 	}
 	o := operation{
 		Round: t.Round, Call: pick(random, reserve, reserve, reserve, apply, apply, apply, apply, read, count),
