@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -32,8 +33,7 @@ func (d Due) Answer(p Payment) Payment {
 // DueOptions selects what [Service.Due] returns.
 type DueOptions struct {
 	// OrderID selects what is due for one order and for the orders that it replaced and ended. Without an
-	// OrderID, Due returns what has been due for a minute, of all orders, at most for [DefaultSweepLimit]
-	// orders.
+	// OrderID, Due returns what has been due for a minute, of all orders, the oldest first.
 	OrderID string
 }
 
@@ -43,45 +43,72 @@ type DueOptions struct {
 //
 //   - EndPayment: void the payment, found by its ID or else by its order. Record what it has become. If
 //     the customer was faster, it is paid. If the provider has no payment, record PaymentEnded without an ID.
-//   - AskPayment: ask for the payment and record it.
+//   - AskPayment: ask for the payment and record it. With a Key, record it with the repayment under the
+//     key, which has been on its way for a day.
 //   - ReturnMoney: return the amount under the key, after looking for the key at the provider. Record the
 //     payment with the repayment.
 //   - ReturnPoints: the service does it, with [WithPoints]; see [Service.Sweep].
 //
 // Due may be called by several processes at once, and returns the same to all of them. Its Since tells how
-// long something has been due. An order that cannot be read does not hide the others: Due returns what it
-// has found beside an error that matches store.ErrUnreadable.
-func (s *Service) Due(ctx context.Context, by DueOptions) ([]Due, error) {
+// long something has been due. The loop may record answers: Due reads as the loop goes on. Due returns an error
+// that matches store.ErrUnreadable for each order that cannot be read, and goes on. Any other error is the last.
+func (s *Service) Due(ctx context.Context, by DueOptions) iter.Seq2[Due, error] {
 	if by.OrderID != "" {
 		return s.dueOf(ctx, by.OrderID)
 	}
-	var list []Due
-	failures, err := pastFailures(DefaultSweepLimit, func(most int, after string) (duePage[store.Settled], error) {
-		page, err := s.store.ListOrders(ctx, store.OrderList{DueAt: s.now(), After: after, PageSize: most})
-		return duePage[store.Settled]{page.Items, page.Unreadable, page.Next}, err
-	}, func(o store.Settled) (bool, error) {
-		due, err := s.dueFor(ctx, o)
-		list = append(list, due...)
-		return len(due) > 0, err // nothing is due for an order that waits
-	})
-	return list, errors.Join(append(failures, err)...)
+	return func(yield func(Due, error) bool) {
+		for list := (store.OrderList{DueAt: s.now(), PageSize: store.MaxPageSize}); ; {
+			page, err := s.store.ListOrders(ctx, list)
+			if err != nil {
+				yield(Due{}, err)
+				return
+			}
+			for _, unreadable := range page.Unreadable {
+				if !yield(Due{}, unreadable) {
+					return
+				}
+			}
+			for _, o := range page.Items {
+				if !s.yieldDue(ctx, o, yield) {
+					return
+				}
+			}
+			if list.After = page.Next; list.After == "" {
+				return
+			}
+		}
+	}
 }
 
 // dueOf returns what is due for an order and for those around it.
-func (s *Service) dueOf(ctx context.Context, orderID string) ([]Due, error) {
-	orders, err := s.ordersAround(ctx, orderID)
-	if err != nil {
-		return nil, err
-	}
-	var list []Due
-	for _, o := range orders {
-		due, err := s.dueFor(ctx, o)
+func (s *Service) dueOf(ctx context.Context, orderID string) iter.Seq2[Due, error] {
+	return func(yield func(Due, error) bool) {
+		orders, err := s.ordersAround(ctx, orderID)
 		if err != nil {
-			return nil, err
+			yield(Due{}, err)
+			return
 		}
-		list = append(list, due...)
+		for _, o := range orders {
+			if !s.yieldDue(ctx, o, yield) {
+				return
+			}
+		}
 	}
-	return list, nil
+}
+
+// yieldDue yields what is due for one order. It reports whether the loop goes on.
+func (s *Service) yieldDue(ctx context.Context, o store.Settled, yield func(Due, error) bool) bool {
+	due, err := s.dueFor(ctx, o)
+	for _, d := range due {
+		if !yield(d, nil) {
+			return false
+		}
+	}
+	if err == nil {
+		return true
+	}
+	yield(Due{}, err)
+	return false
 }
 
 // ordersAround returns an order after those that it has replaced or waits for, and before those that have
@@ -179,6 +206,11 @@ func (s *Service) dueFor(ctx context.Context, of store.Settled) (list []Due, err
 	}
 	for _, d := range o.Due(of.Uses...) {
 		list = append(list, Due{d, begunBy})
+	}
+	if o.State.Paid() && !s.now().Before(o.Deadline) {
+		for _, d := range o.PendingRepayments() {
+			list = append(list, Due{d, begunBy})
+		}
 	}
 	ends := slices.ContainsFunc(list, func(d Due) bool { return d.Kind == redemption.EndPayment })
 	if ends || !lapsed(o, s.now()) {

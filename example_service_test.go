@@ -530,11 +530,11 @@ func ExampleService_BeginPayment() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		due, err := coupons.Due(ctx, couponkit.DueOptions{OrderID: tab})
-		if err != nil {
-			log.Fatal(err)
-		}
-		for _, d := range due { // here, the provider voids the payment of the other tab
+		for d, err := range coupons.Due(ctx, couponkit.DueOptions{OrderID: tab}) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			// Here, the provider voids the payment of the other tab.
 			fmt.Println(d.Kind, "of", d.PaymentID)
 			if _, err := coupons.Record(ctx, d.Answer(couponkit.Payment{ID: d.PaymentID, Status: couponkit.PaymentEnded})); err != nil {
 				log.Fatal(err)

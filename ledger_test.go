@@ -112,9 +112,9 @@ func (s *till) state(id string) redemption.OrderState {
 // due are the kinds and payments of what is due for an order, or for all with an empty ID.
 func (s *till) due(id string) (due []couponkit.Due, told [][3]string) {
 	s.t.Helper()
-	due, err := s.Due(s.t.Context(), couponkit.DueOptions{OrderID: id})
-	require.NoError(s.t, err)
-	for _, d := range due {
+	for d, err := range s.Due(s.t.Context(), couponkit.DueOptions{OrderID: id}) {
+		require.NoError(s.t, err)
+		due = append(due, d)
 		told = append(told, [3]string{d.Kind.String(), d.OrderID, d.PaymentID})
 	}
 	return due, told
@@ -610,33 +610,139 @@ func TestADueThatWasStored(t *testing.T) {
 	s.uses(c, 0, 0)
 }
 
-// TestWhatIsOnItsWayHidesNothingThatIsDue: repayments that are pending fill a list, and tell nothing.
-func TestWhatIsOnItsWayHidesNothingThatIsDue(t *testing.T) {
+// TestWhatNobodyAnswersHidesNothing: the list of what is due has no end but the last order.
+func TestWhatNobodyAnswersHidesNothing(t *testing.T) {
 	t.Parallel()
 	s := newTill(t)
 	s.once()
 	for i := range couponkit.DefaultSweepLimit {
-		id := fmt.Sprint("r", i)
-		r := wants(id, eligibility.Customer{ID: customerID(i)})
+		r := wants(fmt.Sprint("r", i), eligibility.Customer{ID: customerID(i)})
 		r.Codes = nil
 		_, err := s.Reserve(t.Context(), r)
 		require.NoError(t, err)
-		p := paid(id)
-		p.Amount = pricing.NewMoney(10_00, pricing.EUR())
-		s.record(p)
-		refund, err := s.In(s.store).Refund(t.Context(), couponkit.RefundRequest{OrderID: id, Key: "k", Returns: pricing.Returns{All: true}})
-		require.NoError(t, err)
-		p.Repayments = []redemption.ReportedRefund{{ID: "re_" + id, Key: refund.Refund.RepaymentKey(), Amount: 10_00, State: redemption.RepaymentPending}}
-		s.record(p)
 	}
-	s.now = s.now.Add(30 * 24 * time.Hour)
-	s.reserve("1", ann)
-	s.begin("1")
-	_, err := s.Cancel(t.Context(), "1")
+	s.now = s.now.Add(2 * hold)
+	s.reserve("last", ann)
+	s.begin("last")
+	_, err := s.Cancel(t.Context(), "last")
 	require.NoError(t, err)
 	s.now = s.now.Add(time.Hour)
 	_, told := s.due("")
-	require.Equal(t, [][3]string{{"end_payment", "1", ""}}, told)
+	require.Len(t, told, couponkit.DefaultSweepLimit+1)
+	require.Equal(t, [3]string{"end_payment", "last", ""}, told[couponkit.DefaultSweepLimit])
+	for d, err := range s.Due(t.Context(), couponkit.DueOptions{}) {
+		require.NoError(t, err)
+		require.Equal(t, told[0][1], d.OrderID, "the oldest")
+		break
+	}
+}
+
+// TestARepaymentThatIsOnItsWay is to be asked for each day until it has arrived.
+func TestARepaymentThatIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.record(paid("1"))
+	_, err := s.In(s.store).Refund(t.Context(), couponkit.RefundRequest{OrderID: "1", Key: "k", Returns: pricing.Returns{All: true}})
+	require.NoError(t, err)
+	due, _ := s.due("1")
+	answer := func(d couponkit.Due, state redemption.RepaymentState) {
+		s.record(d.Answer(couponkit.Payment{Status: couponkit.PaymentPaid, Repayments: []redemption.ReportedRefund{{ID: "re_1", Key: d.Key, Amount: 9_00, State: state}}}))
+	}
+	answer(due[0], redemption.RepaymentPending)
+	for range 2 {
+		_, told := s.due("1")
+		require.Empty(t, told, "somebody has answered today")
+		s.now = s.now.Add(redemption.RepaymentPoll)
+		asked, told := s.due("")
+		require.Equal(t, [][3]string{{"ask_payment", "1", "pay_1"}}, told)
+		require.Equal(t, []any{due[0].Key, due[0].Amount}, []any{asked[0].Key, asked[0].Amount})
+		answer(asked[0], redemption.RepaymentPending)
+	}
+	answer(due[0], redemption.RepaymentSucceeded)
+	s.now = s.now.Add(redemption.RepaymentPoll)
+	_, told := s.due("")
+	require.Empty(t, told)
+}
+
+// TestAnotherAmountUnderTheKey of a repayment is another repayment: the refund has failed, and is flagged.
+func TestAnotherAmountUnderTheKey(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.record(paid("1"))
+	request := couponkit.RefundRequest{OrderID: "1", Key: "k", Returns: pricing.Returns{All: true}}
+	_, err := s.In(s.store).Refund(t.Context(), request)
+	require.NoError(t, err)
+	due, _ := s.due("1")
+	report := redemption.ReportedRefund{ID: "re_1", Key: due[0].Key, Amount: 1_00, State: redemption.RepaymentSucceeded}
+	for range 2 {
+		o := s.record(due[0].Answer(couponkit.Payment{Status: couponkit.PaymentPaid, Repayments: []redemption.ReportedRefund{report}}))
+		require.Equal(t, couponkit.FlagRefundFailed, o.Flag)
+		require.Equal(t, "the key has a repayment of 1.00 EUR", o.Order.Refunds[0].Repayment.Failure)
+		require.Equal(t, int64(1_00), o.Order.Returned())
+	}
+	_, err = s.In(s.store).Refund(t.Context(), request) // staff has looked
+	require.NoError(t, err)
+	due, _ = s.due("1")
+	require.Equal(t, pricing.NewMoney(8_00, pricing.EUR()), due[0].Amount, "the rest")
+	report.State = redemption.RepaymentFailed
+	o := s.record(due[0].Answer(couponkit.Payment{Status: couponkit.PaymentPaid, Repayments: []redemption.ReportedRefund{report}}))
+	require.Equal(t, int64(8_00), o.Order.Returned(), "the other repayment has failed")
+}
+
+// TestAPaymentThatNobodyAskedFor: an open payment of an order that is over is to be ended, by its ID.
+func TestAPaymentThatNobodyAskedFor(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*till){
+		"replaced":  func(s *till) { s.reserve("2", ann) },
+		"cancelled": func(s *till) { _, err := s.Cancel(t.Context(), "1"); require.NoError(t, err) },
+		"ending":    func(s *till) { s.begin("1"); _, err := s.Cancel(t.Context(), "1"); require.NoError(t, err) },
+	} {
+		s := newTill(t)
+		s.once()
+		s.reserve("1", ann)
+		end(s)
+		for range 2 {
+			s.record(couponkit.Payment{OrderID: "1", ID: "pay_1", Status: couponkit.PaymentOpen})
+		}
+		due, told := s.due("1")
+		require.Equal(t, [][3]string{{"end_payment", "1", "pay_1"}}, told, name)
+		s.record(due[0].Answer(couponkit.Payment{Status: couponkit.PaymentEnded}))
+		_, told = s.due("1")
+		require.Empty(t, told, name)
+		require.Equal(t, redemption.OrderCancelled, s.state("1"), name)
+	}
+}
+
+// TestNothingFoundIsNoAnswerAboutAPaymentThatIsKnownSince: the payment was created after somebody had asked.
+func TestNothingFoundIsNoAnswerAboutAPaymentThatIsKnownSince(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	s.reserve("2", ann)
+	s.now = s.now.Add(time.Hour)
+	due, _ := s.due("1")
+	s.record(couponkit.Payment{OrderID: "1", ID: "pay_1", Status: couponkit.PaymentOpen})
+	s.record(due[0].Answer(couponkit.Payment{Status: couponkit.PaymentEnded}))
+	_, told := s.due("1")
+	require.Equal(t, [][3]string{{"end_payment", "1", "pay_1"}}, told)
+}
+
+// TestWhoAsksKnowsThePayment: a payment of a replaced order that is on its way is asked for by its ID.
+func TestWhoAsksKnowsThePayment(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.reserve("2", ann)
+	s.record(couponkit.Payment{OrderID: "1", ID: "pay_1", Status: couponkit.PaymentPending})
+	_, told := s.due("1")
+	require.Equal(t, [][3]string{{"ask_payment", "1", "pay_1"}}, told)
 }
 
 // TestRefundsOfAShopWithoutAProcessor: the refund is recorded, its money is due, and the answer ends that.

@@ -222,8 +222,7 @@ func TestPointsOfAReplacedOrder(t *testing.T) {
 	one := reserve("2", "PERCENT")
 	require.Equal(t, "1", one.Ended[0].ID)
 	w.wantBalance(t, 40)
-	due, err := w.Due(t.Context(), couponkit.DueOptions{OrderID: "2"})
-	require.NoError(t, err)
+	due := w.due(t, "2")
 	require.NotEmpty(t, due, "the points of order 1")
 	require.NoError(t, w.RunDue(t.Context(), "2"))
 	w.wantBalance(t, 100)
@@ -240,8 +239,7 @@ func TestRunDueTellsOfAFailure(t *testing.T) {
 		ID: "evt_other", Type: processor.Completed, SessionID: "cs_other", PaymentStatus: processor.Paid, Currency: pricing.EUR(), Total: c.Order.Quote.Total,
 		Metadata: map[string]string{processor.MetadataOrderID: c.Order.ID}, CreatedAt: w.now,
 	}))
-	due, err := w.Due(t.Context(), couponkit.DueOptions{OrderID: c.Order.ID})
-	require.NoError(t, err)
+	due := w.due(t, c.Order.ID)
 	require.Len(t, due, 1)
 	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.ExpireSession, Kind: fakeprocessor.LostBefore})
 	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.GetSession, Kind: fakeprocessor.LostBefore})
@@ -262,8 +260,7 @@ func TestBothSessionsArePaid(t *testing.T) {
 	w.pass(time.Hour)
 	_, err := w.Sweep(t.Context(), 0)
 	require.NoError(t, err)
-	due, err := w.Due(t.Context(), couponkit.DueOptions{OrderID: c.Order.ID})
-	require.NoError(t, err)
+	due := w.due(t, c.Order.ID)
 	require.Empty(t, due)
 }
 
@@ -312,4 +309,14 @@ func TestARecorderWhoseRepetitionFails(t *testing.T) {
 		Metadata: map[string]string{processor.MetadataOrderID: c.Order.ID}, CreatedAt: w.now,
 	})
 	require.ErrorContains(t, err, "has not recorded")
+}
+
+// due is what is due for an order.
+func (w *world) due(t *testing.T, orderID string) (list []couponkit.Due) {
+	t.Helper()
+	for d, err := range w.Due(t.Context(), couponkit.DueOptions{OrderID: orderID}) {
+		require.NoError(t, err)
+		list = append(list, d)
+	}
+	return list
 }

@@ -48,10 +48,10 @@ type Due struct {
 	Since time.Time
 	// OrderVersion is the version of the order; see [Event.AskedAt].
 	OrderVersion int64
-	// Key is the idempotency key under which the money is returned; see [Refund.RepaymentKey]. For
-	// ReturnPoints, it is the ID of the exchange. It is empty for the other kinds.
+	// Key is the idempotency key under which the money is returned; see [Refund.RepaymentKey]. AskPayment
+	// has it for a repayment that is on its way. For ReturnPoints, it is the ID of the exchange.
 	Key string
-	// Amount is what is to be returned. It is zero for the other kinds.
+	// Amount is what is returned under Key. It is zero for ReturnPoints.
 	Amount pricing.Money
 	// UseID is the ID of the use whose points are given back. It is empty for the other kinds.
 	UseID string
@@ -59,22 +59,15 @@ type Due struct {
 
 // Due returns what has to be done outside of the store for the order and its uses.
 func (o Order) Due(uses ...Use) (due []Due) {
-	of := func(kind DueKind, paymentID string) Due {
-		return Due{Kind: kind, OrderID: o.ID, PaymentID: paymentID, Since: o.UpdatedAt, OrderVersion: o.Version}
-	}
 	if o.endIsDue() {
-		due = append(due, of(EndPayment, o.begunSession()))
+		due = append(due, o.outside(EndPayment, o.begunSession()))
 	} else if o.Asks > 0 {
-		due = append(due, of(AskPayment, o.SessionID))
+		due = append(due, o.outside(AskPayment, o.SessionID))
 	}
 	for i := range o.Refunds {
-		r := &o.Refunds[i]
-		if r.Repayment.State != RepaymentDue {
-			continue
+		if o.Refunds[i].Repayment.State == RepaymentDue {
+			due = append(due, o.repaymentOf(ReturnMoney, &o.Refunds[i]))
 		}
-		d := of(ReturnMoney, o.SessionID)
-		d.Key, d.Amount = r.RepaymentKey(), pricing.NewMoney(r.Repayment.Amount, r.Repayment.Currency)
-		due = append(due, d)
 	}
 	for _, u := range uses {
 		if u.PointsState == PointsRefundDue {
@@ -82,6 +75,27 @@ func (o Order) Due(uses ...Use) (due []Due) {
 		}
 	}
 	return due
+}
+
+// PendingRepayments returns the repayments of a paid order that are on their way. Ask for them when the
+// deadline of the order has passed.
+func (o Order) PendingRepayments() (list []Due) {
+	for i := range o.Refunds {
+		if o.Refunds[i].Repayment.State == RepaymentPending {
+			list = append(list, o.repaymentOf(AskPayment, &o.Refunds[i]))
+		}
+	}
+	return list
+}
+
+func (o Order) outside(kind DueKind, paymentID string) Due {
+	return Due{Kind: kind, OrderID: o.ID, PaymentID: paymentID, Since: o.UpdatedAt, OrderVersion: o.Version}
+}
+
+func (o Order) repaymentOf(kind DueKind, r *Refund) Due {
+	d := o.outside(kind, o.SessionID)
+	d.Key, d.Amount = r.RepaymentKey(), pricing.NewMoney(r.Repayment.Amount, r.Repayment.Currency)
+	return d
 }
 
 // endIsDue reports whether the order has ended, or is ending, while its payment can perhaps be paid.

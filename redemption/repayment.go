@@ -223,8 +223,10 @@ func (o Order) reported(e Event) (Order, error) {
 	o.Refunds, o.ExternalRefunds, o.Disputes = slices.Clone(o.Refunds), slices.Clone(o.ExternalRefunds), slices.Clone(o.Disputes)
 	for _, r := range e.Report.Refunds {
 		if i := slices.IndexFunc(o.Refunds, func(own Refund) bool { return own.reportedAs(r) }); i >= 0 {
-			o.Refunds[i].Repayment = o.Refunds[i].Repayment.after(r)
-			continue
+			own, another := o.Refunds[i].Repayment.answered(r, o.ExternalRefunds)
+			if o.Refunds[i].Repayment = own; !another {
+				continue
+			}
 		}
 		o.ExternalRefunds = external(o.ExternalRefunds, r, o.PaidCurrency(), e.At)
 	}
@@ -248,6 +250,21 @@ func (o Order) reported(e Event) (Order, error) {
 // reportedAs reports whether the processor tells of the current attempt of the refund.
 func (r Refund) reportedAs(report ReportedRefund) bool {
 	return r.Repayment.State >= RepaymentDue && report.Key != "" && report.Key == r.RepaymentKey()
+}
+
+// answered is the repayment after a report under its key. If the processor has returned another amount under
+// the key, that is another repayment, and this one has failed. A report without an amount tells of the amount
+// that was asked for.
+func (r Repayment) answered(report ReportedRefund, others []ExternalRefund) (_ Repayment, another bool) {
+	another = r.ID == "" && report.State != RepaymentFailed && report.Amount != 0 && report.Amount != r.Amount
+	if another {
+		r.State, r.Failure = RepaymentFailed, fmt.Sprintf("the key has a repayment of %v", pricing.NewMoney(report.Amount, r.Currency))
+		return r, true
+	}
+	if r.State == RepaymentFailed && r.ID == "" && slices.ContainsFunc(others, func(e ExternalRefund) bool { return e.ID == report.ID }) {
+		return r, true // what was returned in its place
+	}
+	return r.after(report), false
 }
 
 // after is the repayment after a report. A repayment never goes back to an earlier state. The one

@@ -30,8 +30,11 @@ func TestAnAnswerThatIsRecordedLate(t *testing.T) {
 
 	client := provider.Payments{Client: provider.Client{URL: "https://provider.example", HTTP: &http.Client{Transport: w.Provider.(outside)}}}
 	w.Wait(couponkit.DefaultCreateTime - time.Second)
-	due, err := s.coupons.Due(ctx, couponkit.DueOptions{OrderID: "1"})
-	require.NoError(t, err)
+	var due []couponkit.Due
+	for d, err := range s.coupons.Due(ctx, couponkit.DueOptions{OrderID: "1"}) {
+		require.NoError(t, err)
+		due = append(due, d)
+	}
 	none, err := client.Void(ctx, "1")
 	require.NoError(t, err)
 	require.Empty(t, none.ID)

@@ -281,12 +281,9 @@ func (x *explorer) dueSteps(s *shopState, i int, add func(string, func(*shopStat
 		})
 		return
 	}
-	list, err := x.service(s).Due(x.t.Context(), couponkit.DueOptions{})
-	require.NoError(x.t, err)
+	list := x.due(s, couponkit.DueOptions{})
 	if !x.order(s, i).IsZero() {
-		of, err := x.service(s).Due(x.t.Context(), couponkit.DueOptions{OrderID: id})
-		require.NoError(x.t, err)
-		list = append(list, of...)
+		list = append(list, x.due(s, couponkit.DueOptions{OrderID: id})...)
 	}
 	for _, d := range list {
 		if d.OrderID != id {
@@ -301,6 +298,14 @@ func (x *explorer) dueSteps(s *shopState, i int, add func(string, func(*shopStat
 		})
 		return
 	}
+}
+
+func (x *explorer) due(s *shopState, by couponkit.DueOptions) (list []couponkit.Due) {
+	for d, err := range x.service(s).Due(x.t.Context(), by) {
+		require.NoError(x.t, err)
+		list = append(list, d)
+	}
+	return list
 }
 
 // key tells states apart, but for times and versions.
@@ -388,9 +393,7 @@ func (x *explorer) settle(n *shopState, i int) {
 		_, err := x.service(n).Record(x.t.Context(), n.known(i))
 		require.NoError(x.t, err)
 	}
-	due, err := x.service(n).Due(x.t.Context(), couponkit.DueOptions{OrderID: explorerIDs[i]})
-	require.NoError(x.t, err)
-	for _, d := range due {
+	for _, d := range x.due(n, couponkit.DueOptions{OrderID: explorerIDs[i]}) {
 		if x.rules.broken == doesNotEndPayments && d.Kind == redemption.EndPayment {
 			continue
 		}

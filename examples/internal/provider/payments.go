@@ -42,11 +42,9 @@ func (p *Payments) Refund(ctx context.Context, id, key string, amount pricing.Mo
 // fails stays due.
 func (p *Payments) RunDue(
 	ctx context.Context, coupons *couponkit.Service, orderID string, record func(context.Context, couponkit.Payment) error,
-) error {
-	due, err := coupons.Due(ctx, couponkit.DueOptions{OrderID: orderID})
-	for _, d := range due {
+) (err error) {
+	for d, failed := range coupons.Due(ctx, couponkit.DueOptions{OrderID: orderID}) {
 		var answer couponkit.Payment
-		var failed error
 		switch d.Kind {
 		case redemption.EndPayment:
 			answer, failed = p.Void(ctx, d.OrderID)
