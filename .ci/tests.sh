@@ -38,7 +38,7 @@ step_prepare() {
   for module in $MODULES; do
     printf 'module %s\n' "$module"
     case $module in
-      store/pgxstore | examples/journal | examples/transaction) need_debian postgresql:initdb ;;
+      store/pgxstore | examples/journal | examples/stripe | examples/transaction) need_debian postgresql:initdb ;;
       examples/service) need_debian postgresql:initdb chromium-headless-shell:chromium-headless-shell ;;
       internal/integration) need_debian postgresql:initdb pgbouncer:pgbouncer ;;
       internal/integration/sqldb) need_debian mariadb-server:mariadbd ;;
@@ -59,7 +59,7 @@ step_readme() (
   printf '%s\n' "$command"
   export GOFLAGS='-vet=off -ldflags=-w' # step lint vets everything
   bash -euo pipefail -c "$command"
-  go test ./store/pgxstore/... ./processor/stripeprocessor/... ./examples/stripe/... ./internal/integration/stripemock/...
+  go test ./store/pgxstore/... ./processor/stripeprocessor/... ./internal/integration/stripemock/...
 )
 
 # Step readme has run the long forms of these modules, and checked their properties a hundred

@@ -29,7 +29,9 @@ func TestKilledAtAnyPoint(t *testing.T) {
 	for seed := range uint64(testsize.Of(4, 10)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			require.NoError(t, newWorld(t, seed, nil).Run(60))
+			w := newWorld(t, seed, nil)
+			require.NoError(t, w.Run(60))
+			t.Log(w)
 		})
 	}
 }
@@ -126,7 +128,7 @@ func newWorld(t *testing.T, seed uint64, plant http.HandlerFunc, options ...coup
 	})
 	w := killtest.New(t.Context(), seed)
 	w.Provider, w.Store = outside{inMemory}, reader
-	w.Creates = func(r *http.Request) (orderID string, creates bool) {
+	w.Creates = func(r *http.Request, _ []byte) (orderID string, creates bool) {
 		orderID, creates = strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/orders/"), "/payment")
 		return orderID, creates && r.Method == http.MethodPut
 	}

@@ -1,163 +1,182 @@
-// Command stripe is a whole purchase on Stripe: a coupon is created and mirrored, a
-// cart is checked out, the customer pays Stripe's session, the webhook arrives, the
-// use is counted, and the coupon is switched off and deleted.
+// Command stripe is a shop on PostgreSQL and Stripe. Its orders, shipments and credit notes are in the
+// database of couponkit. It may be killed at any point, and any number of its processes may share the
+// database.
 //
-// Without a key it runs by itself on a Stripe account in memory:
+//	stripe listen --forward-to 127.0.0.1:8080/stripe # prints the secret of the webhook
+//	ADDRESS=127.0.0.1:8080 DATABASE_URL=postgres://… \
+//	  STRIPE_SECRET_KEY=sk_test_… STRIPE_WEBHOOK_SECRET=whsec_… go run . &
+//	curl 127.0.0.1:8080/orders -d id=1001 -d customer=ann
 //
-//	go run .
+// The answer is the address of Stripe's page. Card 4242 4242 4242 4242 pays there.
 //
-// With the key of a Stripe account in test mode it makes real objects there, prints
-// the address of the payment page, and waits until somebody has paid on it (card 4242
-// 4242 4242 4242). The webhook has to reach the program, for example through Stripe's
-// command line tool, which prints the secret:
-//
-//	stripe listen --forward-to 127.0.0.1:4242/webhook
-//	STRIPE_TEST_KEY=sk_test_… STRIPE_WEBHOOK_SECRET=whsec_… go run .
+// What couponkit records and what the shop writes for it is one transaction: an order and its reservation,
+// a payment and its shipment, a refund and its credit note. Stripe is called outside of transactions.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
+	"log"
 	"net/http"
 	"os"
-	"os/signal"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor/stripeprocessor"
-	"github.com/couponkit/couponkit/store/memstore"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store/pgxstore"
 )
 
+// schema is one query and so one transaction. The lock lets several processes start at once.
+const schema = `SELECT pg_advisory_xact_lock(7223); CREATE TABLE IF NOT EXISTS orders (id text PRIMARY KEY, customer text, state text);
+CREATE TABLE IF NOT EXISTS shipments (order_id text PRIMARY KEY REFERENCES orders);
+CREATE TABLE IF NOT EXISTS credit_notes (order_id text REFERENCES orders, key text, cents bigint, PRIMARY KEY (order_id, key))`
+
+// shop keeps nothing in memory that a restart would lose.
+type shop struct {
+	begin   pgxstore.Beginner // the pool
+	store   *pgxstore.Store
+	coupons *couponkit.Service
+	webhook http.Handler
+}
+
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Getenv("STRIPE_TEST_KEY"), os.Getenv("STRIPE_WEBHOOK_SECRET"))
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "stripe:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, key, secret string) error {
-	if key == "" {
-		return onAccountInMemory(ctx)
-	}
-	if !strings.HasPrefix(key, "sk_test_") && !strings.HasPrefix(key, "rk_test_") {
-		return errors.New("STRIPE_TEST_KEY is not a key of test mode")
-	}
-	if secret == "" {
-		return errors.New("STRIPE_WEBHOOK_SECRET is needed: see the command's documentation")
-	}
-	return onStripe(ctx, key, secret)
-}
-
-// onStripe runs the purchase on a real account; a person pays.
-func onStripe(ctx context.Context, key, secret string) error {
-	payments, err := stripeprocessor.New(key, stripeprocessor.Options{
-		WebhookSecrets: []string{secret}, App: "couponkit-example", Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	ctx := context.Background()
+	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
+	stripe, refused := stripeprocessor.New(os.Getenv("STRIPE_SECRET_KEY"), stripeprocessor.Options{
+		WebhookSecrets: []string{os.Getenv("STRIPE_WEBHOOK_SECRET")}, BaseURL: os.Getenv("STRIPE_API_URL"),
 	})
+	if err = errors.Join(err, refused); err != nil {
+		log.Fatal(err)
+	}
+	s, err := open(ctx, pool, stripe)
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:4242")
-	if err != nil {
-		return err
-	}
-	code := fmt.Sprintf("EXAMPLE-%X", time.Now().Unix())
-	return purchase(ctx, payments, listener, code, func(_ context.Context, c couponkit.Checkout) error {
-		fmt.Println("pay at    ", c.Session.URL)
-		return nil
-	})
-}
-
-// purchase is the same on both accounts; pay lets the customer pay.
-func purchase(
-	ctx context.Context, payments *stripeprocessor.Processor, listener net.Listener, code string,
-	pay func(context.Context, couponkit.Checkout) error,
-) error {
-	service, err := couponkit.New(memstore.New(), couponkit.WithProcessor(payments))
-	if err != nil {
-		return err
-	}
-	outcomes := make(chan couponkit.Outcome, 16)
-	webhook := http.NewServeMux()
-	webhook.Handle("/webhook", payments.Handler(service.Webhook(func(_ context.Context, o couponkit.Outcome) error {
-		outcomes <- o
-		return nil
-	})))
-	server := &http.Server{Handler: webhook, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = server.Serve(listener) }()
-	defer func() { _ = server.Close() }()
-
-	sale, err := service.Create(ctx, coupon.Draft{
-		Code: code, Name: "Summer sale", MaxUses: coupon.Set(100),
-		DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10.00"},
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Printf("created    %s: %s off, at Stripe %s\n", sale.Code, sale.Discount, sale.Mirror.CouponID)
-	checkout, err := service.Checkout(ctx, order(sale.Code.String()))
-	if err != nil {
-		return errors.Join(err, service.Delete(context.WithoutCancel(ctx), sale.ID))
-	}
-	format := checkout.Order.Quote.Currency.Format
-	fmt.Printf("checkout   %s - %s + %s shipping = %s\n", format(checkout.Order.Quote.Subtotal),
-		format(checkout.Order.Quote.Discount), format(checkout.Order.Quote.Shipping), format(checkout.Order.Quote.Total))
-	if err := pay(ctx, checkout); err != nil {
-		return errors.Join(err, service.Delete(context.WithoutCancel(ctx), sale.ID))
-	}
-	return errors.Join(settled(ctx, service, sale, checkout, outcomes), service.Delete(context.WithoutCancel(ctx), sale.ID))
-}
-
-func order(code string) couponkit.CheckoutRequest {
-	return couponkit.CheckoutRequest{
-		Key: "attempt-1", Codes: []string{code}, Customer: eligibility.Customer{ID: "ann", Email: "ann@example.org"},
-		Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
-			{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 10_00},
-			{ID: "2", Kind: pricing.Shipping, ItemID: "parcel", Quantity: 1, UnitPrice: 4_90},
-		}},
-		Describe: func(l pricing.Line) string {
-			return map[string]string{"phone": "Phone", "parcel": "Shipping"}[l.ItemID]
-		},
-		SuccessURL: "https://example.org/thanks", CancelURL: "https://example.org/cart",
-	}
-}
-
-// settled waits for the webhook and shows what it has led to.
-func settled(
-	ctx context.Context, service *couponkit.Service, sale coupon.Coupon, checkout couponkit.Checkout, outcomes <-chan couponkit.Outcome,
-) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case outcome := <-outcomes:
-			if outcome.Order.ID != checkout.Order.ID {
-				continue
+	go func() {
+		for range time.Tick(time.Minute) {
+			_, err := s.coupons.Sweep(ctx, 0)                                   // for what a crash has left, and for orders whose time is over
+			_, failed := s.coupons.Reconcile(ctx, couponkit.ReconcileOptions{}) // for coupons that Stripe has otherwise
+			if err = errors.Join(err, failed); err != nil {
+				log.Print(err)
 			}
-			fmt.Printf("webhook    order is %s, use is %s\n", outcome.Order.State, outcome.Uses[0].State)
-			if !outcome.Order.State.Ended() {
-				continue
-			}
-			used, err := service.Get(ctx, sale.ID)
+		}
+	}()
+	log.Fatal((&http.Server{Addr: os.Getenv("ADDRESS"), Handler: s, ReadHeaderTimeout: 5 * time.Second}).ListenAndServe())
+}
+
+func open(ctx context.Context, pool *pgxpool.Pool, stripe *stripeprocessor.Processor, options ...couponkit.Option) (*shop, error) {
+	_, err := pool.Exec(ctx, schema, pgx.QueryExecModeSimpleProtocol)
+	if err = errors.Join(err, pgxstore.Migrate(ctx, pool, pgxstore.Options{})); err != nil {
+		return nil, err
+	}
+	store, err := pgxstore.New(pool, pgxstore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s := &shop{begin: pool, store: store}
+	s.coupons, err = couponkit.New(store, append(options, couponkit.WithProcessor(stripe), couponkit.WithRecorder(s.record))...)
+	s.webhook = stripe.Handler(s.coupons.Webhook(nil))
+	return s, err
+}
+
+// ServeHTTP answers customers, staff and Stripe. A real shop asks who is calling.
+func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, id, text, err := r.Context(), r.FormValue("id"), "", error(nil)
+	switch r.URL.Path {
+	case "/orders":
+		text, err = s.checkout(ctx, id, r.FormValue("customer"), strings.Fields(r.FormValue("code")))
+	case "/refund":
+		err = s.refund(ctx, id, r.FormValue("key"))
+	case "/stripe":
+		s.webhook.ServeHTTP(w, r)
+		return
+	}
+	switch {
+	case coupon.RejectionsOf(err) != nil: // nothing was stored
+		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+	case errors.Is(err, couponkit.ErrOrderEnded), errors.Is(err, couponkit.ErrOrderPaid): // show the order
+		http.Error(w, err.Error(), http.StatusConflict)
+	case err != nil: // repeat the request
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	default:
+		_, _ = fmt.Fprintln(w, text) //nolint:gosec // the address of the payment
+	}
+}
+
+// change runs f in a transaction of the shop, again where PostgreSQL asks for that, and writes there what
+// has become of the orders.
+func (s *shop) change(ctx context.Context, f func(pgx.Tx, *couponkit.Ledger) (couponkit.Outcome, error)) error {
+	return pgxstore.Retry(ctx, func() error {
+		return pgx.BeginFunc(ctx, s.begin, func(tx pgx.Tx) error {
+			o, err := f(tx, s.coupons.In(s.store.WithTx(tx)))
 			if err != nil {
 				return err
 			}
-			fmt.Printf("counted    %d of %d uses\n", used.UsedCount, used.Limits.MaxUses)
-			if _, err = service.SetActive(ctx, sale.ID, false); err != nil {
-				return err
+			changes := &pgx.Batch{}
+			for _, x := range append(o.Ended, o.Order) { // also the order of the customer's other tab
+				changes.Queue(`UPDATE orders SET state = $2 WHERE id = $1`, x.ID, x.State.String())
 			}
-			_, refused := service.Validate(ctx, couponkit.ValidateRequest{Code: sale.Code.String(), Customer: eligibility.Customer{ID: "bob"}})
-			fmt.Printf("afterwards %v\n", refused)
-			return nil
-		}
+			if o.Order.State == redemption.OrderPaid && o.Flag == couponkit.FlagNone { // a flag is for a person
+				changes.Queue(`INSERT INTO shipments VALUES ($1) ON CONFLICT DO NOTHING`, o.Order.ID)
+			}
+			return tx.SendBatch(ctx, changes).Close()
+		})
+	})
+}
+
+// checkout returns the address of Stripe's page. The ID was made with the form: a form that is sent twice
+// is one order.
+func (s *shop) checkout(ctx context.Context, id, customer string, codes []string) (string, error) {
+	want := couponkit.QuoteRequest{
+		Customer: eligibility.Customer{ID: customer}, Codes: codes, Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+			{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 10_00},
+			{ID: "2", Kind: pricing.Shipping, ItemID: "parcel", Quantity: 1, UnitPrice: 4_90},
+		}},
 	}
+	request, err := s.coupons.Prepare(ctx, couponkit.ReserveRequest{OrderID: id, QuoteRequest: want}) // asks Stripe about the coupons
+	if err != nil {
+		return "", err
+	}
+	err = s.change(ctx, func(tx pgx.Tx, coupons *couponkit.Ledger) (couponkit.Outcome, error) {
+		if _, err := tx.Exec(ctx, `INSERT INTO orders VALUES ($1, $2, 'open') ON CONFLICT DO NOTHING`, id, customer); err != nil {
+			return couponkit.Outcome{}, err
+		}
+		r, err := coupons.Reserve(ctx, request)
+		return r.Outcome, err
+	})
+	if err != nil {
+		return "", err
+	}
+	c, err := s.coupons.Checkout(ctx, couponkit.CheckoutRequest{ // opens the session of the order that has the key
+		Key: id, Customer: want.Customer, Codes: want.Codes, Cart: want.Cart,
+		SuccessURL: "https://shop.example/thanks", CancelURL: "https://shop.example/cart",
+	})
+	return c.Session.URL, err
+}
+
+// record is the one way by which the shop hears of payments.
+func (s *shop) record(ctx context.Context, p couponkit.Payment) error {
+	return s.change(ctx, func(_ pgx.Tx, coupons *couponkit.Ledger) (couponkit.Outcome, error) { return coupons.Record(ctx, p) })
+}
+
+// refund takes a unit back. The key was made with the form. The money follows the commit.
+func (s *shop) refund(ctx context.Context, id, key string) error {
+	err := s.change(ctx, func(tx pgx.Tx, coupons *couponkit.Ledger) (couponkit.Outcome, error) {
+		back := pricing.Returns{Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}}}
+		r, err := coupons.Refund(ctx, couponkit.RefundRequest{OrderID: id, Key: key, Returns: back})
+		if err == nil && !r.Replayed {
+			_, err = tx.Exec(ctx, `INSERT INTO credit_notes VALUES ($1, $2, $3)`, id, key, r.Amount().Minor())
+		}
+		return couponkit.Outcome{Order: r.Order}, err
+	})
+	return errors.Join(err, s.coupons.RunDue(ctx, id))
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -51,7 +50,9 @@ func TestKilledAtAnyPoint(t *testing.T) {
 	for seed := range uint64(testsize.Of(2, 6)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			require.NoError(t, newWorld(t, seed, "").Run(60))
+			w := newWorld(t, seed, "")
+			require.NoError(t, w.Run(60))
+			t.Log(w)
 		})
 	}
 }
@@ -127,7 +128,7 @@ func newWorld(t *testing.T, seed uint64, plant string) *killtest.World {
 	w.Steps = 250
 	w.Provider, w.Store = outside{inMemory}, s.store
 	w.Compare = func() error { return compare(w, pool) }
-	w.Creates = func(r *http.Request) (orderID string, creates bool) {
+	w.Creates = func(r *http.Request, _ []byte) (orderID string, creates bool) {
 		orderID, creates = strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/orders/"), "/payment")
 		return orderID, creates && r.Method == http.MethodPut
 	}
@@ -145,7 +146,7 @@ func newWorld(t *testing.T, seed uint64, plant string) *killtest.World {
 			return nil, err
 		}
 		if plant != "" {
-			s.begin = leakyPool{pool, l, plant}
+			s.begin = postgrestest.Leaky{Pool: pool, Beginning: plant, Leaked: func() { l.DieWithin(2) }}
 		}
 		return victim{s, pool}, nil
 	}
@@ -199,47 +200,4 @@ func compare(w *killtest.World, pool *pgxpool.Pool) error {
 		return fmt.Errorf("the shop does not have the orders %v", slices.Collect(maps.Keys(orders)))
 	}
 	return nil
-}
-
-// leakyPool begins transactions that commit one statement at once.
-type leakyPool struct {
-	*pgxpool.Pool
-
-	life  *killtest.Life
-	plant string
-}
-
-func (p leakyPool) Begin(ctx context.Context) (pgx.Tx, error) {
-	tx, err := p.Pool.Begin(ctx)
-	return leakyTx{tx, p}, err
-}
-
-type leakyTx struct {
-	pgx.Tx
-
-	pool leakyPool
-}
-
-func (tx leakyTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	if strings.HasPrefix(sql, tx.pool.plant) {
-		defer tx.pool.life.DieWithin(2)
-		return tx.pool.Exec(ctx, sql, args...)
-	}
-	return tx.Tx.Exec(ctx, sql, args...)
-}
-
-func (tx leakyTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	planted := func(q *pgx.QueuedQuery) bool { return strings.HasPrefix(q.SQL, tx.pool.plant) }
-	if !slices.ContainsFunc(b.QueuedQueries, planted) {
-		return tx.Tx.SendBatch(ctx, b)
-	}
-	inside := &pgx.Batch{}
-	for _, q := range b.QueuedQueries {
-		if planted(q) {
-			_, _ = tx.Exec(ctx, q.SQL, q.Arguments...) // what fails shows in the tables
-			continue
-		}
-		inside.Queue(q.SQL, q.Arguments...)
-	}
-	return tx.Tx.SendBatch(ctx, inside)
 }

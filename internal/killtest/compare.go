@@ -123,3 +123,15 @@ func refunded(o redemption.Order) (sum int64) {
 	}
 	return sum
 }
+
+// String tells how much has happened.
+func (w *World) String() string {
+	states, refunds := map[State]int{}, 0
+	for _, p := range w.Provider.Payments() {
+		states[p.State]++
+		if p.Returned > 0 {
+			refunds++
+		}
+	}
+	return fmt.Sprintf("%d kills, %d purchases, payments %v, %d of them refunded", w.kills, len(w.purchases), states, refunds)
+}
