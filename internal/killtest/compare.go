@@ -126,9 +126,9 @@ func refunded(o redemption.Order) (sum int64) {
 
 // String tells how much has happened.
 func (w *World) String() string {
-	states, refunds := map[State]int{}, 0
+	states, refunds := map[string]int{}, 0
 	for _, p := range w.Provider.Payments() {
-		states[p.State]++
+		states[string(p.State)]++
 		if p.Returned > 0 {
 			refunds++
 		}
