@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/couponkit/couponkit/email"
 	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/email"
 )
 
 // TestALimit: a burst, then one at a time, never more than the burst.
