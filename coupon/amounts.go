@@ -19,9 +19,9 @@ import (
 // MaxAmounts is the maximum number of currencies in [Amounts] and in a [MoneySet].
 const MaxAmounts = pricing.MaxCurrencies
 
-// Amounts are amounts of money as an administrator typed them, by ISO 4217 currency code, such as
-// Amounts{"EUR": "20.00", "USD": "22.00"}. The empty code stands for the currency of the coupon. An
-// amount is a decimal number in major units. [New] and [Coupon.Apply] check the amounts.
+// Amounts are amounts of money as an administrator typed them, by ISO 4217 currency code, such as Amounts{"EUR":
+// "20.00", "USD": "22.00"}. The empty code stands for the currency of the coupon. An amount is a decimal number in
+// major units. [New] and [Coupon.Apply] check the amounts.
 type Amounts map[string]string
 
 // NewAmounts returns the given amounts as text.
@@ -39,8 +39,8 @@ func NewAmounts(amounts ...pricing.Money) Amounts {
 // IsZero reports whether there are no amounts.
 func (a Amounts) IsZero() bool { return len(a) == 0 }
 
-// MarshalJSON returns a JSON object of decimal strings, such as {"EUR":"20.00","USD":"22.00"}, or a JSON string for
-// an amount in the currency of the coupon alone, or null.
+// MarshalJSON returns a JSON object of decimal strings, such as {"EUR":"20.00","USD":"22.00"}, or a JSON string for an
+// amount in the currency of the coupon alone, or null.
 func (a Amounts) MarshalJSON() ([]byte, error) {
 	if own, alone := a[""]; alone && len(a) == 1 {
 		return json.Marshal(own)
@@ -51,9 +51,9 @@ func (a Amounts) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]string(a))
 }
 
-// UnmarshalJSON reads the JSON that [Amounts.MarshalJSON] returns, also with JSON numbers. If an amount is neither
-// text nor a number, or a code is given twice, the error is a [*validation.Error] that names each such amount by its
-// code. *a then holds the other amounts.
+// UnmarshalJSON reads the JSON that [Amounts.MarshalJSON] returns, also with JSON numbers. If an amount is neither text
+// nor a number, or a code is given twice, the error is a [*validation.Error] that names each such amount by its code.
+// *a then holds the other amounts.
 func (a *Amounts) UnmarshalJSON(data []byte) error {
 	*a = nil
 	switch {
@@ -146,8 +146,7 @@ func (a Amounts) maximum(own pricing.Currency, faults *validation.Error) MoneySe
 // maxDecimals is the number of decimals of the currencies that have most.
 const maxDecimals = 4
 
-// amount reads an amount of at least 0 or 1 minor units. Without a currency, amount checks the form
-// and the sign.
+// amount reads an amount of at least 0 or 1 minor units. Without a currency, amount checks the form and the sign.
 func amount(text string, c pricing.Currency, least int64) (minor int64, err error) {
 	n, err := pricing.Number(text).Decimal()
 	switch {
@@ -166,8 +165,8 @@ func amount(text string, c pricing.Currency, least int64) (minor int64, err erro
 // MoneySet is an immutable set of amounts of money, one for each currency. The zero MoneySet is empty.
 type MoneySet struct{ list []pricing.Money }
 
-// NewMoneySet returns the set of the given amounts. [Coupon.Validate] refuses a set in which an amount has no
-// currency, or two amounts have the same currency.
+// NewMoneySet returns the set of the given amounts. [Coupon.Validate] refuses a set in which an amount has no currency,
+// or two amounts have the same currency.
 func NewMoneySet(amounts ...pricing.Money) MoneySet {
 	if len(amounts) == 0 {
 		return MoneySet{}
@@ -186,8 +185,8 @@ func (s MoneySet) Slice() []pricing.Money { return slices.Clone(s.list) }
 // All yields the amounts, sorted by currency code.
 func (s MoneySet) All() iter.Seq[pricing.Money] { return slices.Values(s.list) }
 
-// In returns the amount in the given currency, in minor units. If the set has no amount in the
-// currency, found is false.
+// In returns the amount in the given currency, in minor units. If the set has no amount in the currency, found is
+// false.
 func (s MoneySet) In(c pricing.Currency) (minor int64, found bool) {
 	for i := range s.list {
 		if s.list[i].Currency() == c {
@@ -225,8 +224,7 @@ func (s *MoneySet) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// text returns the set as text. If the only amount is in the coupon's own currency, its code is
-// empty.
+// text returns the set as text. If the only amount is in the coupon's own currency, its code is empty.
 func (s MoneySet) text(own pricing.Currency) Amounts {
 	if len(s.list) == 1 && s.list[0].Currency() == own {
 		return Amounts{"": own.Format(s.list[0].Minor())}
@@ -234,8 +232,8 @@ func (s MoneySet) text(own pricing.Currency) Amounts {
 	return NewAmounts(s.list...)
 }
 
-// faults checks that every amount has a currency of its own, that one is in the coupon's currency,
-// and that each is at least one minor unit and at most the given number of minor units.
+// faults checks that every amount has a currency of its own, that one is in the coupon's currency, and that each is at
+// least one minor unit and at most the given number of minor units.
 func (s MoneySet) faults(faults *validation.Error, field string, own pricing.Currency, most int64) {
 	if len(s.list) > MaxAmounts {
 		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d currencies are allowed", MaxAmounts))
@@ -259,8 +257,7 @@ func (s MoneySet) faults(faults *validation.Error, field string, own pricing.Cur
 	}
 }
 
-// amountPath returns the JSON path of an amount. The amount in the coupon's own currency has the path of
-// the field.
+// amountPath returns the JSON path of an amount. The amount in the coupon's own currency has the path of the field.
 func amountPath(field string, c, own pricing.Currency) string {
 	if c == own {
 		return field

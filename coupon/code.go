@@ -12,21 +12,20 @@ import (
 // MaxCodeLength is the maximum length of a normalized code, in code points (specification 8).
 const MaxCodeLength = 255
 
-// maxCodeInput is the maximum number of bytes that are normalized. Normalizing can
-// shorten a text, but never a longer text to a valid code.
+// maxCodeInput is the maximum number of bytes that are normalized. Normalizing can shorten a text, but never a longer
+// text to a valid code.
 const maxCodeInput = 16 * MaxCodeLength
 
-// Code is a coupon code in its normalized form, called the key (contract section 4.1). Codes are
-// stored, compared and shown as keys. [Fold] describes the normalization. Codes can be compared with the
-// operator ==. The zero Code means that there is no code.
+// Code is a coupon code in its normalized form, called the key (contract section 4.1). Codes are stored, compared and
+// shown as keys. [Fold] describes the normalization. Codes can be compared with the operator ==. The zero Code means
+// that there is no code.
 //
-// A key has only characters of Unicode 15.0, and letter case is that of Unicode 15.0, whatever Go toolchain has
-// built the program.
+// A key has only characters of Unicode 15.0, and letter case is that of Unicode 15.0, whatever Go toolchain has built
+// the program.
 type Code struct{ key string }
 
-// ParseCode normalizes text that an administrator typed, and returns the Code. Text that is
-// already normalized stays unchanged. ParseCode returns a [*validation.Error] for the
-// field "code" in these cases:
+// ParseCode normalizes text that an administrator typed, and returns the Code. Text that is already normalized stays
+// unchanged. ParseCode returns a [*validation.Error] for the field "code" in these cases:
 //   - The text is empty after trimming ([validation.Required]).
 //   - The key has more than [MaxCodeLength] code points ([validation.TooLong]).
 //   - The text is not valid UTF-8, or contains white space inside.
@@ -68,18 +67,18 @@ func ParseCode(typed string) (Code, error) {
 	return Code{key: key}, nil
 }
 
-// TypedCode returns the Code for text that a customer typed. TypedCode removes invisible
-// characters, which people copy from web pages, and then calls [ParseCode]. If no coupon has the typed code,
-// look up the result of [Code.AsGenerated].
+// TypedCode returns the Code for text that a customer typed. TypedCode removes invisible characters, which people copy
+// from web pages, and then calls [ParseCode]. If no coupon has the typed code, look up the result of
+// [Code.AsGenerated].
 func TypedCode(typed string) (Code, error) { return ParseCode(withoutInvisible(typed)) }
 
-// Fold normalizes text for looking up codes and searching for coupons. Fold removes invisible
-// characters, applies Unicode form NFKC, trims white space, and converts letters to upper case, both the dotted and
-// the dotless i to "I", and every kind of dash to "-". Fold returns a normalized code unchanged.
+// Fold normalizes text for looking up codes and searching for coupons. Fold removes invisible characters, applies
+// Unicode form NFKC, trims white space, and converts letters to upper case, both the dotted and the dotless i to "I",
+// and every kind of dash to "-". Fold returns a normalized code unchanged.
 func Fold(text string) string { return fold(withoutInvisible(text)) }
 
-// plainCode returns typed if it is a key already: printable ASCII without white space
-// or lower-case letters. This covers nearly all codes, and allocates nothing.
+// plainCode returns typed if it is a key already: printable ASCII without white space or lower-case letters. This
+// covers nearly all codes, and allocates nothing.
 func plainCode(typed string) (string, bool) {
 	if typed == "" || len(typed) > MaxCodeLength || isStep(typed) {
 		return "", false
@@ -92,14 +91,12 @@ func plainCode(typed string) (string, bool) {
 	return typed, true
 }
 
-// isStep reports whether the key has a special meaning in a URL path, even if it is
-// percent-encoded. Browsers resolve the dots, and [net/http.ServeMux] takes a lone
-// slash for the end.
+// isStep reports whether the key has a special meaning in a URL path, even if it is percent-encoded. Browsers resolve
+// the dots, and [net/http.ServeMux] takes a lone slash for the end.
 func isStep(key string) bool { return key == "." || key == ".." || key == "/" }
 
-// fold normalizes until nothing changes, because the key of a key must be the same key. The upper
-// case of some letters is not in NFKC, and some signs become a space with a mark. A few rounds
-// suffice for every text.
+// fold normalizes until nothing changes, because the key of a key must be the same key. The upper case of some letters
+// is not in NFKC, and some signs become a space with a mark. A few rounds suffice for every text.
 func fold(text string) string {
 	folded := compatible(text)
 	for range 8 {
@@ -130,8 +127,7 @@ func unifiedRune(r rune) rune {
 	return r
 }
 
-// laterCapitals are the capital letters of versions 16.0 and 17.0 of Unicode whose small letters
-// are in Unicode 15.0.
+// laterCapitals are the capital letters of versions 16.0 and 17.0 of Unicode whose small letters are in Unicode 15.0.
 var laterCapitals = map[rune]rune{'\uA7CB': '\u0264', '\uA7D2': '\uA7D3', '\uA7D4': '\uA7D5', '\uA7DC': '\u019B'}
 
 // compatible returns the text in NFKC, trimmed.
@@ -176,8 +172,7 @@ func (c Code) GoString() string { return fmt.Sprintf("coupon.Code(%s)", c) }
 // IsZero reports whether c is the zero Code.
 func (c Code) IsZero() bool { return c.key == "" }
 
-// Equal reports whether c and d are the same code. The package go-cmp calls Equal to compare
-// codes.
+// Equal reports whether c and d are the same code. The package go-cmp calls Equal to compare codes.
 func (c Code) Equal(d Code) bool { return c == d }
 
 // MarshalText returns the code in its normalized form.

@@ -20,9 +20,9 @@ const (
 	MaxQuantity = 1_000_000_000
 )
 
-// CustomerTags restricts a coupon to customers with certain tags. The host gives tags to its
-// customers and passes them with each request. Tags are compared byte by byte. The zero
-// CustomerTags does not restrict a coupon. The lists must not be modified.
+// CustomerTags restricts a coupon to customers with certain tags. The host gives tags to its customers and passes them
+// with each request. Tags are compared byte by byte. The zero CustomerTags does not restrict a coupon. The lists must
+// not be modified.
 type CustomerTags struct {
 	// Any lists tags of which the customer needs at least one. An empty Any requires no tag.
 	Any []string `json:"any,omitempty"`
@@ -40,8 +40,7 @@ func (t CustomerTags) Equal(u CustomerTags) bool {
 	return slices.Equal(t.Any, u.Any) && slices.Equal(t.All, u.All) && slices.Equal(t.None, u.None)
 }
 
-// Match reports whether a customer with the given tags meets the condition. Match allocates no
-// memory.
+// Match reports whether a customer with the given tags meets the condition. Match allocates no memory.
 func (t CustomerTags) Match(tags []string) bool {
 	has := func(tag string) bool { return slices.Contains(tags, tag) }
 	lacks := func(tag string) bool { return !has(tag) }
@@ -53,9 +52,8 @@ func (t CustomerTags) clone() CustomerTags {
 	return CustomerTags{Any: slices.Clone(t.Any), All: slices.Clone(t.All), None: slices.Clone(t.None)}
 }
 
-// Missing returns the tags that a customer with the given tags lacks. The customer needs one of
-// the tags in anyOf and every tag in all. Excluded reports whether the customer has a tag that the
-// condition excludes.
+// Missing returns the tags that a customer with the given tags lacks. The customer needs one of the tags in anyOf and
+// every tag in all. Excluded reports whether the customer has a tag that the condition excludes.
 func (t CustomerTags) Missing(tags []string) (anyOf, all []string, excluded bool) {
 	has := func(tag string) bool { return slices.Contains(tags, tag) }
 	if !slices.ContainsFunc(t.Any, has) {
@@ -69,8 +67,8 @@ func (t CustomerTags) Missing(tags []string) (anyOf, all []string, excluded bool
 	return anyOf, all, slices.ContainsFunc(t.None, has)
 }
 
-// MarshalJSON returns a JSON object with the lists that are not empty. For the zero CustomerTags,
-// MarshalJSON returns null.
+// MarshalJSON returns a JSON object with the lists that are not empty. For the zero CustomerTags, MarshalJSON returns
+// null.
 func (t CustomerTags) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
@@ -105,9 +103,9 @@ func named(label, required string) error {
 	return faults.Err()
 }
 
-// labelFaults checks a name that is compared byte by byte, such as a tag. Two names that look the
-// same must be the same. The name is therefore in Unicode form NFC, without white space and invisible
-// characters at its ends. Tags, channels, categories and groups have the same maximum length.
+// labelFaults checks a name that is compared byte by byte, such as a tag. Two names that look the same must be the
+// same. The name is therefore in Unicode form NFC, without white space and invisible characters at its ends. Tags,
+// channels, categories and groups have the same maximum length.
 func labelFaults(faults *validation.Error, field, text string) {
 	before := len(faults.Fields)
 	textFaults(faults, field, text, MaxTagLength, false)

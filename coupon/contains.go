@@ -11,8 +11,7 @@ import (
 
 // Contents is a number of units that a cart must have. The zero Contents requires nothing.
 type Contents struct {
-	// Scope covers the units, whether or not the coupon covers them too. Units with a list price of 0 do
-	// not count.
+	// Scope covers the units, whether or not the coupon covers them too. Units with a list price of 0 do not count.
 	Scope Scope
 	// Quantity is the minimum number of units, 1 to [MaxQuantity].
 	Quantity int64
@@ -27,8 +26,8 @@ func (c Contents) Equal(d Contents) bool { return c.Quantity == d.Quantity && c.
 // Draft returns a draft of the contents.
 func (c Contents) Draft() ContentsDraft { return ContentsDraft{c.Scope.Draft(), c.Quantity} }
 
-// MarshalJSON returns a JSON object with the fields of [Scope.MarshalJSON] and the quantity. For the zero
-// Contents, MarshalJSON returns null.
+// MarshalJSON returns a JSON object with the fields of [Scope.MarshalJSON] and the quantity. For the zero Contents,
+// MarshalJSON returns null.
 func (c Contents) MarshalJSON() ([]byte, error) {
 	if c.IsZero() {
 		return []byte("null"), nil
@@ -36,8 +35,8 @@ func (c Contents) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.Draft())
 }
 
-// UnmarshalJSON reads the JSON that [Contents.MarshalJSON] returns. If a field is invalid, UnmarshalJSON
-// returns a [*validation.Error] that lists all such fields, and leaves *c unchanged.
+// UnmarshalJSON reads the JSON that [Contents.MarshalJSON] returns. If a field is invalid, UnmarshalJSON returns a
+// [*validation.Error] that lists all such fields, and leaves *c unchanged.
 func (c *Contents) UnmarshalJSON(data []byte) error {
 	var read Contents
 	if !bytes.Equal(data, []byte("null")) {
@@ -69,17 +68,16 @@ func (c *Contents) faults(prefix string, faults *validation.Error) {
 	quantityFaults(prefix+"quantity", c.Quantity, faults)
 }
 
-// ContentsDraft describes [Contents] with lists, as JSON does. The fields of the scope and the quantity
-// are in one JSON object, such as {"kinds":["device"],"quantity":2}.
+// ContentsDraft describes [Contents] with lists, as JSON does. The fields of the scope and the quantity are in one JSON
+// object, such as {"kinds":["device"],"quantity":2}.
 type ContentsDraft struct {
 	ScopeDraft
 	// Quantity is the minimum number of units. A Quantity of 0 means 1.
 	Quantity int64 `json:"quantity,omitzero"`
 }
 
-// UnmarshalJSON reads a JSON object with the fields of a [ScopeDraft] and the quantity. If a field is
-// unknown or malformed, UnmarshalJSON returns a [*validation.Error] that lists all such fields, and leaves
-// *d unchanged.
+// UnmarshalJSON reads a JSON object with the fields of a [ScopeDraft] and the quantity. If a field is unknown or
+// malformed, UnmarshalJSON returns a [*validation.Error] that lists all such fields, and leaves *d unchanged.
 func (d *ContentsDraft) UnmarshalJSON(data []byte) error {
 	var read contentsDocument
 	if err := contentsReader.Object(data, &read); err != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Contradictions returns a [*validation.Error] if no cart meets the terms of the coupon. The
-// error names the smallest set of fields that contradict each other. The message of each field names
-// the other fields. Contradictions also refuses these mistakes:
+// Contradictions returns a [*validation.Error] if no cart meets the terms of the coupon. The error names the smallest
+// set of fields that contradict each other. The message of each field names the other fields. Contradictions also
+// refuses these mistakes:
 //
 //   - A fixed amount, or the amount of a tier, is above the maximum of the discount.
 //   - Such an amount, or the maximum of the discount, is above the budget in its currency.
 //
-// The coupon must be valid; see [Coupon.Validate], which refuses tags that no customer can have. [New]
-// and [Coupon.Apply] refuse contradictions. Contradictions does not compare instants. New also refuses
-// terms that no instant after the creation meets.
+// The coupon must be valid; see [Coupon.Validate], which refuses tags that no customer can have. [New] and
+// [Coupon.Apply] refuse contradictions. Contradictions does not compare instants. New also refuses terms that no
+// instant after the creation meets.
 func (c Coupon) Contradictions() error {
 	var faults validation.Error
 	c.Scope.contradictions("", &faults)
@@ -87,8 +87,7 @@ func (c *Coupon) excludedContents(faults *validation.Error) {
 	}
 }
 
-// within returns the smallest set of fields because of which another scope covers all that the scope
-// covers.
+// within returns the smallest set of fields because of which another scope covers all that the scope covers.
 func (s Scope) within(other Scope) (fields []string) {
 	return contradicting(s, s.terms(""), func(s *Scope) bool {
 		_, found := s.Example(other)
@@ -119,10 +118,9 @@ func (s Scope) terms(prefix string) (all []term[Scope]) {
 			}
 		}, prefix+"appliesTo")
 	}
-	add(s.Kinds.Len() > 0, func(s *Scope) { s.Kinds = Items{} }, prefix+"kinds")
-	add(s.Categories.Len() > 0, func(s *Scope) { s.Categories = Items{} }, prefix+"categories")
-	add(s.ExcludedItems.Len() > 0, func(s *Scope) { s.ExcludedItems = Items{} }, prefix+"excludedItemIds")
-	add(s.ExcludedCategories.Len() > 0, func(s *Scope) { s.ExcludedCategories = Items{} }, prefix+"excludedCategories")
+	for _, list := range scopeLists[3:] {
+		add(list.set(&s).Len() > 0, func(s *Scope) { *list.set(s) = Items{} }, prefix+list.field)
+	}
 	return all
 }
 
@@ -132,8 +130,8 @@ type term[T any] struct {
 	relax  func(*T)
 }
 
-// contradicting returns the fields of the smallest set of terms because of which the whole is impossible. If the
-// whole is possible, there are none.
+// contradicting returns the fields of the smallest set of terms because of which the whole is impossible. If the whole
+// is possible, there are none.
 func contradicting[T any](whole T, terms []term[T], possible func(*T) bool) (fields []string) {
 	if possible(&whole) {
 		return nil
@@ -158,19 +156,13 @@ func contradicting[T any](whole T, terms []term[T], possible func(*T) bool) (fie
 	return fields
 }
 
-// selections returns the names of the selections whose kind the scope covers. If it covers none of
-// these kinds, it returns all selections.
+// selections returns the names of the selections whose kind the scope covers. If it covers none of these kinds, it
+// returns all selections.
 func (s *Scope) selections(prefix string) (fields []string) {
 	for _, all := range [...]bool{false, true} {
-		for _, selection := range [...]struct {
-			field string
-			kind  pricing.LineKind
-			items Items
-		}{
-			{"planIds", pricing.Plan, s.Plans}, {"deviceIds", pricing.Device, s.Devices}, {"accessoryIds", pricing.Accessory, s.Accessories},
-		} {
-			if ofKind := s.Kinds.Len() == 0 || s.Kinds.Has(selection.kind.String()); selection.items.Len() > 0 && (all || ofKind) {
-				fields = append(fields, prefix+selection.field)
+		for i, kind := range [...]pricing.LineKind{pricing.Plan, pricing.Device, pricing.Accessory} {
+			if ofKind := s.Kinds.Len() == 0 || s.Kinds.Has(kind.String()); s.selection(kind).Len() > 0 && (all || ofKind) {
+				fields = append(fields, prefix+scopeLists[i].field)
 			}
 		}
 		if len(fields) > 0 {
@@ -199,8 +191,7 @@ func categoriesApart(prefix string, covered, excluded []string, faults *validati
 	}
 }
 
-// contradictions reports tags that no customer can have. Lists that are too long have a fault of their
-// own.
+// contradictions reports tags that no customer can have. Lists that are too long have a fault of their own.
 func (t CustomerTags) contradictions(faults *validation.Error) {
 	if max(len(t.Any), len(t.All), len(t.None)) > MaxTags {
 		return

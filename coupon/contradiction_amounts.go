@@ -11,54 +11,54 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// mistakenAmounts reports amounts above the maximum of the discount or above the budget. found tells
-// whether there are any.
+// fieldAmount is an amount in minor units, by its field.
+type fieldAmount struct {
+	field string
+	minor int64
+}
+
+// mistakenAmounts reports amounts above the maximum of the discount or above the budget. found tells whether there are
+// any.
 func (c *Coupon) mistakenAmounts(faults *validation.Error) (found bool) {
+	above := func(a, most fieldAmount, reason string) bool {
+		if a.minor <= most.minor {
+			return false
+		}
+		contradict(faults, reason, a.field, most.field)
+		found = true
+		return true
+	}
 	t := c.Discount.Terms()
-	if !t.Type.HasAmount() || t.Type == pricing.FixedUnitPrice {
-		t.Amount = 0 // takes off no amount
-	}
-	type amount struct {
-		field string
-		minor int64
-	}
-	check := func(in pricing.Currency, most int64, mostField string, amounts ...amount) {
-		budgetField := amountPath("budget", in, pricing.Currency{})
-		budget, limited := c.Limits.Budget.In(in)
-		if limited && most > budget {
-			contradict(faults, "the maximum is above the budget", mostField, budgetField)
-			found = true
-			return
+	for _, in := range append([]pricing.CurrencyTerms{{Currency: c.Currency, Amount: t.Amount, MaxDiscount: t.MaxDiscount}}, t.Others...) {
+		maximum := fieldAmount{amountPath("maxDiscount", in.Currency, c.Currency), unlimited(in.MaxDiscount)}
+		minor, _ := c.Limits.Budget.In(in.Currency)
+		budget := fieldAmount{amountPath("budget", in.Currency, pricing.Currency{}), unlimited(minor)}
+		if in.MaxDiscount > 0 && above(maximum, budget, "the maximum is above the budget") {
+			continue
 		}
-		for _, a := range amounts {
-			switch {
-			case most > 0 && a.minor > most:
-				contradict(faults, "the amount is above the maximum", a.field, mostField)
-			case limited && a.minor > budget:
-				contradict(faults, "the amount is above the budget", a.field, budgetField)
-			default:
-				continue
+		for _, a := range c.amountsOff(in) {
+			if above(a, maximum, "the amount is above the maximum") || above(a, budget, "the amount is above the budget") {
+				break
 			}
-			found = true
-			return
 		}
-	}
-	amounts := []amount{{"discountValue", t.Amount}}
-	for i, tier := range t.Tiers {
-		amounts = append(amounts, amount{fmt.Sprintf("tiers[%d].amount", i), tier.Amount})
-	}
-	check(t.Currency, t.MaxDiscount, "maxDiscount", amounts...)
-	for _, o := range t.Others {
-		if t.Amount == 0 {
-			o.Amount = 0
-		}
-		check(o.Currency, o.MaxDiscount, amountPath("maxDiscount", o.Currency, c.Currency), amount{amountPath("discountValue", o.Currency, c.Currency), o.Amount})
 	}
 	return found
 }
 
-// impossiblePurchase reports terms that no purchase meets in any currency of the coupon. A minimum
-// purchase or a budget without which a further currency is possible is one of them.
+// amountsOff returns the amounts that the discount takes off in a currency.
+func (c *Coupon) amountsOff(in pricing.CurrencyTerms) (amounts []fieldAmount) {
+	t := c.Discount.Terms()
+	if t.Type.HasAmount() && t.Type != pricing.FixedUnitPrice {
+		amounts = append(amounts, fieldAmount{amountPath("discountValue", in.Currency, c.Currency), in.Amount})
+	}
+	for i, tier := range t.Tiers { // whose amounts are in one currency
+		amounts = append(amounts, fieldAmount{fmt.Sprintf("tiers[%d].amount", i), tier.Amount})
+	}
+	return amounts
+}
+
+// impossiblePurchase reports terms that no purchase meets in any currency of the coupon. A minimum purchase or a budget
+// without which a further currency is possible is one of them.
 func (c *Coupon) impossiblePurchase(faults *validation.Error) {
 	in := contents{within: c.contents(c.Conditions.ContainsNot), without: c.contents(Scope{})}
 	fields := c.impossible(in)
@@ -78,8 +78,8 @@ func (c *Coupon) impossiblePurchase(faults *validation.Error) {
 	contradict(faults, "no purchase gets a discount", fields...)
 }
 
-// impossible returns the fields that contradict each other in each currency, or nil if a purchase is
-// possible in one of them.
+// impossible returns the fields that contradict each other in each currency, or nil if a purchase is possible in one of
+// them.
 func (c *Coupon) impossible(units contents) (fields []string) {
 	for _, in := range c.currencies() {
 		p, terms := c.purchase(in, units)
@@ -111,8 +111,8 @@ func (c *Coupon) currencies() []pricing.Currency {
 	return all
 }
 
-// purchase is what the terms ask of the eligible lines of a cart. Amounts are in minor units of the
-// cart's currency. Bounds are inclusive. Units are those with a price above 0.
+// purchase is what the terms ask of the eligible lines of a cart. Amounts are in minor units of the cart's currency.
+// Bounds are inclusive. Units are those with a price above 0.
 type purchase struct {
 	discount             pricing.DiscountTerms // Amount and MaxDiscount are in the currency of the cart
 	anyDiscount          bool                  // the value of the discount does not matter
@@ -139,9 +139,8 @@ type content struct {
 // contents are the contents that carts can have, with and without what they must not contain.
 type contents struct{ within, without []content }
 
-// contents returns what the cart of a purchase contains if it has no unit of the excluded scope. The
-// required units are those that disturb least: they are not eligible and do not count as bought, if
-// possible.
+// contents returns what the cart of a purchase contains if it has no unit of the excluded scope. The required units are
+// those that disturb least: they are not eligible and do not count as bought, if possible.
 func (c *Coupon) contents(excluded Scope) []content {
 	exists := func(inside []Scope, outside ...Scope) bool {
 		_, found := Example(inside, append(outside, excluded)...)
@@ -194,32 +193,26 @@ func (c *Coupon) purchase(in pricing.Currency, units contents) (p purchase, term
 		add("getQuantity", func(p *purchase) { p.discount.GetQuantity = 1 })
 	}
 	add(value, func(p *purchase) { p.anyDiscount = true })
-	if least, _ := c.Minimum(in); least > 0 {
-		p.minAmount = least
-		add(amountPath("minPurchase", in, c.Currency), func(p *purchase) { p.minAmount = 1 })
+	bound := func(field string, value int64, of func(*purchase) *int64) {
+		if without := *of(&p); value > 0 {
+			*of(&p) = value
+			add(field, func(p *purchase) { *of(p) = without })
+		}
 	}
-	if most, _ := c.Maximum(in); most > 0 {
-		p.maxAmount = most
-		add(amountPath("maxPurchase", in, c.Currency), func(p *purchase) { p.maxAmount = math.MaxInt64 })
-	}
-	if c.Conditions.MinQuantity > 0 {
-		p.minUnits = c.Conditions.MinQuantity
-		add("minQuantity", func(p *purchase) { p.minUnits = 1 })
-	}
-	if c.Conditions.MaxQuantity > 0 {
-		p.maxUnits = c.Conditions.MaxQuantity
-		add("maxQuantity", func(p *purchase) { p.maxUnits = math.MaxInt64 })
-	}
+	least, _ := c.Minimum(in)
+	most, _ := c.Maximum(in)
+	budget, _ := c.Limits.Budget.In(in)
+	bound(amountPath("minPurchase", in, c.Currency), least, func(p *purchase) *int64 { return &p.minAmount })
+	bound(amountPath("maxPurchase", in, c.Currency), most, func(p *purchase) *int64 { return &p.maxAmount })
+	bound("minQuantity", c.Conditions.MinQuantity, func(p *purchase) *int64 { return &p.minUnits })
+	bound("maxQuantity", c.Conditions.MaxQuantity, func(p *purchase) *int64 { return &p.maxUnits })
 	if !c.Conditions.Contains.IsZero() {
 		add("contains", func(p *purchase) { p.anyContents = true })
 	}
 	if !c.Conditions.ContainsNot.IsZero() {
 		add("containsNot", func(p *purchase) { p.contents = units.without })
 	}
-	if budget, limited := c.Limits.Budget.In(in); limited {
-		p.budget = budget
-		add(amountPath("budget", in, pricing.Currency{}), func(p *purchase) { p.budget = math.MaxInt64 })
-	}
+	bound(amountPath("budget", in, pricing.Currency{}), budget, func(p *purchase) *int64 { return &p.budget })
 	return p, terms
 }
 
@@ -238,9 +231,9 @@ func (p *purchase) possible() bool {
 	})
 }
 
-// divided returns the content with as many of the required units bought elsewhere as the budget allows:
-// fewer eligible units have to be in the cart, and the discount applies more often. If the discount counts
-// all eligible units, it is best that all required units are bought.
+// divided returns the content with as many of the required units bought elsewhere as the budget allows: fewer eligible
+// units have to be in the cart, and the discount applies more often. If the discount counts all eligible units, it is
+// best that all required units are bought.
 func (p purchase) divided(c content) content {
 	t := &p.discount
 	most := min(p.maxUnits, p.maxAmount)
@@ -288,8 +281,8 @@ func (p purchase) exists() bool {
 	return p.minUnits <= p.maxUnits && max(p.minAmount, p.minUnits) <= p.maxAmount
 }
 
-// takes reports whether a discount above 0 is within the budget. What the discount counts gives from
-// low to high, and every amount between them.
+// takes reports whether a discount above 0 is within the budget. What the discount counts gives from low to high, and
+// every amount between them.
 func (p purchase) takes(low, high int64) bool {
 	return p.anyDiscount || max(p.off(low), 1) <= min(p.budget, p.off(high))
 }
@@ -333,8 +326,8 @@ func (p purchase) cheapest(n int64) (low, high int64) {
 	return low, high
 }
 
-// leastPerUnit returns the least discount of an amount off each unit. It is that of one unit that costs
-// as much as possible, if the others cost 1, or that of units that all cost 1.
+// leastPerUnit returns the least discount of an amount off each unit. It is that of one unit that costs as much as
+// possible, if the others cost 1, or that of units that all cost 1.
 func (p purchase) leastPerUnit() int64 {
 	others := p.minUnits - 1
 	least := others + min(max(p.minAmount-others, 1), p.discount.Amount)
@@ -344,8 +337,8 @@ func (p purchase) leastPerUnit() int64 {
 	return least
 }
 
-// leastAbovePrice returns the least discount of a unit price. It is 1, unless even the most units at
-// that price do not reach the minimum purchase.
+// leastAbovePrice returns the least discount of a unit price. It is 1, unless even the most units at that price do not
+// reach the minimum purchase.
 func (p purchase) leastAbovePrice() int64 {
 	high, low := bits.Mul64(uint64(p.discount.Amount), uint64(p.maxUnits)) //nolint:gosec // not negative
 	if high > 0 || low >= uint64(p.minAmount) {                            //nolint:gosec // not negative
@@ -375,8 +368,8 @@ func (p purchase) buyGet() bool {
 	return p.anyDiscount || p.takes(low, math.MaxInt64) && p.buyGetGives(units, apart)
 }
 
-// buyGetGives reports whether a BUY_X_GET_Y discount is above 0 for some number of applications. units are the
-// eligible units of so many. Of these, some may be apart: they cannot be bought.
+// buyGetGives reports whether a BUY_X_GET_Y discount is above 0 for some number of applications. units are the eligible
+// units of so many. Of these, some may be apart: they cannot be bought.
 func (p purchase) buyGetGives(units func(applications int64) int64, apart int64) bool {
 	t := &p.discount
 	most := unlimited(t.MaxApplications)
@@ -408,8 +401,8 @@ func (p purchase) buyGetGives(units func(applications int64) int64, apart int64)
 	}
 }
 
-// fewestApplications returns how often a BUY_X_GET_Y discount applies if as few units as possible count as
-// bought, and if there is one more eligible unit than it counts.
+// fewestApplications returns how often a BUY_X_GET_Y discount applies if as few units as possible count as bought, and
+// if there is one more eligible unit than it counts.
 func (p purchase) fewestApplications() int64 {
 	t := &p.discount
 	n, boughtToo := p.bought/t.BuyQuantity, p.minUnits

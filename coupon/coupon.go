@@ -27,8 +27,8 @@ const (
 	MaxMinPurchase       = MaxBudget                 // minor units, also of a maximum purchase
 )
 
-// IDPrefix is the beginning of every coupon ID. A coupon ID is never a normalized code, because
-// normalized codes contain no lower-case ASCII letters.
+// IDPrefix is the beginning of every coupon ID. A coupon ID is never a normalized code, because normalized codes
+// contain no lower-case ASCII letters.
 const IDPrefix = "cpn_"
 
 // Coupon holds the terms, the state and the counts of a coupon (specification 2.1). Stores may set all fields of a
@@ -36,17 +36,17 @@ const IDPrefix = "cpn_"
 type Coupon struct {
 	// ID begins with [IDPrefix] and never changes.
 	ID string
-	// Code is the plain code, which never changes. No two existing coupons have the same Code. The
-	// Code is zero if customers reach the coupon only by the codes of batches.
+	// Code is the plain code, which never changes. No two existing coupons have the same Code. The Code is zero if
+	// customers reach the coupon only by the codes of batches.
 	Code Code
-	// Name is for administrators and for the payment processor. Description is for administrators. A search for
-	// coupons covers both.
+	// Name is for administrators and for the payment processor. Description is for administrators. A search for coupons
+	// covers both.
 	Name        string
 	Description string
 	Terms
 	State State
-	// UsedCount is the number of completed redemptions. ReservedCount is the number of live
-	// reservations. The store maintains both, and saving a coupon does not change them.
+	// UsedCount is the number of completed redemptions. ReservedCount is the number of live reservations. The store
+	// maintains both, and saving a coupon does not change them.
 	UsedCount     int64
 	ReservedCount int64
 	Mirror        Mirror
@@ -57,18 +57,17 @@ type Coupon struct {
 	Revision int64
 }
 
-// Limits restricts how often a coupon can be used. A limit of 0 means no limit. Every completed redemption and
-// every live reservation counts as a use.
+// Limits restricts how often a coupon can be used. A limit of 0 means no limit. Every completed redemption and every
+// live reservation counts as a use.
 type Limits struct {
 	// MaxUses is the maximum number of uses by all customers together, and MaxUsesPerUser by one customer.
 	MaxUses        int64
 	MaxUsesPerUser int64
-	// Budget is the maximum sum of all discounts in each currency. Orders that are paid or still
-	// open count. A budget needs an amount in the coupon's Currency. A coupon with a budget cannot
-	// be used in a currency without an amount. The maximum of one discount is at most the budget.
+	// Budget is the maximum sum of all discounts in each currency. Orders that are paid or still open count. A budget
+	// needs an amount in the coupon's Currency. A coupon with a budget cannot be used in a currency without an amount.
+	// The maximum of one discount is at most the budget.
 	Budget MoneySet
-	// Periods restricts the number of uses in a day, a week or a month. Periods must not be
-	// modified.
+	// Periods restricts the number of uses in a day, a week or a month. Periods must not be modified.
 	Periods []PeriodLimit
 }
 
@@ -78,18 +77,17 @@ func (l Limits) Equal(m Limits) bool {
 		slices.EqualFunc(l.Periods, m.Periods, PeriodLimit.Equal)
 }
 
-// Mirror holds the IDs and the revision of a coupon's mirror. A mirror is the payment
-// processor's own copy of a coupon.
+// Mirror holds the IDs and the revision of a coupon's mirror. A mirror is the payment processor's own copy of a coupon.
 type Mirror struct {
-	// CouponID and PromotionCodeID are the IDs of the mirror at the payment processor, both empty before it is
-	// created. PromotionCodeID stays empty if the coupon has no plain code.
+	// CouponID and PromotionCodeID are the IDs of the mirror at the payment processor, both empty before it is created.
+	// PromotionCodeID stays empty if the coupon has no plain code.
 	CouponID        string `json:"couponId"`
 	PromotionCodeID string `json:"promotionCodeId"`
-	// Revision is the revision of the coupon that the mirror shows. If the coupon has another revision, the mirror
-	// is outdated, and the Reconcile method of couponkit.Service updates it.
+	// Revision is the revision of the coupon that the mirror shows. If the coupon has another revision, the mirror is
+	// outdated, and the Reconcile method of couponkit.Service updates it.
 	Revision int64 `json:"revision"`
-	// Unsupported is true if the payment processor cannot express the coupon. Both IDs are then empty. The coupon
-	// can be used like any other coupon.
+	// Unsupported is true if the payment processor cannot express the coupon. Both IDs are then empty. The coupon can
+	// be used like any other coupon.
 	Unsupported bool `json:"unsupported,omitzero"`
 }
 
@@ -126,9 +124,9 @@ func (c Coupon) Mirrored() bool {
 	return (c.Mirror.Unsupported || !c.Mirror.IsZero()) && c.Mirror.Revision == c.Revision
 }
 
-// Validate checks the rules for a stored coupon. The error is a [*validation.Error] that
-// lists every broken rule. A narrowed allow-list is valid; see [EmailSet]. The code and the
-// entries of the allow-list are not normalized again; see [StoredCode].
+// Validate checks the rules for a stored coupon. The error is a [*validation.Error] that lists every broken rule. A
+// narrowed allow-list is valid; see [EmailSet]. The code and the entries of the allow-list are not normalized again;
+// see [StoredCode].
 func (c *Coupon) Validate() error {
 	var faults validation.Error
 	if !IsID(c.ID) {
@@ -243,9 +241,8 @@ func (t *Terms) distributionFaults(faults *validation.Error) {
 	}
 }
 
-// textFaults refuses text that a database or a page could not show again: text that is
-// not UTF-8, and control characters. If lines is true, line breaks and tabs are
-// allowed.
+// textFaults refuses text that a database or a page could not show again: text that is not UTF-8, and control
+// characters. If lines is true, line breaks and tabs are allowed.
 func textFaults(faults *validation.Error, field, text string, most int, lines bool) {
 	if !utf8.ValidString(text) {
 		faults.Add(field, validation.Malformed, "must be valid UTF-8 text")

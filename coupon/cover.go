@@ -7,8 +7,8 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// Covers reports whether the scope covers the cart line (specification 2.2, contract section 3). No
-// scope covers a shipping line. Covers allocates no memory.
+// Covers reports whether the scope covers the cart line (specification 2.2, contract section 3). No scope covers a
+// shipping line. Covers allocates no memory.
 func (s *Scope) Covers(l *pricing.Line) bool {
 	return s.applies(l) && (s.Kinds.Len() == 0 || s.Kinds.Has(l.Kind.String())) &&
 		(s.Categories.Len() == 0 || l.Categories.Any(s.Categories.Has)) &&
@@ -56,9 +56,8 @@ func (s Scope) Example(outside ...Scope) (line pricing.Line, found bool) {
 	return Example([]Scope{s}, outside...)
 }
 
-// Example returns a line that each of some scopes covers, and that none of the other scopes covers. The line
-// has no ID, quantity and price. If there is no such line, found is false. The time doubles with every
-// other scope.
+// Example returns a line that each of some scopes covers, and that none of the other scopes covers. The line has no ID,
+// quantity and price. If there is no such line, found is false. The time doubles with every other scope.
 func Example(inside []Scope, outside ...Scope) (line pricing.Line, found bool) {
 	outside = slices.DeleteFunc(slices.Clone(outside), Scope.IsZero)
 	lines := candidates(inside, outside)
@@ -75,8 +74,8 @@ func Example(inside []Scope, outside ...Scope) (line pricing.Line, found bool) {
 	return pricing.Line{}, false
 }
 
-// candidates returns lines without categories. If any line is covered by each scope inside and by no scope
-// outside, one of them is, as far as kinds and items matter.
+// candidates returns lines without categories. If any line is covered by each scope inside and by no scope outside, one
+// of them is, as far as kinds and items matter.
 func candidates(inside, outside []Scope) (lines []pricing.Line) {
 	free, named := itemsOutside(inside, outside), []Items(nil)
 	for _, o := range outside {
@@ -91,7 +90,7 @@ func candidates(inside, outside []Scope) (lines []pricing.Line) {
 			kind := pricing.LineKind(name)
 			items := free
 			if selected := s.selection(kind); selected != nil && selected.Len() > 0 {
-				items = selected.list
+				items = selected.entries()
 			}
 			for _, item := range items {
 				lines = append(lines, pricing.Line{Kind: kind, ItemID: item})
@@ -104,8 +103,8 @@ func candidates(inside, outside []Scope) (lines []pricing.Line) {
 	return lines
 }
 
-// itemsOutside returns items that no scope inside excludes: one that no scope names, and of those that
-// scopes outside exclude, one for each set of lists that name it.
+// itemsOutside returns items that no scope inside excludes: one that no scope names, and of those that scopes outside
+// exclude, one for each set of lists that name it.
 func itemsOutside(inside, outside []Scope) []string {
 	var avoided []Items
 	for _, s := range inside {
@@ -135,9 +134,9 @@ func itemsOutside(inside, outside []Scope) []string {
 	return items
 }
 
-// categoriesOutside returns sets of categories that the scopes inside cover. If any set keeps a line out of
-// the scopes outside, one of them does. Of each scope outside, a set has no category that the scope covers,
-// or one that it excludes.
+// categoriesOutside returns sets of categories that the scopes inside cover. If any set keeps a line out of the scopes
+// outside, one of them does. Of each scope outside, a set has no category that the scope covers, or one that it
+// excludes.
 func categoriesOutside(inside, outside []Scope) (sets []pricing.Categories) {
 	for avoided := range 1 << len(outside) {
 		taken := func(name string) bool {

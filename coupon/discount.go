@@ -15,13 +15,12 @@ import (
 // MaxGroupLength is the maximum length of the name of a group, in code points.
 const MaxGroupLength = MaxTagLength
 
-// TierDraft describes a [pricing.Tier]. Amounts are decimal numbers in major units of the coupon's
-// currency. In JSON, they are decimal strings or numbers.
+// TierDraft describes a [pricing.Tier]. Amounts are decimal numbers in major units of the coupon's currency. In JSON,
+// they are decimal strings or numbers.
 type TierDraft struct {
 	// From is the least amount or the least number of units of the tier. An empty From means 0.
 	From pricing.Number `json:"from"`
-	// Percent is the percentage, and Amount the amount, that the tier takes off. A tier has one
-	// of them.
+	// Percent is the percentage, and Amount the amount, that the tier takes off. A tier has one of them.
 	Percent pricing.Number `json:"percent,omitzero"`
 	Amount  pricing.Number `json:"amount,omitzero"`
 }
@@ -84,8 +83,8 @@ func (d *Draft) discountOfType(c pricing.Currency, faults *validation.Error) pri
 	return discount
 }
 
-// judgeable reports whether a term of the discount can be judged. Without a currency, amounts cannot.
-// Without a basis, the bounds of tiers cannot.
+// judgeable reports whether a term of the discount can be judged. Without a currency, amounts cannot. Without a basis,
+// the bounds of tiers cannot.
 func (d *Draft) judgeable(field string, c pricing.Currency) bool {
 	switch {
 	case c.IsZero():
@@ -250,8 +249,8 @@ func (t TierDraft) tier(path string, basis pricing.TierBasis, c pricing.Currency
 	return tier
 }
 
-// WithDiscount returns the draft with another discount. If the discount has amounts, the draft gets
-// their currency. Minimum purchases and budgets of the draft stay as they are.
+// WithDiscount returns the draft with another discount. If the discount has amounts, the draft gets their currency.
+// Minimum purchases and budgets of the draft stay as they are.
 func (d Draft) WithDiscount(discount pricing.Discount) Draft {
 	t := discount.Terms()
 	d.DiscountType, d.Percent, d.Amount, d.Lane, d.Buys = t.Type, "", nil, 0, nil

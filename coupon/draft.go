@@ -9,8 +9,7 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// DefaultMaxUsesPerUser is the maximum number of uses by one customer if a [Draft] does not set
-// MaxUsesPerUser.
+// DefaultMaxUsesPerUser is the maximum number of uses by one customer if a [Draft] does not set MaxUsesPerUser.
 const DefaultMaxUsesPerUser = 1
 
 // Creation holds the values that the system adds to a [Draft].

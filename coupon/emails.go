@@ -22,8 +22,8 @@ const MaxAllowedEmails = 1_000_000
 // In JSON, an EmailList is an array of entries, or one string that [email.Split] splits.
 type EmailList []string
 
-// judged returns the set of the addresses. If some are invalid, the set only has the length of the list, which
-// is checked together with the other fields.
+// judged returns the set of the addresses. If some are invalid, the set only has the length of the list, which is
+// checked together with the other fields.
 func (l EmailList) judged() (EmailSet, error) {
 	emails, err := NewEmailSet(l...)
 	if err != nil {
@@ -46,23 +46,23 @@ func (l *EmailList) UnmarshalJSON(data []byte) error {
 	return strictjson.Value(data, (*[]string)(l))
 }
 
-// EmailSet is an immutable allow-list of normalized e-mail addresses and domain entries; see [EmailList]. Looking
-// up an address takes the same time in a set of any size. The zero EmailSet is empty.
+// EmailSet is an immutable allow-list of normalized e-mail addresses and domain entries; see [EmailList]. Looking up an
+// address takes the same time in a set of any size. The zero EmailSet is empty.
 //
 // A narrowed set holds only the entry that matches one customer, or no entry, and Len still counts the whole
-// allow-list. A store that looks up a coupon for one customer returns a set with the matching entry. A store that
-// lists coupons returns sets without entries.
+// allow-list. A store that looks up a coupon for one customer returns a set with the matching entry. A store that lists
+// coupons returns sets without entries.
 type EmailSet struct {
 	held    Items
 	missing int // entries that a narrowed set does not hold
 }
 
-// GoString returns the number of entries for the messages of failed tests. GoString does not
-// show the entries themselves.
+// GoString returns the number of entries for the messages of failed tests. GoString does not show the entries
+// themselves.
 func (s EmailSet) GoString() string { return fmt.Sprintf("coupon.EmailSet(%d addresses)", s.Len()) }
 
-// NewEmailSet returns the set of the given entries of an [EmailList], normalized and without names of people.
-// Duplicate entries are ignored. The error is a [*validation.Error] that names every malformed entry by its index.
+// NewEmailSet returns the set of the given entries of an [EmailList], normalized and without names of people. Duplicate
+// entries are ignored. The error is a [*validation.Error] that names every malformed entry by its index.
 func NewEmailSet(entries ...string) (EmailSet, error) {
 	var faults validation.Error
 	if len(entries) > MaxAllowedEmails {
@@ -82,12 +82,12 @@ func NewEmailSet(entries ...string) (EmailSet, error) {
 
 func tooManyEmails() string { return fmt.Sprintf("at most %d addresses are allowed", MaxAllowedEmails) }
 
-// StoredEmailSet returns the set of entries that [EmailSet.Slice] returned, for stores. The entries are neither
-// checked nor normalized.
+// StoredEmailSet returns the set of entries that [EmailSet.Slice] returned, for stores. The entries are neither checked
+// nor normalized.
 func StoredEmailSet(entries ...string) EmailSet { return EmailSet{held: NewItems(entries...)} }
 
-// NarrowedEmailSet returns a set of the given Len that holds only the given entry, or none if it is empty. Stores
-// pass an entry that [email.Entries] returned. The entry is neither checked nor normalized.
+// NarrowedEmailSet returns a set of the given Len that holds only the given entry, or none if it is empty. Stores pass
+// an entry that [email.Entries] returned. The entry is neither checked nor normalized.
 func NarrowedEmailSet(total int, entry string) EmailSet {
 	if total <= 0 {
 		return EmailSet{}
@@ -98,8 +98,8 @@ func NarrowedEmailSet(total int, entry string) EmailSet {
 	return EmailSet{held: NewItems(entry), missing: total - 1}
 }
 
-// Narrow returns a set that holds only the entry that matches the address, or no entry. The returned set has
-// the same Len as s.
+// Narrow returns a set that holds only the entry that matches the address, or no entry. The returned set has the same
+// Len as s.
 func (s EmailSet) Narrow(address string) EmailSet {
 	own, domain := email.Entries(address)
 	for _, entry := range [...]string{own, domain} {
@@ -110,8 +110,8 @@ func (s EmailSet) Narrow(address string) EmailSet {
 	return NarrowedEmailSet(s.Len(), "")
 }
 
-// Has reports whether the set has the e-mail address or its domain entry. Letter case and surrounding white
-// space do not matter. Has allocates no memory for an ASCII address.
+// Has reports whether the set has the e-mail address or its domain entry. Letter case and surrounding white space do
+// not matter. Has allocates no memory for an ASCII address.
 func (s EmailSet) Has(address string) bool {
 	address = unicode15.TrimSpace(address)
 	if len(address) > email.MaxLength {
@@ -131,12 +131,14 @@ func (s EmailSet) Has(address string) bool {
 		}
 		lower[i] = b
 	}
-	if _, ok := s.held.index[string(lower[:len(address)])]; ok || at < 1 {
-		return ok
+	if s.held.set == nil {
+		return false
+	}
+	if found := s.held.set.has(lower[:len(address)]); found || at < 1 {
+		return found
 	}
 	lower[at-1] = email.AnyMailbox[0] //nolint:gosec // at is at least 1
-	_, ok := s.held.index[string(lower[at-1:len(address)])]
-	return ok
+	return s.held.set.has(lower[at-1 : len(address)])
 }
 
 func (s EmailSet) hasEntry(address string) bool {
@@ -161,8 +163,8 @@ func (s EmailSet) Equal(t EmailSet) bool {
 	return s.missing == t.missing && s.held.Equal(t.held)
 }
 
-// MarshalJSON returns the entries of the set as a JSON array. A narrowed set becomes null,
-// because a JSON array always contains the whole list.
+// MarshalJSON returns the entries of the set as a JSON array. A narrowed set becomes null, because a JSON array always
+// contains the whole list.
 func (s EmailSet) MarshalJSON() ([]byte, error) {
 	if s.Narrowed() {
 		return []byte("null"), nil
@@ -170,8 +172,8 @@ func (s EmailSet) MarshalJSON() ([]byte, error) {
 	return s.held.MarshalJSON()
 }
 
-// UnmarshalJSON reads the JSON form of an [EmailList] and checks the entries like [NewEmailSet].
-// JSON null is a narrowed set that holds no entry. If UnmarshalJSON fails, *s stays unchanged.
+// UnmarshalJSON reads the JSON form of an [EmailList] and checks the entries like [NewEmailSet]. JSON null is a
+// narrowed set that holds no entry. If UnmarshalJSON fails, *s stays unchanged.
 func (s *EmailSet) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		*s = EmailSet{missing: 1}

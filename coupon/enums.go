@@ -55,9 +55,8 @@ func (d *Distribution) UnmarshalText(text []byte) error {
 	return distributions.Parse(text, (*uint8)(d))
 }
 
-// State shows whether a coupon is switched on, switched off, being created or being deleted
-// (specification 3.1). Customers can use only an [Active] coupon. The state does not depend on
-// dates, so an expired coupon may be Active.
+// State shows whether a coupon is switched on, switched off, being created or being deleted (specification 3.1).
+// Customers can use only an [Active] coupon. The state does not depend on dates, so an expired coupon may be Active.
 type State uint8
 
 // These constants are the possible states of a coupon. A coupon that is pending or being deleted has its code.
@@ -76,8 +75,7 @@ func (s State) String() string { return states.Of(uint8(s)) }
 // GoString formats the value for the messages of failed tests.
 func (s State) GoString() string { return states.GoString("coupon.State", uint8(s)) }
 
-// ParseState returns the State with the given name. For an unknown name, ParseState returns a
-// [*validation.Error].
+// ParseState returns the State with the given name. For an unknown name, ParseState returns a [*validation.Error].
 func ParseState(text string) (s State, err error) {
 	err = s.UnmarshalText([]byte(text))
 	return s, err
@@ -96,8 +94,8 @@ type Restore uint8
 const (
 	// RestoreFull gives the use and the budget back when everything is refunded. It is the default.
 	RestoreFull Restore = iota
-	// RestoreAlways gives the use back at the first refund. Each refund gives back the part of the budget that
-	// its discount has spent.
+	// RestoreAlways gives the use back at the first refund. Each refund gives back the part of the budget that its
+	// discount has spent.
 	RestoreAlways
 	// RestoreNever gives nothing back.
 	RestoreNever

@@ -11,8 +11,7 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// These constants are the inclusive bounds and the default for the number of symbols in a
-// [CodeShape].
+// These constants are the inclusive bounds and the default for the number of symbols in a [CodeShape].
 const (
 	// MinCodeSymbols is the minimum number of random symbols, which have 36 random bits.
 	MinCodeSymbols = 8
@@ -22,8 +21,8 @@ const (
 	MaxCodeSymbols = 64
 )
 
-// CodeShape defines the form of generated codes. The zero CodeShape produces codes with 12
-// random symbols and a check symbol.
+// CodeShape defines the form of generated codes. The zero CodeShape produces codes with 12 random symbols and a check
+// symbol.
 type CodeShape struct {
 	// Prefix is a valid code with which every generated code begins, or empty. A dash follows the prefix, as in
 	// SUMMER-4F7K2XW9R1CM8.
@@ -34,20 +33,20 @@ type CodeShape struct {
 }
 
 const (
-	// codeSymbols are one of each group of symbols that people confuse, without vowels, so that codes contain
-	// no words. With the dash there are 23 symbols. The check symbol needs a prime number.
+	// codeSymbols are one of each group of symbols that people confuse, without vowels, so that codes contain no words.
+	// With the dash there are 23 symbols. The check symbol needs a prime number.
 	codeSymbols = "0123456789CFHJKMPRTVWX"
 
 	checkPrime  = 23
 	checkWeight = 5 // a primitive root of the prime: no two neighbors weigh the same
 )
 
-// GenerateCode returns a random code of the given shape. Pass crypto/rand.Reader as the random
-// source. With a predictable random source, people can guess codes.
+// GenerateCode returns a random code of the given shape. Pass crypto/rand.Reader as the random source. With a
+// predictable random source, people can guess codes.
 //
-// After the prefix, generated codes use only the symbols 0123456789CFHJKMPRTVWX. The last symbol is a check
-// symbol. It detects one wrong symbol, or two neighboring symbols that were swapped. One wrong letter in the
-// prefix goes undetected in 1 of 22 cases.
+// After the prefix, generated codes use only the symbols 0123456789CFHJKMPRTVWX. The last symbol is a check symbol. It
+// detects one wrong symbol, or two neighboring symbols that were swapped. One wrong letter in the prefix goes
+// undetected in 1 of 22 cases.
 //
 // If the shape is invalid, GenerateCode returns a [*validation.Error]. It wraps errors of the random source.
 func GenerateCode(random io.Reader, shape CodeShape) (Code, error) {
@@ -78,9 +77,9 @@ func GenerateCode(random io.Reader, shape CodeShape) (Code, error) {
 	return ParseCode(string(append(key, codeSymbols[check-1])))
 }
 
-// Normalize returns the shape with the key of its prefix and with its number of symbols. Shapes of the
-// same codes are equal after Normalize. If the shape is invalid, Normalize returns a
-// [*validation.Error] that names prefix, symbols or both.
+// Normalize returns the shape with the key of its prefix and with its number of symbols. Shapes of the same codes are
+// equal after Normalize. If the shape is invalid, Normalize returns a [*validation.Error] that names prefix, symbols or
+// both.
 func (s CodeShape) Normalize() (CodeShape, error) {
 	var faults validation.Error
 	if s.Symbols == 0 {
@@ -102,8 +101,8 @@ func (s CodeShape) Normalize() (CodeShape, error) {
 	return s, faults.Err()
 }
 
-// AsGenerated corrects typing errors in a code from [GenerateCode]. After the prefix, it replaces O, Q and D by 0,
-// I and L by 1, Z by 2, A by 4, S by 5, G by 6, B by 8, N by M, and U and Y by V.
+// AsGenerated corrects typing errors in a code from [GenerateCode]. After the prefix, it replaces O, Q and D by 0, I
+// and L by 1, Z by 2, A by 4, S by 5, G by 6, B by 8, N by M, and U and Y by V.
 //
 // ok is false if the corrected code does not have the form of a generated code, or a wrong check symbol.
 //
@@ -127,8 +126,7 @@ func readAs(r rune) rune {
 	return r
 }
 
-// checkOf returns the value of the check symbol for the key. With this symbol the check
-// sum is 0.
+// checkOf returns the value of the check symbol for the key. With this symbol the check sum is 0.
 func checkOf(key string) int { return (checkPrime - checkSum(key)*checkWeight%checkPrime) % checkPrime }
 
 // checkSum weighs each character with a power of the weight.

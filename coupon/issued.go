@@ -17,8 +17,8 @@ const (
 	MaxOwnerIDLength = 255   // bytes of a customer ID that owns a code
 )
 
-// IssuedCode is a code of a coupon. A coupon has one plain code or none, and any number of codes
-// from batches. The zero IssuedCode is no code.
+// IssuedCode is a code of a coupon. A coupon has one plain code or none, and any number of codes from batches. The zero
+// IssuedCode is no code.
 type IssuedCode struct {
 	// Key is what customers type. Key never changes. No two existing coupons have the same key.
 	Key Code `json:"code"`
@@ -30,13 +30,13 @@ type IssuedCode struct {
 	MaxUses int64 `json:"maxUses,omitempty"`
 	// Owner is the only customer who may use the code. The zero Owner means everybody.
 	Owner Owner `json:"owner,omitzero"`
-	// ExpiresAt is the first instant at which the code is no longer valid. If ExpiresAt is zero,
-	// the code is valid as long as its coupon.
+	// ExpiresAt is the first instant at which the code is no longer valid. If ExpiresAt is zero, the code is valid as
+	// long as its coupon.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	// Active shows whether the code is switched on. The plain code is switched with its coupon.
 	Active bool `json:"active"`
-	// UsedCount and ReservedCount are the completed uses and live reservations by this code, which the store
-	// counts. Those of the plain code are counted with the coupon only, and both are 0.
+	// UsedCount and ReservedCount are the completed uses and live reservations by this code, which the store counts.
+	// Those of the plain code are counted with the coupon only, and both are 0.
 	UsedCount     int64 `json:"usedCount"`
 	ReservedCount int64 `json:"reservedCount"`
 	// CreatedAt and UpdatedAt are instants in UTC with microsecond precision.
@@ -49,8 +49,7 @@ type IssuedCode struct {
 // Plain reports whether the code has no batch, and so no limit, owner or expiry of its own.
 func (c IssuedCode) Plain() bool { return c.Batch == "" }
 
-// Validate checks the rules for a stored code. The error is a [*validation.Error] that
-// lists every broken rule.
+// Validate checks the rules for a stored code. The error is a [*validation.Error] that lists every broken rule.
 func (c IssuedCode) Validate() error {
 	var faults validation.Error
 	c.Key.faults(&faults)
@@ -77,8 +76,8 @@ func (c IssuedCode) Validate() error {
 	return faults.Err()
 }
 
-// Owner is the customer who may use a code. The zero Owner is nobody in particular. Owners can
-// be compared with the operator ==.
+// Owner is the customer who may use a code. The zero Owner is nobody in particular. Owners can be compared with the
+// operator ==.
 type Owner struct{ text string }
 
 // These constants are the prefixes of the text of an Owner.
@@ -130,8 +129,7 @@ func (o *Owner) UnmarshalText(text []byte) (err error) {
 // Equal reports whether o and p are the same owner, for package go-cmp.
 func (o Owner) Equal(p Owner) bool { return o == p }
 
-// Is reports whether a customer with the given ID and e-mail address is the owner. The zero Owner
-// is every customer.
+// Is reports whether a customer with the given ID and e-mail address is the owner. The zero Owner is every customer.
 func (o Owner) Is(customerID, address string) bool {
 	switch {
 	case o.IsZero():
@@ -166,8 +164,8 @@ func (o Owner) validate() error {
 
 // Batch has the ID of codes that are added in one call, and the shape of those that are generated.
 type Batch struct {
-	// ID names the batch within its coupon, in 1 to [MaxBatchIDLength] bytes. A call with the ID of
-	// an earlier batch returns the codes of that batch.
+	// ID names the batch within its coupon, in 1 to [MaxBatchIDLength] bytes. A call with the ID of an earlier batch
+	// returns the codes of that batch.
 	ID    string    `json:"id"`
 	Shape CodeShape `json:"shape,omitzero"`
 }
@@ -204,11 +202,11 @@ type CodeDraft struct {
 	ExpiresAt calendar.Moment `json:"expiresAt,omitzero"`
 }
 
-// NewCodes returns the codes of the drafts. Keys that the drafts leave out are zero. The error is a
-// [*validation.Error] that names every invalid field, such as codes[3].owner, also a code that is in the list twice.
+// NewCodes returns the codes of the drafts. Keys that the drafts leave out are zero. The error is a [*validation.Error]
+// that names every invalid field, such as codes[3].owner, also a code that is in the list twice.
 //
-// Expired codes are a fault only beside other faults, because the batch may be an earlier one. A store refuses them
-// in a new batch; see [ExpiredCodes].
+// Expired codes are a fault only beside other faults, because the batch may be an earlier one. A store refuses them in
+// a new batch; see [ExpiredCodes].
 func NewCodes(couponID string, b Batch, drafts []CodeDraft, by Edit) ([]IssuedCode, error) {
 	var faults validation.Error
 	faults.Merge("batch", b.validate())
@@ -259,18 +257,10 @@ func (d CodeDraft) code(by Edit) (c IssuedCode, err error) {
 	}
 	faults.Merge("owner", d.Owner.validate())
 	c.Owner = d.Owner
-	c.MaxUses = codeLimit(&faults, d.MaxUses)
+	c.MaxUses = limit(d.MaxUses, "maxUses", &faults)
 	c.ExpiresAt, err = d.ExpiresAt.End(by.Location)
 	faults.At("expiresAt", err)
 	return c, faults.Err()
-}
-
-func codeLimit(faults *validation.Error, limit Optional[int]) int64 {
-	uses, given := limit.Value()
-	if given && uses < 1 {
-		faults.Add("maxUses", validation.TooSmall, "a limit is at least 1")
-	}
-	return int64(max(uses, 0))
 }
 
 // CodePatch changes a code. A field that is not given keeps its value. [Clear] removes a limit, an owner and an expiry.
@@ -283,9 +273,8 @@ type CodePatch struct {
 	ExpiresAt Optional[calendar.Moment] `json:"expiresAt,omitzero"`
 }
 
-// Apply returns the code after the change. The expiry may be in the past. Apply returns a
-// [*validation.Error] that names every invalid field. All fields of the plain code are
-// immutable: it is changed with its coupon.
+// Apply returns the code after the change. The expiry may be in the past. Apply returns a [*validation.Error] that
+// names every invalid field. All fields of the plain code are immutable: it is changed with its coupon.
 func (c IssuedCode) Apply(p CodePatch, by Edit) (IssuedCode, error) {
 	var faults validation.Error
 	for _, member := range [...]struct {
@@ -307,7 +296,7 @@ func (c IssuedCode) Apply(p CodePatch, by Edit) (IssuedCode, error) {
 		faults.Add("active", validation.Required, "must be true or false")
 	}
 	if p.MaxUses.Given() {
-		c.MaxUses = codeLimit(&faults, p.MaxUses)
+		c.MaxUses = limit(p.MaxUses, "maxUses", &faults)
 	}
 	if p.Owner.Given() {
 		c.Owner, _ = p.Owner.Value()
@@ -322,8 +311,7 @@ func (c IssuedCode) Apply(p CodePatch, by Edit) (IssuedCode, error) {
 	return c, faults.Err()
 }
 
-// TakenError lists the new codes that other coupons have. It matches [ErrCodeTaken]. No code of
-// the call was added.
+// TakenError lists the new codes that other coupons have. It matches [ErrCodeTaken]. No code of the call was added.
 type TakenError struct {
 	// Taken has one entry for each taken code, in the order of the call.
 	Taken []TakenCode

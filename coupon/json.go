@@ -44,9 +44,8 @@ var (
 // UnmarshalJSON reads a draft from a JSON object with the field names of contract section 7. A draft has a code, or
 // "withoutCode": true. The caller must limit the length of the JSON text.
 //
-// If the text is not one JSON object, UnmarshalJSON returns a [*validation.Error], and *d stays
-// unchanged. If only some fields are unknown or malformed, UnmarshalJSON succeeds, and [New] reports their faults
-// together with all others.
+// If the text is not one JSON object, UnmarshalJSON returns a [*validation.Error], and *d stays unchanged. If only some
+// fields are unknown or malformed, UnmarshalJSON succeeds, and [New] reports their faults together with all others.
 func (d *Draft) UnmarshalJSON(data []byte) error {
 	var read draftRequest
 	u, err := unreadMembers(draftReader.Object(data, &read))
@@ -86,8 +85,8 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a patch from a JSON object with the field names of contract section 7. If the text is not one
-// JSON object, UnmarshalJSON returns a [*validation.Error], and *p stays unchanged. If only some fields are unknown
-// or malformed, UnmarshalJSON succeeds, and [Coupon.Apply] reports their faults together with all others.
+// JSON object, UnmarshalJSON returns a [*validation.Error], and *p stays unchanged. If only some fields are unknown or
+// malformed, UnmarshalJSON succeeds, and [Coupon.Apply] reports their faults together with all others.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	var read Patch
 	u, err := unreadMembers(patchReader.Object(data, &read))
@@ -106,8 +105,8 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 
 const immutableMessage = "cannot be changed after creation"
 
-// wireTerms are terms with the field names of contract section 7, in the order in which they are
-// written. Pointers that are nil are left out.
+// wireTerms are terms with the field names of contract section 7, in the order in which they are written. Pointers that
+// are nil are left out.
 type wireTerms struct {
 	DiscountType    pricing.DiscountType `json:"discountType"`
 	DiscountValue   Amounts              `json:"discountValue,omitzero"`
@@ -196,13 +195,12 @@ func orNull[T comparable](v T) *T {
 	return &v
 }
 
-// MarshalJSON returns the terms as a JSON object with the field names of contract section 7; see
-// [Coupon.MarshalJSON].
+// MarshalJSON returns the terms as a JSON object with the field names of contract section 7; see [Coupon.MarshalJSON].
 func (t Terms) MarshalJSON() ([]byte, error) { return json.Marshal(t.wire()) }
 
-// UnmarshalJSON reads the JSON that [Terms.MarshalJSON] returns. If a field is unknown or malformed,
-// UnmarshalJSON returns a [*validation.Error] that lists all such fields, and *t stays
-// unchanged. The rules of the whole are those of [Coupon.Validate].
+// UnmarshalJSON reads the JSON that [Terms.MarshalJSON] returns. If a field is unknown or malformed, UnmarshalJSON
+// returns a [*validation.Error] that lists all such fields, and *t stays unchanged. The rules of the whole are those of
+// [Coupon.Validate].
 func (t *Terms) UnmarshalJSON(data []byte) error {
 	var d termsDocument
 	if err := termsReader.Object(data, &d); err != nil {
@@ -278,10 +276,10 @@ type wireCoupon struct {
 	Revision          int64     `json:"revision"`
 }
 
-// MarshalJSON returns the coupon as JSON with the field names of contract section 7. Instants are in RFC 3339
-// format. A missing limit, minimum purchase, price in points, start or expiry is null, and so is a narrowed
-// allow-list. A missing plain code, condition, budget, period limit or instant of creation and change is omitted.
-// The JSON does not show the revision of the mirror.
+// MarshalJSON returns the coupon as JSON with the field names of contract section 7. Instants are in RFC 3339 format. A
+// missing limit, minimum purchase, price in points, start or expiry is null, and so is a narrowed allow-list. A missing
+// plain code, condition, budget, period limit or instant of creation and change is omitted. The JSON does not show the
+// revision of the mirror.
 func (c Coupon) MarshalJSON() ([]byte, error) {
 	w := wireCoupon{
 		ID: c.ID, Code: c.Code, Name: c.Name, wireTerms: c.wire(),
@@ -294,10 +292,9 @@ func (c Coupon) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads the JSON that [Coupon.MarshalJSON] returns, for API clients. If a field is unknown or
-// malformed, UnmarshalJSON returns a [*validation.Error] that lists all such fields, else the error of
-// [Coupon.Validate]. If UnmarshalJSON fails, *c stays unchanged. The State becomes [Active] or [Inactive], and
-// Mirror.Revision becomes 0.
+// UnmarshalJSON reads the JSON that [Coupon.MarshalJSON] returns, for API clients. If a field is unknown or malformed,
+// UnmarshalJSON returns a [*validation.Error] that lists all such fields, else the error of [Coupon.Validate]. If
+// UnmarshalJSON fails, *c stays unchanged. The State becomes [Active] or [Inactive], and Mirror.Revision becomes 0.
 func (c *Coupon) UnmarshalJSON(data []byte) error {
 	var d couponDocument
 	if err := couponReader.Object(data, &d); err != nil {

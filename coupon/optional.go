@@ -10,8 +10,8 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Optional is a field with three possible states: set, cleared (null in JSON) or not given (absent in JSON). The
-// zero Optional is not given.
+// Optional is a field with three possible states: set, cleared (null in JSON) or not given (absent in JSON). The zero
+// Optional is not given.
 type Optional[T any] struct {
 	value   T
 	given   bool
@@ -27,15 +27,15 @@ func Clear[T any]() Optional[T] { return Optional[T]{given: true, cleared: true}
 // Given reports whether the field is set or cleared.
 func (o Optional[T]) Given() bool { return o.given }
 
-// Value returns the value of the field, and true if the field is set. If the field is cleared or
-// not given, Value returns the zero value and false.
+// Value returns the value of the field, and true if the field is set. If the field is cleared or not given, Value
+// returns the zero value and false.
 func (o Optional[T]) Value() (value T, ok bool) { return o.value, o.given && !o.cleared }
 
 // IsZero reports whether the field is not given, for the JSON option omitzero.
 func (o Optional[T]) IsZero() bool { return !o.given }
 
-// MarshalJSON returns the JSON of the value, or null if there is none. In your own structs, give every Optional
-// field the JSON option omitzero, so that a field that is not given is absent.
+// MarshalJSON returns the JSON of the value, or null if there is none. In your own structs, give every Optional field
+// the JSON option omitzero, so that a field that is not given is absent.
 func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if !o.given || o.cleared {
 		return []byte("null"), nil
@@ -46,8 +46,8 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o.value)
 }
 
-// UnmarshalJSON sets the field to a value from JSON. JSON null clears the field. If the value cannot be read,
-// *o stays unchanged. If only entries of a list cannot be read, *o is set to the others.
+// UnmarshalJSON sets the field to a value from JSON. JSON null clears the field. If the value cannot be read, *o stays
+// unchanged. If only entries of a list cannot be read, *o is set to the others.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(data, []byte("null")) {
 		*o = Clear[T]()

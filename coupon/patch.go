@@ -24,8 +24,8 @@ type Edit struct {
 // If each field is valid, Apply refuses terms that contradict each other, unless those of c do already; see
 // [Coupon.Contradictions]. Apply accepts every validity, so that a change can end a coupon.
 //
-// If the coupon has a narrowed allow-list (see [EmailSet]), the patch must contain the whole
-// allow-list. A patch without it would delete the entries that were not loaded.
+// If the coupon has a narrowed allow-list (see [EmailSet]), the patch must contain the whole allow-list. A patch
+// without it would delete the entries that were not loaded.
 func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	var faults validation.Error
 	p.immutableFaults(c, &faults)
@@ -38,6 +38,11 @@ func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	for _, m := range members {
 		if given[m.field] {
 			m.copy(&c, &edited)
+		}
+	}
+	for _, list := range scopeLists {
+		if given[list.field] {
+			*list.set(&c.Scope) = *list.set(&edited.Scope)
 		}
 	}
 	for i := range conditions {
@@ -58,7 +63,7 @@ func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	return c, nil
 }
 
-// members are the members of a patch that are no conditions, by their names in JSON.
+// members are the members of a patch that are neither conditions nor lists of the scope, by their names in JSON.
 var members = [...]struct {
 	field string
 	copy  func(to, from *Coupon)
@@ -66,13 +71,6 @@ var members = [...]struct {
 	{"name", func(to, from *Coupon) { to.Name = from.Name }},
 	{"description", func(to, from *Coupon) { to.Description = from.Description }},
 	{"appliesTo", func(to, from *Coupon) { to.Scope.AppliesTo = from.Scope.AppliesTo }},
-	{"planIds", func(to, from *Coupon) { to.Scope.Plans = from.Scope.Plans }},
-	{"deviceIds", func(to, from *Coupon) { to.Scope.Devices = from.Scope.Devices }},
-	{"accessoryIds", func(to, from *Coupon) { to.Scope.Accessories = from.Scope.Accessories }},
-	{"kinds", func(to, from *Coupon) { to.Scope.Kinds = from.Scope.Kinds }},
-	{"categories", func(to, from *Coupon) { to.Scope.Categories = from.Scope.Categories }},
-	{"excludedItemIds", func(to, from *Coupon) { to.Scope.ExcludedItems = from.Scope.ExcludedItems }},
-	{"excludedCategories", func(to, from *Coupon) { to.Scope.ExcludedCategories = from.Scope.ExcludedCategories }},
 	{"group", func(to, from *Coupon) { to.Group = from.Group }},
 	{"distribution", func(to, from *Coupon) { to.Distribution = from.Distribution }},
 	{"allowedUserEmails", func(to, from *Coupon) { to.AllowedUserEmails = from.AllowedUserEmails }},

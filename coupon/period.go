@@ -8,12 +8,12 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// MaxPeriodLimits is the maximum number of period limits of a coupon. Each pair of subject and
-// period occurs at most once.
+// MaxPeriodLimits is the maximum number of period limits of a coupon. Each pair of subject and period occurs at most
+// once.
 const MaxPeriodLimits = 9
 
-// PeriodLimit restricts how often a coupon can be used within a day, a week or a month. The
-// instant of the reservation decides which period a use belongs to.
+// PeriodLimit restricts how often a coupon can be used within a day, a week or a month. The instant of the reservation
+// decides which period a use belongs to.
 type PeriodLimit struct {
 	Per    LimitSubject    `json:"per"`
 	Period calendar.Period `json:"period"`

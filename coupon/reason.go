@@ -12,16 +12,15 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// CompareReasons compares two reasons by the rank of their codes, for use with
-// [slices.SortStableFunc].
+// CompareReasons compares two reasons by the rank of their codes, for use with [slices.SortStableFunc].
 func CompareReasons(a, b Reason) int { return cmp.Compare(a.Code.Rank(), b.Code.Rank()) }
 
-// Params holds the values that explain a [Reason], such as the limit that was reached. The tag "of" of each
-// field has the names of the codes that use the field (contract section 6). Other fields are zero. In JSON, zero
-// fields are left out, amounts are decimal strings such as "12.50", and instants are in RFC 3339 format.
+// Params holds the values that explain a [Reason], such as the limit that was reached. The tag "of" of each field has
+// the names of the codes that use the field (contract section 6). Other fields are zero. In JSON, zero fields are left
+// out, amounts are decimal strings such as "12.50", and instants are in RFC 3339 format.
 //
-// Amounts cannot be unmarshaled from JSON, because the JSON does not contain the currency of the
-// cart. A Go client that needs the amounts declares its own struct with [pricing.Number] fields.
+// Amounts cannot be unmarshaled from JSON, because the JSON does not contain the currency of the cart. A Go client that
+// needs the amounts declares its own struct with [pricing.Number] fields.
 type Params struct {
 	// StartsAt is the first instant at which the coupon is valid.
 	StartsAt time.Time `json:"startsAt,omitzero" of:"coupon_not_started"`
@@ -30,8 +29,8 @@ type Params struct {
 	// MaxUses is the maximum number of uses, and MaxUsesPerUser that of one customer.
 	MaxUses        int64 `json:"maxUses,omitzero" of:"usage_limit_reached period_limit_reached"`
 	MaxUsesPerUser int64 `json:"maxUsesPerUser,omitzero" of:"user_usage_limit_reached"`
-	// EligibleSubtotal is the eligible subtotal of the cart. Missing is what it lacks to MinPurchase, or what
-	// the discount exceeds Remaining by. Excess is what it exceeds MaxPurchase by.
+	// EligibleSubtotal is the eligible subtotal of the cart. Missing is what it lacks to MinPurchase, or what the
+	// discount exceeds Remaining by. Excess is what it exceeds MaxPurchase by.
 	MinPurchase      Amount `json:"minPurchase,omitzero" of:"minimum_purchase_not_met"`
 	EligibleSubtotal Amount `json:"eligibleSubtotal,omitzero" of:"minimum_purchase_not_met maximum_purchase_exceeded"`
 	Missing          Amount `json:"missing,omitzero" of:"minimum_purchase_not_met budget_exhausted"`
@@ -54,16 +53,16 @@ type Params struct {
 	// ContainsNot are the units that the cart must not have. The cart has ExcludedQuantity of them.
 	ContainsNot      Scope `json:"containsNot,omitzero" of:"excluded_items_contained"`
 	ExcludedQuantity int64 `json:"excludedQuantity,omitzero" of:"excluded_items_contained"`
-	// The customer needs one of AnyOfTags and all of MissingTags. HasExcludedTag is true if the customer has
-	// an excluded tag, which no parameter names.
+	// The customer needs one of AnyOfTags and all of MissingTags. HasExcludedTag is true if the customer has an
+	// excluded tag, which no parameter names.
 	AnyOfTags      []string `json:"anyOfTags,omitempty" of:"customer_tags_not_met"`
 	MissingTags    []string `json:"missingTags,omitempty" of:"customer_tags_not_met"`
 	HasExcludedTag bool     `json:"hasExcludedTag,omitzero" of:"customer_tags_not_met"`
 	// Orders is the number of the customer's orders that are paid or still open.
 	Orders int64 `json:"orders,omitzero" of:"not_first_order"`
-	// TimeZone is the time zone of the schedule or of the period. OpensAt is the next instant at
-	// which the coupon is valid and its schedule is open. OpensAt is zero if there is no such
-	// instant within 35 days, counted from the start of a coupon that has not started.
+	// TimeZone is the time zone of the schedule or of the period. OpensAt is the next instant at which the coupon is
+	// valid and its schedule is open. OpensAt is zero if there is no such instant within 35 days, counted from the
+	// start of a coupon that has not started.
 	TimeZone string    `json:"timeZone,omitzero" of:"outside_schedule period_limit_reached"`
 	OpensAt  time.Time `json:"opensAt,omitzero" of:"outside_schedule"`
 	// Per and Period describe the limit that is reached. EndsAt is the first instant after the period.
@@ -83,19 +82,18 @@ type Params struct {
 	Countries []string `json:"countries,omitempty" of:"country_not_allowed"`
 	// ExcludedBy are the codes of the coupons with which the coupon cannot be combined, sorted.
 	ExcludedBy []string `json:"excludedBy,omitempty" of:"not_combinable"`
-	// Field is the name of the cart total that does not match. Submitted is the total in the
-	// request, and Computed is the total that the service computed.
+	// Field is the name of the cart total that does not match. Submitted is the total in the request, and Computed is
+	// the total that the service computed.
 	Field     string `json:"field,omitzero" of:"cart_totals_invalid"`
 	Submitted Amount `json:"submitted,omitzero" of:"cart_totals_invalid"`
 	Computed  Amount `json:"computed,omitzero" of:"cart_totals_invalid"`
-	// Total is the total of the checkout. Minimum is the smallest amount that the payment
-	// processor charges, or zero if only the processor knows it.
+	// Total is the total of the checkout. Minimum is the smallest amount that the payment processor charges, or zero if
+	// only the processor knows it.
 	Total   Amount `json:"total,omitzero" of:"below_minimum_charge"`
 	Minimum Amount `json:"minimum,omitzero" of:"below_minimum_charge"`
 }
 
-// Equal reports whether p and q hold the same values. The package go-cmp calls Equal to compare
-// Params.
+// Equal reports whether p and q hold the same values. The package go-cmp calls Equal to compare Params.
 func (p Params) Equal(q Params) bool {
 	all, others := reflect.ValueOf(p), reflect.ValueOf(q)
 	for i := range all.NumField() {
@@ -119,17 +117,16 @@ func (p Params) only(code RejectionCode) Params {
 	return p
 }
 
-// Amount is an amount of money in [Params]. The JSON of Params omits an Amount that has no
-// currency. The JSON includes an Amount of 0 EUR, because it has a currency. An Amount cannot be
-// unmarshaled from JSON. Clients read amounts as [pricing.Number] values; see
-// [pricing.Money.UnmarshalJSON].
+// Amount is an amount of money in [Params]. The JSON of Params omits an Amount that has no currency. The JSON includes
+// an Amount of 0 EUR, because it has a currency. An Amount cannot be unmarshaled from JSON. Clients read amounts as
+// [pricing.Number] values; see [pricing.Money.UnmarshalJSON].
 type Amount struct{ pricing.Money }
 
 // IsZero reports whether the Amount has no currency. For 0 EUR, IsZero returns false.
 func (a Amount) IsZero() bool { return a.Currency().IsZero() }
 
-// Equal reports whether a and b are the same amount of the same currency. The package go-cmp
-// calls Equal to compare amounts.
+// Equal reports whether a and b are the same amount of the same currency. The package go-cmp calls Equal to compare
+// amounts.
 func (a Amount) Equal(b Amount) bool { return a == b }
 
 // Reason is one reason why a coupon or a checkout is refused.
@@ -141,12 +138,12 @@ type Reason struct {
 // Message returns an English sentence that explains the reason to the customer.
 func (r Reason) Message() string { return r.Code.Message() }
 
-// Equal reports whether r and s have the same code and the same parameters. The package go-cmp
-// calls Equal to compare reasons.
+// Equal reports whether r and s have the same code and the same parameters. The package go-cmp calls Equal to compare
+// reasons.
 func (r Reason) Equal(s Reason) bool { return r.Code == s.Code && r.Params.Equal(s.Params) }
 
-// MarshalJSON returns one entry of the JSON array "rejections" in API responses. The JSON field
-// "params" contains only the parameters that the rejection code uses:
+// MarshalJSON returns one entry of the JSON array "rejections" in API responses. The JSON field "params" contains only
+// the parameters that the rejection code uses:
 //
 //	{"code":"coupon_expired","message":"This coupon has expired.",
 //	 "params":{"expiresAt":"2026-11-20T12:00:00Z"}}

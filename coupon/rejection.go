@@ -8,12 +8,12 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// RejectionCode identifies a reason why a coupon or a checkout is refused. The set of rejection
-// codes is closed. The names of the codes are stable, and their numbers are not.
+// RejectionCode identifies a reason why a coupon or a checkout is refused. The set of rejection codes is closed. The
+// names of the codes are stable, and their numbers are not.
 type RejectionCode uint8
 
-// These constants are the rejection codes, in the order in which reasons are reported (contract section 6). The
-// order goes from the coupon over its limits and the customer to the cart and the checkout.
+// These constants are the rejection codes, in the order in which reasons are reported (contract section 6). The order
+// goes from the coupon over its limits and the customer to the cart and the checkout.
 const (
 	CodeRequired            RejectionCode = iota + 1 // no code was given
 	CouponNotFound                                   // no coupon has the given code or ID
@@ -48,8 +48,8 @@ const (
 	BelowMinimumCharge                               // the total is below the least amount that the payment processor charges
 )
 
-// Each rejection code has one of these sentinel errors. For example, errors.Is(err, ErrExpired)
-// is true if [CouponExpired] is among the reasons of a refusal.
+// Each rejection code has one of these sentinel errors. For example, errors.Is(err, ErrExpired) is true if
+// [CouponExpired] is among the reasons of a refusal.
 var (
 	ErrCodeRequired            = errors.New("code_required")
 	ErrNotFound                = errors.New("coupon_not_found")
@@ -139,8 +139,8 @@ func RejectionCodes() (all []RejectionCode) {
 	return all
 }
 
-// Rank returns the position of the code in [RejectionCodes]. Reasons with a lower rank are
-// reported first. For an unknown code, Rank returns -1.
+// Rank returns the position of the code in [RejectionCodes]. Reasons with a lower rank are reported first. For an
+// unknown code, Rank returns -1.
 func (c RejectionCode) Rank() int { return int(c.known()) - 1 }
 
 // String returns the name of the code, such as "coupon_expired".
@@ -154,8 +154,7 @@ func (c RejectionCode) String() string {
 // Message returns an English sentence that explains the code to the customer.
 func (c RejectionCode) Message() string { return rejections[c.known()].message }
 
-// Sentinel returns the sentinel error of the code, such as [ErrExpired]. For an unknown code,
-// Sentinel returns nil.
+// Sentinel returns the sentinel error of the code, such as [ErrExpired]. For an unknown code, Sentinel returns nil.
 func (c RejectionCode) Sentinel() error { return rejections[c.known()].sentinel }
 
 // MarshalText returns the same name as String.
@@ -172,10 +171,10 @@ func (c *RejectionCode) UnmarshalText(text []byte) error {
 	return fieldFault(validation.Unknown, "is no rejection code")
 }
 
-// Rejection is the error for a refused coupon or a refused checkout. A Rejection lists every
-// reason that applies, in the order of [RejectionCode.Rank]. To test for one reason, use
-// errors.Is with a sentinel error such as [ErrExpired]. To get all reasons, use errors.As with a
-// variable of type *Rejection. An API includes the JSON of the reasons in its own response.
+// Rejection is the error for a refused coupon or a refused checkout. A Rejection lists every reason that applies, in
+// the order of [RejectionCode.Rank]. To test for one reason, use errors.Is with a sentinel error such as [ErrExpired].
+// To get all reasons, use errors.As with a variable of type *Rejection. An API includes the JSON of the reasons in its
+// own response.
 type Rejection struct {
 	// CouponID is the ID of the refused coupon, or empty if there is none.
 	CouponID string
@@ -190,9 +189,9 @@ func Reject(couponID string, code RejectionCode, params Params) *Rejection {
 	return &Rejection{CouponID: couponID, Reasons: []Reason{{Code: code, Params: params}}}
 }
 
-// Rejections is the error for a set of coupons of which several are refused, in the order of the request's
-// codes. The Rejection of the checkout as a whole has no Code and comes first. errors.Is with a sentinel error
-// tests the reasons of all coupons. Use [RejectionsOf] to read all.
+// Rejections is the error for a set of coupons of which several are refused, in the order of the request's codes. The
+// Rejection of the checkout as a whole has no Code and comes first. errors.Is with a sentinel error tests the reasons
+// of all coupons. Use [RejectionsOf] to read all.
 type Rejections []*Rejection
 
 // Error returns a text that lists the codes of all reasons.
@@ -213,8 +212,8 @@ func (r Rejections) Unwrap() []error {
 	return errs
 }
 
-// RejectionsOf returns the Rejection of each coupon that an error reports. The error may be a
-// Rejection, or Rejections, or wrap one of the two. For any other error, RejectionsOf returns nil.
+// RejectionsOf returns the Rejection of each coupon that an error reports. The error may be a Rejection, or Rejections,
+// or wrap one of the two. For any other error, RejectionsOf returns nil.
 func RejectionsOf(err error) Rejections {
 	if several, ok := errors.AsType[Rejections](err); ok {
 		return several

@@ -9,16 +9,16 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Schedule is a [calendar.Schedule] as an administrator typed it. [New] and [Coupon.Apply] check it. The zero
-// Schedule restricts nothing.
+// Schedule is a [calendar.Schedule] as an administrator typed it. [New] and [Coupon.Apply] check it. The zero Schedule
+// restricts nothing.
 type Schedule struct {
 	// TimeZone is the name of an IANA time zone, such as "Europe/Berlin".
 	TimeZone string
 	Hours    []Hours
 }
 
-// Hours is a span of time on one day of the week, from From, inclusive, until Until, exclusive. Both are times on
-// the clock, such as "09:30". An Until of "24:00" is the end of the day. Hours that go past midnight are two entries.
+// Hours is a span of time on one day of the week, from From, inclusive, until Until, exclusive. Both are times on the
+// clock, such as "09:30". An Until of "24:00" is the end of the day. Hours that go past midnight are two entries.
 type Hours struct {
 	Day         time.Weekday
 	From, Until string
@@ -57,8 +57,8 @@ func (s Schedule) MarshalJSON() ([]byte, error) {
 	}{s.TimeZone, entries})
 }
 
-// UnmarshalJSON reads the JSON that [Schedule.MarshalJSON] returns, and checks each field. If UnmarshalJSON fails,
-// *s stays unchanged.
+// UnmarshalJSON reads the JSON that [Schedule.MarshalJSON] returns, and checks each field. If UnmarshalJSON fails, *s
+// stays unchanged.
 func (s *Schedule) UnmarshalJSON(data []byte) error {
 	var read calendar.Schedule
 	err := read.UnmarshalJSON(data)

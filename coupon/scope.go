@@ -9,9 +9,8 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Scope defines which lines of a cart a coupon covers (specification 2.2, contract section 3).
-// A line must satisfy every part of the scope. An empty set does not restrict the lines, except
-// for a [Specific] scope.
+// Scope defines which lines of a cart a coupon covers (specification 2.2, contract section 3). A line must satisfy
+// every part of the scope. An empty set does not restrict the lines, except for a [Specific] scope.
 type Scope struct {
 	AppliesTo AppliesTo
 	// Plans, Devices and Accessories are the selected items of each kind.
@@ -79,14 +78,14 @@ func (a AppliesTo) kindFault(text string) error {
 	return nil
 }
 
-func categoryFault(name string) error {
+func categoryFault(_ AppliesTo, name string) error {
 	if err := pricing.CheckCategory(name); err != nil {
 		return err
 	}
 	return named(name, "")
 }
 
-func itemFault(id string) error {
+func itemFault(_ AppliesTo, id string) error {
 	var faults validation.Error
 	if id == "" {
 		faults.Add("", validation.Required, "an ID is not empty")
@@ -95,23 +94,36 @@ func itemFault(id string) error {
 	return faults.Err()
 }
 
+// scopeList is a list of a scope, by its name in JSON.
+type scopeList struct {
+	field string
+	set   func(*Scope) *Items
+	draft func(*ScopeDraft) *[]string
+	check func(a AppliesTo, entry string) error
+}
+
+// scopeLists are all lists of a scope.
+var scopeLists = [...]scopeList{
+	{"planIds", func(s *Scope) *Items { return &s.Plans }, func(d *ScopeDraft) *[]string { return &d.PlanIDs }, itemFault},
+	{"deviceIds", func(s *Scope) *Items { return &s.Devices }, func(d *ScopeDraft) *[]string { return &d.DeviceIDs }, itemFault},
+	{"accessoryIds", func(s *Scope) *Items { return &s.Accessories }, func(d *ScopeDraft) *[]string { return &d.AccessoryIDs }, itemFault},
+	{"kinds", func(s *Scope) *Items { return &s.Kinds }, func(d *ScopeDraft) *[]string { return &d.Kinds }, AppliesTo.kindFault},
+	{"categories", func(s *Scope) *Items { return &s.Categories }, func(d *ScopeDraft) *[]string { return &d.Categories }, categoryFault},
+	{
+		"excludedItemIds", func(s *Scope) *Items { return &s.ExcludedItems },
+		func(d *ScopeDraft) *[]string { return &d.ExcludedItemIDs }, itemFault,
+	},
+	{
+		"excludedCategories", func(s *Scope) *Items { return &s.ExcludedCategories },
+		func(d *ScopeDraft) *[]string { return &d.ExcludedCategories }, categoryFault,
+	},
+}
+
 // selectionFaults checks each list of a scope whose fields begin with the prefix.
 func (d *ScopeDraft) selectionFaults(prefix string, faults *validation.Error) {
-	for _, list := range [...]struct {
-		field   string
-		entries []string
-		check   func(string) error
-	}{
-		{"planIds", d.PlanIDs, itemFault},
-		{"deviceIds", d.DeviceIDs, itemFault},
-		{"accessoryIds", d.AccessoryIDs, itemFault},
-		{"kinds", d.Kinds, d.AppliesTo.kindFault},
-		{"categories", d.Categories, categoryFault},
-		{"excludedItemIds", d.ExcludedItemIDs, itemFault},
-		{"excludedCategories", d.ExcludedCategories, categoryFault},
-	} {
-		check := func(_ int, entry string) error { return list.check(entry) }
-		listFaults(faults, prefix+list.field, MaxSelectedItems, "items can be selected", list.entries, check)
+	for _, list := range scopeLists {
+		check := func(_ int, entry string) error { return list.check(d.AppliesTo, entry) }
+		listFaults(faults, prefix+list.field, MaxSelectedItems, "items can be selected", *list.draft(d), check)
 	}
 	categoriesApart(prefix, d.Categories, d.ExcludedCategories, faults)
 }
@@ -128,9 +140,6 @@ func listFaults(faults *validation.Error, field string, most int, of string, lis
 		}
 	}
 }
-
-// bounded returns the set of at most as many entries as a selection can have.
-func bounded(list []string) Items { return NewItems(list[:min(len(list), MaxSelectedItems)]...) }
 
 // ScopeDraft describes a [Scope] with lists, as JSON does. A zero AppliesTo means [All].
 type ScopeDraft struct {
@@ -161,28 +170,29 @@ func (d ScopeDraft) scope(prefix string, faults *validation.Error) Scope {
 	return d.sets()
 }
 
-// sets returns the scope that the lists describe, without checking their entries.
+// sets returns the scope that the lists describe, without checking their entries. Entries beyond the maximum are left
+// out.
 func (d ScopeDraft) sets() Scope {
-	return Scope{
-		AppliesTo: d.AppliesTo, Plans: bounded(d.PlanIDs), Devices: bounded(d.DeviceIDs), Accessories: bounded(d.AccessoryIDs),
-		Kinds: bounded(d.Kinds), Categories: bounded(d.Categories),
-		ExcludedItems: bounded(d.ExcludedItemIDs), ExcludedCategories: bounded(d.ExcludedCategories),
+	s := Scope{AppliesTo: d.AppliesTo}
+	for _, list := range scopeLists {
+		entries := *list.draft(&d)
+		*list.set(&s) = NewItems(entries[:min(len(entries), MaxSelectedItems)]...)
 	}
+	return s
 }
 
 var scopeReader = strictjson.For[ScopeDraft]()
 
 // Draft returns a draft of the scope.
 func (s Scope) Draft() ScopeDraft {
-	return ScopeDraft{
-		AppliesTo: s.AppliesTo, PlanIDs: s.Plans.Slice(), DeviceIDs: s.Devices.Slice(), AccessoryIDs: s.Accessories.Slice(),
-		Kinds: s.Kinds.Slice(), Categories: s.Categories.Slice(),
-		ExcludedItemIDs: s.ExcludedItems.Slice(), ExcludedCategories: s.ExcludedCategories.Slice(),
+	d := ScopeDraft{AppliesTo: s.AppliesTo}
+	for _, list := range scopeLists {
+		*list.draft(&d) = list.set(&s).Slice()
 	}
+	return d
 }
 
-// MarshalJSON returns the scope as a JSON object with the field names of contract section 7.
-// Empty sets are omitted.
+// MarshalJSON returns the scope as a JSON object with the field names of contract section 7. Empty sets are omitted.
 func (s Scope) MarshalJSON() ([]byte, error) { return json.Marshal(s.Draft()) }
 
 // UnmarshalJSON reads the JSON that [Scope.MarshalJSON] returns. The error is a [*validation.Error] that lists all

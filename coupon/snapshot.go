@@ -38,8 +38,8 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the JSON form of a Snapshot. Unknown fields are ignored. JSON null leaves *s unchanged. A time
-// zone that the system does not know keeps its name and has the times of UTC. The error is a [*validation.Error]
-// that lists every malformed or missing field, and *s stays unchanged.
+// zone that the system does not know keeps its name and has the times of UTC. The error is a [*validation.Error] that
+// lists every malformed or missing field, and *s stays unchanged.
 func (s *Snapshot) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -70,8 +70,8 @@ type snapshotDocument struct {
 	Revision int64            `json:"revision"`
 }
 
-// snapshotSchedule is a schedule whose time zone the system may not know. No rule decides about a
-// snapshot, so its order stays readable on every system.
+// snapshotSchedule is a schedule whose time zone the system may not know. No rule decides about a snapshot, so its
+// order stays readable on every system.
 type snapshotSchedule struct {
 	Zone  namedZone        `json:"timeZone"`
 	Hours []calendar.Hours `json:"hours"`

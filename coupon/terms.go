@@ -11,19 +11,19 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Terms are what an administrator decides about a coupon: what it takes off, for whom, and when.
-// Amounts of money have their currency, and instants are in UTC. Terms can be copied by assignment.
+// Terms are what an administrator decides about a coupon: what it takes off, for whom, and when. Amounts of money have
+// their currency, and instants are in UTC. Terms can be copied by assignment.
 type Terms struct {
 	// Currency and Discount never change after creation.
 	Currency pricing.Currency
 	Discount pricing.Discount
 	// Scope defines the lines of a cart that the coupon covers.
 	Scope Scope
-	// Buys is the scope of what has to be bought for a discount of type BUY_X_GET_Y. With the zero
-	// Scope, the units are bought from Scope. Buys never changes after creation.
+	// Buys is the scope of what has to be bought for a discount of type BUY_X_GET_Y. With the zero Scope, the units are
+	// bought from Scope. Buys never changes after creation.
 	Buys Scope
-	// Group is the group of the coupon, at most [MaxGroupLength] code points long. A coupon without
-	// a group is exclusive. Of one group, at most one coupon applies to a cart.
+	// Group is the group of the coupon, at most [MaxGroupLength] code points long. A coupon without a group is
+	// exclusive. Of one group, at most one coupon applies to a cart.
 	Group string
 	// Distribution defines who may use the coupon.
 	Distribution Distribution
@@ -33,8 +33,8 @@ type Terms struct {
 	PointsRequired int64
 	Limits         Limits
 	Conditions     Conditions
-	// RefundPolicy tells what a refund does if the rest of an order no longer meets a threshold of
-	// the coupon. RefundPolicy never changes after creation, and is never unset.
+	// RefundPolicy tells what a refund does if the rest of an order no longer meets a threshold of the coupon.
+	// RefundPolicy never changes after creation, and is never unset.
 	RefundPolicy pricing.RefundPolicy
 	// RestoreOnRefund tells when a refund gives a use back. A change applies to later checkouts.
 	RestoreOnRefund Restore
@@ -43,59 +43,58 @@ type Terms struct {
 	ExpiresAt time.Time
 }
 
-// TermsVersion is the version of the JSON form of [Terms] in stored documents. It increases by 1 with
-// every new term since the first release.
+// TermsVersion is the version of the JSON form of [Terms] in stored documents. It increases by 1 with every new term
+// since the first release.
 const TermsVersion = 1
 
-// Conditions restricts when a coupon can be used, by whom and for which carts. The zero Conditions
-// does not restrict a coupon.
+// Conditions restricts when a coupon can be used, by whom and for which carts. The zero Conditions does not restrict a
+// coupon.
 type Conditions struct {
-	// MinPurchase and MaxPurchase are the inclusive bounds of a cart's eligible subtotal, by the currency of the
-	// cart. An empty set means no bound. A coupon with a bound cannot be used in a currency without one.
+	// MinPurchase and MaxPurchase are the inclusive bounds of a cart's eligible subtotal, by the currency of the cart.
+	// An empty set means no bound. A coupon with a bound cannot be used in a currency without one.
 	MinPurchase MoneySet `json:"-"`
 	MaxPurchase MoneySet `json:"-"`
-	// MinQuantity and MaxQuantity are the inclusive bounds of the number of units in the lines that the coupon
-	// covers. Units with a list price of 0 do not count. A 0 means no bound.
+	// MinQuantity and MaxQuantity are the inclusive bounds of the number of units in the lines that the coupon covers.
+	// Units with a list price of 0 do not count. A 0 means no bound.
 	MinQuantity int64 `json:"minQuantity,omitzero"`
 	MaxQuantity int64 `json:"maxQuantity,omitzero"`
-	// Contains restricts the coupon to carts with a minimum number of certain units. The units count in
-	// all lines of goods, whether or not the coupon covers the line. A refund does not look at Contains.
+	// Contains restricts the coupon to carts with a minimum number of certain units. The units count in all lines of
+	// goods, whether or not the coupon covers the line. A refund does not look at Contains.
 	Contains Contents `json:"contains,omitzero"`
-	// ContainsNot restricts the coupon to carts without certain units, in any line of goods. Units with a
-	// list price of 0 do not count. The zero ContainsNot excludes nothing.
+	// ContainsNot restricts the coupon to carts without certain units, in any line of goods. Units with a list price of
+	// 0 do not count. The zero ContainsNot excludes nothing.
 	ContainsNot  Scope        `json:"containsNot,omitzero"`
 	CustomerTags CustomerTags `json:"customerTags,omitzero"`
 	// FirstOrder restricts the coupon to the first order of a customer.
 	FirstOrder bool              `json:"firstOrder,omitzero"`
 	Schedule   calendar.Schedule `json:"schedule,omitzero"`
-	// Channels restricts the coupon to sales in certain channels, such as "web" or "store". The host
-	// names the channel of each sale. Names are compared byte by byte. Without Channels, every channel
-	// is allowed.
+	// Channels restricts the coupon to sales in certain channels, such as "web" or "store". The host names the channel
+	// of each sale. Names are compared byte by byte. Without Channels, every channel is allowed.
 	Channels Items `json:"channels,omitzero"`
-	// Countries restricts the coupon to deliveries to certain countries, which are ISO 3166-1 codes of
-	// two upper-case letters. Without Countries, every country is allowed.
+	// Countries restricts the coupon to deliveries to certain countries, which are ISO 3166-1 codes of two upper-case
+	// letters. Without Countries, every country is allowed.
 	Countries Items `json:"countries,omitzero"`
 }
 
-// Draft is an administrator's description of the [Terms] of a new coupon (specification 2.1 and 4.2). A draft
-// must have a name, a discount type and the value of the discount. The zero value of every other field stands for
-// its default. Amounts, percentages and dates are text, which [New] reads once.
+// Draft is an administrator's description of the [Terms] of a new coupon (specification 2.1 and 4.2). A draft must have
+// a name, a discount type and the value of the discount. The zero value of every other field stands for its default.
+// Amounts, percentages and dates are text, which [New] reads once.
 type Draft struct {
-	// Code is the plain code as an administrator typed it. [ParseCode] defines which codes are valid.
-	// Without a Code, customers reach the coupon only by the codes of its batches. JSON says so with
-	// "withoutCode": true; see [Draft.UnmarshalJSON].
+	// Code is the plain code as an administrator typed it. [ParseCode] defines which codes are valid. Without a Code,
+	// customers reach the coupon only by the codes of its batches. JSON says so with "withoutCode": true; see
+	// [Draft.UnmarshalJSON].
 	Code string `json:"code,omitzero"`
 	// Name is the name of the coupon, 1 to [MaxNameLength] code points long.
 	Name         string               `json:"name"`
 	DiscountType pricing.DiscountType `json:"discountType,omitzero"`
-	// Percent is the percentage of a discount whose type has one, such as "12.5". A percentage is at
-	// most 100 and has at most 4 decimals. In JSON, its name is discountValue.
+	// Percent is the percentage of a discount whose type has one, such as "12.5". A percentage is at most 100 and has
+	// at most 4 decimals. In JSON, its name is discountValue.
 	Percent string `json:"-"`
-	// Amount are the amounts of a discount whose type has an amount. An amount cannot have more
-	// decimals than its currency. In JSON, its name is discountValue.
+	// Amount are the amounts of a discount whose type has an amount. An amount cannot have more decimals than its
+	// currency. In JSON, its name is discountValue.
 	Amount Amounts `json:"-"`
-	// Lane and the following fields are explained by [pricing.DiscountTerms]. A zero Lane means the lane of the
-	// type. Without Buys, the units of BUY_X_GET_Y are bought from the scope of the coupon.
+	// Lane and the following fields are explained by [pricing.DiscountTerms]. A zero Lane means the lane of the type.
+	// Without Buys, the units of BUY_X_GET_Y are bought from the scope of the coupon.
 	Lane            pricing.Lane      `json:"lane,omitzero"`
 	MaxDiscount     Amounts           `json:"maxDiscount,omitzero"`
 	MaxUnits        int64             `json:"maxUnits,omitzero"`
@@ -108,8 +107,7 @@ type Draft struct {
 	Tiers           []TierDraft       `json:"tiers,omitempty"`
 	// Currency is an ISO 4217 code such as "USD", or empty for the currency of the [Creation].
 	Currency string `json:"currency,omitzero"`
-	// Description is a text for administrators, at most [MaxDescriptionLength] code points
-	// long.
+	// Description is a text for administrators, at most [MaxDescriptionLength] code points long.
 	Description string `json:"description,omitzero"`
 	// AppliesTo and the following lists are those of a [ScopeDraft]. Duplicate entries are ignored.
 	AppliesTo          AppliesTo `json:"appliesTo,omitzero"`
@@ -146,8 +144,8 @@ type Draft struct {
 	Countries    []string       `json:"countries,omitempty"`
 	Budget       Amounts        `json:"budget,omitzero"`
 	PeriodLimits []PeriodLimit  `json:"periodLimits,omitempty"`
-	// StartsAt and ExpiresAt are the bounds of the coupon's validity, or empty for none. If ExpiresAt is a date,
-	// the coupon is valid through the end of that day. ExpiresAt must be later than the creation of the coupon.
+	// StartsAt and ExpiresAt are the bounds of the coupon's validity, or empty for none. If ExpiresAt is a date, the
+	// coupon is valid through the end of that day. ExpiresAt must be later than the creation of the coupon.
 	StartsAt  calendar.Moment `json:"startsAt,omitzero"`
 	ExpiresAt calendar.Moment `json:"expiresAt,omitzero"`
 	// An unset RefundPolicy stands for the usual policy of the discount; see [pricing.RefundPolicy.For].
@@ -158,12 +156,12 @@ type Draft struct {
 	Unread []validation.Field `json:"-"`
 }
 
-// Patch describes a change to a coupon (specification 4.3). A field that is not given leaves the
-// coupon's value unchanged. A field with the value [Clear] removes an optional value of the
-// coupon. A given field replaces the whole value of the coupon, also all amounts of [Amounts].
+// Patch describes a change to a coupon (specification 4.3). A field that is not given leaves the coupon's value
+// unchanged. A field with the value [Clear] removes an optional value of the coupon. A given field replaces the whole
+// value of the coupon, also all amounts of [Amounts].
 //
-// The code, the discount, the currency and the refund policy of a coupon cannot change. A patch may
-// repeat their current values. [Coupon.Apply] refuses a patch with other values.
+// The code, the discount, the currency and the refund policy of a coupon cannot change. A patch may repeat their
+// current values. [Coupon.Apply] refuses a patch with other values.
 type Patch struct {
 	Name               Optional[string]          `json:"name,omitzero"`
 	Description        Optional[string]          `json:"description,omitzero"`
@@ -202,8 +200,8 @@ type Patch struct {
 	// store compares Revision with the coupon's current revision.
 	Revision Optional[int64] `json:"revision,omitzero"`
 
-	// Code, DiscountType, DiscountValue, Currency and RefundPolicy may only repeat the coupon's
-	// current values. A DiscountValue that is a percentage has the empty currency code.
+	// Code, DiscountType, DiscountValue, Currency and RefundPolicy may only repeat the coupon's current values. A
+	// DiscountValue that is a percentage has the empty currency code.
 	Code          Optional[string]               `json:"code,omitzero"`
 	DiscountType  Optional[pricing.DiscountType] `json:"discountType,omitzero"`
 	DiscountValue Optional[Amounts]              `json:"discountValue,omitzero"`
@@ -317,7 +315,7 @@ func namesCondition(
 			check(draft(d), faults)
 			return NewItems(draft(d)...)
 		},
-		func(names Items, _ pricing.Currency, faults *validation.Error) { check(names.list, faults) })
+		func(names Items, _ pricing.Currency, faults *validation.Error) { check(names.entries(), faults) })
 }
 
 // ConditionCodes yields the JSON name and the rejection code of each field of [Conditions].
@@ -373,8 +371,8 @@ func (t Terms) Equal(u Terms) bool {
 		t.StartsAt.Equal(u.StartsAt) && t.ExpiresAt.Equal(u.ExpiresAt)
 }
 
-// Minimum returns the minimum purchase for a cart in the given currency, in minor units. ok is
-// false if the coupon has a minimum purchase, but none in that currency.
+// Minimum returns the minimum purchase for a cart in the given currency, in minor units. ok is false if the coupon has
+// a minimum purchase, but none in that currency.
 func (t *Terms) Minimum(cart pricing.Currency) (minor int64, ok bool) { // a copy would take longer than the rest
 	if t.Conditions.MinPurchase.IsZero() {
 		return 0, true
@@ -382,8 +380,8 @@ func (t *Terms) Minimum(cart pricing.Currency) (minor int64, ok bool) { // a cop
 	return t.Conditions.MinPurchase.In(cart)
 }
 
-// Maximum returns the maximum purchase for a cart in the given currency, in minor units. A maximum of 0
-// means that there is none. ok is false if the coupon has a maximum purchase, but none in that currency.
+// Maximum returns the maximum purchase for a cart in the given currency, in minor units. A maximum of 0 means that
+// there is none. ok is false if the coupon has a maximum purchase, but none in that currency.
 func (t *Terms) Maximum(cart pricing.Currency) (minor int64, ok bool) {
 	if t.Conditions.MaxPurchase.IsZero() {
 		return 0, true
@@ -391,8 +389,8 @@ func (t *Terms) Maximum(cart pricing.Currency) (minor int64, ok bool) {
 	return t.Conditions.MaxPurchase.In(cart)
 }
 
-// Accepts reports whether the coupon has all its amounts in the currency of a cart. A percentage without a
-// maximum discount, a minimum or maximum purchase and a budget accepts every currency.
+// Accepts reports whether the coupon has all its amounts in the currency of a cart. A percentage without a maximum
+// discount, a minimum or maximum purchase and a budget accepts every currency.
 func (t *Terms) Accepts(cart pricing.Currency) bool {
 	if _, budgeted := t.Limits.Budget.In(cart); !budgeted && !t.Limits.Budget.IsZero() {
 		return false

@@ -8,8 +8,8 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// unread are the faults of members that could not be read from JSON. [New] and [Coupon.Apply] report
-// them together with all other faults.
+// unread are the faults of members that could not be read from JSON. [New] and [Coupon.Apply] report them together with
+// all other faults.
 type unread struct {
 	faults []validation.Field
 	paths  map[string]bool // of the faults, and of the objects and lists that contain them
@@ -35,8 +35,8 @@ func newUnread(faults []validation.Field) unread {
 	return u
 }
 
-// unreadMembers returns the faults of single members that an error of package strictjson has. The error
-// of text that is not one JSON object stays an error.
+// unreadMembers returns the faults of single members that an error of package strictjson has. The error of text that is
+// not one JSON object stays an error.
 func unreadMembers(err error) ([]validation.Field, error) {
 	var faults *validation.Error
 	switch {
@@ -51,9 +51,9 @@ func unreadMembers(err error) ([]validation.Field, error) {
 // names reports whether the field or a part of it has a fault.
 func (u unread) names(field string) bool { return u.paths[field] || u.paths[field+"["] }
 
-// explains reports whether a fault of the whole can be a consequence of the known faults: a part of the
-// field has one of them, or the field is an amount beside another amount that has one. Of a list whose
-// entries were judged, the entries are not judged again.
+// explains reports whether a fault of the whole can be a consequence of the known faults: a part of the field has one
+// of them, or the field is an amount beside another amount that has one. Of a list whose entries were judged, the
+// entries are not judged again.
 func (u unread) explains(field string) bool {
 	if u.paths[field] {
 		return true
@@ -78,12 +78,11 @@ func hasAmounts(field string) bool {
 // hasSibling reports whether a fault is in the object that contains the field.
 func (u unread) hasSibling(field string) bool { return u.paths[objectOf(field)] }
 
-// objectOf returns the path of the object that contains the field. The path is empty for a member of the
-// whole.
+// objectOf returns the path of the object that contains the field. The path is empty for a member of the whole.
 func objectOf(field string) string { return field[:max(strings.LastIndexByte(field, '.'), 0)] }
 
-// beside returns the faults of members that could not be read, and the given faults of values in
-// other fields. Of a list with more faults than are named, the given faults count all entries.
+// beside returns the faults of members that could not be read, and the given faults of values in other fields. Of a
+// list with more faults than are named, the given faults count all entries.
 func (u unread) beside(values []validation.Field) validation.Error {
 	counted := map[string]bool{}
 	for _, f := range values {
@@ -105,8 +104,8 @@ func (u unread) beside(values []validation.Field) validation.Error {
 	return all
 }
 
-// judge returns all faults of a coupon as one error: those of members that could not be read, those
-// of values, and the faults of [Coupon.Validate] that are no consequence of the others.
+// judge returns all faults of a coupon as one error: those of members that could not be read, those of values, and the
+// faults of [Coupon.Validate] that are no consequence of the others.
 func (c *Coupon) judge(u unread, values validation.Error) error {
 	all := u.beside(values.Fields)
 	known := newUnread(all.Fields)

@@ -1,8 +1,9 @@
 package coupontest
 
 import (
+	"encoding/json"
 	"math"
-	"reflect"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -12,17 +13,16 @@ import (
 	"github.com/couponkit/couponkit/pricing/pricingtest"
 )
 
-// Coupon draws a valid coupon in any state, with or without a mirror, of any
-// currency, used or not.
+// Coupon draws a valid coupon in any state, with or without a mirror, of any currency, used or not.
 func Coupon() *rapid.Generator[coupon.Coupon] {
 	return rapid.Custom(func(t *rapid.T) coupon.Coupon {
 		return fromDraft(t, Draft().Draw(t, "draft"))
 	})
 }
 
-// For draws a valid active coupon that has a chance to apply to the cart: it is in
-// the cart's currency more often than not, covers a line of it more often than
-// not (if there is one), and a minimum purchase is close to what the cart costs.
+// For draws a valid active coupon that has a chance to apply to the cart: it is in the cart's currency more often than
+// not, covers a line of it more often than not (if there is one), and a minimum purchase is close to what the cart
+// costs.
 func For(cart pricing.Cart) *rapid.Generator[coupon.Coupon] {
 	return forCart(cart, pricingtest.DiscountFor)
 }
@@ -48,8 +48,7 @@ func forCart(cart pricing.Cart, discounts func(pricing.Cart) *rapid.Generator[pr
 		}
 		d.Currency = currency.Code()
 		setDiscount(t, &d, discount)
-		d.MinPurchase = minimums(t, nearMinimum(t, currency, cart))
-		d.MinQuantity = coupon.Optional[int]{}
+		d.MinPurchase, d.MinQuantity = minimums(t, nearMinimum(t, currency, cart)), coupon.Optional[int]{}
 		d.MaxPurchase, d.MaxQuantity, d.Contains, d.ContainsNot = nil, coupon.Optional[int]{}, nil, nil // see drawCartConditions
 		if rapid.IntRange(0, 3).Draw(t, "minimum quantity") == 0 {
 			d.MinQuantity = coupon.Set(rapid.IntRange(1, 3).Draw(t, "units"))
@@ -68,8 +67,7 @@ func forCart(cart pricing.Cart, discounts func(pricing.Cart) *rapid.Generator[pr
 	})
 }
 
-// nearMinimum draws no minimum purchase, or one within two minor units of a
-// partial sum of the lines.
+// nearMinimum draws no minimum purchase, or one within two minor units of a partial sum of the lines.
 func nearMinimum(t *rapid.T, c pricing.Currency, cart pricing.Cart) pricing.Money {
 	if len(cart.Lines) == 0 || rapid.Bool().Draw(t, "no minimum") {
 		return pricing.NewMoney(0, c)
@@ -146,92 +144,57 @@ func mustBeValid(t *rapid.T, c coupon.Coupon) coupon.Coupon {
 	return c
 }
 
-// Patch draws a change that [coupon.Coupon.Apply] accepts for c: any part of the
-// editable fields, given or cleared, those that depend on each other together;
-// at times the fields that cannot change, with the value that they have.
+// Patch draws a change that [coupon.Coupon.Apply] accepts for c: any part of the editable fields, given or cleared,
+// those that depend on each other together; at times the fields that cannot change, with the value that they have.
 func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 	return rapid.Custom(func(t *rapid.T) coupon.Patch {
 		var d coupon.Draft
 		drawTerms(t, &d, c.Currency, c.Discount)
-		p := coupon.Patch{MaxUses: d.MaxUses, MaxUsesPerUser: d.MaxUsesPerUser}
-		chosen := func(what string) bool { return rapid.Bool().Draw(t, "change "+what) }
-		if chosen("name") {
-			p.Name = coupon.Set(d.Name)
+		drawn, changed := map[string]any{}, map[string]any{"maxUses": d.MaxUses, "maxUsesPerUser": d.MaxUsesPerUser}
+		through(t, d, &drawn)
+		for _, members := range [...]string{
+			"name", "description", "group", "minPurchase", "distribution allowedUserEmails pointsRequired", "startsAt expiresAt",
+			"appliesTo planIds deviceIds accessoryIds kinds categories excludedItemIds excludedCategories", conditionsAndLimits,
+		} {
+			audience := strings.HasPrefix(members, "distribution") && c.AllowedUserEmails.Narrowed()
+			if rapid.Bool().Draw(t, "change "+members) || audience {
+				for name := range strings.FieldsSeq(members) {
+					changed[name] = drawn[name] // null for none
+				}
+			}
 		}
-		if chosen("description") {
-			change(&p.Description, d.Description)
-		}
-		if chosen("scope") {
-			change(&p.AppliesTo, d.AppliesTo)
-			change(&p.PlanIDs, d.PlanIDs)
-			change(&p.DeviceIDs, d.DeviceIDs)
-			change(&p.AccessoryIDs, d.AccessoryIDs)
-			change(&p.Kinds, d.Kinds)
-			change(&p.Categories, d.Categories)
-			change(&p.ExcludedItemIDs, d.ExcludedItemIDs)
-			change(&p.ExcludedCategories, d.ExcludedCategories)
-		}
-		if chosen("distribution") || c.AllowedUserEmails.Narrowed() {
-			change(&p.Distribution, d.Distribution)
-			change(&p.AllowedUserEmails, d.AllowedUserEmails)
-			change(&p.PointsRequired, d.PointsRequired)
-		}
-		if chosen("minimum purchase") {
-			p.MinPurchase = coupon.Set(d.MinPurchase)
-		}
-		if chosen("group") {
-			change(&p.Group, d.Group)
-		}
-		if chosen("conditions and limits") {
-			patchConditions(&p, &d)
-		}
-		if chosen("dates") {
-			change(&p.StartsAt, d.StartsAt)
-			change(&p.ExpiresAt, d.ExpiresAt)
-		}
-		if chosen("nothing that cannot change") {
-			patchImmutable(t, &p, c)
+		var p coupon.Patch
+		through(t, changed, &p)
+		if rapid.Bool().Draw(t, "change nothing that cannot change") {
+			repeatImmutable(t, &p, c)
 		}
 		if _, err := c.Apply(p, coupon.Edit{At: time.Unix(0, 0)}); err != nil { // terms contradict each other
-			patchConditions(&p, &coupon.Draft{MinQuantity: coupon.Clear[int](), MaxQuantity: coupon.Clear[int]()})
-			p.MinPurchase = coupon.Optional[coupon.Amounts]{}
+			for name := range strings.FieldsSeq(conditionsAndLimits) {
+				changed[name] = nil
+			}
+			delete(changed, "minPurchase")
+			through(t, changed, &p)
 		}
 		return p
 	})
 }
 
-// patchConditions changes the further conditions and limits to those of the draft.
-func patchConditions(p *coupon.Patch, d *coupon.Draft) {
-	p.MinQuantity, p.MaxQuantity = d.MinQuantity, d.MaxQuantity
-	change(&p.MaxPurchase, d.MaxPurchase)
-	change(&p.Contains, optional(d.Contains))
-	change(&p.ContainsNot, optional(d.ContainsNot))
-	change(&p.CustomerTags, d.CustomerTags)
-	change(&p.FirstOrder, d.FirstOrder)
-	change(&p.Schedule, d.Schedule)
-	change(&p.Channels, d.Channels)
-	change(&p.Countries, d.Countries)
-	change(&p.Budget, d.Budget)
-	change(&p.PeriodLimits, d.PeriodLimits)
-	change(&p.RestoreOnRefund, d.RestoreOnRefund)
-}
+const conditionsAndLimits = "minQuantity maxQuantity maxPurchase contains containsNot customerTags firstOrder schedule channels countries " +
+	"budget periodLimits restoreOnRefund"
 
-// change sets a field of a patch, or clears it if the value is zero.
-func change[T any](field *coupon.Optional[T], value T) {
-	if *field = coupon.Set(value); reflect.ValueOf(&value).Elem().IsZero() {
-		*field = coupon.Clear[T]()
+// through converts a value to another one with the same JSON.
+func through(t *rapid.T, from, to any) {
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	if err != nil {
+		t.Fatalf("drew impossible terms: %v", err)
 	}
 }
 
-func optional[T any](p *T) (value T) {
-	if p != nil {
-		value = *p
-	}
-	return value
-}
-
-// patchImmutable gives what cannot change, and the revision.
-func patchImmutable(t *rapid.T, p *coupon.Patch, c coupon.Coupon) {
+// repeatImmutable gives what cannot change, and the revision.
+func repeatImmutable(t *rapid.T, p *coupon.Patch, c coupon.Coupon) {
 	if p.Code = coupon.Set(""); !c.Code.IsZero() {
 		p.Code = coupon.Set(Spelling(c.Code).Draw(t, "code"))
 	}

@@ -20,9 +20,8 @@ func ID() *rapid.Generator[string] {
 	})
 }
 
-// Instant draws an instant as coupons store it, in UTC and to the microsecond:
-// of the years 1900 to 9000, in this century mostly, with and without a part of
-// a second.
+// Instant draws an instant as coupons store it, in UTC and to the microsecond: of the years 1900 to 9000, in this
+// century mostly, with and without a part of a second.
 func Instant() *rapid.Generator[time.Time] { return instantBefore(9000) }
 
 func instantBefore(year int) *rapid.Generator[time.Time] {
@@ -41,11 +40,11 @@ func unix(year int) int64 { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC).U
 // newUntil is the year up to which a draft can become a coupon.
 const newUntil = 2041
 
-// Draft draws a draft that [coupon.New] accepts at every instant before 2041 and in every
-// location, where EUR is the default currency. Every option of a coupon occurs: with
-// and without a code, each scope with and without selections, kinds, categories and exclusions, each type of discount with
-// its further terms, each distribution, conditions, limits given, cleared and left out, dates and
-// instants. Set the discount with [WithDiscount] for a draft of a certain discount.
+// Draft draws a draft that [coupon.New] accepts at every instant before 2041 and in every location, where EUR is the
+// default currency. Every option of a coupon occurs: with and without a code, each scope with and without selections,
+// kinds, categories and exclusions, each type of discount with its further terms, each distribution, conditions, limits
+// given, cleared and left out, dates and instants. Set the discount with [coupon.Draft.WithDiscount] for a draft of a
+// certain discount.
 func Draft() *rapid.Generator[coupon.Draft] {
 	return rapid.Custom(func(t *rapid.T) coupon.Draft {
 		d := coupon.Draft{Code: Spelling(Code().Draw(t, "code")).Draw(t, "typed")}
@@ -117,10 +116,10 @@ func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency, discount 
 	if most := minimum(t, currency); most.Minor() > 0 && rapid.IntRange(0, 3).Draw(t, "has a maximum purchase") == 0 {
 		d.MaxPurchase = coupon.NewAmounts(most)
 	}
-	setConditions(d, Conditions().Draw(t, "conditions"))
+	drawConditions(t, d)
 	d.Budget = budgetFor(t, currency, discount)
 	if rapid.IntRange(0, 3).Draw(t, "has period limits") == 0 {
-		d.PeriodLimits = append(d.PeriodLimits, PeriodLimits().Draw(t, "period limits")...) // nil for none
+		d.PeriodLimits = periodLimits(t)
 	}
 	d.RefundPolicy = rapid.SampledFrom([]pricing.RefundPolicy{pricing.Keep, pricing.Rebill}).Draw(t, "refund policy")
 	d.RestoreOnRefund = rapid.SampledFrom([]coupon.Restore{coupon.RestoreFull, coupon.RestoreAlways, coupon.RestoreNever}).Draw(t, "restored")
@@ -161,8 +160,7 @@ func moment(t *rapid.T, at time.Time) calendar.Moment {
 	return calendar.At(at)
 }
 
-// itemIDs draws a selection of one kind, from the vocabulary of pricingtest and at
-// times from beyond it.
+// itemIDs draws a selection of one kind, from the vocabulary of pricingtest and at times from beyond it.
 func itemIDs(t *rapid.T, kind pricing.LineKind, least int) coupon.Items {
 	known := rapid.Map(rapid.IntRange(1, pricingtest.ItemsPerKind), func(n int) string { return fmt.Sprintf("%s-%d", kind, n) })
 	ids := rapid.SliceOfN(rapid.OneOf(known, known, known, Text(coupon.MaxItemIDLength)), least, 4).Draw(t, kind.String()+" IDs")

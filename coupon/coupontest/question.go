@@ -12,8 +12,8 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 )
 
-// Customer draws who wants to use the coupon: nobody at times, and for a coupon
-// with an allow-list one of its customers as often as not, in any letter case.
+// Customer draws who wants to use the coupon: nobody at times, and for a coupon with an allow-list one of its customers
+// as often as not, in any letter case.
 func Customer(c coupon.Coupon) *rapid.Generator[eligibility.Customer] {
 	return rapid.Custom(func(t *rapid.T) eligibility.Customer {
 		email := Email()
@@ -24,7 +24,7 @@ func Customer(c coupon.Coupon) *rapid.Generator[eligibility.Customer] {
 		if rapid.Bool().Draw(t, "shouting") {
 			customer.Email = " " + strings.ToUpper(customer.Email) + "\t"
 		}
-		customer.Tags = customerTags(t)
+		customer.Tags = rapid.SliceOfDistinct(rapid.SampledFrom(allTags()), rapid.ID[string]).Draw(t, "tags")
 		customer.EarlierOrders = rapid.SampledFrom([]int64{0, 0, 0, 1, math.MaxInt64}).Draw(t, "earlier orders")
 		if rapid.IntRange(0, 4).Draw(t, "nobody") > 0 {
 			customer.ID = fmt.Sprintf("user-%d", rapid.IntRange(1, 9).Draw(t, "user"))
@@ -43,9 +43,8 @@ func letIn(allowed []string) *rapid.Generator[string] {
 	})
 }
 
-// Usage draws counts that a store could report. The customer's counts are part of the
-// counts of all customers, and include a reservation that the customer holds. Most counts
-// are close to the limits.
+// Usage draws counts that a store could report. The customer's counts are part of the counts of all customers, and
+// include a reservation that the customer holds. Most counts are close to the limits.
 func Usage(l coupon.Limits) *rapid.Generator[eligibility.Usage] {
 	return rapid.Custom(func(t *rapid.T) eligibility.Usage {
 		own := near(t, l.MaxUsesPerUser, "customer's places")
@@ -69,9 +68,8 @@ func near(t *rapid.T, limit int64, label string) int64 {
 	return rapid.Int64Range(max(limit-2, 0), limit+2).Draw(t, label)
 }
 
-// Question draws a question about the coupon. Two thirds are favourable: nothing but
-// the coupon's state, and the cart, stand against a yes. The others are at an
-// instant before, at, just before and just after the bounds of the coupon's
+// Question draws a question about the coupon. Two thirds are favourable: nothing but the coupon's state, and the cart,
+// stand against a yes. The others are at an instant before, at, just before and just after the bounds of the coupon's
 // validity or far from them, by a [Customer], with some [Usage].
 func Question(c coupon.Coupon) *rapid.Generator[eligibility.Question] {
 	return rapid.OneOf(favourable(c), favourable(c), rapid.Custom(func(t *rapid.T) eligibility.Question {
@@ -84,7 +82,7 @@ func Question(c coupon.Coupon) *rapid.Generator[eligibility.Question] {
 		return eligibility.Question{
 			At:             at,
 			Customer:       Customer(c).Draw(t, "customer"),
-			Facts:          Facts(c.Conditions).Draw(t, "facts"),
+			Facts:          facts(t, c.Conditions),
 			Usage:          Usage(c.Limits).Draw(t, "usage"),
 			MirrorInvalid:  rapid.IntRange(0, 5).Draw(t, "mirror") == 0,
 			AllowAnonymous: rapid.Bool().Draw(t, "anonymous allowed"),

@@ -11,8 +11,8 @@ import (
 	"github.com/couponkit/couponkit/pricing/pricingtest"
 )
 
-// Scope draws a valid scope: each of the four, with and without selections where it takes them, and
-// at times with kinds, categories and exclusions. Categories are those of package pricingtest.
+// Scope draws a valid scope: each of the four, with and without selections where it takes them, and at times with
+// kinds, categories and exclusions. Categories are those of package pricingtest.
 func Scope() *rapid.Generator[coupon.Scope] {
 	return rapid.Custom(func(t *rapid.T) coupon.Scope {
 		s := plainScope().Draw(t, "scope")
@@ -68,9 +68,8 @@ func plainScope() *rapid.Generator[coupon.Scope] {
 	})
 }
 
-// Covering draws a valid scope that covers at least one line of the cart. The
-// cart needs a line that is not shipping, of an item with an ID; without one the
-// test fails.
+// Covering draws a valid scope that covers at least one line of the cart. The cart needs a line that is not shipping,
+// of an item with an ID; without one the test fails.
 func Covering(cart pricing.Cart) *rapid.Generator[coupon.Scope] {
 	return rapid.Custom(func(t *rapid.T) coupon.Scope {
 		if len(goods(cart)) == 0 {
@@ -136,8 +135,8 @@ func selected(s *coupon.Scope, kind pricing.LineKind) *coupon.Items {
 	return &s.Accessories
 }
 
-// absent draws IDs that no line of this kind has. IDs of lines of another kind are
-// among them: a selection of devices does not cover an accessory of the same ID.
+// absent draws IDs that no line of this kind has. IDs of lines of another kind are among them: a selection of devices
+// does not cover an accessory of the same ID.
 func absent(t *rapid.T, cart pricing.Cart, kind pricing.LineKind) []string {
 	taken := make(map[string]bool, len(cart.Lines))
 	ids := []string{"absent"}

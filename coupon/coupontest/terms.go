@@ -2,11 +2,8 @@ package coupontest
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -15,7 +12,6 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/validation"
 )
 
 // Zone draws a time zone. Some of them change their clocks, and one has an offset of half an hour.
@@ -49,66 +45,55 @@ func Schedule() *rapid.Generator[calendar.Schedule] {
 	})
 }
 
-// Tags draws a condition on tags that a customer can meet. [Customer] draws the same tags.
-func Tags() *rapid.Generator[coupon.CustomerTags] {
-	return rapid.Custom(func(t *rapid.T) (tags coupon.CustomerTags) {
-		for i := range allTags {
-			tag := tagText(i)
-			switch rapid.SampledFrom([]string{"", "", "any", "all", "none"}).Draw(t, tag) {
-			case "any":
-				tags.Any = append(tags.Any, tag)
-			case "all":
-				tags.All = append(tags.All, tag)
-			case "none":
-				tags.None = append(tags.None, tag)
-			}
+// allTags are the tags that generated coupons and customers have.
+func allTags() []string { return []string{"tag-0", "tag-1", "tag-2", "tag-3"} }
+
+// tags draws a condition on tags that a customer can meet.
+func tags(t *rapid.T) (tags coupon.CustomerTags) {
+	for _, tag := range allTags() {
+		if list := rapid.SampledFrom([]*[]string{nil, nil, &tags.Any, &tags.All, &tags.None}).Draw(t, tag); list != nil {
+			*list = append(*list, tag)
 		}
-		return tags
-	})
+	}
+	return tags
 }
 
-const allTags = 4
-
-func tagText(i int) string { return fmt.Sprintf("tag-%d", i) }
-
-// Conditions draws conditions. Mostly there are none.
-func Conditions() *rapid.Generator[coupon.Conditions] {
-	return rapid.Custom(func(t *rapid.T) (c coupon.Conditions) {
-		if rapid.IntRange(0, 5).Draw(t, "conditions") > 0 {
-			return c
-		}
-		some := func(what string) bool { return rapid.Bool().Draw(t, what) }
-		if some("minimum quantity") {
-			c.MinQuantity = rapid.OneOf(rapid.Int64Range(1, 3), rapid.Int64Range(1, coupon.MaxQuantity)).Draw(t, "quantity")
-		}
-		if some("maximum quantity") {
-			c.MaxQuantity = rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, coupon.MaxQuantity)).Draw(t, "most units")
-		}
-		if some("contents") {
-			c.Contains = coupon.Contents{Scope: Scope().Draw(t, "required"), Quantity: rapid.Int64Range(1, 4).Draw(t, "required units")}
-		}
-		if some("excluded contents") {
-			c.ContainsNot = Scope().Draw(t, "excluded")
-		}
-		if some("tags") {
-			c.CustomerTags = Tags().Draw(t, "customer tags")
-		}
-		c.FirstOrder = some("first order")
-		if some("schedule") {
-			c.Schedule = Schedule().Draw(t, "hours")
-		}
-		if rapid.IntRange(0, 3).Draw(t, "has channels") == 0 {
-			c.Channels = coupon.NewItems(rapid.SliceOfN(rapid.SampledFrom(allChannels()), 1, 2).Draw(t, "channels")...)
-		}
-		if rapid.IntRange(0, 3).Draw(t, "has countries") == 0 {
-			c.Countries = coupon.NewItems(rapid.SliceOfN(rapid.SampledFrom(allCountries()), 1, 2).Draw(t, "countries")...)
-		}
-		return c
-	})
+// drawConditions draws conditions without amounts. Mostly there are none.
+func drawConditions(t *rapid.T, d *coupon.Draft) {
+	if rapid.IntRange(0, 5).Draw(t, "conditions") > 0 {
+		return
+	}
+	quantity := rapid.OneOf(rapid.IntRange(1, 4), rapid.IntRange(1, coupon.MaxQuantity))
+	some := func(what string) bool { return rapid.Bool().Draw(t, what) }
+	if some("minimum quantity") {
+		d.MinQuantity = coupon.Set(quantity.Draw(t, "quantity"))
+	}
+	if some("maximum quantity") {
+		d.MaxQuantity = coupon.Set(quantity.Draw(t, "most units"))
+	}
+	if some("contents") {
+		d.Contains = &coupon.ContentsDraft{ScopeDraft: Scope().Draw(t, "required").Draft(), Quantity: rapid.Int64Range(1, 4).Draw(t, "required units")}
+	}
+	if some("excluded contents") {
+		d.ContainsNot = new(Scope().Draw(t, "excluded").Draft())
+	}
+	if some("tags") {
+		d.CustomerTags = tags(t)
+	}
+	d.FirstOrder = some("first order")
+	if some("schedule") {
+		d.Schedule = coupon.NewSchedule(Schedule().Draw(t, "hours"))
+	}
+	if some("channels") {
+		d.Channels = rapid.SliceOfNDistinct(rapid.SampledFrom(allChannels()), 1, 2, rapid.ID[string]).Draw(t, "channels")
+	}
+	if some("countries") {
+		d.Countries = rapid.SliceOfNDistinct(rapid.SampledFrom(allCountries()), 1, 2, rapid.ID[string]).Draw(t, "countries")
+	}
 }
 
-// PeriodLimits draws up to three limits.
-func PeriodLimits() *rapid.Generator[[]coupon.PeriodLimit] {
+// periodLimits draws up to three limits.
+func periodLimits(t *rapid.T) []coupon.PeriodLimit {
 	limit := rapid.Custom(func(t *rapid.T) coupon.PeriodLimit {
 		return coupon.PeriodLimit{
 			Per:    rapid.SampledFrom([]coupon.LimitSubject{coupon.PerCustomer, coupon.PerCoupon, coupon.PerCode}).Draw(t, "per"),
@@ -116,113 +101,65 @@ func PeriodLimits() *rapid.Generator[[]coupon.PeriodLimit] {
 			Zone:   Zone().Draw(t, "zone"), MaxUses: rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, math.MaxInt64)).Draw(t, "most"),
 		}
 	})
-	return rapid.SliceOfNDistinct(limit, 0, 3, func(l coupon.PeriodLimit) string { return l.Per.String() + l.Period.String() })
+	return rapid.SliceOfNDistinct(limit, 1, 3, func(l coupon.PeriodLimit) string { return l.Per.String() + l.Period.String() }).Draw(t, "period limits")
 }
 
-// Budget draws a budget in the given currency and at times in another one. At times there is
-// none.
-func Budget(c pricing.Currency) *rapid.Generator[coupon.MoneySet] {
-	return rapid.Custom(func(t *rapid.T) coupon.MoneySet {
-		var amounts []pricing.Money
-		amount := rapid.OneOf(rapid.Int64Range(1, 5_000), rapid.Int64Range(1, coupon.MaxBudget))
-		if rapid.IntRange(0, 9).Draw(t, "budget") == 0 {
-			amounts = append(amounts, pricing.NewMoney(amount.Draw(t, "amount"), c))
-			if other := pricing.EUR(); other != c && rapid.Bool().Draw(t, "another currency") {
-				amounts = append(amounts, pricing.NewMoney(amount.Draw(t, "other amount"), other))
+// budgetFor draws a budget in the given currency, and at times in another one, that is not below an amount of the
+// discount. Mostly there is none.
+func budgetFor(t *rapid.T, c pricing.Currency, discount pricing.Discount) coupon.Amounts {
+	if rapid.IntRange(0, 9).Draw(t, "budget") > 0 {
+		return nil
+	}
+	terms, budget := discount.Terms(), coupon.Amounts{}
+	in := []pricing.Currency{c}
+	if c != pricing.EUR() && rapid.Bool().Draw(t, "another currency") {
+		in = append(in, pricing.EUR())
+	}
+	for _, c := range in {
+		least := int64(1)
+		for _, of := range append(terms.Others, pricing.CurrencyTerms{Currency: terms.Currency, Amount: terms.Amount, MaxDiscount: terms.MaxDiscount}) {
+			if of.Currency == c {
+				least = max(least, of.Amount, of.MaxDiscount)
 			}
 		}
-		return coupon.NewMoneySet(amounts...)
-	})
-}
-
-// budgetFor draws a budget that is not below an amount of the discount.
-func budgetFor(t *rapid.T, c pricing.Currency, discount pricing.Discount) coupon.Amounts {
-	terms := discount.Terms()
-	most := map[pricing.Currency]int64{terms.Currency: max(terms.Amount, terms.MaxDiscount)}
-	for _, o := range terms.Others {
-		most[o.Currency] = max(o.Amount, o.MaxDiscount)
-	}
-	for _, tier := range terms.Tiers {
-		most[terms.Currency] = max(most[terms.Currency], tier.Amount)
-	}
-	var amounts []pricing.Money
-	for m := range Budget(c).Draw(t, "budget").All() {
-		if most[m.Currency()] > coupon.MaxBudget {
+		for _, tier := range terms.Tiers {
+			least = max(least, tier.Amount)
+		}
+		if least > coupon.MaxBudget {
 			return nil
 		}
-		amounts = append(amounts, pricing.NewMoney(max(m.Minor(), most[m.Currency()]), m.Currency()))
+		amount := rapid.OneOf(rapid.Int64Range(1, 5_000), rapid.Int64Range(1, coupon.MaxBudget)).Draw(t, "amount")
+		budget[c.Code()] = c.Format(max(amount, least))
 	}
-	return coupon.NewAmounts(amounts...)
+	return budget
 }
 
 // consistent returns the draft without terms that contradict others.
 func consistent(d coupon.Draft) coupon.Draft {
-	one := func(currency string) string {
-		c, _ := pricing.ParseCurrency(cmp.Or(currency, "EUR"))
-		return c.Format(1)
-	}
-	repairs := []struct {
-		field string
-		draft func()
-	}{
-		{"maxPurchase", func() { d.MaxPurchase = nil }},
-		{"maxQuantity", func() { d.MaxQuantity = coupon.Optional[int]{} }},
-		{"containsNot", func() { d.ContainsNot = nil }},
-		{"contains", func() { d.Contains = nil }},
-		{"maxDiscount", func() { d.MaxDiscount = nil }},
-		{"budget", func() { d.Budget = nil }},
-		{"minQuantity", func() { d.MinQuantity = coupon.Optional[int]{} }},
-		{"discountValue", func() {
-			if d.MaxDiscount = nil; d.Amount == nil {
-				d.Percent = one(d.Currency)
+	for _, leaveOut := range []func(){
+		func() { d.MaxPurchase, d.MaxQuantity = nil, coupon.Optional[int]{} },
+		func() { d.Contains, d.ContainsNot = nil, nil },
+		func() { d.MaxDiscount = nil },
+		func() { d.Budget = nil },
+		func() { d.MinQuantity = coupon.Optional[int]{} },
+		func() {
+			c, _ := pricing.ParseCurrency(cmp.Or(d.Currency, "EUR"))
+			if d.Amount == nil {
+				d.Percent = c.Format(1)
 			} else {
-				d.Amount = coupon.Amounts{"": one(d.Currency)}
+				d.Amount = coupon.Amounts{"": c.Format(1)}
 			}
-		}},
-	}
-	for _, repair := range slices.Concat(repairs, repairs) { // some faults are told only after others are gone
-		_, err := coupon.New(d, coupon.Creation{ID: coupon.IDPrefix + "draft", At: time.Unix(0, 0)})
-		if err == nil {
+		},
+	} {
+		if _, err := coupon.New(d, coupon.Creation{ID: coupon.IDPrefix + "draft", At: time.Unix(0, 0)}); err == nil {
 			break
 		}
-		var faults *validation.Error
-		if errors.As(err, &faults) && slices.ContainsFunc(faults.Fields, func(f validation.Field) bool { return strings.HasPrefix(f.Path, repair.field) }) {
-			repair.draft()
-		}
+		leaveOut()
 	}
 	return d
 }
 
-// setConditions gives the draft conditions without amounts.
-func setConditions(d *coupon.Draft, c coupon.Conditions) {
-	if c.MinQuantity > 0 {
-		d.MinQuantity = coupon.Set(int(c.MinQuantity))
-	}
-	if c.MaxQuantity > 0 {
-		d.MaxQuantity = coupon.Set(int(c.MaxQuantity))
-	}
-	if required := c.Contains.Draft(); !c.Contains.IsZero() {
-		d.Contains = &required
-	}
-	if excluded := c.ContainsNot.Draft(); !c.ContainsNot.IsZero() {
-		d.ContainsNot = &excluded
-	}
-	d.CustomerTags, d.FirstOrder, d.Schedule = c.CustomerTags, c.FirstOrder, coupon.NewSchedule(c.Schedule)
-	d.Channels, d.Countries = c.Channels.Slice(), c.Countries.Slice()
-}
-
-// customerTags draws tags of a customer.
-func customerTags(t *rapid.T) (tags []string) {
-	for i := range allTags {
-		if rapid.Bool().Draw(t, tagText(i)) {
-			tags = append(tags, tagText(i))
-		}
-	}
-	return tags
-}
-
-// countTerms draws the counts of period limits, budgets and orders, most of them close to the
-// limits.
+// countTerms draws the counts of period limits, budgets and orders, most of them close to the limits.
 func countTerms(t *rapid.T, l coupon.Limits, u *eligibility.Usage) {
 	for _, limit := range l.Periods {
 		u.Periods = append(u.Periods, near(t, limit.MaxUses, "uses in the period"))
@@ -241,15 +178,12 @@ func allChannels() []string { return []string{"web", "app", "store"} }
 // allCountries are the countries that generated coupons and deliveries have.
 func allCountries() []string { return []string{"DE", "AT", "CH"} }
 
-// Facts draws what a host knows about a purchase. At times the facts meet the conditions.
-func Facts(c coupon.Conditions) *rapid.Generator[eligibility.Facts] {
-	return rapid.Custom(func(t *rapid.T) eligibility.Facts {
-		channels := append(append(allChannels(), ""), c.Channels.Slice()...)
-		countries := append(append(allCountries(), ""), c.Countries.Slice()...)
-		return eligibility.Facts{
-			Channel: rapid.SampledFrom(channels).Draw(t, "channel"), Country: rapid.SampledFrom(countries).Draw(t, "country"),
-		}
-	})
+// facts draws what a host knows about a purchase. At times the facts meet the conditions.
+func facts(t *rapid.T, c coupon.Conditions) eligibility.Facts {
+	return eligibility.Facts{
+		Channel: rapid.SampledFrom(slices.Concat(allChannels(), []string{""}, c.Channels.Slice())).Draw(t, "channel"),
+		Country: rapid.SampledFrom(slices.Concat(allCountries(), []string{""}, c.Countries.Slice())).Draw(t, "country"),
+	}
 }
 
 // factsFor returns facts that meet the conditions.
@@ -263,8 +197,7 @@ func factsFor(c coupon.Conditions) (f eligibility.Facts) {
 	return f
 }
 
-// favour changes a question so that the conditions of the coupon are met, as far as its dates
-// allow.
+// favour changes a question so that the conditions of the coupon are met, as far as its dates allow.
 func favour(c coupon.Coupon, q *eligibility.Question) {
 	if at, found := c.Conditions.Schedule.Next(q.At); found && (c.ExpiresAt.IsZero() || at.Before(c.ExpiresAt)) {
 		q.At = at

@@ -28,11 +28,10 @@ var hostile = []string{
 	"0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999-23:59", "2026-02-30", "2016-12-31T23:59:60Z",
 }
 
-// Hostile draws text that software stumbles over: control characters, text that
-// is not UTF-8, quotes and wildcards of SQL, letters whose upper case is longer
-// or unexpected, combining, invisible and right-to-left characters, white space
-// of all kinds, compatibility forms, very long text, and any mixture. Nothing is
-// promised of it, least of all that it is valid.
+// Hostile draws text that software stumbles over: control characters, text that is not UTF-8, quotes and wildcards of
+// SQL, letters whose upper case is longer or unexpected, combining, invisible and right-to-left characters, white space
+// of all kinds, compatibility forms, very long text, and any mixture. Nothing is promised of it, least of all that it
+// is valid.
 func Hostile() *rapid.Generator[string] {
 	known := rapid.SampledFrom(hostile)
 	return rapid.OneOf(
@@ -47,9 +46,8 @@ func Hostile() *rapid.Generator[string] {
 	)
 }
 
-// Text draws text that a name, a description or an item ID may be: 1 to most
-// code points of valid UTF-8 without control characters, not blank. Otherwise it
-// is as hostile as it gets.
+// Text draws text that a name, a description or an item ID may be: 1 to most code points of valid UTF-8 without control
+// characters, not blank. Otherwise it is as hostile as it gets.
 func Text(most int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		text := strings.Map(func(r rune) rune {
@@ -68,8 +66,7 @@ func Text(most int) *rapid.Generator[string] {
 	})
 }
 
-// Code draws a code: of ASCII mostly, but also of letters beyond it, and of 1 and
-// of [coupon.MaxCodeLength] characters.
+// Code draws a code: of ASCII mostly, but also of letters beyond it, and of 1 and of [coupon.MaxCodeLength] characters.
 func Code() *rapid.Generator[coupon.Code] {
 	ascii := rapid.StringMatching(`[A-Z0-9][A-Z0-9!-~]{0,20}`)
 	beyond := rapid.SampledFrom([]string{
@@ -88,8 +85,8 @@ func Code() *rapid.Generator[coupon.Code] {
 	})
 }
 
-// Spelling draws a text that customers may type for the code: in upper, lower or
-// mixed case, in full-width forms, with white space around it.
+// Spelling draws a text that customers may type for the code: in upper, lower or mixed case, in full-width forms, with
+// white space around it.
 func Spelling(code coupon.Code) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		text := []rune(code.String())
@@ -114,8 +111,7 @@ func Spelling(code coupon.Code) *rapid.Generator[string] {
 	})
 }
 
-// lower leaves alone the letters whose lower case is not theirs alone: that of
-// the dotted capital I is the common i.
+// lower leaves alone the letters whose lower case is not theirs alone: that of the dotted capital I is the common i.
 func lower(r rune) rune {
 	if low := unicode.ToLower(r); unicode.ToUpper(low) == r {
 		return low
@@ -131,8 +127,7 @@ func wide(r rune) rune {
 	return r
 }
 
-// Email draws an address in its normalized form. The people and the hosts are few, so
-// that two draws may be the same.
+// Email draws an address in its normalized form. The people and the hosts are few, so that two draws may be the same.
 func Email() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		local := rapid.SampledFrom([]string{"ann", "bob", "a.b+c", "o'neil", "jürgen", "用户", strings.Repeat("x", 63)}).Draw(t, "local part")
@@ -141,8 +136,8 @@ func Email() *rapid.Generator[string] {
 	})
 }
 
-// EmailEntry draws an entry of an allow-list in its normalized form: an address as
-// [Email] draws it, and at times the domain of one.
+// EmailEntry draws an entry of an allow-list in its normalized form: an address as [Email] draws it, and at times the
+// domain of one.
 func EmailEntry() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		address := Email().Draw(t, "address")
