@@ -74,12 +74,12 @@ func (q *Question) notYet(fact string) bool { return q.early && fact == "" }
 // allowed, Check allocates memory only for an e-mail address with non-ASCII characters.
 func Check(c *coupon.Coupon, q Question) (d Decision) {
 	q.early = true
-	d.check(c, &q)
+	d.check(c, &q.Code, &q)
 	return d
 }
 
-// check is Check of a zero Decision.
-func (d *Decision) check(c *coupon.Coupon, q *Question) {
+// check is Check of a zero Decision. The Code of the question does not count.
+func (d *Decision) check(c *coupon.Coupon, code *coupon.IssuedCode, q *Question) {
 	d.couponID = c.ID
 	if c.State != coupon.Active {
 		d.refuse(coupon.CouponInactive, nil)
@@ -98,7 +98,7 @@ func (d *Decision) check(c *coupon.Coupon, q *Question) {
 	d.checkPeriods(c, q)
 	d.checkBudgets(c, q)
 	d.checkCustomer(c, q)
-	d.checkCode(&q.Code, q)
+	d.checkCode(code, q)
 }
 
 // These types are what the reasons of check keep.
@@ -161,7 +161,7 @@ func Evaluate(c *coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 	r.members, r.Coupons, r.terms = memory.members[:0], memory.coupons[:0], memory.terms[:0]
 	set := [...]Candidate{{Coupon: c, Code: q.Code, Usage: q.Usage, MirrorInvalid: q.MirrorInvalid}}
 	q.Conflicts = RefuseAll
-	if err := r.Reevaluate(set[:], cart, q); err != nil {
+	if err := r.evaluate(set[:], &cart, &q); err != nil {
 		return Result{}, err
 	}
 	return Result{Decision: r.Coupons[0].Decision, Quote: r.Quote}, nil

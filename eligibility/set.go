@@ -103,7 +103,7 @@ func (e *evaluation) coupon(i int) *coupon.Coupon { return e.candidate(i).Coupon
 // twice, and for an unknown ConflictPolicy.
 func EvaluateSet(set []Candidate, cart pricing.Cart, q Question) (SetResult, error) {
 	var r SetResult
-	if err := r.Reevaluate(set, cart, q); err != nil {
+	if err := r.evaluate(set, &cart, &q); err != nil {
 		return SetResult{}, err
 	}
 	return r, nil
@@ -114,8 +114,13 @@ func EvaluateSet(set []Candidate, cart pricing.Cart, q Question) (SetResult, err
 // On error, the result must not be used. While Reevaluate runs, no other goroutine may use the
 // SetResult or its Quote.
 func (r *SetResult) Reevaluate(set []Candidate, cart pricing.Cart, q Question) error {
-	e := evaluation{r, set, &cart}
-	if err := e.begin(&q); err != nil {
+	return r.evaluate(set, &cart, &q)
+}
+
+// evaluate is Reevaluate without copies. It overwrites the question.
+func (r *SetResult) evaluate(set []Candidate, cart *pricing.Cart, q *Question) error {
+	e := evaluation{r, set, cart}
+	if err := e.begin(q); err != nil {
 		return err
 	}
 	e.cover()
@@ -184,9 +189,9 @@ func (e *evaluation) begin(q *Question) error {
 	e.findConflicts()
 	for i := range e.members {
 		c := e.candidate(i)
-		q.Usage, q.MirrorInvalid, q.Code, q.early = c.Usage, c.MirrorInvalid, c.Code, false
+		q.Usage, q.MirrorInvalid, q.early = c.Usage, c.MirrorInvalid, false
 		e.Coupons = append(e.Coupons, Outcome{CouponID: c.Coupon.ID, Code: c.Coupon.Code})
-		e.Coupons[i].Decision.check(c.Coupon, q)
+		e.Coupons[i].Decision.check(c.Coupon, &c.Code, q)
 	}
 	return nil
 }

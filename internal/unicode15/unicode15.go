@@ -61,10 +61,20 @@ func IsSpace(r rune) bool {
 func TrimSpace(text string) string { return strings.TrimFunc(text, IsSpace) }
 
 // ToUpper returns the upper case of r, or r.
-func ToUpper(r rune) rune { return shifted(upper[:], r) }
+func ToUpper(r rune) rune {
+	if r < utf8.RuneSelf { // which is the same in all versions
+		return unicode.ToUpper(r)
+	}
+	return shifted(upper[:], r)
+}
 
 // ToLower returns the lower case of r, or r.
-func ToLower(r rune) rune { return shifted(lower[:], r) }
+func ToLower(r rune) rune {
+	if r < utf8.RuneSelf {
+		return unicode.ToLower(r)
+	}
+	return shifted(lower[:], r)
+}
 
 func within(table []span, r rune) bool {
 	_, found := slices.BinarySearchFunc(table, r, func(s span, r rune) int { return place(s.first, s.last, r) })
@@ -102,8 +112,11 @@ func NFKC(text string) string { return normalized(text, norm.NFKC) }
 // they are. Text must be valid UTF-8.
 func NFKD(text string) string { return normalized(text, norm.NFKD) }
 
-// normalized normalizes each run of assigned characters.
+// normalized normalizes each run of assigned characters. ASCII has one form.
 func normalized(text string, form norm.Form) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return text
+	}
 	var b strings.Builder
 	for text != "" {
 		end := strings.IndexFunc(text, func(r rune) bool { return !Assigned(r) })
