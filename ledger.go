@@ -131,7 +131,8 @@ func (a *answers) mirror(_ context.Context, c coupon.Coupon, _ time.Time) (proce
 // again replaces an open order that holds what a limit leaves, as in [Service.Checkout].
 //
 // If Reserve returns no error, the order can be paid: call [Ledger.BeginPayment] next. For an order of
-// 0, record a payment at once.
+// 0, record a payment at once. An order that was known from its payment alone, such as one whose webhook came
+// before a late commit, is paid: it keeps its payment, and has the quote and the uses of the request from then on.
 //
 // Reserve returns these errors:
 //
@@ -172,6 +173,9 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 		Replayed: reserved.Replayed, Refused: reserved.refused,
 	}
 	switch {
+	case made.Changed && made.Order.State.Paid(): // adopted
+		made.Flag = FlagOf(store.Settled{Order: made.Order, Uses: made.Uses})
+		return made, nil
 	case r.OrderID != "" && made.Order.ID != r.OrderID:
 		return Reserved{}, fmt.Errorf("key of order %s: %w", made.Order.ID, store.ErrKeyReused)
 	case lapsed(made.Order, s.now()):

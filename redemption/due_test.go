@@ -92,6 +92,30 @@ func withoutEnd(e redemption.Event, sessionID string) redemption.Event {
 	return e
 }
 
+// TestThePaymentThatAPaidOrderHadBegun: an order is paid in another session than it has begun, which nobody knows.
+// That nothing was found ends it when it can no longer be created.
+func TestThePaymentThatAPaidOrderHadBegun(t *testing.T) {
+	t.Parallel()
+	o, uses := openOrder()
+	o.State, o.SessionID, o.BegunAt, o.Deadline = redemption.OrderPaid, "cs_other", at(5), at(70)
+	nothing := event(ended, "", 20)
+	o, uses = happens(t, o, uses, nothing)
+	require.Len(t, o.Due(), 1, "it may be created right now")
+	nothing.BegunBy = at(5)
+	o, _ = happens(t, o, uses, nothing)
+	require.Empty(t, o.Due())
+}
+
+// TestPendingRepayments are asked for under their keys.
+func TestPendingRepayments(t *testing.T) {
+	t.Parallel()
+	o := redemption.Order{ID: "ord", State: redemption.OrderPaid, SessionID: "cs", Refunds: []redemption.Refund{
+		{ID: "rfd_1", Repayment: redemption.Repayment{State: redemption.RepaymentDue, Amount: 1_00, Currency: pricing.EUR(), Attempt: 1}},
+		{ID: "rfd_2", Repayment: redemption.Repayment{State: redemption.RepaymentPending, Amount: 2_00, Currency: pricing.EUR(), Attempt: 1}},
+	}}
+	require.Equal(t, []redemption.Due{{Kind: redemption.AskPayment, OrderID: "ord", PaymentID: "cs", Key: "rfd_2_1", Amount: pricing.NewMoney(2_00, pricing.EUR())}}, o.PendingRepayments())
+}
+
 // TestConcerns: an order is found by its own sessions, and by any session while it has none.
 func TestConcerns(t *testing.T) {
 	t.Parallel()

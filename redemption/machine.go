@@ -138,9 +138,6 @@ func (o Order) paymentEnded(e Event) Order {
 	lapsed := !o.Deadline.IsZero() && !e.At.Before(o.Deadline)
 	switch {
 	case o.mayBeCreated(e):
-	case o.State.Paid() && !o.BegunAt.IsZero():
-		o.BegunAt = time.Time{}
-		return o.due(e.At)
 	case o.State == OrderOpen && !lapsed && o.SessionID == "":
 		o.BegunAt = time.Time{} // it was never created, and may be created later
 	case o.unanswered() || o.State == OrderOpen:
@@ -157,7 +154,10 @@ func (o Order) afterOther(e Event) (Order, error) {
 	case Reported:
 		return o.reportedElsewhere(e)
 	case PaymentEnded, PaymentFailed, SessionExpired:
-		if o.State.Paid() && !o.BegunAt.IsZero() && o.begunSession() == e.SessionID && !o.mayBeCreated(e) {
+		if o.State.Paid() && !o.BegunAt.IsZero() && o.begunSession() == e.SessionID {
+			if o.mayBeCreated(e) {
+				return o, nil
+			}
 			o.BegunAt = time.Time{}
 			return o.due(e.At), nil
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -69,6 +70,35 @@ func (o Order) paidElsewhere(e Event) (Order, error) {
 	}
 	o.OtherPayments = append(slices.Clip(o.OtherPayments), p)
 	return o, nil
+}
+
+// FromPayment reports whether the order is known from its payment alone: nobody has reserved it.
+func (o Order) FromPayment() bool { return o.Key == "" && o.State.Paid() }
+
+// Adopt returns an order that is being reserved, and its uses, as paid by the payment from which alone an
+// order with its ID was known. The claims of the payer stay. Adopt reports false if the known order is
+// another customer's, has uses, or has refunds of what nobody knew.
+func (o Order) Adopt(known Order, hasUses bool, uses ...Use) (Order, []Use, bool) {
+	if !known.FromPayment() || known.CustomerID != "" && known.CustomerID != o.CustomerID || hasUses || len(known.Refunds) > 0 {
+		return o, uses, false
+	}
+	o.BegunAt, o.Awaits = time.Time{}, ""
+	next, paid, err := o.After(Event{Kind: Paid, At: o.CreatedAt, OrderID: o.ID, SessionID: known.SessionID, Charge: known.Charge}, uses...)
+	if err != nil {
+		return o, uses, false
+	}
+	for i := range paid { // they were not stored before
+		paid[i].Version = uses[i].Version
+	}
+	for _, c := range known.Claims {
+		if !slices.ContainsFunc(next.Claims, func(own eligibility.Claim) bool { return own.Counter == c.Counter }) {
+			next.Claims = append(slices.Clip(next.Claims), c)
+		}
+	}
+	next.ExternalRefunds, next.Disputes, next.OtherPayments = known.ExternalRefunds, known.Disputes, known.OtherPayments
+	next.CreatedAt, next.UpdatedAt = known.CreatedAt, later(next.UpdatedAt, known.UpdatedAt)
+	next.Deadline, next.Version = known.Deadline, known.Version+1
+	return next, paid, true
 }
 
 // reportedElsewhere records what was returned of a payment in another session. A refund that fails

@@ -174,6 +174,9 @@ const secondCause = "paid_twice"
 // unknownCause is the cause in the journal of a payment whose order is not in the store.
 const unknownCause = "unknown_payment"
 
+// adoptedCause is the cause in the journal of an order that was known from its payment alone and is reserved now.
+const adoptedCause = "adopted"
+
 func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, error) {
 	learned := w.learned(o.ID, s.Event)
 	next, uses, err := o.After(s.Event, w.usesOf(o.ID)...)

@@ -237,12 +237,17 @@ func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 		return store.Reserved{}, err
 	}
 	taken := asNew(r)
-	w.await(&taken.Order)
-	s.create(taken.Order, taken.Uses...)
+	adopted := w.adopt(&taken)
+	if adopted {
+		s.change(w, taken.Order, taken.Uses...)
+	} else {
+		w.await(&taken.Order)
+		s.create(taken.Order, taken.Uses...)
+	}
 	if exceeded := s.exceeded(w, claimsOf(r)); len(exceeded) > 0 {
 		return store.Reserved{}, &store.LimitError{Exceeded: exceeded}
 	}
-	if w.idTaken(r) { // last: without the thorough run, nobody knows before Save
+	if !adopted && w.idTaken(r) { // last: without the thorough run, nobody knows before Save
 		return store.Reserved{}, store.ErrConflict
 	}
 	w.make(s)
@@ -251,6 +256,19 @@ func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 		taken.Ended = []store.Settled{{Order: w.orders[id].order, Uses: w.usesOf(id), Changed: true}}
 	}
 	return taken, nil
+}
+
+// adopt makes a reservation the order that is known from its payment alone, if there is one with its ID.
+func (w *work) adopt(taken *store.Reserved) bool {
+	row := w.orders[taken.Order.ID]
+	if row == nil || taken.Order.IsZero() {
+		return false
+	}
+	o, uses, adopted := taken.Order.Adopt(row.order, len(row.uses) > 0, taken.Uses...)
+	if adopted {
+		taken.Order, taken.Uses = o, uses
+	}
+	return adopted
 }
 
 // await sets which order has to end before the payment of a new order begins: the one that it
@@ -298,7 +316,11 @@ func (w *work) noteReserved(s *step, taken store.Reserved, by string) {
 			w.noteUse(store.PointsChanged, "checked_out", u, by)
 		}
 	}
-	w.noteOrder("opened", taken.Order, by)
+	cause := "opened"
+	if taken.Order.State.Paid() {
+		cause = adoptedCause
+	}
+	w.noteOrder(cause, taken.Order, by)
 }
 
 func claimsOf(r store.Reservation) []eligibility.Claim {

@@ -106,6 +106,8 @@ type Writes struct {
 	// or other refunds than before. Their documents change too; see [EncodeOrder] and [EncodeUse].
 	GrownOrders []redemption.Order
 	GrownUses   []redemption.Use
+	// AdoptedOrders are those of GrownOrders that have got a customer and a key.
+	AdoptedOrders []redemption.Order
 	// Counters are sorted by key and row.
 	Counters []CounterWrite
 	Entries  []store.Entry

@@ -51,7 +51,8 @@ type useRow struct {
 	rowState
 }
 
-type rowState struct{ added, changed, grown bool } // grown: its document is another than it was loaded with
+// rowState tells how a record differs from what was loaded: grown, its document; adopted, its key.
+type rowState struct{ added, changed, grown, adopted bool }
 
 func newWork(row int) *work {
 	return &work{
@@ -233,6 +234,10 @@ func (w *work) make(s *step) {
 		}
 		row.grown = row.grown || len(o.Claims) > len(row.order.Claims) || !redemption.SameMoney(o, row.order) ||
 			!o.BegunAt.Equal(row.order.BegunAt) || o.Asks != row.order.Asks
+		if row.order.Key != o.Key {
+			row.adopted, row.grown = true, true
+			w.keys[Key{o.CustomerID, o.Key}] = o.ID
+		}
 		if row.order.SessionID != o.SessionID {
 			delete(w.sessions, row.order.SessionID)
 		}
@@ -280,6 +285,9 @@ func (w *work) writes() Writes {
 			writes.Orders = append(writes.Orders, row.order)
 			if row.grown {
 				writes.GrownOrders = append(writes.GrownOrders, row.order)
+			}
+			if row.adopted {
+				writes.AdoptedOrders = append(writes.AdoptedOrders, row.order)
 			}
 		}
 	}
@@ -409,7 +417,7 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 		kind = store.OrderRefunded
 	case cause == redemption.Reported.String() || cause == repeatedCause || cause == secondCause:
 		kind = store.OrderRepaid
-	case o.State == redemption.OrderPaid && (cause == redemption.Paid.String() || cause == unknownCause):
+	case o.State == redemption.OrderPaid && (cause == redemption.Paid.String() || cause == unknownCause || cause == adoptedCause):
 		kind = store.OrderPaid
 	case o.State == redemption.OrderCancelled:
 		kind = store.OrderCancelled

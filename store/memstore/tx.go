@@ -105,6 +105,12 @@ func (s tx) Save(_ context.Context, w engine.Writes) error {
 		}
 		s.putOrder(o.Clone())
 	}
+	for _, o := range w.AdoptedOrders {
+		if s.orders[o.ID].CustomerID != o.CustomerID {
+			s.orderLists.add(entry{o.CreatedAt, o.ID}, customerList(o.CustomerID))
+		}
+		s.orderKeys[engine.Key{CustomerID: o.CustomerID, Key: o.Key}] = o.ID
+	}
 	for _, o := range w.Orders {
 		s.putOrder(o)
 	}

@@ -126,7 +126,8 @@ func (s *statements) writing() {
 		ON CONFLICT (id) DO UPDATE SET state = excluded.state, session_id = excluded.session_id, session_url = excluded.session_url,
 		replaced_by = excluded.replaced_by, deadline = excluded.deadline, updated_at = excluded.updated_at, version = excluded.version`)
 	s.growOrders = s.name("write documents of orders", `INSERT INTO {orders} (`+orderNames+`, doc)
-		SELECT * FROM `+arrays(orderNames+", doc", orderTypes+" text")+` ON CONFLICT (id) DO UPDATE SET doc = excluded.doc`)
+		SELECT * FROM `+arrays(orderNames+", doc", orderTypes+" text")+` ON CONFLICT (id) DO UPDATE SET doc = excluded.doc,
+		customer_id = excluded.customer_id, key = nullif(excluded.key, '')`)
 	s.insertUses = s.name("insert uses", guarded(`INSERT INTO {uses} (`+useNames+`, doc)
 		SELECT * FROM `+arrays(useNames+", doc", useTypes+" text")))
 	s.updateUses = s.name("update uses", `INSERT INTO {uses} AS u (`+useNames+`, doc)

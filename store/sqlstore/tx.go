@@ -172,6 +172,7 @@ const (
 	insertOrders = `{insert} {orders} (` + orderColumns + `) VALUES {rows}`
 	updateOrder  = `{update} {orders} SET state = ?, session_id = ?, session_url = ?, replaced_by = ?, deadline = ?,
 	updated_at = ?, version = ?, doc = COALESCE(?, doc) WHERE id = ?`
+	adoptOrder = `{update} {orders} SET customer_id = ?, idempotency_key = ? WHERE id = ?`
 	insertUses = `{insert} {uses} (` + useColumns + `) VALUES {rows}`
 	updateUse  = `{update} {uses} SET state = ?, points_state = ?, over_limit = ?, deadline = ?, updated_at = ?,
 	completed_at = ?, released_at = ?, version = ?, doc = COALESCE(?, doc) WHERE id = ?`
@@ -202,6 +203,11 @@ func (s *session) saveOrders(ctx context.Context, w engine.Writes, docs document
 		if err := s.exec(ctx, updateOrder, o.State.String(), orNull(o.SessionID), o.SessionURL, o.ReplacedBy,
 			micros(o.Deadline), o.UpdatedAt.UnixMicro(), o.Version, orNull(docs.orders[o.ID]), o.ID); err != nil {
 			return fmt.Errorf("update order: %w", err)
+		}
+	}
+	for _, o := range w.AdoptedOrders {
+		if err := s.exec(ctx, adoptOrder, o.CustomerID, o.Key, o.ID); err != nil {
+			return fmt.Errorf("adopt order: %w", err)
 		}
 	}
 	return s.insert(ctx, insertOrders, each(w.NewOrders, func(o redemption.Order) []any {

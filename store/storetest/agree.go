@@ -195,7 +195,11 @@ func brief(r store.Reservation) string {
 }
 
 func (h *history) reserve(t *rapid.T) {
-	h.ask(h.spiced(t, h.checkout(h.customer(t), h.someCoupons(t)...)), "new")
+	r := h.spiced(t, h.checkout(h.customer(t), h.someCoupons(t)...))
+	if rapid.IntRange(0, 4).Draw(t, "the ID of another order") == 0 { // perhaps of one that is known from its payment
+		r = called(r, anyOf(t, h.orders, "ord_none", "order"))
+	}
+	h.ask(r, "new")
 }
 
 func (h *history) handOver(t *rapid.T) {
@@ -325,6 +329,7 @@ func (h *history) unknownPayment(t *rapid.T) {
 	s := h.unknown(h.customer(t), session, h.someCoupons(t)...)
 	s.Event.OrderID = anyOf(t, h.orders, "ord_lost", "order")
 	h.sessions = append(h.sessions, session)
+	h.orders = append(h.orders, s.Unknown.Order.ID)
 	h.tell(s)
 }
 

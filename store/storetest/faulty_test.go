@@ -373,6 +373,30 @@ func reservationFaults() map[string]fault {
 				return reserved, err
 			}
 		}, []string{"taken IDs"}},
+		"a paid order takes a reservation beyond the limit": {func(f *faulty) {
+			sound := f.reserve
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				if known, err := f.Order(ctx, store.OrderKey{ID: r.Order.ID}); err == nil && known.Order.FromPayment() {
+					claims(&r, func(c *eligibility.Claim) { c.Limit = 0 })
+				}
+				return sound(ctx, r)
+			}
+		}, []string{"a payment came first"}},
+		"a reservation and its payment do not find each other": {func(f *faulty) {
+			reserve, apply := f.reserve, f.apply
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				if known, err := f.Order(ctx, store.OrderKey{ID: r.Order.ID}); err == nil && known.Order.FromPayment() {
+					return store.Reserved{}, store.ErrConflict
+				}
+				return reserve(ctx, r)
+			}
+			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
+				if known, err := f.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); err == nil && s.Event.Kind == redemption.Paid && known.Order.SessionID == "" {
+					return known, nil
+				}
+				return apply(ctx, s)
+			}
+		}, []string{"a reservation beside its payment"}},
 		"an order has few uses": {func(f *faulty) {
 			sound := f.reserve
 			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {

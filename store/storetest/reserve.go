@@ -24,6 +24,7 @@ func reserveClauses() []clause {
 		{"all or nothing", "Reserve takes all of its claims or none: what does not fit leaves no trace in any counter, record or journal", allOrNothing},
 		{"coupons as priced", "the coupon's state and revision in the store count: a coupon is gone (coupon.ErrNotFound), is off (coupon.ErrInactive), or has another revision (ErrStaleRevision)", couponsAsPriced},
 		{"taken IDs", "ErrConflict: an ID is taken", takenIDs},
+		{"a payment came first", "an order that is known from its payment alone gets the quote, the uses and the key of a reservation with its ID, within the limits, and stays paid", adoptsAPayment},
 	}
 }
 
@@ -131,6 +132,48 @@ func (p *probe) unusable() map[string]refusal {
 		all[state.String()] = refusal{p.coupon(inState(state)), coupon.ErrInactive}
 	}
 	return all
+}
+
+func adoptsAPayment(p *probe) {
+	c := p.coupon(limits(1, 0))
+	paid := func(customer, session string, uses ...coupon.Coupon) redemption.Order {
+		return p.settle(p.unknown(customer, session, uses...)).Order
+	}
+	known := paid("", "cs_first")
+	r := called(p.checkout("ann", c), known.ID)
+	want := store.Reserved{}
+	use := r.Uses[0].Clone()
+	use.Version = 1
+	want.Order, want.Uses, _ = r.Order.Clone().Adopt(known, false, use)
+	same(p, p.reserve(r), want, "what Reserve returns of an order that was paid before")
+	stored := store.Settled{Order: want.Order, Uses: want.Uses}
+	for _, key := range []store.OrderKey{{ID: known.ID}, {CustomerID: "ann", Key: r.Order.Key}, {SessionID: "cs_first"}} {
+		same(p, answer(p, store.Store.Order, key), stored, "the order of %+v", key)
+	}
+	p.uses(c, 0, 1)
+	p.count(eligibility.CustomerOrders("ann"), 0, 1)
+	same(p, p.summaries(known.ID), []string{"order_paid unknown_payment paid 1", "order_paid adopted paid 2"}, "what the journal tells")
+	page := answer(p, store.Store.ListOrders, store.OrderList{CustomerID: "ann", PageSize: 9})
+	same(p, page.Items, []store.Settled{stored}, "the customer's orders")
+	p.unchanged("the same reservation again", func() {
+		want.Replayed = true
+		same(p, answer(p, store.Store.Reserve, r), want, "what the second reservation returns")
+	})
+	full := called(p.checkout("ann", c), paid("", "cs_full").ID)
+	p.unchanged("a reservation that exceeds a limit", func() { fails(p, store.Store.Reserve, full, store.ErrLimit, "of a paid order") })
+	mine := called(p.checkout("ann"), paid("ann", "cs_mine").ID)
+	same(p, p.reserve(mine).Order.State, redemption.OrderPaid, "a paid order of the same customer")
+	p.refused(called(p.checkout("ann"), paid("bob", "cs_bob").ID), store.ErrConflict, "of another customer's paid order")
+	p.refused(called(p.checkout("ann"), paid("ann", "cs_uses", p.coupon()).ID), store.ErrConflict, "of a paid order that has uses")
+}
+
+// called gives a reservation the ID of an order.
+func called(r store.Reservation, id string) store.Reservation {
+	r.Order.ID = id
+	for i := range r.Uses {
+		r.Uses[i].OrderID = id
+	}
+	return r
 }
 
 func takenIDs(p *probe) {
