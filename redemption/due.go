@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/internal/enum"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -26,12 +27,12 @@ const (
 	ReturnPoints
 )
 
-var dueKinds = [...]string{
+var dueKinds = enum.Names{
 	EndPayment: "end_payment", AskPayment: "ask_payment", ReturnMoney: "return_money", ReturnPoints: "return_points",
 }
 
 // String returns "end_payment", "ask_payment", "return_money" or "return_points".
-func (k DueKind) String() string { return nameOf(dueKinds[:], k) }
+func (k DueKind) String() string { return dueKinds.Of(uint8(k)) }
 
 // MarshalText returns the same name as String.
 func (k DueKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/couponkit/couponkit/internal/enum"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -49,7 +50,7 @@ const (
 	PaymentOpened
 )
 
-var eventKinds = [...]string{
+var eventKinds = enum.Names{
 	SessionAttached: "session_attached", Paid: "paid", PaymentPending: "payment_pending",
 	PaymentFailed: "payment_failed", SessionExpired: "session_expired", Cancelled: "cancelled", Lapsed: "lapsed",
 	PointsExchanged: "points_exchanged", PointsRefused: "points_refused", PointsGivenBack: "points_given_back",
@@ -58,7 +59,7 @@ var eventKinds = [...]string{
 }
 
 // String returns the name of the event kind, such as "session_attached".
-func (k EventKind) String() string { return nameOf(eventKinds[:], k) }
+func (k EventKind) String() string { return eventKinds.Of(uint8(k)) }
 
 // MarshalText returns the same name as String.
 func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }

@@ -365,7 +365,8 @@ func TestNames(t *testing.T) {
 		require.Equal(t, s, got)
 	}
 	for s := redemption.FromCheckout; s <= redemption.FromPayment; s++ {
-		got, err := redemption.ParseOrigin(s.String())
+		var got redemption.Origin
+		err := got.UnmarshalText([]byte(s.String()))
 		require.NoError(t, err)
 		require.Equal(t, s, got)
 	}

@@ -1,7 +1,6 @@
 package redemption
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/enum"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -57,29 +57,27 @@ const (
 	OrderEnding
 )
 
-var orderStates = [...]string{
+var orderStates = enum.Names{
 	OrderOpen: "open", OrderAwaitingPayment: "awaiting_payment", OrderPaid: "paid", OrderCancelled: "cancelled",
 	OrderPartlyRefunded: "partly_refunded", OrderRefunded: "refunded", OrderEnding: "ending",
 }
 
 // String returns "open", "awaiting_payment", "paid", "cancelled", "partly_refunded", "refunded" or
 // "ending".
-func (s OrderState) String() string { return nameOf(orderStates[:], s) }
+func (s OrderState) String() string { return orderStates.Of(uint8(s)) }
 
-// ParseOrderState returns the OrderState with the given name. For an unknown name,
-// ParseOrderState returns an error.
-func ParseOrderState(text string) (OrderState, error) {
-	return parseName[OrderState](orderStates[:], text)
+// ParseOrderState returns the OrderState with the given name. For an unknown name, ParseOrderState returns a
+// [*validation.Error].
+func ParseOrderState(text string) (v OrderState, err error) {
+	err = v.UnmarshalText([]byte(text))
+	return v, err
 }
 
 // MarshalText returns the same name as String.
 func (s OrderState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText works like [ParseOrderState].
-func (s *OrderState) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseOrderState(string(text))
-	return err
-}
+func (s *OrderState) UnmarshalText(text []byte) error { return orderStates.Parse(text, (*uint8)(s)) }
 
 // Ended reports whether the order is paid, refunded or cancelled.
 func (s OrderState) Ended() bool { return s.Paid() || s == OrderCancelled }
@@ -329,22 +327,6 @@ func instantFault(faults *validation.Error, field string, at time.Time, required
 	case year > lastYear:
 		faults.Add(field, validation.TooLarge, "must be in the years 1 to 9999")
 	}
-}
-
-var errUnknownName = errors.New("unknown name")
-
-func nameOf[T ~uint8](names []string, value T) string {
-	if int(value) < len(names) {
-		return names[value]
-	}
-	return ""
-}
-
-func parseName[T ~uint8](names []string, text string) (T, error) {
-	if i := slices.Index(names, text); i >= 0 && text != "" {
-		return T(i), nil
-	}
-	return 0, fmt.Errorf("%w %q", errUnknownName, text)
 }
 
 // CheckRequest checks whether the idempotency key and the metadata of a checkout can be stored.

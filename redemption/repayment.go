@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/internal/enum"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -41,21 +42,20 @@ const (
 	RepaymentFailed
 )
 
-var repaymentStates = [...]string{
+var repaymentStates = enum.Names{
 	RepaymentNone: "none", RepaymentElsewhere: "elsewhere", RepaymentDue: "due", RepaymentPending: "pending",
 	RepaymentSucceeded: "succeeded", RepaymentFailed: "failed",
 }
 
 // String returns "none", "elsewhere", "due", "pending", "succeeded" or "failed".
-func (s RepaymentState) String() string { return nameOf(repaymentStates[:], s) }
+func (s RepaymentState) String() string { return repaymentStates.Of(uint8(s)) }
 
 // MarshalText returns the same name as String.
 func (s RepaymentState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads a name that String returns.
-func (s *RepaymentState) UnmarshalText(text []byte) (err error) {
-	*s, err = parseName[RepaymentState](repaymentStates[:], string(text))
-	return err
+func (s *RepaymentState) UnmarshalText(text []byte) error {
+	return repaymentStates.Parse(text, (*uint8)(s))
 }
 
 // Repayment tells how the money of a refund goes back to the customer.
@@ -108,18 +108,17 @@ const (
 	DisputeLost
 )
 
-var disputeStates = [...]string{DisputeOpen: "open", DisputeWon: "won", DisputeLost: "lost"}
+var disputeStates = enum.Names{DisputeOpen: "open", DisputeWon: "won", DisputeLost: "lost"}
 
 // String returns "open", "won" or "lost".
-func (s DisputeState) String() string { return nameOf(disputeStates[:], s) }
+func (s DisputeState) String() string { return disputeStates.Of(uint8(s)) }
 
 // MarshalText returns the same name as String.
 func (s DisputeState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads a name that String returns.
-func (s *DisputeState) UnmarshalText(text []byte) (err error) {
-	*s, err = parseName[DisputeState](disputeStates[:], string(text))
-	return err
+func (s *DisputeState) UnmarshalText(text []byte) error {
+	return disputeStates.Parse(text, (*uint8)(s))
 }
 
 // Dispute tells that the customer asks their bank for the money of a payment.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/enum"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -25,23 +26,23 @@ const (
 	Released
 )
 
-var states = [...]string{Reserved: "reserved", Completed: "completed", Released: "released"}
+var states = enum.Names{Reserved: "reserved", Completed: "completed", Released: "released"}
 
 // String returns "reserved", "completed" or "released".
-func (s State) String() string { return nameOf(states[:], s) }
+func (s State) String() string { return states.Of(uint8(s)) }
 
-// ParseState returns the State with the given name. For an unknown name, ParseState returns an
-// error.
-func ParseState(text string) (State, error) { return parseName[State](states[:], text) }
+// ParseState returns the State with the given name. For an unknown name, ParseState returns a
+// [*validation.Error].
+func ParseState(text string) (v State, err error) {
+	err = v.UnmarshalText([]byte(text))
+	return v, err
+}
 
 // MarshalText returns the same name as String.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText works like [ParseState].
-func (s *State) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseState(string(text))
-	return err
-}
+func (s *State) UnmarshalText(text []byte) error { return states.Parse(text, (*uint8)(s)) }
 
 // Origin is how a use was created.
 type Origin uint8
@@ -57,23 +58,16 @@ const (
 	FromPayment
 )
 
-var origins = [...]string{FromCheckout: "checkout", FromPoints: "points", FromPayment: "payment"}
+var origins = enum.Names{FromCheckout: "checkout", FromPoints: "points", FromPayment: "payment"}
 
 // String returns "checkout", "points" or "payment".
-func (o Origin) String() string { return nameOf(origins[:], o) }
-
-// ParseOrigin returns the Origin with the given name. For an unknown name, ParseOrigin returns
-// an error.
-func ParseOrigin(text string) (Origin, error) { return parseName[Origin](origins[:], text) }
+func (o Origin) String() string { return origins.Of(uint8(o)) }
 
 // MarshalText returns the same name as String.
 func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText works like [ParseOrigin].
-func (o *Origin) UnmarshalText(text []byte) (err error) {
-	*o, err = ParseOrigin(string(text))
-	return err
-}
+// UnmarshalText reads a name that String returns. For another text, the error is a [*validation.Error].
+func (o *Origin) UnmarshalText(text []byte) error { return origins.Parse(text, (*uint8)(o)) }
 
 // PointsState shows whether the host's ledger has debited or refunded the points of a use.
 type PointsState uint8
@@ -96,28 +90,26 @@ const (
 	PointsPassedOn
 )
 
-var pointsStates = [...]string{
+var pointsStates = enum.Names{
 	NoPoints: "none", PointsPending: "pending", PointsDebited: "debited", PointsRefundDue: "refund_due",
 	PointsRefunded: "refunded", PointsPassedOn: "passed_on",
 }
 
 // String returns "none", "pending", "debited", "refund_due", "refunded" or "passed_on".
-func (p PointsState) String() string { return nameOf(pointsStates[:], p) }
+func (p PointsState) String() string { return pointsStates.Of(uint8(p)) }
 
-// ParsePointsState returns the PointsState with the given name. For an unknown name,
-// ParsePointsState returns an error.
-func ParsePointsState(text string) (PointsState, error) {
-	return parseName[PointsState](pointsStates[:], text)
+// ParsePointsState returns the PointsState with the given name. For an unknown name, ParsePointsState returns a
+// [*validation.Error].
+func ParsePointsState(text string) (v PointsState, err error) {
+	err = v.UnmarshalText([]byte(text))
+	return v, err
 }
 
 // MarshalText returns the same name as String.
 func (p PointsState) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText works like [ParsePointsState].
-func (p *PointsState) UnmarshalText(text []byte) (err error) {
-	*p, err = ParsePointsState(string(text))
-	return err
-}
+func (p *PointsState) UnmarshalText(text []byte) error { return pointsStates.Parse(text, (*uint8)(p)) }
 
 // Use is one use of a coupon by a customer (specification 2.4). A use without an order is a
 // points reservation.
