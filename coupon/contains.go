@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/couponkit/couponkit/internal/strictjson"
-	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -95,35 +94,14 @@ type contentsDocument struct {
 
 var contentsReader = strictjson.For[contentsDocument]()
 
-// contents returns the contents that the draft describes. It reports invalid entries of lists.
-func (d ContentsDraft) contents(prefix string, faults *validation.Error) Contents {
+// contents returns the contents that the draft describes, if there is one. It reports invalid entries of lists.
+func (d *ContentsDraft) contents(prefix string, faults *validation.Error) Contents {
+	if d == nil {
+		return Contents{}
+	}
 	c := Contents{Scope: d.scope(prefix, faults), Quantity: d.Quantity}
 	if c.Quantity == 0 {
 		c.Quantity = 1
 	}
 	return c
-}
-
-func readContents(d *Draft, _ pricing.Currency, faults *validation.Error) Contents {
-	if d.Contains == nil {
-		return Contents{}
-	}
-	return d.Contains.contents("contains.", faults)
-}
-
-func checkContents(c Contents, _ pricing.Currency, faults *validation.Error) {
-	c.faults("contains.", faults)
-}
-
-func readExcluded(d *Draft, _ pricing.Currency, faults *validation.Error) Scope {
-	if d.ContainsNot == nil {
-		return Scope{}
-	}
-	return d.ContainsNot.scope("containsNot.", faults)
-}
-
-func checkExcluded(excluded Scope, _ pricing.Currency, faults *validation.Error) {
-	if !excluded.IsZero() {
-		excluded.faults("containsNot.", faults)
-	}
 }

@@ -81,7 +81,8 @@ func (d *Draft) edited(c pricing.Currency, loc *time.Location, faults *validatio
 	edited := Coupon{Name: d.Name, Description: d.Description}
 	d.terms(&edited.Terms, c, loc, faults)
 	edited.AllowedUserEmails = emails
-	edited.Scope = d.scopeDraft().scope("", faults)
+	lists := d.scopeDraft()
+	edited.Scope = lists.scope("", faults)
 	return edited
 }
 

@@ -158,32 +158,25 @@ type wireLimits struct {
 
 // wire returns all terms.
 func (t Terms) wire() wireTerms {
-	w := t.publicWire()
-	w.wireConditions = t.wireConditions()
-	w.wireAudience = &wireAudience{
-		Distribution: t.Distribution, AllowedUserEmails: t.AllowedUserEmails, PointsRequired: orNull(t.PointsRequired),
-		MaxUses: orNull(t.Limits.MaxUses), MaxUsesPerUser: orNull(t.Limits.MaxUsesPerUser),
-	}
-	w.wireLimits = &wireLimits{Budget: t.Limits.Budget.text(t.Currency), PeriodLimits: t.Limits.Periods}
-	return w
-}
-
-// publicWire returns the terms without audience, limits and customer tags.
-func (t Terms) publicWire() wireTerms {
 	d := Draft{}.WithDiscount(t.Discount)
-	w := wireTerms{
+	return wireTerms{
 		DiscountType: d.DiscountType, DiscountValue: d.value(), MaxDiscount: d.MaxDiscount, Lane: d.Lane,
 		MaxUnits: d.MaxUnits, Units: d.Units, BuyQuantity: d.BuyQuantity, GetQuantity: d.GetQuantity,
 		MaxApplications: d.MaxApplications, Buys: t.Buys, TierBasis: d.TierBasis, Tiers: d.Tiers,
 		Currency: t.Currency, AppliesTo: t.Scope.AppliesTo, PlanIDs: t.Scope.Plans,
 		DeviceIDs: t.Scope.Devices, AccessoryIDs: t.Scope.Accessories, Kinds: t.Scope.Kinds, Categories: t.Scope.Categories,
 		ExcludedItemIDs: t.Scope.ExcludedItems, ExcludedCategories: t.Scope.ExcludedCategories, Group: t.Group,
-		wireConditions: t.wireConditions(),
-		RefundPolicy:   t.RefundPolicy, RestoreOnRefund: t.RestoreOnRefund,
+		wireAudience: &wireAudience{
+			Distribution: t.Distribution, AllowedUserEmails: t.AllowedUserEmails, PointsRequired: orNull(t.PointsRequired),
+			MaxUses: orNull(t.Limits.MaxUses), MaxUsesPerUser: orNull(t.Limits.MaxUsesPerUser),
+		},
+		wireConditions: wireConditions{
+			MinPurchase: t.Conditions.MinPurchase.text(t.Currency), MaxPurchase: t.Conditions.MaxPurchase.text(t.Currency), Conditions: t.Conditions,
+		},
+		wireLimits:   &wireLimits{Budget: t.Limits.Budget.text(t.Currency), PeriodLimits: t.Limits.Periods},
+		RefundPolicy: t.RefundPolicy, RestoreOnRefund: t.RestoreOnRefund,
 		StartsAt: orNull(t.StartsAt), ExpiresAt: orNull(t.ExpiresAt),
 	}
-	w.CustomerTags = CustomerTags{}
-	return w
 }
 
 // orNull returns nil, which JSON writes as null, for the zero value.

@@ -162,12 +162,16 @@ func (d Draft) scopeDraft() ScopeDraft {
 	}
 }
 
-// scope returns the scope that the lists describe. It reports invalid entries by their positions in the lists, which
+// scope returns the scope that the lists describe, if there are any. It reports invalid entries by their positions in the lists, which
 // may have duplicates. The rules of the scope as a whole are those of Scope.faults.
-func (d ScopeDraft) scope(prefix string, faults *validation.Error) Scope {
-	d.AppliesTo = orDefault(d.AppliesTo, All)
-	d.selectionFaults(prefix, faults)
-	return d.sets()
+func (d *ScopeDraft) scope(prefix string, faults *validation.Error) Scope {
+	if d == nil {
+		return Scope{}
+	}
+	of := *d
+	of.AppliesTo = orDefault(of.AppliesTo, All)
+	of.selectionFaults(prefix, faults)
+	return of.sets()
 }
 
 // sets returns the scope that the lists describe, without checking their entries. Entries beyond the maximum are left

@@ -28,13 +28,15 @@ func (c Coupon) Snapshot() Snapshot {
 
 // MarshalJSON returns the snapshot as a JSON object with the field names of contract section 7.
 func (s Snapshot) MarshalJSON() ([]byte, error) {
+	terms := s.wire()
+	terms.wireAudience, terms.wireLimits, terms.CustomerTags = nil, nil, CustomerTags{}
 	return json.Marshal(struct {
 		ID   string `json:"id"`
 		Code Code   `json:"code"`
 		Name string `json:"name"`
 		wireTerms
 		Revision int64 `json:"revision"`
-	}{s.ID, s.Code, s.Name, s.publicWire(), s.Revision})
+	}{s.ID, s.Code, s.Name, terms, s.Revision})
 }
 
 // UnmarshalJSON reads the JSON form of a Snapshot. Unknown fields are ignored. JSON null leaves *s unchanged. A time

@@ -234,8 +234,20 @@ var conditions = [...]condition{
 		func(c *Conditions) *int64 { return &c.MinQuantity }, func(d *Draft) Optional[int] { return d.MinQuantity }),
 	quantityCondition("maxQuantity", MaximumQuantityExceeded,
 		func(c *Conditions) *int64 { return &c.MaxQuantity }, func(d *Draft) Optional[int] { return d.MaxQuantity }),
-	newCondition("contains", RequiredItemsMissing, func(c *Conditions) *Contents { return &c.Contains }, readContents, checkContents),
-	newCondition("containsNot", ExcludedItemsContained, func(c *Conditions) *Scope { return &c.ContainsNot }, readExcluded, checkExcluded),
+	newCondition("contains", RequiredItemsMissing, func(c *Conditions) *Contents { return &c.Contains },
+		func(d *Draft, _ pricing.Currency, faults *validation.Error) Contents {
+			return d.Contains.contents("contains.", faults)
+		},
+		func(c Contents, _ pricing.Currency, faults *validation.Error) { c.faults("contains.", faults) }),
+	newCondition("containsNot", ExcludedItemsContained, func(c *Conditions) *Scope { return &c.ContainsNot },
+		func(d *Draft, _ pricing.Currency, faults *validation.Error) Scope {
+			return d.ContainsNot.scope("containsNot.", faults)
+		},
+		func(s Scope, _ pricing.Currency, faults *validation.Error) {
+			if !s.IsZero() {
+				s.faults("containsNot.", faults)
+			}
+		}),
 	newCondition("customerTags", CustomerTagsNotMet, func(c *Conditions) *CustomerTags { return &c.CustomerTags },
 		func(d *Draft, _ pricing.Currency, _ *validation.Error) CustomerTags { return d.CustomerTags.clone() },
 		func(tags CustomerTags, _ pricing.Currency, faults *validation.Error) { tags.faults(faults) }),
@@ -354,12 +366,6 @@ type wireConditions struct {
 	MinPurchase Amounts `json:"minPurchase"`
 	MaxPurchase Amounts `json:"maxPurchase,omitzero"`
 	Conditions
-}
-
-func (t *Terms) wireConditions() wireConditions {
-	return wireConditions{
-		MinPurchase: t.Conditions.MinPurchase.text(t.Currency), MaxPurchase: t.Conditions.MaxPurchase.text(t.Currency), Conditions: t.Conditions,
-	}
 }
 
 // Equal reports whether t and u are the same terms.
