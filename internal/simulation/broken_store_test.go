@@ -128,6 +128,9 @@ func (f *faulty) records(change func(*redemption.Order, []redemption.Use)) {
 	f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 		found, err := lookUp(ctx, by)
 		for i := range found.Coupons {
+			if found.Coupons[i] == nil {
+				continue // no coupon has the name
+			}
 			change(&redemption.Order{}, found.Coupons[i].Held)
 		}
 		for i := range found.Orders {
@@ -193,6 +196,9 @@ func (f *faulty) eachCoupon(change func(*coupon.Coupon)) {
 	f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 		found, err := lookUp(ctx, by)
 		for i := range found.Coupons {
+			if found.Coupons[i] == nil {
+				continue // no coupon has the name
+			}
 			change(&found.Coupons[i].Coupon)
 		}
 		return found, err
@@ -606,6 +612,9 @@ func (f *faulty) budgets(change func(pricing.Money) []pricing.Money) {
 	f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 		found, err := sound(ctx, by)
 		for i := range found.Coupons {
+			if found.Coupons[i] == nil {
+				continue // no coupon has the name
+			}
 			c := &found.Coupons[i].Coupon
 			if len(by.Identities) == 0 {
 				break
@@ -670,6 +679,9 @@ func countsTwice(f *faulty) {
 	f.lookUp = func(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
 		found, err := sound(ctx, by)
 		for i := range found.Coupons {
+			if found.Coupons[i] == nil {
+				continue // no coupon has the name
+			}
 			if len(by.Identities) > 0 {
 				found.Coupons[i].Coupon.UsedCount *= 2
 			}

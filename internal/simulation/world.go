@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -33,7 +34,8 @@ type world struct {
 	late     []late
 	active   *task
 	arriving bool
-	cutAfter int // statements
+	cutAfter int  // statements
+	recorded bool // the hosts record what the services hear
 	ids      int
 	moments  int64 // of all budgets
 
@@ -94,7 +96,7 @@ func newWorld(c Config) *world {
 	if w.parts.Database == nil {
 		w.parts.Database = Memory(nil)
 	}
-	w.temper = newTemper(w.config, w.random)
+	w.temper, w.recorded = newTemper(w.config, w.random), w.odds(2)
 	var err error
 	w.database, err = w.parts.Database(w.config.Shops, w.pause)
 	if w.sound("make the database", err); err != nil {
@@ -128,6 +130,33 @@ func newWorld(c Config) *world {
 		s.tax = w.drawTax()
 	}
 	return w
+}
+
+// record is a host that records what the service hears in a transaction of its own, which may be rolled back, or
+// whose commit nobody hears of.
+func (w *world) record(ctx context.Context, n *node, s *couponkit.Service, p couponkit.Payment) error {
+	if n.stopped {
+		return errStopped
+	}
+	fate := w.wait("Record")
+	if n.stopped {
+		return errStopped
+	}
+	w.coverage.count("fate", "Record", string(fate))
+	switch fate { //nolint:exhaustive // the others let the host record
+	case lostBefore, delayed, refused:
+		return errLost
+	case cut:
+		n.stopped = true
+		return errStopped
+	case abandoned:
+		w.active.cancel()
+	}
+	_, err := s.Record(ctx, p)
+	if fate == lostAfter {
+		return errLost
+	}
+	return err
 }
 
 // openEyes opens the database for the checks.
@@ -176,8 +205,14 @@ func (w *world) newService(n *node, s *shop) *couponkit.Service {
 	if wrap := w.parts.Points; wrap != nil {
 		ledger = wrap(points)
 	}
-	service, err := couponkit.New(wiredStore{s, n, w.wire(n, s, ofStore)}, couponkit.WithProcessor(payments),
-		couponkit.WithClock(w.clock), couponkit.WithIDs(w.newID), couponkit.WithPoints(ledger))
+	options := []couponkit.Option{
+		couponkit.WithProcessor(payments), couponkit.WithClock(w.clock), couponkit.WithIDs(w.newID), couponkit.WithPoints(ledger),
+	}
+	var service *couponkit.Service
+	if w.recorded {
+		options = append(options, couponkit.WithRecorder(func(ctx context.Context, p couponkit.Payment) error { return w.record(ctx, n, service, p) }))
+	}
+	service, err := couponkit.New(wiredStore{s, n, w.wire(n, s, ofStore)}, options...)
 	w.sound("start a node", err)
 	return service
 }
