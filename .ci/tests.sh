@@ -147,14 +147,12 @@ check_skips() {
 # histories that are compared with the store in memory. The tests of SQLite run once
 # more with the driver that is the C library; no program can have it beside the others.
 step_versions() {
-  local version program="$WORK/versions.test" bin
+  local version program="$WORK/versions.test" bin other
   need_program npm node
+  tests_on_the_c_library >"$WORK/sqlite.log" 2>&1 & # PostgreSQL waits for disks
+  other=$!
   (cd internal/integration && GOWORK=off go test -c -vet=off -ldflags=-w -o "$program" ./pgxstore)
-  (cd internal/integration/pgxstore && "$program" -test.timeout 10m -test.run '^TestFailover$|^TestAgreesWithMemory$|^TestContractInTransactionsOfTheHost$|^TestContractWithoutPreparedStatements$' -test.v) >"$WORK/versions.log" 2>&1 || {
-    cat "$WORK/versions.log" >&2
-    return 1
-  }
-  check_skips "$WORK/versions.log"
+  on_postgres "$program" '^TestFailover$|^TestAgreesWithMemory$|^TestContractInTransactionsOfTheHost$|^TestContractWithoutPreparedStatements$'
   for version in $POSTGRES_VERSIONS; do
     if [[ ${version%%.*} == "$(installed_postgres)" ]]; then
       printf 'PostgreSQL %s is installed: step race has run on it\n' "${version%%.*}"
@@ -162,20 +160,28 @@ step_versions() {
     fi
     bin=$(packed_postgres "$version")
     "$bin/postgres" --version
-    (cd internal/integration/pgxstore && PATH="$bin:$PATH" "$program" -test.timeout 10m -test.run "$ON_EVERY_POSTGRES" -test.v) \
-      >"$WORK/versions.log" 2>&1 || {
-      grep -v -E '^=== |^ *--- PASS' "$WORK/versions.log" >&2
-      return 1
-    }
-    check_skips "$WORK/versions.log"
+    PATH="$bin:$PATH" on_postgres "$program" "$ON_EVERY_POSTGRES"
   done
-  (cd internal/integration/sqldb && GOWORK=off go test -tags mattn -count=1 -vet=off -ldflags=-w -timeout 10m -v \
-    -run "$ON_EVERY_SQLITE" -skip 'MariaDB|Modernc|/^(modernc|mariadb)' .) >"$WORK/versions.log" 2>&1 || {
-    grep -v -E '^=== |^ *--- PASS' "$WORK/versions.log" >&2
+  wait "$other" || {
+    without_passes "$WORK/sqlite.log" >&2
     return 1
   }
-  grep -E '^ok ' "$WORK/versions.log"
+  grep -E '^ok ' "$WORK/sqlite.log"
+  check_skips "$WORK/sqlite.log"
+}
+
+# on_postgres runs tests of a program on the server whose programs come first in the path.
+on_postgres() {
+  (cd internal/integration/pgxstore && "$1" -test.timeout 10m -test.run "$2" -test.v) >"$WORK/versions.log" 2>&1 || {
+    without_passes "$WORK/versions.log" >&2
+    return 1
+  }
   check_skips "$WORK/versions.log"
+}
+
+tests_on_the_c_library() {
+  cd internal/integration/sqldb
+  GOWORK=off go test -tags mattn -count=1 -vet=off -ldflags=-w -timeout 10m -v -run "$ON_EVERY_SQLITE" -skip 'MariaDB|Modernc|/^(modernc|mariadb)' .
 }
 
 # installed_postgres prints the major version of the server on which the tests run.
