@@ -189,6 +189,23 @@ func ExampleService_Checkout() {
 	// true
 }
 
+// A host with orders of its own reserves in its transaction, and opens the session after the commit.
+func ExampleService_OpenSession() {
+	ctx, shop := context.Background(), openShop(nil)
+	request, err := shop.Prepare(ctx, couponkit.ReserveRequest{OrderID: "1001", QuoteRequest: couponkit.QuoteRequest{
+		Cart: exampleCart(), Codes: []string{"TEN"}, Customer: shop.customer,
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := shop.Reserve(ctx, request); err != nil { // on PostgreSQL: shop.In(store.WithTx(tx)).Reserve
+		log.Fatal(err)
+	}
+	session, err := shop.OpenSession(ctx, "1001", couponkit.SessionOptions{SuccessURL: "https://shop.example/thanks"})
+	fmt.Println(session.URL != "", err)
+	// Output: true <nil>
+}
+
 // In product mode the amount is already discounted: the use is recorded, and
 // nothing is taken off again.
 func ExampleService_PaymentLink() {

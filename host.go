@@ -74,6 +74,7 @@ const (
 	OpCheckout       Operation = "checkout"
 	OpReserve        Operation = "reserve"
 	OpBeginPayment   Operation = "begin_payment"
+	OpOpenSession    Operation = "open_session"
 	OpAttachPayment  Operation = "attach_payment"
 	OpRecord         Operation = "record"
 	OpRunDue         Operation = "run_due"

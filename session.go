@@ -24,6 +24,57 @@ type sessionDetails struct {
 	cancelURL  string
 }
 
+// SessionOptions are what a payment session shows, and an order does not keep.
+type SessionOptions struct {
+	// Email is the address that the payment page shows, or empty.
+	Email string
+	// Describe, SuccessURL and CancelURL are those of [CheckoutRequest].
+	Describe   func(pricing.Line) string
+	SuccessURL string
+	CancelURL  string
+}
+
+// OpenSession opens the payment session of an order that [Ledger.Reserve] has reserved. A repeated call
+// returns the same session. The payment of an order that this order has replaced is ended first. Call
+// OpenSession after the commit of the transaction that has reserved the order.
+//
+// OpenSession returns these errors:
+//
+//   - store.ErrNotFound means that there is no such order.
+//   - [ErrOrderEnded] means that the order has ended, or that its hold is over.
+//   - [ErrOrderPaid] means that the order is paid, or that its payment is on its way.
+//   - [ErrPaymentOpen] means that the payment of the replaced order may be created right now.
+//   - processor.ErrRejected and processor.ErrForbidden mean that the processor refused the session. If no
+//     session of the order can exist, the order has ended.
+//   - [ErrUnavailable], or the error of the context, means that the result is unknown. Repeat the call.
+//   - [ErrNoProcessor] and [ErrInTransaction] are those of [Service.Checkout].
+func (s *Service) OpenSession(ctx context.Context, orderID string, options SessionOptions) (_ SessionLink, err error) {
+	attempt := Attempt{OrderID: orderID}
+	defer s.observed(ctx, OpOpenSession, &attempt, &err)()
+	if err := s.changesOutside(); err != nil {
+		return SessionLink{}, err
+	}
+	if !s.hasProcessor() {
+		return SessionLink{}, ErrNoProcessor
+	}
+	if err := requireOrderID(orderID); err != nil {
+		return SessionLink{}, err
+	}
+	found, err := s.store.Order(ctx, store.OrderKey{ID: orderID})
+	if err != nil {
+		return SessionLink{}, err
+	}
+	attempt.CustomerID = found.Order.CustomerID
+	o, _, err := s.openSession(ctx, store.Reserved{Order: found.Order, Uses: found.Uses, Replayed: !found.Order.BegunAt.IsZero()}, sessionDetails{
+		email: options.Email, describe: options.Describe, successURL: options.SuccessURL, cancelURL: options.CancelURL,
+	})
+	attempt.SessionID = o.SessionID
+	if err != nil {
+		return SessionLink{}, err
+	}
+	return SessionLink{ID: o.SessionID, URL: o.SessionURL, ExpiresAt: s.sessionEnd(o)}, nil
+}
+
 // errFinished tells that the customer has finished the session of the order that this one has
 // replaced.
 var errFinished = fmt.Errorf("%w: the customer has finished the session of an earlier order", ErrOrderEnded)

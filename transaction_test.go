@@ -78,6 +78,10 @@ func TestNothingIsChangedOutsideOfAHostsTransaction(t *testing.T) {
 		},
 		couponkit.OpSetActive: func(ctx context.Context) error { _, err := s.SetActive(ctx, c.ID, false); return err },
 		couponkit.OpDelete:    func(ctx context.Context) error { return s.Delete(ctx, c.ID) },
+		couponkit.OpOpenSession: func(ctx context.Context) error {
+			_, err := s.OpenSession(ctx, open.Order.ID, couponkit.SessionOptions{})
+			return err
+		},
 		couponkit.OpReconcile: func(ctx context.Context) error {
 			_, err := s.Reconcile(ctx, couponkit.ReconcileOptions{})
 			return err
