@@ -156,11 +156,10 @@ func (s *shop) checkout(ctx context.Context, id, customer string, codes []string
 	if err != nil {
 		return "", err
 	}
-	c, err := s.coupons.Checkout(ctx, couponkit.CheckoutRequest{ // opens the session of the order that has the key
-		Key: id, Customer: want.Customer, Codes: want.Codes, Cart: want.Cart,
+	session, err := s.coupons.OpenSession(ctx, id, couponkit.SessionOptions{
 		SuccessURL: "https://shop.example/thanks", CancelURL: "https://shop.example/cart",
 	})
-	return c.Session.URL, err
+	return session.URL, err
 }
 
 // record is the one way by which the shop hears of payments.
