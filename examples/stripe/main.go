@@ -90,12 +90,12 @@ func open(ctx context.Context, pool *pgxpool.Pool, stripe *stripeprocessor.Proce
 
 // ServeHTTP answers customers, staff and Stripe. A real shop asks who is calling.
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, id, text, err := r.Context(), r.FormValue("id"), "", error(nil)
+	ctx, text, err := r.Context(), "", error(nil)
 	switch r.URL.Path {
 	case "/orders":
-		text, err = s.checkout(ctx, id, r.FormValue("customer"), strings.Fields(r.FormValue("code")))
+		text, err = s.checkout(ctx, r.FormValue("id"), r.FormValue("customer"), strings.Fields(r.FormValue("code")))
 	case "/refund":
-		err = s.refund(ctx, id, r.FormValue("key"))
+		err = s.refund(ctx, r.FormValue("id"), r.FormValue("key"))
 	case "/stripe":
 		s.webhook.ServeHTTP(w, r)
 		return
