@@ -280,11 +280,11 @@ func (w *work) writes() Writes {
 	for _, id := range sortedKeys(w.orders) {
 		switch row := w.orders[id]; {
 		case row.added:
-			writes.NewOrders = append(writes.NewOrders, row.order)
+			writes.NewOrders = appendOf(writes.NewOrders, row.order, len(w.orders))
 		case row.changed:
-			writes.Orders = append(writes.Orders, row.order)
+			writes.Orders = appendOf(writes.Orders, row.order, len(w.orders))
 			if row.grown {
-				writes.GrownOrders = append(writes.GrownOrders, row.order)
+				writes.GrownOrders = appendOf(writes.GrownOrders, row.order, len(w.orders))
 			}
 			if row.adopted {
 				writes.AdoptedOrders = append(writes.AdoptedOrders, row.order)
@@ -294,16 +294,24 @@ func (w *work) writes() Writes {
 	for _, id := range sortedKeys(w.uses) {
 		switch row := w.uses[id]; {
 		case row.added:
-			writes.NewUses = append(writes.NewUses, row.use)
+			writes.NewUses = appendOf(writes.NewUses, row.use, len(w.uses))
 		case row.changed:
-			writes.Uses = append(writes.Uses, row.use)
+			writes.Uses = appendOf(writes.Uses, row.use, len(w.uses))
 			if row.grown {
-				writes.GrownUses = append(writes.GrownUses, row.use)
+				writes.GrownUses = appendOf(writes.GrownUses, row.use, len(w.uses))
 			}
 		}
 	}
 	writes.Counters = w.counterWrites()
 	return writes
+}
+
+// appendOf appends to a list of at most that many records, which are large.
+func appendOf[T any](list []T, record T, most int) []T {
+	if list == nil {
+		list = make([]T, 0, most)
+	}
+	return append(list, record)
 }
 
 // counterWrites returns what is added to counters, and the bounds by which others were decided.

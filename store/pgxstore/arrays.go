@@ -1,6 +1,10 @@
 package pgxstore
 
-import "github.com/jackc/pgx/v5/pgtype"
+import (
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
 
 // column is an array argument with an element for each of the rows. An argument such as []string
 // costs an allocation for each element.
@@ -73,6 +77,9 @@ func documents[T any](records []T, encode func(dst []byte, record *T) ([]byte, e
 			return nil, err
 		}
 		ends[i] = len(buffer)
+		if i == 0 { // most records are about as long
+			buffer = slices.Grow(buffer, len(buffer)*len(records))
+		}
 	}
 	text, list, begin := string(buffer), make([]string, len(records)), 0
 	for i, end := range ends {
