@@ -153,3 +153,45 @@ func TestTheRulesOfASchedule(t *testing.T) {
 		require.Equal(t, test.want, strings.Join(got, " "))
 	}
 }
+
+// A schedule in JSON has names of days and times of the clock, and reads back.
+func TestSchedulesInJSON(t *testing.T) {
+	t.Parallel()
+	const text = `{"timeZone":"Europe/Berlin","hours":[{"day":"SUNDAY","from":"00:00","until":"09:30"},{"day":"MONDAY","from":"17:00","until":"24:00"}]}`
+	var s calendar.Schedule
+	require.NoError(t, s.UnmarshalJSON([]byte(text)))
+	require.True(t, s.Equal(calendar.Schedule{Zone: zone(t, "Europe/Berlin"), Hours: []calendar.Hours{
+		{Day: time.Sunday, Until: 570}, {Day: time.Monday, From: 1020, Until: 1440},
+	}}))
+	written, err := s.MarshalJSON()
+	require.NoError(t, err)
+	require.Equal(t, text, string(written))
+	for text, want := range map[string]string{
+		`{}`: "timeZone: a time zone is required; hours: a schedule needs at least one entry",
+		`{"timeZone":"Mars","hours":[{"day":"MON","from":"9:00","until":"24:01"},{}]}`: "timeZone: must be an IANA",
+		`{"timeZone":"UTC","hours":[{"from":"09:00"}]}`:                                "hours[0].day: is required; hours[0].until: is required",
+	} {
+		require.ErrorContains(t, s.UnmarshalJSON([]byte(text)), want, text)
+	}
+	require.NoError(t, s.UnmarshalJSON([]byte("null")))
+	require.True(t, s.IsZero())
+	written, err = s.MarshalJSON()
+	require.NoError(t, err)
+	require.Equal(t, "null", string(written))
+}
+
+// A stored time zone that the system does not know keeps its name.
+func TestStoredZones(t *testing.T) {
+	t.Parallel()
+	unknown, err := calendar.StoredZone("Europe/Atlantis")
+	require.NoError(t, err)
+	require.Equal(t, "Europe/Atlantis", unknown.String())
+	for _, name := range []string{"", strings.Repeat("x", calendar.MaxZoneLength+1)} {
+		_, err := calendar.StoredZone(name)
+		require.Equal(t, validation.Unknown, code(t, err))
+	}
+	for _, bad := range []string{"Local", "right/UTC", "posixrules", "../etc/passwd"} {
+		_, err := calendar.ParseZone(bad)
+		require.Equal(t, validation.Unknown, code(t, err), bad)
+	}
+}
