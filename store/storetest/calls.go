@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -122,6 +123,9 @@ func copies(p *probe) {
 	}
 }
 
+// addresses are where Go prints that a value is, in place of the value.
+var addresses = regexp.MustCompile(`0x[0-9a-f]+`)
+
 // textOf returns all that a value contains: what it prints, and the JSON of what it prints short.
 func textOf(v any) (text string) {
 	if found, is := v.(store.LookedUp); is { // which points to the coupons
@@ -132,7 +136,7 @@ func textOf(v any) (text string) {
 		v = found
 	}
 	data, err := json.Marshal(v)
-	return text + fmt.Sprintf("%+v %s %v", v, data, err)
+	return text + addresses.ReplaceAllString(fmt.Sprintf("%+v %s %v", v, data, err), "0x")
 }
 
 // scribble overwrites every list and map that can be reached through exported fields.
