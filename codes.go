@@ -2,11 +2,7 @@ package couponkit
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
-	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/store"
@@ -32,83 +28,7 @@ func (s *Service) AddCodes(
 ) (codes []coupon.IssuedCode, err error) {
 	attempt := Attempt{CouponID: couponID}
 	defer s.observed(ctx, OpAddCodes, &attempt, &err)()
-	by := coupon.Edit{At: s.now(), Location: s.location}
-	wanted, err := coupon.NewCodes(couponID, b, drafts, by)
-	if err != nil {
-		return nil, err
-	}
-	if !coupon.IsID(couponID) {
-		return nil, coupon.Reject(couponID, coupon.CouponNotFound, coupon.Params{})
-	}
-	change := store.CodeChange{
-		Kind: store.AddCodes, CouponID: couponID, Batch: b.ID, Fingerprint: batchFingerprint(b.Shape, wanted), By: actorOf(ctx), At: by.At,
-	}
-	for range changeAttempts {
-		if change.Codes, err = withGenerated(b.Shape, wanted); err != nil {
-			return nil, err
-		}
-		codes, err = s.store.SaveCodes(ctx, change)
-		var taken *coupon.TakenError
-		if !errors.As(err, &taken) {
-			return codes, err
-		}
-		free, holderErr := s.freeTaken(ctx, taken, wanted)
-		if holderErr != nil || !free {
-			return nil, errors.Join(err, holderErr)
-		}
-	}
-	return nil, err
-}
-
-// withGenerated returns the codes with generated keys where they have none.
-func withGenerated(shape coupon.CodeShape, codes []coupon.IssuedCode) ([]coupon.IssuedCode, error) {
-	codes = slices.Clone(codes)
-	for i := range codes {
-		if !codes[i].Key.IsZero() {
-			continue
-		}
-		key, err := coupon.GenerateCode(rand.Reader, shape)
-		if err != nil {
-			return nil, fmt.Errorf("generate a code: %w", err)
-		}
-		codes[i].Key = key
-	}
-	return codes, nil
-}
-
-// freeTaken reports whether all taken codes are free by now, or are generated anew. It finishes
-// deletions of coupons that hold them, which a transaction of the host cannot.
-func (s *Service) freeTaken(ctx context.Context, taken *coupon.TakenError, wanted []coupon.IssuedCode) (bool, error) {
-	for _, t := range taken.Taken {
-		if wanted[t.Index].Key.IsZero() {
-			continue
-		}
-		if s.changesOutside() != nil {
-			return false, nil
-		}
-		holder, err := s.holder(ctx, t.Key)
-		if err != nil || holder != "" {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// batchFingerprint tells whether two batches are the same. Generated codes are left out.
-func batchFingerprint(shape coupon.CodeShape, codes []coupon.IssuedCode) string {
-	shape, _ = shape.Normalize() // coupon.NewCodes has checked it
-	var d digest
-	d.text("codes")
-	d.text(shape.Prefix)
-	d.number(int64(shape.Symbols))
-	d.number(int64(len(codes)))
-	for _, c := range codes {
-		d.text(c.Key.String())
-		d.text(c.Owner.String())
-		d.number(c.MaxUses)
-		d.number(c.ExpiresAt.UnixMicro())
-	}
-	return d.sum()
+	return s.catalog().AddCodes(ctx, couponID, b, drafts)
 }
 
 // UpdateCode changes the state, the limit, the owner or the expiry of one code of a batch. Orders that
@@ -124,73 +44,26 @@ func batchFingerprint(shape coupon.CodeShape, codes []coupon.IssuedCode) string 
 func (s *Service) UpdateCode(ctx context.Context, code string, p coupon.CodePatch) (c coupon.IssuedCode, err error) {
 	var attempt Attempt
 	defer s.observed(ctx, OpUpdateCode, &attempt, &err)()
-	for range changeAttempts {
-		if c, err = s.FindCode(ctx, code); err != nil {
-			return coupon.IssuedCode{}, err
-		}
-		attempt.CouponID = c.CouponID
-		if c, err = s.updateCode(ctx, c, p); !errors.Is(err, store.ErrStaleRevision) || p.Revision.Given() {
-			return c, err
-		}
-	}
-	return coupon.IssuedCode{}, err
-}
-
-func (s *Service) updateCode(ctx context.Context, before coupon.IssuedCode, p coupon.CodePatch) (coupon.IssuedCode, error) {
-	if revision, given := p.Revision.Value(); given && revision != before.Revision {
-		return coupon.IssuedCode{}, store.ErrStaleRevision
-	}
-	after, err := before.Apply(p, coupon.Edit{At: s.now(), Location: s.location})
+	c, err = s.catalog().UpdateCode(ctx, code, p)
+	attempt.CouponID = c.CouponID
 	if err != nil {
 		return coupon.IssuedCode{}, err
 	}
-	if after.Active == before.Active && after.MaxUses == before.MaxUses && after.Owner == before.Owner && after.ExpiresAt.Equal(before.ExpiresAt) {
-		return before, nil
-	}
-	saved, err := s.store.SaveCodes(ctx, store.CodeChange{
-		Kind: store.EditCode, CouponID: before.CouponID, Codes: []coupon.IssuedCode{after}, By: actorOf(ctx), At: after.UpdatedAt,
-	})
-	if err != nil {
-		return coupon.IssuedCode{}, err
-	}
-	return saved[0], nil
+	return c, nil
 }
 
 // FindCode returns a code with its counts, for administrators. FindCode accepts the same spellings of a
 // code as [Service.Validate], and no ID. FindCode returns coupon.ErrCodeRequired if the text is empty,
 // and coupon.ErrNotFound if no coupon has the code.
 func (s *Service) FindCode(ctx context.Context, code string) (coupon.IssuedCode, error) {
-	found, err := s.findCode(ctx, code)
-	switch {
-	case err != nil:
-		return coupon.IssuedCode{}, err
-	case found.Code.Key.IsZero():
-		return coupon.IssuedCode{}, unknownCode()
-	}
-	return found.Code, nil
+	return s.catalog().FindCode(ctx, code)
 }
 
 // Codes returns the codes of a coupon, sorted by the bytes of their keys, beginning after
 // [store.CodeList].After. Codes reads one page at a time. After an error, the sequence ends: a
 // [*validation.Error] if a field of the list is out of bounds, or an error of the store.
 func (s *Service) Codes(ctx context.Context, list store.CodeList) iter.Seq2[coupon.IssuedCode, error] {
-	return func(yield func(coupon.IssuedCode, error) bool) {
-		for {
-			page, err := s.store.ListCodes(ctx, list)
-			if err != nil {
-				yield(coupon.IssuedCode{}, err)
-				return
-			}
-			for _, c := range page.Items {
-				if !yield(c, nil) {
-					return
-				}
-			}
-			if list.After = page.Next; page.Next == "" {
-				return
-			}
-		}
-	}
+	return s.catalog().Codes(ctx, list)
 }
 
 // ListCodes returns a page of the codes of a coupon; see [store.CodeList]. ListCodes returns a

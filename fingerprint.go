@@ -2,9 +2,6 @@ package couponkit
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -12,67 +9,55 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/fingerprint"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
 )
 
-// digest gathers values of which a fingerprint is made. Every value is written with
-// its length, so that two lists of values never look the same.
-type digest []byte
-
-func (d *digest) text(s string) {
-	*d = binary.AppendUvarint(*d, uint64(len(s)))
-	*d = append(*d, s...)
-}
-
-func (d *digest) number(n int64) { *d = binary.AppendVarint(*d, n) }
+// digest gathers the values of a fingerprint.
+type digest struct{ fingerprint.Digest }
 
 func (d *digest) cart(c pricing.Cart, prices bool) {
-	d.text(c.Currency.Code())
-	d.number(int64(len(c.Lines)))
+	d.Text(c.Currency.Code())
+	d.Number(int64(len(c.Lines)))
 	for _, l := range c.Lines {
-		d.text(l.ID)
-		d.text(l.Kind.String())
-		d.number(int64(l.ClassOf()))
-		d.text(l.ItemID)
-		d.text(l.Categories.String())
-		d.number(l.Quantity)
-		d.number(int64(l.Recurs))
+		d.Text(l.ID)
+		d.Text(l.Kind.String())
+		d.Number(int64(l.ClassOf()))
+		d.Text(l.ItemID)
+		d.Text(l.Categories.String())
+		d.Number(l.Quantity)
+		d.Number(int64(l.Recurs))
 		if prices {
-			d.number(l.UnitPrice)
+			d.Number(l.UnitPrice)
 		}
 	}
-}
-
-func (d *digest) sum() string {
-	sum := sha256.Sum256(*d)
-	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // quoteFingerprint changes with everything that a quote depends on.
 func quoteFingerprint(c pricing.Cart, terms []coupon.Snapshot) string {
 	var d digest
 	d.cart(c, true)
-	d.number(int64(len(terms)))
+	d.Number(int64(len(terms)))
 	for i := range terms {
-		d.text(terms[i].ID)
-		d.text(terms[i].Code.String())
-		d.number(terms[i].Revision)
+		d.Text(terms[i].ID)
+		d.Text(terms[i].Code.String())
+		d.Number(terms[i].Revision)
 	}
 	if c.Step > 1 {
-		d.number(c.Step)
+		d.Number(c.Step)
 	}
-	return d.sum()
+	return d.Sum()
 }
 
 // requestFingerprint tells whether two requests with one key are the same. Prices
 // are left out: they are the catalogue's, and may change between the two.
 func requestFingerprint(r QuoteRequest) string {
 	var d digest
-	d.text("cart")
+	d.Text("cart")
 	d.cart(r.Cart, false)
 	d.codes(r)
-	return d.sum()
+	return d.Sum()
 }
 
 // requestFingerprints are those of the request, with and without SkipRefused.
@@ -93,19 +78,19 @@ func (d *digest) codes(r QuoteRequest) {
 	if !keepFirst {
 		slices.Sort(keys)
 	}
-	d.number(int64(len(keys)))
+	d.Number(int64(len(keys)))
 	for _, key := range keys {
-		d.text(key)
+		d.Text(key)
 	}
 	if r.SkipRefused {
-		d.number(1)
+		d.Number(1)
 	}
 	if keepFirst {
-		d.number(2)
+		d.Number(2)
 	}
 	if !r.Facts.IsZero() {
 		facts, _ := json.Marshal(r.Facts) // texts alone
-		d.text(string(facts))
+		d.Text(string(facts))
 	}
 }
 
@@ -113,11 +98,11 @@ func (d *digest) codes(r QuoteRequest) {
 // where the amount is the request.
 func amountFingerprint(r PaymentLinkRequest) string {
 	var d digest
-	d.text("amount")
-	d.text(r.Amount.Currency().Code())
-	d.number(r.Amount.Minor())
+	d.Text("amount")
+	d.Text(r.Amount.Currency().Code())
+	d.Number(r.Amount.Minor())
 	d.codes(r.quoteRequest())
-	return d.sum()
+	return d.Sum()
 }
 
 // codeKey is the code that a look-up finds for what was typed, or the text as it is. An ID has
@@ -175,7 +160,7 @@ func (s *Service) names(ctx context.Context, typed string, used coupon.Snapshot)
 	if code == used.Code && !coupon.IsID(id) {
 		return true, nil
 	}
-	found, err := s.findCode(ctx, typed)
+	found, err := s.catalog().Named(ctx, typed)
 	if errors.Is(err, coupon.ErrNotFound) {
 		return true, nil
 	}

@@ -2,44 +2,14 @@ package couponkit
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/catalog"
 	"github.com/couponkit/couponkit/store"
-	"github.com/couponkit/couponkit/validation"
 )
-
-// readings returns the names by which a code of a request is looked up. The first name that a coupon
-// has is the right one (contract section 4.2). The code that reads like an ID is tried too, because
-// its letters may have been typed in lower case. So is the generated code whose symbols were confused.
-// Text that cannot be a code is refused.
-func readings(typed string) (names []store.Name, err error) {
-	if id := strings.TrimSpace(typed); coupon.IsID(id) {
-		names = store.ByID(id)
-	}
-	code, err := coupon.TypedCode(typed)
-	var fault *validation.Error
-	switch {
-	case err == nil:
-		names = append(names, store.Name{Code: code})
-		if generated, is := code.AsGenerated(); is && generated != code {
-			names = append(names, store.Name{Code: generated})
-		}
-		return names, nil
-	case len(names) > 0:
-		return names, nil
-	case errors.As(err, &fault) && fault.Fields[0].Code == validation.Required:
-		return nil, coupon.Reject("", coupon.CodeRequired, coupon.Params{})
-	default:
-		return nil, unknownCode()
-	}
-}
-
-func unknownCode() error { return coupon.Reject("", coupon.CouponNotFound, coupon.Params{}) }
 
 // found is the coupon of a code, or why there is none.
 type found struct {
@@ -49,15 +19,13 @@ type found struct {
 }
 
 // lookUp finds the coupons of codes, and what the customer has used of them, in one call of the store.
-// A coupon that is not reachable is unknown.
-func (s *Service) lookUp(
-	ctx context.Context, codes []string, c eligibility.Customer, reachable func(*store.Found) bool,
-) ([]found, error) {
+// A coupon that the customer cannot reach is unknown.
+func (s *Service) lookUp(ctx context.Context, codes []string, c eligibility.Customer) ([]found, error) {
 	by := store.LookUp{CustomerID: c.ID, Email: c.Email, Identities: identities(c)}
 	all, ends := make([]found, len(codes)), make([]int, len(codes))
 	var none store.Found
 	for i, code := range codes {
-		names, err := readings(code)
+		names, err := catalog.Names(code)
 		all[i].Found, all[i].code, all[i].refused = &none, code, err
 		by.Names = append(by.Names, names...)
 		ends[i] = len(by.Names)
@@ -79,28 +47,16 @@ func (s *Service) lookUp(
 			}
 			all[i].Found = read[at]
 		} else if all[i].refused == nil {
-			all[i].refused = unknownCode()
+			all[i].refused = coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
 		}
 	}
 	return all, nil
 }
 
-// byAdministrator reaches every coupon.
-func byAdministrator(*store.Found) bool { return true }
-
-// byCustomer reaches a coupon by its ID only if the coupon has a plain code. The ID is no way around
-// the owner and the limit of a code from a batch.
-func byCustomer(f *store.Found) bool {
+// reachable reports whether customers may name the coupon as they did. They may use its ID only if the
+// coupon has a plain code. An ID must not bypass the owner and the limit of a code from a batch.
+func reachable(f *store.Found) bool {
 	return f.Unreadable != nil || !f.Code.Key.IsZero() || !f.Coupon.Code.IsZero()
-}
-
-// findCode finds the coupon of one code, for administrators.
-func (s *Service) findCode(ctx context.Context, code string) (store.Found, error) {
-	all, err := s.lookUp(ctx, []string{code}, eligibility.Customer{}, byAdministrator)
-	if err != nil {
-		return store.Found{}, err
-	}
-	return *all[0].Found, all[0].refused
 }
 
 // name looks up what the codes name, in at most two calls of the store. A code that names no coupon
@@ -109,7 +65,7 @@ func (s *Service) name(
 	ctx context.Context, d *decided, codes []string, c eligibility.Customer, check mirrorCheck, conflicts eligibility.ConflictPolicy,
 ) error {
 	d.at, d.customer = s.now(), c
-	all, err := s.lookUp(ctx, codes, c, byCustomer)
+	all, err := s.lookUp(ctx, codes, c)
 	if err != nil {
 		return err
 	}

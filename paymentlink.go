@@ -2,6 +2,7 @@ package couponkit
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -174,4 +175,18 @@ func (s *Service) priceAmount(ctx context.Context, r PaymentLinkRequest) (priced
 	}
 	p.quote.Terms, p.quote.Refused, p.coupons, p.takes = applied.quote.Terms, refused, applied.coupons, applied.takes
 	return p, nil
+}
+
+// onStep refuses an amount of money that is off the step in which the processor
+// charges its currency.
+func (s *Service) onStep(field string, amount pricing.Money) error {
+	currency := amount.Currency()
+	step := s.abilities.AmountStep[currency]
+	if step == 0 || amount.Minor()%step == 0 {
+		return nil
+	}
+	var faults validation.Error
+	faults.Add(field, validation.TooManyDecimals, fmt.Sprintf(
+		"the processor charges %s in steps of %s", currency, currency.Format(step)))
+	return faults.Err()
 }

@@ -13,11 +13,7 @@ import (
 // unknown, or if its creation or deletion is unfinished. Get returns a [*store.UnreadableError] if the
 // store cannot read the coupon. [Service.Find] also accepts a code.
 func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
-	c, err := s.stored(ctx, id)
-	if err == nil && c.State != coupon.Active && c.State != coupon.Inactive {
-		return coupon.Coupon{}, coupon.Reject(id, coupon.CouponNotFound, coupon.Params{})
-	}
-	return c, err
+	return s.catalog().Get(ctx, id)
 }
 
 // Find returns the coupon with the given code or ID, for administrators. Find accepts the same
@@ -30,11 +26,7 @@ func (s *Service) Get(ctx context.Context, id string) (coupon.Coupon, error) {
 //     whose creation or deletion is unfinished.
 //   - store.ErrUnreadable means that the store cannot read the coupon.
 func (s *Service) Find(ctx context.Context, codeOrID string) (coupon.Coupon, error) {
-	found, err := s.findCode(ctx, codeOrID)
-	if err != nil {
-		return coupon.Coupon{}, err
-	}
-	return s.Get(ctx, found.Coupon.ID)
+	return s.catalog().Find(ctx, codeOrID)
 }
 
 // List returns a page of coupons for administrators, newest first (specification 4.1). The page
@@ -52,28 +44,7 @@ func (s *Service) List(ctx context.Context, list store.CouponList) (store.Coupon
 // [*store.UnreadableError]; the sequence goes on after it. After any other error, the sequence ends: a
 // [*validation.Error] if a field of the list is out of bounds, or an error of the store.
 func (s *Service) Coupons(ctx context.Context, list store.CouponList) iter.Seq2[coupon.Coupon, error] {
-	return func(yield func(coupon.Coupon, error) bool) {
-		for {
-			page, err := s.store.ListCoupons(ctx, list)
-			if err != nil {
-				yield(coupon.Coupon{}, err)
-				return
-			}
-			for _, c := range page.Items {
-				if !yield(c, nil) {
-					return
-				}
-			}
-			for _, unreadable := range page.Unreadable {
-				if !yield(coupon.Coupon{ID: unreadable.ID}, unreadable) {
-					return
-				}
-			}
-			if list.After = page.Next; page.Next == "" {
-				return
-			}
-		}
-	}
+	return s.catalog().Coupons(ctx, list)
 }
 
 // Orders returns a page of orders, newest first. With [store.OrderList].DueAt, the oldest order

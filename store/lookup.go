@@ -109,18 +109,22 @@ type Found struct {
 	Held []redemption.Use
 }
 
-// Find looks up one name and returns its coupon. For an unknown coupon, Find returns
-// coupon.ErrNotFound. For a coupon that cannot be read, Find returns the [*UnreadableError]. All other
-// errors are those of [Coupons].LookUp.
+// Find returns the coupon of the first name that a coupon has. If no coupon has one of the names, Find
+// returns coupon.ErrNotFound. For a coupon that cannot be read, Find returns the [*UnreadableError]. All
+// other errors are those of [Coupons].LookUp.
 func Find(ctx context.Context, s Coupons, by LookUp) (Found, error) {
-	found, err := s.LookUp(ctx, by)
-	switch {
-	case err != nil:
+	answer, err := s.LookUp(ctx, by)
+	if err != nil {
 		return Found{}, err
-	case len(found.Coupons) == 0 || found.Coupons[0] == nil:
-		return Found{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
-	case found.Coupons[0].Unreadable != nil:
-		return Found{}, found.Coupons[0].Unreadable
 	}
-	return *found.Coupons[0], nil
+	for _, found := range answer.Coupons {
+		switch {
+		case found == nil:
+		case found.Unreadable != nil:
+			return Found{}, found.Unreadable
+		default:
+			return *found, nil
+		}
+	}
+	return Found{}, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
 }

@@ -17,10 +17,11 @@ var policy = []floor{
 	{"0 the error that names every invalid field", []rule{
 		{path: "validation"},
 	}},
-	{"0 reading and writing of JSON objects and names", []rule{
+	{"0 reading and writing of JSON objects and names, and fingerprints", []rule{
 		{path: "internal/appendjson"},
 		{path: "internal/strictjson"},
 		{path: "internal/enum"},
+		{path: "internal/fingerprint"},
 	}},
 	{"0 characters, for keys", []rule{
 		{path: "internal/unicode15", modules: []string{"golang.org/x/text"}},
@@ -48,6 +49,9 @@ var policy = []floor{
 	{"3 decisions of stores", []rule{
 		{path: "store/engine", modules: decimal},
 		{path: "store/internal/sqlparts", modules: decimal},
+	}},
+	{"3 administration", []rule{
+		{path: "internal/catalog"},
 	}},
 	{"4 front door", []rule{
 		{path: ".", modules: core},

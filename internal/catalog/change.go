@@ -1,0 +1,146 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Update changes the editable fields of a coupon in the store and at the processor.
+func (cat *Catalog) Update(ctx context.Context, id string, p coupon.Patch) (coupon.Coupon, error) {
+	return cat.change(ctx, id, cat.Mirrors.UpdateMirror, func(c coupon.Coupon) (coupon.Coupon, error) {
+		if revision, given := p.Revision.Value(); given && revision != c.Revision {
+			return coupon.Coupon{}, store.ErrStaleRevision
+		}
+		changed, err := c.Apply(p, coupon.Edit{At: cat.Now(), Location: cat.Location})
+		if err != nil {
+			return coupon.Coupon{}, err
+		}
+		return changed, cat.checkMirrorable(changed)
+	})
+}
+
+// SetActive switches a coupon on or off in the store and at the processor.
+func (cat *Catalog) SetActive(ctx context.Context, id string, active bool) (coupon.Coupon, error) {
+	return cat.change(ctx, id, cat.Mirrors.SetMirrorActive, func(c coupon.Coupon) (coupon.Coupon, error) {
+		c.State, c.UpdatedAt = coupon.Inactive, cat.Now()
+		if active {
+			c.State = coupon.Active
+		}
+		return c, nil
+	})
+}
+
+// change applies a change to the coupon, stores the coupon, and updates its mirror. If the processor
+// fails, change undoes the change in the store.
+func (cat *Catalog) change(
+	ctx context.Context, id string, write writeMirror, apply func(coupon.Coupon) (coupon.Coupon, error),
+) (coupon.Coupon, error) {
+	before, after, err := cat.storeChange(ctx, id, apply)
+	if err != nil {
+		return coupon.Coupon{}, err
+	}
+	unchanged := after.Revision == before.Revision
+	if unchanged && after.Mirrored() {
+		return after, nil
+	}
+	mirrored, err := cat.mirror(ctx, after, write)
+	switch {
+	case err == nil:
+		return mirrored, nil
+	case errors.Is(err, store.ErrStaleRevision):
+		newest, err := cat.mirrorNewest(ctx, after.ID)
+		if newest.ID == "" {
+			return after, err
+		}
+		return newest, nil // the change is stored, even if the mirror is out of date
+	case errors.Is(err, coupon.ErrNotFound): // there is nothing to undo
+		return coupon.Coupon{}, err
+	case !unchanged:
+		cat.undoChange(ctx, before, after)
+	}
+	return coupon.Coupon{}, codeTaken(err)
+}
+
+// storeChange applies a change to the stored coupon. A change that changes nothing is not stored, and
+// the coupon keeps its revision.
+func (cat *Catalog) storeChange(
+	ctx context.Context, id string, apply func(coupon.Coupon) (coupon.Coupon, error),
+) (before, after coupon.Coupon, err error) {
+	for range maxAttempts {
+		if before, err = cat.Get(ctx, id); err != nil {
+			return before, after, err
+		}
+		if after, err = apply(before); err != nil || sameContent(before, after) {
+			return before, before, err
+		}
+		after, err = cat.save(ctx, store.EditCoupon, after)
+		if !errors.Is(err, store.ErrStaleRevision) {
+			return before, after, err
+		}
+	}
+	return before, after, err
+}
+
+// sameContent compares what an administrator decides: the name, the description, the state and the
+// terms.
+func sameContent(a, b coupon.Coupon) bool {
+	return a.Name == b.Name && a.Description == b.Description && a.State == b.State && a.Terms.Equal(b.Terms)
+}
+
+// undoChange restores the coupon as it was before a change. The mirror stays marked as out of date,
+// because nobody knows what the processor has done. Reconcile repairs the mirror.
+func (cat *Catalog) undoChange(ctx context.Context, before, after coupon.Coupon) {
+	cat.finish(ctx, before.ID, "a change is left to the reconcile", func(ctx context.Context) error {
+		before.Revision = after.Revision
+		_, err := cat.save(ctx, store.EditCoupon, before)
+		if errors.Is(err, store.ErrStaleRevision) {
+			err = cat.markOutdated(ctx, before.ID)
+		}
+		return err
+	})
+}
+
+// Delete removes a coupon with its codes and its mirror.
+func (cat *Catalog) Delete(ctx context.Context, id string) (err error) {
+	for range maxAttempts {
+		var c coupon.Coupon
+		if c, err = cat.stored(ctx, id); err != nil {
+			return err
+		}
+		if _, err = cat.remove(ctx, c); !errors.Is(err, store.ErrStaleRevision) {
+			return err
+		}
+	}
+	return err
+}
+
+// remove marks the coupon as being deleted and finishes the deletion.
+func (cat *Catalog) remove(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
+	if c.State != coupon.Deleting {
+		c.State, c.UpdatedAt = coupon.Deleting, cat.Now()
+		var err error
+		if c, err = cat.save(ctx, store.EditCoupon, c); err != nil {
+			return c, err
+		}
+	}
+	return cat.finishDelete(ctx, c)
+}
+
+// finishDelete removes the mirror and then the coupon. It succeeds if another call has already removed
+// the coupon.
+func (cat *Catalog) finishDelete(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
+	if err := cat.removeMirror(ctx, c); err != nil {
+		return c, err
+	}
+	err := store.ErrCodesLeft
+	for errors.Is(err, store.ErrCodesLeft) && ctx.Err() == nil {
+		_, err = cat.save(ctx, store.DeleteCoupon, c)
+	}
+	if errors.Is(err, coupon.ErrNotFound) {
+		err = nil
+	}
+	return c, err
+}

@@ -1,0 +1,132 @@
+package catalog
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/fingerprint"
+	"github.com/couponkit/couponkit/store"
+)
+
+// AddCodes adds a batch of codes to a coupon: all of them, or none.
+func (cat *Catalog) AddCodes(
+	ctx context.Context, couponID string, b coupon.Batch, drafts []coupon.CodeDraft,
+) (codes []coupon.IssuedCode, err error) {
+	by := coupon.Edit{At: cat.Now(), Location: cat.Location}
+	wanted, err := coupon.NewCodes(couponID, b, drafts, by)
+	if err != nil {
+		return nil, err
+	}
+	if !coupon.IsID(couponID) {
+		return nil, notFound(couponID)
+	}
+	change := store.CodeChange{
+		Kind: store.AddCodes, CouponID: couponID, Batch: b.ID, Fingerprint: batchFingerprint(b.Shape, wanted),
+		By: cat.Actor(ctx), At: by.At,
+	}
+	for range maxAttempts {
+		if change.Codes, err = withGenerated(b.Shape, wanted); err != nil {
+			return nil, err
+		}
+		codes, err = cat.Store.SaveCodes(ctx, change)
+		var taken *coupon.TakenError
+		if !errors.As(err, &taken) {
+			return codes, err
+		}
+		free, holderErr := cat.freeTaken(ctx, taken, wanted)
+		if holderErr != nil || !free {
+			return nil, errors.Join(err, holderErr)
+		}
+	}
+	return nil, err
+}
+
+// withGenerated returns the codes. A code without a key gets a generated key.
+func withGenerated(shape coupon.CodeShape, codes []coupon.IssuedCode) ([]coupon.IssuedCode, error) {
+	codes = slices.Clone(codes)
+	for i := range codes {
+		if !codes[i].Key.IsZero() {
+			continue
+		}
+		key, err := coupon.GenerateCode(rand.Reader, shape)
+		if err != nil {
+			return nil, fmt.Errorf("generate a code: %w", err)
+		}
+		codes[i].Key = key
+	}
+	return codes, nil
+}
+
+// freeTaken reports whether another attempt may succeed: the taken codes are free now, or were
+// generated. It finishes the deletions of coupons that have the codes. In a transaction of the host, it
+// cannot finish them.
+func (cat *Catalog) freeTaken(ctx context.Context, taken *coupon.TakenError, wanted []coupon.IssuedCode) (bool, error) {
+	for _, t := range taken.Taken {
+		if wanted[t.Index].Key.IsZero() {
+			continue
+		}
+		if cat.InTransaction {
+			return false, nil
+		}
+		holder, err := cat.holder(ctx, t.Key)
+		if err != nil || holder != "" {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// batchFingerprint tells whether two batches are the same. It leaves out generated codes.
+func batchFingerprint(shape coupon.CodeShape, codes []coupon.IssuedCode) string {
+	shape, _ = shape.Normalize() // coupon.NewCodes has checked it
+	var d fingerprint.Digest
+	d.Text("codes")
+	d.Text(shape.Prefix)
+	d.Number(int64(shape.Symbols))
+	d.Number(int64(len(codes)))
+	for _, c := range codes {
+		d.Text(c.Key.String())
+		d.Text(c.Owner.String())
+		d.Number(c.MaxUses)
+		d.Number(c.ExpiresAt.UnixMicro())
+	}
+	return d.Sum()
+}
+
+// UpdateCode changes one code of a batch. If the change fails, UpdateCode returns the code as it was,
+// together with the error. If the code is not found, the returned code is zero.
+func (cat *Catalog) UpdateCode(ctx context.Context, code string, p coupon.CodePatch) (c coupon.IssuedCode, err error) {
+	for range maxAttempts {
+		if c, err = cat.FindCode(ctx, code); err != nil {
+			return c, err
+		}
+		if c, err = cat.updateCode(ctx, c, p); !errors.Is(err, store.ErrStaleRevision) || p.Revision.Given() {
+			return c, err
+		}
+	}
+	return c, err
+}
+
+func (cat *Catalog) updateCode(ctx context.Context, before coupon.IssuedCode, p coupon.CodePatch) (coupon.IssuedCode, error) {
+	if revision, given := p.Revision.Value(); given && revision != before.Revision {
+		return before, store.ErrStaleRevision
+	}
+	after, err := before.Apply(p, coupon.Edit{At: cat.Now(), Location: cat.Location})
+	if err != nil {
+		return before, err
+	}
+	if after.Active == before.Active && after.MaxUses == before.MaxUses && after.Owner == before.Owner && after.ExpiresAt.Equal(before.ExpiresAt) {
+		return before, nil
+	}
+	saved, err := cat.Store.SaveCodes(ctx, store.CodeChange{
+		Kind: store.EditCode, CouponID: before.CouponID, Codes: []coupon.IssuedCode{after}, By: cat.Actor(ctx), At: after.UpdatedAt,
+	})
+	if err != nil {
+		return before, err
+	}
+	return saved[0], nil
+}

@@ -1,0 +1,122 @@
+package catalog
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
+)
+
+// checkMirrorable refuses a coupon that the processor refuses. It also refuses amounts that are not
+// multiples of the step in which the processor charges.
+func (cat *Catalog) checkMirrorable(c coupon.Coupon) error {
+	var mirrorErr error
+	if check := cat.Abilities.CheckCoupon; check != nil {
+		mirrorErr = check(c)
+	}
+	stepErr := cat.checkSteps(c)
+	var faults, further *validation.Error
+	if !errors.As(stepErr, &further) {
+		return mirrorErr
+	}
+	if mirrorErr == nil || !errors.As(mirrorErr, &faults) {
+		return cmp.Or(mirrorErr, stepErr)
+	}
+	both := validation.Error{Fields: slices.Clone(faults.Fields)}
+	for _, f := range further.Fields {
+		if !slices.ContainsFunc(faults.Fields, func(known validation.Field) bool { return known.Path == f.Path }) {
+			both.Fields = append(both.Fields, f)
+		}
+	}
+	return both.Err()
+}
+
+// checkSteps names the amounts of a discount that the processor cannot take off, because it charges
+// their currency in steps. The maximum of a discount may have any amount.
+func (cat *Catalog) checkSteps(c coupon.Coupon) error {
+	var faults validation.Error
+	terms := c.Discount.Terms()
+	faults.Merge("", cat.OnStep("discountValue", c.Discount.Amount()))
+	for _, o := range terms.Others {
+		faults.Merge("", cat.OnStep("discountValue."+o.Currency.Code(), pricing.NewMoney(o.Amount, o.Currency)))
+	}
+	for i, tier := range terms.Tiers {
+		faults.Merge("", cat.OnStep(fmt.Sprintf("tiers[%d].amount", i), pricing.NewMoney(tier.Amount, terms.Currency)))
+	}
+	return faults.Err()
+}
+
+// addMirrorFaults adds the processor's faults to the faults of an invalid draft. The processor checks
+// a valid coupon with the valid fields of the draft: its code, name, discount and limit.
+func (cat *Catalog) addMirrorFaults(d coupon.Draft, by coupon.Creation, err error) error {
+	var faults, further *validation.Error
+	if !errors.As(err, &faults) {
+		return err
+	}
+	valid := func(fields ...string) bool {
+		return !slices.ContainsFunc(faults.Fields, func(f validation.Field) bool { return slices.Contains(fields, fieldOf(f.Path)) })
+	}
+	sample := coupon.Draft{Code: "CODE", Name: "Name", DiscountType: pricing.Percentage, Percent: "1"}
+	var checked []string
+	if valid("code") {
+		sample.Code, checked = d.Code, append(checked, "code")
+	}
+	if valid("name") {
+		sample.Name, checked = d.Name, append(checked, "name")
+	}
+	discount := []string{"discountType", "discountValue", "currency"}
+	switch {
+	case valid(append(discount, furtherTerms()...)...):
+		setDiscount(&sample, d)
+		checked = append(checked, discount...)
+	case d.DiscountType > pricing.FixedAmount || hasFurtherTerms(d):
+		return err // perhaps the processor makes no mirror of such a discount, and then refuses nothing
+	}
+	if valid("maxUses") {
+		sample.MaxUses, checked = d.MaxUses, append(checked, "maxUses")
+	}
+	c, invalid := coupon.New(sample, by)
+	if invalid != nil || !errors.As(cat.checkMirrorable(c), &further) {
+		return err
+	}
+	for _, f := range further.Fields {
+		if slices.Contains(checked, f.Path) {
+			faults.Fields = append(faults.Fields, f)
+		}
+	}
+	return faults.Err()
+}
+
+// setDiscount gives a draft the discount of another draft.
+func setDiscount(to *coupon.Draft, d coupon.Draft) {
+	to.DiscountType, to.Percent, to.Amount, to.Currency, to.Lane, to.MaxDiscount = d.DiscountType, d.Percent, d.Amount, d.Currency, d.Lane, d.MaxDiscount
+	to.MaxUnits, to.Units, to.BuyQuantity, to.GetQuantity = d.MaxUnits, d.Units, d.BuyQuantity, d.GetQuantity
+	to.MaxApplications, to.Buys, to.TierBasis, to.Tiers = d.MaxApplications, d.Buys, d.TierBasis, d.Tiers
+}
+
+// hasFurtherTerms reports whether the discount of a draft has terms beside its type, value and currency.
+func hasFurtherTerms(d coupon.Draft) bool {
+	return d.Lane != 0 || len(d.MaxDiscount) > 0 || len(d.Amount) > 1 || d.MaxUnits != 0 || d.Units != 0 || d.BuyQuantity != 0 ||
+		d.GetQuantity != 0 || d.MaxApplications != 0 || d.Buys != nil || d.TierBasis != 0 || len(d.Tiers) > 0
+}
+
+// furtherTerms are the fields of a draft's discount beside its type, value and currency.
+func furtherTerms() []string {
+	return []string{
+		"lane", "maxDiscount", "maxUnits", "units", "buyQuantity", "getQuantity",
+		"maxApplications", "buys", "tierBasis", "tiers",
+	}
+}
+
+// fieldOf returns the field of a draft in which a path begins: "tiers" for "tiers[0].from".
+func fieldOf(path string) string {
+	if end := strings.IndexAny(path, ".["); end >= 0 {
+		return path[:end]
+	}
+	return path
+}
