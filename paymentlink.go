@@ -185,8 +185,6 @@ func (s *Service) onStep(field string, amount pricing.Money) error {
 	if step == 0 || amount.Minor()%step == 0 {
 		return nil
 	}
-	var faults validation.Error
-	faults.Add(field, validation.TooManyDecimals, fmt.Sprintf(
+	return validation.New(field, validation.TooManyDecimals, fmt.Sprintf(
 		"the processor charges %s in steps of %s", currency, currency.Format(step)))
-	return faults.Err()
 }

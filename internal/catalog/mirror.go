@@ -33,11 +33,6 @@ func (cat *Catalog) mirror(ctx context.Context, c coupon.Coupon, write writeMirr
 	return confirmed, err
 }
 
-// updateMirror writes the whole mirror of the coupon again.
-func (cat *Catalog) updateMirror(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
-	return cat.mirror(ctx, c, cat.Mirrors.UpdateMirror)
-}
-
 func (cat *Catalog) removeMirror(ctx context.Context, c coupon.Coupon) error {
 	err := cat.Mirrors.RemoveMirror(ctx, c)
 	cat.ForgetMirror(c.ID)
@@ -71,7 +66,7 @@ func (cat *Catalog) mirrorNewest(ctx context.Context, id string) (newest coupon.
 			break
 		}
 		var mirrored coupon.Coupon
-		if mirrored, err = cat.updateMirror(ctx, newest); err == nil {
+		if mirrored, err = cat.mirror(ctx, newest, cat.Mirrors.UpdateMirror); err == nil {
 			return mirrored, nil
 		}
 		if !errors.Is(err, store.ErrStaleRevision) {

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,41 +11,29 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// checkMirrorable refuses a coupon that the processor refuses. It also refuses amounts that are not
-// multiples of the step in which the processor charges.
+// checkMirrorable refuses a coupon that the processor refuses. It also refuses amounts that the
+// processor cannot charge; see OnStep. The maximum of a discount may have any amount.
 func (cat *Catalog) checkMirrorable(c coupon.Coupon) error {
-	var mirrorErr error
+	var faults validation.Error
 	if check := cat.Abilities.CheckCoupon; check != nil {
-		mirrorErr = check(c)
+		err := check(c)
+		if err != nil && !errors.Is(err, validation.ErrInvalid) {
+			return err
+		}
+		faults.Merge("", err)
 	}
-	stepErr := cat.checkSteps(c)
-	var faults, further *validation.Error
-	if !errors.As(stepErr, &further) {
-		return mirrorErr
-	}
-	if mirrorErr == nil || !errors.As(mirrorErr, &faults) {
-		return cmp.Or(mirrorErr, stepErr)
-	}
-	both := validation.Error{Fields: slices.Clone(faults.Fields)}
-	for _, f := range further.Fields {
-		if !slices.ContainsFunc(faults.Fields, func(known validation.Field) bool { return known.Path == f.Path }) {
-			both.Fields = append(both.Fields, f)
+	checkStep := func(path string, amount pricing.Money) {
+		if !slices.ContainsFunc(faults.Fields, func(known validation.Field) bool { return known.Path == path }) {
+			faults.Merge("", cat.OnStep(path, amount))
 		}
 	}
-	return both.Err()
-}
-
-// checkSteps names the amounts of a discount that the processor cannot take off, because it charges
-// their currency in steps. The maximum of a discount may have any amount.
-func (cat *Catalog) checkSteps(c coupon.Coupon) error {
-	var faults validation.Error
 	terms := c.Discount.Terms()
-	faults.Merge("", cat.OnStep("discountValue", c.Discount.Amount()))
+	checkStep("discountValue", c.Discount.Amount())
 	for _, o := range terms.Others {
-		faults.Merge("", cat.OnStep("discountValue."+o.Currency.Code(), pricing.NewMoney(o.Amount, o.Currency)))
+		checkStep("discountValue."+o.Currency.Code(), pricing.NewMoney(o.Amount, o.Currency))
 	}
 	for i, tier := range terms.Tiers {
-		faults.Merge("", cat.OnStep(fmt.Sprintf("tiers[%d].amount", i), pricing.NewMoney(tier.Amount, terms.Currency)))
+		checkStep(fmt.Sprintf("tiers[%d].amount", i), pricing.NewMoney(tier.Amount, terms.Currency))
 	}
 	return faults.Err()
 }

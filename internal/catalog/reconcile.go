@@ -61,7 +61,15 @@ func (cat *Catalog) reconcileCoupons(ctx context.Context, dryRun bool) (drifts [
 }
 
 // repairFunc repairs one kind of difference.
-type repairFunc func(context.Context, coupon.Coupon) (coupon.Coupon, error)
+type repairFunc func(context.Context, coupon.Coupon) error
+
+// rewrite repairs a difference with a method that writes the mirror.
+func (cat *Catalog) rewrite(write writeMirror) repairFunc {
+	return func(ctx context.Context, c coupon.Coupon) error {
+		_, err := cat.mirror(ctx, c, write)
+		return err
+	}
+}
 
 // repair repairs a difference, except in a dry run.
 func (cat *Catalog) repair(ctx context.Context, c coupon.Coupon, kind string, repair repairFunc, dryRun bool) Drift {
@@ -69,7 +77,7 @@ func (cat *Catalog) repair(ctx context.Context, c coupon.Coupon, kind string, re
 	if dryRun {
 		return d
 	}
-	_, err := repair(ctx, c)
+	err := repair(ctx, c)
 	if errors.Is(err, store.ErrStaleRevision) {
 		// Somebody has changed the coupon, and the processor may have received the older terms last.
 		_, err = cat.mirrorNewest(ctx, c.ID)
@@ -94,27 +102,22 @@ func (cat *Catalog) compare(ctx context.Context, c coupon.Coupon) (kind string, 
 	case c.State == coupon.Deleting:
 		return DriftDeleting, cat.finishDelete, nil
 	case !c.Mirrored():
-		return DriftOutdated, cat.updateMirror, nil
+		return DriftOutdated, cat.rewrite(cat.Mirrors.UpdateMirror), nil
 	}
 	status, err := cat.Mirrors.VerifyMirror(ctx, c)
 	expired := !c.ExpiresAt.IsZero() && !cat.Now().Before(c.ExpiresAt)
 	switch {
-	case err != nil:
+	case err != nil,
+		status == processor.MirrorUnsupported && c.Mirror.Unsupported,
+		status == processor.MirrorValid && c.Code.IsZero(), // a mirror without a code has no state
+		status == processor.MirrorInvalid && expired && cat.Abilities.MirrorsExpiry:
 		return "", nil, err
-	case status == processor.MirrorUnsupported && c.Mirror.Unsupported:
-		return "", nil, nil
 	case status == processor.MirrorUnsupported:
-		return DriftOutdated, cat.updateMirror, nil
+		return DriftOutdated, cat.rewrite(cat.Mirrors.UpdateMirror), nil
 	case status == processor.MirrorMissing:
-		return DriftMissing, cat.updateMirror, nil
-	case status == processor.MirrorValid && c.Code.IsZero():
-		return "", nil, nil // a mirror without a code has no state
-	case status == processor.MirrorInvalid && cat.Abilities.MirrorsExpiry && expired:
-		return "", nil, nil
+		return DriftMissing, cat.rewrite(cat.Mirrors.UpdateMirror), nil
 	case (status == processor.MirrorValid) != c.Active():
-		return DriftState, func(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
-			return cat.mirror(ctx, c, cat.Mirrors.SetMirrorActive)
-		}, nil
+		return DriftState, cat.rewrite(cat.Mirrors.SetMirrorActive), nil
 	}
 	return "", nil, nil
 }
@@ -149,15 +152,13 @@ func (cat *Catalog) reconcileMirrors(ctx context.Context, dryRun bool) (drifts [
 		switch {
 		case errors.Is(err, coupon.ErrNotFound), err == nil && c.Mirror.Unsupported:
 			orphan := coupon.Coupon{ID: ref.CouponID, Mirror: ref.Mirror}
-			drifts = append(drifts, cat.repair(ctx, orphan, DriftOrphan, func(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {
-				return c, cat.removeMirror(ctx, c)
-			}, dryRun))
+			drifts = append(drifts, cat.repair(ctx, orphan, DriftOrphan, cat.removeMirror, dryRun))
 		case errors.Is(err, store.ErrUnreadable): // reconcileCoupons reports it
 		case err != nil:
 			return drifts, fmt.Errorf("find coupon of mirror: %w", err)
 		case !c.Mirrored(): // reconcileCoupons repairs it
 		case !sameMirror(ref.Mirror, c.Mirror):
-			drifts = append(drifts, cat.repair(ctx, c, DriftOutdated, cat.updateMirror, dryRun))
+			drifts = append(drifts, cat.repair(ctx, c, DriftOutdated, cat.rewrite(cat.Mirrors.UpdateMirror), dryRun))
 		}
 	}
 	return drifts, nil
