@@ -63,6 +63,31 @@ func TestAddCodes(t *testing.T) {
 	}
 }
 
+// TestAdministratorsTypeLikeCustomers: confused symbols of a generated code, and a code that reads like an ID.
+func TestAdministratorsTypeLikeCustomers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	key, err := coupon.GenerateCode(strings.NewReader(strings.Repeat("0123456789", 20)), coupon.CodeShape{Prefix: "cpn_x"})
+	require.NoError(t, err)
+	issued := w.issue(t, c, "spring", coupon.CodeDraft{Code: key.String()})[0]
+	for _, typed := range []string{
+		key.String(), strings.ToLower(key.String()), strings.ReplaceAll(key.String(), "0", "o"),
+		"cpn_x" + strings.ReplaceAll(strings.TrimPrefix(key.String(), "CPN_X"), "0", "O"),
+	} {
+		code, err := w.FindCode(t.Context(), typed)
+		require.NoError(t, err, typed)
+		require.Empty(t, cmp.Diff(issued, code), typed)
+		found, err := w.Find(t.Context(), typed)
+		require.NoError(t, err, typed)
+		require.Equal(t, c.ID, found.ID, typed)
+	}
+	_, err = w.FindCode(t.Context(), c.ID)
+	require.ErrorIs(t, err, coupon.ErrNotFound, "an ID names no code")
+	_, err = w.FindCode(t.Context(), " ")
+	require.ErrorIs(t, err, coupon.ErrCodeRequired)
+}
+
 // TestTheShapeOfABatch: generated codes have it, and a repetition with another one is another batch.
 func TestTheShapeOfABatch(t *testing.T) {
 	t.Parallel()
