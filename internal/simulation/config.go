@@ -26,6 +26,7 @@ type Config struct {
 	InFlight  int    // the most operations under way at once: 3 to 10
 	ScanEvery int    // effects, after which a shop is read as a whole: 16
 	Trace     bool   // writes down what happens, also in a life without a fault
+	Recorders bool   // hosts record what the services hear, in transactions that may be rolled back
 	KeepTrace bool   // leaves the trace of a failure as it is, which is fast
 
 	CheckOrder func(redemption.Order) error             // checks each new order, if it is given

@@ -44,6 +44,17 @@ func TestNothingImpossibleHappens(t *testing.T) {
 	}
 }
 
+// TestNothingImpossibleHappensToHostsThatRecord: their transactions are rolled back, and answers of commits are lost.
+func TestNothingImpossibleHappensToHostsThatRecord(t *testing.T) {
+	t.Parallel()
+	all := lives(t, 1, uint64(testsize.Of(20, 250)), simulation.Config{Recorders: true, Check: storetest.Check, CheckOrder: checkOrder})
+	for _, fate := range []string{"", "lost before it took effect", "its answer is lost"} { // "" is all of them
+		if testsize.Long() && all.Of("fate", "Record", fate) == 0 {
+			t.Errorf("no recorded payment %s", fate)
+		}
+	}
+}
+
 // TestNothingImpossibleHappensInLargeWorlds: thousands of customers and processors, each with
 // a shop, share a few processes.
 func TestNothingImpossibleHappensInLargeWorlds(t *testing.T) {

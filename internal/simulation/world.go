@@ -34,8 +34,7 @@ type world struct {
 	late     []late
 	active   *task
 	arriving bool
-	cutAfter int  // statements
-	recorded bool // the hosts record what the services hear
+	cutAfter int // statements
 	ids      int
 	moments  int64 // of all budgets
 
@@ -96,7 +95,7 @@ func newWorld(c Config) *world {
 	if w.parts.Database == nil {
 		w.parts.Database = Memory(nil)
 	}
-	w.temper, w.recorded = newTemper(w.config, w.random), w.odds(2)
+	w.temper = newTemper(w.config, w.random)
 	var err error
 	w.database, err = w.parts.Database(w.config.Shops, w.pause)
 	if w.sound("make the database", err); err != nil {
@@ -209,7 +208,7 @@ func (w *world) newService(n *node, s *shop) *couponkit.Service {
 		couponkit.WithProcessor(payments), couponkit.WithClock(w.clock), couponkit.WithIDs(w.newID), couponkit.WithPoints(ledger),
 	}
 	var service *couponkit.Service
-	if w.recorded {
+	if w.config.Recorders {
 		options = append(options, couponkit.WithRecorder(func(ctx context.Context, p couponkit.Payment) error { return w.record(ctx, n, service, p) }))
 	}
 	service, err := couponkit.New(wiredStore{s, n, w.wire(n, s, ofStore)}, options...)
