@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 // refund has its credit note and has taken a ticket back. At no time can two payments be paid, or are paid,
 // for one use or one order. When all is settled, the money of each credit note went back once.
 func TestKilledAtAnyPoint(t *testing.T) {
-	for seed := range uint64(testsize.Of(2, 5)) {
+	for seed := range uint64(testsize.Of(2, 4)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, seed, "")
