@@ -165,17 +165,13 @@ func (w *work) unfound(s store.Settlement) (store.Settled, error) {
 	return store.Settled{}, nil
 }
 
-// repeatedCause is the cause in the journal of a refund that begins a new attempt at the processor.
-const repeatedCause = "refund_repeated"
-
-// secondCause is the cause in the journal of a second payment of an order.
-const secondCause = "paid_twice"
-
-// unknownCause is the cause in the journal of a payment whose order is not in the store.
-const unknownCause = "unknown_payment"
-
-// adoptedCause is the cause in the journal of an order that was known from its payment alone and is reserved now.
-const adoptedCause = "adopted"
+// Causes in the journal that are no names of events.
+const (
+	repeatedCause = "refund_repeated" // a refund begins a new attempt at the processor
+	secondCause   = "paid_twice"      // a second payment of an order
+	unknownCause  = "unknown_payment" // a payment whose order is not in the store
+	adoptedCause  = "adopted"         // an order that was known from its payment alone is reserved
+)
 
 func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, error) {
 	learned := w.learned(o.ID, s.Event)

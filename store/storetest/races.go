@@ -94,24 +94,7 @@ func eventRaceClauses() []clause {
 			}
 			p.uses(c, 0, 1)
 		}),
-		race("a reservation beside its payment", "an order that is reserved and paid at once is paid and has its uses, whichever comes first", func(p *probe) {
-			c, session := p.coupon(limits(1, 0)), fmt.Sprint("cs_early_", p.next())
-			r, s := p.checkout("ann", c), p.unknown("", session)
-			s.Event.OrderID, s.Unknown.Order.ID = r.Order.ID, r.Order.ID
-			meet := func(to store.Store, ctx context.Context, reserves bool) (redemption.Order, error) {
-				if reserves {
-					reserved, err := to.Reserve(ctx, r)
-					return reserved.Order, err
-				}
-				settled, err := to.Apply(ctx, s)
-				return settled.Order, err
-			}
-			_, errs := atOnce(p, p.can.Goroutines, meet, func(i int) bool { return i%2 == 0 })
-			p.succeeded(errs, store.ErrConflict) // a caller repeats
-			answer(p, store.Store.Reserve, r)
-			same(p, p.settle(s).Order.State, redemption.OrderPaid, "the state of the order")
-			p.uses(c, 0, 1)
-		}),
+		race("a reservation beside its payment", "an order that is reserved and paid at once is paid and has its uses, whichever comes first", reservationBesidePayment),
 		race("sessions at once", "a session belongs to one order", func(p *probe) {
 			c, session := p.coupon(), fmt.Sprint("cs_", p.next())
 			orders := make([]redemption.Order, p.can.Goroutines)
@@ -256,4 +239,23 @@ func (p *probe) amongReservations(change store.CouponChange, others error) int {
 	}), others) - 1 // the change
 	p.uses(c, int64(stored), 0)
 	return stored
+}
+
+func reservationBesidePayment(p *probe) {
+	c, session := p.coupon(limits(1, 0)), fmt.Sprint("cs_early_", p.next())
+	r, s := p.checkout("ann", c), p.unknown("", session)
+	s.Event.OrderID, s.Unknown.Order.ID = r.Order.ID, r.Order.ID
+	meet := func(to store.Store, ctx context.Context, reserves bool) (redemption.Order, error) {
+		if reserves {
+			reserved, err := to.Reserve(ctx, r)
+			return reserved.Order, err
+		}
+		settled, err := to.Apply(ctx, s)
+		return settled.Order, err
+	}
+	_, errs := atOnce(p, p.can.Goroutines, meet, func(i int) bool { return i%2 == 0 })
+	p.succeeded(errs, store.ErrConflict) // a caller repeats
+	answer(p, store.Store.Reserve, r)
+	same(p, p.settle(s).Order.State, redemption.OrderPaid, "the state of the order")
+	p.uses(c, 0, 1)
 }
