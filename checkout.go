@@ -428,7 +428,6 @@ func (p priced) discount(couponID string) int64 {
 	return 0
 }
 
-// sessionEnd is when the order's session ends. It depends on nothing that changes,
-// so that a repeated call asks for the same session: the deadline does change, when
-// a delayed payment is on its way.
-func (s *Service) sessionEnd(o redemption.Order) time.Time { return o.CreatedAt.Add(s.sessionLifetime) }
+// sessionEnd is when the session of an open order ends: a grace period before the deadline. That changes
+// only when the payment is on its way or the order ends, so that a repeated call asks for the same session.
+func (s *Service) sessionEnd(o redemption.Order) time.Time { return o.Deadline.Add(-s.grace) }

@@ -84,8 +84,7 @@ func (s *Service) Due(ctx context.Context, by DueOptions) iter.Seq2[Due, error] 
 func (s *Service) dueOf(ctx context.Context, orderID string) iter.Seq2[Due, error] {
 	return func(yield func(Due, error) bool) {
 		orders, err := s.ordersAround(ctx, orderID)
-		if err != nil {
-			yield(Due{}, err)
+		if err != nil && (!yield(Due{}, err) || len(orders) == 0) {
 			return
 		}
 		for _, o := range orders {
@@ -104,11 +103,7 @@ func (s *Service) yieldDue(ctx context.Context, o store.Settled, yield func(Due,
 			return false
 		}
 	}
-	if err == nil {
-		return true
-	}
-	yield(Due{}, err)
-	return false
+	return err == nil || yield(Due{}, err) && errors.Is(err, store.ErrUnreadable)
 }
 
 // ordersAround returns an order after those that it has replaced or waits for, and before those that have
@@ -118,28 +113,26 @@ func (s *Service) ordersAround(ctx context.Context, orderID string) (orders []st
 	if err != nil {
 		return nil, err
 	}
-	add := func(id string) (o redemption.Order, err error) {
+	var failures []error
+	add := func(id string) redemption.Order {
 		found, err := s.store.Order(ctx, store.OrderKey{ID: id})
+		if err != nil {
+			failures = append(failures, fmt.Errorf("order %s beside order %s: %w", id, orderID, err))
+			return redemption.Order{}
+		}
 		orders = append(orders, found)
-		return found.Order, err
+		return found.Order
 	}
 	for _, id := range slices.Compact([]string{self.Order.Awaits, self.Order.Replaces}) {
-		if id == "" {
-			continue
-		}
-		if _, err := add(id); err != nil {
-			return nil, err
+		if id != "" {
+			add(id)
 		}
 	}
 	orders = append(orders, self)
 	for id := self.Order.ReplacedBy; id != ""; {
-		next, err := add(id)
-		if err != nil {
-			return nil, err
-		}
-		id = next.ReplacedBy
+		id = add(id).ReplacedBy
 	}
-	return orders, nil
+	return orders, errors.Join(failures...)
 }
 
 // RunDue does at the processor what is due for an order, for the order whose end it awaits, and for those
@@ -164,11 +157,11 @@ func (s *Service) RunDue(ctx context.Context, orderID string) (err error) {
 		return ErrNoProcessor
 	}
 	orders, err := s.ordersAround(ctx, orderID)
-	if err != nil {
+	if len(orders) == 0 {
 		return err
 	}
 	attempt.CustomerID = orders[0].Order.CustomerID
-	var failures []error
+	failures := []error{err} // an order that cannot be read does not hide the others
 	for _, o := range orders {
 		now, err := s.store.Order(ctx, store.OrderKey{ID: o.Order.ID}) // after the end of the others
 		if err == nil {
@@ -207,7 +200,7 @@ func (s *Service) dueFor(ctx context.Context, of store.Settled) (list []Due, err
 	for _, d := range o.Due(of.Uses...) {
 		list = append(list, Due{d, begunBy})
 	}
-	if o.State.Paid() && !s.now().Before(o.Deadline) {
+	if o.State.Paid() && len(list) == 0 && !s.now().Before(o.Deadline) {
 		for _, d := range o.PendingRepayments() {
 			list = append(list, Due{d, begunBy})
 		}

@@ -67,7 +67,8 @@ type ReserveRequest struct {
 	// Expected contains the totals that the customer was shown; see [CheckoutRequest].Expected.
 	Expected *Totals
 	// Hold is how long the order keeps its uses while it is not paid. It is at least [MinHold] and at
-	// most [MaxHold]. If Hold is 0, it is the session lifetime with the grace period; see
+	// most [MaxHold]. With a processor, it is the life of a session with the grace period, between what the
+	// processor allows. If Hold is 0, it is the session lifetime with the grace period; see
 	// [WithSessionLifetime].
 	Hold time.Duration
 	// Metadata is stored with the order; see [CheckoutRequest].Metadata.
@@ -133,6 +134,8 @@ func (a *answers) mirror(_ context.Context, c coupon.Coupon, _ time.Time) (proce
 // If Reserve returns no error, the order can be paid: call [Ledger.BeginPayment] next. For an order of
 // 0, record a payment at once. An order that was known from its payment alone, such as one whose webhook came
 // before a late commit, is paid: it keeps its payment, and has the quote and the uses of the request from then on.
+// Its own payment counts as an earlier order of the payer. An order whose payment has told of coupons, or that
+// staff has refunded, is not reserved again (store.ErrKeyReused).
 //
 // Reserve returns these errors:
 //
@@ -149,7 +152,7 @@ func (a *answers) mirror(_ context.Context, c coupon.Coupon, _ time.Time) (proce
 func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err error) {
 	s, attempt := l.service, Attempt{CustomerID: r.Customer.ID, OrderID: r.OrderID}
 	defer s.observed(ctx, OpReserve, &attempt, &err)()
-	if err := r.validate(); err != nil {
+	if err := r.validate(s); err != nil {
 		return Reserved{}, err
 	}
 	if r.Customer, err = s.prepared(ctx, r); err != nil {
@@ -175,6 +178,7 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 	switch {
 	case made.Changed && made.Order.State.Paid(): // adopted
 		made.Flag = FlagOf(store.Settled{Order: made.Order, Uses: made.Uses})
+		attempt.Flag = made.Flag
 		return made, nil
 	case r.OrderID != "" && made.Order.ID != r.OrderID:
 		return Reserved{}, fmt.Errorf("key of order %s: %w", made.Order.ID, store.ErrKeyReused)
@@ -206,16 +210,29 @@ func (l *Ledger) taken(ctx context.Context, orderID string, err error) error {
 	return fmt.Errorf("order %s: %w", orderID, store.ErrKeyReused)
 }
 
-func (r ReserveRequest) validate() error {
+func (r ReserveRequest) validate(s *Service) error {
 	var faults validation.Error
 	faults.Merge("", redemption.CheckOrderID(r.OrderID))
-	if r.Hold != 0 && r.Hold < MinHold {
-		faults.Add("hold", validation.TooSmall, fmt.Sprintf("is at least %v", MinHold))
+	least, most := s.holds()
+	if r.Hold != 0 && r.Hold < least {
+		faults.Add("hold", validation.TooSmall, fmt.Sprintf("is at least %v", least))
 	}
-	if r.Hold > MaxHold {
-		faults.Add("hold", validation.TooLarge, fmt.Sprintf("is at most %v", MaxHold))
+	if r.Hold > most {
+		faults.Add("hold", validation.TooLarge, fmt.Sprintf("is at most %v", most))
 	}
 	return faults.Err()
+}
+
+// holds are the shortest and the longest hold. A processor's session has to end a grace period before the hold.
+func (s *Service) holds() (least, most time.Duration) {
+	least, most = MinHold, MaxHold
+	if s.hasProcessor() {
+		least = max(least, s.abilities.MinSessionLifetime+s.grace)
+	}
+	if longest := s.abilities.MaxSessionLifetime; longest > 0 {
+		most = min(most, longest+s.grace)
+	}
+	return least, most
 }
 
 // checkout is the same request as a checkout whose payment does not begin with the order.

@@ -159,7 +159,9 @@ func disputeState(s processor.DisputeStatus) redemption.DisputeState {
 // FlagOf returns the flag of a stored payment. An order that is not paid has no flag.
 func FlagOf(settled store.Settled) Flag {
 	o := settled.Order
-	failed := func(r redemption.Refund) bool { return r.Repayment.State == redemption.RepaymentFailed }
+	failed := func(r redemption.Refund) bool {
+		return r.Repayment.Failure != "" || r.Repayment.State == redemption.RepaymentFailed
+	}
 	returned := func(r redemption.ExternalRefund) bool { return r.State != redemption.RepaymentFailed }
 	lost := func(u redemption.Use) bool { // or the customer has paid for another order with the points
 		return u.PointsState == redemption.PointsRefundDue || u.PointsState == redemption.PointsRefunded ||

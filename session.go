@@ -40,9 +40,13 @@ type SessionOptions struct {
 //
 // OpenSession returns these errors:
 //
+//   - A [*validation.Error] names every invalid field of the request.
 //   - store.ErrNotFound means that there is no such order.
-//   - [ErrOrderEnded] means that the order has ended, or that its hold is over.
+//   - [ErrOrderEnded] means that the order has ended, or that too little of its hold is left for a session.
 //   - [ErrOrderPaid] means that the order is paid, or that its payment is on its way.
+//   - store.ErrSuperseded means that the order has another payment, which [Ledger.AttachPayment] has stored.
+//   - A [*coupon.Rejection] that matches coupon.ErrBelowMinimumCharge means that the processor does not charge
+//     the total.
 //   - [ErrPaymentOpen] means that the payment of the replaced order may be created right now.
 //   - processor.ErrRejected and processor.ErrForbidden mean that the processor refused the session. If no
 //     session of the order can exist, the order has ended.
@@ -57,6 +61,9 @@ func (s *Service) OpenSession(ctx context.Context, orderID string, options Sessi
 	if !s.hasProcessor() {
 		return SessionLink{}, ErrNoProcessor
 	}
+	if s.abilities.NeedsSuccessURL && options.SuccessURL == "" {
+		return SessionLink{}, validation.New("successUrl", validation.Required, "the processor needs an address to return to")
+	}
 	if err := requireOrderID(orderID); err != nil {
 		return SessionLink{}, err
 	}
@@ -65,6 +72,9 @@ func (s *Service) OpenSession(ctx context.Context, orderID string, options Sessi
 		return SessionLink{}, err
 	}
 	attempt.CustomerID = found.Order.CustomerID
+	if o := found.Order; payable(o) == nil && s.sessionEnd(o).Sub(s.now()) < max(s.abilities.MinSessionLifetime, 1) && o.SessionID == "" {
+		return SessionLink{}, fmt.Errorf("%w: too little of the hold of order %s is left for a session", ErrOrderEnded, o.ID)
+	}
 	o, _, err := s.openSession(ctx, store.Reserved{Order: found.Order, Uses: found.Uses, Replayed: !found.Order.BegunAt.IsZero()}, sessionDetails{
 		email: options.Email, describe: options.Describe, successURL: options.SuccessURL, cancelURL: options.CancelURL,
 	})
@@ -93,20 +103,24 @@ func (s *Service) openSession(
 		return s.reopen(ctx, o, uses)
 	}
 	begun, err := s.beginPayment(ctx, reserved)
+	repeated := reserved.Replayed || begun.Order.Version > o.Version+1 // another call has begun since
 	o, uses = begun.Order, begun.Uses
-	if err != nil {
+	switch {
+	case err != nil:
 		return o, uses, err
+	case o.SessionID != "" && o.SessionURL != "": // and has attached its session
+		return s.reopen(ctx, o, uses)
 	}
 	session, err := s.processor.CreateSession(ctx, s.sessionRequest(o, d))
 	if err == nil {
 		return s.attach(ctx, o, uses, session)
 	}
 	if answered(err) {
-		s.refused(ctx, o, reserved.Replayed)
+		s.refused(ctx, o, repeated)
 		if errors.Is(err, processor.ErrBelowMinimum) {
 			return o, uses, belowMinimum(o)
 		}
-		if reserved.Replayed && s.sessionEnd(o).Sub(s.now()) < max(s.abilities.MinSessionLifetime, 1) {
+		if repeated && s.sessionEnd(o).Sub(s.now()) < max(s.abilities.MinSessionLifetime, 1) {
 			return o, uses, fmt.Errorf("%w: %s", ErrOrderEnded, err.Error())
 		}
 	}

@@ -165,7 +165,7 @@ func TestSchedulesInJSON(t *testing.T) {
 	}}))
 	written, err := s.MarshalJSON()
 	require.NoError(t, err)
-	require.Equal(t, []byte(text), written) // byte by byte
+	require.Empty(t, cmp.Diff(text, string(written)))
 	for text, want := range map[string]string{
 		`{}`: "timeZone: a time zone is required; hours: a schedule needs at least one entry",
 		`{"timeZone":"Mars","hours":[{"day":"MON","from":"9:00","until":"24:01"},{}]}`: "timeZone: must be an IANA",

@@ -171,7 +171,7 @@ func (o Order) attached(e Event) (Order, error) {
 		return o, ErrIllegal
 	case o.BegunAt.IsZero() && o.Awaits != "":
 		return o, ErrIllegal
-	case o.SessionID == "":
+	case o.SessionID == "", o.State == OrderOpen && o.SessionURL == "": // or known from a PaymentOpened event
 		o.SessionID, o.Deadline = e.SessionID, e.Deadline
 	}
 	if o.State == OrderOpen && o.BegunAt.IsZero() {
@@ -184,7 +184,8 @@ func (o Order) attached(e Event) (Order, error) {
 // opened records that a payment of the order can be paid. If the order is over, the end of the payment is
 // due. An order that waits for the end of another payment does not know the payment before that end.
 func (o Order) opened(e Event) Order {
-	if o.SessionID != "" || o.State.Paid() || o.BegunAt.IsZero() && o.Awaits != "" && !o.State.Ended() {
+	waits := o.BegunAt.IsZero() && o.Awaits != "" && !o.State.Ended()
+	if o.SessionID != "" && o.Asks == 0 || o.State.Paid() || waits {
 		return o
 	}
 	o.SessionID = e.SessionID
@@ -200,8 +201,8 @@ func (o Order) opened(e Event) Order {
 // paid records the first payment. A later event of the payment can only tell a charge that was not
 // known.
 func (o Order) paid(e Event) Order {
-	if o.Charge.IsZero() {
-		o.Charge = e.Charge.Clone()
+	if o.Charge.IsZero() || o.Key != "" && len(o.Charge.Tax.Lines) == 0 && o.Charge.Total() == e.Charge.Total() && len(e.Charge.Tax.Lines) > 0 {
+		o.Charge = e.Charge.Clone() // the lines of an adopted order are known now
 	}
 	if e.SessionID != "" {
 		o.SessionID = e.SessionID

@@ -71,7 +71,8 @@ type Repayment struct {
 	Attempt int `json:"attempt,omitempty"`
 	// ID is the processor's ID of the refund. ID is empty until the processor has accepted it.
 	ID string `json:"id,omitempty"`
-	// Failure is the processor's reason for a failure. It is text for staff.
+	// Failure is the processor's reason for a failure. It is text for staff. If the processor has returned
+	// another amount than it was asked for, Failure tells that, and Amount is what was returned.
 	Failure string `json:"failure,omitempty"`
 }
 
@@ -219,13 +220,12 @@ func (o Order) reported(e Event) (Order, error) {
 	if !o.State.Paid() {
 		return o, ErrIllegal
 	}
+	wait := o.wait()
 	o.Refunds, o.ExternalRefunds, o.Disputes = slices.Clone(o.Refunds), slices.Clone(o.ExternalRefunds), slices.Clone(o.Disputes)
 	for _, r := range e.Report.Refunds {
 		if i := slices.IndexFunc(o.Refunds, func(own Refund) bool { return own.reportedAs(r) }); i >= 0 {
-			own, another := o.Refunds[i].Repayment.answered(r, o.ExternalRefunds)
-			if o.Refunds[i].Repayment = own; !another {
-				continue
-			}
+			o.Refunds[i].Repayment = o.Refunds[i].Repayment.after(r)
+			continue
 		}
 		o.ExternalRefunds = external(o.ExternalRefunds, r, o.PaidCurrency(), e.At)
 	}
@@ -243,27 +243,17 @@ func (o Order) reported(e Event) (Order, error) {
 		faults.Add("report", validation.TooLong, fmt.Sprintf("an order has at most %d external refunds and disputes", MaxReported))
 		return o, faults.Err()
 	}
+	if wait == DueRetry && o.wait() == RepaymentPoll {
+		o.Deadline = time.Time{} // what was due is on its way now
+	}
 	return o.due(e.At), nil
 }
 
 // reportedAs reports whether the processor tells of the current attempt of the refund.
 func (r Refund) reportedAs(report ReportedRefund) bool {
-	return r.Repayment.State >= RepaymentDue && report.Key != "" && report.Key == r.RepaymentKey()
-}
-
-// answered is the repayment after a report under its key. If the processor has returned another amount under
-// the key, that is another repayment, and this one has failed. A report without an amount tells of the amount
-// that was asked for.
-func (r Repayment) answered(report ReportedRefund, others []ExternalRefund) (_ Repayment, another bool) {
-	another = r.ID == "" && report.State != RepaymentFailed && report.Amount != 0 && report.Amount != r.Amount
-	if another {
-		r.State, r.Failure = RepaymentFailed, fmt.Sprintf("the key has a repayment of %v", pricing.NewMoney(report.Amount, r.Currency))
-		return r, true
-	}
-	if r.State == RepaymentFailed && r.ID == "" && slices.ContainsFunc(others, func(e ExternalRefund) bool { return e.ID == report.ID }) {
-		return r, true // what was returned in its place
-	}
-	return r.after(report), false
+	own := r.Repayment
+	return own.State >= RepaymentDue && report.Key != "" && report.Key == r.RepaymentKey() &&
+		(own.ID == "" || report.ID == "" || own.ID == report.ID) // the key may be that of two repayments
 }
 
 // after is the repayment after a report. A repayment never goes back to an earlier state. The one
@@ -275,8 +265,12 @@ func (r Repayment) after(report ReportedRefund) Repayment {
 		return r
 	}
 	r.State, r.ID, r.Failure = report.State, report.ID, ""
-	if r.State == RepaymentFailed {
+	switch {
+	case r.State == RepaymentFailed:
 		r.Failure = cut(report.Failure)
+	case report.Amount != 0 && report.Amount != r.Amount: // without an amount, it is that which was asked for
+		r.Failure = fmt.Sprintf("%v were to be returned", pricing.NewMoney(r.Amount, r.Currency))
+		r.Amount = report.Amount
 	}
 	return r
 }
@@ -307,20 +301,25 @@ func cut(text string) string {
 	return text
 }
 
-// due sets the deadline at which a sweep looks at the repayments of a paid order.
-func (o Order) due(at time.Time) Order {
-	wait := time.Duration(0)
+// wait is how long a sweep waits before it looks at a paid order: 0 if nothing is due.
+func (o Order) wait() (wait time.Duration) {
 	if o.endIsDue() {
-		wait = DueRetry
+		return DueRetry
 	}
 	for i := range o.Refunds {
-		switch s := o.Refunds[i].Repayment.State; {
-		case s == RepaymentDue:
-			wait = DueRetry
-		case s == RepaymentPending && wait == 0:
+		switch o.Refunds[i].Repayment.State { //nolint:exhaustive // the others are over
+		case RepaymentDue:
+			return DueRetry
+		case RepaymentPending:
 			wait = RepaymentPoll
 		}
 	}
+	return wait
+}
+
+// due sets the deadline at which a sweep looks at a paid order.
+func (o Order) due(at time.Time) Order {
+	wait := o.wait()
 	next := at.Add(wait)
 	switch passed := !at.Before(o.Deadline); {
 	case wait == 0:

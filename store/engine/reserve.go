@@ -20,7 +20,7 @@ func Reserve(
 	ctx context.Context, tx Tx, row int, thorough bool, requests ...store.Reservation,
 ) ([]Answer[store.Reserved], error) {
 	w := newWork(row)
-	if err := w.loadReservations(ctx, tx, reserveNeed(requests, thorough)); err != nil {
+	if err := w.loadReservations(ctx, tx, reserveNeed(requests, thorough), requests); err != nil {
 		return nil, err
 	}
 	answers := make([]Answer[store.Reserved], len(requests))
@@ -113,7 +113,7 @@ func (n *Need) ids(r store.Reservation) {
 
 // loadReservations loads in one step, or in two if orders or points are taken over: their
 // counters are known when the records are, and all counters are locked together.
-func (w *work) loadReservations(ctx context.Context, tx Tx, n Need) error {
+func (w *work) loadReservations(ctx context.Context, tx Tx, n Need, requests []store.Reservation) error {
 	if len(n.OrderIDs) == 0 && len(n.Exchanges) == 0 {
 		return w.load(ctx, tx, n.late())
 	}
@@ -127,6 +127,14 @@ func (w *work) loadReservations(ctx context.Context, tx Tx, n Need) error {
 	}
 	for _, row := range w.uses {
 		counters.claims(row.use.CouponID, row.use.Claims)
+	}
+	for _, r := range requests { // with the identities of who has paid before
+		if taken := (store.Reserved{Order: r.Order, Uses: r.Uses}); w.adopt(&taken) {
+			counters.claims("", taken.Order.Claims)
+			for _, u := range taken.Uses {
+				counters.claims(u.CouponID, u.Claims)
+			}
+		}
 	}
 	return w.load(ctx, tx, counters.sorted().late())
 }
