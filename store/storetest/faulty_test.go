@@ -382,19 +382,14 @@ func reservationFaults() map[string]fault {
 				return sound(ctx, r)
 			}
 		}, []string{"a payment came first"}},
-		"a reservation and its payment do not find each other": {func(f *faulty) {
-			reserve, apply := f.reserve, f.apply
-			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
-				if known, err := f.Order(ctx, store.OrderKey{ID: r.Order.ID}); err == nil && known.Order.FromPayment() {
-					return store.Reserved{}, store.ErrConflict
-				}
-				return reserve(ctx, r)
-			}
+		"a payment tells of an open order": {func(f *faulty) {
+			sound := f.apply
 			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
-				if known, err := f.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); err == nil && s.Event.Kind == redemption.Paid && known.Order.SessionID == "" {
-					return known, nil
+				settled, err := sound(ctx, s)
+				if s.Event.Kind == redemption.Paid {
+					settled.Order.State = redemption.OrderOpen
 				}
-				return apply(ctx, s)
+				return settled, err
 			}
 		}, []string{"a reservation beside its payment"}},
 		"an order has few uses": {func(f *faulty) {
