@@ -163,7 +163,7 @@ type OrderList struct {
 	State      redemption.OrderState
 	// Created selects the orders whose CreatedAt is in the period.
 	Created Period
-	// DueAt selects orders whose deadline is at or before DueAt, oldest first. Orders that have ended
+	// DueAt selects orders whose deadline is at or before DueAt, by CreatedAt and ID, oldest first. Orders that have ended
 	// have a deadline only while a payment or a repayment of them is unfinished. A sweep uses
 	// DueAt to find its work. A zero DueAt selects all orders.
 	DueAt time.Time

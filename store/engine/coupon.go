@@ -39,6 +39,7 @@ type StoredCoupon struct {
 
 // CouponWrite is a change of a coupon that must be saved.
 type CouponWrite struct {
+	// Kind is the kind of the change. A write of codes alone has the Kind ConfirmMirror.
 	Kind store.ChangeKind
 	// Coupon is the coupon to store. For DeleteCoupon, Coupon is the deleted coupon.
 	Coupon    coupon.Coupon
@@ -55,8 +56,9 @@ type CouponWrite struct {
 	Entry store.Entry
 }
 
-// SaveCoupon applies a change of a coupon and saves the result. The caller must validate the
-// change with [ValidateChange].
+// SaveCoupon applies a change of a coupon and saves the result. The caller must normalize the change and
+// validate it with [ValidateChange]. After store.ErrCodesLeft, the caller commits what was removed. After any
+// other error, it rolls back.
 func SaveCoupon(ctx context.Context, tx CouponTx, c store.CouponChange) (coupon.Coupon, error) {
 	stored, err := tx.LoadCoupon(ctx, c.Coupon.ID, c.Coupon.Code)
 	if err != nil {

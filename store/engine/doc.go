@@ -6,6 +6,14 @@
 // request sees the changes of the requests before it. So a batch gets the same answers as
 // single calls.
 //
+// A call of a store is made of these steps:
+//
+//   - Normalize the request and Validate it.
+//   - Begin a transaction, and call the engine.
+//   - On [ErrAgain], roll back and begin again: [Reserve] with thorough.
+//   - On an answer with [ErrAlone], pass that event to [ApplyLate] in a transaction of its own.
+//   - On any other error, roll back. The errors of answers are for the callers: commit the others.
+//
 // All transactions lock rows in the same order: orders and uses, then coupons, then counters.
 // Rows of one kind are locked in the byte order of their keys. So transactions never
 // deadlock.

@@ -44,7 +44,8 @@ type laterDocument struct {
 	OtherPayments   []redemption.Payment        `json:"otherPayments,omitempty"`
 }
 
-// EncodeOrder returns the fields of an order that stores do not keep in columns, as JSON.
+// EncodeOrder returns the fields of an order that stores do not keep in columns, as JSON. The columns are ID,
+// Key, CustomerID, State, SessionID, SessionURL, ReplacedBy, Deadline, CreatedAt, UpdatedAt and Version.
 func EncodeOrder(o redemption.Order) ([]byte, error) { return AppendOrder(nil, &o) }
 
 // AppendOrder appends the JSON that EncodeOrder returns. It writes an orderDocument member by member.
@@ -137,7 +138,9 @@ type useDocument struct {
 	RestoredAt time.Time           `json:"restoredAt,omitzero"`
 }
 
-// EncodeUse returns as JSON the fields of a use that stores do not keep in columns.
+// EncodeUse returns as JSON the fields of a use that stores do not keep in columns. The columns are ID,
+// CouponID, CustomerID, OrderID, Key, ExchangeID, State, PointsState, OverLimit, Deadline, CreatedAt, UpdatedAt,
+// CompletedAt, ReleasedAt and Version.
 func EncodeUse(u redemption.Use) ([]byte, error) { return AppendUse(nil, &u) }
 
 // AppendUse appends the JSON that EncodeUse returns. It writes a useDocument member by member.

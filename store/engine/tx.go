@@ -13,7 +13,8 @@ import (
 // Tx is a transaction of a store. Until the transaction ends, only the engine may change the
 // rows that Load returned, except the rows of Need.Late.
 type Tx interface {
-	// Load locks the needed rows and returns those that exist.
+	// Load locks the needed rows and returns copies of those that exist, in any order. The engine ignores
+	// rows that it does not need.
 	Load(ctx context.Context, n Need) (Rows, error)
 	// Save writes changes. The engine calls Save at most once. If a new row exists already,
 	// Save returns [ErrAgain].
@@ -45,7 +46,7 @@ type Need struct {
 	// the coupons of the selected orders.
 	Coupons         []string
 	CouponsOfOrders bool
-	// Codes selects codes of coupons. They are read after the coupons are locked: who changes a code
+	// Codes selects codes of coupons, with the plain one. They are read after the coupons are locked: who changes a code
 	// has locked its coupon.
 	Codes []CodeKey
 	// Counters selects the first row of each counter.
@@ -53,8 +54,8 @@ type Need struct {
 	// Late lists the Counters that all customers share. Load may leave their rows unlocked. In
 	// that case, Save locks them after all other rows and checks the bounds of the writes.
 	Late []string
-	// Free selects points reservations without an order, by coupon and customer. They are
-	// loaded after the counters are locked, in any sequence.
+	// Free selects reserved uses without an order, by coupon and customer, whether their points are debited
+	// or not. They are loaded after the counters are locked, in any sequence.
 	Free []Held
 }
 
@@ -102,8 +103,8 @@ type Writes struct {
 	NewUses []redemption.Use
 	// Uses are uses with a changed state, points state, OverLimit, times or Version.
 	Uses []redemption.Use
-	// GrownOrders and GrownUses are those of Orders and Uses that have other claims, another charge
-	// or other refunds than before. Their documents change too; see [EncodeOrder] and [EncodeUse].
+	// GrownOrders and GrownUses are those of Orders and Uses whose documents change, too; see
+	// [EncodeOrder] and [EncodeUse].
 	GrownOrders []redemption.Order
 	GrownUses   []redemption.Use
 	// AdoptedOrders are those of GrownOrders that have got a customer and a key.
@@ -120,7 +121,7 @@ type CounterWrite struct {
 	Row int
 	By  eligibility.Count
 	// New tells that Load did not find the row. If the row exists now, Save returns
-	// [ErrAgain].
+	// [ErrAgain]. Without New, Save adds to the row, or inserts it. New is never set for a Row above 0.
 	New bool
 	// Least and Most are the inclusive bounds of what the row may hold before the write, reserved
 	// and completed together. Outside of them, the engine would have decided otherwise. Save then
