@@ -84,7 +84,7 @@ func (s *Service) Due(ctx context.Context, by DueOptions) iter.Seq2[Due, error] 
 func (s *Service) dueOf(ctx context.Context, orderID string) iter.Seq2[Due, error] {
 	return func(yield func(Due, error) bool) {
 		orders, err := s.ordersAround(ctx, orderID)
-		if err != nil && (!yield(Due{}, err) || len(orders) == 0) {
+		if err != nil && (!yield(Due{}, err) || !errors.Is(err, store.ErrUnreadable)) {
 			return
 		}
 		for _, o := range orders {

@@ -2,7 +2,6 @@ package couponkit_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -595,156 +594,6 @@ func TestHugeAmounts(t *testing.T) {
 	}
 }
 
-// TestADueThatWasStored: a host may keep what is due in a queue of its own.
-func TestADueThatWasStored(t *testing.T) {
-	t.Parallel()
-	s := newTill(t)
-	c := s.once()
-	s.reserve("1", ann)
-	s.begin("1")
-	_, err := s.Cancel(t.Context(), "1")
-	require.NoError(t, err)
-	s.now = s.now.Add(time.Hour)
-	due, _ := s.due("1")
-	s.record(couponkit.Due{Due: due[0].Due, BegunBy: due[0].BegunBy}.Answer(couponkit.Payment{Status: couponkit.PaymentEnded}))
-	s.uses(c, 0, 0)
-}
-
-// TestWhatNobodyAnswersHidesNothing: the list of what is due has no end but the last order.
-func TestWhatNobodyAnswersHidesNothing(t *testing.T) {
-	t.Parallel()
-	s := newTill(t)
-	s.once()
-	for i := range couponkit.DefaultSweepLimit {
-		r := wants(fmt.Sprint("r", i), eligibility.Customer{ID: customerID(i)})
-		r.Codes = nil
-		_, err := s.Reserve(t.Context(), r)
-		require.NoError(t, err)
-	}
-	s.now = s.now.Add(2 * hold)
-	s.reserve("last", ann)
-	s.begin("last")
-	_, err := s.Cancel(t.Context(), "last")
-	require.NoError(t, err)
-	s.now = s.now.Add(time.Hour)
-	_, told := s.due("")
-	require.Len(t, told, couponkit.DefaultSweepLimit+1)
-	require.Equal(t, [3]string{"end_payment", "last", ""}, told[couponkit.DefaultSweepLimit])
-	for d, err := range s.Due(t.Context(), couponkit.DueOptions{}) {
-		require.NoError(t, err)
-		require.Equal(t, told[0][1], d.OrderID, "the oldest")
-		break
-	}
-}
-
-// TestARepaymentThatIsOnItsWay is to be asked for each day until it has arrived.
-func TestARepaymentThatIsOnItsWay(t *testing.T) {
-	t.Parallel()
-	s := newTill(t)
-	s.once()
-	s.reserve("1", ann)
-	s.record(paid("1"))
-	_, err := s.In(s.store).Refund(t.Context(), couponkit.RefundRequest{OrderID: "1", Key: "k", Returns: pricing.Returns{All: true}})
-	require.NoError(t, err)
-	due, _ := s.due("1")
-	answer := func(d couponkit.Due, state redemption.RepaymentState) {
-		s.record(d.Answer(couponkit.Payment{Status: couponkit.PaymentPaid, Repayments: []redemption.ReportedRefund{{ID: "re_1", Key: d.Key, Amount: 9_00, State: state}}}))
-	}
-	answer(due[0], redemption.RepaymentPending)
-	for range 2 {
-		_, told := s.due("1")
-		require.Empty(t, told, "somebody has answered today")
-		s.now = s.now.Add(redemption.RepaymentPoll)
-		asked, told := s.due("")
-		require.Equal(t, [][3]string{{"ask_payment", "1", "pay_1"}}, told)
-		require.Equal(t, []any{due[0].Key, due[0].Amount}, []any{asked[0].Key, asked[0].Amount})
-		answer(asked[0], redemption.RepaymentPending)
-	}
-	answer(due[0], redemption.RepaymentSucceeded)
-	s.now = s.now.Add(redemption.RepaymentPoll)
-	_, told := s.due("")
-	require.Empty(t, told)
-}
-
-// TestAnotherAmountUnderTheKey of a repayment is what was returned. It is flagged, and nothing is paid for it again.
-func TestAnotherAmountUnderTheKey(t *testing.T) {
-	t.Parallel()
-	s := newTill(t)
-	s.once()
-	s.reserve("1", ann)
-	s.record(paid("1"))
-	request := couponkit.RefundRequest{OrderID: "1", Key: "k", Returns: pricing.Returns{All: true}}
-	_, err := s.In(s.store).Refund(t.Context(), request)
-	require.NoError(t, err)
-	due, _ := s.due("1")
-	report := redemption.ReportedRefund{ID: "re_1", Key: due[0].Key, Amount: 1_00, State: redemption.RepaymentSucceeded}
-	for range 2 {
-		o := s.record(due[0].Answer(couponkit.Payment{Status: couponkit.PaymentPaid, Repayments: []redemption.ReportedRefund{report}}))
-		require.Equal(t, couponkit.FlagRefundFailed, o.Flag)
-		require.Equal(t, "9.00 EUR were to be returned", o.Order.Refunds[0].Repayment.Failure)
-		require.Equal(t, int64(1_00), o.Order.Returned())
-		_, err = s.In(s.store).Refund(t.Context(), request)
-		require.NoError(t, err)
-		_, told := s.due("1")
-		require.Empty(t, told)
-	}
-	report.ID = "re_2" // two workers, and a provider that forgets keys
-	o := s.record(couponkit.Payment{OrderID: "1", ID: "pay_1", Status: couponkit.PaymentPaid, Repayments: []redemption.ReportedRefund{report}})
-	require.Equal(t, int64(2_00), o.Order.Returned())
-}
-
-// TestAPaymentThatNobodyAskedFor: an open payment of an order that is over is to be ended, by its ID.
-func TestAPaymentThatNobodyAskedFor(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]func(*till){
-		"replaced":  func(s *till) { s.reserve("2", ann) },
-		"cancelled": func(s *till) { _, err := s.Cancel(t.Context(), "1"); require.NoError(t, err) },
-		"ending":    func(s *till) { s.begin("1"); _, err := s.Cancel(t.Context(), "1"); require.NoError(t, err) },
-	} {
-		s := newTill(t)
-		s.once()
-		s.reserve("1", ann)
-		end(s)
-		for range 2 {
-			s.record(couponkit.Payment{OrderID: "1", ID: "pay_1", Status: couponkit.PaymentOpen})
-		}
-		due, told := s.due("1")
-		require.Equal(t, [][3]string{{"end_payment", "1", "pay_1"}}, told, name)
-		s.record(due[0].Answer(couponkit.Payment{Status: couponkit.PaymentEnded}))
-		_, told = s.due("1")
-		require.Empty(t, told, name)
-		require.Equal(t, redemption.OrderCancelled, s.state("1"), name)
-	}
-}
-
-// TestNothingFoundIsNoAnswerAboutAPaymentThatIsKnownSince: the payment was created after somebody had asked.
-func TestNothingFoundIsNoAnswerAboutAPaymentThatIsKnownSince(t *testing.T) {
-	t.Parallel()
-	s := newTill(t)
-	s.once()
-	s.reserve("1", ann)
-	s.begin("1")
-	s.reserve("2", ann)
-	s.now = s.now.Add(time.Hour)
-	due, _ := s.due("1")
-	s.record(couponkit.Payment{OrderID: "1", ID: "pay_1", Status: couponkit.PaymentOpen})
-	s.record(due[0].Answer(couponkit.Payment{Status: couponkit.PaymentEnded}))
-	_, told := s.due("1")
-	require.Equal(t, [][3]string{{"end_payment", "1", "pay_1"}}, told)
-}
-
-// TestWhoAsksKnowsThePayment: a payment of a replaced order that is on its way is asked for by its ID.
-func TestWhoAsksKnowsThePayment(t *testing.T) {
-	t.Parallel()
-	s := newTill(t)
-	s.once()
-	s.reserve("1", ann)
-	s.reserve("2", ann)
-	s.record(couponkit.Payment{OrderID: "1", ID: "pay_1", Status: couponkit.PaymentPending})
-	_, told := s.due("1")
-	require.Equal(t, [][3]string{{"ask_payment", "1", "pay_1"}}, told)
-}
-
 // TestRefundsOfAShopWithoutAProcessor: the refund is recorded, its money is due, and the answer ends that.
 func TestRefundsOfAShopWithoutAProcessor(t *testing.T) {
 	t.Parallel()
@@ -852,60 +701,15 @@ func TestAViewThatIsClosed(t *testing.T) {
 	require.NotErrorIs(t, store.ErrClosed, store.ErrConflict, "it is not repeated")
 }
 
-// TestAnOrderThatIsKnownFromItsPaymentAlone gets its cart and its uses when it is reserved, and stays paid.
-func TestAnOrderThatIsKnownFromItsPaymentAlone(t *testing.T) {
-	t.Parallel()
-	s := newTill(t)
-	c := s.once()
-	require.Equal(t, couponkit.FlagUnknownOrder, s.record(paid("1")).Flag)
-	s.now = s.now.Add(time.Minute)
-	r, err := s.Reserve(t.Context(), wants("1", ann))
-	require.NoError(t, err)
-	require.Equal(t, []any{redemption.OrderPaid, "pay_1", ann.ID, couponkit.FlagNone, true, false, redemption.Completed},
-		[]any{r.Order.State, r.Order.SessionID, r.Order.CustomerID, r.Flag, r.Changed, r.Replayed, r.Uses[0].State})
-	require.Equal(t, pricing.NewMoney(9_00, pricing.EUR()), r.Order.Total())
-	s.uses(c, 0, 1)
-	found, err := s.store.Order(t.Context(), store.OrderKey{ID: "1"})
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(r.Order, found.Order))
-	for range 2 {
-		again, err := s.Reserve(t.Context(), wants("1", ann))
-		require.ErrorIs(t, err, couponkit.ErrOrderPaid)
-		require.Equal(t, []any{r.Order.Version, true}, []any{again.Order.Version, again.Replayed})
-		require.False(t, s.record(paid("1")).Changed)
-	}
-	_, err = s.BeginPayment(t.Context(), "1")
-	require.ErrorIs(t, err, couponkit.ErrOrderPaid)
-	list, err := s.Orders(t.Context(), store.OrderList{CustomerID: ann.ID})
-	require.NoError(t, err)
-	require.Len(t, list.Items, 1)
-	_, err = s.Reserve(t.Context(), wants("2", bob))
-	require.ErrorIs(t, err, coupon.ErrUsageLimitReached, "the paid order has the use")
-}
-
-// TestWhatIsNotAdopted: a refused request, another customer's order, and an order of which staff has refunded
-// a part, stay as they are.
-func TestWhatIsNotAdopted(t *testing.T) {
+// TestAttachAfterTheWebhook: the deadline is that of the payment, although its ID was known.
+func TestAttachAfterTheWebhook(t *testing.T) {
 	t.Parallel()
 	s := newTill(t)
 	s.once()
-	s.reserve("0", bob)
-	s.record(paid("1"))
-	_, err := s.Reserve(t.Context(), wants("1", ann))
-	require.ErrorIs(t, err, coupon.ErrUsageLimitReached)
-	require.Equal(t, couponkit.FlagUnknownOrder, s.record(paid("1")).Flag)
-	_, err = s.In(s.store).Refund(t.Context(), couponkit.RefundRequest{OrderID: "1", Key: "k", Returns: pricing.Returns{All: true}})
+	s.reserve("1", ann)
+	s.begin("1")
+	s.record(couponkit.Payment{OrderID: "1", ID: "pay_1", Status: couponkit.PaymentOpen})
+	o, err := s.AttachPayment(t.Context(), couponkit.Payment{OrderID: "1", ID: "pay_1", ExpiresAt: s.now.Add(2 * time.Hour)})
 	require.NoError(t, err)
-	r := wants("1", ann)
-	r.Codes = nil
-	_, err = s.Reserve(t.Context(), r)
-	require.ErrorIs(t, err, store.ErrKeyReused)
-
-	other := paid("2")
-	other.Amount = pricing.NewMoney(8_00, pricing.EUR())
-	s.record(other)
-	r.OrderID = "2"
-	adopted, err := s.Reserve(t.Context(), r)
-	require.NoError(t, err)
-	require.Equal(t, couponkit.FlagAmountMismatch, adopted.Flag)
+	require.Equal(t, s.now.Add(2*time.Hour+couponkit.DefaultGrace), o.Order.Deadline)
 }

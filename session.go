@@ -72,7 +72,7 @@ func (s *Service) OpenSession(ctx context.Context, orderID string, options Sessi
 		return SessionLink{}, err
 	}
 	attempt.CustomerID = found.Order.CustomerID
-	if o := found.Order; payable(o) == nil && s.sessionEnd(o).Sub(s.now()) < max(s.abilities.MinSessionLifetime, 1) && o.SessionID == "" {
+	if o := found.Order; payable(o) == nil && o.BegunAt.IsZero() && s.isTooLate(o) {
 		return SessionLink{}, fmt.Errorf("%w: too little of the hold of order %s is left for a session", ErrOrderEnded, o.ID)
 	}
 	o, _, err := s.openSession(ctx, store.Reserved{Order: found.Order, Uses: found.Uses, Replayed: !found.Order.BegunAt.IsZero()}, sessionDetails{
@@ -120,11 +120,16 @@ func (s *Service) openSession(
 		if errors.Is(err, processor.ErrBelowMinimum) {
 			return o, uses, belowMinimum(o)
 		}
-		if repeated && s.sessionEnd(o).Sub(s.now()) < max(s.abilities.MinSessionLifetime, 1) {
+		if repeated && s.isTooLate(o) {
 			return o, uses, fmt.Errorf("%w: %s", ErrOrderEnded, err.Error())
 		}
 	}
 	return o, uses, fmt.Errorf("open session for order %s: %w", o.ID, noInput(err))
+}
+
+// isTooLate reports whether too little of an open order's hold is left for a new session.
+func (s *Service) isTooLate(o redemption.Order) bool {
+	return s.sessionEnd(o).Sub(s.now()) < max(s.abilities.MinSessionLifetime, 1)
 }
 
 // reopen returns an open order if its session can be paid. It asks the processor once the session's

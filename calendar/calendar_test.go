@@ -195,3 +195,41 @@ func TestStoredZones(t *testing.T) {
 		require.Equal(t, validation.Unknown, code(t, err), bad)
 	}
 }
+
+// TestPeriodsAsText: a period has a JSON name, and no other text is one.
+func TestPeriodsAsText(t *testing.T) {
+	t.Parallel()
+	for period, name := range map[calendar.Period]string{calendar.Day: "DAY", calendar.Week: "WEEK", calendar.Month: "MONTH"} {
+		text, err := period.MarshalText()
+		require.NoError(t, err)
+		require.Equal(t, []string{name, name}, []string{period.String(), string(text)})
+		var read calendar.Period
+		require.NoError(t, read.UnmarshalText(text))
+		require.Equal(t, period, read)
+	}
+	var read calendar.Period
+	require.ErrorIs(t, read.UnmarshalText([]byte("YEAR")), validation.ErrInvalid)
+	require.Equal(t, "calendar.Zone(Europe/Berlin)", zone(t, "Europe/Berlin").GoString())
+	require.Empty(t, calendar.Zone{}.String())
+}
+
+// TestWhenAScheduleOpens: from an instant, inclusive, until another one, exclusive.
+func TestWhenAScheduleOpens(t *testing.T) {
+	t.Parallel()
+	s := calendar.Schedule{Zone: zone(t, "Europe/Berlin"), Hours: []calendar.Hours{{Day: time.Monday, From: 60, Until: 120}}}
+	monday := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC) // 01:00 in Berlin
+	for _, test := range []struct {
+		from, until time.Time
+		opens       bool
+	}{
+		{monday.Add(-24 * time.Hour), monday, false},
+		{monday.Add(-24 * time.Hour), monday.Add(1), true},
+		{monday, monday.Add(1), true},
+		{monday.Add(59 * time.Minute), monday.Add(time.Hour), true},
+		{monday.Add(time.Hour), monday.Add(7 * 24 * time.Hour), false},
+		{monday, monday, false},
+	} {
+		require.Equal(t, test.opens, s.Opens(test.from, test.until), test)
+	}
+	require.True(t, calendar.Schedule{}.Opens(monday, monday.Add(1)), "the zero schedule allows every instant")
+}

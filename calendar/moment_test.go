@@ -273,3 +273,33 @@ func code(tb testing.TB, err error) validation.Code {
 	require.Empty(tb, faults.Fields[0].Path)
 	return faults.Fields[0].Code
 }
+
+// TestTextOfAMoment: a text is kept as it stands, and checked when it is resolved. No text at all is refused.
+func TestTextOfAMoment(t *testing.T) {
+	t.Parallel()
+	var m calendar.Moment
+	require.NoError(t, m.UnmarshalText([]byte("tomorrow")))
+	require.Equal(t, calendar.Moment("tomorrow"), m)
+	require.ErrorIs(t, m.UnmarshalText(nil), validation.ErrInvalid)
+	for text, date := range map[calendar.Moment]bool{"2026-12-31": true, "2026-12-31T00:00:00Z": false, "": false, "tomorrow": false} {
+		require.Equal(t, date, text.IsDate(), text)
+	}
+}
+
+// TestYearsOfInstants: RFC 3339 writes the years 1 to 9999, in UTC.
+func TestYearsOfInstants(t *testing.T) {
+	t.Parallel()
+	last := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	for at, want := range map[time.Time]validation.Code{
+		{}: "", last: "", last.Add(time.Second): validation.TooLarge, (time.Time{}).Add(-time.Second): validation.TooSmall,
+	} {
+		err := calendar.CheckInstant(at)
+		var fault *validation.Error
+		if want == "" {
+			require.NoError(t, err, at)
+			continue
+		}
+		require.ErrorAs(t, err, &fault)
+		require.Equal(t, want, fault.Fields[0].Code, at)
+	}
+}

@@ -3,6 +3,7 @@ package eligibility
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
 )
@@ -56,3 +57,13 @@ func (c *Claimant) orderLimits() (limits []Limit) {
 func CustomerOrders(identity string) string { return CustomerCounter(customerOrders, identity) }
 
 const customerOrders = "orders"
+
+// HashedIdentities returns the hashed identities for which an order has the claims that [OrderClaims] returns.
+func HashedIdentities(claims []Claim) (identities []string) {
+	for _, c := range claims {
+		if identity, of := strings.CutPrefix(c.Counter, CustomerOrders("")); of && IsHashed(identity) {
+			identities = append(identities, identity)
+		}
+	}
+	return identities
+}

@@ -3,7 +3,6 @@ package redemption
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/eligibility"
@@ -84,7 +83,7 @@ func (o Order) Adopt(known Order, hasUses bool, uses ...Use) (Order, []Use, bool
 		return o, uses, false
 	}
 	o.BegunAt, o.Awaits = time.Time{}, ""
-	e := Event{Kind: Paid, At: o.CreatedAt, OrderID: o.ID, SessionID: known.SessionID, Charge: known.Charge, Learned: known.payers()}
+	e := Event{Kind: Paid, At: o.CreatedAt, OrderID: o.ID, SessionID: known.SessionID, Charge: known.Charge, Learned: eligibility.HashedIdentities(known.Claims)}
 	next, paid, err := o.After(e, uses...)
 	if err != nil {
 		return o, uses, false
@@ -101,16 +100,6 @@ func (o Order) Adopt(known Order, hasUses bool, uses ...Use) (Order, []Use, bool
 	next.CreatedAt, next.UpdatedAt = known.CreatedAt, later(next.UpdatedAt, known.UpdatedAt)
 	next.Deadline, next.Version = known.Deadline, known.Version+1
 	return next, paid, true
-}
-
-// payers returns the identities for which an order that is known from its payment counts.
-func (o Order) payers() (identities []string) {
-	for _, c := range o.Claims {
-		if identity, of := strings.CutPrefix(c.Counter, eligibility.CustomerOrders("")); of && eligibility.IsHashed(identity) {
-			identities = append(identities, identity)
-		}
-	}
-	return identities
 }
 
 // reportedElsewhere records what was returned of a payment in another session. A refund that fails
