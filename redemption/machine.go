@@ -125,8 +125,8 @@ func (o Order) begun(e Event) (Order, error) {
 	return o, nil
 }
 
-// mayBeCreated reports whether the payment of an order, which nobody knows, was begun after the payment of
-// which the event tells that it does not exist.
+// mayBeCreated reports whether the order has begun a payment that nobody knows, after the one of which the
+// event tells that it does not exist.
 func (o Order) mayBeCreated(e Event) bool {
 	return o.begunSession() == "" && o.BegunAt.After(e.BegunBy)
 }
@@ -182,7 +182,7 @@ func (o Order) attached(e Event) (Order, error) {
 }
 
 // opened records that a payment of the order can be paid. If the order is over, the end of the payment is
-// due. An order that waits for the end of another payment does not know the payment before that end.
+// due. An order that waits for the end of another payment stays as it is.
 func (o Order) opened(e Event) Order {
 	waits := o.BegunAt.IsZero() && o.Awaits != "" && !o.State.Ended()
 	if o.SessionID != "" && o.Asks == 0 || o.State.Paid() || waits {

@@ -266,7 +266,7 @@ func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 	return taken, nil
 }
 
-// adopt makes a reservation the order that is known from its payment alone, if there is one with its ID.
+// adopt turns a reservation into a paid order, if an order with its ID is known from its payment alone.
 func (w *work) adopt(taken *store.Reserved) bool {
 	row := w.orders[taken.Order.ID]
 	if row == nil || taken.Order.IsZero() {
