@@ -12,7 +12,7 @@ func (s *Service) catalog() *catalog.Catalog {
 	return &catalog.Catalog{
 		Store: s.store, InTransaction: s.inTransaction,
 		Mirrors: s.processor, Abilities: s.abilities, OnStep: s.onStep,
-		ForgetMirror: s.mirrors.forget, BadAnswer: badAnswer,
+		ForgetMirror: s.mirrors.Forget, BadAnswer: badAnswer,
 		Now: s.now, NewID: s.newID, Actor: actorOf, Detached: detached, Logger: s.logger,
 		Currency: s.currency, Location: s.location, PendingTime: s.pendingTime,
 	}

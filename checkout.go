@@ -8,6 +8,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/mirrors"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -149,7 +150,7 @@ func (s *Service) checkoutAs(ctx context.Context, op Operation, r CheckoutReques
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Checkout{}, err
 	}
-	price := func() (priced, error) { return s.priceCheckout(ctx, r, s.askMirror) }
+	price := func() (priced, error) { return s.priceCheckout(ctx, r, s.mirrors.Ask) }
 	reserved, err := s.order(ctx, &r, price)
 	return s.finish(ctx, &attempt, r, reserved, err, price)
 }
@@ -221,7 +222,7 @@ func (r CheckoutRequest) quoteRequest() QuoteRequest {
 
 // priceCheckout prices the cart and compares the totals with the expected ones. Totals may differ
 // because coupons were left out, so that a refusal tells of those, too.
-func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest, check mirrorCheck) (priced, error) {
+func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest, check mirrors.Check) (priced, error) {
 	p, err := s.price(ctx, r.quoteRequest(), check)
 	if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
 		return p, err

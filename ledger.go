@@ -13,6 +13,7 @@ import (
 	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/mirrors"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -81,7 +82,7 @@ type ReserveRequest struct {
 type answers struct {
 	of       [2]string // the ID and the address of the customer who was asked about
 	customer eligibility.Customer
-	mirrors  map[string]mirrorAnswer // by coupon ID
+	mirrors  map[string]mirrors.Answer // by coupon ID
 }
 
 // Reserved is a reserved order.
@@ -102,10 +103,10 @@ func (s *Service) Prepare(ctx context.Context, r ReserveRequest) (ReserveRequest
 	if err != nil {
 		return r, err
 	}
-	known := &answers{of: [2]string{r.Customer.ID, r.Customer.Email}, customer: customer, mirrors: map[string]mirrorAnswer{}}
+	known := &answers{of: [2]string{r.Customer.ID, r.Customer.Email}, customer: customer, mirrors: map[string]mirrors.Answer{}}
 	ask := func(ctx context.Context, c coupon.Coupon, at time.Time) (processor.MirrorStatus, error) {
-		status, err := s.askMirror(ctx, c, at)
-		known.mirrors[c.ID] = mirrorAnswer{revision: c.Revision, mirror: c.Mirror, status: status}
+		status, err := s.mirrors.Ask(ctx, c, at)
+		known.mirrors[c.ID] = mirrors.AnswerOf(c, status)
 		return status, err
 	}
 	if err := checkCodes(r.Codes, r.Conflicts); err != nil {
@@ -118,11 +119,11 @@ func (s *Service) Prepare(ctx context.Context, r ReserveRequest) (ReserveRequest
 	return r, nil
 }
 
-// mirror is a [mirrorCheck] that asks nobody.
+// mirror is a [mirrors.Check] that asks nobody.
 func (a *answers) mirror(_ context.Context, c coupon.Coupon, _ time.Time) (processor.MirrorStatus, error) {
 	if a != nil {
-		if known, found := a.mirrors[c.ID]; found && known.about(c) {
-			return known.status, nil
+		if known := a.mirrors[c.ID]; known.IsOf(c) {
+			return known.Status, nil
 		}
 	}
 	return 0, ErrNotPrepared
@@ -158,9 +159,9 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 	if r.Customer, err = s.prepared(ctx, r); err != nil {
 		return Reserved{}, err
 	}
-	check := r.answers.mirror
+	check := mirrors.Check(r.answers.mirror)
 	if !s.hasProcessor() {
-		check = s.askMirror
+		check = s.mirrors.Ask
 	}
 	of := r.checkout(s)
 	reserved, err := s.order(ctx, &of, func() (priced, error) { return s.priceCheckout(ctx, of, check) })

@@ -8,6 +8,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/catalog"
+	"github.com/couponkit/couponkit/internal/mirrors"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -62,7 +63,7 @@ func reachable(f *store.Found) bool {
 // name looks up what the codes name, in at most two calls of the store. A code that names no coupon
 // is refused. So are codes that name the same coupon.
 func (s *Service) name(
-	ctx context.Context, d *decided, codes []string, c eligibility.Customer, check mirrorCheck, conflicts eligibility.ConflictPolicy,
+	ctx context.Context, d *decided, codes []string, c eligibility.Customer, check mirrors.Check, conflicts eligibility.ConflictPolicy,
 ) error {
 	d.at, d.customer = s.now(), c
 	all, err := s.lookUp(ctx, codes, c)
@@ -87,7 +88,7 @@ func (s *Service) name(
 	d.refuseSameCoupons(conflicts)
 	for i := range d.named {
 		if n := &d.named[i]; n.refused == nil {
-			if n.mirror, err = s.mirrorInvalid(ctx, n, d.at, check); err != nil {
+			if n.mirror, err = check.Invalid(ctx, &n.Coupon, n.plain, d.at); err != nil {
 				return err
 			}
 		}
@@ -156,7 +157,7 @@ func (d *decided) excludedBy(i int, by []int) *coupon.Rejection {
 }
 
 // ask is name of one code.
-func (s *Service) ask(ctx context.Context, code string, c eligibility.Customer, check mirrorCheck) (named, error) {
+func (s *Service) ask(ctx context.Context, code string, c eligibility.Customer, check mirrors.Check) (named, error) {
 	var d decided
 	if err := s.name(ctx, &d, []string{code}, c, check, 0); err != nil {
 		return named{code: code}, err

@@ -151,7 +151,7 @@ func (s *Service) priceAmount(ctx context.Context, r PaymentLinkRequest) (priced
 		return p, wrong
 	}
 	d := decided{cart: r.Cart}
-	if err := s.name(ctx, &d, r.Codes, r.Customer, s.askMirror, r.Conflicts); err != nil {
+	if err := s.name(ctx, &d, r.Codes, r.Customer, s.mirrors.Ask, r.Conflicts); err != nil {
 		return p, err
 	}
 	question := eligibility.Question{At: d.at, Customer: r.Customer, Facts: r.Facts, Conflicts: r.Conflicts}

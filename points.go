@@ -74,7 +74,7 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 // exchange is one round of ExchangePoints. The coupon or its counters may change before its use is
 // reserved.
 func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequest) (redemption.Use, error) {
-	n, err := s.ask(ctx, r.Coupon, r.Customer, s.askMirror)
+	n, err := s.ask(ctx, r.Coupon, r.Customer, s.mirrors.Ask)
 	if err != nil {
 		err = refusals(nil, err, signedIn(r.Customer, false))
 	}

@@ -172,7 +172,7 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 	if err := s.quoteFaults(r); err != nil {
 		return Quote{}, err
 	}
-	priced, err := s.price(ctx, r, s.recentMirror)
+	priced, err := s.price(ctx, r, s.mirrors.Recent)
 	attempt.CouponID = priced.couponID()
 	return priced.quote, err
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/mirrors"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -54,6 +55,8 @@ const (
 	DefaultPaymentWait     = 14 * 24 * time.Hour
 	DefaultExchangeTime    = 15 * time.Minute
 	DefaultPendingTime     = 15 * time.Minute
+	// DefaultMirrorTTL is how long a [Service] caches an answer about a mirror; see [WithMirrorTTL].
+	DefaultMirrorTTL = time.Minute
 )
 
 // RecurringDiscount tells how many payments of a recurring line are discounted.
@@ -97,7 +100,7 @@ type Service struct {
 	pendingTime     time.Duration
 	createTime      time.Duration
 
-	mirrors *mirrorChecks
+	mirrors *mirrors.Cache
 }
 
 // An Option configures a [Service].
@@ -110,7 +113,7 @@ type Option func(*Service)
 // lifetime that the processor does not allow.
 func New(s store.Store, options ...Option) (*Service, error) {
 	service := &Service{
-		store: s, processor: noProcessor{}, mirrors: &mirrorChecks{ttl: DefaultMirrorTTL},
+		store: s, processor: noProcessor{}, mirrors: &mirrors.Cache{TTL: DefaultMirrorTTL},
 		clock: time.Now, logger: slog.New(slog.DiscardHandler),
 		observer: ObserverFunc(func(context.Context, Attempt) {}),
 		currency: pricing.EUR(), location: time.UTC, symbols: language.English,
@@ -127,6 +130,7 @@ func New(s store.Store, options ...Option) (*Service, error) {
 			option(service)
 		}
 	}
+	service.mirrors.Mirrors, service.mirrors.Logger = service.processor, service.logger
 	if service.processor != nil {
 		service.abilities = service.processor.Abilities()
 	}
@@ -166,11 +170,11 @@ func (s *Service) validate() error {
 			faults.Add(d.field, validation.TooSmall, "must be longer than 0")
 		}
 	}
-	if s.mirrors.ttl < 0 {
+	if s.mirrors.TTL < 0 {
 		faults.Add("mirrorTTL", validation.TooSmall, "must not be negative")
 	}
-	if s.mirrors.ttl > maxMirrorTTL {
-		faults.Add("mirrorTTL", validation.TooLarge, fmt.Sprintf("is at most %v", maxMirrorTTL))
+	if s.mirrors.TTL > mirrors.MaxTTL {
+		faults.Add("mirrorTTL", validation.TooLarge, fmt.Sprintf("is at most %v", mirrors.MaxTTL))
 	}
 	if s.sessionLifetime > 0 && s.grace > math.MaxInt64-s.sessionLifetime {
 		faults.Add("grace", validation.TooLarge, "is too long together with the session lifetime")
@@ -289,7 +293,7 @@ func WithCreateTime(d time.Duration) Option { return func(s *Service) { s.create
 //     processor.
 //
 // The service caches at most 10,000 answers.
-func WithMirrorTTL(d time.Duration) Option { return func(s *Service) { s.mirrors.ttl = d } }
+func WithMirrorTTL(d time.Duration) Option { return func(s *Service) { s.mirrors.TTL = d } }
 
 // now returns the instant in the form in which it is stored.
 func (s *Service) now() time.Time { return calendar.Instant(s.clock()) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/mirrors"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -69,7 +70,7 @@ type decided struct {
 }
 
 // decide finds the coupons of a request and decides about them at one instant.
-func (s *Service) decide(ctx context.Context, r QuoteRequest, check mirrorCheck) (d decided, err error) {
+func (s *Service) decide(ctx context.Context, r QuoteRequest, check mirrors.Check) (d decided, err error) {
 	if d.cart, err = s.inSteps(r.Cart); err != nil {
 		return decided{}, err
 	}
@@ -293,7 +294,7 @@ func (s *Service) Explain(ctx context.Context, r QuoteRequest) (e Explanation, e
 func (s *Service) decideAny(ctx context.Context, r QuoteRequest) (decided, error) {
 	if len(r.Codes) > 0 {
 		r.SkipRefused = true
-		return s.decide(ctx, r, s.recentMirror)
+		return s.decide(ctx, r, s.mirrors.Recent)
 	}
 	cart, err := s.inSteps(r.Cart)
 	if err != nil {

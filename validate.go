@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/mirrors"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/validation"
@@ -56,7 +56,7 @@ func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation
 		return Validation{}, err
 	}
 	var d decided
-	if err := s.name(ctx, &d, []string{r.Code}, r.Customer, s.recentMirror, 0); err != nil {
+	if err := s.name(ctx, &d, []string{r.Code}, r.Customer, s.mirrors.Recent, 0); err != nil {
 		return Validation{}, err
 	}
 	c := &d.named[0].Coupon
@@ -90,10 +90,6 @@ func (s *Service) check(ctx context.Context, d *decided, r ValidateRequest) erro
 		return refused[0]
 	}
 	return nil
-}
-
-func expired(c coupon.Coupon, at time.Time) bool {
-	return !c.ExpiresAt.IsZero() && !at.Before(c.ExpiresAt)
 }
 
 // quoteFaults names all that is wrong with the codes, their policy, the facts and the IDs of lines. What is wrong
@@ -134,7 +130,7 @@ func (p priced) couponID() string {
 	return ""
 }
 
-func (s *Service) price(ctx context.Context, r QuoteRequest, check mirrorCheck) (priced, error) {
+func (s *Service) price(ctx context.Context, r QuoteRequest, check mirrors.Check) (priced, error) {
 	if len(r.Codes) == 0 {
 		return s.priceWithout(r)
 	}

@@ -50,6 +50,9 @@ var policy = []floor{
 		{path: "store/engine", modules: decimal},
 		{path: "store/internal/sqlparts", modules: decimal},
 	}},
+	{"3 answers about mirrors", []rule{
+		{path: "internal/mirrors"},
+	}},
 	{"3 administration", []rule{
 		{path: "internal/catalog"},
 	}},
