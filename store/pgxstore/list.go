@@ -192,14 +192,14 @@ func (s *Store) ListCoupons(ctx context.Context, asked store.CouponList) (store.
 	if err != nil {
 		return store.CouponPage{}, err
 	}
-	l := list{from: "{coupons} c", joined: couponCounts, columns: couponList, alias: "c", size: asked.PageSize, offset: (asked.Page - 1) * asked.PageSize}
+	l := list{from: "{coupons} c", joined: couponCounts, columns: couponList + `, k.reserved, k.completed`, alias: "c", size: asked.PageSize, offset: (asked.Page - 1) * asked.PageSize}
 	if asked.Search != "" {
 		l.And(`(c.search LIKE ? OR c.id = (SELECT k.coupon_id FROM {codes} k WHERE k.code_key = ? AND k.live))`,
 			likePattern(asked.Search), asked.Code().String())
 	}
 	l.Coupons(asked)
 	found, err := readPage(ctx, s, "coupons", l, asked.After, func(row pgx.Rows) (c coupon.Coupon, err error) {
-		err = scanCoupon(&c, new(int64), new(bool))(row)
+		err = scanCoupon(&c, new(int64), new(bool), &c.ReservedCount, &c.UsedCount)(row)
 		return c, err
 	})
 	return store.CouponPage(found), err

@@ -38,7 +38,7 @@ type lookUp struct {
 	store  *Store
 	by     store.LookUp
 	named  namedStatements
-	keys   []any // their first arguments
+	keys   []any // the IDs and codes of their arguments
 	failed error
 
 	found  map[store.Name]*store.Found
@@ -97,10 +97,11 @@ func (l *lookUp) batch() *pgx.Batch {
 
 // queueCoupons adds the statements about the coupons, and about what the customer has of them.
 func (l *lookUp) queueCoupons(b *pgx.Batch, known bool) {
+	own := []any{each(l.by.Identities, counterEnd), l.entries()}
+	queue(b, l.scanCoupon, l.named.coupons, append(own, l.keys...)...)
 	add := func(scan func(pgx.Rows) error, statement string, more ...any) {
 		queue(b, scan, statement, slices.Concat(l.keys, more)...)
 	}
-	add(l.scanCoupon, l.named.coupons, each(l.by.Identities, counterEnd), l.entries())
 	if known {
 		add(l.scanHeld, l.named.held, l.by.CustomerID, store.MaxHeld)
 	}
@@ -121,15 +122,16 @@ func (l *lookUp) entries() []string {
 func (l *lookUp) scanCoupon(row pgx.Rows) error {
 	found := new(store.Found)
 	var code codeRow
-	var reserved, completed []int64
+	var counts []int64
 	var emails []string
-	err := unread(found, scanCoupon(&found.Coupon, new(int64), new(bool), append(code.columns(), &reserved, &completed, &emails)...)(row))
+	err := unread(found, scanCoupon(&found.Coupon, new(int64), new(bool), append(code.columns(), &counts, &emails)...)(row))
 	if err != nil {
 		return err
 	}
 	id := found.Coupon.ID
-	for i := range reserved {
-		found.ByCustomer = append(found.ByCustomer, eligibility.Count{Reserved: reserved[i], Completed: completed[i]})
+	found.Coupon.ReservedCount, found.Coupon.UsedCount = counts[0], counts[1]
+	for pair := range slices.Chunk(counts[2:], 2) {
+		found.ByCustomer = append(found.ByCustomer, eligibility.Count{Reserved: pair[0], Completed: pair[1]})
 	}
 	if len(emails) > 0 {
 		l.emails[id] = emails
