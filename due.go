@@ -3,11 +3,11 @@ package couponkit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
 
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -53,86 +53,13 @@ type DueOptions struct {
 // long something has been due. The loop may record answers: Due reads as the loop goes on. Due returns an error
 // that matches store.ErrUnreadable for each order that cannot be read, and goes on. Any other error is the last.
 func (s *Service) Due(ctx context.Context, by DueOptions) iter.Seq2[Due, error] {
-	if by.OrderID != "" {
-		return s.dueOf(ctx, by.OrderID)
-	}
 	return func(yield func(Due, error) bool) {
-		for list := (store.OrderList{DueAt: s.now(), PageSize: store.MaxPageSize}); ; {
-			page, err := s.store.ListOrders(ctx, list)
-			if err != nil {
-				yield(Due{}, err)
-				return
-			}
-			for _, unreadable := range page.Unreadable {
-				if !yield(Due{}, unreadable) {
-					return
-				}
-			}
-			for _, o := range page.Items {
-				if !s.yieldDue(ctx, o, yield) {
-					return
-				}
-			}
-			if list.After = page.Next; list.After == "" {
+		for d, err := range s.settlement().Due(ctx, by.OrderID) {
+			if !yield(Due(d), err) {
 				return
 			}
 		}
 	}
-}
-
-// dueOf returns what is due for an order and for those around it.
-func (s *Service) dueOf(ctx context.Context, orderID string) iter.Seq2[Due, error] {
-	return func(yield func(Due, error) bool) {
-		orders, err := s.ordersAround(ctx, orderID)
-		if err != nil && (!yield(Due{}, err) || !errors.Is(err, store.ErrUnreadable)) {
-			return
-		}
-		for _, o := range orders {
-			if !s.yieldDue(ctx, o, yield) {
-				return
-			}
-		}
-	}
-}
-
-// yieldDue yields what is due for one order. It reports whether the loop goes on.
-func (s *Service) yieldDue(ctx context.Context, o store.Settled, yield func(Due, error) bool) bool {
-	due, err := s.dueFor(ctx, o)
-	for _, d := range due {
-		if !yield(d, nil) {
-			return false
-		}
-	}
-	return err == nil || yield(Due{}, err) && errors.Is(err, store.ErrUnreadable)
-}
-
-// ordersAround returns an order after those that it has replaced or waits for, and before those that have
-// replaced it.
-func (s *Service) ordersAround(ctx context.Context, orderID string) (orders []store.Settled, err error) {
-	self, err := s.store.Order(ctx, store.OrderKey{ID: orderID})
-	if err != nil {
-		return nil, err
-	}
-	var failures []error
-	add := func(id string) redemption.Order {
-		found, err := s.store.Order(ctx, store.OrderKey{ID: id})
-		if err != nil {
-			failures = append(failures, fmt.Errorf("order %s beside order %s: %w", id, orderID, err))
-			return redemption.Order{}
-		}
-		orders = append(orders, found)
-		return found.Order
-	}
-	for _, id := range slices.Compact([]string{self.Order.Awaits, self.Order.Replaces}) {
-		if id != "" {
-			add(id)
-		}
-	}
-	orders = append(orders, self)
-	for id := self.Order.ReplacedBy; id != ""; {
-		id = add(id).ReplacedBy
-	}
-	return orders, errors.Join(failures...)
 }
 
 // RunDue does at the processor what is due for an order, for the order whose end it awaits, and for those
@@ -156,7 +83,7 @@ func (s *Service) RunDue(ctx context.Context, orderID string) (err error) {
 	if !s.hasProcessor() {
 		return ErrNoProcessor
 	}
-	orders, err := s.ordersAround(ctx, orderID)
+	orders, err := s.settlement().OrdersAround(ctx, orderID)
 	if len(orders) == 0 {
 		return err
 	}
@@ -173,7 +100,7 @@ func (s *Service) RunDue(ctx context.Context, orderID string) (err error) {
 }
 
 func (s *Service) runDue(ctx context.Context, o store.Settled) error {
-	list, err := s.dueFor(ctx, o)
+	list, err := s.settlement().DueFor(ctx, o)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -184,41 +111,8 @@ func (s *Service) runDue(ctx context.Context, o store.Settled) error {
 			failures = append(failures, s.sweepUse(ctx, u, &report))
 		}
 	}
-	if slices.ContainsFunc(list, func(d Due) bool { return d.Kind != redemption.ReturnPoints }) {
+	if slices.ContainsFunc(list, func(d settle.Due) bool { return d.Kind != redemption.ReturnPoints }) {
 		failures = append(failures, s.sweepOrder(ctx, o, &report))
 	}
 	return errors.Join(failures...)
-}
-
-// dueFor returns what is due for one order. The payment of an order whose hold is over is to be ended. An
-// order that waits for the end of another payment keeps its uses until then.
-func (s *Service) dueFor(ctx context.Context, of store.Settled) (list []Due, err error) {
-	o, begunBy := of.Order, time.Time{}
-	if now := s.now(); !now.Before(o.BegunAt.Add(s.createTime)) {
-		begunBy = o.BegunAt // nobody creates it any more
-	}
-	for _, d := range o.Due(of.Uses...) {
-		list = append(list, Due{d, begunBy})
-	}
-	if o.State.Paid() && len(list) == 0 && !s.now().Before(o.Deadline) {
-		for _, d := range o.PendingRepayments() {
-			list = append(list, Due{d, begunBy})
-		}
-	}
-	ends := slices.ContainsFunc(list, func(d Due) bool { return d.Kind == redemption.EndPayment })
-	if ends || !lapsed(o, s.now()) {
-		return list, nil
-	}
-	if o.Awaits != "" && o.BegunAt.IsZero() {
-		awaited, err := s.store.Order(ctx, store.OrderKey{ID: o.Awaits})
-		if err != nil {
-			return list, fmt.Errorf("order that %s waits for: %w", o.ID, err)
-		}
-		if !awaited.Order.BegunAt.IsZero() {
-			return list, nil
-		}
-	}
-	return append(list, Due{redemption.Due{
-		Kind: redemption.EndPayment, OrderID: o.ID, PaymentID: o.SessionID, Since: o.Deadline, OrderVersion: o.Version,
-	}, begunBy}), nil
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -49,7 +50,7 @@ func (s *Service) beginPayment(ctx context.Context, reserved store.Reserved) (st
 	case now.Order.State == redemption.OrderCancelled: // for a payment of the order that it had replaced
 		return now, errFinished
 	}
-	return now, errors.Join(payable(now.Order), err)
+	return now, errors.Join(settle.Payable(now.Order), err)
 }
 
 func orStored(settled, stored store.Settled) store.Settled {

@@ -1,7 +1,6 @@
 package couponkit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +8,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/calendar"
-	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -113,7 +110,10 @@ func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (o Outcome
 	if err != nil || kind != redemption.Paid || !o.Order.IsZero() || !isOurs(e.Metadata) {
 		return o, err
 	}
-	if settlement.Unknown, err = s.unknownPayment(ctx, e, settlement.Event); err != nil {
+	customer := payer(e.Payer)
+	customer.ID = storableID(e.Metadata[processor.MetadataCustomerID])
+	settlement.Unknown, err = s.settlement().Unknown(ctx, settlement.Event, customer, processor.CouponIDs(e.Metadata))
+	if err != nil {
 		return Outcome{}, err
 	}
 	return s.outcome(ctx, &attempt, settlement)
@@ -161,60 +161,6 @@ func storableID(id string) string {
 	return id
 }
 
-// unknownPayment is the record of a payment whose order the store does not have. The customer has
-// paid, and the uses count. What was bought is not known: the quote has one line that costs what was
-// paid, so that it can be refunded.
-func (s *Service) unknownPayment(ctx context.Context, e processor.Event, paid redemption.Event) (store.Reservation, error) {
-	customerID := storableID(e.Metadata[processor.MetadataCustomerID])
-	customer := payer(e.Payer)
-	customer.ID = customerID
-	identities := customer.Identities()
-	o := redemption.Order{
-		ID: cmp.Or(paid.OrderID, s.newID(redemption.OrderIDPrefix)), CustomerID: customerID, State: redemption.OrderPaid,
-		SessionID: e.SessionID, Charge: paid.Charge.Clone(), Quote: quoteOf(paid.Charge), CreatedAt: paid.At,
-	}
-	o.Charge.Tax.Lines = nil // they name lines that nobody knows
-	if len(identities) > 0 {
-		o.Claims = eligibility.OrderClaims(identities)
-	}
-	unknown := store.Reservation{Order: o}
-	for _, couponID := range processor.CouponIDs(e.Metadata) {
-		if storableID(couponID) == "" {
-			continue // no coupon has such an ID
-		}
-		found, err := store.Find(ctx, s.store, store.LookUp{Names: store.ByID(couponID)})
-		if err != nil && !errors.Is(err, coupon.ErrNotFound) {
-			return store.Reservation{}, err
-		}
-		found.Coupon.ID = couponID // a coupon that is gone has no limits
-		unknown.Uses = append(unknown.Uses, redemption.Use{
-			ID: s.newID(redemption.UseIDPrefix), CouponID: couponID, CustomerID: customerID, OrderID: o.ID,
-			State: redemption.Completed, Origin: redemption.FromPayment,
-			Claims:    eligibility.Claimant{Coupon: &found.Coupon, Identities: identities, At: paid.At}.Claims(),
-			Restore:   found.Coupon.RestoreOnRefund,
-			CreatedAt: paid.At, CompletedAt: paid.At,
-		})
-	}
-	return unknown, nil
-}
-
-// paymentLine is the one line of an order that is known from its payment alone.
-const paymentLine = "payment"
-
-// quoteOf returns a quote of one line that costs what was charged. Each minor unit is a piece of its
-// own, so that every amount can be refunded. The quote is empty if nobody knows the charge.
-func quoteOf(c redemption.Charge) pricing.Quote {
-	line := pricing.Line{ID: paymentLine, Kind: paymentLine, ItemID: paymentLine, Quantity: c.Amount, UnitPrice: 1}
-	if c.Amount == 0 {
-		line.Quantity, line.UnitPrice = 1, 0
-	}
-	q, err := pricing.Price(pricing.Cart{Currency: c.Currency, Lines: []pricing.Line{line}})
-	if err != nil {
-		return pricing.Quote{} // a price is not negative
-	}
-	return q
-}
-
 // Webhook returns a function that you pass to a processor's webhook handler. The function calls
 // [Service.HandleEvent] for each event and passes the outcome to the given callback. The callback
 // may be nil. The callback is not called for an event without an order.
@@ -244,12 +190,16 @@ func (s *Service) outcome(ctx context.Context, attempt *Attempt, settlement stor
 	if err != nil {
 		return Outcome{}, err
 	}
-	o := s.told(ctx, settled, settlement.Event.SessionID, settlement.Event.Charge)
+	o := outcomeOf(s.settlement().Outcome(ctx, settled, settlement.Event))
 	attempt.OrderID, attempt.Flag, attempt.CustomerID = o.Order.ID, o.Flag, o.Order.CustomerID
 	if len(o.Uses) > 0 {
 		attempt.CouponID = o.Uses[0].CouponID
 	}
 	return o, nil
+}
+
+func outcomeOf(o settle.Outcome) Outcome {
+	return Outcome{Order: o.Order, Uses: o.Uses, Changed: o.Changed, Ended: ordersOf(o.Ended), Flag: Flag(o.Flag)}
 }
 
 func ordersOf(ended []store.Settled) (orders []redemption.Order) {
@@ -298,34 +248,6 @@ func (s *Service) settleSession(ctx context.Context, session processor.Session, 
 	return s.outcome(ctx, &attempt, settlement)
 }
 
-// subject names what an event is about, for errors.
-func subject(e redemption.Event) string {
-	what := "settle"
-	switch {
-	case e.Kind == redemption.Refunded:
-		what = "refund"
-	case e.Kind == redemption.Cancelled:
-		what = "cancel"
-	}
-	if e.OrderID != "" {
-		what += " order " + e.OrderID
-	}
-	if e.SessionID != "" {
-		what += " session " + e.SessionID
-	}
-	return what
-}
-
-// apply applies a settlement to the store.
-func (s *Service) apply(ctx context.Context, settlement store.Settlement) (store.Settled, error) {
-	settlement.By = actorOf(ctx)
-	settled, err := s.store.Apply(ctx, settlement)
-	if err != nil {
-		return store.Settled{}, fmt.Errorf("%s: %w", subject(settlement.Event), err)
-	}
-	return settled, nil
-}
-
 // settle applies a settlement. It gives points back that are due, and ends the sessions of orders
 // that a payment has superseded. A refund that fails is left to the sweep: it is recorded
 // as due.
@@ -359,4 +281,34 @@ func (s *Service) returnPoints(ctx context.Context, settled store.Settled) store
 		settled.Uses[i] = refunded
 	}
 	return settled
+}
+
+// chargeOfEvent is the charge of a payment event. If the event tells a tax and not of which lines,
+// the session may tell that. A processor that refuses to tell it leaves the payment as it is.
+func (s *Service) chargeOfEvent(ctx context.Context, e processor.Event) (redemption.Charge, error) {
+	reported := settle.Charge(e.Total, e.Currency, e.Tax)
+	if e.Tax.Amount == 0 || len(e.Tax.Lines) > 0 {
+		return reported, nil
+	}
+	session, err := s.processor.Session(ctx, e.SessionID)
+	switch {
+	case errors.Is(err, processor.ErrNotFound), errors.Is(err, processor.ErrForbidden), errors.Is(err, processor.ErrRejected):
+		return reported, nil
+	case err != nil:
+		return reported, fmt.Errorf("tax of session %s: %w", e.SessionID, err)
+	}
+	return chargeOf(session), nil
+}
+
+// chargeOf is the charge of a session that was paid.
+func chargeOf(session processor.Session) redemption.Charge {
+	return settle.Charge(session.Total, session.Currency, session.Tax)
+}
+
+// settlement returns the ledger layer of the service's store.
+func (s *Service) settlement() *settle.Ledger {
+	return &settle.Ledger{
+		Store: s.store, Now: s.now, NewID: s.newID, Actor: actorOf, Logger: s.logger,
+		Grace: s.grace, PaymentWait: s.paymentWait, CreateTime: s.createTime,
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/settle"
 )
 
 // Users is the host's user directory (specification 4.4, validation 4). Implementations must be
@@ -130,28 +131,28 @@ const (
 	FlagNone Flag = ""
 	// FlagUnknownOrder marks a payment whose order the store does not have, such as after a restored
 	// backup. The order has the ID that the payment names, and no metadata of the host.
-	FlagUnknownOrder Flag = "unknown_order"
+	FlagUnknownOrder Flag = settle.FlagUnknownOrder
 	// FlagPaidTwice marks an order that was paid in another payment session than the one that it had.
 	// The customer may have paid twice; see [redemption.Order].OtherPayments. Return a second payment
 	// at the processor. The flag ends when everything of it was returned.
-	FlagPaidTwice Flag = "paid_twice"
+	FlagPaidTwice Flag = settle.FlagPaidTwice
 	// FlagOverLimit marks a payment that was recorded although the coupon's limit was reached.
-	FlagOverLimit Flag = "over_limit"
+	FlagOverLimit Flag = settle.FlagOverLimit
 	// FlagAmountMismatch marks a payment whose amount differs from the order's total, or whose tax
 	// does not belong to the order; see [redemption.Order.CheckCharge]. The service logs the order and
 	// the reason.
-	FlagAmountMismatch Flag = "amount_mismatch"
+	FlagAmountMismatch Flag = settle.FlagAmountMismatch
 	// FlagPointsRefunded marks a payment for an order whose points were refunded or used by another
 	// order.
-	FlagPointsRefunded Flag = "points_refunded"
+	FlagPointsRefunded Flag = settle.FlagPointsRefunded
 	// FlagRefundFailed marks a payment of which the processor could not return the money of a refund.
 	// Repeat the refund with its key, or return the money elsewhere.
-	FlagRefundFailed Flag = "refund_failed"
+	FlagRefundFailed Flag = settle.FlagRefundFailed
 	// FlagDisputed marks a payment that the customer disputes, or has disputed with success.
-	FlagDisputed Flag = "disputed"
+	FlagDisputed Flag = settle.FlagDisputed
 	// FlagExternalRefund marks a payment that was refunded at the processor without the service, such
 	// as in the processor's dashboard.
-	FlagExternalRefund Flag = "external_refund"
+	FlagExternalRefund Flag = settle.FlagExternalRefund
 )
 
 // An Observer receives every attempt, including refused and failed attempts. Use an Observer for

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/mirrors"
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -183,10 +183,10 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 		return made, nil
 	case r.OrderID != "" && made.Order.ID != r.OrderID:
 		return Reserved{}, fmt.Errorf("key of order %s: %w", made.Order.ID, store.ErrKeyReused)
-	case lapsed(made.Order, s.now()):
+	case settle.Lapsed(made.Order, s.now()):
 		return made, fmt.Errorf("%w: %w", ErrOrderEnded, redemption.ErrDeadline)
 	}
-	return made, payable(made.Order)
+	return made, settle.Payable(made.Order)
 }
 
 // prepared is the customer of a request, as the user directory knows them.
@@ -277,45 +277,9 @@ func orderID(customerID, key string) string {
 func (l *Ledger) BeginPayment(ctx context.Context, orderID string) (_ redemption.Order, err error) {
 	s, attempt := l.service, Attempt{OrderID: orderID}
 	defer s.observed(ctx, OpBeginPayment, &attempt, &err)()
-	settled, err := l.ask(ctx, redemption.Event{Kind: redemption.PaymentBegun, OrderID: orderID, At: s.now()})
+	settled, err := s.settlement().Request(ctx, redemption.Event{Kind: redemption.PaymentBegun, OrderID: orderID, At: s.now()})
 	attempt.CustomerID = settled.Order.CustomerID
 	return settled.Order, err
-}
-
-// ask applies a request about an order. A request may be refused.
-func (l *Ledger) ask(ctx context.Context, e redemption.Event) (store.Settled, error) {
-	s := l.service
-	if err := requireOrderID(e.OrderID); err != nil {
-		return store.Settled{}, err
-	}
-	settled, err := s.apply(ctx, store.Settlement{Event: e, By: actorOf(ctx)})
-	if !errors.Is(err, redemption.ErrIllegal) && !errors.Is(err, store.ErrSuperseded) {
-		return settled, err
-	}
-	now, read := s.store.Order(ctx, store.OrderKey{ID: e.OrderID})
-	switch {
-	case read != nil:
-		return store.Settled{}, read
-	case errors.Is(err, redemption.ErrDeadline):
-		return now, fmt.Errorf("%w: %w", ErrOrderEnded, err)
-	}
-	if ended := payable(now.Order); ended != nil {
-		return now, fmt.Errorf("%w: %w", ended, err)
-	}
-	if e.Kind == redemption.SessionAttached && now.Order.Awaits != "" && now.Order.BegunAt.IsZero() {
-		return now, fmt.Errorf("%w: %w", ErrPaymentOpen, err)
-	}
-	return now, err
-}
-
-func requireOrderID(id string) error {
-	if id == "" {
-		return validation.New("orderId", validation.Required, "is required")
-	}
-	if redemption.CheckOrderID(id) != nil {
-		return store.ErrNotFound // no order has such an ID
-	}
-	return nil
 }
 
 // AttachPayment stores the ID and the address of the payment that was created for an order. Payments are
@@ -339,7 +303,9 @@ func (l *Ledger) AttachPayment(ctx context.Context, p Payment) (_ Outcome, err e
 		faults.Add("id", validation.Required, "is required")
 	}
 	faults.Merge("", p.validate())
-	faults.Merge("", requireOrderID(p.OrderID))
+	if p.OrderID == "" {
+		faults.Add("orderId", validation.Required, "is required")
+	}
 	if len(p.URL) > redemption.MaxMetadataLength || !store.IsText(p.URL) {
 		faults.Add("url", validation.Malformed, fmt.Sprintf("must be UTF-8 text without NUL of at most %d bytes", redemption.MaxMetadataLength))
 	}
@@ -350,35 +316,9 @@ func (l *Ledger) AttachPayment(ctx context.Context, p Payment) (_ Outcome, err e
 	if err != nil {
 		return Outcome{}, err
 	}
-	o, now := before.Order, s.now()
-	attempt.CustomerID = o.CustomerID
-	if lapsed(o, now) && o.SessionID != p.ID {
-		return Outcome{Order: o, Uses: before.Uses}, fmt.Errorf("%w: %w", ErrOrderEnded, redemption.ErrDeadline)
-	}
-	settled, err := l.ask(ctx, redemption.Event{
-		Kind: redemption.SessionAttached, OrderID: p.OrderID, SessionID: p.ID, SessionURL: p.URL, At: now, Deadline: s.deadlineOf(p, o, now),
-	})
-	if err == nil && settled.Order.State != redemption.OrderOpen {
-		err = payable(settled.Order)
-	}
-	return Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed}, err
-}
-
-// deadlineOf is the deadline of an order with a payment.
-func (s *Service) deadlineOf(p Payment, o redemption.Order, now time.Time) time.Time {
-	if p.ExpiresAt.IsZero() {
-		return o.Deadline
-	}
-	latest, ends := now.Add(s.paymentWait), calendar.Instant(p.ExpiresAt).Add(s.grace)
-	if ends.After(latest) {
-		return latest
-	}
-	return ends
-}
-
-// lapsed reports whether the time of an order that has not ended is over.
-func lapsed(o redemption.Order, now time.Time) bool {
-	return !o.State.Ended() && !o.Deadline.IsZero() && !now.Before(o.Deadline)
+	attempt.CustomerID = before.Order.CustomerID
+	settled, err := s.settlement().Attach(ctx, before, p.ID, p.URL, p.ExpiresAt)
+	return outcomeOf(settle.Outcome{Settled: settled}), err
 }
 
 // Cancel gives an order up. An order whose payment was begun is ending: it keeps its uses until the end of
@@ -394,9 +334,9 @@ func lapsed(o redemption.Order, now time.Time) bool {
 func (l *Ledger) Cancel(ctx context.Context, orderID string) (_ Outcome, err error) {
 	s, attempt := l.service, Attempt{OrderID: orderID}
 	defer s.observed(ctx, OpCancel, &attempt, &err)()
-	settled, err := l.ask(ctx, redemption.Event{Kind: redemption.Cancelled, OrderID: orderID, At: s.now()})
+	settled, err := s.settlement().Request(ctx, redemption.Event{Kind: redemption.Cancelled, OrderID: orderID, At: s.now()})
 	attempt.CustomerID = settled.Order.CustomerID
-	return Outcome{Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed}, err
+	return outcomeOf(settle.Outcome{Settled: settled}), err
 }
 
 // Refund records a refund of a paid order; see [Service.Refund]. The money is due after that, unless the

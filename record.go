@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -15,7 +16,7 @@ import (
 
 // ErrNoOrder means that a payment names no order, and that no order has its ID. Answer the provider with
 // a failure, so that it tells of the payment again. To give up, record the payment under an OrderID of its own.
-var ErrNoOrder = errors.New("the payment names no order")
+var ErrNoOrder = settle.ErrNoOrder
 
 // PaymentStatus tells what is known of a payment.
 type PaymentStatus uint8
@@ -134,55 +135,36 @@ func (l *Ledger) Record(ctx context.Context, p Payment) (o Outcome, err error) {
 	if err := faults.Err(); err != nil {
 		return Outcome{}, err
 	}
-	if p.OrderID == "" && p.ID == "" {
-		return Outcome{}, ErrNoOrder
-	}
-	settled, err := l.fact(ctx, p)
-	if err == nil && len(p.Repayments)+len(p.Disputes) > 0 {
-		settled, err = l.returned(ctx, settled, p)
-	}
-	if err != nil {
-		return Outcome{}, err
-	}
-	o = s.told(ctx, settled, p.ID, p.charge())
+	back := redemption.Report{Refunds: p.Repayments, Disputes: p.Disputes}
+	made, err := s.settlement().Record(ctx, p.event(s), payer(p.Payer), back)
+	o = outcomeOf(made)
 	attempt.OrderID, attempt.CustomerID, attempt.Flag = o.Order.ID, o.Order.CustomerID, o.Flag
-	return o, nil
+	return o, err
 }
 
 // recordHeard records what the service has heard, as the service has understood it. The service observes it.
 func (l *Ledger) recordHeard(ctx context.Context, p Payment) (Outcome, error) {
 	p.heard.recorded = false
-	settled, err := l.service.apply(ctx, p.heard.settlement)
+	ledger := l.service.settlement()
+	settled, err := ledger.Apply(ctx, p.heard.settlement)
 	if err != nil {
 		return Outcome{}, err
 	}
 	p.heard.settled, p.heard.recorded = settled, true
-	e := p.heard.settlement.Event
-	return l.service.told(ctx, settled, e.SessionID, e.Charge), nil
-}
-
-// told is what a payment has changed.
-func (s *Service) told(ctx context.Context, settled store.Settled, paymentID string, charged redemption.Charge) Outcome {
-	if paymentID != settled.Order.SessionID {
-		charged = redemption.Charge{} // of another payment
-	}
-	return Outcome{
-		Order: settled.Order, Uses: settled.Uses, Changed: settled.Changed, Ended: ordersOf(settled.Ended),
-		Flag: s.flag(ctx, charged, settled),
-	}
+	return outcomeOf(ledger.Outcome(ctx, settled, p.heard.settlement.Event)), nil
 }
 
 // record applies what the service has heard, through the host's recorder if there is one.
 func (s *Service) record(ctx context.Context, settlement store.Settlement) (store.Settled, error) {
 	if s.recorder == nil || s.inTransaction || settlement.Event.Kind == redemption.PaymentBegun {
-		return s.apply(ctx, settlement)
+		return s.settlement().Apply(ctx, settlement)
 	}
 	h := &heard{settlement: settlement}
 	if err := s.recorder(ctx, h.payment()); err != nil {
 		return store.Settled{}, err
 	}
 	if !h.recorded {
-		return store.Settled{}, fmt.Errorf("%s: %w", subject(settlement.Event), errNotRecorded)
+		return store.Settled{}, fmt.Errorf("%s: %w", settle.Subject(settlement.Event), errNotRecorded)
 	}
 	return h.settled, nil
 }
@@ -209,7 +191,7 @@ func (p Payment) charge() redemption.Charge {
 	if p.Status != PaymentPaid {
 		return redemption.Charge{}
 	}
-	return charge(p.Amount.Minor(), p.Amount.Currency(), p.Tax)
+	return settle.Charge(p.Amount.Minor(), p.Amount.Currency(), p.Tax)
 }
 
 // event is the fact as an event of the order.
@@ -227,63 +209,4 @@ func (p Payment) event(s *Service) redemption.Event {
 		e.Kind, e.BegunBy = redemption.PaymentEnded, p.begunBy
 	}
 	return e
-}
-
-// fact applies what is known, and returns the order as it is after that.
-func (l *Ledger) fact(ctx context.Context, p Payment) (store.Settled, error) {
-	s := l.service
-	settlement := store.Settlement{Event: p.event(s), By: actorOf(ctx)}
-	if p.Status == PaymentOpen && p.ID == "" {
-		return l.orderOf(ctx, p) // nobody can find the payment again
-	}
-	settled, err := s.apply(ctx, settlement)
-	switch {
-	case errors.Is(err, redemption.ErrIllegal), errors.Is(err, store.ErrSuperseded) && p.Status == PaymentOpen:
-		return l.orderOf(ctx, p) // such as the end of a payment that the order does not have
-	case err != nil || !settled.Order.IsZero():
-		return settled, err
-	case p.OrderID == "":
-		return store.Settled{}, ErrNoOrder
-	case p.Status != PaymentPaid:
-		return l.orderOf(ctx, p)
-	}
-	settlement.Unknown, err = s.unknownPayment(ctx, processor.Event{
-		SessionID: p.ID, Payer: p.Payer, Metadata: map[string]string{processor.MetadataOrderID: p.OrderID},
-	}, settlement.Event)
-	if err != nil {
-		return store.Settled{}, err
-	}
-	return s.apply(ctx, settlement)
-}
-
-// orderOf returns the order of a payment, or nothing.
-func (l *Ledger) orderOf(ctx context.Context, p Payment) (store.Settled, error) {
-	by := store.OrderKey{ID: p.OrderID}
-	if p.OrderID == "" {
-		by = store.OrderKey{SessionID: p.ID}
-	}
-	found, err := l.service.store.Order(ctx, by)
-	if errors.Is(err, store.ErrNotFound) {
-		return store.Settled{}, nil
-	}
-	return found, err
-}
-
-// returned records what goes back to the customer.
-func (l *Ledger) returned(ctx context.Context, settled store.Settled, p Payment) (store.Settled, error) {
-	o := settled.Order
-	if !o.State.Paid() {
-		return settled, nil
-	}
-	session := p.ID
-	if session == "" || !o.PaidIn(session) {
-		session = o.SessionID
-	}
-	after, err := l.service.apply(ctx, store.Settlement{By: actorOf(ctx), Event: redemption.Event{
-		Kind: redemption.Reported, At: l.service.now(), OrderID: o.ID, SessionID: session,
-		Report: redemption.Report{Refunds: p.Repayments, Disputes: p.Disputes},
-	}})
-	after.Changed = after.Changed || settled.Changed
-	after.Ended = settled.Ended
-	return after, err
 }

@@ -80,7 +80,7 @@ func (s *Service) refreshPaid(
 	}
 	o, err = s.refreshRefunds(ctx, attempt, before)
 	o.Changed = o.Order.Version != version
-	o.Flag = s.flag(ctx, chargeOf(session), store.Settled{Order: o.Order, Uses: o.Uses})
+	o.Flag = Flag(s.settlement().Flag(ctx, chargeOf(session), store.Settled{Order: o.Order, Uses: o.Uses}))
 	attempt.Flag = o.Flag
 	return o, err
 }

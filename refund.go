@@ -2,7 +2,9 @@ package couponkit
 
 import (
 	"context"
+	"errors"
 
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -94,12 +96,9 @@ func (s *Service) recordRefund(ctx context.Context, attempt *Attempt, r RefundRe
 		return RefundResult{}, err
 	}
 	_, able := s.refunder()
-	now := s.now()
-	settled, err := s.apply(ctx, store.Settlement{Event: redemption.Event{
-		Kind: redemption.Refunded, At: now, OrderID: r.OrderID, Refund: redemption.RefundRequest{
-			Key: r.Key, Returns: r.Returns, Elsewhere: r.Elsewhere || s.hasProcessor() && !able, By: actorOf(ctx),
-		},
-	}})
+	settled, replayed, err := s.settlement().Refund(ctx, r.OrderID, redemption.RefundRequest{
+		Key: r.Key, Returns: r.Returns, Elsewhere: r.Elsewhere || s.hasProcessor() && !able,
+	})
 	if err != nil {
 		return RefundResult{}, err
 	}
@@ -108,8 +107,7 @@ func (s *Service) recordRefund(ctx context.Context, attempt *Attempt, r RefundRe
 		attempt.CouponID = settled.Uses[0].CouponID
 	}
 	made, _ := settled.Order.RefundOf(r.Key)
-	first := settled.Changed && made.At.Equal(now) && made.Repayment.Attempt <= 1
-	return RefundResult{Refund: made, Order: settled.Order, Uses: settled.Uses, Replayed: !first}, nil
+	return RefundResult{Refund: made, Order: settled.Order, Uses: settled.Uses, Replayed: replayed}, nil
 }
 
 // Amount returns what goes back to the customer, including the tax.
@@ -119,11 +117,11 @@ func (r RefundResult) Amount() pricing.Money {
 
 func (r RefundRequest) validate() error {
 	var faults validation.Error
-	if r.OrderID == "" {
-		faults.Add("orderId", validation.Required, "is required")
-	} else if len(r.OrderID) > redemption.MaxIDLength || !store.IsText(r.OrderID) {
-		return store.ErrNotFound // no order has such an ID
+	err := settle.RequireOrderID(r.OrderID)
+	if errors.Is(err, store.ErrNotFound) {
+		return err
 	}
+	faults.Merge("", err)
 	faults.Merge("", redemption.CheckRefundKey(r.Key))
 	return faults.Err()
 }

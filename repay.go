@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -158,34 +158,5 @@ func disputeState(s processor.DisputeStatus) redemption.DisputeState {
 
 // FlagOf returns the flag of a stored payment. An order that is not paid has no flag.
 func FlagOf(settled store.Settled) Flag {
-	o := settled.Order
-	failed := func(r redemption.Refund) bool {
-		return r.Repayment.Failure != "" || r.Repayment.State == redemption.RepaymentFailed
-	}
-	returned := func(r redemption.ExternalRefund) bool { return r.State != redemption.RepaymentFailed }
-	lost := func(u redemption.Use) bool { // or the customer has paid for another order with the points
-		return u.PointsState == redemption.PointsRefundDue || u.PointsState == redemption.PointsRefunded ||
-			u.State == redemption.Completed && u.PointsState == redemption.PointsPassedOn
-	}
-	switch {
-	case !o.State.Paid():
-		return FlagNone
-	case o.CheckCharge() != nil:
-		return FlagAmountMismatch
-	case o.Key == "": // no checkout has made it
-		return FlagUnknownOrder
-	case o.PaidTwice():
-		return FlagPaidTwice
-	case slices.ContainsFunc(settled.Uses, func(u redemption.Use) bool { return u.OverLimit }):
-		return FlagOverLimit
-	case o.State == redemption.OrderPaid && slices.ContainsFunc(settled.Uses, lost): // a refund gives points back, too
-		return FlagPointsRefunded
-	case slices.ContainsFunc(o.Refunds, failed):
-		return FlagRefundFailed
-	case slices.ContainsFunc(o.Disputes, func(d redemption.Dispute) bool { return d.State != redemption.DisputeWon }):
-		return FlagDisputed
-	case slices.ContainsFunc(o.ExternalRefunds, returned):
-		return FlagExternalRefund
-	}
-	return FlagNone
+	return Flag(settle.FlagOf(settled))
 }

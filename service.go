@@ -18,9 +18,9 @@ import (
 	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/mirrors"
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -33,10 +33,10 @@ var (
 	ErrUnavailable = processor.ErrUnavailable
 	// ErrOrderEnded means that the order of an idempotency key has ended unpaid. Check out again with
 	// a new idempotency key.
-	ErrOrderEnded = errors.New("the order has ended")
+	ErrOrderEnded = settle.ErrOrderEnded
 	// ErrOrderPaid means that the customer has finished the payment session of an order. The payment
 	// has arrived or is on its way. The order can neither be paid again nor be cancelled.
-	ErrOrderPaid = fmt.Errorf("the customer has finished the payment session: %w", redemption.ErrIllegal)
+	ErrOrderPaid = settle.ErrOrderPaid
 	// ErrInTransaction means that the store of the service works inside a transaction of the host, and
 	// that the call would change something outside of it: a payment session, money, points or a mirror.
 	// A rollback would forget the change. Nothing was stored, and nobody was asked. Call the method on

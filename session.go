@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -64,7 +65,7 @@ func (s *Service) OpenSession(ctx context.Context, orderID string, options Sessi
 	if s.abilities.NeedsSuccessURL && options.SuccessURL == "" {
 		return SessionLink{}, validation.New("successUrl", validation.Required, "the processor needs an address to return to")
 	}
-	if err := requireOrderID(orderID); err != nil {
+	if err := settle.RequireOrderID(orderID); err != nil {
 		return SessionLink{}, err
 	}
 	found, err := s.store.Order(ctx, store.OrderKey{ID: orderID})
@@ -72,7 +73,7 @@ func (s *Service) OpenSession(ctx context.Context, orderID string, options Sessi
 		return SessionLink{}, err
 	}
 	attempt.CustomerID = found.Order.CustomerID
-	if o := found.Order; payable(o) == nil && o.BegunAt.IsZero() && s.isTooLate(o) {
+	if o := found.Order; settle.Payable(o) == nil && o.BegunAt.IsZero() && s.isTooLate(o) {
 		return SessionLink{}, fmt.Errorf("%w: too little of the hold of order %s is left for a session", ErrOrderEnded, o.ID)
 	}
 	o, _, err := s.openSession(ctx, store.Reserved{Order: found.Order, Uses: found.Uses, Replayed: !found.Order.BegunAt.IsZero()}, sessionDetails{
@@ -96,7 +97,7 @@ func (s *Service) openSession(
 	ctx context.Context, reserved store.Reserved, d sessionDetails,
 ) (redemption.Order, []redemption.Use, error) {
 	o, uses := reserved.Order, reserved.Uses
-	switch err := payable(o); {
+	switch err := settle.Payable(o); {
 	case err != nil:
 		return o, uses, err
 	case o.SessionID != "" && o.SessionURL != "":
@@ -146,19 +147,7 @@ func (s *Service) reopen(ctx context.Context, o redemption.Order, uses []redempt
 	if err != nil {
 		return o, uses, err
 	}
-	return settled.Order, settled.Uses, payable(settled.Order)
-}
-
-// payable returns an error for an order that is not open.
-func payable(o redemption.Order) error {
-	switch o.State {
-	case redemption.OrderOpen:
-		return nil
-	case redemption.OrderCancelled, redemption.OrderEnding:
-		return ErrOrderEnded
-	case redemption.OrderAwaitingPayment, redemption.OrderPaid, redemption.OrderPartlyRefunded, redemption.OrderRefunded:
-	}
-	return ErrOrderPaid
+	return settled.Order, settled.Uses, settle.Payable(settled.Order)
 }
 
 // belowMinimum refuses an order whose total the processor does not charge, as it told only when it

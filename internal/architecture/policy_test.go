@@ -53,8 +53,9 @@ var policy = []floor{
 	{"3 answers about mirrors", []rule{
 		{path: "internal/mirrors"},
 	}},
-	{"3 administration", []rule{
+	{"3 administration, settlement", []rule{
 		{path: "internal/catalog"},
+		{path: "internal/settle"},
 	}},
 	{"4 front door", []rule{
 		{path: ".", modules: core},

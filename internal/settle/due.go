@@ -1,0 +1,142 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Due is something that has to be done outside of the store, such as ending a payment.
+type Due struct {
+	redemption.Due
+	// BegunBy is when the payment was begun. BegunBy is zero while the payment may be created right now.
+	BegunBy time.Time
+}
+
+// Due yields what is due for an order and for the orders around it. Without an ID, it yields what has been due
+// for a minute, of all orders. An order that cannot be read comes as its error, and the sequence goes on. Any
+// other error ends the sequence.
+func (l *Ledger) Due(ctx context.Context, orderID string) iter.Seq2[Due, error] {
+	return func(yield func(Due, error) bool) {
+		for o, err := range l.orders(ctx, orderID) {
+			var due []Due
+			if err == nil {
+				due, err = l.DueFor(ctx, o)
+			}
+			for _, d := range due {
+				if !yield(d, nil) {
+					return
+				}
+			}
+			if err != nil && (!yield(Due{}, err) || !errors.Is(err, store.ErrUnreadable)) {
+				return
+			}
+		}
+	}
+}
+
+// orders yields an order and those around it, or all orders for which anything may be due.
+func (l *Ledger) orders(ctx context.Context, orderID string) iter.Seq2[store.Settled, error] {
+	return func(yield func(store.Settled, error) bool) {
+		if orderID != "" {
+			orders, err := l.OrdersAround(ctx, orderID)
+			if err != nil && !yield(store.Settled{}, err) {
+				return
+			}
+			for _, o := range orders {
+				if !yield(o, nil) {
+					return
+				}
+			}
+			return
+		}
+		for list := (store.OrderList{DueAt: l.Now(), PageSize: store.MaxPageSize}); ; {
+			page, err := l.Store.ListOrders(ctx, list)
+			if err != nil {
+				yield(store.Settled{}, err)
+				return
+			}
+			for _, unreadable := range page.Unreadable {
+				if !yield(store.Settled{}, unreadable) {
+					return
+				}
+			}
+			for _, o := range page.Items {
+				if !yield(o, nil) {
+					return
+				}
+			}
+			if list.After = page.Next; list.After == "" {
+				return
+			}
+		}
+	}
+}
+
+// OrdersAround returns an order after those that it has replaced or waits for, and before those that have
+// replaced it.
+func (l *Ledger) OrdersAround(ctx context.Context, orderID string) (orders []store.Settled, err error) {
+	self, err := l.Store.Order(ctx, store.OrderKey{ID: orderID})
+	if err != nil {
+		return nil, err
+	}
+	var failures []error
+	add := func(id string) redemption.Order {
+		found, err := l.Store.Order(ctx, store.OrderKey{ID: id})
+		if err != nil {
+			failures = append(failures, fmt.Errorf("order %s beside order %s: %w", id, orderID, err))
+			return redemption.Order{}
+		}
+		orders = append(orders, found)
+		return found.Order
+	}
+	for _, id := range slices.Compact([]string{self.Order.Awaits, self.Order.Replaces}) {
+		if id != "" {
+			add(id)
+		}
+	}
+	orders = append(orders, self)
+	for id := self.Order.ReplacedBy; id != ""; {
+		id = add(id).ReplacedBy
+	}
+	return orders, errors.Join(failures...)
+}
+
+// DueFor returns what is due for one order. If its deadline is over, its payment is to be ended. An order that
+// waits for the end of another payment keeps its uses until then.
+func (l *Ledger) DueFor(ctx context.Context, of store.Settled) (list []Due, err error) {
+	o, begunBy := of.Order, time.Time{}
+	if now := l.Now(); !now.Before(o.BegunAt.Add(l.CreateTime)) {
+		begunBy = o.BegunAt // nobody creates it any more
+	}
+	for _, d := range o.Due(of.Uses...) {
+		list = append(list, Due{d, begunBy})
+	}
+	if o.State.Paid() && len(list) == 0 && !l.Now().Before(o.Deadline) {
+		for _, d := range o.PendingRepayments() {
+			list = append(list, Due{d, begunBy})
+		}
+	}
+	ends := slices.ContainsFunc(list, func(d Due) bool { return d.Kind == redemption.EndPayment })
+	if ends || !Lapsed(o, l.Now()) {
+		return list, nil
+	}
+	if o.Awaits != "" && o.BegunAt.IsZero() {
+		awaited, err := l.Store.Order(ctx, store.OrderKey{ID: o.Awaits})
+		if err != nil {
+			return list, fmt.Errorf("order that %s waits for: %w", o.ID, err)
+		}
+		if !awaited.Order.BegunAt.IsZero() {
+			return list, nil
+		}
+	}
+	return append(list, Due{redemption.Due{
+		Kind: redemption.EndPayment, OrderID: o.ID, PaymentID: o.SessionID, Since: o.Deadline, OrderVersion: o.Version,
+	}, begunBy}), nil
+}

@@ -1,0 +1,153 @@
+package settle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Record records what is known of a payment: a fact, and what goes back to the payer. The outcome is that of
+// the order as it is after that, or empty.
+func (l *Ledger) Record(ctx context.Context, fact redemption.Event, payer eligibility.Customer, back redemption.Report) (Outcome, error) {
+	settled, err := l.fact(ctx, fact, payer)
+	if err == nil && len(back.Refunds)+len(back.Disputes) > 0 {
+		settled, err = l.returned(ctx, settled, fact.SessionID, back)
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	return l.Outcome(ctx, settled, fact), nil
+}
+
+func (l *Ledger) fact(ctx context.Context, e redemption.Event, payer eligibility.Customer) (store.Settled, error) {
+	switch {
+	case e.OrderID == "" && e.SessionID == "":
+		return store.Settled{}, ErrNoOrder
+	case e.Kind == redemption.PaymentOpened && e.SessionID == "":
+		return l.orderOf(ctx, e) // nobody can find the payment again
+	}
+	settled, err := l.Apply(ctx, store.Settlement{Event: e})
+	switch {
+	case errors.Is(err, redemption.ErrIllegal), errors.Is(err, store.ErrSuperseded) && e.Kind == redemption.PaymentOpened:
+		return l.orderOf(ctx, e) // such as the end of a payment that the order does not have
+	case err != nil || !settled.Order.IsZero():
+		return settled, err
+	case e.OrderID == "":
+		return store.Settled{}, ErrNoOrder
+	case e.Kind != redemption.Paid:
+		return l.orderOf(ctx, e)
+	}
+	unknown, err := l.Unknown(ctx, e, payer, nil)
+	if err != nil {
+		return store.Settled{}, err
+	}
+	return l.Apply(ctx, store.Settlement{Event: e, Unknown: unknown})
+}
+
+// orderOf returns the order of a payment, or nothing.
+func (l *Ledger) orderOf(ctx context.Context, e redemption.Event) (store.Settled, error) {
+	by := store.OrderKey{ID: e.OrderID}
+	if e.OrderID == "" {
+		by = store.OrderKey{SessionID: e.SessionID}
+	}
+	found, err := l.Store.Order(ctx, by)
+	if errors.Is(err, store.ErrNotFound) {
+		return store.Settled{}, nil
+	}
+	return found, err
+}
+
+// returned records what goes back to the customer.
+func (l *Ledger) returned(ctx context.Context, settled store.Settled, paymentID string, back redemption.Report) (store.Settled, error) {
+	o := settled.Order
+	if !o.State.Paid() {
+		return settled, nil
+	}
+	if paymentID == "" || !o.PaidIn(paymentID) {
+		paymentID = o.SessionID
+	}
+	after, err := l.Apply(ctx, store.Settlement{Event: redemption.Event{
+		Kind: redemption.Reported, At: l.Now(), OrderID: o.ID, SessionID: paymentID, Report: back,
+	}})
+	after.Changed = after.Changed || settled.Changed
+	after.Ended = settled.Ended
+	return after, err
+}
+
+// Unknown is the record of a payment whose order the store does not have. The customer has paid, and the
+// coupons that the payment names are used. What was bought is unknown: the quote has one line that costs what
+// was paid, so that it can be refunded.
+func (l *Ledger) Unknown(
+	ctx context.Context, paid redemption.Event, payer eligibility.Customer, couponIDs []string,
+) (store.Reservation, error) {
+	identities := payer.Identities()
+	o := redemption.Order{
+		ID: cmp.Or(paid.OrderID, l.NewID(redemption.OrderIDPrefix)), CustomerID: payer.ID, State: redemption.OrderPaid,
+		SessionID: paid.SessionID, Charge: paid.Charge.Clone(), Quote: quoteOf(paid.Charge), CreatedAt: paid.At,
+	}
+	o.Charge.Tax.Lines = nil // they name lines that nobody knows
+	if len(identities) > 0 {
+		o.Claims = eligibility.OrderClaims(identities)
+	}
+	unknown := store.Reservation{Order: o}
+	for _, couponID := range couponIDs {
+		if redemption.CheckOrderID(couponID) != nil {
+			continue // no coupon has such an ID
+		}
+		found, err := store.Find(ctx, l.Store, store.LookUp{Names: store.ByID(couponID)})
+		if err != nil && !errors.Is(err, coupon.ErrNotFound) {
+			return store.Reservation{}, err
+		}
+		found.Coupon.ID = couponID // a coupon that is gone has no limits
+		unknown.Uses = append(unknown.Uses, redemption.Use{
+			ID: l.NewID(redemption.UseIDPrefix), CouponID: couponID, CustomerID: payer.ID, OrderID: o.ID,
+			State: redemption.Completed, Origin: redemption.FromPayment,
+			Claims:    eligibility.Claimant{Coupon: &found.Coupon, Identities: identities, At: paid.At}.Claims(),
+			Restore:   found.Coupon.RestoreOnRefund,
+			CreatedAt: paid.At, CompletedAt: paid.At,
+		})
+	}
+	return unknown, nil
+}
+
+// paymentLine is the one line of an order that is known from its payment alone.
+const paymentLine = "payment"
+
+// quoteOf returns a quote of one line that costs what was charged. Each minor unit is a piece of its
+// own, so that every amount can be refunded. The quote is empty if nobody knows the charge.
+func quoteOf(c redemption.Charge) pricing.Quote {
+	line := pricing.Line{ID: paymentLine, Kind: paymentLine, ItemID: paymentLine, Quantity: c.Amount, UnitPrice: 1}
+	if c.Amount == 0 {
+		line.Quantity, line.UnitPrice = 1, 0
+	}
+	q, err := pricing.Price(pricing.Cart{Currency: c.Currency, Lines: []pricing.Line{line}})
+	if err != nil {
+		return pricing.Quote{} // a price is not negative
+	}
+	return q
+}
+
+// Charge returns what was charged, as it is recorded. A payment is always recorded: what no store keeps is
+// left out, and the order is then flagged.
+func Charge(total int64, currency pricing.Currency, tax pricing.Tax) redemption.Charge {
+	if currency.IsZero() {
+		return redemption.Charge{}
+	}
+	storable := func(minor int64) int64 { return max(minor, -math.MaxInt64) }
+	c := redemption.Charge{Currency: currency, Amount: storable(total), Tax: pricing.Tax{Amount: storable(tax.Amount)}}
+	for _, l := range tax.Lines[:min(len(tax.Lines), pricing.MaxLines)] {
+		if fits := utf8.RuneCountInString(l.LineID) <= pricing.MaxLineIDLength; fits && utf8.ValidString(l.LineID) && !slices.Contains([]byte(l.LineID), 0) {
+			c.Tax.Lines = append(c.Tax.Lines, pricing.LineTax{LineID: l.LineID, Amount: storable(l.Amount)})
+		}
+	}
+	return c
+}
