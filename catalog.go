@@ -11,7 +11,7 @@ import (
 func (s *Service) catalog() *catalog.Catalog {
 	return &catalog.Catalog{
 		Store: s.store, InTransaction: s.inTransaction,
-		Mirrors: s.processor, Abilities: s.abilities, OnStep: s.onStep,
+		Mirrors: s.processor, Abilities: s.abilities,
 		ForgetMirror: s.mirrors.Forget, BadAnswer: badAnswer,
 		Now: s.now, NewID: s.newID, Actor: actorOf, Detached: detached, Logger: s.logger,
 		Currency: s.currency, Location: s.location, PendingTime: s.pendingTime,

@@ -9,6 +9,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/mirrors"
+	"github.com/couponkit/couponkit/internal/quote"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -150,14 +151,14 @@ func (s *Service) checkoutAs(ctx context.Context, op Operation, r CheckoutReques
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Checkout{}, err
 	}
-	price := func() (priced, error) { return s.priceCheckout(ctx, r, s.mirrors.Ask) }
+	price := func() (*quote.Decision, error) { return s.priceCheckout(ctx, r, s.mirrors.Ask) }
 	reserved, err := s.order(ctx, &r, price)
 	return s.finish(ctx, &attempt, r, reserved, err, price)
 }
 
 // finish opens the session of a reserved order.
 func (s *Service) finish(
-	ctx context.Context, attempt *Attempt, r CheckoutRequest, reserved reservedOrder, err error, price func() (priced, error),
+	ctx context.Context, attempt *Attempt, r CheckoutRequest, reserved reservedOrder, err error, price func() (*quote.Decision, error),
 ) (Checkout, error) {
 	attempt.OrderID = reserved.Order.ID
 	if len(reserved.Uses) > 0 {
@@ -198,14 +199,15 @@ type reservedOrder struct {
 
 // order returns the order of the request: the one that its key has already, or a
 // new one with its place kept.
-func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (priced, error)) (reservedOrder, error) {
+func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (*quote.Decision, error)) (reservedOrder, error) {
 	var faults validation.Error
 	faults.Merge("", s.checkCart(r.Cart))
 	faults.Merge("", s.checkRequest(*r))
 	if err := faults.Err(); err != nil {
 		return reservedOrder{}, err
 	}
-	reserved, err := s.orderOfKey(ctx, r, requestFingerprint(r.quoteRequest()), price)
+	request := r.quoteRequest()
+	reserved, err := s.orderOfKey(ctx, r, request.Fingerprint(quote.OfCart), price)
 	o := reserved.Order
 	if err == nil && reserved.Replayed && o.State == redemption.OrderOpen && !r.Expected.are(o.Quote) {
 		err = fmt.Errorf("order %s has other totals than expected: %w", o.ID, store.ErrKeyReused)
@@ -214,24 +216,24 @@ func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (p
 }
 
 // quoteRequest is what the checkout asks the price of.
-func (r CheckoutRequest) quoteRequest() QuoteRequest {
-	return QuoteRequest{
+func (r CheckoutRequest) quoteRequest() quote.Request {
+	return quote.Request{
 		Cart: r.Cart, Codes: r.Codes, Conflicts: r.Conflicts, SkipRefused: r.SkipRefused, Customer: r.Customer, Facts: r.Facts,
 	}
 }
 
 // priceCheckout prices the cart and compares the totals with the expected ones. Totals may differ
 // because coupons were left out, so that a refusal tells of those, too.
-func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest, check mirrors.Check) (priced, error) {
-	p, err := s.price(ctx, r.quoteRequest(), check)
+func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest, check mirrors.Check) (*quote.Decision, error) {
+	d, err := s.quoter(check).Price(ctx, r.quoteRequest(), quote.OfCart)
 	if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
-		return p, err
+		return d, err
 	}
-	err = refusals(p.named, r.Expected.compare(p.quote.Quote), err)
-	if err != nil && len(p.quote.Refused) > 0 {
-		err = refusals(p.named, err, p.quote.Refused)
+	err = d.Refuse(r.Expected.compare(d.Quote), err)
+	if err != nil && len(d.Refused) > 0 {
+		err = d.Refuse(err, d.Refused)
 	}
-	return p, err
+	return d, err
 }
 
 // checkCart refuses what cannot be priced, what can and sells nothing, and what the processor
@@ -239,7 +241,7 @@ func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest, check mi
 // another interval than the first that does where all have one, and too many lines.
 func (s *Service) checkCart(cart pricing.Cart) error {
 	var faults validation.Error
-	faults.Merge("", s.cartFaults(cart))
+	faults.Merge("", s.quoter(nil).CheckCart(cart))
 	if len(cart.Lines) == 0 {
 		faults.Add("lines", validation.Required, "the cart is empty")
 	}
@@ -260,18 +262,6 @@ func (s *Service) checkLength(lines func() int) error {
 	return faults.Err()
 }
 
-// cartFaults names all that is wrong with a cart.
-func (s *Service) cartFaults(cart pricing.Cart) error {
-	var faults validation.Error
-	stepped, err := s.inSteps(cart)
-	if err == nil {
-		err = stepped.Validate()
-	}
-	faults.Merge("", err)
-	faults.Merge("", checkLines(cart))
-	return faults.Err()
-}
-
 // checkRequest refuses a request without an address to which the customer returns, where
 // the processor needs one, and with a key or metadata that no store keeps.
 func (s *Service) checkRequest(r CheckoutRequest) error {
@@ -280,7 +270,7 @@ func (s *Service) checkRequest(r CheckoutRequest) error {
 		faults.Add("successUrl", validation.Required, "the processor needs an address to return to")
 	}
 	faults.Merge("", redemption.CheckRequest(r.Key, r.Metadata))
-	faults.Merge("", checkCodes(r.Codes, r.Conflicts))
+	faults.Merge("", quote.CheckCodes(r.Codes, r.Conflicts))
 	faults.Merge("facts", r.Facts.Validate())
 	return faults.Err()
 }
@@ -297,7 +287,7 @@ func (s *Service) checkOrder(r store.Reservation) error {
 // orderOfKey returns the existing order of the request's key. Without such an order, it prices and
 // reserves a new order. It starts again if something has changed between the price and the reservation.
 func (s *Service) orderOfKey(
-	ctx context.Context, r *CheckoutRequest, request string, price func() (priced, error),
+	ctx context.Context, r *CheckoutRequest, request string, price func() (*quote.Decision, error),
 ) (reservedOrder, error) {
 	if r.Key == "" {
 		r.Key = s.newID("key_")
@@ -307,17 +297,17 @@ func (s *Service) orderOfKey(
 	}
 	var changed error
 	for range reserveAttempts {
-		p, err := price()
+		d, err := price()
 		if err != nil {
-			return failedFor(p), err
+			return failedFor(d), err
 		}
-		reservation := s.newReservation(ctx, *r, request, p)
+		reservation := s.newReservation(ctx, *r, request, d)
 		if err := s.checkOrder(reservation); err != nil {
-			return failedFor(p), err
+			return failedFor(d), err
 		}
 		reserved, err := s.store.Reserve(ctx, reservation)
 		if err == nil || !decidedTooEarly(err) {
-			return reservedOrder{reserved, p.quote.Refused}, err
+			return reservedOrder{reserved, d.Refused}, err
 		}
 		changed = err
 	}
@@ -337,11 +327,11 @@ func decidedTooEarly(err error) bool {
 }
 
 // failedFor tells the observer which coupon was asked for.
-func failedFor(p priced) reservedOrder {
-	if p.couponID() == "" {
+func failedFor(d *quote.Decision) reservedOrder {
+	if d.CouponID() == "" {
 		return reservedOrder{}
 	}
-	return reservedOrder{Reserved: store.Reserved{Uses: []redemption.Use{{CouponID: p.couponID()}}}}
+	return reservedOrder{Reserved: store.Reserved{Uses: []redemption.Use{{CouponID: d.CouponID()}}}}
 }
 
 // replay returns the order that the customer's key has already.
@@ -359,13 +349,13 @@ func (s *Service) replay(ctx context.Context, customerID, key, request string) (
 	return store.Reserved{Order: before.Order, Uses: before.Uses}, nil
 }
 
-func (s *Service) newReservation(ctx context.Context, of CheckoutRequest, request string, p priced) store.Reservation {
+func (s *Service) newReservation(ctx context.Context, of CheckoutRequest, request string, d *quote.Decision) store.Reservation {
 	now := s.now()
 	r := store.Reservation{By: actorOf(ctx), Order: redemption.Order{
-		ID: of.order.id, Key: of.Key, Fingerprint: request, CustomerID: p.customer.ID,
-		State: redemption.OrderOpen, Quote: p.quote.Quote, Claims: eligibility.OrderClaims(identities(p.customer), p.coupons...),
+		ID: of.order.id, Key: of.Key, Fingerprint: request, CustomerID: of.Customer.ID,
+		State: redemption.OrderOpen, Quote: d.Quote, Coupons: d.Terms,
 		Metadata: of.Metadata, Deadline: now.Add(s.sessionLifetime + s.grace), CreatedAt: now, BegunAt: now,
-		Replaces: p.takes.replaced.Order.ID,
+		Replaces: d.Takes.Replaced.Order.ID,
 	}}
 	if r.Order.ID == "" {
 		r.Order.ID = s.newID(redemption.OrderIDPrefix)
@@ -373,60 +363,44 @@ func (s *Service) newReservation(ctx context.Context, of CheckoutRequest, reques
 	if of.order.ledger {
 		r.Order.Deadline, r.Order.BegunAt = now.Add(of.order.hold), time.Time{}
 	}
-	for _, c := range p.coupons {
-		code := p.code(c.ID)
-		r.Coupons = append(r.Coupons, couponAt(c, code))
-		r.Uses = append(r.Uses, s.newUse(r.Order, c, code, p))
+	identities, coupons := quote.Identities(of.Customer), make([]*coupon.Coupon, len(d.Applied))
+	for i, c := range d.Applied {
+		coupons[i] = &c.Coupon
+		r.Coupons = append(r.Coupons, c.CouponAt())
+		r.Uses = append(r.Uses, s.newUse(&r.Order, c, identities, d.Takes.Points[c.Coupon.ID]))
 	}
-	r.Order.Coupons = p.quote.Terms
+	r.Order.Claims = eligibility.OrderClaims(identities, coupons...)
 	return r
 }
 
-// newUse is the order's use of a coupon, with what it claims.
-func (s *Service) newUse(o redemption.Order, c *coupon.Coupon, code coupon.IssuedCode, p priced) redemption.Use {
-	discount := p.discount(c.ID)
-	claimant := eligibility.Claimant{Coupon: c, Code: code, Identities: identities(p.customer), At: o.CreatedAt}
+// newUse returns the order's use of a coupon, with what it claims. The customer may have bought it with points.
+func (s *Service) newUse(o *redemption.Order, of *quote.Code, identities []string, bought redemption.Use) redemption.Use {
+	c := &of.Coupon
+	claimant := eligibility.Claimant{Coupon: c, Code: of.Code, Identities: identities, At: o.CreatedAt}
 	use := redemption.Use{
 		ID: s.newID(redemption.UseIDPrefix), CouponID: c.ID, Code: c.Code, CustomerID: o.CustomerID, OrderID: o.ID,
-		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: discount, Currency: p.quote.Currency,
-		Claims: claimant.Claims(), Restore: c.RestoreOnRefund, CreatedAt: o.CreatedAt,
+		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: of.Discount, Currency: o.Quote.Currency,
+		Restore: c.RestoreOnRefund, CreatedAt: o.CreatedAt,
 	}
-	if bought, is := p.takes.points[c.ID]; is {
+	if bought.IsZero() {
+		use.Claims = claimant.Claims()
+	} else {
 		use.Origin, use.ExchangeID = redemption.FromPoints, bought.ExchangeID
 		use.Points, use.PointsState = bought.Points, redemption.PointsDebited
 		use.Claims = claimant.ClaimsAfterExchange(bought.Claims)
 	}
-	use.Claims = append(use.Claims, eligibility.BudgetClaims(c, pricing.NewMoney(discount, p.quote.Currency))...)
+	use.Claims = append(use.Claims, eligibility.BudgetClaims(c, pricing.NewMoney(of.Discount, o.Quote.Currency))...)
 	return use
 }
 
-// couponAt is the coupon, and its code of a batch, as the decision has seen them.
-func couponAt(c *coupon.Coupon, code coupon.IssuedCode) store.CouponAt {
-	at := store.CouponAt{ID: c.ID, Revision: c.Revision}
-	if !code.Plain() {
-		at.Code, at.CodeRevision = code.Key, code.Revision
-	}
-	return at
-}
-
-// code is the code by which a coupon that applies came.
-func (p priced) code(couponID string) coupon.IssuedCode {
-	for _, n := range p.named {
-		if n.Coupon.ID == couponID && n.refused == nil {
-			return n.Code
+// withCode adds the only code of a request to the refusals that have none.
+func withCode(err error, codes ...string) error {
+	for _, r := range coupon.RejectionsOf(err) {
+		if len(codes) == 1 && r.Code == "" {
+			r.Code = codes[0]
 		}
 	}
-	return coupon.IssuedCode{}
-}
-
-// discount is what a coupon takes off the quote.
-func (p priced) discount(couponID string) int64 {
-	for i := range p.quote.Coupons {
-		if c := &p.quote.Coupons[i]; c.ID == couponID {
-			return c.Amount
-		}
-	}
-	return 0
+	return err
 }
 
 // sessionEnd is when the session of an open order ends: a grace period before the deadline. That changes

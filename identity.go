@@ -65,14 +65,6 @@ func (s *Service) customer(ctx context.Context, c eligibility.Customer) (eligibi
 	return c, nil
 }
 
-// identities are the texts by which limits count the customer. No limit counts an anonymous customer.
-func identities(c eligibility.Customer) []string {
-	if c.ID == "" {
-		return nil
-	}
-	return c.Identities()
-}
-
 // payer is the customer whom a payment tells of, without an ID. Further aliases than a customer can
 // have are left out: a payment is recorded in any case.
 func payer(p processor.Payer) eligibility.Customer {

@@ -13,6 +13,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/mirrors"
+	"github.com/couponkit/couponkit/internal/quote"
 	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
@@ -109,10 +110,11 @@ func (s *Service) Prepare(ctx context.Context, r ReserveRequest) (ReserveRequest
 		known.mirrors[c.ID] = mirrors.AnswerOf(c, status)
 		return status, err
 	}
-	if err := checkCodes(r.Codes, r.Conflicts); err != nil {
+	if err := quote.CheckCodes(r.Codes, r.Conflicts); err != nil {
 		return r, err
 	}
-	if err := s.name(ctx, new(decided), r.Codes, customer, ask, r.Conflicts); err != nil {
+	of := quote.Request{Codes: r.Codes, Conflicts: r.Conflicts, Customer: customer}
+	if _, err := s.quoter(ask).LookUp(ctx, of); err != nil {
 		return r, err
 	}
 	r.answers = known
@@ -164,7 +166,7 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 		check = s.mirrors.Ask
 	}
 	of := r.checkout(s)
-	reserved, err := s.order(ctx, &of, func() (priced, error) { return s.priceCheckout(ctx, of, check) })
+	reserved, err := s.order(ctx, &of, func() (*quote.Decision, error) { return s.priceCheckout(ctx, of, check) })
 	attempt.OrderID = reserved.Order.ID
 	if len(reserved.Uses) > 0 {
 		attempt.CouponID = reserved.Uses[0].CouponID

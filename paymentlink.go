@@ -2,10 +2,8 @@ package couponkit
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/quote"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -102,7 +100,7 @@ func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 		return Checkout{}, err
 	}
 	var faults validation.Error
-	r.Cart, err = s.amountCart(r.Amount)
+	r.Cart, err = s.quoter(nil).AmountCart(r.Amount)
 	faults.Merge("", err)
 	faults.Merge("", s.checkRequest(r.CheckoutRequest))
 	if err = faults.Err(); err != nil {
@@ -111,80 +109,8 @@ func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Checkout{}, err
 	}
-	request := amountFingerprint(r)
-	price := func() (priced, error) { return s.priceAmount(ctx, r) }
-	reserved, err := s.orderOfKey(ctx, &r.CheckoutRequest, request, price)
+	request := r.quoteRequest()
+	price := func() (*quote.Decision, error) { return s.quoter(s.mirrors.Ask).Price(ctx, request, quote.OfAmount) }
+	reserved, err := s.orderOfKey(ctx, &r.CheckoutRequest, request.Fingerprint(quote.OfAmount), price)
 	return s.finish(ctx, &attempt, r.CheckoutRequest, reserved, err, price)
-}
-
-// amountLine is the one line of an order by amount.
-const amountLine = "amount"
-
-// amountCart is the cart of an amount, which has to be chargeable.
-func (s *Service) amountCart(amount pricing.Money) (pricing.Cart, error) {
-	var faults validation.Error
-	if amount.Minor() <= 0 {
-		faults.Add("amount", validation.TooSmall, "an amount is greater than 0")
-	}
-	if amount.Currency().IsZero() {
-		faults.Add("currency", validation.Required, "an amount is in a currency")
-	}
-	if err := faults.Err(); err != nil {
-		return pricing.Cart{}, err
-	}
-	if err := s.onStep("amount", amount); err != nil {
-		return pricing.Cart{}, err
-	}
-	cart, err := s.inSteps(pricing.Cart{Currency: amount.Currency(), Lines: []pricing.Line{{
-		ID: amountLine, Kind: pricing.Device, ItemID: amountLine, Quantity: 1, UnitPrice: amount.Minor(),
-	}}})
-	if err != nil {
-		return pricing.Cart{}, err
-	}
-	return cart, cart.Validate()
-}
-
-// priceAmount validates the coupons and takes nothing off.
-func (s *Service) priceAmount(ctx context.Context, r PaymentLinkRequest) (priced, error) {
-	p, wrong := s.priceWithout(QuoteRequest{Cart: r.Cart, Customer: r.Customer})
-	if len(r.Codes) == 0 || wrong != nil && coupon.RejectionsOf(wrong) == nil {
-		return p, wrong
-	}
-	d := decided{cart: r.Cart}
-	if err := s.name(ctx, &d, r.Codes, r.Customer, s.mirrors.Ask, r.Conflicts); err != nil {
-		return p, err
-	}
-	question := eligibility.Question{At: d.at, Customer: r.Customer, Facts: r.Facts, Conflicts: r.Conflicts}
-	err := s.choose(ctx, &d, decision{
-		fingerprints: []string{amountFingerprint(r)}, skipRefused: r.SkipRefused,
-		evaluate: func(set []eligibility.Candidate) (checked eligibility.SetResult, err error) {
-			checked.Coupons, err = eligibility.CheckSet(set, r.Cart.Currency, question)
-			return checked, err
-		},
-	})
-	if err != nil {
-		return p, err
-	}
-	applied, refused := d.priced(), d.refused()
-	p.named = applied.named
-	switch {
-	case len(refused) > 0 && (!r.SkipRefused || wrong != nil):
-		return p, refusals(d.named, refused, wrong)
-	case wrong != nil:
-		return p, refusals(d.named, wrong)
-	}
-	p.quote.Terms, p.quote.Refused, p.coupons, p.takes = applied.quote.Terms, refused, applied.coupons, applied.takes
-	return p, nil
-}
-
-// onStep refuses an amount of money that is off the step in which the processor
-// charges its currency.
-func (s *Service) onStep(field string, amount pricing.Money) error {
-	currency := amount.Currency()
-	step := s.abilities.AmountStep[currency]
-	if step == 0 || amount.Minor()%step == 0 {
-		return nil
-	}
-	return validation.New(field, validation.TooManyDecimals, fmt.Sprintf(
-		"the processor charges %s in steps of %s", currency, currency.Format(step)))
 }

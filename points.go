@@ -10,6 +10,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/quote"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
@@ -74,10 +75,7 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 // exchange is one round of ExchangePoints. The coupon or its counters may change before its use is
 // reserved.
 func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequest) (redemption.Use, error) {
-	n, err := s.ask(ctx, r.Coupon, r.Customer, s.mirrors.Ask)
-	if err != nil {
-		err = refusals(nil, err, signedIn(r.Customer, false))
-	}
+	d, err := s.quoter(s.mirrors.Ask).Named(ctx, r.Coupon, r.Customer)
 	if id := strings.TrimSpace(r.Coupon); errors.Is(err, coupon.ErrNotFound) && coupon.IsID(id) {
 		made, err := s.exchangedBefore(ctx, id, r, redemption.Use{}, err)
 		attempt.CouponID = made.CouponID
@@ -86,19 +84,20 @@ func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequ
 	if err != nil {
 		return redemption.Use{}, err
 	}
-	attempt.CouponID = n.Coupon.ID
-	held := exchanged(n.Held, r.Key)
-	refused := exchangeable(n, held, r.Customer)
+	c := &d.Codes[0]
+	attempt.CouponID = c.Coupon.ID
+	held := exchanged(c.Held, r.Key)
+	refused := exchangeable(d, held)
 	switch {
 	case !held.IsZero() && held.Key == r.Key:
 		return s.debit(ctx, held, refused)
 	case !held.IsZero(), refused != nil:
-		return s.exchangedBefore(ctx, n.Coupon.ID, r, held, refused)
+		return s.exchangedBefore(ctx, c.Coupon.ID, r, held, refused)
 	}
 	if r.Key == "" {
 		r.Key = s.newID("key_")
 	}
-	reservation := s.newExchange(&n.Coupon, n.Code, r)
+	reservation := s.newExchange(c, r)
 	reservation.By = actorOf(ctx)
 	reserved, err := s.store.Reserve(ctx, reservation)
 	if err != nil {
@@ -111,15 +110,15 @@ func (s *Service) exchange(ctx context.Context, attempt *Attempt, r ExchangeRequ
 	return s.debit(ctx, made, nil)
 }
 
-func (s *Service) newExchange(c *coupon.Coupon, code coupon.IssuedCode, r ExchangeRequest) store.Reservation {
-	now, id := s.now(), s.newID(redemption.UseIDPrefix)
+func (s *Service) newExchange(of *quote.Code, r ExchangeRequest) store.Reservation {
+	now, id, c := s.now(), s.newID(redemption.UseIDPrefix), &of.Coupon
 	return store.Reservation{
-		Coupons: []store.CouponAt{couponAt(c, code)},
+		Coupons: []store.CouponAt{of.CouponAt()},
 		Uses: []redemption.Use{{
 			ID: id, ExchangeID: id, Key: r.Key, CouponID: c.ID, Code: c.Code, CustomerID: r.Customer.ID,
 			State: redemption.Reserved, Origin: redemption.FromPoints,
 			Points: c.PointsRequired, PointsState: redemption.PointsPending,
-			Claims:   eligibility.Claimant{Coupon: c, Code: code, Identities: identities(r.Customer), At: now}.Claims(),
+			Claims:   eligibility.Claimant{Coupon: c, Code: of.Code, Identities: quote.Identities(r.Customer), At: now}.Claims(),
 			Deadline: now.Add(s.exchangeTime), CreatedAt: now,
 		}},
 	}
@@ -207,22 +206,15 @@ func (s *Service) current(ctx context.Context, u redemption.Use) (redemption.Use
 // exchangeable says why the coupon cannot be had for points, or not for those of the
 // reservation, if there is one, that the customer goes on to pay. That one is not in their own
 // way; one in a checkout is, for this would be another.
-func exchangeable(n named, held redemption.Use, customer eligibility.Customer) error {
-	if n.Coupon.Distribution != coupon.PointsRedeemable {
-		var faults validation.Error
-		faults.Add("coupon", validation.NotAllowed, "the coupon is not exchanged for points")
-		return faults.Err()
+func exchangeable(d *quote.Decision, held redemption.Use) error {
+	c := &d.Codes[0].Coupon
+	if c.Distribution != coupon.PointsRedeemable {
+		return validation.New("coupon", validation.NotAllowed, "the coupon is not exchanged for points")
 	}
-	var takes handOver
-	if !held.IsZero() {
-		takes.points = map[string]redemption.Use{n.Coupon.ID: held}
-	}
-	refused := eligibility.Check(&n.Coupon, eligibility.Question{
-		At: n.at, Customer: customer, Usage: n.usage(takes), MirrorInvalid: n.mirror,
-	}).Without(coupon.PointsNotRedeemed).Err()
-	if refused == nil && !held.IsZero() && held.Points != n.Coupon.PointsRequired {
+	refused := d.CheckExchange(held)
+	if refused == nil && !held.IsZero() && held.Points != c.PointsRequired {
 		return fmt.Errorf("exchange %s: the coupon costs %d points and not %d by now: %w",
-			held.ExchangeID, n.Coupon.PointsRequired, held.Points, ErrReservationClosed)
+			held.ExchangeID, c.PointsRequired, held.Points, ErrReservationClosed)
 	}
 	return refused
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/mirrors"
+	"github.com/couponkit/couponkit/internal/quote"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -169,10 +171,24 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Quote{}, err
 	}
-	if err := s.quoteFaults(r); err != nil {
+	quoter := s.quoter(s.mirrors.Recent)
+	if err := quoter.Validate(quote.Request(r)); err != nil {
 		return Quote{}, err
 	}
-	priced, err := s.price(ctx, r, s.mirrors.Recent)
-	attempt.CouponID = priced.couponID()
-	return priced.quote, err
+	d, err := quoter.Price(ctx, quote.Request(r), quote.OfCart)
+	attempt.CouponID = d.CouponID()
+	return newQuote(d), err
+}
+
+// quoter returns what decides about requests with the coupons of the service's store.
+func (s *Service) quoter(check mirrors.Check) *quote.Quoter {
+	return &quote.Quoter{Store: s.store, Abilities: s.abilities, Mirror: check, Clock: s.clock, Logger: s.logger}
+}
+
+// newQuote returns the quote of a decision, or nothing if there is none.
+func newQuote(d *quote.Decision) Quote {
+	if d == nil {
+		return Quote{}
+	}
+	return Quote{Quote: d.Quote, Terms: d.Terms, Refused: d.Refused, At: d.At, Fingerprint: d.Fingerprint()}
 }

@@ -73,9 +73,15 @@ func (s *Service) Spent(ctx context.Context, coupons ...coupon.Coupon) ([]coupon
 			keys = append(keys, l.Counter)
 		}
 	}
-	taken, err := s.counts(ctx, keys)
-	if err != nil {
-		return nil, err
+	taken := make(map[string]int64, len(keys))
+	if len(keys) > 0 {
+		counts, err := s.store.Counts(ctx, keys)
+		if err != nil {
+			return nil, err
+		}
+		for i, key := range keys {
+			taken[key] = counts[i].Taken()
+		}
 	}
 	spent := make([]coupon.MoneySet, len(coupons))
 	for i := range coupons {

@@ -57,6 +57,9 @@ var policy = []floor{
 		{path: "internal/catalog"},
 		{path: "internal/settle"},
 	}},
+	{"3 prices", []rule{
+		{path: "internal/quote"},
+	}},
 	{"4 front door", []rule{
 		{path: ".", modules: core},
 	}},

@@ -29,8 +29,6 @@ type Catalog struct {
 
 	Mirrors   processor.Mirror
 	Abilities processor.Abilities
-	// OnStep refuses an amount that the processor cannot charge.
-	OnStep func(field string, amount pricing.Money) error
 	// ForgetMirror drops the cached status of a coupon's mirror.
 	ForgetMirror func(couponID string)
 	// BadAnswer is the error for a mirror that the store refuses to record.

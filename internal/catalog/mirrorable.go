@@ -8,6 +8,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -24,7 +25,7 @@ func (cat *Catalog) checkMirrorable(c coupon.Coupon) error {
 	}
 	checkStep := func(path string, amount pricing.Money) {
 		if !slices.ContainsFunc(faults.Fields, func(known validation.Field) bool { return known.Path == path }) {
-			faults.Merge("", cat.OnStep(path, amount))
+			faults.Merge("", OnStep(cat.Abilities, path, amount))
 		}
 	}
 	terms := c.Discount.Terms()
@@ -36,6 +37,17 @@ func (cat *Catalog) checkMirrorable(c coupon.Coupon) error {
 		checkStep(fmt.Sprintf("tiers[%d].amount", i), pricing.NewMoney(tier.Amount, terms.Currency))
 	}
 	return faults.Err()
+}
+
+// OnStep refuses an amount of money that is off the step in which the processor charges its currency.
+func OnStep(a processor.Abilities, field string, amount pricing.Money) error {
+	currency := amount.Currency()
+	step := a.AmountStep[currency]
+	if step == 0 || amount.Minor()%step == 0 {
+		return nil
+	}
+	return validation.New(field, validation.TooManyDecimals, fmt.Sprintf(
+		"the processor charges %s in steps of %s", currency, currency.Format(step)))
 }
 
 // addMirrorFaults adds the processor's faults to the faults of an invalid draft. The processor checks

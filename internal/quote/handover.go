@@ -1,0 +1,199 @@
+package quote
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// maxCandidates is how many of a customer's open orders may be replaced, the newest of them.
+const maxCandidates = store.MaxHeld
+
+// A HandOver is what a new order takes over from its customer. The zero value is nothing.
+type HandOver struct {
+	// Replaced is the open order that the new order replaces.
+	Replaced store.Settled
+	// Points are the uses that were bought with points, by coupon ID.
+	Points map[string]redemption.Use
+}
+
+// held returns how much the customer hands over of each counter.
+func (h *HandOver) held() map[string]eligibility.Count {
+	if h.Replaced.Order.IsZero() && len(h.Points) == 0 {
+		return nil
+	}
+	held := redemption.Holdings(h.Replaced.Order, h.Replaced.Uses...)
+	for _, u := range h.Points {
+		if u.OrderID != "" {
+			continue // a use of the replaced order
+		}
+		for counter, count := range redemption.Holdings(redemption.Order{}, u) {
+			held[counter] = held[counter].Plus(count)
+		}
+	}
+	return held
+}
+
+// choose decides about the coupons of a request and what its order takes over for them (contract
+// section 5.3). Quotes, explanations and checkouts choose here, so that a quote is what a checkout
+// would do.
+//
+// The candidates are nothing and the customer's newest open orders. The first candidate with which
+// no limit refuses a coupon is chosen. Without such a candidate, it is the first of those with which
+// limits refuse the fewest coupons. A request that skips refused coupons is decided again without
+// them, because the coupons that are left may need nothing.
+func (q *Quoter) choose(ctx context.Context, d *Decision) error {
+	for {
+		takes := HandOver{Points: d.freePoints(coupon.PointsRedeemable)}
+		result, err := d.evaluate(takes)
+		if err != nil {
+			return err
+		}
+		reached := d.limitsReached(&result)
+		fewest := reached.coupons
+		if fewest > 0 {
+			candidates, err := q.candidates(ctx, d, &reached, len(takes.Points))
+			if err != nil {
+				return err
+			}
+			for i := 0; i < len(candidates) && fewest > 0; i++ {
+				other, err := d.evaluate(candidates[i])
+				if err != nil {
+					return err
+				}
+				if n := d.limitsReached(&other).coupons; n < fewest {
+					result, takes, fewest = other, candidates[i], n
+				}
+			}
+		}
+		if len(result.Coupons) == 0 && d.about != OfAmount { // else the outcomes tell, or Price
+			d.refuseAnonymous()
+		}
+		refused := d.accept(&result, takes)
+		if !d.Request.SkipRefused || refused == 0 || fewest == reached.coupons {
+			return nil
+		}
+		if refused == len(result.Coupons) {
+			d.Takes = HandOver{}
+			return nil
+		}
+	}
+}
+
+// candidates returns what the order can take over so that fewer coupons may be refused, in the
+// order in which it is tried: the order of the same request first, then orders whose payment has not
+// begun, then those whose session is known, then the oldest. The customer has already handed over some
+// uses that were bought with points.
+func (q *Quoter) candidates(ctx context.Context, d *Decision, reached *limitsReached, points int) ([]HandOver, error) {
+	if d.Request.Customer.ID == "" {
+		return nil, nil
+	}
+	if !d.openRead {
+		if _, err := q.readOpen(ctx, d, nil); err != nil {
+			return nil, err
+		}
+	}
+	other := d.Request
+	other.SkipRefused = !other.SkipRefused
+	same, alsoSame := other.Fingerprint(d.about), d.Request.Fingerprint(d.about)
+	rank := func(o *redemption.Order) (rank int) {
+		if o.Fingerprint != same && o.Fingerprint != alsoSame {
+			rank = 3
+		}
+		if !o.BegunAt.IsZero() {
+			rank++
+			if o.SessionID == "" {
+				rank++ // it may be created right now
+			}
+		}
+		return rank
+	}
+	open := slices.Clone(d.openOrders)
+	slices.SortFunc(open, func(a, b store.Settled) int {
+		return cmp.Or(cmp.Compare(rank(&a.Order), rank(&b.Order)), a.Order.CreatedAt.Compare(b.Order.CreatedAt), cmp.Compare(a.Order.ID, b.Order.ID))
+	})
+	var list []HandOver
+	free := d.freePoints(coupon.PointsRedeemable, coupon.General, coupon.UserSpecific)
+	if len(free) > points { // for a coupon that costs no points any more
+		list = append(list, HandOver{Points: free})
+	}
+	for _, o := range open {
+		if !reached.anyOf(o) {
+			continue
+		}
+		h := HandOver{Replaced: o, Points: map[string]redemption.Use{}}
+		maps.Copy(h.Points, free)
+		for _, u := range o.Uses {
+			if _, has := h.Points[u.CouponID]; !has && u.ExchangeID != "" {
+				h.Points[u.CouponID] = u
+			}
+		}
+		list = append(list, h)
+	}
+	return list, nil
+}
+
+// freePoints returns the customer's oldest points reservation of each coupon of the given
+// distributions that is in no order.
+func (d *Decision) freePoints(of ...coupon.Distribution) map[string]redemption.Use {
+	var free map[string]redemption.Use
+	for i := range d.Codes {
+		c := &d.Codes[i]
+		for _, u := range c.Held { // the newest comes first
+			if u.Free() && slices.Contains(of, c.Coupon.Distribution) {
+				if free == nil {
+					free = map[string]redemption.Use{}
+				}
+				free[c.Coupon.ID] = u
+			}
+		}
+	}
+	return free
+}
+
+// limitsReached are the limits for which coupons are refused.
+type limitsReached struct {
+	coupons  int      // that are refused for a limit
+	counters []string // of these limits
+	points   []string // the coupons that cost points
+}
+
+// limitsReached returns the limits for which a decision refuses coupons.
+func (d *Decision) limitsReached(result *eligibility.SetResult) (reached limitsReached) {
+	for i := range d.Codes {
+		c := &d.Codes[i]
+		if c.Refused != nil {
+			continue
+		}
+		decision := &outcomeOf(result, c).Decision
+		limited := decision.Has(coupon.PointsNotRedeemed)
+		if limited {
+			reached.points = append(reached.points, c.Coupon.ID)
+		}
+		for _, l := range c.limits {
+			if decision.Has(l.Reason) {
+				limited, reached.counters = true, append(reached.counters, l.Counter)
+			}
+		}
+		if limited {
+			reached.coupons++
+		}
+	}
+	return reached
+}
+
+// anyOf reports whether the order holds a part of a limit.
+func (l *limitsReached) anyOf(o store.Settled) bool {
+	for counter := range redemption.Holdings(o.Order, o.Uses...) {
+		if slices.Contains(l.counters, counter) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(o.Uses, func(u redemption.Use) bool { return u.ExchangeID != "" && slices.Contains(l.points, u.CouponID) })
+}

@@ -1,0 +1,281 @@
+package quote
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/couponkit/couponkit/calendar"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/catalog"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// A Code is a code of a request with the coupon that it names.
+type Code struct {
+	// Typed is the code as it was given.
+	Typed string
+	// Found is empty if the code names no coupon. The coupon in it has the code by which it came.
+	*store.Found
+	// Refused tells why the coupon does not apply.
+	Refused *coupon.Rejection
+	// Discount is what the coupon takes off the cart, in minor units.
+	Discount int64
+
+	plain         coupon.Code         // the plain code of the coupon
+	limits        []eligibility.Limit // of the coupon
+	taken         map[string]int64    // of the counters of the limits
+	mirrorInvalid bool
+}
+
+// refused returns why the coupon does not apply, or nil.
+func (c *Code) refused() error {
+	if c.Refused == nil {
+		return nil
+	}
+	return c.Refused
+}
+
+// CouponAt returns the coupon, and its code of a batch, as the decision has seen them.
+func (c *Code) CouponAt() store.CouponAt {
+	at := store.CouponAt{ID: c.Coupon.ID, Revision: c.Coupon.Revision}
+	if !c.Code.Plain() {
+		at.Code, at.CodeRevision = c.Code.Key, c.Code.Revision
+	}
+	return at
+}
+
+// Identities returns the texts by which limits count the customer. No limit counts an anonymous customer.
+func Identities(c eligibility.Customer) []string {
+	if c.ID == "" {
+		return nil
+	}
+	return c.Identities()
+}
+
+// LookUp looks up what the codes of a request name, in at most two calls of the store. It refuses a code
+// that names no coupon, and codes that name the same coupon. It decides nothing else.
+func (q *Quoter) LookUp(ctx context.Context, r Request) (*Decision, error) {
+	d := &Decision{Request: r, At: calendar.Instant(q.Clock()), Codes: make([]Code, len(r.Codes))}
+	if len(r.Codes) == 0 {
+		return d, nil
+	}
+	if err := q.find(ctx, d); err != nil {
+		return nil, err
+	}
+	if err := q.count(ctx, d); err != nil {
+		return nil, err
+	}
+	d.refuseSameCoupons()
+	for i := range d.Codes {
+		c := &d.Codes[i]
+		if c.Refused != nil {
+			continue
+		}
+		var err error
+		if c.mirrorInvalid, err = q.Mirror.Invalid(ctx, &c.Coupon, c.plain, d.At); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// find finds the coupons of the codes, and what the customer has used of them.
+func (q *Quoter) find(ctx context.Context, d *Decision) error {
+	customer := &d.Request.Customer
+	by := store.LookUp{CustomerID: customer.ID, Email: customer.Email, Identities: Identities(*customer)}
+	var none store.Found
+	ends := make([]int, len(d.Codes)) // of the names of each code
+	for i := range d.Codes {
+		c := &d.Codes[i]
+		c.Typed, c.Found = d.Request.Codes[i], &none
+		names, err := catalog.Names(c.Typed)
+		if err != nil {
+			c.refuse(err)
+		}
+		by.Names = append(by.Names, names...)
+		ends[i] = len(by.Names)
+	}
+	if len(by.Names) == 0 {
+		return nil
+	}
+	answer, err := q.Store.LookUp(ctx, by)
+	if err != nil {
+		return err
+	}
+	begin := 0
+	for i := range d.Codes {
+		c, found := &d.Codes[i], answer.Coupons[begin:ends[i]]
+		begin = ends[i]
+		if at := slices.IndexFunc(found, reachable); at >= 0 {
+			if err := c.read(found[at], by.Identities, d); err != nil {
+				return err
+			}
+		} else if c.Refused == nil {
+			c.refuse(coupon.Reject("", coupon.CouponNotFound, coupon.Params{}))
+		}
+	}
+	return nil
+}
+
+// reachable reports whether customers may name the coupon as they did. They may use its ID only if the
+// coupon has a plain code. An ID must not bypass the owner and the limit of a code from a batch.
+func reachable(f *store.Found) bool {
+	return f != nil && (f.Unreadable != nil || !f.Code.Key.IsZero() || !f.Coupon.Code.IsZero())
+}
+
+// refuse refuses a code that names no coupon.
+func (c *Code) refuse(rejection error) {
+	c.Refused = &coupon.Rejection{Code: c.Typed, Reasons: coupon.RejectionsOf(rejection)[0].Reasons}
+}
+
+// read takes the coupon and its counts from the answer of a look-up.
+func (c *Code) read(f *store.Found, identities []string, d *Decision) error {
+	if f.Unreadable != nil {
+		return f.Unreadable
+	}
+	id := f.Coupon.ID
+	if err := f.Coupon.Validate(); err != nil {
+		// The caller's input is valid, so the error must not match validation.ErrInvalid.
+		return &store.UnreadableError{Kind: "coupon", ID: id, Reason: "its terms: " + err.Error()}
+	}
+	c.Found, c.plain = f, f.Coupon.Code
+	if !f.Code.Key.IsZero() {
+		f.Coupon.Code = f.Code.Key
+	}
+	c.limits = eligibility.Claimant{Coupon: &f.Coupon, Code: f.Code, Identities: identities, At: d.At}.Limits()
+	c.taken = map[string]int64{eligibility.CouponUses(id): f.Coupon.UsedCount + f.Coupon.ReservedCount}
+	if !f.Code.Plain() {
+		c.taken[eligibility.CodeUses(id, f.Code.Key.String())] = f.Code.UsedCount + f.Code.ReservedCount
+	}
+	for i, identity := range identities {
+		c.taken[eligibility.CustomerUses(id, identity)] = f.ByCustomer[i].Taken()
+	}
+	return nil
+}
+
+// count reads the counters of the coupons' limits that the look-up has not read. The customer's open
+// orders are read with them: a limit may refuse, and the decision then needs them.
+func (q *Quoter) count(ctx context.Context, d *Decision) error {
+	var counters []string
+	for i := range d.Codes {
+		for _, l := range d.Codes[i].limits {
+			if _, known := d.Codes[i].taken[l.Counter]; !known {
+				counters = append(counters, l.Counter)
+			}
+		}
+	}
+	if len(counters) == 0 {
+		return nil
+	}
+	counts, err := q.readOpen(ctx, d, counters)
+	if err != nil {
+		return err
+	}
+	for at, counter := range counters {
+		for i := range d.Codes {
+			c := &d.Codes[i]
+			if slices.ContainsFunc(c.limits, func(l eligibility.Limit) bool { return l.Counter == counter }) {
+				c.taken[counter] = counts[at].Taken()
+			}
+		}
+	}
+	return nil
+}
+
+// readOpen reads the customer's open orders and counters.
+func (q *Quoter) readOpen(ctx context.Context, d *Decision, counters []string) ([]eligibility.Count, error) {
+	answer, err := q.Store.LookUp(ctx, store.LookUp{CustomerID: d.Request.Customer.ID, Orders: maxCandidates, Counters: counters})
+	d.openOrders, d.openRead = answer.Orders, err == nil
+	for _, unreadable := range answer.Unreadable { // nobody knows what could be taken over
+		q.Logger.WarnContext(ctx, "an open order of the customer cannot be replaced", slog.Any("error", unreadable))
+	}
+	return answer.Counts, err
+}
+
+// refuseSameCoupons refuses codes that name one coupon: all of them, or with [eligibility.KeepFirst]
+// the later ones. A code that is refused alone excludes no other code.
+func (d *Decision) refuseSameCoupons() {
+	if len(d.Codes) < 2 {
+		return
+	}
+	byCoupon := map[string][]*Code{}
+	for i := range d.Codes {
+		if c := &d.Codes[i]; c.Refused == nil {
+			byCoupon[c.Coupon.ID] = append(byCoupon[c.Coupon.ID], c)
+		}
+	}
+	for id, same := range byCoupon {
+		if len(same) < 2 {
+			continue
+		}
+		same = slices.DeleteFunc(same, func(c *Code) bool {
+			question := eligibility.Question{At: d.At, Customer: d.Request.Customer, Usage: c.usage(&HandOver{}, nil)}
+			if reasons := eligibility.CheckCode(c.Code, question); reasons != nil {
+				c.Refused = &coupon.Rejection{CouponID: id, Code: c.Typed, Reasons: reasons}
+			}
+			return c.Refused != nil
+		})
+		for i, c := range same {
+			by := same[:1]
+			if d.Request.Conflicts != eligibility.KeepFirst {
+				by = slices.Delete(slices.Clone(same), i, i+1)
+			} else if i == 0 {
+				continue
+			}
+			if len(by) > 0 {
+				c.Refused = &coupon.Rejection{CouponID: id, Code: c.Typed, Reasons: excludedBy(by)}
+			}
+		}
+	}
+}
+
+// excludedBy is the reason of a code that other codes of its coupon exclude.
+func excludedBy(others []*Code) []coupon.Reason {
+	keys := make([]string, len(others))
+	for i, c := range others {
+		keys[i] = c.Coupon.Code.String()
+	}
+	slices.Sort(keys)
+	return []coupon.Reason{{Code: coupon.NotCombinable, Params: coupon.Params{ExcludedBy: slices.Compact(keys)}}}
+}
+
+// usage returns what is taken of the limits of a coupon after the hand-over. The customer holds so much
+// of the counters in the orders and uses that are handed over.
+func (c *Code) usage(takes *HandOver, held map[string]eligibility.Count) eligibility.Usage {
+	u := eligibility.UsageOf(c.limits, func(counter string) int64 { return max(c.taken[counter]-held[counter].Taken(), 0) })
+	if _, own := takes.Points[c.Coupon.ID]; own { // package eligibility takes the own use off
+		u.CustomerHoldsReservation = true
+		u.Reserved++
+		u.ReservedByCustomer++
+	}
+	return u
+}
+
+// Named looks up the only code of a request for points. A code that names no coupon is an error, which
+// also tells whether the customer has to sign in. CheckExchange decides about the coupon.
+func (q *Quoter) Named(ctx context.Context, code string, c eligibility.Customer) (*Decision, error) {
+	r := Request{Codes: []string{code}, Customer: c}
+	d, err := q.LookUp(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if d.Codes[0].Refused != nil {
+		return nil, d.Refuse(d.Codes[0].Refused, signedIn(r))
+	}
+	return d, nil
+}
+
+// CheckExchange decides whether the customer may exchange points for the coupon of a [Quoter.Named] code. The
+// customer's own exchange, if there is one, is not counted.
+func (d *Decision) CheckExchange(own redemption.Use) error {
+	c, takes := &d.Codes[0], HandOver{}
+	if !own.IsZero() {
+		takes.Points = map[string]redemption.Use{c.Coupon.ID: own}
+	}
+	return eligibility.Check(&c.Coupon, eligibility.Question{
+		At: d.At, Customer: d.Request.Customer, Usage: c.usage(&takes, takes.held()), MirrorInvalid: c.mirrorInvalid,
+	}).Without(coupon.PointsNotRedeemed).Err()
+}

@@ -1,0 +1,231 @@
+// Package quote decides which coupons of a request apply, and prices the cart with these coupons. The
+// methods of couponkit.Service tell what hosts may rely on.
+package quote
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/mirrors"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/store"
+)
+
+// A Quoter decides about requests. All fields are required. A Quoter is safe for concurrent use.
+type Quoter struct {
+	Store     store.Coupons
+	Abilities processor.Abilities
+	Mirror    mirrors.Check
+	Clock     func() time.Time
+	Logger    *slog.Logger
+}
+
+// Request is a request for a price. Its fields are those of couponkit.QuoteRequest.
+type Request struct {
+	Cart           pricing.Cart
+	Codes          []string
+	Conflicts      eligibility.ConflictPolicy
+	SkipRefused    bool
+	Customer       eligibility.Customer
+	Facts          eligibility.Facts
+	AllowAnonymous bool
+}
+
+// Subject tells what a request is about.
+type Subject uint8
+
+// These constants are the subjects of requests.
+const (
+	// OfCart is a cart from which coupons take something off.
+	OfCart Subject = iota
+	// OfAmount is an amount that is discounted already. The cart has one line, which costs the amount.
+	OfAmount
+	// ofCoupon is a coupon before there is a cart.
+	ofCoupon
+)
+
+// A Decision tells which coupons of a request apply, and what the cart costs.
+type Decision struct {
+	// Request is the request. Its cart has the step of the processor.
+	Request Request
+	At      time.Time
+	// Codes are the codes of the request, in its order.
+	Codes []Code
+	// Quote is the cart priced with the coupons that apply. A request that is refused has list prices.
+	Quote pricing.Quote
+	// Applied are the codes whose coupons apply, sorted by the IDs of the coupons. Terms are their terms.
+	Applied []*Code
+	Terms   []coupon.Snapshot
+	// Refused are the coupons that were left out.
+	Refused coupon.Rejections
+	// Takes is what an order takes over so that the coupons apply.
+	Takes HandOver
+
+	about      Subject
+	openOrders []store.Settled // of the customer, newest first
+	openRead   bool            // openOrders was read
+}
+
+// CouponID returns the ID of the first coupon that the request names. The ID of a nil Decision is empty.
+func (d *Decision) CouponID() string {
+	if d != nil {
+		for i := range d.Codes {
+			if id := d.Codes[i].Coupon.ID; id != "" {
+				return id
+			}
+		}
+	}
+	return ""
+}
+
+// Price prices a cart or an amount. Without a Decision, nothing was decided. A Decision together with an
+// error tells what was refused.
+func (q *Quoter) Price(ctx context.Context, r Request, about Subject) (*Decision, error) {
+	d, err := q.decide(ctx, r, about)
+	if err != nil {
+		return nil, err
+	}
+	uncharged := q.chargeable(d.Quote)
+	var anonymous error
+	if about == OfAmount || len(d.Applied) == 0 { // else the coupons have been asked
+		anonymous = signedIn(r)
+	}
+	switch refused := d.refusals(); {
+	case len(refused) == 0:
+	case about == OfAmount && (!r.SkipRefused || anonymous != nil || uncharged != nil):
+		return d, d.Refuse(refused, anonymous, uncharged)
+	case !r.SkipRefused:
+		if len(d.Applied) > 0 {
+			d.Quote, _ = pricing.Price(d.Request.Cart) // it was priced before
+			d.Applied, d.Terms = nil, nil
+		}
+		return d, d.Refuse(refused)
+	default:
+		d.Refused = refused
+	}
+	return d, d.Refuse(anonymous, uncharged)
+}
+
+// Explain decides about the coupons of a cart. A refused coupon is no error. A Decision together with an
+// error tells what the processor does not charge.
+func (q *Quoter) Explain(ctx context.Context, r Request) (*Decision, error) {
+	r.SkipRefused = true
+	d, err := q.decide(ctx, r, OfCart)
+	if err != nil {
+		return nil, err
+	}
+	d.Refused = d.refusals()
+	return d, d.Refuse(q.chargeable(d.Quote))
+}
+
+// Check decides about the only code of a request, before there is a cart. Without a Decision, nothing was
+// decided.
+func (q *Quoter) Check(ctx context.Context, r Request) (*Decision, error) {
+	d, err := q.decide(ctx, r, ofCoupon)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.Refuse(d.Codes[0].refused())
+}
+
+// decide looks up the coupons of a request, and decides about all of them at one instant.
+func (q *Quoter) decide(ctx context.Context, r Request, about Subject) (*Decision, error) {
+	if about == OfCart {
+		var err error
+		if r.Cart, err = q.inSteps(r.Cart); err != nil {
+			return nil, err
+		}
+		if err = r.Cart.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	d, err := q.LookUp(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	d.about = about
+	if err = q.choose(ctx, d); err != nil {
+		return nil, err
+	}
+	d.apply()
+	if about == OfAmount {
+		d.Quote, err = pricing.Price(r.Cart)
+	}
+	return d, err
+}
+
+// evaluate decides about the coupons that are not refused yet, for an order that takes something over.
+func (d *Decision) evaluate(takes HandOver) (result eligibility.SetResult, err error) {
+	held := takes.held()
+	set := make([]eligibility.Candidate, 0, len(d.Codes))
+	for i := range d.Codes {
+		if c := &d.Codes[i]; c.Refused == nil {
+			set = append(set, eligibility.Candidate{
+				Coupon: &c.Coupon, Code: c.Code, Usage: c.usage(&takes, held), MirrorInvalid: c.mirrorInvalid,
+			})
+		}
+	}
+	question := eligibility.Question{
+		At: d.At, Customer: d.Request.Customer, Facts: d.Request.Facts, AllowAnonymous: d.Request.AllowAnonymous,
+		Conflicts: d.Request.Conflicts,
+	}
+	switch d.about {
+	case OfCart:
+		return eligibility.EvaluateSet(set, d.Request.Cart, question)
+	case OfAmount:
+		result.Coupons, err = eligibility.CheckSet(set, d.Request.Cart.Currency, question)
+		return result, err
+	case ofCoupon:
+		for i := range set {
+			c := &set[i]
+			question.Code, question.Usage, question.MirrorInvalid = c.Code, c.Usage, c.MirrorInvalid
+			result.Coupons = append(result.Coupons, eligibility.Outcome{
+				CouponID: c.Coupon.ID, Code: c.Coupon.Code, Decision: eligibility.Check(c.Coupon, question),
+			})
+		}
+	}
+	return result, nil
+}
+
+// accept records the outcomes of the codes that were not refused before. It returns how many of them are
+// refused.
+func (d *Decision) accept(result *eligibility.SetResult, takes HandOver) (refused int) {
+	d.Quote, d.Takes = result.Quote, takes
+	for i := range d.Codes {
+		c := &d.Codes[i]
+		if c.Refused != nil {
+			continue
+		}
+		o := outcomeOf(result, c)
+		if c.Discount = o.Discount; !o.Decision.Allowed() {
+			c.Refused = &coupon.Rejection{CouponID: o.CouponID, Code: c.Typed, Reasons: o.Decision.Reasons()}
+			refused++
+		}
+	}
+	return refused
+}
+
+// outcomeOf returns the outcome of a code that takes part in a decision.
+func outcomeOf(result *eligibility.SetResult, c *Code) *eligibility.Outcome {
+	return &result.Coupons[slices.IndexFunc(result.Coupons, func(o eligibility.Outcome) bool { return o.CouponID == c.Coupon.ID })]
+}
+
+// apply lists the coupons that apply.
+func (d *Decision) apply() {
+	d.Applied, d.Terms = slices.Grow(d.Applied, len(d.Codes)), slices.Grow(d.Terms, len(d.Codes))
+	for i := range d.Codes {
+		if c := &d.Codes[i]; c.Refused == nil {
+			d.Applied = append(d.Applied, c)
+		}
+	}
+	slices.SortFunc(d.Applied, func(a, b *Code) int { return cmp.Compare(a.Coupon.ID, b.Coupon.ID) })
+	for _, c := range d.Applied {
+		d.Terms = append(d.Terms, c.Coupon.Snapshot())
+	}
+}

@@ -1,0 +1,211 @@
+package quote
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/catalog"
+	"github.com/couponkit/couponkit/internal/fingerprint"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/validation"
+)
+
+// Validate names all that is wrong with the codes, their policy, the facts and the IDs of lines. What is
+// wrong with the rest of the cart is found when it is priced.
+func (q *Quoter) Validate(r Request) error {
+	var request, faults validation.Error
+	request.Merge("", CheckCodes(r.Codes, r.Conflicts))
+	request.Merge("facts", r.Facts.Validate())
+	if request.Err() == nil && checkLines(r.Cart) == nil {
+		return nil
+	}
+	faults.Merge("", q.CheckCart(r.Cart))
+	faults.Merge("", request.Err())
+	return faults.Err()
+}
+
+// CheckCart names all that is wrong with a cart.
+func (q *Quoter) CheckCart(cart pricing.Cart) error {
+	var faults validation.Error
+	stepped, err := q.inSteps(cart)
+	if err == nil {
+		err = stepped.Validate()
+	}
+	faults.Merge("", err)
+	faults.Merge("", checkLines(cart))
+	return faults.Err()
+}
+
+// checkLines refuses the IDs of lines that neither the JSON of a quote nor a store keeps.
+func checkLines(cart pricing.Cart) error {
+	return redemption.CheckLines(len(cart.Lines), func(i int) *pricing.Line { return &cart.Lines[i] })
+}
+
+// CheckCodes refuses more codes than a cart can have coupons, a code that is given twice, and an
+// unknown policy.
+func CheckCodes(codes []string, policy eligibility.ConflictPolicy) error {
+	var faults validation.Error
+	faults.Merge("", policy.Validate())
+	if len(codes) > pricing.MaxCoupons {
+		faults.Add("codes", validation.TooLong, fmt.Sprintf("at most %d codes are allowed", pricing.MaxCoupons))
+		return faults.Err()
+	}
+	keys := make([]string, len(codes))
+	for i, code := range codes {
+		keys[i] = spelling(code)
+		if first := slices.Index(keys[:i], keys[i]); first >= 0 {
+			faults.Add(fmt.Sprintf("codes[%d]", i), validation.Mismatch, fmt.Sprintf("is the same as codes[%d]", first))
+		}
+	}
+	return faults.Err()
+}
+
+// spelling returns one text for all forms in which a customer may type a code. Two texts may still
+// name the same coupon, which only a look-up finds out.
+func spelling(typed string) string {
+	id := strings.TrimSpace(typed)
+	code, err := coupon.TypedCode(typed)
+	if err != nil || coupon.IsID(id) {
+		return id
+	}
+	return code.String()
+}
+
+// inSteps gives the cart the step in which the processor charges its currency, so that every quote can be
+// charged. A step of the host stays if it is a multiple of the processor's step.
+func (q *Quoter) inSteps(cart pricing.Cart) (pricing.Cart, error) {
+	step := q.Abilities.AmountStep[cart.Currency]
+	switch {
+	case step <= 1 || cart.Step < 0:
+	case cart.Step <= 1:
+		cart.Step = step
+	case cart.Step%step != 0:
+		var faults validation.Error
+		faults.Add("step", validation.Mismatch, fmt.Sprintf(
+			"the processor charges %s in steps of %s", cart.Currency, cart.Currency.Format(step)))
+		faults.Merge("", cart.Validate())
+		return pricing.Cart{}, faults.Err()
+	}
+	return cart, nil
+}
+
+// amountLine is the one line of a cart that costs an amount.
+const amountLine = "amount"
+
+// AmountCart returns a cart that costs an amount, for a request [OfAmount]. It refuses an amount that the
+// processor cannot charge.
+func (q *Quoter) AmountCart(amount pricing.Money) (pricing.Cart, error) {
+	var faults validation.Error
+	if amount.Minor() <= 0 {
+		faults.Add("amount", validation.TooSmall, "an amount is greater than 0")
+	}
+	if amount.Currency().IsZero() {
+		faults.Add("currency", validation.Required, "an amount is in a currency")
+	}
+	if err := faults.Err(); err != nil {
+		return pricing.Cart{}, err
+	}
+	if err := catalog.OnStep(q.Abilities, "amount", amount); err != nil {
+		return pricing.Cart{}, err
+	}
+	cart, err := q.inSteps(pricing.Cart{Currency: amount.Currency(), Lines: []pricing.Line{{
+		ID: amountLine, Kind: pricing.Device, ItemID: amountLine, Quantity: 1, UnitPrice: amount.Minor(),
+	}}})
+	if err != nil {
+		return pricing.Cart{}, err
+	}
+	return cart, cart.Validate()
+}
+
+// digest gathers the values of a fingerprint.
+type digest struct{ fingerprint.Digest }
+
+func (d *digest) cart(c *pricing.Cart, prices bool) {
+	d.Text(c.Currency.Code())
+	d.Number(int64(len(c.Lines)))
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		d.Text(l.ID)
+		d.Text(l.Kind.String())
+		d.Number(int64(l.ClassOf()))
+		d.Text(l.ItemID)
+		d.Text(l.Categories.String())
+		d.Number(l.Quantity)
+		d.Number(int64(l.Recurs))
+		if prices {
+			d.Number(l.UnitPrice)
+		}
+	}
+}
+
+// Fingerprint returns a text that changes with everything on which the quote depends.
+func (d *Decision) Fingerprint() string {
+	var sum digest
+	sum.cart(&d.Request.Cart, true)
+	sum.Number(int64(len(d.Terms)))
+	for i := range d.Terms {
+		sum.Text(d.Terms[i].ID)
+		sum.Text(d.Terms[i].Code.String())
+		sum.Number(d.Terms[i].Revision)
+	}
+	if step := d.Request.Cart.Step; step > 1 {
+		sum.Number(step)
+	}
+	return sum.Sum()
+}
+
+// Fingerprint returns a text that tells whether two requests with one key are the same. The prices of a
+// cart are left out: they are the catalog's, and may change between the requests. An amount is part of the
+// request. The order of the codes is added only where it can change the answer.
+func (r *Request) Fingerprint(about Subject) string {
+	var d digest
+	if about == OfAmount {
+		d.Text("amount")
+		d.Text(r.Cart.Currency.Code())
+		d.Number(r.Cart.Lines[0].UnitPrice)
+	} else {
+		d.Text("cart")
+		d.cart(&r.Cart, false)
+	}
+	keys := make([]string, len(r.Codes))
+	for i, code := range r.Codes {
+		keys[i] = codeKey(code)
+	}
+	keepFirst := len(keys) > 1 && r.Conflicts == eligibility.KeepFirst
+	if !keepFirst {
+		slices.Sort(keys)
+	}
+	d.Number(int64(len(keys)))
+	for _, key := range keys {
+		d.Text(key)
+	}
+	if r.SkipRefused {
+		d.Number(1)
+	}
+	if keepFirst {
+		d.Number(2)
+	}
+	if !r.Facts.IsZero() {
+		facts, _ := json.Marshal(r.Facts) // texts alone
+		d.Text(string(facts))
+	}
+	return d.Sum()
+}
+
+// codeKey returns the code that a look-up finds for a typed text, or the text if it is no code. An ID has
+// the key of the code that reads like the ID.
+func codeKey(typed string) string {
+	code, err := coupon.TypedCode(typed)
+	if err != nil {
+		return typed
+	}
+	if generated, is := code.AsGenerated(); is {
+		return generated.String()
+	}
+	return code.String()
+}
