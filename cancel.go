@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/couponkit/couponkit/internal/checkout"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -100,7 +101,7 @@ func (s *Service) CancelCheckout(ctx context.Context, r OrderRequest) (o Outcome
 	if err := s.changesOutside(); err != nil {
 		return Outcome{}, err
 	}
-	for range reserveAttempts {
+	for range checkout.MaxAttempts {
 		before, err := s.find(ctx, &attempt, r)
 		if err != nil {
 			return Outcome{}, err

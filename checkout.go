@@ -3,23 +3,16 @@ package couponkit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/checkout"
 	"github.com/couponkit/couponkit/internal/mirrors"
 	"github.com/couponkit/couponkit/internal/quote"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
-	"github.com/couponkit/couponkit/store"
-	"github.com/couponkit/couponkit/validation"
 )
-
-// reserveAttempts bounds how often a checkout is priced and reserved again because
-// coupon or reservation changed in between.
-const reserveAttempts = 5
 
 // CheckoutRequest describes a cart that a customer wants to pay for (specification 4.5).
 type CheckoutRequest struct {
@@ -62,15 +55,6 @@ type CheckoutRequest struct {
 	// Metadata is stored with the order but not sent to the processor. Metadata has at most
 	// [redemption.MaxMetadata] entries. Each value has at most [redemption.MaxMetadataLength] bytes.
 	Metadata map[string]string
-
-	order newOrder
-}
-
-// newOrder is what a reservation tells of its order.
-type newOrder struct {
-	id     string        // of the host, or empty
-	hold   time.Duration // of a ledger
-	ledger bool          // the payment begins later
 }
 
 // SessionLink links to the payment session in which the customer pays.
@@ -135,11 +119,31 @@ type Checkout struct {
 //   - [ErrUnavailable], or the error of the context, means that the result is unknown. Repeat the
 //     call with the same key. If nobody repeats the call, [Service.Sweep] releases the use.
 func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Checkout, error) {
-	return s.checkoutAs(ctx, OpCheckout, r)
+	return s.checkoutAs(ctx, OpCheckout, PaymentLinkRequest{CheckoutRequest: r, Mode: SubscriptionLink})
 }
 
-// checkoutAs is a checkout that the observer knows as what the host has called.
-func (s *Service) checkoutAs(ctx context.Context, op Operation, r CheckoutRequest) (c Checkout, err error) {
+// reserver returns what reserves orders in the service's store.
+func (s *Service) reserver(check mirrors.Check) *checkout.Reserver {
+	return &checkout.Reserver{
+		Quoter: s.quoter(check), Store: s.store, NewID: s.newID, Actor: actorOf,
+		Sessions: s.hasProcessor(), Lifetime: s.sessionLifetime, Grace: s.grace,
+		SessionLines: func(o redemption.Order) int { return len(s.sessionRequest(o, sessionDetails{}).Lines) },
+	}
+}
+
+// request returns the request for an order whose payment begins at once.
+func (r *CheckoutRequest) request() checkout.Request {
+	return checkout.Request{
+		Request: quote.Request{
+			Cart: r.Cart, Codes: r.Codes, Conflicts: r.Conflicts, SkipRefused: r.SkipRefused, Customer: r.Customer, Facts: r.Facts,
+		},
+		Key: r.Key, Expected: (*checkout.Totals)(r.Expected), Metadata: r.Metadata, PayNow: true, SuccessURL: r.SuccessURL,
+	}
+}
+
+// checkoutAs is a checkout that the observer knows as the method that the host has called. In product mode,
+// the checkout is about the amount and ignores the cart.
+func (s *Service) checkoutAs(ctx context.Context, op Operation, r PaymentLinkRequest) (c Checkout, err error) {
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, op, &attempt, &err)()
 	if err = s.changesOutside(); err != nil {
@@ -151,30 +155,26 @@ func (s *Service) checkoutAs(ctx context.Context, op Operation, r CheckoutReques
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Checkout{}, err
 	}
-	price := func() (*quote.Decision, error) { return s.priceCheckout(ctx, r, s.mirrors.Ask) }
-	reserved, err := s.order(ctx, &r, price)
-	return s.finish(ctx, &attempt, r, reserved, err, price)
-}
-
-// finish opens the session of a reserved order.
-func (s *Service) finish(
-	ctx context.Context, attempt *Attempt, r CheckoutRequest, reserved reservedOrder, err error, price func() (*quote.Decision, error),
-) (Checkout, error) {
-	attempt.OrderID = reserved.Order.ID
-	if len(reserved.Uses) > 0 {
-		attempt.CouponID = reserved.Uses[0].CouponID
+	of := r.request()
+	if r.Mode == ProductLink {
+		of.About, of.Amount, of.Expected = quote.OfAmount, r.Amount, nil
 	}
+	reserver := s.reserver(s.mirrors.Ask)
+	reserved, err := reserver.Reserve(ctx, &of)
+	attempt.OrderID, attempt.CouponID = reserved.Order.ID, reserved.CouponID
 	if err != nil {
 		return Checkout{}, err
 	}
-	order, uses, err := s.openSession(ctx, reserved.Reserved, r.details())
+	order, uses, err := s.openSession(ctx, reserved.Reserved, sessionDetails{
+		email: r.Customer.Email, describe: r.Describe, successURL: r.SuccessURL, cancelURL: r.CancelURL,
+	})
 	attempt.SessionID = order.SessionID
 	if errors.Is(err, errFinished) { // most likely the limit holds now
-		if _, refused := price(); refused != nil {
+		if _, refused := reserver.Price(ctx, &of); refused != nil {
 			err = refused
 		}
 	}
-	made := Checkout{Order: order, Uses: uses, Replayed: reserved.Replayed, Refused: reserved.refused}
+	made := Checkout{Order: order, Uses: uses, Replayed: reserved.Replayed, Refused: reserved.Refused}
 	switch {
 	case errors.Is(err, ErrOrderPaid):
 		return made, err
@@ -183,214 +183,6 @@ func (s *Service) finish(
 	}
 	made.Session = SessionLink{ID: order.SessionID, URL: order.SessionURL, ExpiresAt: s.sessionEnd(order)}
 	return made, nil
-}
-
-func (r CheckoutRequest) details() sessionDetails {
-	return sessionDetails{
-		email: r.Customer.Email, describe: r.Describe, successURL: r.SuccessURL, cancelURL: r.CancelURL,
-	}
-}
-
-// reservedOrder is a reserved order and the coupons that were left out of it.
-type reservedOrder struct {
-	store.Reserved
-	refused coupon.Rejections
-}
-
-// order returns the order of the request: the one that its key has already, or a
-// new one with its place kept.
-func (s *Service) order(ctx context.Context, r *CheckoutRequest, price func() (*quote.Decision, error)) (reservedOrder, error) {
-	var faults validation.Error
-	faults.Merge("", s.checkCart(r.Cart))
-	faults.Merge("", s.checkRequest(*r))
-	if err := faults.Err(); err != nil {
-		return reservedOrder{}, err
-	}
-	request := r.quoteRequest()
-	reserved, err := s.orderOfKey(ctx, r, request.Fingerprint(quote.OfCart), price)
-	o := reserved.Order
-	if err == nil && reserved.Replayed && o.State == redemption.OrderOpen && !r.Expected.are(o.Quote) {
-		err = fmt.Errorf("order %s has other totals than expected: %w", o.ID, store.ErrKeyReused)
-	}
-	return reserved, err
-}
-
-// quoteRequest is what the checkout asks the price of.
-func (r CheckoutRequest) quoteRequest() quote.Request {
-	return quote.Request{
-		Cart: r.Cart, Codes: r.Codes, Conflicts: r.Conflicts, SkipRefused: r.SkipRefused, Customer: r.Customer, Facts: r.Facts,
-	}
-}
-
-// priceCheckout prices the cart and compares the totals with the expected ones. Totals may differ
-// because coupons were left out, so that a refusal tells of those, too.
-func (s *Service) priceCheckout(ctx context.Context, r CheckoutRequest, check mirrors.Check) (*quote.Decision, error) {
-	d, err := s.quoter(check).Price(ctx, r.quoteRequest(), quote.OfCart)
-	if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
-		return d, err
-	}
-	err = d.Refuse(r.Expected.compare(d.Quote), err)
-	if err != nil && len(d.Refused) > 0 {
-		err = d.Refuse(err, d.Refused)
-	}
-	return d, err
-}
-
-// checkCart refuses what cannot be priced, what can and sells nothing, and what the processor
-// takes no session for, as far as that is known before the cart is priced: lines that recur in
-// another interval than the first that does where all have one, and too many lines.
-func (s *Service) checkCart(cart pricing.Cart) error {
-	var faults validation.Error
-	faults.Merge("", s.quoter(nil).CheckCart(cart))
-	if len(cart.Lines) == 0 {
-		faults.Add("lines", validation.Required, "the cart is empty")
-	}
-	if s.abilities.OneInterval {
-		faults.Merge("", processor.CheckIntervals(len(cart.Lines), func(i int) pricing.Interval { return cart.Lines[i].Recurs }))
-	}
-	faults.Merge("", s.checkLength(func() int { return len(cart.Lines) }))
-	return faults.Err()
-}
-
-// checkLength refuses more lines than the processor takes; it counts them only where that
-// matters.
-func (s *Service) checkLength(lines func() int) error {
-	var faults validation.Error
-	if most := s.abilities.MaxLines; most > 0 && lines() > most {
-		faults.Add("lines", validation.TooLong, fmt.Sprintf("the processor takes at most %d lines", most))
-	}
-	return faults.Err()
-}
-
-// checkRequest refuses a request without an address to which the customer returns, where
-// the processor needs one, and with a key or metadata that no store keeps.
-func (s *Service) checkRequest(r CheckoutRequest) error {
-	var faults validation.Error
-	if s.abilities.NeedsSuccessURL && r.SuccessURL == "" && !r.order.ledger {
-		faults.Add("successUrl", validation.Required, "the processor needs an address to return to")
-	}
-	faults.Merge("", redemption.CheckRequest(r.Key, r.Metadata))
-	faults.Merge("", quote.CheckCodes(r.Codes, r.Conflicts))
-	faults.Merge("facts", r.Facts.Validate())
-	return faults.Err()
-}
-
-// checkOrder names what no store keeps, and what the processor takes no session for because
-// of two unit prices in a line, before a session that the customer could pay is ended for it.
-func (s *Service) checkOrder(r store.Reservation) error {
-	var faults validation.Error
-	faults.Merge("", r.Order.Validate())
-	faults.Merge("", s.checkLength(func() int { return len(s.sessionRequest(r.Order, sessionDetails{}).Lines) }))
-	return faults.Err()
-}
-
-// orderOfKey returns the existing order of the request's key. Without such an order, it prices and
-// reserves a new order. It starts again if something has changed between the price and the reservation.
-func (s *Service) orderOfKey(
-	ctx context.Context, r *CheckoutRequest, request string, price func() (*quote.Decision, error),
-) (reservedOrder, error) {
-	if r.Key == "" {
-		r.Key = s.newID("key_")
-	} else if before, err := s.repeated(ctx, *r, request); !errors.Is(err, store.ErrNotFound) {
-		before.Replayed = true
-		return reservedOrder{Reserved: before}, err
-	}
-	var changed error
-	for range reserveAttempts {
-		d, err := price()
-		if err != nil {
-			return failedFor(d), err
-		}
-		reservation := s.newReservation(ctx, *r, request, d)
-		if err := s.checkOrder(reservation); err != nil {
-			return failedFor(d), err
-		}
-		reserved, err := s.store.Reserve(ctx, reservation)
-		if err == nil || !decidedTooEarly(err) {
-			return reservedOrder{reserved, d.Refused}, err
-		}
-		changed = err
-	}
-	return reservedOrder{}, fmt.Errorf("reserve: %w: %w", store.ErrConflict, changed)
-}
-
-// decidedTooEarly reports whether a coupon, a counter or what the order takes over has changed
-// since the checkout was priced. The next decision knows why, and tells it as a quote does.
-func decidedTooEarly(err error) bool {
-	switch {
-	case errors.Is(err, store.ErrKeyReused):
-		return false
-	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrLimit), errors.Is(err, store.ErrNotFound):
-		return true
-	}
-	return coupon.RejectionsOf(err) != nil
-}
-
-// failedFor tells the observer which coupon was asked for.
-func failedFor(d *quote.Decision) reservedOrder {
-	if d.CouponID() == "" {
-		return reservedOrder{}
-	}
-	return reservedOrder{Reserved: store.Reserved{Uses: []redemption.Use{{CouponID: d.CouponID()}}}}
-}
-
-// replay returns the order that the customer's key has already.
-func (s *Service) replay(ctx context.Context, customerID, key, request string) (store.Reserved, error) {
-	if customerID == "" {
-		return store.Reserved{}, store.ErrNotFound
-	}
-	before, err := s.store.Order(ctx, store.OrderKey{CustomerID: customerID, Key: key})
-	switch {
-	case err != nil:
-		return store.Reserved{}, err
-	case before.Order.Fingerprint != request:
-		return store.Reserved{}, store.ErrKeyReused
-	}
-	return store.Reserved{Order: before.Order, Uses: before.Uses}, nil
-}
-
-func (s *Service) newReservation(ctx context.Context, of CheckoutRequest, request string, d *quote.Decision) store.Reservation {
-	now := s.now()
-	r := store.Reservation{By: actorOf(ctx), Order: redemption.Order{
-		ID: of.order.id, Key: of.Key, Fingerprint: request, CustomerID: of.Customer.ID,
-		State: redemption.OrderOpen, Quote: d.Quote, Coupons: d.Terms,
-		Metadata: of.Metadata, Deadline: now.Add(s.sessionLifetime + s.grace), CreatedAt: now, BegunAt: now,
-		Replaces: d.Takes.Replaced.Order.ID,
-	}}
-	if r.Order.ID == "" {
-		r.Order.ID = s.newID(redemption.OrderIDPrefix)
-	}
-	if of.order.ledger {
-		r.Order.Deadline, r.Order.BegunAt = now.Add(of.order.hold), time.Time{}
-	}
-	identities, coupons := quote.Identities(of.Customer), make([]*coupon.Coupon, len(d.Applied))
-	for i, c := range d.Applied {
-		coupons[i] = &c.Coupon
-		r.Coupons = append(r.Coupons, c.CouponAt())
-		r.Uses = append(r.Uses, s.newUse(&r.Order, c, identities, d.Takes.Points[c.Coupon.ID]))
-	}
-	r.Order.Claims = eligibility.OrderClaims(identities, coupons...)
-	return r
-}
-
-// newUse returns the order's use of a coupon, with what it claims. The customer may have bought it with points.
-func (s *Service) newUse(o *redemption.Order, of *quote.Code, identities []string, bought redemption.Use) redemption.Use {
-	c := &of.Coupon
-	claimant := eligibility.Claimant{Coupon: c, Code: of.Code, Identities: identities, At: o.CreatedAt}
-	use := redemption.Use{
-		ID: s.newID(redemption.UseIDPrefix), CouponID: c.ID, Code: c.Code, CustomerID: o.CustomerID, OrderID: o.ID,
-		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: of.Discount, Currency: o.Quote.Currency,
-		Restore: c.RestoreOnRefund, CreatedAt: o.CreatedAt,
-	}
-	if bought.IsZero() {
-		use.Claims = claimant.Claims()
-	} else {
-		use.Origin, use.ExchangeID = redemption.FromPoints, bought.ExchangeID
-		use.Points, use.PointsState = bought.Points, redemption.PointsDebited
-		use.Claims = claimant.ClaimsAfterExchange(bought.Claims)
-	}
-	use.Claims = append(use.Claims, eligibility.BudgetClaims(c, pricing.NewMoney(of.Discount, o.Quote.Currency))...)
-	return use
 }
 
 // withCode adds the only code of a request to the refusals that have none.

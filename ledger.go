@@ -2,20 +2,16 @@ package couponkit
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/checkout"
 	"github.com/couponkit/couponkit/internal/mirrors"
 	"github.com/couponkit/couponkit/internal/quote"
 	"github.com/couponkit/couponkit/internal/settle"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
@@ -23,14 +19,14 @@ import (
 
 // MinHold and MaxHold are the shortest and the longest [ReserveRequest].Hold.
 const (
-	MinHold = time.Second
-	MaxHold = 60 * 24 * time.Hour
+	MinHold = checkout.MinHold // a second
+	MaxHold = checkout.MaxHold // 60 days
 )
 
 // ErrNotPrepared means that a reservation needs an answer of the user directory or of the processor that
 // the request does not have, or that a coupon was changed since. Call [Service.Prepare] again.
 // ErrNotPrepared matches store.ErrConflict.
-var ErrNotPrepared = fmt.Errorf("%w: the request must be prepared", store.ErrConflict)
+var ErrNotPrepared = checkout.ErrNotPrepared
 
 // A Ledger reserves uses of coupons for orders, and records what is known of their payments. It reads
 // and writes the store of its [Service], and nothing else: it asks no payment processor, no user
@@ -76,14 +72,7 @@ type ReserveRequest struct {
 	// Metadata is stored with the order; see [CheckoutRequest].Metadata.
 	Metadata map[string]string
 
-	answers *answers // of Prepare
-}
-
-// answers are what a reservation needs from outside of the store.
-type answers struct {
-	of       [2]string // the ID and the address of the customer who was asked about
-	customer eligibility.Customer
-	mirrors  map[string]mirrors.Answer // by coupon ID
+	findings *checkout.Findings // of Prepare
 }
 
 // Reserved is a reserved order.
@@ -104,31 +93,12 @@ func (s *Service) Prepare(ctx context.Context, r ReserveRequest) (ReserveRequest
 	if err != nil {
 		return r, err
 	}
-	known := &answers{of: [2]string{r.Customer.ID, r.Customer.Email}, customer: customer, mirrors: map[string]mirrors.Answer{}}
-	ask := func(ctx context.Context, c coupon.Coupon, at time.Time) (processor.MirrorStatus, error) {
-		status, err := s.mirrors.Ask(ctx, c, at)
-		known.mirrors[c.ID] = mirrors.AnswerOf(c, status)
-		return status, err
-	}
-	if err := quote.CheckCodes(r.Codes, r.Conflicts); err != nil {
+	findings, err := checkout.Prepare(ctx, *s.quoter(s.mirrors.Ask), quote.Request(r.QuoteRequest), customer)
+	if err != nil {
 		return r, err
 	}
-	of := quote.Request{Codes: r.Codes, Conflicts: r.Conflicts, Customer: customer}
-	if _, err := s.quoter(ask).LookUp(ctx, of); err != nil {
-		return r, err
-	}
-	r.answers = known
+	r.findings = findings
 	return r, nil
-}
-
-// mirror is a [mirrors.Check] that asks nobody.
-func (a *answers) mirror(_ context.Context, c coupon.Coupon, _ time.Time) (processor.MirrorStatus, error) {
-	if a != nil {
-		if known := a.mirrors[c.ID]; known.IsOf(c) {
-			return known.Status, nil
-		}
-	}
-	return 0, ErrNotPrepared
 }
 
 // Reserve prices the cart, reserves a use of each coupon, and stores the order. A customer who reserves
@@ -155,112 +125,41 @@ func (a *answers) mirror(_ context.Context, c coupon.Coupon, _ time.Time) (proce
 func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err error) {
 	s, attempt := l.service, Attempt{CustomerID: r.Customer.ID, OrderID: r.OrderID}
 	defer s.observed(ctx, OpReserve, &attempt, &err)()
-	if err := r.validate(s); err != nil {
-		return Reserved{}, err
-	}
-	if r.Customer, err = s.prepared(ctx, r); err != nil {
-		return Reserved{}, err
-	}
-	check := mirrors.Check(r.answers.mirror)
+	check := mirrors.Check(r.findings.Mirror)
 	if !s.hasProcessor() {
 		check = s.mirrors.Ask
 	}
-	of := r.checkout(s)
-	reserved, err := s.order(ctx, &of, func() (*quote.Decision, error) { return s.priceCheckout(ctx, of, check) })
-	attempt.OrderID = reserved.Order.ID
-	if len(reserved.Uses) > 0 {
-		attempt.CouponID = reserved.Uses[0].CouponID
+	reserver := s.reserver(check)
+	if err := reserver.CheckHold(r.OrderID, r.Hold); err != nil {
+		return Reserved{}, err
+	}
+	of := checkout.Request{
+		Request: quote.Request(r.QuoteRequest), OrderID: r.OrderID, Key: r.Key, Expected: (*checkout.Totals)(r.Expected),
+		Metadata: maps.Clone(r.Metadata), Hold: r.Hold,
+	}
+	of.AllowAnonymous = false
+	if r.findings == nil && s.users == nil {
+		of.Customer, err = s.customer(ctx, r.Customer)
+	} else {
+		of.Customer, err = r.findings.Customer(r.Customer)
 	}
 	if err != nil {
-		return Reserved{}, l.taken(ctx, r.OrderID, err)
+		return Reserved{}, err
+	}
+	reserved, err := reserver.Hold(ctx, of)
+	attempt.OrderID, attempt.CouponID = reserved.Order.ID, reserved.CouponID
+	if err != nil && !errors.Is(err, ErrOrderEnded) && !errors.Is(err, ErrOrderPaid) {
+		return Reserved{}, err
 	}
 	made := Reserved{
 		Outcome:  Outcome{Order: reserved.Order, Uses: reserved.Uses, Changed: !reserved.Replayed, Ended: ordersOf(reserved.Ended)},
-		Replayed: reserved.Replayed, Refused: reserved.refused,
+		Replayed: reserved.Replayed, Refused: reserved.Refused,
 	}
-	switch {
-	case made.Changed && made.Order.State.Paid(): // adopted
+	if made.Changed && made.Order.State.Paid() { // adopted
 		made.Flag = FlagOf(store.Settled{Order: made.Order, Uses: made.Uses})
 		attempt.Flag = made.Flag
-		return made, nil
-	case r.OrderID != "" && made.Order.ID != r.OrderID:
-		return Reserved{}, fmt.Errorf("key of order %s: %w", made.Order.ID, store.ErrKeyReused)
-	case settle.Lapsed(made.Order, s.now()):
-		return made, fmt.Errorf("%w: %w", ErrOrderEnded, redemption.ErrDeadline)
 	}
-	return made, settle.Payable(made.Order)
-}
-
-// prepared is the customer of a request, as the user directory knows them.
-func (s *Service) prepared(ctx context.Context, r ReserveRequest) (eligibility.Customer, error) {
-	switch {
-	case r.answers == nil && s.users == nil:
-		return s.customer(ctx, r.Customer)
-	case r.answers == nil, r.answers.of != [2]string{r.Customer.ID, r.Customer.Email}:
-		return eligibility.Customer{}, ErrNotPrepared
-	}
-	return r.answers.customer, nil
-}
-
-// taken is the error for an order ID that another order has. Repeating the request would not help.
-func (l *Ledger) taken(ctx context.Context, orderID string, err error) error {
-	if orderID == "" || !errors.Is(err, store.ErrConflict) || errors.Is(err, ErrNotPrepared) || errors.Is(err, store.ErrKeyReused) {
-		return err
-	}
-	if _, read := l.service.store.Order(ctx, store.OrderKey{ID: orderID}); read != nil {
-		return err
-	}
-	return fmt.Errorf("order %s: %w", orderID, store.ErrKeyReused)
-}
-
-func (r ReserveRequest) validate(s *Service) error {
-	var faults validation.Error
-	faults.Merge("", redemption.CheckOrderID(r.OrderID))
-	least, most := s.holds()
-	if r.Hold != 0 && r.Hold < least {
-		faults.Add("hold", validation.TooSmall, fmt.Sprintf("is at least %v", least))
-	}
-	if r.Hold > most {
-		faults.Add("hold", validation.TooLarge, fmt.Sprintf("is at most %v", most))
-	}
-	return faults.Err()
-}
-
-// holds are the shortest and the longest hold. A processor's session has to end a grace period before the hold.
-func (s *Service) holds() (least, most time.Duration) {
-	least, most = MinHold, MaxHold
-	if s.hasProcessor() {
-		least = max(least, s.abilities.MinSessionLifetime+s.grace)
-	}
-	if longest := s.abilities.MaxSessionLifetime; longest > 0 {
-		most = min(most, longest+s.grace)
-	}
-	return least, most
-}
-
-// checkout is the same request as a checkout whose payment does not begin with the order.
-func (r ReserveRequest) checkout(s *Service) CheckoutRequest {
-	of := CheckoutRequest{
-		Key: r.Key, Customer: r.Customer, Facts: r.Facts, Cart: r.Cart, Codes: r.Codes, Conflicts: r.Conflicts, SkipRefused: r.SkipRefused,
-		Expected: r.Expected, Metadata: maps.Clone(r.Metadata), order: newOrder{id: r.OrderID, hold: r.Hold, ledger: true},
-	}
-	switch {
-	case r.OrderID != "" && r.Key == "":
-		of.Key = r.OrderID
-	case r.OrderID == "" && r.Key != "":
-		of.order.id = orderID(r.Customer.ID, r.Key)
-	}
-	if r.Hold == 0 {
-		of.order.hold = s.sessionLifetime + s.grace
-	}
-	return of
-}
-
-// orderID is the ID of the order of a key: a repetition after a rollback is the same order.
-func orderID(customerID, key string) string {
-	const size = 16                                         // bytes
-	sum := sha256.Sum256([]byte(customerID + "\x00" + key)) // no ID contains NUL
-	return redemption.OrderIDPrefix + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:size]))
+	return made, err
 }
 
 // BeginPayment marks an order before its payment is created at the provider. From then on, the order keeps
@@ -352,7 +251,7 @@ func (l *Ledger) Refund(ctx context.Context, r RefundRequest) (result RefundResu
 // Reserve is [Ledger.Reserve] in a transaction of its own. It prepares the request first, as
 // [Service.Prepare] does.
 func (s *Service) Reserve(ctx context.Context, r ReserveRequest) (Reserved, error) {
-	if r.answers == nil && (s.users != nil || s.hasProcessor()) {
+	if r.findings == nil && (s.users != nil || s.hasProcessor()) {
 		prepared, err := s.Prepare(ctx, r)
 		if err != nil {
 			return Reserved{}, err

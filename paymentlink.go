@@ -3,7 +3,6 @@ package couponkit
 import (
 	"context"
 
-	"github.com/couponkit/couponkit/internal/quote"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -75,42 +74,17 @@ type PaymentLinkRequest struct {
 //     multiple of the processor's step.
 //   - coupon.ErrBelowMinimumCharge means that the amount is below the processor's minimum charge.
 func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {
-	switch r.Mode {
-	case SubscriptionLink:
-		return s.checkoutAs(ctx, OpPaymentLink, r.CheckoutRequest)
-	case ProductLink:
-		return s.productLink(ctx, r)
+	if r.Mode.String() != "" {
+		return s.checkoutAs(ctx, OpPaymentLink, r)
 	}
 	attempt := Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpPaymentLink, &attempt, &err)()
 	var faults validation.Error
-	wrong := validation.Unknown
+	of, wrong := r.request(), validation.Unknown
 	if r.Mode == 0 {
 		wrong = validation.Required
 	}
 	faults.Merge("", modeFault(wrong))
-	faults.Merge("", s.checkRequest(r.CheckoutRequest))
+	faults.Merge("", s.reserver(nil).CheckRequest(&of))
 	return Checkout{}, faults.Err()
-}
-
-func (s *Service) productLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {
-	attempt := Attempt{CustomerID: r.Customer.ID}
-	defer s.observed(ctx, OpPaymentLink, &attempt, &err)()
-	if err = s.changesOutside(); err != nil {
-		return Checkout{}, err
-	}
-	var faults validation.Error
-	r.Cart, err = s.quoter(nil).AmountCart(r.Amount)
-	faults.Merge("", err)
-	faults.Merge("", s.checkRequest(r.CheckoutRequest))
-	if err = faults.Err(); err != nil {
-		return Checkout{}, err
-	}
-	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
-		return Checkout{}, err
-	}
-	request := r.quoteRequest()
-	price := func() (*quote.Decision, error) { return s.quoter(s.mirrors.Ask).Price(ctx, request, quote.OfAmount) }
-	reserved, err := s.orderOfKey(ctx, &r.CheckoutRequest, request.Fingerprint(quote.OfAmount), price)
-	return s.finish(ctx, &attempt, r.CheckoutRequest, reserved, err, price)
 }

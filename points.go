@@ -10,6 +10,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/checkout"
 	"github.com/couponkit/couponkit/internal/quote"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -63,7 +64,7 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return redemption.Use{}, err
 	}
-	for range reserveAttempts {
+	for range checkout.MaxAttempts {
 		reserved, err = s.exchange(ctx, &attempt, r)
 		if !errors.Is(err, store.ErrStaleRevision) && !errors.Is(err, store.ErrLimit) {
 			return reserved, withCode(err, r.Coupon)
@@ -324,7 +325,7 @@ func (s *Service) CancelExchange(ctx context.Context, customerID, exchangeID str
 	if err := s.changesOutside(); err != nil {
 		return err
 	}
-	for range reserveAttempts {
+	for range checkout.MaxAttempts {
 		u, err := s.newest(ctx, exchangeID)
 		if err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
@@ -104,41 +103,4 @@ func (t *Totals) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	return errTotalsAlone()
-}
-
-// are reports whether the quote has the totals that the customer was shown.
-func (t *Totals) are(q pricing.Quote) bool {
-	return t == nil || *t == Totals{Subtotal: q.Subtotal, Discount: q.Discount, Shipping: q.Shipping, Total: q.Total}
-}
-
-// compare refuses totals that differ from what the customer was shown.
-func (t *Totals) compare(q pricing.Quote) error {
-	if t == nil {
-		return nil
-	}
-	var refused coupon.Rejection
-	for _, total := range [...]struct {
-		field               string
-		submitted, computed int64
-	}{
-		{"subtotal", t.Subtotal, q.Subtotal},
-		{"discount", t.Discount, q.Discount},
-		{"shipping", t.Shipping, q.Shipping},
-		{"total", t.Total, q.Total},
-	} {
-		if total.submitted != total.computed {
-			refused.Reasons = append(refused.Reasons, coupon.Reason{
-				Code: coupon.CartTotalsInvalid,
-				Params: coupon.Params{
-					Field:     total.field,
-					Submitted: coupon.Amount{Money: pricing.NewMoney(total.submitted, q.Currency)},
-					Computed:  coupon.Amount{Money: pricing.NewMoney(total.computed, q.Currency)},
-				},
-			})
-		}
-	}
-	if len(refused.Reasons) == 0 {
-		return nil
-	}
-	return &refused
 }

@@ -60,6 +60,9 @@ var policy = []floor{
 	{"3 prices", []rule{
 		{path: "internal/quote"},
 	}},
+	{"3 reservations", []rule{
+		{path: "internal/checkout"},
+	}},
 	{"4 front door", []rule{
 		{path: ".", modules: core},
 	}},
