@@ -5,6 +5,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/catalog"
+	"github.com/couponkit/couponkit/internal/payments"
 )
 
 // catalog returns the administration of the coupons in the service's store.
@@ -12,7 +13,7 @@ func (s *Service) catalog() *catalog.Catalog {
 	return &catalog.Catalog{
 		Store: s.store, InTransaction: s.inTransaction,
 		Mirrors: s.processor, Abilities: s.abilities,
-		ForgetMirror: s.mirrors.Forget, BadAnswer: badAnswer,
+		ForgetMirror: s.mirrors.Forget, BadAnswer: payments.BadAnswer,
 		Now: s.now, NewID: s.newID, Actor: actorOf, Detached: detached, Logger: s.logger,
 		Currency: s.currency, Location: s.location, PendingTime: s.pendingTime,
 	}

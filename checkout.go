@@ -9,9 +9,11 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/checkout"
 	"github.com/couponkit/couponkit/internal/mirrors"
+	"github.com/couponkit/couponkit/internal/payments"
 	"github.com/couponkit/couponkit/internal/quote"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
 )
 
 // CheckoutRequest describes a cart that a customer wants to pay for (specification 4.5).
@@ -127,7 +129,7 @@ func (s *Service) reserver(check mirrors.Check) *checkout.Reserver {
 	return &checkout.Reserver{
 		Quoter: s.quoter(check), Store: s.store, NewID: s.newID, Actor: actorOf,
 		Sessions: s.hasProcessor(), Lifetime: s.sessionLifetime, Grace: s.grace,
-		SessionLines: func(o redemption.Order) int { return len(s.sessionRequest(o, sessionDetails{}).Lines) },
+		SessionLines: func(o redemption.Order) int { return s.payments().CountLines(o) },
 	}
 }
 
@@ -165,23 +167,23 @@ func (s *Service) checkoutAs(ctx context.Context, op Operation, r PaymentLinkReq
 	if err != nil {
 		return Checkout{}, err
 	}
-	order, uses, err := s.openSession(ctx, reserved.Reserved, sessionDetails{
-		email: r.Customer.Email, describe: r.Describe, successURL: r.SuccessURL, cancelURL: r.CancelURL,
+	opened, err := s.payments().Open(ctx, store.Settled{Order: reserved.Order, Uses: reserved.Uses}, reserved.Replayed, payments.Details{
+		Email: r.Customer.Email, Describe: r.Describe, SuccessURL: r.SuccessURL, CancelURL: r.CancelURL,
 	})
-	attempt.SessionID = order.SessionID
-	if errors.Is(err, errFinished) { // most likely the limit holds now
+	attempt.SessionID = opened.Order.SessionID
+	if errors.Is(err, payments.ErrFinished) { // most likely the limit holds now
 		if _, refused := reserver.Price(ctx, &of); refused != nil {
 			err = refused
 		}
 	}
-	made := Checkout{Order: order, Uses: uses, Replayed: reserved.Replayed, Refused: reserved.Refused}
+	made := Checkout{Order: opened.Order, Uses: opened.Uses, Replayed: reserved.Replayed, Refused: reserved.Refused}
 	switch {
 	case errors.Is(err, ErrOrderPaid):
 		return made, err
 	case err != nil:
 		return Checkout{}, withCode(err, r.Codes...)
 	}
-	made.Session = SessionLink{ID: order.SessionID, URL: order.SessionURL, ExpiresAt: s.sessionEnd(order)}
+	made.Session = s.linkOf(opened.Order)
 	return made, nil
 }
 
@@ -194,7 +196,3 @@ func withCode(err error, codes ...string) error {
 	}
 	return err
 }
-
-// sessionEnd is when the session of an open order ends: a grace period before the deadline. That changes
-// only when the payment is on its way or the order ends, so that a repeated call asks for the same session.
-func (s *Service) sessionEnd(o redemption.Order) time.Time { return o.Deadline.Add(-s.grace) }

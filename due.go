@@ -2,14 +2,11 @@ package couponkit
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"slices"
 	"time"
 
-	"github.com/couponkit/couponkit/internal/settle"
+	"github.com/couponkit/couponkit/internal/payments"
 	"github.com/couponkit/couponkit/redemption"
-	"github.com/couponkit/couponkit/store"
 )
 
 // Due is something that has to be done outside of the store, such as ending a payment.
@@ -75,44 +72,13 @@ func (s *Service) Due(ctx context.Context, by DueOptions) iter.Seq2[Due, error] 
 //   - [ErrNoProcessor] means that the service has no processor. Do what is [Service.Due] instead.
 //   - [ErrInTransaction] means that the store works inside a transaction of the host.
 func (s *Service) RunDue(ctx context.Context, orderID string) (err error) {
-	attempt := Attempt{OrderID: orderID}
-	defer s.observed(ctx, OpRunDue, &attempt, &err)()
+	about := payments.About{OrderID: orderID}
+	defer s.observedAbout(ctx, OpRunDue, new(Attempt), &about, &err)()
 	if err := s.changesOutside(); err != nil {
 		return err
 	}
 	if !s.hasProcessor() {
 		return ErrNoProcessor
 	}
-	orders, err := s.settlement().OrdersAround(ctx, orderID)
-	if len(orders) == 0 {
-		return err
-	}
-	attempt.CustomerID = orders[0].Order.CustomerID
-	failures := []error{err} // an order that cannot be read does not hide the others
-	for _, o := range orders {
-		now, err := s.store.Order(ctx, store.OrderKey{ID: o.Order.ID}) // after the end of the others
-		if err == nil {
-			err = s.runDue(ctx, now)
-		}
-		failures = append(failures, err)
-	}
-	return errors.Join(failures...)
-}
-
-func (s *Service) runDue(ctx context.Context, o store.Settled) error {
-	list, err := s.settlement().DueFor(ctx, o)
-	if err != nil || len(list) == 0 {
-		return err
-	}
-	var failures []error
-	var report SweepReport // unread: the recorder and the observer hear of everything
-	for _, u := range o.Uses {
-		if u.PointsState == redemption.PointsRefundDue {
-			failures = append(failures, s.sweepUse(ctx, u, &report))
-		}
-	}
-	if slices.ContainsFunc(list, func(d settle.Due) bool { return d.Kind != redemption.ReturnPoints }) {
-		failures = append(failures, s.sweepOrder(ctx, o, &report))
-	}
-	return errors.Join(failures...)
+	return s.payments().RunDue(ctx, &about, orderID)
 }

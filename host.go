@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/payments"
 	"github.com/couponkit/couponkit/internal/settle"
 )
 
@@ -52,10 +53,10 @@ var (
 	// that matches ErrInsufficientPoints also matches coupon.ErrPointsNotRedeemed. Check for
 	// ErrInsufficientPoints first, because the rejection's message only tells the customer to exchange
 	// points.
-	ErrInsufficientPoints = errors.New("insufficient points")
+	ErrInsufficientPoints = payments.ErrInsufficientPoints
 	// ErrReservationClosed means that an exchange of points was given up. The service refunds any
 	// points that were debited for the exchange.
-	ErrReservationClosed = errors.New("reservation closed")
+	ErrReservationClosed = payments.ErrReservationClosed
 )
 
 // Operation names a kind of [Attempt].
@@ -85,12 +86,12 @@ const (
 	OpRefresh        Operation = "refresh"
 	OpExchangePoints Operation = "exchange_points"
 	OpCancelExchange Operation = "cancel_exchange"
-	OpEvent          Operation = "event"
-	OpRefund         Operation = "refund"
+	OpEvent          Operation = payments.OpEvent
+	OpRefund         Operation = payments.OpRefund
 	// OpSettle is a step of Checkout, PaymentLink, CancelCheckout, Refresh, CancelExchange or Sweep.
 	// In this step, the service learns how a payment session ended and updates the order, as
 	// HandleEvent does. The event of the payment session may arrive later or never.
-	OpSettle    Operation = "settle"
+	OpSettle    Operation = payments.OpSettle
 	OpSweep     Operation = "sweep"
 	OpReconcile Operation = "reconcile"
 )

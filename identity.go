@@ -7,7 +7,6 @@ import (
 
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/email"
-	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -63,10 +62,4 @@ func (s *Service) customer(ctx context.Context, c eligibility.Customer) (eligibi
 	}
 	c.Email = user.Email
 	return c, nil
-}
-
-// payer is the customer whom a payment tells of, without an ID. Further aliases than a customer can
-// have are left out: a payment is recorded in any case.
-func payer(p processor.Payer) eligibility.Customer {
-	return eligibility.Customer{Email: p.Email, Aliases: p.Aliases[:min(len(p.Aliases), eligibility.MaxAliases)]}
 }

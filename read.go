@@ -97,7 +97,11 @@ func (s *Service) Spent(ctx context.Context, coupons ...coupon.Coupon) ([]coupon
 //   - store.ErrUnreadable means that the store cannot read the order or one of its uses.
 //   - A [*validation.Error] names every invalid field of the request.
 func (s *Service) Order(ctx context.Context, r OrderRequest) (store.Settled, error) {
-	return s.find(ctx, &Attempt{}, r)
+	query, err := r.query()
+	if err != nil {
+		return store.Settled{}, err
+	}
+	return s.settlement().Find(ctx, query)
 }
 
 // Journal returns the journal entries after a position, in order; see [store.Journal]. The position

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/couponkit/couponkit/internal/payments"
 	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -136,7 +137,7 @@ func (l *Ledger) Record(ctx context.Context, p Payment) (o Outcome, err error) {
 		return Outcome{}, err
 	}
 	back := redemption.Report{Refunds: p.Repayments, Disputes: p.Disputes}
-	made, err := s.settlement().Record(ctx, p.event(s), payer(p.Payer), back)
+	made, err := s.settlement().Record(ctx, p.event(s), payments.Payer(p.Payer), back)
 	o = outcomeOf(made)
 	attempt.OrderID, attempt.CustomerID, attempt.Flag = o.Order.ID, o.Order.CustomerID, o.Flag
 	return o, err
@@ -202,7 +203,7 @@ func (p Payment) event(s *Service) redemption.Event {
 	case PaymentOpen:
 		e.Kind = redemption.PaymentOpened
 	case PaymentPaid:
-		e.Kind, e.Charge, e.Learned = redemption.Paid, p.charge(), payer(p.Payer).Identities()
+		e.Kind, e.Charge, e.Learned = redemption.Paid, p.charge(), payments.Payer(p.Payer).Identities()
 	case PaymentPending:
 		e.Kind, e.Deadline = redemption.PaymentPending, now.Add(s.paymentWait)
 	case PaymentEnded:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
@@ -69,7 +70,7 @@ type RefundResult struct {
 func (s *Service) Refund(ctx context.Context, r RefundRequest) (result RefundResult, err error) {
 	attempt := Attempt{OrderID: r.OrderID}
 	defer s.observed(ctx, OpRefund, &attempt, &err)()
-	if _, able := s.refunder(); able && !r.Elsewhere {
+	if s.refunds() && !r.Elsewhere {
 		if err := s.changesOutside(); err != nil {
 			return RefundResult{}, err
 		}
@@ -78,10 +79,7 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (result RefundRes
 	if err != nil {
 		return RefundResult{}, err
 	}
-	settled := s.returnPoints(ctx, store.Settled{Order: result.Order, Uses: result.Uses})
-	if s.hasProcessor() {
-		settled, err = s.repay(ctx, settled, r.Key)
-	}
+	settled, err := s.payments().Return(ctx, store.Settled{Order: result.Order, Uses: result.Uses}, r.Key)
 	result.Order, result.Uses = settled.Order, settled.Uses
 	result.Refund, _ = settled.Order.RefundOf(r.Key)
 	if result.Refund.Repayment.State == redemption.RepaymentFailed {
@@ -90,14 +88,19 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (result RefundRes
 	return result, err
 }
 
+// refunds reports whether the processor returns money.
+func (s *Service) refunds() bool {
+	_, able := s.processor.(processor.Refunder)
+	return able
+}
+
 // recordRefund records a refund, whose money is then due.
 func (s *Service) recordRefund(ctx context.Context, attempt *Attempt, r RefundRequest) (RefundResult, error) {
 	if err := r.validate(); err != nil {
 		return RefundResult{}, err
 	}
-	_, able := s.refunder()
 	settled, replayed, err := s.settlement().Refund(ctx, r.OrderID, redemption.RefundRequest{
-		Key: r.Key, Returns: r.Returns, Elsewhere: r.Elsewhere || s.hasProcessor() && !able,
+		Key: r.Key, Returns: r.Returns, Elsewhere: r.Elsewhere || s.hasProcessor() && !s.refunds(),
 	})
 	if err != nil {
 		return RefundResult{}, err

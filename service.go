@@ -18,6 +18,7 @@ import (
 	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/mirrors"
+	"github.com/couponkit/couponkit/internal/payments"
 	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -43,9 +44,12 @@ var (
 	// a service whose store has its own transactions.
 	ErrInTransaction = errors.New("the store works inside a transaction of the host")
 	// ErrNoProcessor means that the service was built without [WithProcessor].
-	ErrNoProcessor = errors.New("no payment processor is configured")
+	ErrNoProcessor = payments.ErrNoProcessor
 	// ErrNoLedger means that the service was built without [WithPoints].
-	ErrNoLedger = errors.New("no points ledger is configured")
+	ErrNoLedger = payments.ErrNoLedger
+	// ErrPaymentOpen means that an earlier order of the customer, which the order has replaced, can perhaps
+	// still be paid. Record the end of that payment first, or repeat the call later.
+	ErrPaymentOpen = store.ErrPaymentOpen
 )
 
 // These constants are the default durations of the options.
@@ -55,6 +59,7 @@ const (
 	DefaultPaymentWait     = 14 * 24 * time.Hour
 	DefaultExchangeTime    = 15 * time.Minute
 	DefaultPendingTime     = 15 * time.Minute
+	DefaultCreateTime      = 2 * time.Minute
 	// DefaultMirrorTTL is how long a [Service] caches an answer about a mirror; see [WithMirrorTTL].
 	DefaultMirrorTTL = time.Minute
 )
@@ -113,7 +118,7 @@ type Option func(*Service)
 // lifetime that the processor does not allow.
 func New(s store.Store, options ...Option) (*Service, error) {
 	service := &Service{
-		store: s, processor: noProcessor{}, mirrors: &mirrors.Cache{TTL: DefaultMirrorTTL},
+		store: s, processor: payments.NoProcessor{}, mirrors: &mirrors.Cache{TTL: DefaultMirrorTTL},
 		clock: time.Now, logger: slog.New(slog.DiscardHandler),
 		observer: ObserverFunc(func(context.Context, Attempt) {}),
 		currency: pricing.EUR(), location: time.UTC, symbols: language.English,
@@ -308,11 +313,20 @@ func (s *Service) idByTime(prefix string) string {
 	return prefix + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(id[:]))
 }
 
-// observed tells the observer of an attempt; callers defer its result. A panic of what the
-// host has lent to the service, which goes on, is no success.
+// observed tells the observer of an attempt. Callers defer its result. If an implementation of the host panics,
+// the attempt has failed, and the panic goes on.
 func (s *Service) observed(ctx context.Context, op Operation, a *Attempt, err *error) func() {
+	return s.observedAbout(ctx, op, a, nil, err)
+}
+
+// observedAbout is observed for an attempt about a payment. The subject, if there is one, fills the attempt.
+func (s *Service) observedAbout(ctx context.Context, op Operation, a *Attempt, about *payments.About, err *error) func() {
 	began := s.clock()
 	return func() {
+		if about != nil {
+			a.CouponID, a.CustomerID, a.OrderID, a.SessionID = about.CouponID, about.CustomerID, about.OrderID, about.SessionID
+			a.Flag = Flag(about.Flag)
+		}
 		a.Operation, a.Err, a.At = op, *err, calendar.Instant(began)
 		if cause := recover(); cause != nil {
 			a.Err = fmt.Errorf("panic: %v", cause)

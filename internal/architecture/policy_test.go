@@ -60,8 +60,9 @@ var policy = []floor{
 	{"3 prices", []rule{
 		{path: "internal/quote"},
 	}},
-	{"3 reservations", []rule{
+	{"3 reservations, payments", []rule{
 		{path: "internal/checkout"},
+		{path: "internal/payments"},
 	}},
 	{"4 front door", []rule{
 		{path: ".", modules: core},

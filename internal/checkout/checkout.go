@@ -31,9 +31,9 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// MaxAttempts bounds how often a request is priced and reserved again, because a coupon or a use has
+// maxAttempts bounds how often a request is priced and reserved again, because a coupon or a use has
 // changed in between.
-const MaxAttempts = 5
+const maxAttempts = 5
 
 // A Reserver reserves orders. All fields are required. A Reserver is safe for concurrent use, unless Store
 // works inside a transaction of the host.
@@ -99,7 +99,7 @@ func (c *Reserver) Reserve(ctx context.Context, r *Request) (Reserved, error) {
 		return r.reserved(before, nil, err)
 	}
 	var changed error
-	for range MaxAttempts {
+	for range maxAttempts {
 		d, err := c.Price(ctx, r)
 		if err != nil {
 			return Reserved{CouponID: d.CouponID()}, err

@@ -153,3 +153,18 @@ func Payable(o redemption.Order) error {
 func Lapsed(o redemption.Order, now time.Time) bool {
 	return !o.State.Ended() && !o.Deadline.IsZero() && !now.Before(o.Deadline)
 }
+
+// Query names an order, and the customer who asks about it.
+type Query struct {
+	store.OrderKey
+	Owner string // empty if anybody may ask
+}
+
+// Find returns the order of a query. For an order of another customer, it returns store.ErrNotFound.
+func (l *Ledger) Find(ctx context.Context, by Query) (store.Settled, error) {
+	found, err := l.Store.Order(ctx, by.OrderKey)
+	if err == nil && by.Owner != "" && found.Order.CustomerID != by.Owner {
+		return store.Settled{}, store.ErrNotFound
+	}
+	return found, err
+}

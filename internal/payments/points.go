@@ -1,0 +1,385 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/quote"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
+)
+
+// Points is the host's ledger of points. Package couponkit documents it and the errors.
+type Points interface {
+	Debit(ctx context.Context, customerID, exchangeID string, points int64) error
+	Refund(ctx context.Context, customerID, exchangeID string) error
+}
+
+// These errors are documented in package couponkit.
+var (
+	ErrNoLedger           = errors.New("no points ledger is configured")
+	ErrInsufficientPoints = errors.New("insufficient points")
+	ErrReservationClosed  = errors.New("reservation closed")
+)
+
+// ExchangeRequest asks for a coupon in exchange for points. Its fields are those of couponkit.ExchangeRequest.
+type ExchangeRequest struct {
+	Key      string
+	Coupon   string
+	Customer eligibility.Customer
+}
+
+// Exchange reserves a use of a coupon, and debits the coupon's price in points.
+func (p *Payments) Exchange(ctx context.Context, about *About, r ExchangeRequest) (reserved redemption.Use, err error) {
+	for range maxAttempts {
+		reserved, err = p.exchange(ctx, about, r)
+		if !errors.Is(err, store.ErrStaleRevision) && !errors.Is(err, store.ErrLimit) {
+			return reserved, err
+		}
+	}
+	return redemption.Use{}, fmt.Errorf("%w: %w", store.ErrConflict, err)
+}
+
+// exchange is one attempt of Exchange. The coupon or its counters may change before its use is reserved.
+func (p *Payments) exchange(ctx context.Context, about *About, r ExchangeRequest) (redemption.Use, error) {
+	d, err := p.Quoter.Named(ctx, r.Coupon, r.Customer)
+	if id := strings.TrimSpace(r.Coupon); errors.Is(err, coupon.ErrNotFound) && coupon.IsID(id) {
+		made, err := p.exchangedBefore(ctx, id, r, redemption.Use{}, err)
+		about.CouponID = made.CouponID
+		return made, err
+	}
+	if err != nil {
+		return redemption.Use{}, err
+	}
+	of := &d.Codes[0]
+	about.CouponID = of.Coupon.ID
+	held := exchanged(of.Held, r.Key)
+	refused := exchangeable(d, held)
+	switch {
+	case !held.IsZero() && held.Key == r.Key:
+		return p.debit(ctx, held, refused)
+	case !held.IsZero(), refused != nil:
+		return p.exchangedBefore(ctx, of.Coupon.ID, r, held, refused)
+	}
+	if r.Key == "" {
+		r.Key = p.NewID("key_")
+	}
+	reserved, err := p.Store.Reserve(ctx, p.newExchange(ctx, of, r))
+	if err != nil {
+		return redemption.Use{}, err
+	}
+	made, err := p.current(ctx, reserved.Uses[0])
+	if err != nil {
+		return redemption.Use{}, err
+	}
+	return p.debit(ctx, made, nil)
+}
+
+func (p *Payments) newExchange(ctx context.Context, of *quote.Code, r ExchangeRequest) store.Reservation {
+	now, id, c := p.Now(), p.NewID(redemption.UseIDPrefix), &of.Coupon
+	claimant := eligibility.Claimant{Coupon: c, Code: of.Code, Identities: r.Customer.Identities(), At: now}
+	return store.Reservation{
+		By: p.Actor(ctx), Coupons: []store.CouponAt{of.CouponAt()},
+		Uses: []redemption.Use{{
+			ID: id, ExchangeID: id, Key: r.Key, CouponID: c.ID, Code: c.Code, CustomerID: r.Customer.ID,
+			State: redemption.Reserved, Origin: redemption.FromPoints,
+			Points: c.PointsRequired, PointsState: redemption.PointsPending,
+			Claims: claimant.Claims(), Deadline: now.Add(p.ExchangeTime), CreatedAt: now,
+		}},
+	}
+}
+
+// exchanged returns the exchange that the key has made. Otherwise, it returns the oldest exchange that is in no
+// checkout, or the zero value.
+func exchanged(held []redemption.Use, key string) (free redemption.Use) {
+	for _, u := range held {
+		switch {
+		case u.Origin != redemption.FromPoints || u.OrderID != "":
+		case key != "" && u.Key == key:
+			return u
+		default:
+			free = u // the oldest
+		}
+	}
+	return free
+}
+
+// exchangedBefore answers with what the key has made, even if the coupon is gone or refuses by now. If the key
+// has made nothing, it answers with another exchange, or with the refusal.
+func (p *Payments) exchangedBefore(
+	ctx context.Context, couponID string, r ExchangeRequest, another redemption.Use, refused error,
+) (redemption.Use, error) {
+	first, err := p.firstExchange(ctx, r.Customer.ID, r.Key)
+	switch {
+	case err != nil:
+		return redemption.Use{}, err
+	case !first.IsZero() && first.CouponID != couponID:
+		return redemption.Use{}, store.ErrKeyReused
+	case !first.IsZero():
+		return p.debit(ctx, first, refused)
+	case !another.IsZero():
+		return p.debit(ctx, another, refused)
+	}
+	return redemption.Use{}, refused
+}
+
+// firstExchange returns the exchange that the key has made, as it is now, or the zero value.
+func (p *Payments) firstExchange(ctx context.Context, customerID, key string) (redemption.Use, error) {
+	if key == "" || customerID == "" {
+		return redemption.Use{}, nil
+	}
+	page, err := p.Store.ListUses(ctx, store.UseList{CustomerID: customerID, Key: key, PageSize: 1})
+	switch {
+	case err != nil:
+		return redemption.Use{}, err
+	case len(page.Unreadable) > 0: // the exchange is there
+		return redemption.Use{}, page.Unreadable[0]
+	case len(page.Items) == 0:
+		return redemption.Use{}, nil
+	}
+	return p.current(ctx, page.Items[0])
+}
+
+// current returns the use that has the points of an exchange now. One order after the other may have passed
+// the points on.
+func (p *Payments) current(ctx context.Context, u redemption.Use) (redemption.Use, error) {
+	if u.PointsState != redemption.PointsPassedOn {
+		return u, nil
+	}
+	list := store.UseList{ExchangeID: u.ExchangeID, PageSize: store.MaxPageSize}
+	missing := store.ErrNotFound
+	for {
+		page, err := p.Store.ListUses(ctx, list)
+		if err != nil {
+			return redemption.Use{}, err
+		}
+		if len(page.Unreadable) > 0 {
+			missing = page.Unreadable[0]
+		}
+		for _, later := range page.Items {
+			if later.PointsState != redemption.PointsPassedOn {
+				return later, nil
+			}
+		}
+		if list.After = page.Next; list.After == "" {
+			return redemption.Use{}, fmt.Errorf("exchange %s: %w", u.ExchangeID, missing)
+		}
+	}
+}
+
+// exchangeable tells why the coupon cannot be had for points. The exchange that the customer goes on to pay, if
+// there is one, is not in their own way. An exchange in a checkout is, because this would be another exchange.
+func exchangeable(d *quote.Decision, paying redemption.Use) error {
+	c := &d.Codes[0].Coupon
+	if c.Distribution != coupon.PointsRedeemable {
+		return validation.New("coupon", validation.NotAllowed, "the coupon is not exchanged for points")
+	}
+	refused := d.CheckExchange(paying)
+	if refused == nil && !paying.IsZero() && paying.Points != c.PointsRequired {
+		return fmt.Errorf("exchange %s: the coupon costs %d points and not %d by now: %w",
+			paying.ExchangeID, c.PointsRequired, paying.Points, ErrReservationClosed)
+	}
+	return refused
+}
+
+// debit takes the points of a pending exchange and confirms it. If the coupon is refused, debit gives the
+// exchange up instead: the points would be gone for a coupon that no checkout takes.
+func (p *Payments) debit(ctx context.Context, u redemption.Use, refused error) (redemption.Use, error) {
+	switch {
+	case u.State == redemption.Released:
+		return redemption.Use{}, fmt.Errorf("exchange %s: %w", u.ExchangeID, ErrReservationClosed)
+	case u.PointsState != redemption.PointsPending:
+		return u, nil
+	case errors.Is(refused, coupon.ErrCartTotalsInvalid), errors.Is(refused, coupon.ErrProcessorOutOfSync):
+		return redemption.Use{}, refused // the next attempt may succeed
+	case refused != nil:
+		return p.refuseExchange(ctx, u, refused)
+	}
+	err := p.Points.Debit(ctx, u.CustomerID, u.ExchangeID, u.Points)
+	switch {
+	case errors.Is(err, ErrInsufficientPoints):
+		return p.refuseExchange(ctx, u, fmt.Errorf("%w: %w", coupon.Reject(
+			u.CouponID, coupon.PointsNotRedeemed, coupon.Params{PointsRequired: u.Points}), err))
+	case errors.Is(err, ErrReservationClosed):
+		return redemption.Use{}, fmt.Errorf("exchange %s: %w", u.ExchangeID, err)
+	case err != nil:
+		return redemption.Use{}, fmt.Errorf("debit points for exchange %s: %w", u.ExchangeID, err)
+	}
+	confirmed, err := p.applyToUse(ctx, redemption.PointsExchanged, u)
+	if errors.Is(err, redemption.ErrIllegal) {
+		return redemption.Use{}, p.tooLate(ctx, u, err)
+	}
+	return confirmed, err
+}
+
+// applyToUse applies an event of points.
+func (p *Payments) applyToUse(ctx context.Context, kind redemption.EventKind, u redemption.Use) (redemption.Use, error) {
+	settled, err := p.Store.Apply(ctx, store.Settlement{Event: redemption.Event{Kind: kind, At: p.Now(), UseID: u.ID}, By: p.Actor(ctx)})
+	if err != nil {
+		return redemption.Use{}, err
+	}
+	return settled.Uses[0], nil
+}
+
+// newest returns the exchange as it is now.
+func (p *Payments) newest(ctx context.Context, exchangeID string) (redemption.Use, error) {
+	if exchangeID == "" {
+		return redemption.Use{}, store.ErrNotFound // the list would be everybody's
+	}
+	return p.current(ctx, redemption.Use{ExchangeID: exchangeID, PointsState: redemption.PointsPassedOn})
+}
+
+// refuseExchange gives up an exchange whose points were not taken. If another call has debited them meanwhile,
+// the customer knows that the exchange succeeded, and refuseExchange returns it. What fails is left to the
+// sweep.
+func (p *Payments) refuseExchange(ctx context.Context, u redemption.Use, refused error) (redemption.Use, error) {
+	released, err := p.applyToUse(ctx, redemption.PointsRefused, u)
+	switch {
+	case err == nil && released.PointsState == redemption.PointsRefundDue:
+		_, err = p.refundPoints(ctx, released)
+	case errors.Is(err, redemption.ErrIllegal), released.PointsState == redemption.PointsPassedOn:
+		var now redemption.Use
+		if now, err = p.newest(ctx, u.ExchangeID); err == nil && now.PointsState == redemption.PointsDebited {
+			return now, nil
+		}
+	}
+	p.warn(ctx, "an exchange that was refused is left to the sweep", "exchange", u.ExchangeID, err)
+	return redemption.Use{}, refused
+}
+
+// tooLate gives back points that were debited for an exchange that the sweep had given up
+// meanwhile.
+func (p *Payments) tooLate(ctx context.Context, u redemption.Use, cause error) error {
+	now, err := p.newest(ctx, u.ExchangeID)
+	if err != nil {
+		return err
+	}
+	if now.PointsState == redemption.PointsRefundDue {
+		if _, err := p.refundPoints(ctx, now); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrReservationClosed, cause)
+}
+
+// CancelExchange gives up an exchange and refunds its points.
+func (p *Payments) CancelExchange(ctx context.Context, about *About, customerID, exchangeID string) error {
+	for range maxAttempts {
+		u, err := p.newest(ctx, exchangeID)
+		if err != nil {
+			return err
+		}
+		if u.CustomerID != customerID {
+			return store.ErrNotFound
+		}
+		about.CouponID, about.OrderID = u.CouponID, u.OrderID
+		if err = p.giveUp(ctx, u); !errors.Is(err, redemption.ErrOtherSession) && !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return fmt.Errorf("cancel exchange %s: %w", exchangeID, store.ErrConflict)
+}
+
+// giveUp cancels an exchange, or the order that uses it, and refunds the points. It
+// returns store.ErrConflict if the use has moved on meanwhile.
+func (p *Payments) giveUp(ctx context.Context, u redemption.Use) error {
+	if u.OrderID == "" || u.State != redemption.Reserved {
+		return p.giveUpFree(ctx, u)
+	}
+	o, err := p.Store.Order(ctx, store.OrderKey{ID: u.OrderID})
+	if err != nil {
+		return err
+	}
+	switch finished, err := p.endUnpaid(ctx, o.Order); {
+	case err != nil:
+		return err
+	case finished.Order.State == redemption.OrderAwaitingPayment:
+		return fmt.Errorf("exchange %s: a payment is on its way: %w", u.ExchangeID, redemption.ErrIllegal)
+	case !finished.Order.IsZero():
+		return store.ErrConflict
+	}
+	settled, err := p.settle(ctx, store.Settlement{Event: redemption.Event{
+		Kind: redemption.Cancelled, At: p.Now(), OrderID: u.OrderID, SessionID: o.Order.SessionID, PaymentOver: true, BegunBy: o.Order.BegunAt,
+	}})
+	passedOn := slices.ContainsFunc(settled.Uses, func(v redemption.Use) bool { return v.PointsState == redemption.PointsPassedOn })
+	if err == nil && (passedOn || settled.Order.State == redemption.OrderEnding) { // replaced, or begun meanwhile
+		return store.ErrConflict
+	}
+	return err
+}
+
+// giveUpFree cancels a use that was in no order when it was read, or that has ended.
+func (p *Payments) giveUpFree(ctx context.Context, u redemption.Use) error {
+	released, err := p.applyToUse(ctx, redemption.Cancelled, u)
+	switch {
+	case err != nil:
+		return fmt.Errorf("cancel exchange %s: %w", u.ExchangeID, err)
+	case released.PointsState == redemption.PointsPassedOn:
+		return store.ErrConflict
+	case released.PointsState == redemption.PointsRefundDue:
+		_, err = p.refundPoints(ctx, released)
+	}
+	return err
+}
+
+// refundPoints gives the points of a released use back and records that. Both steps may be
+// repeated.
+func (p *Payments) refundPoints(ctx context.Context, u redemption.Use) (redemption.Use, error) {
+	if p.Points == nil {
+		return u, ErrNoLedger
+	}
+	if err := p.Points.Refund(ctx, u.CustomerID, u.ExchangeID); err != nil {
+		return u, fmt.Errorf("refund points of exchange %s: %w", u.ExchangeID, err)
+	}
+	return p.applyToUse(ctx, redemption.PointsGivenBack, u)
+}
+
+// returnPoints gives back the points that are due. Inside a transaction of the host, a rollback would forget
+// that, so they stay due.
+func (p *Payments) returnPoints(ctx context.Context, settled store.Settled) store.Settled {
+	for i, u := range settled.Uses {
+		if u.PointsState != redemption.PointsRefundDue || p.InTransaction {
+			continue
+		}
+		refunded, err := p.refundPoints(ctx, u)
+		p.warn(ctx, "a refund of points is left to the sweep", "use", u.ID, err)
+		if err == nil {
+			settled.Uses[i] = refunded
+		}
+	}
+	return settled
+}
+
+// Exchanges returns the customer's reserved uses that were bought with points, newest first, at most a page.
+func (p *Payments) Exchanges(ctx context.Context, customerID string) ([]redemption.Use, error) {
+	if customerID == "" {
+		return nil, nil // the list would be everybody's
+	}
+	list := store.UseList{CustomerID: customerID, State: redemption.Reserved, PageSize: store.MaxPageSize}
+	var held []redemption.Use
+	var failures []error
+	for len(held) < store.MaxPageSize {
+		page, err := p.Store.ListUses(ctx, list)
+		if err != nil {
+			return nil, err
+		}
+		for _, unreadable := range page.Unreadable {
+			failures = append(failures, unreadable)
+		}
+		for _, u := range page.Items {
+			if u.Origin == redemption.FromPoints {
+				held = append(held, u)
+			}
+		}
+		if list.After = page.Next; list.After == "" {
+			break
+		}
+	}
+	return held[:min(len(held), store.MaxPageSize)], errors.Join(failures...)
+}

@@ -1,0 +1,206 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/couponkit/couponkit/internal/settle"
+	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
+)
+
+// maxFailures is how many times its limit a sweep may fail.
+const maxFailures = 10
+
+// Report is the result of a sweep. The type couponkit.SweepReport documents the fields.
+type Report struct {
+	Paid, Cancelled, Repaid                    []settle.Outcome
+	Waiting, Lapsed, Refunded, Flagged, Failed int
+}
+
+// Sweep finishes orders and exchanges of points whose deadline is over, at most limit of each.
+func (p *Payments) Sweep(ctx context.Context, limit int) (report Report, err error) {
+	failures, err := sweep(limit, func(most int, after string) ([]store.Settled, []*store.UnreadableError, string, error) {
+		page, err := p.Store.ListOrders(ctx, store.OrderList{DueAt: p.Now(), After: after, PageSize: most})
+		return page.Items, page.Unreadable, page.Next, err
+	}, func(o store.Settled) error { return p.sweepOrder(ctx, o, &report) })
+	report.Failed = len(failures)
+	if err != nil {
+		return report, errors.Join(append(failures, fmt.Errorf("find lapsed orders: %w", err))...)
+	}
+	if p.InTransaction {
+		return report, errors.Join(failures...) // a rollback would forget that points were refunded
+	}
+	failedUses, err := sweep(limit, func(most int, after string) ([]redemption.Use, []*store.UnreadableError, string, error) {
+		page, err := p.Store.ListUses(ctx, store.UseList{DueAt: p.Now(), After: after, PageSize: most})
+		return page.Items, page.Unreadable, page.Next, err
+	}, func(u redemption.Use) error { return p.sweepUse(ctx, u, &report) })
+	report.Failed += len(failedUses)
+	failures = append(failures, failedUses...)
+	if err != nil {
+		failures = append(failures, fmt.Errorf("find points that are due: %w", err))
+	}
+	return report, errors.Join(failures...)
+}
+
+// sweep finishes the records of a list, a page at a time, until limit of them are finished. It goes on after
+// records that fail, or that cannot be read.
+func sweep[T any](
+	limit int, list func(most int, after string) (records []T, unreadable []*store.UnreadableError, next string, err error), finish func(T) error,
+) (failures []error, err error) {
+	for finished, after := 0, ""; ; {
+		records, unreadable, next, err := list(min(limit, store.MaxPageSize), after)
+		if err != nil {
+			return failures, err
+		}
+		for _, u := range unreadable {
+			failures = append(failures, u)
+		}
+		for _, r := range records {
+			if err := finish(r); err != nil {
+				failures = append(failures, err)
+			} else {
+				finished++
+			}
+			if finished == limit || len(failures) >= maxFailures*limit {
+				return failures, nil
+			}
+		}
+		if after = next; after == "" || len(failures) >= maxFailures*limit {
+			return failures, nil
+		}
+	}
+}
+
+func (p *Payments) sweepOrder(ctx context.Context, due store.Settled, report *Report) error {
+	o := due.Order
+	if o.State.Paid() {
+		return errors.Join(p.endDue(ctx, o), p.sweepRefunds(ctx, due, report))
+	}
+	if o.BegunAt.IsZero() {
+		older, err := p.endAwaited(ctx, o)
+		if err != nil {
+			return fmt.Errorf("sweep order %s: %w", o.ID, err)
+		}
+		if !older.Order.IsZero() { // its payment has ended this order
+			if older.Changed {
+				report.count(older)
+			}
+			return nil
+		}
+	}
+	session, err := p.lapsedSession(ctx, o, openSessionID(o))
+	if err != nil {
+		return fmt.Errorf("sweep order %s: %w", o.ID, err)
+	}
+	settled, err := p.settleSession(ctx, session, o)
+	if err != nil {
+		return err
+	}
+	if o.State != redemption.OrderCancelled || settled.Changed && settled.Order.State != redemption.OrderCancelled {
+		report.count(settled) // the end of the order was reported before that of its payment
+	}
+	return nil
+}
+
+// sweepRefunds looks at the unfinished repayments of a paid order.
+func (p *Payments) sweepRefunds(ctx context.Context, due store.Settled, report *Report) (err error) {
+	about := About{OrderID: due.Order.ID, SessionID: due.Order.SessionID, CustomerID: due.Order.CustomerID}
+	defer p.Observe(ctx, OpRefund, &about, &err)()
+	o, err := p.refreshRefunds(ctx, &about, due)
+	if err != nil {
+		return fmt.Errorf("sweep refunds of order %s: %w", due.Order.ID, err)
+	}
+	about.Flag = o.Flag
+	if !redemption.SameMoney(o.Order, due.Order) {
+		report.Repaid = append(report.Repaid, o)
+		if o.Flag != "" {
+			report.Flagged++
+		}
+	}
+	return nil
+}
+
+// count counts an order that was looked at.
+func (r *Report) count(o settle.Outcome) {
+	switch o.Order.State {
+	case redemption.OrderPaid, redemption.OrderPartlyRefunded, redemption.OrderRefunded:
+		r.Paid = append(r.Paid, o)
+	case redemption.OrderCancelled:
+		r.Cancelled = append(r.Cancelled, o)
+	case redemption.OrderOpen, redemption.OrderAwaitingPayment, redemption.OrderEnding:
+		r.Waiting++
+	}
+	for _, ended := range o.Ended {
+		r.Cancelled = append(r.Cancelled, settle.Outcome{Settled: store.Settled{Order: ended.Order, Changed: true}})
+	}
+	for _, u := range o.Uses {
+		if u.PointsState == redemption.PointsRefunded {
+			r.Refunded++
+		}
+	}
+	if o.Flag != "" {
+		r.Flagged++
+	}
+}
+
+// sweepUse gives up an exchange of points that was never finished, and refunds what is due.
+func (p *Payments) sweepUse(ctx context.Context, u redemption.Use, report *Report) error {
+	if u.State == redemption.Reserved {
+		lapsed, err := p.applyToUse(ctx, redemption.Lapsed, u)
+		if errors.Is(err, redemption.ErrIllegal) {
+			return nil // it has moved on since it was listed
+		}
+		if err != nil {
+			return fmt.Errorf("sweep use %s: %w", u.ID, err)
+		}
+		u = lapsed
+		report.Lapsed++
+	}
+	if u.PointsState != redemption.PointsRefundDue {
+		return nil
+	}
+	if _, err := p.refundPoints(ctx, u); err != nil {
+		return err
+	}
+	report.Refunded++
+	return nil
+}
+
+// RunDue does what is due for an order and for the orders around it.
+func (p *Payments) RunDue(ctx context.Context, about *About, orderID string) error {
+	orders, err := p.OrdersAround(ctx, orderID)
+	if len(orders) == 0 {
+		return err
+	}
+	about.CustomerID = orders[0].Order.CustomerID
+	failures := []error{err} // an order that cannot be read does not hide the others
+	for _, o := range orders {
+		now, err := p.Store.Order(ctx, store.OrderKey{ID: o.Order.ID}) // after the end of the others
+		if err == nil {
+			err = p.runDue(ctx, now)
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}
+
+func (p *Payments) runDue(ctx context.Context, o store.Settled) error {
+	list, err := p.DueFor(ctx, o)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	var failures []error
+	var report Report // unread: the recorder and the observer hear of everything
+	for _, u := range o.Uses {
+		if u.PointsState == redemption.PointsRefundDue {
+			failures = append(failures, p.sweepUse(ctx, u, &report))
+		}
+	}
+	if slices.ContainsFunc(list, func(d settle.Due) bool { return d.Kind != redemption.ReturnPoints }) {
+		failures = append(failures, p.sweepOrder(ctx, o, &report))
+	}
+	return errors.Join(failures...)
+}
