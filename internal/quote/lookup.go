@@ -30,14 +30,6 @@ type Code struct {
 	mirrorInvalid bool
 }
 
-// refused returns why the coupon does not apply, or nil.
-func (c *Code) refused() error {
-	if c.Refused == nil {
-		return nil
-	}
-	return c.Refused
-}
-
 // CouponAt returns the coupon, and its code of a batch, as the decision has seen them.
 func (c *Code) CouponAt() store.CouponAt {
 	at := store.CouponAt{ID: c.Coupon.ID, Revision: c.Coupon.Revision}
@@ -257,13 +249,13 @@ func (c *Code) usage(takes *HandOver, held map[string]eligibility.Count) eligibi
 // Named looks up the only code of a request for points. A code that names no coupon is an error, which
 // also tells whether the customer has to sign in. CheckExchange decides about the coupon.
 func (q *Quoter) Named(ctx context.Context, code string, c eligibility.Customer) (*Decision, error) {
-	r := Request{Codes: []string{code}, Customer: c}
-	d, err := q.LookUp(ctx, r)
+	d, err := q.LookUp(ctx, Request{Codes: []string{code}, Customer: c})
 	if err != nil {
 		return nil, err
 	}
-	if d.Codes[0].Refused != nil {
-		return nil, d.Refuse(d.Codes[0].Refused, signedIn(r))
+	if refused := d.Codes[0].Refused; refused != nil {
+		d.refuseAnonymous()
+		return nil, refused
 	}
 	return d, nil
 }

@@ -62,7 +62,7 @@ type Decision struct {
 	// Applied are the codes whose coupons apply, sorted by the IDs of the coupons. Terms are their terms.
 	Applied []*Code
 	Terms   []coupon.Snapshot
-	// Refused are the coupons that were left out.
+	// Refused are the coupons that do not apply, in the order of the codes. It is empty if the request is refused.
 	Refused coupon.Rejections
 	// Takes is what an order takes over so that the coupons apply.
 	Takes HandOver
@@ -93,23 +93,22 @@ func (q *Quoter) Price(ctx context.Context, r Request, about Subject) (*Decision
 	}
 	uncharged := q.chargeable(d.Quote)
 	var anonymous error
-	if about == OfAmount || len(d.Applied) == 0 { // else the coupons have been asked
+	if about == OfAmount || len(d.Applied) == 0 { // else the coupons tell
 		anonymous = signedIn(r)
 	}
-	switch refused := d.refusals(); {
-	case len(refused) == 0:
-	case about == OfAmount && (!r.SkipRefused || anonymous != nil || uncharged != nil):
-		return d, d.Refuse(refused, anonymous, uncharged)
-	case !r.SkipRefused:
-		if len(d.Applied) > 0 {
-			d.Quote, _ = pricing.Price(d.Request.Cart) // it was priced before
-			d.Applied, d.Terms = nil, nil
-		}
-		return d, d.Refuse(refused)
-	default:
-		d.Refused = refused
+	refused := d.Refused
+	if len(refused) == 0 || r.SkipRefused && (about == OfCart || anonymous == nil && uncharged == nil) {
+		return d, d.Refuse(anonymous, uncharged)
 	}
-	return d, d.Refuse(anonymous, uncharged)
+	d.Refused = nil
+	if about == OfAmount {
+		return d, d.Refuse(refused, anonymous, uncharged)
+	}
+	if len(d.Applied) > 0 {
+		d.Quote, _ = pricing.Price(d.Request.Cart) // it was priced before
+		d.Applied, d.Terms = nil, nil
+	}
+	return d, d.Refuse(refused)
 }
 
 // Explain decides about the coupons of a cart. A refused coupon is no error. A Decision together with an
@@ -120,7 +119,6 @@ func (q *Quoter) Explain(ctx context.Context, r Request) (*Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Refused = d.refusals()
 	return d, d.Refuse(q.chargeable(d.Quote))
 }
 
@@ -128,34 +126,29 @@ func (q *Quoter) Explain(ctx context.Context, r Request) (*Decision, error) {
 // decided.
 func (q *Quoter) Check(ctx context.Context, r Request) (*Decision, error) {
 	d, err := q.decide(ctx, r, ofCoupon)
-	if err != nil {
-		return nil, err
+	if err == nil && len(d.Refused) > 0 {
+		err = d.Refused[0]
 	}
-	return d, d.Refuse(d.Codes[0].refused())
+	return d, err
 }
 
 // decide looks up the coupons of a request, and decides about all of them at one instant.
 func (q *Quoter) decide(ctx context.Context, r Request, about Subject) (*Decision, error) {
-	if about == OfCart {
-		var err error
-		if r.Cart, err = q.inSteps(r.Cart); err != nil {
-			return nil, err
-		}
-		if err = r.Cart.Validate(); err != nil {
-			return nil, err
-		}
+	cart, err := q.inSteps(r.Cart)
+	if err != nil {
+		return nil, err
 	}
+	r.Cart = cart
 	d, err := q.LookUp(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	d.about = about
-	if err = q.choose(ctx, d); err != nil {
+	if err := q.choose(ctx, d); err != nil {
 		return nil, err
 	}
-	d.apply()
 	if about == OfAmount {
-		d.Quote, err = pricing.Price(r.Cart)
+		d.Quote, err = pricing.Price(cart)
 	}
 	return d, err
 }
@@ -193,20 +186,29 @@ func (d *Decision) evaluate(takes HandOver) (result eligibility.SetResult, err e
 	return result, nil
 }
 
-// accept records the outcomes of the codes that were not refused before. It returns how many of them are
-// refused.
+// accept records the outcomes of the codes that were not refused before, and lists the coupons that apply. It
+// returns how many of the outcomes are refusals.
 func (d *Decision) accept(result *eligibility.SetResult, takes HandOver) (refused int) {
-	d.Quote, d.Takes = result.Quote, takes
+	d.Quote, d.Takes, d.Applied, d.Refused = result.Quote, takes, make([]*Code, 0, len(d.Codes)), nil
 	for i := range d.Codes {
 		c := &d.Codes[i]
-		if c.Refused != nil {
-			continue
+		if c.Refused == nil {
+			o := outcomeOf(result, c)
+			if c.Discount = o.Discount; !o.Decision.Allowed() {
+				c.Refused = &coupon.Rejection{CouponID: o.CouponID, Code: c.Typed, Reasons: o.Decision.Reasons()}
+				refused++
+			}
 		}
-		o := outcomeOf(result, c)
-		if c.Discount = o.Discount; !o.Decision.Allowed() {
-			c.Refused = &coupon.Rejection{CouponID: o.CouponID, Code: c.Typed, Reasons: o.Decision.Reasons()}
-			refused++
+		if c.Refused == nil {
+			d.Applied = append(d.Applied, c)
+		} else {
+			d.Refused = append(d.Refused, c.Refused)
 		}
+	}
+	slices.SortFunc(d.Applied, func(a, b *Code) int { return cmp.Compare(a.Coupon.ID, b.Coupon.ID) })
+	d.Terms = slices.Grow(d.Terms[:0], len(d.Applied))
+	for _, c := range d.Applied {
+		d.Terms = append(d.Terms, c.Coupon.Snapshot())
 	}
 	return refused
 }
@@ -214,18 +216,4 @@ func (d *Decision) accept(result *eligibility.SetResult, takes HandOver) (refuse
 // outcomeOf returns the outcome of a code that takes part in a decision.
 func outcomeOf(result *eligibility.SetResult, c *Code) *eligibility.Outcome {
 	return &result.Coupons[slices.IndexFunc(result.Coupons, func(o eligibility.Outcome) bool { return o.CouponID == c.Coupon.ID })]
-}
-
-// apply lists the coupons that apply.
-func (d *Decision) apply() {
-	d.Applied, d.Terms = slices.Grow(d.Applied, len(d.Codes)), slices.Grow(d.Terms, len(d.Codes))
-	for i := range d.Codes {
-		if c := &d.Codes[i]; c.Refused == nil {
-			d.Applied = append(d.Applied, c)
-		}
-	}
-	slices.SortFunc(d.Applied, func(a, b *Code) int { return cmp.Compare(a.Coupon.ID, b.Coupon.ID) })
-	for _, c := range d.Applied {
-		d.Terms = append(d.Terms, c.Coupon.Snapshot())
-	}
 }

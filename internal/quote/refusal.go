@@ -31,23 +31,14 @@ func (q *Quoter) chargeable(p pricing.Quote) error {
 
 // refuseAnonymous adds to the refusals of all codes that the customer has to sign in.
 func (d *Decision) refuseAnonymous() {
-	for _, anonymous := range coupon.RejectionsOf(signedIn(d.Request)) {
-		for i := range d.Codes {
-			r := d.Codes[i].Refused
-			r.Reasons = append(r.Reasons, anonymous.Reasons...)
-			slices.SortStableFunc(r.Reasons, coupon.CompareReasons)
-		}
+	if signedIn(d.Request) == nil {
+		return
 	}
-}
-
-// refusals returns why codes are refused, in the order of the request.
-func (d *Decision) refusals() (refused coupon.Rejections) {
 	for i := range d.Codes {
-		if r := d.Codes[i].Refused; r != nil {
-			refused = append(refused, r)
-		}
+		r := d.Codes[i].Refused
+		r.Reasons = append(r.Reasons, coupon.Reason{Code: coupon.UserRequired})
+		slices.SortStableFunc(r.Reasons, coupon.CompareReasons)
 	}
-	return refused
 }
 
 // Refuse returns one error for the refusals of several rules, in the order of the codes of the request. A

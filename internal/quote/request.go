@@ -15,21 +15,17 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Validate names all that is wrong with the codes, their policy, the facts and the IDs of lines. What is
-// wrong with the rest of the cart is found when it is priced.
+// Validate names all that is wrong with a request for the price of a cart.
 func (q *Quoter) Validate(r Request) error {
-	var request, faults validation.Error
-	request.Merge("", CheckCodes(r.Codes, r.Conflicts))
-	request.Merge("facts", r.Facts.Validate())
-	if request.Err() == nil && checkLines(r.Cart) == nil {
-		return nil
-	}
+	var faults validation.Error
 	faults.Merge("", q.CheckCart(r.Cart))
-	faults.Merge("", request.Err())
+	faults.Merge("", CheckCodes(r.Codes, r.Conflicts))
+	faults.Merge("facts", r.Facts.Validate())
 	return faults.Err()
 }
 
-// CheckCart names all that is wrong with a cart.
+// CheckCart names all that is wrong with a cart, also IDs of lines that neither the JSON of a quote nor a store
+// keeps.
 func (q *Quoter) CheckCart(cart pricing.Cart) error {
 	var faults validation.Error
 	stepped, err := q.inSteps(cart)
@@ -37,17 +33,12 @@ func (q *Quoter) CheckCart(cart pricing.Cart) error {
 		err = stepped.Validate()
 	}
 	faults.Merge("", err)
-	faults.Merge("", checkLines(cart))
+	faults.Merge("", redemption.CheckLines(len(cart.Lines), func(i int) *pricing.Line { return &cart.Lines[i] }))
 	return faults.Err()
 }
 
-// checkLines refuses the IDs of lines that neither the JSON of a quote nor a store keeps.
-func checkLines(cart pricing.Cart) error {
-	return redemption.CheckLines(len(cart.Lines), func(i int) *pricing.Line { return &cart.Lines[i] })
-}
-
-// CheckCodes refuses more codes than a cart can have coupons, a code that is given twice, and an
-// unknown policy.
+// CheckCodes refuses more codes than a cart can have coupons, a code that is given twice in any spelling, and
+// an unknown policy. Two codes may still name the same coupon, which only a look-up finds out.
 func CheckCodes(codes []string, policy eligibility.ConflictPolicy) error {
 	var faults validation.Error
 	faults.Merge("", policy.Validate())
@@ -56,24 +47,16 @@ func CheckCodes(codes []string, policy eligibility.ConflictPolicy) error {
 		return faults.Err()
 	}
 	keys := make([]string, len(codes))
-	for i, code := range codes {
-		keys[i] = spelling(code)
+	for i, typed := range codes {
+		keys[i] = strings.TrimSpace(typed)
+		if code, err := coupon.TypedCode(typed); err == nil && !coupon.IsID(keys[i]) {
+			keys[i] = code.String()
+		}
 		if first := slices.Index(keys[:i], keys[i]); first >= 0 {
 			faults.Add(fmt.Sprintf("codes[%d]", i), validation.Mismatch, fmt.Sprintf("is the same as codes[%d]", first))
 		}
 	}
 	return faults.Err()
-}
-
-// spelling returns one text for all forms in which a customer may type a code. Two texts may still
-// name the same coupon, which only a look-up finds out.
-func spelling(typed string) string {
-	id := strings.TrimSpace(typed)
-	code, err := coupon.TypedCode(typed)
-	if err != nil || coupon.IsID(id) {
-		return id
-	}
-	return code.String()
 }
 
 // inSteps gives the cart the step in which the processor charges its currency, so that every quote can be
