@@ -129,10 +129,6 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 	if !s.hasProcessor() {
 		check = s.mirrors.Ask
 	}
-	reserver := s.reserver(check)
-	if err := reserver.CheckHold(r.OrderID, r.Hold); err != nil {
-		return Reserved{}, err
-	}
 	of := checkout.Request{
 		Request: quote.Request(r.QuoteRequest), OrderID: r.OrderID, Key: r.Key, Expected: (*checkout.Totals)(r.Expected),
 		Metadata: maps.Clone(r.Metadata), Hold: r.Hold,
@@ -146,7 +142,7 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 	if err != nil {
 		return Reserved{}, err
 	}
-	reserved, err := reserver.Hold(ctx, of)
+	reserved, err := s.reserver(check).Hold(ctx, of)
 	attempt.OrderID, attempt.CouponID = reserved.Order.ID, reserved.CouponID
 	if err != nil && !errors.Is(err, ErrOrderEnded) && !errors.Is(err, ErrOrderPaid) {
 		return Reserved{}, err

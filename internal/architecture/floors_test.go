@@ -49,6 +49,28 @@ func TestPolicyIsConsistent(t *testing.T) {
 	}
 }
 
+// TestRoomsOfTheRoot plants imports: the internal packages in which the root works never call back up, and pure
+// packages never import these.
+func TestRoomsOfTheRoot(t *testing.T) {
+	t.Parallel()
+	tree, err := readTree(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	contracts, _, _ := place("store")
+	rooms := slices.DeleteFunc(slices.Clone(tree["."]), func(p string) bool {
+		own, inside := inRepository(p)
+		level, _, _ := place(own)
+		return !inside || !strings.HasPrefix(own, "internal/") || level <= contracts
+	})
+	require.Contains(t, rooms, module+"/internal/checkout", "the rooms were not found")
+	for _, room := range rooms {
+		own, _ := inRepository(room)
+		require.NotEmpty(t, violations(imports{own: {module}}), "%s may import the root", own)
+		for _, pure := range []string{"validation", "pricing", "calendar", "email", "coupon", "eligibility", "redemption"} {
+			require.NotEmpty(t, violations(imports{pure: {room}}), "%s may import %s", pure, own)
+		}
+	}
+}
+
 // imports holds what the non-test files of each package import, by the path of
 // the package relative to the root of the repository.
 type imports map[string][]string

@@ -60,9 +60,11 @@ type Request struct {
 	// About is what the order is about. Amount is what an order of an amount costs.
 	About  quote.Subject
 	Amount pricing.Money
-	// OrderID is the ID of the order. If OrderID is empty, the order gets a new ID.
+	// OrderID is the ID of the order. If OrderID is empty, the ID is made from the customer and Key, or it is a new
+	// ID if the payment begins with the order.
 	OrderID string
-	// Key is the customer's idempotency key. If Key is empty, the request is not repeated.
+	// Key is the customer's idempotency key. If Key is empty, OrderID is the key. Without both, every call is a new
+	// order.
 	Key string
 	// Expected are the totals that the customer was shown, or nil.
 	Expected *Totals
@@ -86,14 +88,17 @@ type Reserved struct {
 }
 
 // Reserve returns the order that the request's key has already, or a new order. It starts again if
-// something has changed between the price and the reservation. It completes the request: a key, and the cart of
-// an amount.
+// something has changed between the price and the reservation. It completes the request: its
+// IDs, and the cart of an amount.
 func (c *Reserver) Reserve(ctx context.Context, r *Request) (Reserved, error) {
 	if err := c.validate(r); err != nil {
 		return Reserved{}, err
 	}
 	request := r.Fingerprint(r.About)
-	if r.Key == "" {
+	if r.OrderID == "" && r.Key != "" && !r.PayNow {
+		r.OrderID = orderID(r.Customer.ID, r.Key)
+	}
+	if r.Key = cmp.Or(r.Key, r.OrderID); r.Key == "" {
 		r.Key = c.NewID("key_")
 	} else if before, err := c.repeated(ctx, r, request); !errors.Is(err, store.ErrNotFound) {
 		return r.reserved(before, nil, err)

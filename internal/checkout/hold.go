@@ -73,11 +73,10 @@ const (
 	MaxHold = 60 * 24 * time.Hour
 )
 
-// CheckHold names what is wrong with the ID and the hold of an order. A processor's session has to end a grace
-// period before the hold.
-func (c *Reserver) CheckHold(orderID string, hold time.Duration) error {
+// checkHold refuses a hold that is too short or too long. A processor's session has to end a grace period before
+// the hold.
+func (c *Reserver) checkHold(hold time.Duration) error {
 	var faults validation.Error
-	faults.Merge("", redemption.CheckOrderID(orderID))
 	least, most := MinHold, MaxHold
 	if c.Sessions {
 		least = max(least, c.Quoter.Abilities.MinSessionLifetime+c.Grace)
@@ -98,12 +97,6 @@ func (c *Reserver) CheckHold(orderID string, hold time.Duration) error {
 // Any other order that cannot be paid comes with settle.ErrOrderEnded or settle.ErrOrderPaid.
 func (c *Reserver) Hold(ctx context.Context, r Request) (Reserved, error) {
 	given := r.OrderID
-	switch {
-	case r.OrderID == "" && r.Key != "":
-		r.OrderID = orderID(r.Customer.ID, r.Key)
-	case r.Key == "":
-		r.Key = r.OrderID
-	}
 	reserved, err := c.Reserve(ctx, &r)
 	o := &reserved.Order
 	switch {

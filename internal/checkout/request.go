@@ -19,6 +19,8 @@ func (c *Reserver) validate(r *Request) (err error) {
 	} else {
 		err = c.checkCart(r.Cart)
 	}
+	faults.Merge("", redemption.CheckOrderID(r.OrderID))
+	faults.Merge("", c.checkHold(r.Hold))
 	faults.Merge("", err)
 	faults.Merge("", c.CheckRequest(r))
 	return faults.Err()
