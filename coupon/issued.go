@@ -12,7 +12,8 @@ import (
 
 // These constants are inclusive upper bounds for the codes of a coupon.
 const (
-	MaxCodes         = 1_000 // codes that one call adds to a coupon
+	MaxCodes         = 1_000      // codes that one call adds to a coupon
+	MaxBatchSize     = 10_000_000 // codes of a batch
 	MaxBatchIDLength = 64    // bytes of a batch's ID
 	MaxOwnerIDLength = 255   // bytes of a customer ID that owns a code
 )
@@ -169,6 +170,30 @@ type Batch struct {
 	ID    string    `json:"id"`
 	Shape CodeShape `json:"shape,omitzero"`
 }
+
+// IssuedBatch is a batch of codes with its counts. The counts of codes are exact, and cost the same however many codes
+// the batch has.
+type IssuedBatch struct {
+	ID       string `json:"id"`
+	CouponID string `json:"couponId"`
+	// Size is the number of codes for which the batch was made. Added is the number of codes that were added. If Added is
+	// below Size, [couponkit.Service.CreateCodes] with the same request adds the other codes.
+	Size  int64 `json:"size"`
+	Added int64 `json:"added"`
+	// Removed is the number of codes that were removed later.
+	Removed int64 `json:"removed"`
+	// Assigned is the number of codes that have an owner. Inactive is the number of codes that are switched off.
+	Assigned int64 `json:"assigned"`
+	Inactive int64 `json:"inactive"`
+	// UsedCount and ReservedCount are the completed uses and live reservations by all codes of the batch.
+	UsedCount     int64 `json:"usedCount"`
+	ReservedCount int64 `json:"reservedCount"`
+	// CreatedAt is an instant in UTC with microsecond precision.
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// Complete reports whether all codes of the batch were added.
+func (b IssuedBatch) Complete() bool { return b.Added == b.Size }
 
 func (b Batch) validate() error {
 	var faults validation.Error

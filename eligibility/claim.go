@@ -116,14 +116,14 @@ func (c Claimant) Limits() []Limit {
 
 // Claims returns what a use of the coupon claims, apart from the budget. See [BudgetClaims].
 func (c Claimant) Claims() []Claim {
-	return claimsOf(slices.Concat(c.useLimits(), c.codeLimits(), c.periodLimits()))
+	return append(claimsOf(slices.Concat(c.useLimits(), c.codeLimits(), c.periodLimits())), c.batchClaims()...)
 }
 
 // ClaimsAfterExchange is like Claims for a use that the customer has bought with points. The use keeps
 // the periods in which the exchange was counted. An identity that was not known at the exchange is
 // counted in the current periods. The given claims are those of the exchange.
 func (c Claimant) ClaimsAfterExchange(exchange []Claim) []Claim {
-	claims := claimsOf(slices.Concat(c.useLimits(), c.codeLimits()))
+	claims := append(claimsOf(slices.Concat(c.useLimits(), c.codeLimits())), c.batchClaims()...)
 	unknown := c
 	unknown.Identities = slices.DeleteFunc(slices.Clone(c.Identities), func(identity string) bool {
 		return onCounter(exchange, CustomerUses(c.Coupon.ID, identity))

@@ -54,3 +54,14 @@ func CodeUses(couponID, code string) string {
 	}
 	return SharedCounter("by-code", couponID, code)
 }
+
+// batchClaims returns what a use by a code of a batch claims from the counter of the batch, which has no limit.
+func (c *Claimant) batchClaims() []Claim {
+	if c.Code.Plain() {
+		return nil
+	}
+	return []Claim{{Counter: BatchUses(c.Coupon.ID, c.Code.Batch), Amount: 1}}
+}
+
+// BatchUses returns the key of the counter for all uses of a coupon by the codes of a batch.
+func BatchUses(couponID, batch string) string { return SharedCounter("by-batch", couponID, batch) }

@@ -15,25 +15,46 @@ type CodeChangeKind uint8
 
 // These constants are the kinds of changes of codes.
 const (
-	// AddCodes stores the codes of a new batch.
+	// AddCodes stores codes of a batch, all at once or part by part.
 	AddCodes CodeChangeKind = iota + 1
 	// EditCode replaces the limit, the owner, the expiry and the state of one code, and raises its
 	// revision by 1. All else stays the same.
 	EditCode
+	// SwitchCodes switches codes of a batch on or off. It raises the revision of each code that changes by 1,
+	// and returns these codes.
+	SwitchCodes
+	// RemoveCodes removes the codes of a batch that have no completed and no reserved use, and returns them.
+	// Other codes stay as they are.
+	RemoveCodes
+	// AssignCodes gives each owner a code of a batch. An owner who has a code of the batch keeps it. Every other owner
+	// gets the next code by position that is active and valid at At, and has no owner and no use. AssignCodes returns one
+	// code for each owner, in the order of Owners. It returns ErrNoCodesLeft, and assigns nothing, if there are too few.
+	AssignCodes
 )
 
-// CodeChange adds codes to a coupon, or changes one.
+// CodeChange changes codes of a coupon.
 type CodeChange struct {
 	Kind CodeChangeKind
 	// CouponID is the coupon that has the codes.
 	CouponID string
-	// Batch and Fingerprint are those of new codes. The same fingerprint tells that a batch is
-	// repeated. Both are empty for EditCode.
-	Batch       string
+	// Batch is the batch of the codes. It is empty for EditCode.
+	Batch string
+	// Fingerprint tells whether a batch is repeated. It is empty for changes other than AddCodes.
 	Fingerprint string
-	// Codes are the new codes, 1 to [coupon.MaxCodes], or the one code after the change. Its
-	// Revision is the revision that the caller saw.
+	// From is the position of the first of new codes in their batch. A batch has no gaps: the first part is at 0,
+	// and every further part follows the codes that the batch has.
+	From int64
+	// Size is the number of codes that a new batch will have, at most [coupon.MaxBatchSize]. 0 means the
+	// number of Codes.
+	Size int64
+	// Codes are the codes to add, to switch or to remove, 1 to [coupon.MaxCodes], or the one code after an
+	// edit. The Revision of an edited code is the revision that the caller saw. Of codes to switch or to remove,
+	// only the keys count. Codes that another batch has, or that nobody has, stay as they are.
 	Codes []coupon.IssuedCode
+	// Active is the new state for SwitchCodes.
+	Active bool
+	// Owners are those of AssignCodes, 1 to [coupon.MaxCodes]. Each is in the list once.
+	Owners []coupon.Owner
 	// By names who made the change, for the journal. It is empty for the system.
 	By string
 	// At is the time of the change. It is required.
@@ -43,7 +64,10 @@ type CodeChange struct {
 // Normalize returns the change with all times in UTC, to the microsecond, and without counts. The
 // result shares no memory with the original.
 func (c CodeChange) Normalize() CodeChange {
-	c.At, c.Codes = instant(c.At), slices.Clone(c.Codes)
+	c.At, c.Codes, c.Owners = instant(c.At), slices.Clone(c.Codes), slices.Clone(c.Owners)
+	if c.Kind == AddCodes && c.Size == 0 {
+		c.Size = int64(len(c.Codes))
+	}
 	for i := range c.Codes {
 		code := &c.Codes[i]
 		code.ExpiresAt, code.CreatedAt, code.UpdatedAt = instant(code.ExpiresAt), instant(code.CreatedAt), instant(code.UpdatedAt)
@@ -57,22 +81,32 @@ func (c CodeChange) Normalize() CodeChange {
 func (c CodeChange) Validate() error {
 	var faults validation.Error
 	changeFaults(&faults, c.At, c.By)
-	switch most := coupon.MaxCodes; {
-	case c.Kind != AddCodes && c.Kind != EditCode:
+	if c.Kind < AddCodes || c.Kind > AssignCodes {
 		faults.Add("kind", validation.Unknown, "is no change of codes")
+	}
+	if c.Kind != EditCode && c.Batch == "" {
+		faults.Add("batch", validation.Required, "the codes have a batch")
+	}
+	if c.Kind == AssignCodes {
+		c.ownerFaults(&faults)
+		return faults.Err()
+	}
+	switch most := coupon.MaxCodes; {
 	case len(c.Codes) == 0:
 		faults.Add("codes", validation.Required, "at least one code")
 	case c.Kind == EditCode && len(c.Codes) > 1, len(c.Codes) > most:
 		faults.Add("codes", validation.TooLong, fmt.Sprintf("at most %d codes, and one to change", most))
 		return faults.Err()
 	}
-	if c.Kind == AddCodes && (c.Batch == "" || c.Fingerprint == "" || len(c.Fingerprint) > redemption.MaxIDLength) {
-		faults.Add("batch", validation.Required, "a batch has an ID and a fingerprint")
+	if c.Kind == AddCodes {
+		c.partFaults(&faults)
 	}
 	first := map[coupon.Code]int{}
 	for i, code := range c.Codes {
 		field := fmt.Sprintf("codes[%d]", i)
-		faults.Merge(field, code.Validate())
+		if c.Kind == AddCodes || c.Kind == EditCode {
+			faults.Merge(field, code.Validate())
+		}
 		switch before, twice := first[code.Key]; {
 		case twice:
 			faults.Add(field+".code", validation.Mismatch, fmt.Sprintf("is also codes[%d]", before))
@@ -88,6 +122,38 @@ func (c CodeChange) Validate() error {
 	return faults.Err()
 }
 
+func (c CodeChange) partFaults(faults *validation.Error) {
+	if c.Fingerprint == "" || len(c.Fingerprint) > redemption.MaxIDLength {
+		faults.Add("fingerprint", validation.Required, "a batch has a fingerprint")
+	}
+	if c.From < 0 || c.Size > coupon.MaxBatchSize || c.From > c.Size-int64(len(c.Codes)) {
+		faults.Add("size", validation.Mismatch, fmt.Sprintf("the codes lie within the batch, which has at most %d", coupon.MaxBatchSize))
+	}
+}
+
+func (c CodeChange) ownerFaults(faults *validation.Error) {
+	switch {
+	case len(c.Owners) == 0:
+		faults.Add("owners", validation.Required, "at least one owner")
+	case len(c.Owners) > coupon.MaxCodes:
+		faults.Add("owners", validation.TooLong, fmt.Sprintf("at most %d owners", coupon.MaxCodes))
+		return
+	}
+	first := map[coupon.Owner]int{}
+	for i, owner := range c.Owners {
+		field := fmt.Sprintf("owners[%d]", i)
+		if owner.IsZero() {
+			faults.Add(field, validation.Required, "an owner is a customer")
+		}
+		_, err := coupon.ParseOwner(owner.String())
+		faults.Merge(field, err)
+		if before, twice := first[owner]; twice {
+			faults.Add(field, validation.Mismatch, fmt.Sprintf("is also owners[%d]", before))
+		}
+		first[owner] = i
+	}
+}
+
 // CodeList selects a page of the codes of a coupon.
 type CodeList struct {
 	// CouponID is the coupon. It is required.
@@ -101,7 +167,7 @@ type CodeList struct {
 	Unused bool
 	// After is the value of [CodePage].Next from the previous page. It is empty for the first page.
 	After string
-	// PageSize is the maximum number of codes on the page, from 1 to [MaxPageSize]. A PageSize of 0
+	// PageSize is the maximum number of codes on the page, from 1 to [coupon.MaxCodes]. A PageSize of 0
 	// means [DefaultPageSize].
 	PageSize int
 }
@@ -133,7 +199,7 @@ func (l CodeList) Normalize() (CodeList, error) {
 			faults.Add("after", validation.Malformed, "must be the Next of a page")
 		}
 	}
-	l.PageSize = pageSize(l.PageSize, &faults)
+	l.PageSize = pageSize(l.PageSize, coupon.MaxCodes, &faults)
 	return l, faults.Err()
 }
 
@@ -148,6 +214,48 @@ func CutCodes(codes []coupon.IssuedCode, size int) (page CodePage) {
 	if page.Items = codes; len(codes) > size {
 		page.Items = codes[:size]
 		page.Next = codes[size-1].Key.String()
+	}
+	return page
+}
+
+// BatchList selects a page of the batches of a coupon.
+type BatchList struct {
+	// CouponID is the coupon. It is required.
+	CouponID string
+	// After is the ID of the last batch of the previous page. It is empty for the first page.
+	After string
+	// PageSize is the maximum number of batches on the page, from 1 to [MaxPageSize]. A PageSize of 0
+	// means [DefaultPageSize].
+	PageSize int
+}
+
+// BatchPage is a page of batches.
+type BatchPage struct {
+	Items []coupon.IssuedBatch
+	// Next is the cursor of the next page. It is empty on the last page.
+	Next string
+}
+
+// Normalize fills in default values and checks the bounds of all fields.
+func (l BatchList) Normalize() (BatchList, error) {
+	var faults validation.Error
+	if l.CouponID == "" {
+		faults.Add("couponId", validation.Required, "is required")
+	}
+	for _, member := range [...]struct{ field, text string }{{"couponId", l.CouponID}, {"after", l.After}} {
+		if !IsText(member.text) || len(member.text) > redemption.MaxIDLength {
+			faults.Add(member.field, validation.Malformed, "must be short UTF-8 text without NUL")
+		}
+	}
+	l.PageSize = pageSize(l.PageSize, MaxPageSize, &faults)
+	return l, faults.Err()
+}
+
+// CutBatches returns the first batches as a page of the given size.
+func CutBatches(batches []coupon.IssuedBatch, size int) (page BatchPage) {
+	if page.Items = batches; len(batches) > size {
+		page.Items = batches[:size]
+		page.Next = batches[size-1].ID
 	}
 	return page
 }

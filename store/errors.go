@@ -37,6 +37,8 @@ var (
 	// ErrCodesLeft means that a coupon has more codes than one call of DeleteCoupon removes. The
 	// call has removed some. Repeat the call.
 	ErrCodesLeft = errors.New("the coupon has more codes to remove")
+	// ErrNoCodesLeft means that a batch has fewer free codes than owners who need one.
+	ErrNoCodesLeft = errors.New("the batch has too few codes left")
 	// ErrLimit means that a claim exceeds its limit. Every [*LimitError] matches ErrLimit.
 	ErrLimit = errors.New("a limit leaves no room")
 	// ErrClosed means that the store was closed, or that the host's transaction in which it worked has

@@ -16,6 +16,7 @@ const (
 	CouponDeleted   EntryKind = "coupon_deleted"
 	CodesAdded      EntryKind = "codes_added"
 	CodeChanged     EntryKind = "code_changed"
+	CodesChanged    EntryKind = "codes_changed"
 	OrderOpened     EntryKind = "order_opened"
 	OrderChanged    EntryKind = "order_changed" // a session, also of a paid order, a payment that is on its way, or an identity that was learned late
 	OrderPaid       EntryKind = "order_paid"

@@ -101,7 +101,7 @@ func (l CouponList) Normalize() (CouponList, error) {
 		faults.Add("page", validation.TooLarge, fmt.Sprintf("at most page %d", MaxPage))
 	}
 	l.Page = max(l.Page, 1)
-	l.PageSize = pageSize(l.PageSize, &faults)
+	l.PageSize = pageSize(l.PageSize, MaxPageSize, &faults)
 	return l, faults.Err()
 }
 
@@ -193,7 +193,7 @@ func (l OrderList) Normalize() (OrderList, error) {
 		faults.Add("state", validation.Unknown, "must be open, awaiting_payment, paid, cancelled, partly_refunded, refunded or ending")
 	}
 	l.Created = l.Created.normalize("created", &faults)
-	l.PageSize = pageSize(l.PageSize, &faults)
+	l.PageSize = pageSize(l.PageSize, MaxPageSize, &faults)
 	return l, faults.Err()
 }
 
@@ -237,16 +237,16 @@ func (l UseList) Normalize() (UseList, error) {
 	if l.State != 0 && l.State.String() == "" {
 		faults.Add("state", validation.Unknown, "must be reserved, completed or released")
 	}
-	l.PageSize = pageSize(l.PageSize, &faults)
+	l.PageSize = pageSize(l.PageSize, MaxPageSize, &faults)
 	return l, faults.Err()
 }
 
-func pageSize(size int, faults *validation.Error) int {
+func pageSize(size, most int, faults *validation.Error) int {
 	switch {
 	case size == 0:
 		return DefaultPageSize
-	case size < 1, size > MaxPageSize:
-		faults.Add("pageSize", validation.TooLarge, fmt.Sprintf("a page has 1 to %d entries", MaxPageSize))
+	case size < 1, size > most:
+		faults.Add("pageSize", validation.TooLarge, fmt.Sprintf("a page has 1 to %d entries", most))
 	}
 	return size
 }

@@ -46,23 +46,29 @@ type Coupons interface {
 	// returns validation.ErrInvalid.
 	ListCoupons(ctx context.Context, list CouponList) (CouponPage, error)
 
-	// SaveCodes adds a batch of codes to a coupon, all or none, or changes one code. SaveCodes
-	// returns the stored codes. SaveCodes returns these errors:
+	// SaveCodes changes codes of a coupon, all or none; see [CodeChangeKind]. It returns the codes that were
+	// added, changed or removed, as they are stored. SaveCodes returns these errors:
 	//
 	//   - A [*coupon.TakenError] lists the new codes that a coupon has, active or not.
-	//   - [ErrKeyReused]: the coupon has a batch with the same ID and another fingerprint. A batch
-	//     with the same fingerprint returns the codes of the first call.
-	//   - coupon.ErrNotFound: the coupon, or the code to change, does not exist, or the coupon is
+	//   - [ErrKeyReused]: the coupon has a batch with the same ID and another fingerprint or size. A call with
+	//     all codes of the same batch returns the codes that the batch has.
+	//   - coupon.ErrNotFound: the coupon, the batch, or the code to edit does not exist, or the coupon is
 	//     being deleted.
-	//   - [ErrStaleRevision]: the stored code has a different revision than the caller saw.
+	//   - [ErrStaleRevision]: the stored code has a different revision than the caller saw, or the part
+	//     of a batch does not follow the codes that the batch has.
+	//   - [ErrNoCodesLeft]: AssignCodes finds fewer free codes than it needs.
 	//   - validation.ErrInvalid: a code is invalid, or the code to change is the plain code. A code
-	//     of a new batch has expired when it is created; a batch that is repeated may have expired.
+	//     of a new part has expired when it is created; a batch that is repeated may have expired.
 	SaveCodes(ctx context.Context, c CodeChange) ([]coupon.IssuedCode, error)
 
 	// ListCodes returns a page of the codes of a coupon, sorted by the bytes of their keys. Used
 	// codes of a deleted coupon are listed too. If the list is out of bounds, ListCodes returns
 	// validation.ErrInvalid.
 	ListCodes(ctx context.Context, list CodeList) (CodePage, error)
+
+	// ListBatches returns a page of the batches of a coupon with their counts, sorted by the bytes of their
+	// IDs. A deleted coupon has none. If the list is out of bounds, ListBatches returns validation.ErrInvalid.
+	ListBatches(ctx context.Context, list BatchList) (BatchPage, error)
 }
 
 // ChangeKind is the kind of a change to a coupon.

@@ -128,6 +128,10 @@ func (v wiredStore) SaveCodes(ctx context.Context, c store.CodeChange) ([]coupon
 	})
 }
 
+func (v wiredStore) ListBatches(ctx context.Context, list store.BatchList) (store.BatchPage, error) {
+	return over(ctx, v.wire, "ListBatches", func(ctx context.Context) (store.BatchPage, error) { return v.inner().ListBatches(ctx, list) })
+}
+
 func (v wiredStore) ListCodes(ctx context.Context, list store.CodeList) (store.CodePage, error) {
 	return over(ctx, v.wire, "ListCodes", func(ctx context.Context) (store.CodePage, error) { return v.inner().ListCodes(ctx, list) })
 }

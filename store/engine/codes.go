@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -19,29 +20,47 @@ type CodeNeed struct {
 	CouponID string
 	// Keys selects the live codes with these keys, of any coupon.
 	Keys []coupon.Code
-	// Batch selects the codes of a batch of the coupon. An empty Batch selects none.
+	// Batch selects the record of a batch of the coupon. An empty Batch selects none.
 	Batch string
+	// All selects all codes of the batch, at most [coupon.MaxCodes]. Owners selects the codes of the batch that
+	// these owners have. Free is how many codes are wanted that are active, have no owner and no use, and are
+	// valid at At, first by position.
+	All    bool
+	Owners []coupon.Owner
+	Free   int
+	At     time.Time
 	// Live is how many live codes of the coupon are wanted, whatever they are.
 	Live int
 }
 
-// CodeRows are the selected codes that exist.
+// CodeRows are the selected codes that exist, with their counts.
 type CodeRows struct {
-	// Codes are those that Keys and Live have selected, with their counts.
+	// Codes are those that Keys and Live have selected.
 	Codes []coupon.IssuedCode
-	// Fingerprint is that of the batch. It is empty if the coupon has no such batch.
+	// Batch is the batch without the counts of uses. It is the zero Batch if the coupon has no such batch.
+	Batch Batch
+	// All are all codes of the batch, and Free the free ones, by position. Owned are those of the owners.
+	All   []coupon.IssuedCode
+	Owned []coupon.IssuedCode
+	Free  []coupon.IssuedCode
+}
+
+// Batch is the record of a batch.
+type Batch struct {
+	coupon.IssuedBatch
 	Fingerprint string
-	// Batch are the codes of the batch with their counts, in the order in which they were added.
-	Batch []coupon.IssuedCode
 }
 
 // CodeWrites are new and changed codes of one coupon.
 type CodeWrites struct {
-	// Batch and Fingerprint are a new batch, if New are the codes of one.
-	Batch       string
-	Fingerprint string
-	New         []coupon.IssuedCode
-	Changed     []coupon.IssuedCode
+	// Batch is the batch of the codes after the change, without the counts of uses. It is the zero Batch if no batch
+	// changes. NewBatch tells that the batch is new.
+	Batch    Batch
+	NewBatch bool
+	// New are new codes. From is the position of the first one.
+	New     []coupon.IssuedCode
+	From    int64
+	Changed []coupon.IssuedCode
 	// Removed are keys of codes that go. Retired are keys of codes that stay, and are live no more.
 	Removed []coupon.Code
 	Retired []coupon.Code
@@ -65,38 +84,81 @@ func SaveCodes(ctx context.Context, tx CouponTx, c store.CodeChange) ([]coupon.I
 	if stored.Coupon.ID == "" || stored.Coupon.State == coupon.Deleting {
 		return nil, coupon.Reject(c.CouponID, coupon.CouponNotFound, coupon.Params{})
 	}
-	need := CodeNeed{CouponID: c.CouponID, Batch: c.Batch}
+	need := CodeNeed{CouponID: c.CouponID, Batch: c.Batch, Owners: c.Owners, Free: len(c.Owners), At: c.At}
+	need.All = c.Kind == store.AddCodes && c.Size == int64(len(c.Codes))
 	for _, code := range c.Codes {
 		need.Keys = append(need.Keys, code.Key)
+		if c.Kind == store.EditCode {
+			need.Batch = code.Batch
+		}
 	}
 	rows, err := tx.LoadCodes(ctx, need)
 	if err != nil {
 		return nil, err
 	}
+	if c.Kind != store.AddCodes && rows.Batch.ID == "" {
+		return nil, coupon.Reject(c.CouponID, coupon.CouponNotFound, coupon.Params{})
+	}
 	// The coupon is written as it is, but for its version.
-	w := CouponWrite{
+	w := codeWork{change: c, rows: rows, CouponWrite: CouponWrite{
 		Kind: store.ConfirmMirror, Coupon: stored.Coupon, Unlimited: stored.Unlimited, KeepEmails: true, Version: stored.Version + 1,
+		Codes: CodeWrites{Batch: rows.Batch, From: c.From},
 		Entry: store.Entry{Subject: c.CouponID, Version: stored.Version + 1, At: c.At, By: c.By},
+	}}
+	codes, err := w.decide()
+	if err != nil || w.Entry.Kind == "" {
+		return codes, err
 	}
-	if c.Kind == store.EditCode {
-		return editCode(ctx, tx, w, rows, c.Codes[0])
+	if w.Entry.Data, err = json.Marshal(w.data); err != nil {
+		return nil, err
 	}
-	return addCodes(ctx, tx, w, rows, c)
+	return codes, tx.SaveCoupon(ctx, w.CouponWrite)
 }
 
-func addCodes(ctx context.Context, tx CouponTx, w CouponWrite, rows CodeRows, c store.CodeChange) ([]coupon.IssuedCode, error) {
-	switch rows.Fingerprint {
-	case "":
-	case c.Fingerprint:
-		return rows.Batch, nil
-	default:
+// codeWork decides about a change of codes.
+type codeWork struct {
+	CouponWrite
+
+	change store.CodeChange
+	rows   CodeRows
+	data   codesData // of the entry
+}
+
+// decide returns the codes for the caller. Without a Kind in the entry, nothing changes.
+func (w *codeWork) decide() ([]coupon.IssuedCode, error) {
+	switch w.change.Kind {
+	case store.AddCodes:
+		return w.add()
+	case store.EditCode:
+		return w.edit()
+	case store.SwitchCodes:
+		return w.switchCodes(), nil
+	case store.RemoveCodes:
+		return w.remove(), nil
+	case store.AssignCodes:
+		return w.assign()
+	}
+	return nil, errUnknownChange
+}
+
+var errUnknownChange = errors.New("engine: an unknown change of codes")
+
+func (w *codeWork) add() ([]coupon.IssuedCode, error) {
+	c, known := w.change, w.rows.Batch
+	size := int64(len(c.Codes))
+	switch {
+	case known.ID != "" && (known.Fingerprint != c.Fingerprint || known.Size != c.Size):
 		return nil, store.ErrKeyReused
+	case size == c.Size && known.Added == c.Size:
+		return w.rows.All, nil
+	case known.Added != c.From:
+		return nil, store.ErrStaleRevision
 	}
 	if err := coupon.ExpiredCodes(c.Codes); err != nil {
 		return nil, err
 	}
 	holders := map[coupon.Code]string{}
-	for _, code := range rows.Codes {
+	for _, code := range w.rows.Codes {
 		holders[code.Key] = code.CouponID
 	}
 	var taken coupon.TakenError
@@ -108,44 +170,126 @@ func addCodes(ctx context.Context, tx CouponTx, w CouponWrite, rows CodeRows, c 
 	if len(taken.Taken) > 0 {
 		return nil, &taken
 	}
-	w.Codes = CodeWrites{Batch: c.Batch, Fingerprint: c.Fingerprint, New: c.Codes}
-	var err error
-	w.Entry.Kind = store.CodesAdded
-	w.Entry.Data, err = json.Marshal(codesData{Batch: c.Batch, Added: len(c.Codes)})
-	if err != nil {
-		return nil, err
+	w.Codes.New = c.Codes
+	if w.Codes.NewBatch = known.ID == ""; w.Codes.NewBatch {
+		w.Codes.Batch = Batch{coupon.IssuedBatch{ID: c.Batch, CouponID: c.CouponID, Size: c.Size, CreatedAt: c.At}, c.Fingerprint}
 	}
-	return slices.Clone(c.Codes), tx.SaveCoupon(ctx, w)
+	for _, code := range c.Codes {
+		w.count(coupon.IssuedCode{Active: true}, code)
+	}
+	w.Codes.Batch.Added += size
+	w.Entry.Kind, w.data = store.CodesAdded, codesData{Batch: c.Batch, Added: len(c.Codes)}
+	return slices.Clone(c.Codes), nil
 }
 
-func editCode(ctx context.Context, tx CouponTx, w CouponWrite, rows CodeRows, c coupon.IssuedCode) ([]coupon.IssuedCode, error) {
-	at := slices.IndexFunc(rows.Codes, func(known coupon.IssuedCode) bool { return known.CouponID == c.CouponID && !known.Plain() })
+// count adds to the counts of the batch what a change of a code adds.
+func (w *codeWork) count(before, after coupon.IssuedCode) {
+	one := func(is bool) int64 {
+		if is {
+			return 1
+		}
+		return 0
+	}
+	w.Codes.Batch.Assigned += one(!after.Owner.IsZero()) - one(!before.Owner.IsZero())
+	w.Codes.Batch.Inactive += one(!after.Active) - one(!before.Active)
+}
+
+// replace writes a code after its change.
+func (w *codeWork) replace(before, after coupon.IssuedCode) coupon.IssuedCode {
+	after.Revision, after.UpdatedAt = before.Revision+1, w.change.At
+	w.count(before, after)
+	w.Codes.Changed = append(w.Codes.Changed, after)
+	return after
+}
+
+func (w *codeWork) edit() ([]coupon.IssuedCode, error) {
+	c := w.change.Codes[0]
+	at := slices.IndexFunc(w.rows.Codes, func(known coupon.IssuedCode) bool { return known.CouponID == c.CouponID && known.Batch == c.Batch })
 	if at < 0 {
 		return nil, coupon.Reject(c.CouponID, coupon.CouponNotFound, coupon.Params{})
 	}
-	before := rows.Codes[at]
+	before := w.rows.Codes[at]
 	if before.Revision != c.Revision {
 		return nil, store.ErrStaleRevision
 	}
 	after := before
-	after.MaxUses, after.Owner, after.ExpiresAt, after.Active, after.UpdatedAt = c.MaxUses, c.Owner, c.ExpiresAt, c.Active, c.UpdatedAt
-	after.Revision++
-	w.Codes.Changed = []coupon.IssuedCode{after}
-	var err error
-	w.Entry.Kind = store.CodeChanged
-	w.Entry.Data, err = json.Marshal(codesData{Before: codeDataOf(before), After: codeDataOf(after)})
-	if err != nil {
-		return nil, err
+	after.MaxUses, after.Owner, after.ExpiresAt, after.Active = c.MaxUses, c.Owner, c.ExpiresAt, c.Active
+	after = w.replace(before, after)
+	w.Entry.Kind, w.data = store.CodeChanged, codesData{Before: codeDataOf(before), After: codeDataOf(after)}
+	return w.Codes.Changed, nil
+}
+
+// asked returns the codes of the change that the batch has.
+func (w *codeWork) asked() []coupon.IssuedCode {
+	return slices.DeleteFunc(w.rows.Codes, func(c coupon.IssuedCode) bool {
+		return c.CouponID != w.change.CouponID || c.Batch != w.change.Batch
+	})
+}
+
+func (w *codeWork) switchCodes() []coupon.IssuedCode {
+	for _, before := range w.asked() {
+		if after := before; before.Active != w.change.Active {
+			after.Active = w.change.Active
+			w.replace(before, after)
+		}
 	}
-	return w.Codes.Changed, tx.SaveCoupon(ctx, w)
+	if n := len(w.Codes.Changed); n > 0 {
+		w.Entry.Kind, w.data = store.CodesChanged, codesData{Batch: w.change.Batch, Switched: n, Active: &w.change.Active}
+	}
+	return w.Codes.Changed
+}
+
+func (w *codeWork) remove() (removed []coupon.IssuedCode) {
+	for _, c := range w.asked() {
+		if c.UsedCount+c.ReservedCount == 0 {
+			w.count(c, coupon.IssuedCode{Active: true})
+			w.Codes.Removed = append(w.Codes.Removed, c.Key)
+			removed = append(removed, c)
+		}
+	}
+	if n := len(removed); n > 0 {
+		w.Codes.Batch.Removed += int64(n)
+		w.Entry.Kind, w.data = store.CodesChanged, codesData{Batch: w.change.Batch, Removed: n}
+	}
+	return removed
+}
+
+func (w *codeWork) assign() ([]coupon.IssuedCode, error) {
+	of := map[coupon.Owner]coupon.IssuedCode{}
+	for _, c := range w.rows.Owned {
+		if _, another := of[c.Owner]; !another {
+			of[c.Owner] = c
+		}
+	}
+	free, codes := w.rows.Free, make([]coupon.IssuedCode, len(w.change.Owners))
+	for i, owner := range w.change.Owners {
+		c, owned := of[owner]
+		if !owned {
+			if len(free) == 0 {
+				return nil, store.ErrNoCodesLeft
+			}
+			after := free[0]
+			after.Owner = owner
+			c, free = w.replace(free[0], after), free[1:]
+		}
+		codes[i] = c
+	}
+	if n := len(w.Codes.Changed); n > 0 {
+		w.Entry.Kind, w.data = store.CodesChanged, codesData{Batch: w.change.Batch, Assigned: n}
+	}
+	return codes, nil
 }
 
 // codesData is the data of an entry about codes.
 type codesData struct {
-	Batch  string    `json:"batch,omitempty"`
-	Added  int       `json:"added,omitempty"`
-	Before *codeData `json:"before,omitempty"`
-	After  *codeData `json:"after,omitempty"`
+	Batch    string    `json:"batch,omitempty"`
+	Added    int       `json:"added,omitempty"`
+	Switched int       `json:"switched,omitempty"`
+	Active   *bool     `json:"active,omitempty"` // of the codes that were switched
+	Removed  int       `json:"removed,omitempty"`
+	Assigned int       `json:"assigned,omitempty"`
+	Before   *codeData `json:"before,omitempty"`
+	After    *codeData `json:"after,omitempty"`
 }
 
 // codeData is a code without its owner.

@@ -3,16 +3,19 @@ package memstore
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
 )
 
 // batch is a batch of codes.
 type batch struct {
-	fingerprint string
-	keys        []coupon.Code // in the order in which they were added
+	engine.Batch
+
+	keys []coupon.Code // in the order in which they were added, also of codes that were removed
 }
 
 func codeKey(couponID string, code coupon.Code) engine.CodeKey {
@@ -34,25 +37,42 @@ func (tx couponTx) LoadCodes(_ context.Context, n engine.CodeNeed) (engine.CodeR
 		}
 	}
 	known := tx.batches[engine.CodeKey{CouponID: n.CouponID, Code: n.Batch}]
-	rows.Fingerprint = known.fingerprint
+	rows.Batch = known.Batch
+	if !n.All && n.Free == 0 {
+		return rows, nil
+	}
 	for _, key := range known.keys {
-		rows.Batch = append(rows.Batch, tx.countedCode(tx.issued[codeKey(n.CouponID, key)]))
+		c, exists := tx.issued[codeKey(n.CouponID, key)]
+		if !exists {
+			continue
+		}
+		c = tx.countedCode(c)
+		if n.All {
+			rows.All = append(rows.All, c)
+		}
+		if slices.Contains(n.Owners, c.Owner) {
+			rows.Owned = append(rows.Owned, c)
+		}
+		if free := c.Active && c.Owner.IsZero() && c.UsedCount+c.ReservedCount == 0 && (c.ExpiresAt.IsZero() || c.ExpiresAt.After(n.At)); free && len(rows.Free) < n.Free {
+			rows.Free = append(rows.Free, c)
+		}
 	}
 	return rows, nil
 }
 
 // saveCodes writes codes of a coupon. The caller holds the mutex.
 func (s *Store) saveCodes(couponID string, w engine.CodeWrites) {
-	added := batch{fingerprint: w.Fingerprint}
+	of := engine.CodeKey{CouponID: couponID, Code: w.Batch.ID}
+	changed := batch{w.Batch, s.batches[of].keys}
+	var added []string
 	for _, c := range w.New {
 		s.issued[codeKey(couponID, c.Key)], s.codes[c.Key] = c, couponID
-		added.keys = append(added.keys, c.Key)
-		keys := s.codesOf[couponID]
-		at, _ := slices.BinarySearch(keys, c.Key.String())
-		s.codesOf[couponID] = slices.Insert(keys, at, c.Key.String())
+		changed.keys = append(changed.keys, c.Key)
+		added = append(added, c.Key.String())
 	}
-	if w.Batch != "" {
-		s.batches[engine.CodeKey{CouponID: couponID, Code: w.Batch}] = added
+	s.codesOf[couponID] = merged(s.codesOf[couponID], added)
+	if w.Batch.ID != "" {
+		s.batches[of] = changed
 	}
 	for _, c := range w.Changed {
 		s.issued[codeKey(couponID, c.Key)] = c
@@ -77,6 +97,21 @@ func (s *Store) saveCodes(couponID string, w engine.CodeWrites) {
 			}
 		}
 	}
+}
+
+// merged adds keys to a sorted list.
+func merged(list, added []string) []string {
+	if len(added) == 0 {
+		return list
+	}
+	slices.Sort(added)
+	all := make([]string, 0, len(list)+len(added))
+	for _, key := range added {
+		at, _ := slices.BinarySearch(list, key)
+		all = append(append(all, list[:at]...), key)
+		list = list[at:]
+	}
+	return append(all, list...)
 }
 
 // countedCode returns the code with its counts.
@@ -125,4 +160,26 @@ func (s *Store) ListCodes(ctx context.Context, list store.CodeList) (store.CodeP
 		}
 	}
 	return store.CutCodes(codes, list.PageSize), nil
+}
+
+// ListBatches implements [store.Coupons].
+func (s *Store) ListBatches(ctx context.Context, list store.BatchList) (store.BatchPage, error) {
+	list, err := list.Normalize()
+	if err != nil {
+		return store.BatchPage{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.BatchPage{}, err
+	}
+	defer s.mu.Unlock()
+	var batches []coupon.IssuedBatch
+	for key, b := range s.batches {
+		if key.CouponID == list.CouponID && key.Code > list.After {
+			count := s.counters[eligibility.BatchUses(key.CouponID, key.Code)]
+			b.UsedCount, b.ReservedCount = count.Completed, count.Reserved
+			batches = append(batches, b.IssuedBatch)
+		}
+	}
+	slices.SortFunc(batches, func(a, b coupon.IssuedBatch) int { return strings.Compare(a.ID, b.ID) })
+	return store.CutBatches(batches, list.PageSize), nil
 }

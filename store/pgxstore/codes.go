@@ -3,11 +3,13 @@ package pgxstore
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
 	"github.com/couponkit/couponkit/store/internal/sqlparts"
@@ -31,17 +33,30 @@ func (s *statements) codes() {
 	s.liveCodes = s.name("read codes of a coupon", `SELECT k.coupon_id, `+codeList+` FROM (
 		SELECT * FROM {codes} k WHERE k.coupon_id = $1 AND k.live ORDER BY k.code_key LIMIT $2) k`+codeCounts)
 	s.batchCodes = s.name("read a batch", `SELECT k.coupon_id, `+codeList+` FROM (
-		SELECT * FROM {codes} k WHERE k.coupon_id = $1 AND k.batch = $2) k`+codeCounts+` ORDER BY k.position`)
-	s.batch = s.name("find a batch", `SELECT fingerprint FROM {code_batches} WHERE coupon_id = $1 AND id = $2`)
+		SELECT * FROM {codes} k WHERE k.coupon_id = $1 AND k.batch = $2 AND k.batch <> '') k`+codeCounts+` ORDER BY k.position`)
+	s.ownedCodes = s.name("find codes of owners", `SELECT k.coupon_id, `+codeList+` FROM unnest((SELECT $3::text[])) AS w (owner)
+		CROSS JOIN unnest(array[true, false]) AS a (active) CROSS JOIN LATERAL (SELECT * FROM {codes} k WHERE k.coupon_id = $1
+		AND k.batch = $2 AND k.batch <> '' AND k.active = a.active AND k.owner = w.owner OFFSET 0) k`+codeCounts+` ORDER BY k.position`)
+	s.freeCodes = s.name("find free codes", `SELECT k.coupon_id, `+codeList+` FROM {codes} k`+codeCounts+`
+		WHERE k.coupon_id = $1 AND k.batch = $2 AND k.batch <> '' AND k.active AND k.owner = '' AND (k.expires_at = $3 OR k.expires_at > $4)
+		AND coalesce(n.reserved + n.completed, 0) = 0 ORDER BY k.position LIMIT $5`)
+	const batchList = `b.id, b.coupon_id, b.size, b.added, b.removed, b.assigned, b.inactive, b.created_at`
+	s.batch = s.name("find a batch", `SELECT `+batchList+`, b.fingerprint FROM {code_batches} b WHERE b.coupon_id = $1 AND b.id = $2`)
+	s.batches = s.name("list batches", `SELECT `+batchList+`, coalesce(k.reserved, 0), coalesce(k.completed, 0) FROM (
+		SELECT * FROM {code_batches} b WHERE b.coupon_id = $1 AND b.id > $2 ORDER BY b.id LIMIT $3) b
+		LEFT JOIN {counters} k ON k.counter = b.counter AND k.part = 0 ORDER BY b.id`)
 	s.readCodes = s.name("read codes", `SELECT k.coupon_id, k.code_key, k.active, k.revision FROM unnest((SELECT $1::text[]), (SELECT $2::text[])) AS w (id, key)
 		CROSS JOIN LATERAL (SELECT * FROM {codes} k WHERE k.coupon_id = w.id AND k.code_key = w.key OFFSET 0) k`)
-	s.insertBatch = s.name("insert a batch", guarded(`INSERT INTO {code_batches} (coupon_id, id, fingerprint) SELECT unnest($1::text[]), $2, $3`))
+	s.insertBatch = s.name("insert a batch", guarded(`INSERT INTO {code_batches} (coupon_id, id, added, removed, assigned, inactive,
+		fingerprint, counter, size, created_at) SELECT unnest($1::text[]), $2, $3, $4, $5, $6, $7, $8, $9, $10`))
+	s.updateBatch = s.name("update a batch", `UPDATE {code_batches} SET added = $3, removed = $4, assigned = $5, inactive = $6 WHERE coupon_id = $1 AND id = $2`)
 	s.insertCodes = s.name("insert codes", guarded(`INSERT INTO {codes} (code_key, counter, max_uses, owner, expires_at, coupon_id, live, batch, position,
 		active, created_at, updated_at, revision)
-		SELECT w.key, w.counter, w.max_uses, w.owner, w.expires_at, $6, true, $7, w.position - 1, true, $8, $9, 1
+		SELECT w.key, w.counter, w.max_uses, w.owner, w.expires_at, $6, true, $7, $10 + w.position - 1, true, $8, $9, 1
 		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[]) WITH ORDINALITY AS w (key, counter, max_uses, owner, expires_at, position)`))
-	s.updateCode = s.name("update a code", `UPDATE {codes} SET max_uses = $3, owner = $4, active = $5, expires_at = $6, updated_at = $7, revision = $8
-		WHERE coupon_id = $1 AND code_key = $2`)
+	s.updateCodes = s.name("update codes", `UPDATE {codes} k SET max_uses = w.max_uses, owner = w.owner, active = w.active, expires_at = w.expires_at,
+		updated_at = $7, revision = w.revision FROM unnest($1::text[], $2::bigint[], $3::text[], $4::boolean[], $5::bigint[], $6::bigint[])
+		AS w (key, max_uses, owner, active, expires_at, revision) WHERE k.coupon_id = $8 AND k.code_key = w.key`)
 	s.removeCodes = s.name("remove codes", `DELETE FROM {codes} WHERE coupon_id = $1 AND code_key = ANY ($2::text[])`)
 	s.retireCodes = s.name("retire codes", `UPDATE {codes} SET live = NULL WHERE coupon_id = $1 AND code_key = ANY ($2::text[])`)
 	s.deleteBatches = s.name("delete batches", `DELETE FROM {code_batches} WHERE coupon_id = $1`)
@@ -85,6 +100,14 @@ func scanCode(row pgx.Rows) (coupon.IssuedCode, error) {
 	return r.code(id)
 }
 
+// scanBatch reads the columns of a batch, and more after them.
+func scanBatch(row pgx.Rows, b *coupon.IssuedBatch, more ...any) error {
+	var created int64
+	err := row.Scan(append([]any{&b.ID, &b.CouponID, &b.Size, &b.Added, &b.Removed, &b.Assigned, &b.Inactive, &created}, more...)...)
+	b.CreatedAt = instant(created)
+	return err
+}
+
 // LoadCodes implements [engine.CouponTx] in one round trip.
 func (t *tx) LoadCodes(ctx context.Context, n engine.CodeNeed) (rows engine.CodeRows, err error) {
 	b := new(pgx.Batch)
@@ -95,8 +118,16 @@ func (t *tx) LoadCodes(ctx context.Context, n engine.CodeNeed) (rows engine.Code
 		queue(b, collect(&rows.Codes, scanCode), t.sql.liveCodes, n.CouponID, n.Live)
 	}
 	if n.Batch != "" {
-		queue(b, func(row pgx.Rows) error { return row.Scan(&rows.Fingerprint) }, t.sql.batch, n.CouponID, n.Batch)
-		queue(b, collect(&rows.Batch, scanCode), t.sql.batchCodes, n.CouponID, n.Batch)
+		queue(b, func(row pgx.Rows) error { return scanBatch(row, &rows.Batch.IssuedBatch, &rows.Batch.Fingerprint) }, t.sql.batch, n.CouponID, n.Batch)
+	}
+	if n.All {
+		queue(b, collect(&rows.All, scanCode), t.sql.batchCodes, n.CouponID, n.Batch)
+	}
+	if len(n.Owners) > 0 {
+		queue(b, collect(&rows.Owned, scanCode), t.sql.ownedCodes, n.CouponID, n.Batch, each(n.Owners, coupon.Owner.String))
+	}
+	if n.Free > 0 {
+		queue(b, collect(&rows.Free, scanCode), t.sql.freeCodes, n.CouponID, n.Batch, micros(time.Time{}), micros(n.At), n.Free)
 	}
 	err = t.send(ctx, b, false)
 	return rows, err
@@ -106,17 +137,23 @@ func (t *tx) LoadCodes(ctx context.Context, n engine.CodeNeed) (rows engine.Code
 func (t *tx) queueCodes(b *pgx.Batch, w engine.CouponWrite) {
 	type code = coupon.IssuedCode
 	id, codes := w.Coupon.ID, w.Codes
-	if codes.Batch != "" {
-		b.Queue(t.sql.insertBatch, []string{id}, codes.Batch, codes.Fingerprint)
+	if batch := codes.Batch; codes.NewBatch {
+		b.Queue(t.sql.insertBatch, []string{id}, batch.ID, batch.Added, batch.Removed, batch.Assigned, batch.Inactive,
+			batch.Fingerprint, eligibility.BatchUses(id, batch.ID), batch.Size, micros(batch.CreatedAt))
+	} else if batch.ID != "" {
+		b.Queue(t.sql.updateBatch, id, batch.ID, batch.Added, batch.Removed, batch.Assigned, batch.Inactive)
 	}
 	if added := codes.New; len(added) > 0 {
 		b.Queue(t.sql.insertCodes, each(added, func(c code) string { return c.Key.String() }), each(added, engine.CounterOf),
 			each(added, func(c code) int64 { return c.MaxUses }), each(added, func(c code) string { return c.Owner.String() }),
 			each(added, func(c code) int64 { return micros(c.ExpiresAt) }),
-			id, codes.Batch, micros(added[0].CreatedAt), micros(added[0].UpdatedAt))
+			id, added[0].Batch, micros(added[0].CreatedAt), micros(added[0].UpdatedAt), codes.From)
 	}
-	for _, c := range codes.Changed {
-		b.Queue(t.sql.updateCode, id, c.Key.String(), c.MaxUses, c.Owner.String(), c.Active, micros(c.ExpiresAt), micros(c.UpdatedAt), c.Revision)
+	if changed := codes.Changed; len(changed) > 0 {
+		b.Queue(t.sql.updateCodes, each(changed, func(c code) string { return c.Key.String() }), each(changed, func(c code) int64 { return c.MaxUses }),
+			each(changed, func(c code) string { return c.Owner.String() }), each(changed, func(c code) bool { return c.Active }),
+			each(changed, func(c code) int64 { return micros(c.ExpiresAt) }), each(changed, func(c code) int64 { return c.Revision }),
+			micros(changed[0].UpdatedAt), id)
 	}
 	if len(codes.Removed) > 0 {
 		b.Queue(t.sql.removeCodes, id, each(codes.Removed, coupon.Code.String))
@@ -166,4 +203,18 @@ func (s *Store) ListCodes(ctx context.Context, asked store.CodeList) (store.Code
 	codes, err := readAll(ctx, s, "list codes", func(into *[]coupon.IssuedCode) func(pgx.Rows) error { return collect(into, scanCode) },
 		statement, all.Args...)
 	return store.CutCodes(codes, asked.PageSize), err
+}
+
+// ListBatches implements [store.Coupons] in one round trip.
+func (s *Store) ListBatches(ctx context.Context, asked store.BatchList) (store.BatchPage, error) {
+	asked, err := asked.Normalize()
+	if err != nil {
+		return store.BatchPage{}, err
+	}
+	batches, err := readAll(ctx, s, "list batches", func(into *[]coupon.IssuedBatch) func(pgx.Rows) error {
+		return collect(into, func(row pgx.Rows) (b coupon.IssuedBatch, err error) {
+			return b, scanBatch(row, &b, &b.ReservedCount, &b.UsedCount)
+		})
+	}, s.sql.batches, asked.CouponID, asked.After, asked.PageSize+1)
+	return store.CutBatches(batches, asked.PageSize), err
 }

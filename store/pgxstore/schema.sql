@@ -53,12 +53,19 @@ CREATE TABLE {codes} (
     PRIMARY KEY (coupon_id, code_key)
 );
 CREATE UNIQUE INDEX codes_key ON {codes} (code_key) WHERE live;
-CREATE INDEX codes_batch ON {codes} (batch, coupon_id, position);
+CREATE INDEX codes_batch ON {codes} (coupon_id, batch, active, owner, position) WHERE batch <> '';
 
 CREATE TABLE {code_batches} (
     coupon_id   text COLLATE "C" NOT NULL,
     id          text COLLATE "C" NOT NULL,
     fingerprint text COLLATE "C" NOT NULL, -- of the request that made it
+    counter     text COLLATE "C" NOT NULL, -- the counter of the uses by its codes
+    size        bigint NOT NULL,           -- codes for which it was made
+    added       bigint NOT NULL,
+    removed     bigint NOT NULL,
+    assigned    bigint NOT NULL,
+    inactive    bigint NOT NULL,
+    created_at  bigint NOT NULL,
     PRIMARY KEY (coupon_id, id)
 );
 
@@ -139,7 +146,7 @@ CREATE TABLE {journal_pending} (
     data    text NOT NULL
 );
 CREATE INDEX journal_pending_coupon ON {journal_pending} (subject, version)
-    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed');
+    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed', 'codes_changed');
 
 CREATE TABLE {journal} (
     position bigint PRIMARY KEY,
@@ -151,7 +158,7 @@ CREATE TABLE {journal} (
     data     text NOT NULL
 );
 CREATE INDEX journal_coupon ON {journal} (subject, version)
-    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed');
+    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed', 'codes_changed');
 
 -- The lock under which entries get their positions, and the last position.
 CREATE TABLE {journal_head} (

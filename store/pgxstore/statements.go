@@ -13,24 +13,24 @@ import (
 type statements struct {
 	options Options
 
-	byOrderID, byOrderKey, bySession, lockOrders                   string
-	byUseID, byUseKey, byExchange, usesByOrder, usesBySession      string
-	lockUses, usesOfOrders, freeUses                               string
-	byCouponID, byUse, shareCoupons                                string
-	lockCounters, checkCounters, insertCounters                    string
-	addToCounters, addToParts                                      string
-	insertOrders, updateOrders, growOrders                         string
-	insertUses, updateUses, growUses                               string
-	insertEntries, lockJournal, sealJournal, moveHead, readJournal string
-	readHistory, sums                                              string
-	lockCoupon, codeOwner, counted, counts                         string
-	insertCoupon, updateCoupon, deleteCoupon                       string
-	deleteEmails, insertEmails, foldCounter                        string
-	lookUpByID                                                     string
-	named                                                          [7]namedStatements
-	liveKeys, liveCodes, batchCodes, batch, readCodes              string
-	insertBatch, insertCodes, updateCode, removeCodes, retireCodes string
-	deleteBatches                                                  string
+	byOrderID, byOrderKey, bySession, lockOrders                    string
+	byUseID, byUseKey, byExchange, usesByOrder, usesBySession       string
+	lockUses, usesOfOrders, freeUses                                string
+	byCouponID, byUse, shareCoupons                                 string
+	lockCounters, checkCounters, insertCounters                     string
+	addToCounters, addToParts                                       string
+	insertOrders, updateOrders, growOrders                          string
+	insertUses, updateUses, growUses                                string
+	insertEntries, lockJournal, sealJournal, moveHead, readJournal  string
+	readHistory, sums                                               string
+	lockCoupon, codeOwner, counted, counts                          string
+	insertCoupon, updateCoupon, deleteCoupon                        string
+	deleteEmails, insertEmails, foldCounter                         string
+	lookUpByID                                                      string
+	named                                                           [7]namedStatements
+	liveKeys, liveCodes, batchCodes, batch, batches, readCodes      string
+	insertBatch, insertCodes, updateCodes, removeCodes, retireCodes string
+	deleteBatches, updateBatch, ownedCodes, freeCodes               string
 }
 
 const (

@@ -3,9 +3,11 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
 	"github.com/couponkit/couponkit/store/internal/sqlparts"
@@ -16,10 +18,18 @@ const (
 	selectLive    = `SELECT ` + codeColumns + ` FROM {codes} WHERE live = 1 AND code_key IN ({in})`
 	selectCodes   = `SELECT ` + codeColumns + ` FROM {codes} WHERE (coupon_id, code_key) IN ({in})`
 	selectPortion = `SELECT ` + codeColumns + ` FROM {codes} WHERE coupon_id = ? AND live = 1 ORDER BY code_key LIMIT ?`
-	selectBatch   = `SELECT ` + codeColumns + ` FROM {codes} WHERE coupon_id = ? AND batch = ? ORDER BY position`
-	findBatch     = `SELECT fingerprint FROM {code_batches} WHERE coupon_id = ? AND id = ?`
-	insertBatch   = `{insert} {code_batches} (coupon_id, id, fingerprint) VALUES {rows}`
-	insertCodes   = `{insert} {codes} (coupon_id, code_key, live, batch, position, counter, max_uses, owner, active, expires_at,
+	selectBatch   = `SELECT ` + codeColumns + ` FROM {codes} WHERE coupon_id = ? AND batch = ? AND batch <> '' ORDER BY position`
+	selectOwned   = `SELECT ` + codeColumns + ` FROM {codes} WHERE batch <> '' AND (coupon_id, batch, active, owner) IN ({in}) ORDER BY position`
+	selectFree    = `SELECT k.coupon_id, k.code_key, k.batch, k.max_uses, k.owner, k.active, k.expires_at, k.created_at, k.updated_at, k.revision
+	FROM {codes} k LEFT JOIN {counters} n ON n.counter = k.counter AND n.slot = 0
+	WHERE k.coupon_id = ? AND k.batch = ? AND k.batch <> '' AND k.active = 1 AND k.owner = '' AND (k.expires_at IS NULL OR k.expires_at > ?)
+	AND COALESCE(n.reserved + n.completed, 0) = 0 ORDER BY k.position LIMIT ?`
+	batchColumns = `id, coupon_id, size, added, removed, assigned, inactive, created_at, fingerprint`
+	findBatch    = `SELECT ` + batchColumns + ` FROM {code_batches} WHERE coupon_id = ? AND id = ?`
+	selectAfter  = `SELECT ` + batchColumns + ` FROM {code_batches} WHERE coupon_id = ? AND id > ? ORDER BY id LIMIT ?`
+	insertBatch  = `{insert} {code_batches} (id, coupon_id, size, added, removed, assigned, inactive, created_at, fingerprint) VALUES {rows}`
+	updateBatch  = `UPDATE {code_batches} SET added = ?, removed = ?, assigned = ?, inactive = ? WHERE coupon_id = ? AND id = ?`
+	insertCodes  = `{insert} {codes} (coupon_id, code_key, live, batch, position, counter, max_uses, owner, active, expires_at,
 	created_at, updated_at, revision) VALUES {rows}`
 	updateCode = `UPDATE {codes} SET max_uses = ?, owner = ?, active = ?, expires_at = ?, updated_at = ?, revision = ?
 	WHERE coupon_id = ? AND code_key = ?`
@@ -73,21 +83,62 @@ func (s *session) LoadCodes(ctx context.Context, n engine.CodeNeed) (rows engine
 	if err := s.countCodes(ctx, rows.Codes); err != nil || n.Batch == "" {
 		return rows, err
 	}
-	if err := s.each(ctx, findBatch+s.find, func(found *sql.Rows) error { return found.Scan(&rows.Fingerprint) }, n.CouponID, n.Batch); err != nil {
+	if err := s.each(ctx, findBatch+s.find, func(found *sql.Rows) (err error) {
+		rows.Batch, err = scanBatch(found)
+		return err
+	}, n.CouponID, n.Batch); err != nil {
 		return rows, err
 	}
-	if err := s.each(ctx, selectBatch+s.find, collect(&rows.Batch, scanCode), n.CouponID, n.Batch); err != nil {
-		return rows, err
+	return rows, s.loadBatch(ctx, n, &rows)
+}
+
+// loadBatch reads codes of a batch.
+func (s *session) loadBatch(ctx context.Context, n engine.CodeNeed, rows *engine.CodeRows) error {
+	if n.All {
+		if err := s.each(ctx, selectBatch+s.find, collect(&rows.All, scanCode), n.CouponID, n.Batch); err != nil {
+			return err
+		}
 	}
-	return rows, s.countCodes(ctx, rows.Batch)
+	var owners []any
+	for _, owner := range n.Owners {
+		for active := range int64(2) {
+			owners = append(owners, n.CouponID, n.Batch, active, owner.String())
+		}
+	}
+	if err := s.eachIn(ctx, selectOwned+s.find, 4, owners, collect(&rows.Owned, scanCode)); err != nil {
+		return err
+	}
+	if n.Free > 0 {
+		if err := s.each(ctx, selectFree+s.find, collect(&rows.Free, scanCode), n.CouponID, n.Batch, n.At.UnixMicro(), int64(n.Free)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(s.countCodes(ctx, rows.All), s.countCodes(ctx, rows.Owned))
+}
+
+// scanBatch reads batchColumns.
+func scanBatch(rows *sql.Rows) (b engine.Batch, err error) {
+	var created instant
+	err = rows.Scan(&b.ID, &b.CouponID, &b.Size, &b.Added, &b.Removed, &b.Assigned, &b.Inactive, &created, &b.Fingerprint)
+	b.CreatedAt = created.time()
+	return b, err
+}
+
+func (s *session) saveBatch(ctx context.Context, w engine.CodeWrites) error {
+	b := w.Batch
+	switch {
+	case b.ID == "":
+		return nil
+	case w.NewBatch:
+		return s.insert(ctx, insertBatch, [][]any{{b.ID, b.CouponID, b.Size, b.Added, b.Removed, b.Assigned, b.Inactive, b.CreatedAt.UnixMicro(), b.Fingerprint}})
+	}
+	return s.exec(ctx, updateBatch, b.Added, b.Removed, b.Assigned, b.Inactive, b.CouponID, b.ID)
 }
 
 func (s *session) saveCodes(ctx context.Context, w engine.CouponWrite) error {
 	id, codes := w.Coupon.ID, w.Codes
-	if codes.Batch != "" {
-		if err := s.insert(ctx, insertBatch, [][]any{{id, codes.Batch, codes.Fingerprint}}); err != nil {
-			return err
-		}
+	if err := s.saveBatch(ctx, codes); err != nil {
+		return err
 	}
 	rows := make([][]any, len(codes.New))
 	for i, c := range codes.New {
@@ -96,7 +147,7 @@ func (s *session) saveCodes(ctx context.Context, w engine.CouponWrite) error {
 			counter = s.stored(counter)
 		}
 		rows[i] = []any{
-			id, c.Key.String(), int64(1), c.Batch, int64(i), counter, c.MaxUses, c.Owner.String(), flag(c.Active), micros(c.ExpiresAt),
+			id, c.Key.String(), int64(1), c.Batch, codes.From + int64(i), counter, c.MaxUses, c.Owner.String(), flag(c.Active), micros(c.ExpiresAt),
 			c.CreatedAt.UnixMicro(), c.UpdatedAt.UnixMicro(), c.Revision,
 		}
 	}
@@ -167,4 +218,26 @@ func (s *session) codesOf(ctx context.Context, keys []string) (map[coupon.Code]c
 		of[c.Key] = c
 	}
 	return of, err
+}
+
+// ListBatches implements [store.Coupons].
+func (s *Store) ListBatches(ctx context.Context, list store.BatchList) (store.BatchPage, error) {
+	list, err := list.Normalize()
+	if err != nil {
+		return store.BatchPage{}, err
+	}
+	var batches []coupon.IssuedBatch
+	err = s.view(ctx, "list batches", func(ctx context.Context, t *session) error {
+		var rows []engine.Batch
+		if err := t.each(ctx, selectAfter, collect(&rows, scanBatch), list.CouponID, list.After, int64(list.PageSize+1)); err != nil {
+			return err
+		}
+		batches = each(rows, func(b engine.Batch) coupon.IssuedBatch { return b.IssuedBatch })
+		counts, err := t.counts(ctx, each(batches, func(b coupon.IssuedBatch) string { return eligibility.BatchUses(b.CouponID, b.ID) }))
+		for i := range counts {
+			batches[i].ReservedCount, batches[i].UsedCount = counts[i].Reserved, counts[i].Completed
+		}
+		return err
+	})
+	return answered(store.CutBatches(batches, list.PageSize), err)
 }

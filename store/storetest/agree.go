@@ -33,7 +33,7 @@ func Agree(t *testing.T, newStore, newReference func(t *testing.T) store.Store) 
 		rt.Repeat(map[string]func(*rapid.T){
 			"": func(*rapid.T) {}, "reserve": h.reserve, "hand over": h.handOver, "exchange": h.exchange, "take points": h.takePoints,
 			"repeat": h.repeat, "event": h.event, "event again": h.event, "give up": h.giveUp, "use": h.useEvent, "unknown": h.unknownPayment, "refund": h.refund,
-			"edit": h.edit, "coupon": h.createOrDelete, "codes": h.addCodes, "code": h.changeCode, "by a code": h.reserveByCode, "read": h.read,
+			"edit": h.edit, "coupon": h.createOrDelete, "codes": h.addCodes, "code": h.changeCode, "batch": h.changeBatch, "by a code": h.reserveByCode, "read": h.read,
 		})
 		h.compareEverything()
 	})
@@ -396,6 +396,9 @@ func (h *history) addCodes(t *rapid.T) {
 	c := anyOf(t, h.coupons, coupon.Coupon{}, "coupon")
 	change := h.issue(c, rapid.SampledFrom([]string{"spring", "summer", "autumn"}).Draw(t, "batch"), rapid.IntRange(1, 3).Draw(t, "count"),
 		maxUses(rapid.Int64Range(0, 2).Draw(t, "maxUses")))
+	if rapid.Bool().Draw(t, "part") {
+		change.From, change.Size = rapid.Int64Range(0, 2).Draw(t, "from"), 5
+	}
 	if rapid.IntRange(0, 3).Draw(t, "other") == 0 {
 		change.Fingerprint = "second"
 	}
@@ -440,7 +443,37 @@ func (h *history) reserveByCode(t *rapid.T) {
 	}
 	code := anyOf(t, h.codes, coupon.IssuedCode{}, "code")
 	at := slices.IndexFunc(h.coupons, func(c coupon.Coupon) bool { return c.ID == code.CouponID })
-	h.ask(by(h.checkout(h.customer(t), h.coupons[at]), code), "reserve by a code")
+	h.ask(byOf(h.checkout(h.customer(t), h.coupons[at]), code), "reserve by a code")
+}
+
+// changeBatch switches, removes or assigns codes of a batch, perhaps with codes of other batches.
+func (h *history) changeBatch(t *rapid.T) {
+	if len(h.codes) == 0 {
+		t.Skip("no code yet")
+	}
+	change := store.CodeChange{
+		Kind: rapid.SampledFrom([]store.CodeChangeKind{store.SwitchCodes, store.RemoveCodes, store.AssignCodes}).Draw(t, "kind"),
+		Active: rapid.Bool().Draw(t, "active"), By: "admin", At: at(600),
+	}
+	code := anyOf(t, h.codes, coupon.IssuedCode{}, "code")
+	change.CouponID, change.Batch = code.CouponID, code.Batch
+	if change.Kind == store.AssignCodes {
+		for _, customer := range customers[:rapid.IntRange(1, len(customers)).Draw(t, "owners")] {
+			change.Owners = append(change.Owners, coupon.OwnerID(customer))
+		}
+	}
+	for _, other := range h.codes {
+		if change.Kind != store.AssignCodes && other.CouponID == code.CouponID && rapid.Bool().Draw(t, "also") {
+			change.Codes = append(change.Codes, other)
+		}
+	}
+	if saved, err := h.saveCodes(change); err == nil {
+		for i := range h.codes {
+			if at := slices.IndexFunc(saved, func(c coupon.IssuedCode) bool { return c.CouponID == h.codes[i].CouponID && c.Key == h.codes[i].Key }); at >= 0 {
+				h.codes[i] = saved[at]
+			}
+		}
+	}
 }
 
 func (h *history) read(t *rapid.T) {
@@ -455,6 +488,7 @@ func (h *history) read(t *rapid.T) {
 	for _, code := range h.codes {
 		atOnce.Names = append(atOnce.Names, store.Name{Code: code.Key})
 	}
+	read(h, store.Store.ListBatches, store.BatchList{CouponID: c.ID, PageSize: 2})
 	read(h, store.Store.ListCodes, store.CodeList{CouponID: c.ID, PageSize: 2, Unused: rapid.Bool().Draw(t, "unused")})
 	atOnce.Names = atOnce.Names[:min(len(atOnce.Names), store.MaxNames)]
 	read(h, store.Store.LookUp, atOnce)

@@ -21,6 +21,8 @@ type Everything struct {
 	Coupons []coupon.Coupon
 	// Codes are those of the coupons, sorted by coupon and key.
 	Codes []coupon.IssuedCode
+	// Batches are those of the coupons, sorted by coupon and ID.
+	Batches []coupon.IssuedBatch
 	// Orders and Uses are sorted by ID.
 	Orders []store.Settled
 	Uses   []redemption.Use
@@ -42,6 +44,11 @@ func Read(ctx context.Context, s store.Store) (all Everything, err error) {
 			return all, err
 		}
 		all.Codes = append(all.Codes, codes...)
+		batches, err := readBatches(ctx, s, store.BatchList{CouponID: c.ID})
+		if err != nil {
+			return all, err
+		}
+		all.Batches = append(all.Batches, batches...)
 	}
 	if all.Orders, err = allPages(ordersOf(ctx, s, store.OrderList{}), store.MaxPageSize); err != nil {
 		return all, fmt.Errorf("list of orders: %w", err)
@@ -88,6 +95,20 @@ func readCodes(ctx context.Context, s store.Store, list store.CodeList) (codes [
 	}
 }
 
+// readBatches reads all pages of a list.
+func readBatches(ctx context.Context, s store.Store, list store.BatchList) (batches []coupon.IssuedBatch, err error) {
+	for list.PageSize = store.MaxPageSize; ; {
+		page, err := s.ListBatches(ctx, list)
+		if err != nil {
+			return nil, fmt.Errorf("list of batches: %w", err)
+		}
+		batches = append(batches, page.Items...)
+		if list.After = page.Next; page.Next == "" {
+			return batches, nil
+		}
+	}
+}
+
 // ReadJournal returns all entries that have positions.
 func ReadJournal(ctx context.Context, s store.Journal) ([]store.Entry, error) {
 	done := make(chan struct{})
@@ -99,6 +120,9 @@ func readCounters(ctx context.Context, s store.Store, all Everything) (map[strin
 	keys := map[string]bool{}
 	for _, c := range all.Coupons {
 		keys[eligibility.CouponUses(c.ID)] = true
+	}
+	for _, b := range all.Batches {
+		keys[eligibility.BatchUses(b.CouponID, b.ID)] = true
 	}
 	note := func(claims []eligibility.Claim) {
 		for _, c := range claims {
@@ -151,6 +175,7 @@ func Check(ctx context.Context, s store.Store) error {
 func (all Everything) Check() error {
 	c := checker{Everything: all}
 	c.records()
+	c.batches()
 	c.counters()
 	c.limits()
 	c.journal()
@@ -175,6 +200,32 @@ func (c *checker) unique(seen map[string]string, what, name, id string) {
 		c.fault("the %s %q is that of %s and %s", what, name, other, id)
 	}
 	seen[what+" "+name] = id
+}
+
+// batches counts the codes of each batch, and compares their uses with the counter.
+func (c *checker) batches() {
+	type batch struct{ coupon, id string }
+	counted := map[batch]coupon.IssuedBatch{}
+	for _, code := range c.Codes {
+		b := counted[batch{code.CouponID, code.Batch}]
+		b.Added++
+		if !code.Owner.IsZero() {
+			b.Assigned++
+		}
+		if !code.Active {
+			b.Inactive++
+		}
+		counted[batch{code.CouponID, code.Batch}] = b
+	}
+	for _, b := range c.Batches {
+		got, uses := counted[batch{b.CouponID, b.ID}], c.Counters[eligibility.BatchUses(b.CouponID, b.ID)]
+		if b.Added > b.Size || b.Added-b.Removed != got.Added || b.Assigned != got.Assigned || b.Inactive != got.Inactive {
+			c.fault("the batch %s of %s counts %+v, and its codes %+v", b.ID, b.CouponID, b, got)
+		}
+		if b.UsedCount != uses.Completed || b.ReservedCount != uses.Reserved {
+			c.fault("the batch %s of %s counts %d and %d uses, and its counter %+v", b.ID, b.CouponID, b.UsedCount, b.ReservedCount, uses)
+		}
+	}
 }
 
 func (c *checker) records() {

@@ -218,7 +218,7 @@ func codesAreListed(p *probe) {
 			same(p, got, want, "the codes of %+v", list)
 		}
 	}
-	for _, wrong := range []store.CodeList{{}, {CouponID: c.ID, PageSize: 101}, {CouponID: c.ID, State: coupon.Pending}, {CouponID: c.ID, After: "no key"}, {CouponID: "a\x00"}} {
+	for _, wrong := range []store.CodeList{{}, {CouponID: c.ID, PageSize: coupon.MaxCodes + 1}, {CouponID: c.ID, State: coupon.Pending}, {CouponID: c.ID, After: "no key"}, {CouponID: "a\x00"}} {
 		fails(p, store.Store.ListCodes, wrong, validation.ErrInvalid, "out of bounds")
 	}
 }

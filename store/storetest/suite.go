@@ -77,8 +77,8 @@ func clauses(can Capabilities) []clause {
 	var all []clause
 	for _, group := range [][]clause{
 		reserveClauses(), limitClauses(), replayClauses(), pointsClauses(), handOverClauses(),
-		applyClauses(), lateClauses(), couponClauses(), codeClauses(), lookUpClauses(), listClauses(), journalClauses(),
-		callClauses(), textClauses(), identityClauses(), refundClauses(), chargeClauses(), raceClauses(), eventRaceClauses(), codeRaceClauses(), codeReservationRaceClauses(),
+		applyClauses(), lateClauses(), couponClauses(), codeClauses(), batchClauses(), lookUpClauses(), listClauses(), journalClauses(),
+		callClauses(), textClauses(), identityClauses(), refundClauses(), chargeClauses(), raceClauses(), eventRaceClauses(), codeRaceClauses(), batchRaceClauses(), codeReservationRaceClauses(),
 	} {
 		all = append(all, group...)
 	}

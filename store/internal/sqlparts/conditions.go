@@ -12,7 +12,7 @@ import (
 
 // Historical are the kinds of entries about coupons, as a list of SQL. Partial indexes have the same
 // text.
-const Historical = `'coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed'`
+const Historical = `'coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed', 'codes_changed'`
 
 // usesOfCoupon is the number of completed and reserved uses of a coupon c.
 const usesOfCoupon = `(SELECT COALESCE(SUM(k.reserved + k.completed), 0) FROM {counters} k WHERE k.counter = c.uses_counter)`

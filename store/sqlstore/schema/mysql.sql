@@ -40,13 +40,16 @@ CREATE TABLE IF NOT EXISTS {codes} (
     revision   BIGINT NOT NULL,
     PRIMARY KEY (coupon_id, code_key),
     UNIQUE KEY {codes_key} (code_key, live),
-    KEY {codes_batch} (batch, coupon_id, position)
+    KEY {codes_batch} (coupon_id, batch, active, owner, position)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 CREATE TABLE IF NOT EXISTS {code_batches} (
     coupon_id   VARBINARY(64) NOT NULL,
     id          VARBINARY(64) NOT NULL,
     fingerprint VARBINARY(255) NOT NULL, -- of the request that made it
+    size        BIGINT NOT NULL, -- codes for which it was made
+    added       BIGINT NOT NULL, removed BIGINT NOT NULL, assigned BIGINT NOT NULL, inactive BIGINT NOT NULL,
+    created_at  BIGINT NOT NULL,
     PRIMARY KEY (coupon_id, id)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
@@ -120,7 +123,7 @@ CREATE TABLE IF NOT EXISTS {journal_pending} (
     made_by VARBINARY(255) NOT NULL,
     data    LONGTEXT NOT NULL, -- JSON
     -- NULL but for entries about coupons.
-    coupon  VARBINARY(255) GENERATED ALWAYS AS (CASE WHEN kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed') THEN subject END) STORED,
+    coupon  VARBINARY(255) GENERATED ALWAYS AS (CASE WHEN kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed', 'codes_changed') THEN subject END) STORED,
     PRIMARY KEY (id),
     KEY {journal_pending_coupon} (coupon)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -131,7 +134,7 @@ CREATE TABLE IF NOT EXISTS {journal} (
     made_by  VARBINARY(255) NOT NULL,
     data     LONGTEXT NOT NULL, -- JSON
     -- NULL but for entries about coupons.
-    coupon  VARBINARY(255) GENERATED ALWAYS AS (CASE WHEN kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed') THEN subject END) STORED,
+    coupon  VARBINARY(255) GENERATED ALWAYS AS (CASE WHEN kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed', 'codes_changed') THEN subject END) STORED,
     PRIMARY KEY (position),
     KEY {journal_coupon} (coupon)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

@@ -43,12 +43,15 @@ CREATE TABLE {codes} (
 ) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX {codes_key} ON {codes} (code_key, live);
-CREATE INDEX {codes_batch} ON {codes} (batch, coupon_id, position);
+CREATE INDEX {codes_batch} ON {codes} (coupon_id, batch, active, owner, position) WHERE batch <> '';
 
 CREATE TABLE {code_batches} (
     coupon_id   TEXT NOT NULL,
     id          TEXT NOT NULL,
     fingerprint TEXT NOT NULL, -- of the request that made it
+    size        INTEGER NOT NULL, -- codes for which it was made
+    added       INTEGER NOT NULL, removed INTEGER NOT NULL, assigned INTEGER NOT NULL, inactive INTEGER NOT NULL,
+    created_at  INTEGER NOT NULL,
     PRIMARY KEY (coupon_id, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -125,4 +128,4 @@ CREATE TABLE {journal} (
 ) STRICT;
 
 CREATE INDEX {journal_coupon} ON {journal} (subject, version)
-    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed');
+    WHERE kind IN ('coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed', 'codes_changed');
