@@ -14,8 +14,8 @@ import (
 const (
 	MaxCodes         = 1_000      // codes that one call adds to a coupon
 	MaxBatchSize     = 10_000_000 // codes of a batch
-	MaxBatchIDLength = 64    // bytes of a batch's ID
-	MaxOwnerIDLength = 255   // bytes of a customer ID that owns a code
+	MaxBatchIDLength = 64         // bytes of a batch's ID
+	MaxOwnerIDLength = 255        // bytes of a customer ID that owns a code
 )
 
 // IssuedCode is a code of a coupon. A coupon has one plain code or none, and any number of codes from batches. The zero

@@ -81,7 +81,7 @@ func codeFaults() map[string]fault {
 		}, []string{agreement, "codes are changed", "a code is switched off among reservations"}},
 		"codes of no coupon are added nowhere": {func(f *faulty) {
 			f.forgives(coupon.ErrNotFound)
-		}, []string{"codes of no coupon"}},
+		}, []string{"codes of no coupon", "changes of no batch"}},
 		"lists know no owners": {func(f *faulty) {
 			f.codes = func(ctx context.Context, list store.CodeList) (store.CodePage, error) {
 				list.Owner = coupon.Owner{}

@@ -29,6 +29,7 @@ type faulty struct {
 	save    func(ctx context.Context, c store.CouponChange) (coupon.Coupon, error)
 	issue   func(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error)
 	codes   func(ctx context.Context, list store.CodeList) (store.CodePage, error)
+	batches func(ctx context.Context, list store.BatchList) (store.BatchPage, error)
 	order   func(ctx context.Context, by store.OrderKey) (store.Settled, error)
 	lookUp  func(ctx context.Context, by store.LookUp) (store.LookedUp, error)
 	coupons func(ctx context.Context, list store.CouponList) (store.CouponPage, error)
@@ -43,7 +44,7 @@ type faulty struct {
 
 func newFaulty() *faulty {
 	s := newDamageable()
-	return &faulty{s, s.Reserve, s.Apply, s.SaveCoupon, s.SaveCodes, s.ListCodes, s.Order, s.LookUp, s.ListCoupons, s.ListOrders, s.ListUses, s.Counts, s.Journal, s.Sums, s.History, s.Close}
+	return &faulty{s, s.Reserve, s.Apply, s.SaveCoupon, s.SaveCodes, s.ListCodes, s.ListBatches, s.Order, s.LookUp, s.ListCoupons, s.ListOrders, s.ListUses, s.Counts, s.Journal, s.Sums, s.History, s.Close}
 }
 
 func (f *faulty) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
@@ -64,6 +65,10 @@ func (f *faulty) SaveCodes(ctx context.Context, c store.CodeChange) ([]coupon.Is
 
 func (f *faulty) ListCodes(ctx context.Context, list store.CodeList) (store.CodePage, error) {
 	return f.codes(ctx, list)
+}
+
+func (f *faulty) ListBatches(ctx context.Context, list store.BatchList) (store.BatchPage, error) {
+	return f.batches(ctx, list)
 }
 
 func (f *faulty) Order(ctx context.Context, by store.OrderKey) (store.Settled, error) {
@@ -229,7 +234,7 @@ type fault struct {
 
 func faults() map[string]fault {
 	all := map[string]fault{}
-	for _, group := range []map[string]fault{reservationFaults(), eventFaults(), refundFaults(), couponFaults(), codeFaults(), readFaults(), journalFaults(), damageFaults()} {
+	for _, group := range []map[string]fault{reservationFaults(), eventFaults(), refundFaults(), couponFaults(), codeFaults(), batchFaults(), readFaults(), journalFaults(), damageFaults()} {
 		maps.Copy(all, group)
 	}
 	return all
