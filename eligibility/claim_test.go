@@ -127,6 +127,7 @@ func TestLimitsOfADecision(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, got)
+	uses = append(uses, eligibility.Claim{Counter: "shared/by-batch/cpn_1/b", Amount: 1}) // counted without a limit
 	require.Equal(t, uses, c.Claims())
 	usd, err := pricing.ParseCurrency("USD")
 	require.NoError(t, err)
@@ -163,7 +164,7 @@ func TestClaimsAfterAnExchange(t *testing.T) {
 		got = append(got, claim.Counter)
 	}
 	require.Equal(t, []string{
-		"shared/uses/cpn_1", "customer/uses/cpn_1/ann", "customer/uses/cpn_1/card", "shared/by-code/cpn_1/TEN-1",
+		"shared/uses/cpn_1", "customer/uses/cpn_1/ann", "customer/uses/cpn_1/card", "shared/by-code/cpn_1/TEN-1", "shared/by-batch/cpn_1/b",
 		"customer/period/cpn_1/card/DAY/2026-11-20", "customer/period/cpn_1/ann/DAY/2026-11-19",
 		"shared/period/cpn_1/DAY/2026-11-19", "shared/code/TEN/DAY/2026-11-19",
 	}, got)

@@ -57,20 +57,23 @@ func (w *world) added(s *shop, of coupon.Snapshot) bool {
 	return err == nil && found.Code.CouponID == of.ID
 }
 
-// withoutExchanged returns the claims of a use, but for that of another code, by which its points were
+// withoutExchanged returns the claims of a use, but for those of another code and its batch, by which its points were
 // exchanged.
-func withoutExchanged(u redemption.Use) []eligibility.Claim {
+func withoutExchanged(u redemption.Use, want []eligibility.Claim) []eligibility.Claim {
 	return slices.DeleteFunc(slices.Clone(u.Claims), func(c eligibility.Claim) bool {
-		other := strings.HasPrefix(c.Counter, eligibility.CodeUses(u.CouponID, "")) && c.Counter != eligibility.CodeUses(u.CouponID, u.Code.String())
-		return other && u.Origin == redemption.FromPoints && u.OrderID != ""
+		byCode := strings.HasPrefix(c.Counter, eligibility.CodeUses(u.CouponID, "")) || strings.HasPrefix(c.Counter, eligibility.BatchUses(u.CouponID, ""))
+		return byCode && !slices.Contains(want, c) && u.Origin == redemption.FromPoints && u.OrderID != ""
 	})
 }
 
-// codeClaim is what a new use claims by its code, which must be usable.
-func (w *world) codeClaim(s *shop, k coupon.Coupon, now redemption.Use) eligibility.Claim {
+// codeClaims is what a new use claims by its code, which must be usable.
+func (w *world) codeClaims(s *shop, k coupon.Coupon, now redemption.Use) []eligibility.Claim {
 	found, err := store.Find(background(), s.eyes, store.LookUp{Names: store.ByCode(now.Code)})
 	code := found.Code
 	w.must(OnlyActiveReserves, err == nil && code.CouponID == k.ID && code.Active && code.Owner.Is(now.CustomerID, email(now.CustomerID)),
 		"%s was reserved of coupon %s by code %s, which is %+v (%v)", now.ID, k.ID, now.Code, code, err)
-	return eligibility.Claim{Counter: eligibility.CodeUses(k.ID, now.Code.String()), Amount: 1, Limit: code.MaxUses}
+	return []eligibility.Claim{
+		{Counter: eligibility.CodeUses(k.ID, now.Code.String()), Amount: 1, Limit: code.MaxUses},
+		{Counter: eligibility.BatchUses(k.ID, code.Batch), Amount: 1},
+	}
 }
