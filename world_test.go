@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/codes"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 
@@ -215,4 +217,14 @@ func only(code string) []string {
 		return nil
 	}
 	return []string{code}
+}
+
+// generatedCode returns a code from a source that repeats a text.
+func generatedCode(tb testing.TB, source string, shape coupon.CodeShape) coupon.Code {
+	tb.Helper()
+	form, err := codes.NewForm(shape)
+	require.NoError(tb, err)
+	code, err := form.Random(strings.NewReader(strings.Repeat(source, 1000)))
+	require.NoError(tb, err)
+	return code
 }

@@ -69,7 +69,7 @@ func ParseCode(typed string) (Code, error) {
 
 // TypedCode returns the Code for text that a customer typed. TypedCode removes invisible characters, which people copy
 // from web pages, and then calls [ParseCode]. If no coupon has the typed code, look up the result of
-// [Code.AsGenerated].
+// codes.AsGenerated.
 func TypedCode(typed string) (Code, error) { return ParseCode(withoutInvisible(typed)) }
 
 // Fold normalizes text for looking up codes and searching for coupons. Fold removes invisible characters, applies

@@ -36,6 +36,9 @@ var policy = []floor{
 	{"1 model", []rule{
 		{path: "coupon", modules: core},
 	}},
+	{"2 generation of codes", []rule{
+		{path: "codes"},
+	}},
 	{"2 rules and claims", []rule{
 		{path: "eligibility", modules: core},
 	}},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/couponkit/couponkit/codes"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -93,7 +94,7 @@ func Names(typed string) (names []store.Name, err error) {
 	switch {
 	case err == nil:
 		names = append(names, store.Name{Code: code})
-		if generated, is := code.AsGenerated(); is && generated != code {
+		if generated, is := codes.AsGenerated(code); is && generated != code {
 			names = append(names, store.Name{Code: generated})
 		}
 		return names, nil

@@ -4,9 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"slices"
 
+	"github.com/couponkit/couponkit/codes"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/fingerprint"
 	"github.com/couponkit/couponkit/store"
@@ -15,9 +15,13 @@ import (
 // AddCodes adds a batch of codes to a coupon: all of them, or none.
 func (cat *Catalog) AddCodes(
 	ctx context.Context, couponID string, b coupon.Batch, drafts []coupon.CodeDraft,
-) (codes []coupon.IssuedCode, err error) {
+) (issued []coupon.IssuedCode, err error) {
 	by := coupon.Edit{At: cat.Now(), Location: cat.Location}
 	wanted, err := coupon.NewCodes(couponID, b, drafts, by)
+	if err != nil {
+		return nil, err
+	}
+	form, err := codes.NewForm(b.Shape)
 	if err != nil {
 		return nil, err
 	}
@@ -25,17 +29,17 @@ func (cat *Catalog) AddCodes(
 		return nil, notFound(couponID)
 	}
 	change := store.CodeChange{
-		Kind: store.AddCodes, CouponID: couponID, Batch: b.ID, Fingerprint: batchFingerprint(b.Shape, wanted),
+		Kind: store.AddCodes, CouponID: couponID, Batch: b.ID, Fingerprint: batchFingerprint(form.Shape(), wanted),
 		By: cat.Actor(ctx), At: by.At,
 	}
 	for range maxAttempts {
-		if change.Codes, err = withGenerated(b.Shape, wanted); err != nil {
+		if change.Codes, err = withGenerated(form, wanted); err != nil {
 			return nil, err
 		}
-		codes, err = cat.Store.SaveCodes(ctx, change)
+		issued, err = cat.Store.SaveCodes(ctx, change)
 		var taken *coupon.TakenError
 		if !errors.As(err, &taken) {
-			return codes, err
+			return issued, err
 		}
 		free, holderErr := cat.freeTaken(ctx, taken, wanted)
 		if holderErr != nil || !free {
@@ -46,19 +50,19 @@ func (cat *Catalog) AddCodes(
 }
 
 // withGenerated returns the codes. A code without a key gets a generated key.
-func withGenerated(shape coupon.CodeShape, codes []coupon.IssuedCode) ([]coupon.IssuedCode, error) {
-	codes = slices.Clone(codes)
-	for i := range codes {
-		if !codes[i].Key.IsZero() {
+func withGenerated(form codes.Form, issued []coupon.IssuedCode) ([]coupon.IssuedCode, error) {
+	issued = slices.Clone(issued)
+	for i := range issued {
+		if !issued[i].Key.IsZero() {
 			continue
 		}
-		key, err := coupon.GenerateCode(rand.Reader, shape)
+		key, err := form.Random(rand.Reader)
 		if err != nil {
-			return nil, fmt.Errorf("generate a code: %w", err)
+			return nil, err
 		}
-		codes[i].Key = key
+		issued[i].Key = key
 	}
-	return codes, nil
+	return issued, nil
 }
 
 // freeTaken reports whether another attempt may succeed: the taken codes are free now, or were
@@ -80,15 +84,15 @@ func (cat *Catalog) freeTaken(ctx context.Context, taken *coupon.TakenError, wan
 	return true, nil
 }
 
-// batchFingerprint tells whether two batches are the same. It leaves out generated codes.
-func batchFingerprint(shape coupon.CodeShape, codes []coupon.IssuedCode) string {
-	shape, _ = shape.Normalize() // coupon.NewCodes has checked it
+// batchFingerprint tells whether two batches are the same. The shape is normalized. The fingerprint leaves
+// out generated codes.
+func batchFingerprint(shape coupon.CodeShape, issued []coupon.IssuedCode) string {
 	var d fingerprint.Digest
 	d.Text("codes")
 	d.Text(shape.Prefix)
-	d.Number(int64(shape.Symbols))
-	d.Number(int64(len(codes)))
-	for _, c := range codes {
+	d.Text(shape.Pattern)
+	d.Number(int64(len(issued)))
+	for _, c := range issued {
 		d.Text(c.Key.String())
 		d.Text(c.Owner.String())
 		d.Number(c.MaxUses)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/couponkit/couponkit/codes"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/catalog"
 	"github.com/couponkit/couponkit/store"
@@ -49,7 +50,7 @@ func (c *Reserver) names(ctx context.Context, typed string, used coupon.Snapshot
 		return true, nil
 	}
 	code, err := coupon.TypedCode(typed)
-	generated, _ := code.AsGenerated()
+	generated, _ := codes.AsGenerated(code)
 	if err != nil || code != used.Code && generated != used.Code {
 		return false, nil //nolint:nilerr // what is no code names no coupon
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/couponkit/couponkit/codes"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/catalog"
@@ -187,7 +188,7 @@ func codeKey(typed string) string {
 	if err != nil {
 		return typed
 	}
-	if generated, is := code.AsGenerated(); is {
+	if generated, is := codes.AsGenerated(code); is {
 		return generated.String()
 	}
 	return code.String()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/couponkit/couponkit/codes"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -129,7 +130,11 @@ type codeView struct {
 }
 
 func (a *API) generateCode(w http.ResponseWriter, _ *http.Request) error {
-	code, err := coupon.GenerateCode(rand.Reader, coupon.CodeShape{Symbols: generatedSymbols})
+	form, err := codes.NewForm(coupon.CodeShape{Symbols: generatedSymbols})
+	if err != nil {
+		return err
+	}
+	code, err := form.Random(rand.Reader)
 	if err != nil {
 		return err
 	}
