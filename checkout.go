@@ -127,7 +127,7 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Checkout, er
 // reserver returns what reserves orders in the service's store.
 func (s *Service) reserver(check mirrors.Check) *checkout.Reserver {
 	return &checkout.Reserver{
-		Quoter: s.quoter(check), Store: s.store, NewID: s.newID, Actor: actorOf,
+		Quoter: *s.quoter(check), Store: s.store, NewID: s.newID, Actor: actorOf,
 		Sessions: s.hasProcessor(), Lifetime: s.sessionLifetime, Grace: s.grace,
 		SessionLines: func(o redemption.Order) int { return s.payments().CountLines(o) },
 	}

@@ -38,7 +38,7 @@ const maxAttempts = 5
 // A Reserver reserves orders. All fields are required. A Reserver is safe for concurrent use, unless Store
 // works inside a transaction of the host.
 type Reserver struct {
-	Quoter *quote.Quoter
+	Quoter quote.Quoter
 	Store  interface {
 		store.Coupons
 		store.Orders
@@ -167,8 +167,10 @@ func (c *Reserver) reservation(ctx context.Context, of *Request, request string,
 		ID: of.OrderID, Key: of.Key, Fingerprint: request, CustomerID: of.Customer.ID,
 		State: redemption.OrderOpen, Quote: d.Quote, Coupons: d.Terms, Metadata: of.Metadata,
 		Deadline: now.Add(cmp.Or(of.Hold, c.Lifetime+c.Grace)), CreatedAt: now,
-		Replaces: d.Takes.Replaced.Order.ID,
 	}}
+	if d.Takes.Replaced != nil {
+		r.Order.Replaces = d.Takes.Replaced.Order.ID
+	}
 	if r.Order.ID == "" {
 		r.Order.ID = c.NewID(redemption.OrderIDPrefix)
 	}

@@ -17,18 +17,21 @@ const maxCandidates = store.MaxHeld
 
 // A HandOver is what a new order takes over from its customer. The zero value is nothing.
 type HandOver struct {
-	// Replaced is the open order that the new order replaces.
-	Replaced store.Settled
+	// Replaced is the open order that the new order replaces, or nil.
+	Replaced *store.Settled
 	// Points are the uses that were bought with points, by coupon ID.
 	Points map[string]redemption.Use
 }
 
 // held returns how much the customer hands over of each counter.
 func (h *HandOver) held() map[string]eligibility.Count {
-	if h.Replaced.Order.IsZero() && len(h.Points) == 0 {
-		return nil
+	var held map[string]eligibility.Count
+	switch {
+	case h.Replaced != nil:
+		held = redemption.Holdings(h.Replaced.Order, h.Replaced.Uses...)
+	case len(h.Points) > 0:
+		held = map[string]eligibility.Count{}
 	}
-	held := redemption.Holdings(h.Replaced.Order, h.Replaced.Uses...)
 	for _, u := range h.Points {
 		if u.OrderID != "" {
 			continue // a use of the replaced order
@@ -123,7 +126,8 @@ func (q *Quoter) candidates(ctx context.Context, d *Decision, reached *limitsRea
 	if len(free) > points { // for a coupon that costs no points any more
 		list = append(list, HandOver{Points: free})
 	}
-	for _, o := range open {
+	for i := range open {
+		o := &open[i]
 		if !reached.anyOf(o) {
 			continue
 		}
@@ -189,7 +193,7 @@ func (d *Decision) limitsReached(result *eligibility.SetResult) (reached limitsR
 }
 
 // anyOf reports whether the order holds a part of a limit.
-func (l *limitsReached) anyOf(o store.Settled) bool {
+func (l *limitsReached) anyOf(o *store.Settled) bool {
 	for counter := range redemption.Holdings(o.Order, o.Uses...) {
 		if slices.Contains(l.counters, counter) {
 			return true

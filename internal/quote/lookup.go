@@ -78,11 +78,10 @@ func (q *Quoter) LookUp(ctx context.Context, r Request) (*Decision, error) {
 func (q *Quoter) find(ctx context.Context, d *Decision) error {
 	customer := &d.Request.Customer
 	by := store.LookUp{CustomerID: customer.ID, Email: customer.Email, Identities: Identities(*customer)}
-	var none store.Found
 	ends := make([]int, len(d.Codes)) // of the names of each code
 	for i := range d.Codes {
 		c := &d.Codes[i]
-		c.Typed, c.Found = d.Request.Codes[i], &none
+		c.Typed = d.Request.Codes[i]
 		names, err := catalog.Names(c.Typed)
 		if err != nil {
 			c.refuse(err)
@@ -120,7 +119,7 @@ func reachable(f *store.Found) bool {
 
 // refuse refuses a code that names no coupon.
 func (c *Code) refuse(rejection error) {
-	c.Refused = &coupon.Rejection{Code: c.Typed, Reasons: coupon.RejectionsOf(rejection)[0].Reasons}
+	c.Found, c.Refused = new(store.Found), &coupon.Rejection{Code: c.Typed, Reasons: coupon.RejectionsOf(rejection)[0].Reasons}
 }
 
 // read takes the coupon and its counts from the answer of a look-up.
