@@ -117,8 +117,7 @@ func (q *Quoter) candidates(ctx context.Context, d *Decision, reached *limitsRea
 		}
 		return rank
 	}
-	open := slices.Clone(d.openOrders)
-	slices.SortFunc(open, func(a, b store.Settled) int {
+	slices.SortFunc(d.openOrders, func(a, b store.Settled) int {
 		return cmp.Or(cmp.Compare(rank(&a.Order), rank(&b.Order)), a.Order.CreatedAt.Compare(b.Order.CreatedAt), cmp.Compare(a.Order.ID, b.Order.ID))
 	})
 	var list []HandOver
@@ -126,8 +125,8 @@ func (q *Quoter) candidates(ctx context.Context, d *Decision, reached *limitsRea
 	if len(free) > points { // for a coupon that costs no points any more
 		list = append(list, HandOver{Points: free})
 	}
-	for i := range open {
-		o := &open[i]
+	for i := range d.openOrders {
+		o := &d.openOrders[i]
 		if !reached.anyOf(o) {
 			continue
 		}

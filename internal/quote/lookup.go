@@ -233,8 +233,8 @@ func excludedBy(others []*Code) []coupon.Reason {
 	return []coupon.Reason{{Code: coupon.NotCombinable, Params: coupon.Params{ExcludedBy: slices.Compact(keys)}}}
 }
 
-// usage returns what is taken of the limits of a coupon after the hand-over. The customer holds so much
-// of the counters in the orders and uses that are handed over.
+// usage returns what is taken of the limits of a coupon once the customer has handed something over. The map has
+// how much the hand-over holds of each counter.
 func (c *Code) usage(takes *HandOver, held map[string]eligibility.Count) eligibility.Usage {
 	u := eligibility.UsageOf(c.limits, func(counter string) int64 { return max(c.taken[counter]-held[counter].Taken(), 0) })
 	if _, own := takes.Points[c.Coupon.ID]; own { // package eligibility takes the own use off
@@ -245,8 +245,8 @@ func (c *Code) usage(takes *HandOver, held map[string]eligibility.Count) eligibi
 	return u
 }
 
-// Named looks up the only code of a request for points. A code that names no coupon is an error, which
-// also tells whether the customer has to sign in. CheckExchange decides about the coupon.
+// Named looks up a code for which a customer wants to exchange points. [Decision.CheckExchange] decides about its
+// coupon. If the code names no coupon, the error also tells whether the customer has to sign in.
 func (q *Quoter) Named(ctx context.Context, code string, c eligibility.Customer) (*Decision, error) {
 	d, err := q.LookUp(ctx, Request{Codes: []string{code}, Customer: c})
 	if err != nil {
@@ -259,8 +259,8 @@ func (q *Quoter) Named(ctx context.Context, code string, c eligibility.Customer)
 	return d, nil
 }
 
-// CheckExchange decides whether the customer may exchange points for the coupon of a [Quoter.Named] code. The
-// customer's own exchange, if there is one, is not counted.
+// CheckExchange decides whether the customer may exchange points for the coupon that [Quoter.Named] has found. An
+// exchange that the customer is paying for is not counted. Without it, the use is zero.
 func (d *Decision) CheckExchange(own redemption.Use) error {
 	c, takes := &d.Codes[0], HandOver{}
 	if !own.IsZero() {

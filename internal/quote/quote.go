@@ -17,7 +17,8 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// A Quoter decides about requests. All fields are required. A Quoter is safe for concurrent use.
+// A Quoter decides about requests. All fields are required, but Mirror only for requests with codes. A Quoter is
+// safe for concurrent use.
 type Quoter struct {
 	Store     store.Coupons
 	Abilities processor.Abilities
@@ -44,7 +45,7 @@ type Subject uint8
 const (
 	// OfCart is a cart from which coupons take something off.
 	OfCart Subject = iota
-	// OfAmount is an amount that is discounted already. The cart has one line, which costs the amount.
+	// OfAmount is an amount from which the host has subtracted the discount. The cart has one line of this amount.
 	OfAmount
 	// ofCoupon is a coupon before there is a cart.
 	ofCoupon
@@ -68,7 +69,7 @@ type Decision struct {
 	Takes HandOver
 
 	about      Subject
-	openOrders []store.Settled // of the customer, newest first
+	openOrders []store.Settled // of the customer
 	openRead   bool            // openOrders was read
 }
 

@@ -145,7 +145,8 @@ func (d *Decision) Fingerprint() string {
 
 // Fingerprint returns a text that tells whether two requests with one key are the same. The prices of a
 // cart are left out: they are the catalog's, and may change between the requests. An amount is part of the
-// request. The order of the codes is added only where it can change the answer.
+// request. A code is added as a look-up finds it, so an ID is added as the code that reads like it. The order of
+// the codes is added only where it can change the answer.
 func (r *Request) Fingerprint(about Subject) string {
 	var d digest
 	if about == OfAmount {
@@ -157,8 +158,14 @@ func (r *Request) Fingerprint(about Subject) string {
 		d.cart(&r.Cart, false)
 	}
 	keys := make([]string, len(r.Codes))
-	for i, code := range r.Codes {
-		keys[i] = codeKey(code)
+	for i, typed := range r.Codes {
+		keys[i] = typed
+		if code, err := coupon.TypedCode(typed); err == nil {
+			if generated, is := codes.AsGenerated(code); is {
+				code = generated
+			}
+			keys[i] = code.String()
+		}
 	}
 	keepFirst := len(keys) > 1 && r.Conflicts == eligibility.KeepFirst
 	if !keepFirst {
@@ -179,17 +186,4 @@ func (r *Request) Fingerprint(about Subject) string {
 		d.Text(string(facts))
 	}
 	return d.Sum()
-}
-
-// codeKey returns the code that a look-up finds for a typed text, or the text if it is no code. An ID has
-// the key of the code that reads like the ID.
-func codeKey(typed string) string {
-	code, err := coupon.TypedCode(typed)
-	if err != nil {
-		return typed
-	}
-	if generated, is := codes.AsGenerated(code); is {
-		return generated.String()
-	}
-	return code.String()
 }
