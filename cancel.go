@@ -3,7 +3,6 @@ package couponkit
 import (
 	"context"
 
-	"github.com/couponkit/couponkit/internal/payments"
 	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
@@ -76,8 +75,8 @@ func (r OrderRequest) query() (settle.Query, error) {
 //     would leave an open order whose payment session has ended.
 //   - store.ErrConflict means that five attempts failed because of concurrent changes.
 func (s *Service) CancelCheckout(ctx context.Context, r OrderRequest) (_ Outcome, err error) {
-	about := payments.About{CustomerID: r.CustomerID, OrderID: r.OrderID}
-	defer s.observedAbout(ctx, OpCancelCheckout, new(Attempt), &about, &err)()
+	attempt := settle.Attempt{CustomerID: r.CustomerID, OrderID: r.OrderID}
+	defer s.observed(ctx, OpCancelCheckout, &attempt, &err)()
 	if err := s.changesOutside(); err != nil {
 		return Outcome{}, err
 	}
@@ -85,6 +84,6 @@ func (s *Service) CancelCheckout(ctx context.Context, r OrderRequest) (_ Outcome
 	if err != nil {
 		return Outcome{}, err
 	}
-	o, err := s.payments().Cancel(ctx, &about, query)
+	o, err := s.payments().Cancel(ctx, &attempt, query)
 	return outcomeOf(o), err
 }

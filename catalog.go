@@ -6,6 +6,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/catalog"
 	"github.com/couponkit/couponkit/internal/payments"
+	"github.com/couponkit/couponkit/internal/settle"
 )
 
 // catalog returns the administration of the coupons in the service's store.
@@ -42,7 +43,7 @@ func (s *Service) catalog() *catalog.Catalog {
 //     active. Look up the coupon's code with [Service.Find] before you repeat the call. Without a
 //     code, look for its name with [Service.Coupons].
 func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, err error) {
-	var attempt Attempt
+	var attempt settle.Attempt
 	defer s.observed(ctx, OpCreate, &attempt, &err)()
 	if err = s.changesOutside(); err != nil {
 		return coupon.Coupon{}, err
@@ -82,7 +83,7 @@ func (s *Service) Create(ctx context.Context, d coupon.Draft) (c coupon.Coupon, 
 // revision, read the coupon again. If a concurrent call has changed the coupon again, Update keeps
 // both changes and [Service.Reconcile] updates the mirror.
 func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coupon.Coupon, err error) {
-	attempt := Attempt{CouponID: id}
+	attempt := settle.Attempt{CouponID: id}
 	defer s.observed(ctx, OpUpdate, &attempt, &err)()
 	if err = s.changesOutside(); err != nil {
 		return coupon.Coupon{}, err
@@ -97,7 +98,7 @@ func (s *Service) Update(ctx context.Context, id string, p coupon.Patch) (c coup
 // SetActive returns coupon.ErrNotFound, store.ErrStaleRevision, coupon.ErrCodeTaken,
 // [ErrInTransaction] or an error of the processor, as Update does. If the processor fails, SetActive undoes its change in the store.
 func (s *Service) SetActive(ctx context.Context, id string, active bool) (c coupon.Coupon, err error) {
-	attempt := Attempt{CouponID: id}
+	attempt := settle.Attempt{CouponID: id}
 	defer s.observed(ctx, OpSetActive, &attempt, &err)()
 	if err = s.changesOutside(); err != nil {
 		return coupon.Coupon{}, err
@@ -123,7 +124,7 @@ func (s *Service) SetActive(ctx context.Context, id string, active bool) (c coup
 //   - [ErrInTransaction] means that the store works inside a transaction of the host. A rollback
 //     would leave a coupon without its mirror.
 func (s *Service) Delete(ctx context.Context, id string) (err error) {
-	attempt := Attempt{CouponID: id}
+	attempt := settle.Attempt{CouponID: id}
 	defer s.observed(ctx, OpDelete, &attempt, &err)()
 	if err = s.changesOutside(); err != nil {
 		return err

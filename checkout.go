@@ -11,6 +11,7 @@ import (
 	"github.com/couponkit/couponkit/internal/mirrors"
 	"github.com/couponkit/couponkit/internal/payments"
 	"github.com/couponkit/couponkit/internal/quote"
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
@@ -146,7 +147,7 @@ func (r *CheckoutRequest) request() checkout.Request {
 // checkoutAs is a checkout that the observer knows as the method that the host has called. In product mode,
 // the checkout is about the amount and ignores the cart.
 func (s *Service) checkoutAs(ctx context.Context, op Operation, r PaymentLinkRequest) (c Checkout, err error) {
-	attempt := Attempt{CustomerID: r.Customer.ID}
+	attempt := settle.Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, op, &attempt, &err)()
 	if err = s.changesOutside(); err != nil {
 		return Checkout{}, err

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -26,7 +27,7 @@ import (
 func (s *Service) AddCodes(
 	ctx context.Context, couponID string, b coupon.Batch, drafts []coupon.CodeDraft,
 ) (codes []coupon.IssuedCode, err error) {
-	attempt := Attempt{CouponID: couponID}
+	attempt := settle.Attempt{CouponID: couponID}
 	defer s.observed(ctx, OpAddCodes, &attempt, &err)()
 	return s.catalog().AddCodes(ctx, couponID, b, drafts)
 }
@@ -42,7 +43,7 @@ func (s *Service) AddCodes(
 //   - store.ErrStaleRevision means that the patch names an outdated revision of the code, or that five
 //     attempts failed because of concurrent changes.
 func (s *Service) UpdateCode(ctx context.Context, code string, p coupon.CodePatch) (c coupon.IssuedCode, err error) {
-	var attempt Attempt
+	var attempt settle.Attempt
 	defer s.observed(ctx, OpUpdateCode, &attempt, &err)()
 	c, err = s.catalog().UpdateCode(ctx, code, p)
 	attempt.CouponID = c.CouponID

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/couponkit/couponkit/internal/payments"
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/redemption"
 )
 
@@ -72,13 +72,13 @@ func (s *Service) Due(ctx context.Context, by DueOptions) iter.Seq2[Due, error] 
 //   - [ErrNoProcessor] means that the service has no processor. Do what is [Service.Due] instead.
 //   - [ErrInTransaction] means that the store works inside a transaction of the host.
 func (s *Service) RunDue(ctx context.Context, orderID string) (err error) {
-	about := payments.About{OrderID: orderID}
-	defer s.observedAbout(ctx, OpRunDue, new(Attempt), &about, &err)()
+	attempt := settle.Attempt{OrderID: orderID}
+	defer s.observed(ctx, OpRunDue, &attempt, &err)()
 	if err := s.changesOutside(); err != nil {
 		return err
 	}
 	if !s.hasProcessor() {
 		return ErrNoProcessor
 	}
-	return s.payments().RunDue(ctx, &about, orderID)
+	return s.payments().RunDue(ctx, &attempt, orderID)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/quote"
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -47,7 +48,7 @@ type ExplainedCode struct {
 //     the explanation together with this error.
 //   - [ErrUnavailable] means that the processor did not answer.
 func (s *Service) Explain(ctx context.Context, r QuoteRequest) (e Explanation, err error) {
-	attempt := Attempt{CustomerID: r.Customer.ID}
+	attempt := settle.Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpExplain, &attempt, &err)()
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Explanation{}, err

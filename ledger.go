@@ -123,7 +123,7 @@ func (s *Service) Prepare(ctx context.Context, r ReserveRequest) (ReserveRequest
 //   - [ErrNotPrepared] means that [Service.Prepare] must be called first, or again.
 //   - store.ErrConflict means that five attempts failed because of concurrent changes.
 func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err error) {
-	s, attempt := l.service, Attempt{CustomerID: r.Customer.ID, OrderID: r.OrderID}
+	s, attempt := l.service, settle.Attempt{CustomerID: r.Customer.ID, OrderID: r.OrderID}
 	defer s.observed(ctx, OpReserve, &attempt, &err)()
 	check := mirrors.Check(r.findings.Mirror)
 	if !s.hasProcessor() {
@@ -153,7 +153,7 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 	}
 	if made.Changed && made.Order.State.Paid() { // adopted
 		made.Flag = FlagOf(store.Settled{Order: made.Order, Uses: made.Uses})
-		attempt.Flag = made.Flag
+		attempt.Flag = string(made.Flag)
 	}
 	return made, err
 }
@@ -172,7 +172,7 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 //   - [ErrOrderPaid] means that the order is paid, or that its payment is on its way.
 //   - store.ErrNotFound means that there is no such order.
 func (l *Ledger) BeginPayment(ctx context.Context, orderID string) (_ redemption.Order, err error) {
-	s, attempt := l.service, Attempt{OrderID: orderID}
+	s, attempt := l.service, settle.Attempt{OrderID: orderID}
 	defer s.observed(ctx, OpBeginPayment, &attempt, &err)()
 	settled, err := s.settlement().Request(ctx, redemption.Event{Kind: redemption.PaymentBegun, OrderID: orderID, At: s.now()})
 	attempt.CustomerID = settled.Order.CustomerID
@@ -193,7 +193,7 @@ func (l *Ledger) BeginPayment(ctx context.Context, orderID string) (_ redemption
 //   - store.ErrSuperseded means that another order has the payment, or that the order has another payment.
 //   - store.ErrNotFound means that there is no such order.
 func (l *Ledger) AttachPayment(ctx context.Context, p Payment) (_ Outcome, err error) {
-	s, attempt := l.service, Attempt{OrderID: p.OrderID, SessionID: p.ID}
+	s, attempt := l.service, settle.Attempt{OrderID: p.OrderID, SessionID: p.ID}
 	defer s.observed(ctx, OpAttachPayment, &attempt, &err)()
 	var faults validation.Error
 	if p.ID == "" {
@@ -229,7 +229,7 @@ func (l *Ledger) AttachPayment(ctx context.Context, p Payment) (_ Outcome, err e
 //     be paid. Do what is [Service.Due] for the order, and repeat the call.
 //   - store.ErrNotFound means that there is no such order.
 func (l *Ledger) Cancel(ctx context.Context, orderID string) (_ Outcome, err error) {
-	s, attempt := l.service, Attempt{OrderID: orderID}
+	s, attempt := l.service, settle.Attempt{OrderID: orderID}
 	defer s.observed(ctx, OpCancel, &attempt, &err)()
 	settled, err := s.settlement().Request(ctx, redemption.Event{Kind: redemption.Cancelled, OrderID: orderID, At: s.now()})
 	attempt.CustomerID = settled.Order.CustomerID
@@ -239,7 +239,7 @@ func (l *Ledger) Cancel(ctx context.Context, orderID string) (_ Outcome, err err
 // Refund records a refund of a paid order; see [Service.Refund]. The money is due after that, unless the
 // host returns it elsewhere. Refund returns the errors of [Service.Refund] that do not concern the processor.
 func (l *Ledger) Refund(ctx context.Context, r RefundRequest) (result RefundResult, err error) {
-	s, attempt := l.service, Attempt{OrderID: r.OrderID}
+	s, attempt := l.service, settle.Attempt{OrderID: r.OrderID}
 	defer s.observed(ctx, OpRefund, &attempt, &err)()
 	return s.recordRefund(ctx, &attempt, r)
 }

@@ -3,6 +3,7 @@ package couponkit
 import (
 	"context"
 
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -77,7 +78,7 @@ func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Chec
 	if r.Mode.String() != "" {
 		return s.checkoutAs(ctx, OpPaymentLink, r)
 	}
-	attempt := Attempt{CustomerID: r.Customer.ID}
+	attempt := settle.Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpPaymentLink, &attempt, &err)()
 	var faults validation.Error
 	of, wrong := r.request(), validation.Unknown

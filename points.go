@@ -5,6 +5,7 @@ import (
 
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/payments"
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/redemption"
 )
 
@@ -44,8 +45,8 @@ type ExchangeRequest struct {
 // unfinished. If a repeated call is refused before the points were debited, the service gives up
 // the exchange. The exchange stays if the refusal matches coupon.ErrProcessorOutOfSync.
 func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserved redemption.Use, err error) {
-	about := payments.About{CustomerID: r.Customer.ID}
-	defer s.observedAbout(ctx, OpExchangePoints, new(Attempt), &about, &err)()
+	attempt := settle.Attempt{CustomerID: r.Customer.ID}
+	defer s.observed(ctx, OpExchangePoints, &attempt, &err)()
 	if err = s.changesOutside(); err != nil {
 		return redemption.Use{}, err
 	}
@@ -55,7 +56,7 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return redemption.Use{}, err
 	}
-	reserved, err = s.payments().Exchange(ctx, &about, payments.ExchangeRequest(r))
+	reserved, err = s.payments().Exchange(ctx, &attempt, payments.ExchangeRequest(r))
 	return reserved, withCode(err, r.Coupon)
 }
 
@@ -71,12 +72,12 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 //   - [ErrInTransaction] means that the store works inside a transaction of the host.
 //   - [ErrUnavailable] means that the processor did not answer.
 func (s *Service) CancelExchange(ctx context.Context, customerID, exchangeID string) (err error) {
-	about := payments.About{CustomerID: customerID}
-	defer s.observedAbout(ctx, OpCancelExchange, new(Attempt), &about, &err)()
+	attempt := settle.Attempt{CustomerID: customerID}
+	defer s.observed(ctx, OpCancelExchange, &attempt, &err)()
 	if err := s.changesOutside(); err != nil {
 		return err
 	}
-	return s.payments().CancelExchange(ctx, &about, customerID, exchangeID)
+	return s.payments().CancelExchange(ctx, &attempt, customerID, exchangeID)
 }
 
 // Exchanges returns the customer's reserved uses that were bought with points, newest first.

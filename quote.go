@@ -11,6 +11,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/mirrors"
 	"github.com/couponkit/couponkit/internal/quote"
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -166,7 +167,7 @@ func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 //     returns the discounted prices instead of the list prices.
 //   - [ErrUnavailable] means that the processor did not answer.
 func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error) {
-	attempt := Attempt{CustomerID: r.Customer.ID}
+	attempt := settle.Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpQuote, &attempt, &err)()
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Quote{}, err

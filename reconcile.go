@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/couponkit/couponkit/internal/catalog"
+	"github.com/couponkit/couponkit/internal/settle"
 )
 
 // DriftKind tells how a coupon differs between the store and the processor.
@@ -66,7 +67,7 @@ type ReconcileOptions struct {
 // thousands of coupons. Use the context to limit the duration of Reconcile. While the processor
 // does not answer, Reconcile may wait for the adapter's timeout at every coupon.
 func (s *Service) Reconcile(ctx context.Context, o ReconcileOptions) (drifts []Drift, err error) {
-	defer s.observed(ctx, OpReconcile, &Attempt{}, &err)()
+	defer s.observed(ctx, OpReconcile, &settle.Attempt{}, &err)()
 	if !o.DryRun {
 		if err = s.changesOutside(); err != nil {
 			return nil, err

@@ -126,7 +126,7 @@ func (l *Ledger) Record(ctx context.Context, p Payment) (o Outcome, err error) {
 	if p.heard != nil {
 		return l.recordHeard(ctx, p)
 	}
-	attempt := Attempt{OrderID: p.OrderID, SessionID: p.ID}
+	attempt := settle.Attempt{OrderID: p.OrderID, SessionID: p.ID}
 	defer s.observed(ctx, OpRecord, &attempt, &err)()
 	faults := validation.Error{}
 	faults.Merge("", p.validate())
@@ -138,9 +138,12 @@ func (l *Ledger) Record(ctx context.Context, p Payment) (o Outcome, err error) {
 	}
 	back := redemption.Report{Refunds: p.Repayments, Disputes: p.Disputes}
 	made, err := s.settlement().Record(ctx, p.event(s), payments.Payer(p.Payer), back)
+	if err != nil {
+		return Outcome{}, err
+	}
 	o = outcomeOf(made)
-	attempt.OrderID, attempt.CustomerID, attempt.Flag = o.Order.ID, o.Order.CustomerID, o.Flag
-	return o, err
+	attempt.OrderID, attempt.CustomerID, attempt.Flag = o.Order.ID, o.Order.CustomerID, string(o.Flag)
+	return o, nil
 }
 
 // recordHeard records what the service has heard, as the service has understood it. The service observes it.

@@ -3,7 +3,7 @@ package couponkit
 import (
 	"context"
 
-	"github.com/couponkit/couponkit/internal/payments"
+	"github.com/couponkit/couponkit/internal/settle"
 )
 
 // Refresh asks the processor about the payment session of one order, and updates the order as
@@ -27,12 +27,12 @@ import (
 //   - store.ErrNotFound means that the customer has no such order.
 //   - A [*validation.Error] names every invalid field of the request.
 func (s *Service) Refresh(ctx context.Context, r OrderRequest) (_ Outcome, err error) {
-	about := payments.About{CustomerID: r.CustomerID, OrderID: r.OrderID}
-	defer s.observedAbout(ctx, OpRefresh, new(Attempt), &about, &err)()
+	attempt := settle.Attempt{CustomerID: r.CustomerID, OrderID: r.OrderID}
+	defer s.observed(ctx, OpRefresh, &attempt, &err)()
 	query, err := r.query()
 	if err != nil {
 		return Outcome{}, err
 	}
-	o, err := s.payments().Refresh(ctx, &about, query)
+	o, err := s.payments().Refresh(ctx, &attempt, query)
 	return outcomeOf(o), err
 }

@@ -68,7 +68,7 @@ type RefundResult struct {
 //
 // After any other error, repeat the call with the same key. The money is returned once.
 func (s *Service) Refund(ctx context.Context, r RefundRequest) (result RefundResult, err error) {
-	attempt := Attempt{OrderID: r.OrderID}
+	attempt := settle.Attempt{OrderID: r.OrderID}
 	defer s.observed(ctx, OpRefund, &attempt, &err)()
 	if s.refunds() && !r.Elsewhere {
 		if err := s.changesOutside(); err != nil {
@@ -83,7 +83,7 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (result RefundRes
 	result.Order, result.Uses = settled.Order, settled.Uses
 	result.Refund, _ = settled.Order.RefundOf(r.Key)
 	if result.Refund.Repayment.State == redemption.RepaymentFailed {
-		attempt.Flag = FlagRefundFailed
+		attempt.Flag = settle.FlagRefundFailed
 	}
 	return result, err
 }
@@ -95,7 +95,7 @@ func (s *Service) refunds() bool {
 }
 
 // recordRefund records a refund, whose money is then due.
-func (s *Service) recordRefund(ctx context.Context, attempt *Attempt, r RefundRequest) (RefundResult, error) {
+func (s *Service) recordRefund(ctx context.Context, attempt *settle.Attempt, r RefundRequest) (RefundResult, error) {
 	if err := r.validate(); err != nil {
 		return RefundResult{}, err
 	}
@@ -105,10 +105,8 @@ func (s *Service) recordRefund(ctx context.Context, attempt *Attempt, r RefundRe
 	if err != nil {
 		return RefundResult{}, err
 	}
-	attempt.CustomerID, attempt.SessionID = settled.Order.CustomerID, settled.Order.SessionID
-	if len(settled.Uses) > 0 {
-		attempt.CouponID = settled.Uses[0].CouponID
-	}
+	attempt.Of(settled)
+	attempt.SessionID = settled.Order.SessionID
 	made, _ := settled.Order.RefundOf(r.Key)
 	return RefundResult{Refund: made, Order: settled.Order, Uses: settled.Uses, Replayed: replayed}, nil
 }

@@ -315,19 +315,13 @@ func (s *Service) idByTime(prefix string) string {
 
 // observed tells the observer of an attempt. Callers defer its result. If an implementation of the host panics,
 // the attempt has failed, and the panic goes on.
-func (s *Service) observed(ctx context.Context, op Operation, a *Attempt, err *error) func() {
-	return s.observedAbout(ctx, op, a, nil, err)
-}
-
-// observedAbout is observed for an attempt about a payment. The subject, if there is one, fills the attempt.
-func (s *Service) observedAbout(ctx context.Context, op Operation, a *Attempt, about *payments.About, err *error) func() {
+func (s *Service) observed(ctx context.Context, op Operation, about *settle.Attempt, err *error) func() {
 	began := s.clock()
 	return func() {
-		if about != nil {
-			a.CouponID, a.CustomerID, a.OrderID, a.SessionID = about.CouponID, about.CustomerID, about.OrderID, about.SessionID
-			a.Flag = Flag(about.Flag)
+		a := Attempt{
+			Operation: op, CouponID: about.CouponID, CustomerID: about.CustomerID, OrderID: about.OrderID, SessionID: about.SessionID,
+			Flag: Flag(about.Flag), Err: *err, At: calendar.Instant(began),
 		}
-		a.Operation, a.Err, a.At = op, *err, calendar.Instant(began)
 		if cause := recover(); cause != nil {
 			a.Err = fmt.Errorf("panic: %v", cause)
 			defer panic(cause)
@@ -341,7 +335,7 @@ func (s *Service) observedAbout(ctx context.Context, op Operation, a *Attempt, a
 			}
 		}
 		a.CouponID = cmp.Or(refusedID, a.CouponID)
-		s.observer.Observe(ctx, *a)
+		s.observer.Observe(ctx, a)
 	}
 }
 

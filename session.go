@@ -39,7 +39,7 @@ type SessionOptions struct {
 //   - [ErrUnavailable], or the error of the context, means that the result is unknown. Repeat the call.
 //   - [ErrNoProcessor] and [ErrInTransaction] are those of [Service.Checkout].
 func (s *Service) OpenSession(ctx context.Context, orderID string, options SessionOptions) (_ SessionLink, err error) {
-	attempt := Attempt{OrderID: orderID}
+	attempt := settle.Attempt{OrderID: orderID}
 	defer s.observed(ctx, OpOpenSession, &attempt, &err)()
 	if err := s.changesOutside(); err != nil {
 		return SessionLink{}, err
@@ -71,8 +71,8 @@ func (s *Service) payments() *payments.Payments {
 	return &payments.Payments{
 		Ledger: s.settlement(), InTransaction: s.inTransaction, Recorder: s.record,
 		Processor: s.processor, Abilities: s.abilities, Points: s.points, Quoter: s.quoter(s.mirrors.Ask),
-		Observe: func(ctx context.Context, op string, about *payments.About, err *error) func() {
-			return s.observedAbout(ctx, Operation(op), new(Attempt), about, err)
+		Observe: func(ctx context.Context, op string, attempt *settle.Attempt, err *error) func() {
+			return s.observed(ctx, Operation(op), attempt, err)
 		},
 		Detached: detached, EveryPeriod: s.recurring == EveryPeriod, ExchangeTime: s.exchangeTime,
 	}

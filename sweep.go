@@ -86,7 +86,7 @@ func orderIDs(outcomes []Outcome) []string {
 // exchanges and points to a sweep outside of a transaction, because a rollback would forget that points
 // were refunded. The transaction stays open while Sweep asks the processor, so use a small limit.
 func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err error) {
-	defer s.observed(ctx, OpSweep, &Attempt{}, &err)()
+	defer s.observed(ctx, OpSweep, &settle.Attempt{}, &err)()
 	if limit <= 0 {
 		limit = DefaultSweepLimit
 	}

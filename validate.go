@@ -6,6 +6,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/quote"
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -41,7 +42,7 @@ type ValidateRequest struct {
 // If the customer may not use the coupon, Validate returns a [*coupon.Rejection] that lists every
 // reason. If the processor does not answer, the error matches [ErrUnavailable].
 func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation, err error) {
-	attempt := Attempt{CustomerID: r.Customer.ID}
+	attempt := settle.Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpValidate, &attempt, &err)()
 	var faults validation.Error
 	faults.Merge("facts", r.Facts.Validate())

@@ -12,9 +12,9 @@ import (
 )
 
 // Cancel ends the session of an order, and then cancels the order.
-func (p *Payments) Cancel(ctx context.Context, about *About, by settle.Query) (o settle.Outcome, err error) {
+func (p *Payments) Cancel(ctx context.Context, attempt *settle.Attempt, by settle.Query) (o settle.Outcome, err error) {
 	for range maxAttempts {
-		before, err := p.find(ctx, about, by)
+		before, err := p.find(ctx, attempt, by)
 		if err != nil {
 			return settle.Outcome{}, err
 		}
@@ -26,7 +26,7 @@ func (p *Payments) Cancel(ctx context.Context, about *About, by settle.Query) (o
 			return o, fmt.Errorf("cancel order %s: %w", before.Order.ID, err)
 		}
 	}
-	return settle.Outcome{}, fmt.Errorf("cancel order %s: %w", about.OrderID, store.ErrConflict)
+	return settle.Outcome{}, fmt.Errorf("cancel order %s: %w", attempt.OrderID, store.ErrConflict)
 }
 
 // cancel ends what can be paid, and only then cancels the order. Until the session has ended, the

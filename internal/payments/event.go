@@ -24,13 +24,13 @@ func (p *Payments) HandleEvent(ctx context.Context, e processor.Event) (o settle
 	if !ofSession && !ofRefunds || anonymous && !isOurs(e.Metadata) {
 		return settle.Outcome{}, nil
 	}
-	about := About{SessionID: e.SessionID}
-	defer p.Observe(ctx, OpEvent, &about, &err)()
+	attempt := settle.Attempt{SessionID: e.SessionID}
+	defer p.Observe(ctx, OpEvent, &attempt, &err)()
 	switch {
 	case anonymous:
 		return settle.Outcome{}, validation.New("sessionId", validation.Required, fmt.Sprintf("event %s of an order names no session", e.ID))
 	case ofRefunds:
-		return p.handleRefunds(ctx, &about, e)
+		return p.handleRefunds(ctx, &attempt, e)
 	}
 	now := p.Now()
 	settlement := store.Settlement{Event: redemption.Event{
@@ -47,7 +47,7 @@ func (p *Payments) HandleEvent(ctx context.Context, e processor.Event) (o settle
 	if err != nil {
 		return settle.Outcome{}, err
 	}
-	o, err = p.outcome(ctx, &about, settlement)
+	o, err = p.outcome(ctx, &attempt, settlement)
 	if err != nil || kind != redemption.Paid || !o.Order.IsZero() || !isOurs(e.Metadata) {
 		return o, err
 	}
@@ -57,7 +57,7 @@ func (p *Payments) HandleEvent(ctx context.Context, e processor.Event) (o settle
 	if err != nil {
 		return settle.Outcome{}, err
 	}
-	return p.outcome(ctx, &about, settlement)
+	return p.outcome(ctx, &attempt, settlement)
 }
 
 // isOurs reports whether the metadata of a session names an order or a coupon. Sessions of other
@@ -133,16 +133,16 @@ func (p *Payments) stillPending(ctx context.Context, e redemption.Event) (redemp
 
 // handleRefunds updates an order after an event about refunds or disputes. The event may come before
 // that of the payment, which is then recorded first.
-func (p *Payments) handleRefunds(ctx context.Context, about *About, e processor.Event) (settle.Outcome, error) {
+func (p *Payments) handleRefunds(ctx context.Context, attempt *settle.Attempt, e processor.Event) (settle.Outcome, error) {
 	paymentID := cmp.Or(e.PaymentID, e.SessionID)
-	o, err := p.syncRefunds(ctx, about, paymentID)
+	o, err := p.syncRefunds(ctx, attempt, paymentID)
 	unpaid := errors.Is(err, redemption.ErrIllegal)
-	if err != nil && !unpaid || about.SessionID == "" || !o.Order.IsZero() {
+	if err != nil && !unpaid || attempt.SessionID == "" || !o.Order.IsZero() {
 		return o, err
 	}
-	session, err := p.Processor.Session(ctx, about.SessionID)
+	session, err := p.Processor.Session(ctx, attempt.SessionID)
 	if err != nil {
-		return settle.Outcome{}, fmt.Errorf("session %s of a refund: %w", about.SessionID, err)
+		return settle.Outcome{}, fmt.Errorf("session %s of a refund: %w", attempt.SessionID, err)
 	}
 	if session.Status != processor.SessionComplete || !session.PaymentStatus.Settled() {
 		return settle.Outcome{}, nil // nothing was paid, and nothing goes back
@@ -155,5 +155,5 @@ func (p *Payments) handleRefunds(ctx context.Context, about *About, e processor.
 	if err != nil || paid.Order.IsZero() {
 		return settle.Outcome{}, err
 	}
-	return p.syncRefunds(ctx, about, paymentID)
+	return p.syncRefunds(ctx, attempt, paymentID)
 }

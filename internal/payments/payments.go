@@ -44,7 +44,7 @@ type Payments struct {
 	// Quoter finds coupons that cost points.
 	Quoter *quote.Quoter
 	// Observe begins an attempt. The function that it returns ends the attempt, and is deferred.
-	Observe func(ctx context.Context, op string, about *About, err *error) func()
+	Observe func(ctx context.Context, op string, attempt *settle.Attempt, err *error) func()
 	// Detached returns a context that outlives the caller, to finish a call.
 	Detached func(context.Context) (context.Context, context.CancelFunc)
 
@@ -52,22 +52,12 @@ type Payments struct {
 	ExchangeTime time.Duration // how long an exchange of points may take
 }
 
-// About names what an attempt is about.
-type About struct{ CouponID, CustomerID, OrderID, SessionID, Flag string }
-
-func (a *About) order(of store.Settled) {
-	a.OrderID, a.CustomerID = of.Order.ID, of.Order.CustomerID
-	if len(of.Uses) > 0 {
-		a.CouponID = of.Uses[0].CouponID
-	}
-}
-
 // find returns the order of a query.
-func (p *Payments) find(ctx context.Context, about *About, by settle.Query) (store.Settled, error) {
+func (p *Payments) find(ctx context.Context, attempt *settle.Attempt, by settle.Query) (store.Settled, error) {
 	found, err := p.Find(ctx, by)
 	if err == nil {
-		about.order(found)
-		about.SessionID = found.Order.SessionID
+		attempt.Of(found)
+		attempt.SessionID = found.Order.SessionID
 	}
 	return found, err
 }
@@ -89,25 +79,25 @@ func (p *Payments) settle(ctx context.Context, settlement store.Settlement) (sto
 }
 
 // outcome applies a settlement and returns its outcome.
-func (p *Payments) outcome(ctx context.Context, about *About, settlement store.Settlement) (settle.Outcome, error) {
+func (p *Payments) outcome(ctx context.Context, attempt *settle.Attempt, settlement store.Settlement) (settle.Outcome, error) {
 	settled, err := p.settle(ctx, settlement)
 	if err != nil {
 		return settle.Outcome{}, err
 	}
 	o := p.Outcome(ctx, settled, settlement.Event)
-	about.order(o.Settled)
-	about.Flag = o.Flag
+	attempt.Of(o.Settled)
+	attempt.Flag = o.Flag
 	return o, nil
 }
 
 // settleSession applies what the processor's session has become to its order.
 func (p *Payments) settleSession(ctx context.Context, session processor.Session, order redemption.Order) (o settle.Outcome, err error) {
-	about := About{CustomerID: order.CustomerID, OrderID: order.ID, SessionID: session.ID}
+	attempt := settle.Attempt{CustomerID: order.CustomerID, OrderID: order.ID, SessionID: session.ID}
 	if len(order.Coupons) > 0 {
-		about.CouponID = order.Coupons[0].ID
+		attempt.CouponID = order.Coupons[0].ID
 	}
-	defer p.Observe(ctx, OpSettle, &about, &err)()
-	return p.outcome(ctx, &about, store.Settlement{Event: p.ending(session, order)})
+	defer p.Observe(ctx, OpSettle, &attempt, &err)()
+	return p.outcome(ctx, &attempt, store.Settlement{Event: p.ending(session, order)})
 }
 
 // ending is what a session that is not open means for its order. A session that was not paid and has not ended

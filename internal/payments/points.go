@@ -10,6 +10,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/quote"
+	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
@@ -36,9 +37,9 @@ type ExchangeRequest struct {
 }
 
 // Exchange reserves a use of a coupon, and debits the coupon's price in points.
-func (p *Payments) Exchange(ctx context.Context, about *About, r ExchangeRequest) (reserved redemption.Use, err error) {
+func (p *Payments) Exchange(ctx context.Context, attempt *settle.Attempt, r ExchangeRequest) (reserved redemption.Use, err error) {
 	for range maxAttempts {
-		reserved, err = p.exchange(ctx, about, r)
+		reserved, err = p.exchange(ctx, attempt, r)
 		if !errors.Is(err, store.ErrStaleRevision) && !errors.Is(err, store.ErrLimit) {
 			return reserved, err
 		}
@@ -47,18 +48,18 @@ func (p *Payments) Exchange(ctx context.Context, about *About, r ExchangeRequest
 }
 
 // exchange is one attempt of Exchange. The coupon or its counters may change before its use is reserved.
-func (p *Payments) exchange(ctx context.Context, about *About, r ExchangeRequest) (redemption.Use, error) {
+func (p *Payments) exchange(ctx context.Context, attempt *settle.Attempt, r ExchangeRequest) (redemption.Use, error) {
 	d, err := p.Quoter.Named(ctx, r.Coupon, r.Customer)
 	if id := strings.TrimSpace(r.Coupon); errors.Is(err, coupon.ErrNotFound) && coupon.IsID(id) {
 		made, err := p.exchangedBefore(ctx, id, r, redemption.Use{}, err)
-		about.CouponID = made.CouponID
+		attempt.CouponID = made.CouponID
 		return made, err
 	}
 	if err != nil {
 		return redemption.Use{}, err
 	}
 	of := &d.Codes[0]
-	about.CouponID = of.Coupon.ID
+	attempt.CouponID = of.Coupon.ID
 	held := exchanged(of.Held, r.Key)
 	refused := exchangeable(d, held)
 	switch {
@@ -70,7 +71,13 @@ func (p *Payments) exchange(ctx context.Context, about *About, r ExchangeRequest
 	if r.Key == "" {
 		r.Key = p.NewID("key_")
 	}
-	reserved, err := p.Store.Reserve(ctx, p.newExchange(ctx, of, r))
+	now, id, c := p.Now(), p.NewID(redemption.UseIDPrefix), &of.Coupon
+	claimant := eligibility.Claimant{Coupon: c, Code: of.Code, Identities: r.Customer.Identities(), At: now}
+	reserved, err := p.Store.Reserve(ctx, store.Reservation{By: p.Actor(ctx), Coupons: []store.CouponAt{of.CouponAt()}, Uses: []redemption.Use{{
+		ID: id, ExchangeID: id, Key: r.Key, CouponID: c.ID, Code: c.Code, CustomerID: r.Customer.ID,
+		State: redemption.Reserved, Origin: redemption.FromPoints, Points: c.PointsRequired, PointsState: redemption.PointsPending,
+		Claims: claimant.Claims(), Deadline: now.Add(p.ExchangeTime), CreatedAt: now,
+	}}})
 	if err != nil {
 		return redemption.Use{}, err
 	}
@@ -79,20 +86,6 @@ func (p *Payments) exchange(ctx context.Context, about *About, r ExchangeRequest
 		return redemption.Use{}, err
 	}
 	return p.debit(ctx, made, nil)
-}
-
-func (p *Payments) newExchange(ctx context.Context, of *quote.Code, r ExchangeRequest) store.Reservation {
-	now, id, c := p.Now(), p.NewID(redemption.UseIDPrefix), &of.Coupon
-	claimant := eligibility.Claimant{Coupon: c, Code: of.Code, Identities: r.Customer.Identities(), At: now}
-	return store.Reservation{
-		By: p.Actor(ctx), Coupons: []store.CouponAt{of.CouponAt()},
-		Uses: []redemption.Use{{
-			ID: id, ExchangeID: id, Key: r.Key, CouponID: c.ID, Code: c.Code, CustomerID: r.Customer.ID,
-			State: redemption.Reserved, Origin: redemption.FromPoints,
-			Points: c.PointsRequired, PointsState: redemption.PointsPending,
-			Claims: claimant.Claims(), Deadline: now.Add(p.ExchangeTime), CreatedAt: now,
-		}},
-	}
 }
 
 // exchanged returns the exchange that the key has made. Otherwise, it returns the oldest exchange that is in no
@@ -115,35 +108,25 @@ func exchanged(held []redemption.Use, key string) (free redemption.Use) {
 func (p *Payments) exchangedBefore(
 	ctx context.Context, couponID string, r ExchangeRequest, another redemption.Use, refused error,
 ) (redemption.Use, error) {
-	first, err := p.firstExchange(ctx, r.Customer.ID, r.Key)
-	switch {
-	case err != nil:
-		return redemption.Use{}, err
-	case !first.IsZero() && first.CouponID != couponID:
-		return redemption.Use{}, store.ErrKeyReused
-	case !first.IsZero():
-		return p.debit(ctx, first, refused)
-	case !another.IsZero():
-		return p.debit(ctx, another, refused)
+	if r.Key != "" && r.Customer.ID != "" {
+		page, err := p.Store.ListUses(ctx, store.UseList{CustomerID: r.Customer.ID, Key: r.Key, PageSize: 1})
+		switch {
+		case err != nil:
+			return redemption.Use{}, err
+		case len(page.Unreadable) > 0: // the key has made it
+			return redemption.Use{}, page.Unreadable[0]
+		case len(page.Items) > 0 && page.Items[0].CouponID != couponID:
+			return redemption.Use{}, store.ErrKeyReused
+		case len(page.Items) > 0:
+			if another, err = p.current(ctx, page.Items[0]); err != nil {
+				return redemption.Use{}, err
+			}
+		}
 	}
-	return redemption.Use{}, refused
-}
-
-// firstExchange returns the exchange that the key has made, as it is now, or the zero value.
-func (p *Payments) firstExchange(ctx context.Context, customerID, key string) (redemption.Use, error) {
-	if key == "" || customerID == "" {
-		return redemption.Use{}, nil
+	if another.IsZero() {
+		return redemption.Use{}, refused
 	}
-	page, err := p.Store.ListUses(ctx, store.UseList{CustomerID: customerID, Key: key, PageSize: 1})
-	switch {
-	case err != nil:
-		return redemption.Use{}, err
-	case len(page.Unreadable) > 0: // the exchange is there
-		return redemption.Use{}, page.Unreadable[0]
-	case len(page.Items) == 0:
-		return redemption.Use{}, nil
-	}
-	return p.current(ctx, page.Items[0])
+	return p.debit(ctx, another, refused)
 }
 
 // current returns the use that has the points of an exchange now. One order after the other may have passed
@@ -152,25 +135,16 @@ func (p *Payments) current(ctx context.Context, u redemption.Use) (redemption.Us
 	if u.PointsState != redemption.PointsPassedOn {
 		return u, nil
 	}
-	list := store.UseList{ExchangeID: u.ExchangeID, PageSize: store.MaxPageSize}
 	missing := store.ErrNotFound
-	for {
-		page, err := p.Store.ListUses(ctx, list)
-		if err != nil {
-			return redemption.Use{}, err
-		}
-		if len(page.Unreadable) > 0 {
-			missing = page.Unreadable[0]
-		}
-		for _, later := range page.Items {
-			if later.PointsState != redemption.PointsPassedOn {
-				return later, nil
-			}
-		}
-		if list.After = page.Next; list.After == "" {
-			return redemption.Use{}, fmt.Errorf("exchange %s: %w", u.ExchangeID, missing)
+	for later, err := range p.Uses(ctx, store.UseList{ExchangeID: u.ExchangeID, PageSize: store.MaxPageSize}) {
+		switch {
+		case errors.Is(err, store.ErrUnreadable):
+			missing = err
+		case err != nil || later.PointsState != redemption.PointsPassedOn:
+			return later, err
 		}
 	}
+	return redemption.Use{}, fmt.Errorf("exchange %s: %w", u.ExchangeID, missing)
 }
 
 // exchangeable tells why the coupon cannot be had for points. The exchange that the customer goes on to pay, if
@@ -269,7 +243,7 @@ func (p *Payments) tooLate(ctx context.Context, u redemption.Use, cause error) e
 }
 
 // CancelExchange gives up an exchange and refunds its points.
-func (p *Payments) CancelExchange(ctx context.Context, about *About, customerID, exchangeID string) error {
+func (p *Payments) CancelExchange(ctx context.Context, attempt *settle.Attempt, customerID, exchangeID string) error {
 	for range maxAttempts {
 		u, err := p.newest(ctx, exchangeID)
 		if err != nil {
@@ -278,7 +252,7 @@ func (p *Payments) CancelExchange(ctx context.Context, about *About, customerID,
 		if u.CustomerID != customerID {
 			return store.ErrNotFound
 		}
-		about.CouponID, about.OrderID = u.CouponID, u.OrderID
+		attempt.CouponID, attempt.OrderID = u.CouponID, u.OrderID
 		if err = p.giveUp(ctx, u); !errors.Is(err, redemption.ErrOtherSession) && !errors.Is(err, store.ErrConflict) {
 			return err
 		}
@@ -357,29 +331,24 @@ func (p *Payments) returnPoints(ctx context.Context, settled store.Settled) stor
 }
 
 // Exchanges returns the customer's reserved uses that were bought with points, newest first, at most a page.
-func (p *Payments) Exchanges(ctx context.Context, customerID string) ([]redemption.Use, error) {
+func (p *Payments) Exchanges(ctx context.Context, customerID string) (held []redemption.Use, _ error) {
+	var failures []error
 	if customerID == "" {
 		return nil, nil // the list would be everybody's
 	}
 	list := store.UseList{CustomerID: customerID, State: redemption.Reserved, PageSize: store.MaxPageSize}
-	var held []redemption.Use
-	var failures []error
-	for len(held) < store.MaxPageSize {
-		page, err := p.Store.ListUses(ctx, list)
-		if err != nil {
+	for u, err := range p.Uses(ctx, list) {
+		switch {
+		case errors.Is(err, store.ErrUnreadable):
+			failures = append(failures, err)
+		case err != nil:
 			return nil, err
+		case u.Origin == redemption.FromPoints:
+			held = append(held, u)
 		}
-		for _, unreadable := range page.Unreadable {
-			failures = append(failures, unreadable)
-		}
-		for _, u := range page.Items {
-			if u.Origin == redemption.FromPoints {
-				held = append(held, u)
-			}
-		}
-		if list.After = page.Next; list.After == "" {
+		if len(held) == store.MaxPageSize {
 			break
 		}
 	}
-	return held[:min(len(held), store.MaxPageSize)], errors.Join(failures...)
+	return held, errors.Join(failures...)
 }

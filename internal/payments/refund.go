@@ -13,8 +13,8 @@ import (
 )
 
 // Refresh asks the processor about the session of an order, and updates the order.
-func (p *Payments) Refresh(ctx context.Context, about *About, by settle.Query) (settle.Outcome, error) {
-	before, err := p.find(ctx, about, by)
+func (p *Payments) Refresh(ctx context.Context, attempt *settle.Attempt, by settle.Query) (settle.Outcome, error) {
+	before, err := p.find(ctx, attempt, by)
 	if err != nil {
 		return settle.Outcome{}, err
 	}
@@ -27,7 +27,7 @@ func (p *Payments) Refresh(ctx context.Context, about *About, by settle.Query) (
 	case err != nil:
 		return stored, fmt.Errorf("refresh order %s: %w", o.ID, err)
 	case o.State.Paid():
-		paid, err := p.refreshPaid(ctx, about, session, before)
+		paid, err := p.refreshPaid(ctx, attempt, session, before)
 		if err != nil {
 			err = fmt.Errorf("refresh order %s: %w", o.ID, err)
 		}
@@ -57,7 +57,7 @@ func (p *Payments) isNew(session processor.Session, o redemption.Order, forgotte
 
 // refreshPaid reads what has become of a paid order. A charge that nobody knew is recorded first.
 func (p *Payments) refreshPaid(
-	ctx context.Context, about *About, session processor.Session, before store.Settled,
+	ctx context.Context, attempt *settle.Attempt, session processor.Session, before store.Settled,
 ) (o settle.Outcome, err error) {
 	version := before.Order.Version
 	if before.Order.Charge.IsZero() && p.ending(session, before.Order).Kind == redemption.Paid {
@@ -66,21 +66,21 @@ func (p *Payments) refreshPaid(
 		}
 		before = o.Settled
 	}
-	o, err = p.refreshRefunds(ctx, about, before)
+	o, err = p.refreshRefunds(ctx, attempt, before)
 	o.Changed = o.Order.Version != version
 	o.Flag = p.Flag(ctx, chargeOf(session), o.Settled)
-	about.Flag = o.Flag
+	attempt.Flag = o.Flag
 	return o, err
 }
 
 // refreshRefunds asks the processor for what is due, and reads what it has done. The outcome is that
 // of the order as it is now.
-func (p *Payments) refreshRefunds(ctx context.Context, about *About, before store.Settled) (settle.Outcome, error) {
+func (p *Payments) refreshRefunds(ctx context.Context, attempt *settle.Attempt, before store.Settled) (settle.Outcome, error) {
 	settled, err := p.repay(ctx, before, "")
 	o := settle.Outcome{Settled: settled, Flag: settle.FlagOf(settled)}
 	if err == nil && o.Order.Paid() > 0 {
 		var synced settle.Outcome
-		if synced, err = p.syncRefunds(ctx, about, o.Order.SessionID); !synced.Order.IsZero() {
+		if synced, err = p.syncRefunds(ctx, attempt, o.Order.SessionID); !synced.Order.IsZero() {
 			o = synced
 		}
 	}
@@ -145,7 +145,7 @@ func (p *Payments) askRefund(ctx context.Context, o redemption.Order, due redemp
 
 // syncRefunds reads the refunds and disputes of a payment at the processor, and records them. The ID
 // is that of a session or of a payment. The outcome is empty if the payment has no order.
-func (p *Payments) syncRefunds(ctx context.Context, about *About, id string) (settle.Outcome, error) {
+func (p *Payments) syncRefunds(ctx context.Context, attempt *settle.Attempt, id string) (settle.Outcome, error) {
 	r, able := p.Processor.(processor.Refunder)
 	if !able || id == "" {
 		return settle.Outcome{}, nil
@@ -157,7 +157,7 @@ func (p *Payments) syncRefunds(ctx context.Context, about *About, id string) (se
 	if err != nil {
 		return settle.Outcome{}, fmt.Errorf("refunds of payment %s: %w", id, err)
 	}
-	about.SessionID = known.SessionID
+	attempt.SessionID = known.SessionID
 	report := redemption.Report{Refunds: make([]redemption.ReportedRefund, len(known.Refunds))}
 	for i, refund := range known.Refunds {
 		report.Refunds[i] = reported(refund)
@@ -165,7 +165,7 @@ func (p *Payments) syncRefunds(ctx context.Context, about *About, id string) (se
 	for _, d := range known.Disputes {
 		report.Disputes = append(report.Disputes, redemption.Dispute{ID: d.ID, Amount: d.Amount, State: disputeState(d.Status)})
 	}
-	return p.outcome(ctx, about, store.Settlement{Event: redemption.Event{
+	return p.outcome(ctx, attempt, store.Settlement{Event: redemption.Event{
 		Kind: redemption.Reported, At: p.Now(), SessionID: known.SessionID,
 		OrderID: storableID(known.Metadata[processor.MetadataOrderID]), Report: report,
 	}})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/couponkit/couponkit/internal/settle"
@@ -22,10 +23,10 @@ type Report struct {
 
 // Sweep finishes orders and exchanges of points whose deadline is over, at most limit of each.
 func (p *Payments) Sweep(ctx context.Context, limit int) (report Report, err error) {
-	failures, err := sweep(limit, func(most int, after string) ([]store.Settled, []*store.UnreadableError, string, error) {
-		page, err := p.Store.ListOrders(ctx, store.OrderList{DueAt: p.Now(), After: after, PageSize: most})
-		return page.Items, page.Unreadable, page.Next, err
-	}, func(o store.Settled) error { return p.sweepOrder(ctx, o, &report) })
+	due, most := p.Now(), min(limit, store.MaxPageSize)
+	failures, err := sweep(limit, p.Orders(ctx, store.OrderList{DueAt: due, PageSize: most}), func(o store.Settled) error {
+		return p.sweepOrder(ctx, o, &report)
+	})
 	report.Failed = len(failures)
 	if err != nil {
 		return report, errors.Join(append(failures, fmt.Errorf("find lapsed orders: %w", err))...)
@@ -33,10 +34,9 @@ func (p *Payments) Sweep(ctx context.Context, limit int) (report Report, err err
 	if p.InTransaction {
 		return report, errors.Join(failures...) // a rollback would forget that points were refunded
 	}
-	failedUses, err := sweep(limit, func(most int, after string) ([]redemption.Use, []*store.UnreadableError, string, error) {
-		page, err := p.Store.ListUses(ctx, store.UseList{DueAt: p.Now(), After: after, PageSize: most})
-		return page.Items, page.Unreadable, page.Next, err
-	}, func(u redemption.Use) error { return p.sweepUse(ctx, u, &report) })
+	failedUses, err := sweep(limit, p.Uses(ctx, store.UseList{DueAt: due, PageSize: most}), func(u redemption.Use) error {
+		return p.sweepUse(ctx, u, &report)
+	})
 	report.Failed += len(failedUses)
 	failures = append(failures, failedUses...)
 	if err != nil {
@@ -45,33 +45,27 @@ func (p *Payments) Sweep(ctx context.Context, limit int) (report Report, err err
 	return report, errors.Join(failures...)
 }
 
-// sweep finishes the records of a list, a page at a time, until limit of them are finished. It goes on after
-// records that fail, or that cannot be read.
-func sweep[T any](
-	limit int, list func(most int, after string) (records []T, unreadable []*store.UnreadableError, next string, err error), finish func(T) error,
-) (failures []error, err error) {
-	for finished, after := 0, ""; ; {
-		records, unreadable, next, err := list(min(limit, store.MaxPageSize), after)
-		if err != nil {
+// sweep finishes the records of a list until limit of them are finished. It goes on after records that fail, or
+// that cannot be read.
+func sweep[T any](limit int, records iter.Seq2[T, error], finish func(T) error) (failures []error, err error) {
+	finished := 0
+	for r, err := range records {
+		switch {
+		case err == nil:
+			err = finish(r)
+		case !errors.Is(err, store.ErrUnreadable):
 			return failures, err
 		}
-		for _, u := range unreadable {
-			failures = append(failures, u)
+		if err != nil {
+			failures = append(failures, err)
+		} else {
+			finished++
 		}
-		for _, r := range records {
-			if err := finish(r); err != nil {
-				failures = append(failures, err)
-			} else {
-				finished++
-			}
-			if finished == limit || len(failures) >= maxFailures*limit {
-				return failures, nil
-			}
-		}
-		if after = next; after == "" || len(failures) >= maxFailures*limit {
-			return failures, nil
+		if finished == limit || len(failures) >= maxFailures*limit {
+			break
 		}
 	}
+	return failures, nil
 }
 
 func (p *Payments) sweepOrder(ctx context.Context, due store.Settled, report *Report) error {
@@ -107,13 +101,13 @@ func (p *Payments) sweepOrder(ctx context.Context, due store.Settled, report *Re
 
 // sweepRefunds looks at the unfinished repayments of a paid order.
 func (p *Payments) sweepRefunds(ctx context.Context, due store.Settled, report *Report) (err error) {
-	about := About{OrderID: due.Order.ID, SessionID: due.Order.SessionID, CustomerID: due.Order.CustomerID}
-	defer p.Observe(ctx, OpRefund, &about, &err)()
-	o, err := p.refreshRefunds(ctx, &about, due)
+	attempt := settle.Attempt{OrderID: due.Order.ID, SessionID: due.Order.SessionID, CustomerID: due.Order.CustomerID}
+	defer p.Observe(ctx, OpRefund, &attempt, &err)()
+	o, err := p.refreshRefunds(ctx, &attempt, due)
 	if err != nil {
 		return fmt.Errorf("sweep refunds of order %s: %w", due.Order.ID, err)
 	}
-	about.Flag = o.Flag
+	attempt.Flag = o.Flag
 	if !redemption.SameMoney(o.Order, due.Order) {
 		report.Repaid = append(report.Repaid, o)
 		if o.Flag != "" {
@@ -170,37 +164,32 @@ func (p *Payments) sweepUse(ctx context.Context, u redemption.Use, report *Repor
 }
 
 // RunDue does what is due for an order and for the orders around it.
-func (p *Payments) RunDue(ctx context.Context, about *About, orderID string) error {
+func (p *Payments) RunDue(ctx context.Context, attempt *settle.Attempt, orderID string) error {
 	orders, err := p.OrdersAround(ctx, orderID)
 	if len(orders) == 0 {
 		return err
 	}
-	about.CustomerID = orders[0].Order.CustomerID
+	attempt.CustomerID = orders[0].Order.CustomerID
 	failures := []error{err} // an order that cannot be read does not hide the others
+	var report Report        // unread: the recorder and the observer hear of everything
 	for _, o := range orders {
 		now, err := p.Store.Order(ctx, store.OrderKey{ID: o.Order.ID}) // after the end of the others
+		var list []settle.Due
 		if err == nil {
-			err = p.runDue(ctx, now)
+			list, err = p.DueFor(ctx, now)
 		}
 		failures = append(failures, err)
-	}
-	return errors.Join(failures...)
-}
-
-func (p *Payments) runDue(ctx context.Context, o store.Settled) error {
-	list, err := p.DueFor(ctx, o)
-	if err != nil || len(list) == 0 {
-		return err
-	}
-	var failures []error
-	var report Report // unread: the recorder and the observer hear of everything
-	for _, u := range o.Uses {
-		if u.PointsState == redemption.PointsRefundDue {
-			failures = append(failures, p.sweepUse(ctx, u, &report))
+		if err != nil || len(list) == 0 {
+			continue
 		}
-	}
-	if slices.ContainsFunc(list, func(d settle.Due) bool { return d.Kind != redemption.ReturnPoints }) {
-		failures = append(failures, p.sweepOrder(ctx, o, &report))
+		for _, u := range now.Uses {
+			if u.PointsState == redemption.PointsRefundDue {
+				failures = append(failures, p.sweepUse(ctx, u, &report))
+			}
+		}
+		if slices.ContainsFunc(list, func(d settle.Due) bool { return d.Kind != redemption.ReturnPoints }) {
+			failures = append(failures, p.sweepOrder(ctx, now, &report))
+		}
 	}
 	return errors.Join(failures...)
 }

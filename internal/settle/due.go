@@ -24,55 +24,81 @@ type Due struct {
 // other error ends the sequence.
 func (l *Ledger) Due(ctx context.Context, orderID string) iter.Seq2[Due, error] {
 	return func(yield func(Due, error) bool) {
-		for o, err := range l.orders(ctx, orderID) {
-			var due []Due
-			if err == nil {
-				due, err = l.DueFor(ctx, o)
-			}
-			for _, d := range due {
-				if !yield(d, nil) {
+		if orderID == "" {
+			for o, err := range l.Orders(ctx, store.OrderList{DueAt: l.Now(), PageSize: store.MaxPageSize}) {
+				if !l.yieldDue(ctx, o, err, yield) {
 					return
 				}
 			}
-			if err != nil && (!yield(Due{}, err) || !errors.Is(err, store.ErrUnreadable)) {
+			return
+		}
+		orders, err := l.OrdersAround(ctx, orderID)
+		if err != nil && !l.yieldDue(ctx, store.Settled{}, err, yield) {
+			return
+		}
+		for _, o := range orders {
+			if !l.yieldDue(ctx, o, nil, yield) {
 				return
 			}
 		}
 	}
 }
 
-// orders yields an order and those around it, or all orders for which anything may be due.
-func (l *Ledger) orders(ctx context.Context, orderID string) iter.Seq2[store.Settled, error] {
-	return func(yield func(store.Settled, error) bool) {
-		if orderID != "" {
-			orders, err := l.OrdersAround(ctx, orderID)
-			if err != nil && !yield(store.Settled{}, err) {
-				return
-			}
-			for _, o := range orders {
-				if !yield(o, nil) {
-					return
-				}
-			}
-			return
+// yieldDue yields what is due for an order that was read with an error or without. It reports whether the
+// sequence goes on.
+func (l *Ledger) yieldDue(ctx context.Context, o store.Settled, err error, yield func(Due, error) bool) bool {
+	var due []Due
+	if err == nil {
+		due, err = l.DueFor(ctx, o)
+	}
+	for _, d := range due {
+		if !yield(d, nil) {
+			return false
 		}
-		for list := (store.OrderList{DueAt: l.Now(), PageSize: store.MaxPageSize}); ; {
-			page, err := l.Store.ListOrders(ctx, list)
+	}
+	return err == nil || yield(Due{}, err) && errors.Is(err, store.ErrUnreadable)
+}
+
+// Orders yields the orders of a list. An order that cannot be read comes as a [*store.UnreadableError]. Any other
+// error is the last.
+func (l *Ledger) Orders(ctx context.Context, list store.OrderList) iter.Seq2[store.Settled, error] {
+	return records(func(after string) ([]store.Settled, []*store.UnreadableError, string, error) {
+		list.After = after
+		page, err := l.Store.ListOrders(ctx, list)
+		return page.Items, page.Unreadable, page.Next, err
+	})
+}
+
+// Uses yields the uses of a list, as Orders does.
+func (l *Ledger) Uses(ctx context.Context, list store.UseList) iter.Seq2[redemption.Use, error] {
+	return records(func(after string) ([]redemption.Use, []*store.UnreadableError, string, error) {
+		list.After = after
+		page, err := l.Store.ListUses(ctx, list)
+		return page.Items, page.Unreadable, page.Next, err
+	})
+}
+
+// records yields the records of a list, page by page.
+func records[T any](list func(after string) (items []T, unreadable []*store.UnreadableError, next string, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		for after := ""; ; {
+			items, unreadable, next, err := list(after)
 			if err != nil {
-				yield(store.Settled{}, err)
+				yield(none, err)
 				return
 			}
-			for _, unreadable := range page.Unreadable {
-				if !yield(store.Settled{}, unreadable) {
+			for _, u := range unreadable {
+				if !yield(none, u) {
 					return
 				}
 			}
-			for _, o := range page.Items {
-				if !yield(o, nil) {
+			for _, r := range items {
+				if !yield(r, nil) {
 					return
 				}
 			}
-			if list.After = page.Next; list.After == "" {
+			if after = next; after == "" {
 				return
 			}
 		}

@@ -168,3 +168,14 @@ func (l *Ledger) Find(ctx context.Context, by Query) (store.Settled, error) {
 	}
 	return found, err
 }
+
+// Attempt is what an observer hears of a call, as far as it is known.
+type Attempt struct{ CouponID, CustomerID, OrderID, SessionID, Flag string }
+
+// Of fills the attempt with an order.
+func (a *Attempt) Of(settled store.Settled) {
+	a.OrderID, a.CustomerID = settled.Order.ID, settled.Order.CustomerID
+	if len(settled.Uses) > 0 {
+		a.CouponID = settled.Uses[0].CouponID
+	}
+}
