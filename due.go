@@ -3,6 +3,7 @@ package couponkit
 import (
 	"context"
 	"iter"
+	"log/slog"
 	"time"
 
 	"github.com/couponkit/couponkit/internal/settle"
@@ -81,4 +82,101 @@ func (s *Service) RunDue(ctx context.Context, orderID string) (err error) {
 		return ErrNoProcessor
 	}
 	return s.payments().RunDue(ctx, &attempt, orderID)
+}
+
+// DefaultSweepLimit is the limit that [Service.Sweep] uses if the given limit is 0 or negative.
+const DefaultSweepLimit = 1_000
+
+// SweepReport is the result of [Service.Sweep].
+type SweepReport struct {
+	// Paid contains the outcomes of orders that the sweep found to be paid. Handle each outcome like
+	// an outcome of [Service.HandleEvent]. A second sweep or the payment's event may report the order
+	// again.
+	Paid []Outcome
+	// Cancelled contains the outcomes of orders that ended unpaid and released their uses. Mark your
+	// own orders as ended. The Replaces of an order names an order of the customer that ended earlier,
+	// when a checkout replaced it.
+	Cancelled []Outcome
+	// Waiting is the number of orders that wait for a delayed payment.
+	Waiting int
+	// Lapsed is the number of unfinished exchanges of points that the sweep gave up.
+	Lapsed int
+	// Refunded is the number of uses whose points were refunded.
+	Refunded int
+	// Repaid contains the outcomes of orders about whose refunds the sweep has learned something. Flag
+	// is FlagRefundFailed if the processor could not return the money.
+	Repaid []Outcome
+	// Flagged is the number of payments that a person should check; see [Flag].
+	Flagged int
+	// Failed is the number of orders and exchanges that the sweep could not finish, or that the store
+	// cannot read. The next sweep tries the failed orders and exchanges again.
+	Failed int
+}
+
+// IsZero reports whether the sweep found nothing to report.
+func (r SweepReport) IsZero() bool {
+	return len(r.Paid)+len(r.Cancelled)+len(r.Repaid)+r.Waiting+r.Lapsed+r.Refunded+r.Flagged+r.Failed == 0
+}
+
+// LogValue returns the report's counts and the IDs of the orders. LogValue omits the customers'
+// purchases and the host's metadata.
+func (r SweepReport) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.Any("paid", orderIDs(r.Paid)), slog.Any("cancelled", orderIDs(r.Cancelled)), slog.Int("waiting", r.Waiting),
+		slog.Int("lapsed", r.Lapsed), slog.Int("refunded", r.Refunded),
+		slog.Any("repaid", orderIDs(r.Repaid)), slog.Int("flagged", r.Flagged), slog.Int("failed", r.Failed),
+	)
+}
+
+func orderIDs(outcomes []Outcome) []string {
+	ids := make([]string, len(outcomes))
+	for i := range outcomes {
+		ids[i] = outcomes[i].Order.ID
+	}
+	return ids
+}
+
+// Sweep finishes orders and exchanges of points whose deadline has passed (contract section 5.8).
+// Sweep also makes refunds of points that are still due, and asks the processor for the money of
+// refunds that was not returned yet. Before Sweep cancels an order, it asks the
+// processor whether the customer has paid. Call Sweep every minute. Several nodes may call Sweep at
+// once.
+//
+// The limit is the maximum number of orders, and also the maximum number of exchanges, that one
+// call finishes. If the limit is 0 or negative, Sweep uses [DefaultSweepLimit]. If an order or
+// exchange fails, Sweep continues with the others. When the number of failed orders reaches ten
+// times the limit, Sweep skips the remaining orders. Sweep counts failed exchanges separately.
+//
+// The returned error joins the errors of all orders and exchanges that failed. The error also
+// reports a failure to read the orders or exchanges from the store. An order or exchange that the
+// store cannot read has a [*store.UnreadableError] in it. Use the context to limit the duration of a
+// sweep. While the processor does not answer, Sweep may wait for the adapter's
+// timeout at every order.
+//
+// Handle every outcome in [SweepReport].Paid and [SweepReport].Cancelled like an outcome of
+// [Service.HandleEvent], even if Sweep also returns an error. Sweep may report a payment or an end
+// only once, so a crash of the host right after the sweep can lose the report. With [WithRecorder],
+// the host's own orders change in the transaction that records the payment or the end, and nothing of
+// the report is needed.
+//
+// On a store inside a transaction of the host, Sweep finishes orders and repayments only. It leaves
+// exchanges and points to a sweep outside of a transaction, because a rollback would forget that points
+// were refunded. The transaction stays open while Sweep asks the processor, so use a small limit.
+func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err error) {
+	defer s.observed(ctx, OpSweep, &settle.Attempt{}, &err)()
+	if limit <= 0 {
+		limit = DefaultSweepLimit
+	}
+	found, err := s.payments().Sweep(ctx, limit)
+	return SweepReport{
+		Paid: outcomesOf(found.Paid), Cancelled: outcomesOf(found.Cancelled), Repaid: outcomesOf(found.Repaid),
+		Waiting: found.Waiting, Lapsed: found.Lapsed, Refunded: found.Refunded, Flagged: found.Flagged, Failed: found.Failed,
+	}, err
+}
+
+func outcomesOf(found []settle.Outcome) (outcomes []Outcome) {
+	for _, o := range found {
+		outcomes = append(outcomes, outcomeOf(o))
+	}
+	return outcomes
 }

@@ -2,7 +2,6 @@ package couponkit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -168,13 +167,10 @@ func (s *Service) record(ctx context.Context, settlement store.Settlement) (stor
 		return store.Settled{}, err
 	}
 	if !h.recorded {
-		return store.Settled{}, fmt.Errorf("%s: %w", settle.Subject(settlement.Event), errNotRecorded)
+		return store.Settled{}, fmt.Errorf("%s: the recorder has not recorded the payment", settle.Subject(settlement.Event))
 	}
 	return h.settled, nil
 }
-
-// errNotRecorded is for a recorder that returns no error and has not called Record.
-var errNotRecorded = errors.New("the recorder has not recorded the payment")
 
 // payment is what was heard, as a host knows payments.
 func (h *heard) payment() Payment {
@@ -191,13 +187,6 @@ func (h *heard) payment() Payment {
 	return p
 }
 
-func (p Payment) charge() redemption.Charge {
-	if p.Status != PaymentPaid {
-		return redemption.Charge{}
-	}
-	return settle.Charge(p.Amount.Minor(), p.Amount.Currency(), p.Tax)
-}
-
 // event is the fact as an event of the order.
 func (p Payment) event(s *Service) redemption.Event {
 	now := s.now()
@@ -206,7 +195,8 @@ func (p Payment) event(s *Service) redemption.Event {
 	case PaymentOpen:
 		e.Kind = redemption.PaymentOpened
 	case PaymentPaid:
-		e.Kind, e.Charge, e.Learned = redemption.Paid, p.charge(), payments.Payer(p.Payer).Identities()
+		e.Kind, e.Learned = redemption.Paid, payments.Payer(p.Payer).Identities()
+		e.Charge = settle.Charge(p.Amount.Minor(), p.Amount.Currency(), p.Tax)
 	case PaymentPending:
 		e.Kind, e.Deadline = redemption.PaymentPending, now.Add(s.paymentWait)
 	case PaymentEnded:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/couponkit/couponkit/calendar"
@@ -156,4 +157,178 @@ func (p *Payments) handleRefunds(ctx context.Context, attempt *settle.Attempt, e
 		return settle.Outcome{}, err
 	}
 	return p.syncRefunds(ctx, attempt, paymentID)
+}
+
+// Refresh asks the processor about the session of an order, and updates the order.
+func (p *Payments) Refresh(ctx context.Context, attempt *settle.Attempt, by settle.Query) (settle.Outcome, error) {
+	before, err := p.find(ctx, attempt, by)
+	if err != nil {
+		return settle.Outcome{}, err
+	}
+	stored, o := settle.Outcome{Settled: before}, before.Order
+	if o.SessionID == "" || o.State == redemption.OrderCancelled && len(o.Due()) == 0 {
+		return stored, nil
+	}
+	session, forgotten, err := p.session(ctx, o.SessionID)
+	switch {
+	case err != nil:
+		return stored, fmt.Errorf("refresh order %s: %w", o.ID, err)
+	case o.State.Paid():
+		paid, err := p.refreshPaid(ctx, attempt, session, before)
+		if err != nil {
+			err = fmt.Errorf("refresh order %s: %w", o.ID, err)
+		}
+		return paid, err
+	case !p.isNew(session, o, forgotten):
+		return stored, nil
+	}
+	return p.settleSession(ctx, session, o)
+}
+
+// isNew reports whether the session tells of an end that the order does not know. A payment that
+// is still on its way must not extend the deadline with each call. The sweep decides when to give
+// up an order that waits for a payment, if the processor has forgotten the session.
+func (p *Payments) isNew(session processor.Session, o redemption.Order, forgotten bool) bool {
+	if session.Status == processor.SessionOpen {
+		return false
+	}
+	kind := p.ending(session, o).Kind
+	switch {
+	case o.State == redemption.OrderAwaitingPayment:
+		return !forgotten && kind != redemption.PaymentPending
+	case o.State == redemption.OrderCancelled:
+		return kind == redemption.Paid || kind == redemption.PaymentPending
+	}
+	return true
+}
+
+// refreshPaid reads what has become of a paid order. A charge that nobody knew is recorded first.
+func (p *Payments) refreshPaid(
+	ctx context.Context, attempt *settle.Attempt, session processor.Session, before store.Settled,
+) (o settle.Outcome, err error) {
+	version := before.Order.Version
+	if before.Order.Charge.IsZero() && p.ending(session, before.Order).Kind == redemption.Paid {
+		if o, err = p.settleSession(ctx, session, before.Order); err != nil {
+			return settle.Outcome{Settled: before, Flag: settle.FlagOf(before)}, err
+		}
+		before = o.Settled
+	}
+	o, err = p.refreshRefunds(ctx, attempt, before)
+	o.Changed = o.Order.Version != version
+	o.Flag = p.Flag(ctx, chargeOf(session), o.Settled)
+	attempt.Flag = o.Flag
+	return o, err
+}
+
+// refreshRefunds asks the processor for what is due, and reads what it has done. The outcome is that
+// of the order as it is now.
+func (p *Payments) refreshRefunds(ctx context.Context, attempt *settle.Attempt, before store.Settled) (settle.Outcome, error) {
+	settled, err := p.repay(ctx, before, "")
+	o := settle.Outcome{Settled: settled, Flag: settle.FlagOf(settled)}
+	if err == nil && o.Order.Paid() > 0 {
+		var synced settle.Outcome
+		if synced, err = p.syncRefunds(ctx, attempt, o.Order.SessionID); !synced.Order.IsZero() {
+			o = synced
+		}
+	}
+	o.Changed = o.Order.Version != before.Order.Version
+	return o, err
+}
+
+// Return gives back what is due after a refund: the points, and the money of the refund with the key.
+func (p *Payments) Return(ctx context.Context, refunded store.Settled, key string) (store.Settled, error) {
+	refunded = p.returnPoints(ctx, refunded)
+	if _, none := p.Processor.(NoProcessor); none {
+		return refunded, nil
+	}
+	return p.repay(ctx, refunded, key)
+}
+
+// repay asks the processor for the repayments of an order that are due, and records the answers.
+// With a key, it asks for that refund only. On error, the repayment stays due, and the order is
+// returned as far as it is known.
+func (p *Payments) repay(ctx context.Context, settled store.Settled, key string) (store.Settled, error) {
+	var failures []error
+	for _, due := range settled.Order.Refunds {
+		if due.Repayment.State != redemption.RepaymentDue || key != "" && due.Key != key {
+			continue
+		}
+		o := settled.Order
+		answered, err := p.askRefund(ctx, o, due)
+		if err != nil {
+			failures = append(failures, fmt.Errorf("return the money of refund %s: %w", due.ID, err))
+			continue
+		}
+		after, err := p.settle(ctx, store.Settlement{Event: redemption.Event{
+			Kind: redemption.Reported, At: p.Now(), OrderID: o.ID, SessionID: o.SessionID,
+			Report: redemption.Report{Refunds: []redemption.ReportedRefund{reported(answered)}},
+		}})
+		if err != nil {
+			return settled, err
+		}
+		settled = after
+	}
+	return settled, errors.Join(failures...)
+}
+
+// askRefund asks the processor for one repayment. A refusal is an answer: the refund has failed.
+func (p *Payments) askRefund(ctx context.Context, o redemption.Order, due redemption.Refund) (processor.Refund, error) {
+	r, able := p.Processor.(processor.Refunder)
+	if !able {
+		return processor.Refund{}, errors.New("the processor makes no refunds")
+	}
+	made, err := r.Refund(ctx, processor.RefundRequest{
+		SessionID: o.SessionID, Key: due.RepaymentKey(), Amount: due.Repayment.Amount,
+		Metadata: map[string]string{processor.MetadataOrderID: o.ID, processor.MetadataRefundID: due.ID},
+	})
+	if errors.Is(err, processor.ErrRejected) || errors.Is(err, processor.ErrNotFound) {
+		p.Logger.ErrorContext(ctx, "the processor does not refund",
+			slog.String("order", o.ID), slog.String("refund", due.ID), slog.Any("error", err))
+		made, err = processor.Refund{Status: processor.RefundFailed, Failure: err.Error()}, nil
+	}
+	made.Key = due.RepaymentKey()
+	return made, err
+}
+
+// syncRefunds reads the refunds and disputes of a payment at the processor, and records them. The ID
+// is that of a session or of a payment. The outcome is empty if the payment has no order.
+func (p *Payments) syncRefunds(ctx context.Context, attempt *settle.Attempt, id string) (settle.Outcome, error) {
+	r, able := p.Processor.(processor.Refunder)
+	if !able || id == "" {
+		return settle.Outcome{}, nil
+	}
+	known, err := r.Refunds(ctx, id)
+	if errors.Is(err, processor.ErrNotFound) {
+		return settle.Outcome{}, nil
+	}
+	if err != nil {
+		return settle.Outcome{}, fmt.Errorf("refunds of payment %s: %w", id, err)
+	}
+	attempt.SessionID = known.SessionID
+	report := redemption.Report{Refunds: make([]redemption.ReportedRefund, len(known.Refunds))}
+	for i, refund := range known.Refunds {
+		report.Refunds[i] = reported(refund)
+	}
+	for _, d := range known.Disputes {
+		report.Disputes = append(report.Disputes, redemption.Dispute{ID: d.ID, Amount: d.Amount, State: disputeState(d.Status)})
+	}
+	return p.outcome(ctx, attempt, store.Settlement{Event: redemption.Event{
+		Kind: redemption.Reported, At: p.Now(), SessionID: known.SessionID,
+		OrderID: storableID(known.Metadata[processor.MetadataOrderID]), Report: report,
+	}})
+}
+
+func reported(r processor.Refund) redemption.ReportedRefund {
+	state := map[processor.RefundStatus]redemption.RepaymentState{
+		processor.RefundPending: redemption.RepaymentPending, processor.RefundSucceeded: redemption.RepaymentSucceeded,
+		processor.RefundFailed: redemption.RepaymentFailed,
+	}[r.Status]
+	return redemption.ReportedRefund{Key: r.Key, ID: r.ID, Amount: r.Amount, Tax: min(max(r.Tax, 0), max(r.Amount, 0)), State: state, Failure: r.Failure}
+}
+
+func disputeState(s processor.DisputeStatus) redemption.DisputeState {
+	return map[processor.DisputeStatus]redemption.DisputeState{
+		processor.DisputeOpen: redemption.DisputeOpen, processor.DisputeWon: redemption.DisputeWon,
+		processor.DisputeLost: redemption.DisputeLost,
+	}[s]
 }

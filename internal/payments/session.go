@@ -191,25 +191,27 @@ func (p *Payments) refused(ctx context.Context, o redemption.Order, repeated boo
 	case !repeated:
 		p.abandon(ctx, o)
 	case o.Replaces == "":
-		ctx, cancel := p.Detached(ctx)
-		defer cancel()
-		_, err := p.settle(ctx, store.Settlement{Event: redemption.Event{Kind: redemption.Cancelled, At: p.Now(), OrderID: o.ID}})
-		p.warn(ctx, "a refused order is left to the sweep", "order", o.ID, err)
+		p.giveUpOrder(ctx, redemption.Event{Kind: redemption.Cancelled, OrderID: o.ID})
 	}
 }
 
 // abandon cancels an order whose session cannot be paid. An order that has replaced another order
 // keeps its claims until its deadline, so that the customer can go back to the first cart.
-// What fails here is left to the sweep.
 func (p *Payments) abandon(ctx context.Context, o redemption.Order) {
-	ctx, cancel := p.Detached(ctx)
-	defer cancel()
-	e := redemption.Event{Kind: redemption.SessionExpired, At: p.Now(), BegunBy: o.BegunAt, OrderID: o.ID}
+	e := redemption.Event{Kind: redemption.SessionExpired, BegunBy: o.BegunAt, OrderID: o.ID}
 	if o.Replaces != "" {
 		e.Kind = redemption.PaymentEnded
 	}
+	p.giveUpOrder(ctx, e)
+}
+
+// giveUpOrder applies the end of an order, even if the caller has gone. What fails is left to the sweep.
+func (p *Payments) giveUpOrder(ctx context.Context, e redemption.Event) {
+	ctx, cancel := p.Detached(ctx)
+	defer cancel()
+	e.At = p.Now()
 	_, err := p.settle(ctx, store.Settlement{Event: e})
-	p.warn(ctx, "an abandoned order is left to the sweep", "order", o.ID, err)
+	p.warn(ctx, "an abandoned order is left to the sweep", "order", e.OrderID, err)
 }
 
 // discard ends a session that was created for the order and that no customer will see. If it cannot
@@ -221,14 +223,13 @@ func (p *Payments) discard(ctx context.Context, o redemption.Order, sessionID st
 	switch {
 	case sessionID == "", err == nil && session.Status == processor.SessionExpired:
 		p.abandon(ctx, o)
-		return
 	case err != nil:
 		p.warn(ctx, "a superseded session could not be ended", "session", sessionID, err)
-		_, err = p.settle(ctx, store.Settlement{Event: redemption.Event{Kind: redemption.Cancelled, At: p.Now(), OrderID: o.ID}})
+		p.giveUpOrder(ctx, redemption.Event{Kind: redemption.Cancelled, OrderID: o.ID})
 	default: // it was paid
 		_, err = p.settleSession(ctx, session, o)
+		p.warn(ctx, "an abandoned order is left to the sweep", "order", o.ID, err)
 	}
-	p.warn(ctx, "an abandoned order is left to the sweep", "order", o.ID, err)
 }
 
 // CountLines returns how many lines the session of an order has.

@@ -137,32 +137,29 @@ func (l *Ledger) OrdersAround(ctx context.Context, orderID string) (orders []sto
 // DueFor returns what is due for one order. If its deadline is over, its payment is to be ended. An order that
 // waits for the end of another payment keeps its uses until then.
 func (l *Ledger) DueFor(ctx context.Context, of store.Settled) (list []Due, err error) {
-	o, begunBy := of.Order, time.Time{}
-	if now := l.Now(); !now.Before(o.BegunAt.Add(l.CreateTime)) {
+	o, now, due, begunBy := of.Order, l.Now(), of.Order.Due(of.Uses...), time.Time{}
+	if !now.Before(o.BegunAt.Add(l.CreateTime)) {
 		begunBy = o.BegunAt // nobody creates it any more
 	}
-	for _, d := range o.Due(of.Uses...) {
+	if o.State.Paid() && len(due) == 0 && !now.Before(o.Deadline) {
+		due = o.PendingRepayments()
+	}
+	ends := slices.ContainsFunc(due, func(d redemption.Due) bool { return d.Kind == redemption.EndPayment })
+	if !ends && Lapsed(o, now) {
+		var awaited store.Settled
+		if o.Awaits != "" && o.BegunAt.IsZero() {
+			if awaited, err = l.Store.Order(ctx, store.OrderKey{ID: o.Awaits}); err != nil {
+				err = fmt.Errorf("order that %s waits for: %w", o.ID, err)
+			}
+		}
+		if err == nil && awaited.Order.BegunAt.IsZero() {
+			due = append(due, redemption.Due{
+				Kind: redemption.EndPayment, OrderID: o.ID, PaymentID: o.SessionID, Since: o.Deadline, OrderVersion: o.Version,
+			})
+		}
+	}
+	for _, d := range due {
 		list = append(list, Due{d, begunBy})
 	}
-	if o.State.Paid() && len(list) == 0 && !l.Now().Before(o.Deadline) {
-		for _, d := range o.PendingRepayments() {
-			list = append(list, Due{d, begunBy})
-		}
-	}
-	ends := slices.ContainsFunc(list, func(d Due) bool { return d.Kind == redemption.EndPayment })
-	if ends || !Lapsed(o, l.Now()) {
-		return list, nil
-	}
-	if o.Awaits != "" && o.BegunAt.IsZero() {
-		awaited, err := l.Store.Order(ctx, store.OrderKey{ID: o.Awaits})
-		if err != nil {
-			return list, fmt.Errorf("order that %s waits for: %w", o.ID, err)
-		}
-		if !awaited.Order.BegunAt.IsZero() {
-			return list, nil
-		}
-	}
-	return append(list, Due{redemption.Due{
-		Kind: redemption.EndPayment, OrderID: o.ID, PaymentID: o.SessionID, Since: o.Deadline, OrderVersion: o.Version,
-	}, begunBy}), nil
+	return list, err
 }
