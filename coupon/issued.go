@@ -171,11 +171,43 @@ type Batch struct {
 	Shape CodeShape `json:"shape,omitzero"`
 }
 
+// BatchDraft is an administrator's description of a batch of generated codes.
+type BatchDraft struct {
+	Batch
+
+	// Count is the number of codes, from 1 to [MaxBatchSize].
+	Count int64 `json:"count"`
+	// MaxUses is the maximum number of uses by each code, at least 1. Not given, it is 1. Cleared, there is none.
+	MaxUses Optional[int] `json:"maxUses,omitzero"`
+	// ExpiresAt is the end of the codes. A date means through the end of that day.
+	ExpiresAt calendar.Moment `json:"expiresAt,omitzero"`
+}
+
+// Code returns a code of the batch that has no key yet. The error is a [*validation.Error] that names every invalid field,
+// such as shape.prefix or count.
+func (b BatchDraft) Code(couponID string, by Edit) (IssuedCode, error) {
+	var faults validation.Error
+	faults.Merge("", b.validate())
+	if b.Count < 1 || b.Count > MaxBatchSize {
+		faults.Add("count", validation.Malformed, fmt.Sprintf("a batch has 1 to %d codes", MaxBatchSize))
+	}
+	if !b.MaxUses.Given() {
+		b.MaxUses = Set(1)
+	}
+	c, err := CodeDraft{MaxUses: b.MaxUses, ExpiresAt: b.ExpiresAt}.code(by)
+	faults.Merge("", err)
+	at := calendar.Instant(by.At)
+	c.CouponID, c.Batch, c.Active, c.CreatedAt, c.UpdatedAt, c.Revision = couponID, b.ID, true, at, at, 1
+	return c, faults.Err()
+}
+
 // IssuedBatch is a batch of codes with its counts. The counts of codes are exact, and cost the same however many codes
 // the batch has.
 type IssuedBatch struct {
 	ID       string `json:"id"`
 	CouponID string `json:"couponId"`
+	// Fingerprint tells whether a call repeats the one that made the batch.
+	Fingerprint string `json:"fingerprint"`
 	// Size is the number of codes for which the batch was made. Added is the number of codes that were added. If Added is
 	// below Size, [couponkit.Service.CreateCodes] with the same request adds the other codes.
 	Size  int64 `json:"size"`

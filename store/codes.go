@@ -222,6 +222,8 @@ func CutCodes(codes []coupon.IssuedCode, size int) (page CodePage) {
 type BatchList struct {
 	// CouponID is the coupon. It is required.
 	CouponID string
+	// ID selects the batch with this ID. An empty ID selects all batches.
+	ID string
 	// After is the ID of the last batch of the previous page. It is empty for the first page.
 	After string
 	// PageSize is the maximum number of batches on the page, from 1 to [MaxPageSize]. A PageSize of 0
@@ -242,7 +244,7 @@ func (l BatchList) Normalize() (BatchList, error) {
 	if l.CouponID == "" {
 		faults.Add("couponId", validation.Required, "is required")
 	}
-	for _, member := range [...]struct{ field, text string }{{"couponId", l.CouponID}, {"after", l.After}} {
+	for _, member := range [...]struct{ field, text string }{{"couponId", l.CouponID}, {"id", l.ID}, {"after", l.After}} {
 		if !IsText(member.text) || len(member.text) > redemption.MaxIDLength {
 			faults.Add(member.field, validation.Malformed, "must be short UTF-8 text without NUL")
 		}

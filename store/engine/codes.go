@@ -37,25 +37,19 @@ type CodeNeed struct {
 type CodeRows struct {
 	// Codes are those that Keys and Live have selected.
 	Codes []coupon.IssuedCode
-	// Batch is the batch without the counts of uses. It is the zero Batch if the coupon has no such batch.
-	Batch Batch
+	// Batch is the batch without the counts of uses. It is the zero value if the coupon has no such batch.
+	Batch coupon.IssuedBatch
 	// All are all codes of the batch, and Free the free ones, by position. Owned are those of the owners.
 	All   []coupon.IssuedCode
 	Owned []coupon.IssuedCode
 	Free  []coupon.IssuedCode
 }
 
-// Batch is the record of a batch.
-type Batch struct {
-	coupon.IssuedBatch
-	Fingerprint string
-}
-
 // CodeWrites are new and changed codes of one coupon.
 type CodeWrites struct {
-	// Batch is the batch of the codes after the change, without the counts of uses. It is the zero Batch if no batch
+	// Batch is the batch of the codes after the change, without the counts of uses. It is the zero value if no batch
 	// changes. NewBatch tells that the batch is new.
-	Batch    Batch
+	Batch    coupon.IssuedBatch
 	NewBatch bool
 	// New are new codes. From is the position of the first one.
 	New     []coupon.IssuedCode
@@ -172,7 +166,9 @@ func (w *codeWork) add() ([]coupon.IssuedCode, error) {
 	}
 	w.Codes.New = c.Codes
 	if w.Codes.NewBatch = known.ID == ""; w.Codes.NewBatch {
-		w.Codes.Batch = Batch{coupon.IssuedBatch{ID: c.Batch, CouponID: c.CouponID, Size: c.Size, CreatedAt: c.At}, c.Fingerprint}
+		w.Codes.Batch = coupon.IssuedBatch{
+			ID: c.Batch, CouponID: c.CouponID, Fingerprint: c.Fingerprint, Size: c.Size, CreatedAt: c.At,
+		}
 	}
 	for _, code := range c.Codes {
 		w.count(coupon.IssuedCode{Active: true}, code)

@@ -13,7 +13,7 @@ import (
 
 // batch is a batch of codes.
 type batch struct {
-	engine.Batch
+	coupon.IssuedBatch
 
 	keys []coupon.Code // in the order in which they were added, also of codes that were removed
 }
@@ -37,7 +37,7 @@ func (tx couponTx) LoadCodes(_ context.Context, n engine.CodeNeed) (engine.CodeR
 		}
 	}
 	known := tx.batches[engine.CodeKey{CouponID: n.CouponID, Code: n.Batch}]
-	rows.Batch = known.Batch
+	rows.Batch = known.IssuedBatch
 	if !n.All && n.Free == 0 {
 		return rows, nil
 	}
@@ -174,7 +174,7 @@ func (s *Store) ListBatches(ctx context.Context, list store.BatchList) (store.Ba
 	defer s.mu.Unlock()
 	var batches []coupon.IssuedBatch
 	for key, b := range s.batches {
-		if key.CouponID == list.CouponID && key.Code > list.After {
+		if key.CouponID == list.CouponID && key.Code > list.After && (list.ID == "" || list.ID == key.Code) {
 			count := s.counters[eligibility.BatchUses(key.CouponID, key.Code)]
 			b.UsedCount, b.ReservedCount = count.Completed, count.Reserved
 			batches = append(batches, b.IssuedBatch)

@@ -40,10 +40,10 @@ func (s *statements) codes() {
 	s.freeCodes = s.name("find free codes", `SELECT k.coupon_id, `+codeList+` FROM {codes} k`+codeCounts+`
 		WHERE k.coupon_id = $1 AND k.batch = $2 AND k.batch <> '' AND k.active AND k.owner = '' AND (k.expires_at = $3 OR k.expires_at > $4)
 		AND coalesce(n.reserved + n.completed, 0) = 0 ORDER BY k.position LIMIT $5`)
-	const batchList = `b.id, b.coupon_id, b.size, b.added, b.removed, b.assigned, b.inactive, b.created_at`
-	s.batch = s.name("find a batch", `SELECT `+batchList+`, b.fingerprint FROM {code_batches} b WHERE b.coupon_id = $1 AND b.id = $2`)
+	const batchList = `b.id, b.coupon_id, b.size, b.added, b.removed, b.assigned, b.inactive, b.created_at, b.fingerprint`
+	s.batch = s.name("find a batch", `SELECT `+batchList+` FROM {code_batches} b WHERE b.coupon_id = $1 AND b.id = $2`)
 	s.batches = s.name("list batches", `SELECT `+batchList+`, coalesce(k.reserved, 0), coalesce(k.completed, 0) FROM (
-		SELECT * FROM {code_batches} b WHERE b.coupon_id = $1 AND b.id > $2 ORDER BY b.id LIMIT $3) b
+		SELECT * FROM {code_batches} b WHERE b.coupon_id = $1 AND b.id > $2 AND ($4 = '' OR b.id = $4) ORDER BY b.id LIMIT $3) b
 		LEFT JOIN {counters} k ON k.counter = b.counter AND k.part = 0 ORDER BY b.id`)
 	s.readCodes = s.name("read codes", `SELECT k.coupon_id, k.code_key, k.active, k.revision FROM unnest((SELECT $1::text[]), (SELECT $2::text[])) AS w (id, key)
 		CROSS JOIN LATERAL (SELECT * FROM {codes} k WHERE k.coupon_id = w.id AND k.code_key = w.key OFFSET 0) k`)
@@ -103,7 +103,7 @@ func scanCode(row pgx.Rows) (coupon.IssuedCode, error) {
 // scanBatch reads the columns of a batch, and more after them.
 func scanBatch(row pgx.Rows, b *coupon.IssuedBatch, more ...any) error {
 	var created int64
-	err := row.Scan(append([]any{&b.ID, &b.CouponID, &b.Size, &b.Added, &b.Removed, &b.Assigned, &b.Inactive, &created}, more...)...)
+	err := row.Scan(append([]any{&b.ID, &b.CouponID, &b.Size, &b.Added, &b.Removed, &b.Assigned, &b.Inactive, &created, &b.Fingerprint}, more...)...)
 	b.CreatedAt = instant(created)
 	return err
 }
@@ -118,7 +118,7 @@ func (t *tx) LoadCodes(ctx context.Context, n engine.CodeNeed) (rows engine.Code
 		queue(b, collect(&rows.Codes, scanCode), t.sql.liveCodes, n.CouponID, n.Live)
 	}
 	if n.Batch != "" {
-		queue(b, func(row pgx.Rows) error { return scanBatch(row, &rows.Batch.IssuedBatch, &rows.Batch.Fingerprint) }, t.sql.batch, n.CouponID, n.Batch)
+		queue(b, func(row pgx.Rows) error { return scanBatch(row, &rows.Batch) }, t.sql.batch, n.CouponID, n.Batch)
 	}
 	if n.All {
 		queue(b, collect(&rows.All, scanCode), t.sql.batchCodes, n.CouponID, n.Batch)
@@ -215,6 +215,6 @@ func (s *Store) ListBatches(ctx context.Context, asked store.BatchList) (store.B
 		return collect(into, func(row pgx.Rows) (b coupon.IssuedBatch, err error) {
 			return b, scanBatch(row, &b, &b.ReservedCount, &b.UsedCount)
 		})
-	}, s.sql.batches, asked.CouponID, asked.After, asked.PageSize+1)
+	}, s.sql.batches, asked.CouponID, asked.After, asked.PageSize+1, asked.ID)
 	return store.CutBatches(batches, asked.PageSize), err
 }

@@ -26,7 +26,7 @@ const (
 	AND COALESCE(n.reserved + n.completed, 0) = 0 ORDER BY k.position LIMIT ?`
 	batchColumns = `id, coupon_id, size, added, removed, assigned, inactive, created_at, fingerprint`
 	findBatch    = `SELECT ` + batchColumns + ` FROM {code_batches} WHERE coupon_id = ? AND id = ?`
-	selectAfter  = `SELECT ` + batchColumns + ` FROM {code_batches} WHERE coupon_id = ? AND id > ? ORDER BY id LIMIT ?`
+	selectAfter  = `SELECT ` + batchColumns + ` FROM {code_batches} WHERE coupon_id = ? AND id > ? AND (? = '' OR id = ?) ORDER BY id LIMIT ?`
 	insertBatch  = `{insert} {code_batches} (id, coupon_id, size, added, removed, assigned, inactive, created_at, fingerprint) VALUES {rows}`
 	updateBatch  = `UPDATE {code_batches} SET added = ?, removed = ?, assigned = ?, inactive = ? WHERE coupon_id = ? AND id = ?`
 	insertCodes  = `{insert} {codes} (coupon_id, code_key, live, batch, position, counter, max_uses, owner, active, expires_at,
@@ -117,7 +117,7 @@ func (s *session) loadBatch(ctx context.Context, n engine.CodeNeed, rows *engine
 }
 
 // scanBatch reads batchColumns.
-func scanBatch(rows *sql.Rows) (b engine.Batch, err error) {
+func scanBatch(rows *sql.Rows) (b coupon.IssuedBatch, err error) {
 	var created instant
 	err = rows.Scan(&b.ID, &b.CouponID, &b.Size, &b.Added, &b.Removed, &b.Assigned, &b.Inactive, &created, &b.Fingerprint)
 	b.CreatedAt = created.time()
@@ -228,11 +228,10 @@ func (s *Store) ListBatches(ctx context.Context, list store.BatchList) (store.Ba
 	}
 	var batches []coupon.IssuedBatch
 	err = s.view(ctx, "list batches", func(ctx context.Context, t *session) error {
-		var rows []engine.Batch
-		if err := t.each(ctx, selectAfter, collect(&rows, scanBatch), list.CouponID, list.After, int64(list.PageSize+1)); err != nil {
+		batches = nil
+		if err := t.each(ctx, selectAfter, collect(&batches, scanBatch), list.CouponID, list.After, list.ID, list.ID, int64(list.PageSize+1)); err != nil {
 			return err
 		}
-		batches = each(rows, func(b engine.Batch) coupon.IssuedBatch { return b.IssuedBatch })
 		counts, err := t.counts(ctx, each(batches, func(b coupon.IssuedBatch) string { return eligibility.BatchUses(b.CouponID, b.ID) }))
 		for i := range counts {
 			batches[i].ReservedCount, batches[i].UsedCount = counts[i].Reserved, counts[i].Completed

@@ -63,7 +63,7 @@ func batchInParts(p *probe) {
 	c := p.coupon()
 	fails(p, store.Store.SaveCodes, p.part(c, "spring", 3, 2, 7), store.ErrStaleRevision, "of a second part before the first")
 	first := answer(p, store.Store.SaveCodes, p.part(c, "spring", 0, 3, 7))
-	want := coupon.IssuedBatch{ID: "spring", CouponID: c.ID, Size: 7, Added: 3, CreatedAt: at(500)}
+	want := coupon.IssuedBatch{ID: "spring", CouponID: c.ID, Fingerprint: "first", Size: 7, Added: 3, CreatedAt: at(500)}
 	same(p, p.batch(c), want, "the batch after its first part")
 	for what, change := range map[string]store.CodeChange{
 		"again": p.part(c, "spring", 0, 3, 7), "with a gap": p.part(c, "spring", 4, 3, 7), "that overlaps": p.part(c, "spring", 2, 3, 7),
@@ -97,9 +97,9 @@ func batchesAreListed(p *probe) {
 	p.placed(byOf(p.checkout("bob", c), spring[0]), redemption.Paid)
 	p.placed(byOf(p.checkout("cem", c), spring[1]), redemption.Cancelled)
 	want := []coupon.IssuedBatch{
-		{ID: "autumn", CouponID: c.ID, Size: 2, Added: 2, Assigned: 2, CreatedAt: at(500)},
-		{ID: "spring", CouponID: c.ID, Size: 4, Added: 4, Assigned: 1, Inactive: 1, UsedCount: 1, ReservedCount: 1, CreatedAt: at(500)},
-		{ID: "winter", CouponID: c.ID, Size: 1, Added: 1, CreatedAt: at(500)},
+		{ID: "autumn", CouponID: c.ID, Fingerprint: "first", Size: 2, Added: 2, Assigned: 2, CreatedAt: at(500)},
+		{ID: "spring", CouponID: c.ID, Fingerprint: "first", Size: 4, Added: 4, Assigned: 1, Inactive: 1, UsedCount: 1, ReservedCount: 1, CreatedAt: at(500)},
+		{ID: "winter", CouponID: c.ID, Fingerprint: "first", Size: 1, Added: 1, CreatedAt: at(500)},
 	}
 	for size := 1; size <= len(want)+1; size++ {
 		var got []coupon.IssuedBatch
@@ -112,6 +112,9 @@ func batchesAreListed(p *probe) {
 			}
 		}
 		same(p, got, want, "the batches in pages of %d", size)
+	}
+	for id, one := range map[string][]coupon.IssuedBatch{"spring": want[1:2], "none": nil} {
+		same(p, answer(p, store.Store.ListBatches, store.BatchList{CouponID: c.ID, ID: id}).Items, one, "the batches with the ID %s", id)
 	}
 	for _, wrong := range []store.BatchList{{}, {CouponID: c.ID, PageSize: 101}, {CouponID: "a\x00"}, {CouponID: c.ID, After: "\xff"}} {
 		fails(p, store.Store.ListBatches, wrong, validation.ErrInvalid, "out of bounds")
@@ -150,7 +153,7 @@ func codesAreRemoved(p *probe) {
 	answer(p, store.Store.SaveCodes, bulk(store.SwitchCodes, c, codes[2]))
 	removed := sortedCodes(answer(p, store.Store.SaveCodes, bulk(store.RemoveCodes, c, codes...)))
 	same(p, []coupon.Code{removed[0].Key, removed[1].Key}, []coupon.Code{codes[2].Key, codes[3].Key}, "the codes that were removed: those without a use")
-	want := coupon.IssuedBatch{ID: "spring", CouponID: c.ID, Size: 4, Added: 4, Removed: 2, Assigned: 2, UsedCount: 1, ReservedCount: 1, CreatedAt: at(500)}
+	want := coupon.IssuedBatch{ID: "spring", CouponID: c.ID, Fingerprint: "first", Size: 4, Added: 4, Removed: 2, Assigned: 2, UsedCount: 1, ReservedCount: 1, CreatedAt: at(500)}
 	same(p, p.batch(c), want, "the batch after a removal")
 	fails(p, find, store.LookUp{Names: store.ByCode(codes[3].Key)}, coupon.ErrNotFound, "of a code that was removed")
 	p.refused(by(p.checkout("bob", c), codes[3]), coupon.ErrNotFound, "by a code that was removed")

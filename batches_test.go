@@ -1,0 +1,296 @@
+package couponkit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/calendar"
+	"github.com/couponkit/couponkit/codes"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/memstore"
+	"github.com/couponkit/couponkit/validation"
+)
+
+// savingStore replaces SaveCodes.
+type savingStore struct {
+	store.Store
+
+	save func(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error)
+}
+
+func (s *savingStore) SaveCodes(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
+	return s.save(ctx, c)
+}
+
+// campaign is a service without a processor, and one coupon.
+type campaign struct {
+	*couponkit.Service
+
+	store  *savingStore
+	coupon coupon.Coupon
+}
+
+func newCampaign(t *testing.T) *campaign {
+	t.Helper()
+	inner := memstore.New()
+	c := &campaign{store: &savingStore{inner, inner.SaveCodes}}
+	var err error
+	c.Service, err = couponkit.New(c.store)
+	require.NoError(t, err)
+	c.coupon, err = c.Create(t.Context(), tenOff())
+	require.NoError(t, err)
+	return c
+}
+
+// spring is a batch of two whole parts and a half.
+func spring() coupon.BatchDraft {
+	return coupon.BatchDraft{Batch: coupon.Batch{ID: "spring", Shape: coupon.CodeShape{Prefix: "SPRING"}}, Count: 2*coupon.MaxCodes + coupon.MaxCodes/2}
+}
+
+// created creates the batch.
+func (c *campaign) created(t *testing.T, d coupon.BatchDraft) coupon.IssuedBatch {
+	t.Helper()
+	b, err := c.CreateCodes(t.Context(), c.coupon.ID, d, nil)
+	require.NoError(t, err)
+	return b
+}
+
+// all returns the codes of the batch, each of which is different.
+func (c *campaign) all(t *testing.T, list store.CodeList) (all []coupon.IssuedCode) {
+	t.Helper()
+	list.CouponID, list.Batch = c.coupon.ID, "spring"
+	for code, err := range c.Codes(t.Context(), list) {
+		require.NoError(t, err)
+		all = append(all, code)
+	}
+	require.Len(t, slices.CompactFunc(slices.Clone(all), func(a, b coupon.IssuedCode) bool { return a.Key == b.Key }), len(all))
+	return all
+}
+
+// A batch has as many codes as were asked for, each with one use, in the shape of the batch. The call tells its progress, and
+// changes nothing when it is repeated.
+func TestCreateCodes(t *testing.T) {
+	t.Parallel()
+	c, d := newCampaign(t), spring()
+	var progress []int64
+	b, err := c.CreateCodes(t.Context(), c.coupon.ID, d, func(b coupon.IssuedBatch) { progress = append(progress, b.Added) })
+	require.NoError(t, err)
+	require.Equal(t, []int64{1000, 2000, 2500}, progress)
+	want := coupon.IssuedBatch{ID: "spring", CouponID: c.coupon.ID, Size: 2500, Added: 2500}
+	require.Empty(t, cmp.Diff(want, b, cmpopts.IgnoreFields(b, "CreatedAt", "Fingerprint")))
+	require.True(t, b.Complete())
+	form, err := codes.NewForm(d.Shape)
+	require.NoError(t, err)
+	all := c.all(t, store.CodeList{})
+	require.Len(t, all, 2500)
+	for _, code := range all {
+		require.Equal(t, int64(1), code.MaxUses)
+		_, sound := form.Read(code.Key)
+		require.True(t, sound, "%s", code.Key)
+	}
+	require.Equal(t, b, c.created(t, d))
+	require.Equal(t, all, c.all(t, store.CodeList{}))
+	for what, change := range map[string]func(*coupon.BatchDraft){
+		"size":   func(d *coupon.BatchDraft) { d.Count++ },
+		"limit":  func(d *coupon.BatchDraft) { d.MaxUses = coupon.Clear[int]() },
+		"shape":  func(d *coupon.BatchDraft) { d.Shape.Symbols = 13 },
+		"expiry": func(d *coupon.BatchDraft) { d.ExpiresAt = calendar.On(2099, 5, 31) },
+	} {
+		other := spring()
+		change(&other)
+		_, err := c.CreateCodes(t.Context(), c.coupon.ID, other, nil)
+		require.ErrorIs(t, err, store.ErrKeyReused, what)
+	}
+}
+
+// After an error at any part, before or after the store has saved it, a repeated call adds what is missing.
+func TestCreateCodesGoesOn(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("connection lost")
+	for part := range 3 {
+		for _, saved := range []bool{false, true} {
+			t.Run(fmt.Sprintf("part %d, saved %v", part, saved), func(t *testing.T) {
+				t.Parallel()
+				c := newCampaign(t)
+				calls, save := 0, c.store.save
+				c.store.save = func(ctx context.Context, change store.CodeChange) ([]coupon.IssuedCode, error) {
+					if calls++; calls-1 == part {
+						if saved {
+							_, err := save(ctx, change)
+							require.NoError(t, err)
+						}
+						return nil, lost
+					}
+					return save(ctx, change)
+				}
+				_, err := c.CreateCodes(t.Context(), c.coupon.ID, spring(), nil)
+				require.ErrorIs(t, err, lost)
+				require.Equal(t, int64(2500), c.created(t, spring()).Added)
+				require.Len(t, c.all(t, store.CodeList{}), 2500)
+			})
+		}
+	}
+}
+
+// Several calls fill one batch, which has neither a gap nor a code too many.
+func TestCreateCodesAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newCampaign(t)
+	var group errgroup.Group
+	for range 4 {
+		group.Go(func() error {
+			b, err := c.CreateCodes(t.Context(), c.coupon.ID, spring(), nil)
+			if err == nil && !b.Complete() {
+				return fmt.Errorf("%+v", b)
+			}
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+	require.Len(t, c.all(t, store.CodeList{}), 2500)
+}
+
+// Generated codes that a coupon has are replaced.
+func TestCreateCodesReplacesTakenCodes(t *testing.T) {
+	t.Parallel()
+	c := newCampaign(t)
+	save := c.store.save
+	taken := map[coupon.Code]bool{}
+	c.store.save = func(ctx context.Context, change store.CodeChange) ([]coupon.IssuedCode, error) {
+		var err coupon.TakenError
+		for i, code := range change.Codes {
+			if len(taken) < 3 && i%7 == 3 {
+				taken[code.Key] = true
+				err.Taken = append(err.Taken, coupon.TakenCode{Index: i, Key: code.Key, CouponID: "cpn_other"})
+			}
+		}
+		if len(err.Taken) > 0 {
+			return nil, &err
+		}
+		return save(ctx, change)
+	}
+	require.True(t, c.created(t, spring()).Complete())
+	require.Len(t, taken, 3)
+	for _, code := range c.all(t, store.CodeList{}) {
+		require.False(t, taken[code.Key], "%s", code.Key)
+	}
+}
+
+func TestBatchesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	c := newCampaign(t)
+	_, err := c.CreateCodes(t.Context(), c.coupon.ID, coupon.BatchDraft{
+		Batch: coupon.Batch{Shape: coupon.CodeShape{Symbols: 99}}, Count: coupon.MaxBatchSize + 1, MaxUses: coupon.Set(0),
+	}, nil)
+	faults, is := errors.AsType[*validation.Error](err)
+	require.True(t, is)
+	var paths []string
+	for _, f := range faults.Fields {
+		paths = append(paths, f.Path)
+	}
+	require.ElementsMatch(t, []string{"id", "shape.symbols", "count", "maxUses"}, paths)
+
+	short := spring()
+	short.Shape.Symbols, short.Count = coupon.MinCodeSymbols, coupon.MaxBatchSize
+	_, err = c.CreateCodes(t.Context(), c.coupon.ID, short, nil)
+	require.ErrorContains(t, err, "shape.symbols")
+	require.ErrorContains(t, err, "random symbols are enough")
+
+	unknown := "cpn_unknown"
+	_, err = c.CreateCodes(t.Context(), unknown, spring(), nil)
+	require.ErrorIs(t, err, coupon.ErrNotFound)
+	_, err = c.SetBatchActive(t.Context(), c.coupon.ID, "unknown", false)
+	require.ErrorIs(t, err, coupon.ErrNotFound)
+	_, err = c.RemoveUnusedCodes(t.Context(), unknown, "spring")
+	require.ErrorIs(t, err, coupon.ErrNotFound)
+	for _, err := range c.AssignCodes(t.Context(), c.coupon.ID, "unknown", slices.Values([]coupon.Owner{coupon.OwnerID("ann")})) {
+		require.ErrorIs(t, err, coupon.ErrNotFound)
+	}
+	require.Empty(t, c.all(t, store.CodeList{}))
+}
+
+// A whole batch is switched and emptied, however many parts it has. A used code is never removed.
+func TestWholeBatchesAreChanged(t *testing.T) {
+	t.Parallel()
+	c := newCampaign(t)
+	c.created(t, spring())
+	all := c.all(t, store.CodeList{})
+	used := all[1234].Key.String()
+	request := couponkit.ReserveRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Codes: []string{used}, Customer: eligibility.Customer{ID: "ann"}}, Key: "k"}
+	_, err := c.Reserve(t.Context(), request)
+	require.NoError(t, err)
+	b, err := c.SetBatchActive(t.Context(), c.coupon.ID, "spring", false)
+	require.NoError(t, err)
+	require.Equal(t, []int64{2500, 1, 0}, []int64{b.Inactive, b.ReservedCount, b.UsedCount})
+	request.Codes, request.Key = []string{all[7].Key.String()}, "other"
+	_, err = c.Reserve(t.Context(), request)
+	require.ErrorIs(t, err, coupon.ErrInactive)
+	b, err = c.SetBatchActive(t.Context(), c.coupon.ID, "spring", true)
+	require.NoError(t, err)
+	require.Zero(t, b.Inactive)
+	b, err = c.RemoveUnusedCodes(t.Context(), c.coupon.ID, "spring")
+	require.NoError(t, err)
+	require.Equal(t, int64(2499), b.Removed)
+	left := c.all(t, store.CodeList{})
+	require.Len(t, left, 1)
+	require.Equal(t, used, left[0].Key.String())
+	var batches []coupon.IssuedBatch
+	for one, err := range c.Batches(t.Context(), store.BatchList{CouponID: c.coupon.ID}) {
+		require.NoError(t, err)
+		batches = append(batches, one)
+	}
+	require.Equal(t, []coupon.IssuedBatch{b}, batches)
+}
+
+// Every owner gets one code, also an owner who is named twice, and in a repeated call.
+func TestAssignCodes(t *testing.T) {
+	t.Parallel()
+	c := newCampaign(t)
+	c.created(t, spring())
+	var owners []coupon.Owner
+	for i := range 1500 {
+		owners = append(owners, coupon.OwnerID(fmt.Sprint("customer ", i)))
+	}
+	owners = append(owners, owners[3], owners[1499])
+	assign := func() (assigned []coupon.IssuedCode) {
+		for code, err := range c.AssignCodes(t.Context(), c.coupon.ID, "spring", slices.Values(owners)) {
+			require.NoError(t, err)
+			assigned = append(assigned, code)
+		}
+		return assigned
+	}
+	first := assign()
+	require.Len(t, first, len(owners))
+	keys := map[coupon.Code]bool{}
+	for i, code := range first {
+		require.Equal(t, owners[i], code.Owner)
+		keys[code.Key] = true
+	}
+	require.Len(t, keys, 1500)
+	require.Equal(t, []coupon.Code{first[3].Key, first[1499].Key}, []coupon.Code{first[1500].Key, first[1501].Key})
+	require.Equal(t, first, assign())
+	owners = owners[:0]
+	for i := range 1001 {
+		owners = append(owners, coupon.OwnerID(fmt.Sprint("another ", i)))
+	}
+	var got int
+	var end error
+	for _, err := range c.AssignCodes(t.Context(), c.coupon.ID, "spring", slices.Values(owners)) {
+		if end = err; err == nil {
+			got++
+		}
+	}
+	require.ErrorIs(t, end, store.ErrNoCodesLeft)
+	require.Equal(t, 1000, got)
+}
