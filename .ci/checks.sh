@@ -69,6 +69,7 @@ step_purity() {
   check_pure email "${reading[@]}" || failed=1
   check_pure coupon calendar email pricing "${reading[@]}" || failed=1
   check_pure codes calendar coupon email pricing "${reading[@]}" || failed=1
+  check_pure codes/codecsv calendar coupon email pricing "${reading[@]}" || failed=1
   check_pure eligibility calendar coupon email pricing "${reading[@]}" || failed=1
   check_pure redemption calendar coupon eligibility email pricing "${reading[@]}" || failed=1
   return "$failed"

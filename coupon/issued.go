@@ -306,6 +306,13 @@ func ExpiredCodes(codes []IssuedCode) error {
 	return faults.Err()
 }
 
+// Validate checks a draft by itself, with the location of its dates. The error is a [*validation.Error] with the fields
+// code, owner, maxUses and expiresAt.
+func (d CodeDraft) Validate(location *time.Location) error {
+	_, err := d.code(Edit{Location: location})
+	return err
+}
+
 func (d CodeDraft) code(by Edit) (c IssuedCode, err error) {
 	var faults validation.Error
 	if d.Code != "" {

@@ -38,6 +38,7 @@ var policy = []floor{
 	}},
 	{"2 generation of codes", []rule{
 		{path: "codes"},
+		{path: "codes/codecsv"},
 	}},
 	{"2 rules and claims", []rule{
 		{path: "eligibility", modules: core},

@@ -45,6 +45,9 @@ func Invisible(r rune) bool {
 
 // Visible reports whether r looks the same to every reader. Private and unassigned characters do not.
 func Visible(r rune) bool {
+	if r < utf8.RuneSelf { // most of all texts
+		return r >= ' ' && r <= '~'
+	}
 	return Assigned(r) && !Invisible(r) && !unicode.IsControl(r) && r != unicode.ReplacementChar
 }
 

@@ -100,3 +100,17 @@ func TestWhatIsNotAssignedStaysAsItIs(t *testing.T) {
 		require.Equal(t, want, unicode15.NFC(text), "%+q", text)
 	}
 }
+
+// A visible character is assigned, shows something and is no sign for unknown characters.
+func TestVisibleCharacters(t *testing.T) {
+	t.Parallel()
+	everyCharacter(func(r rune) {
+		want := unicode15.Assigned(r) && !unicode15.Invisible(r) && !unicode.IsControl(r) && r != unicode.ReplacementChar
+		if got := unicode15.Visible(r); got != want {
+			t.Errorf("%U is visible: %t", r, got)
+		}
+	})
+	if unicode15.Visible(-1) {
+		t.Error("a negative number is visible")
+	}
+}

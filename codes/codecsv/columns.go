@@ -1,0 +1,148 @@
+package codecsv
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/couponkit/couponkit/validation"
+)
+
+// field is what a column has.
+type field string
+
+// The names of fields in drafts and faults are their JSON names.
+const (
+	code      field = "code"
+	owner     field = "owner"
+	recipient field = "recipient"
+	maxUses   field = "maxUses"
+	limitval  field = "limitval"
+	usedCount field = "usedCount"
+	expiresAt field = "expiresAt"
+	active    field = "active"
+
+	// A code has no place for these fields.
+	startsAt      field = "startsAt"
+	discountLimit field = "discountLimit"
+	limits        field = "limits"
+	voucherType   field = "voucherType"
+	deleted       field = "deleted"
+
+	ignored field = ""
+)
+
+// name returns the field as faults name it.
+func (f field) name() string {
+	if f == recipient {
+		f = owner
+	}
+	if f == limitval {
+		f = maxUses
+	}
+	return string(f)
+}
+
+// fieldOf returns the field of a column.
+func fieldOf(name string) field {
+	switch plain(name) {
+	case "code":
+		return code
+	case "owner":
+		return owner
+	case "recipientintegrationid":
+		return recipient
+	case "maxuses", "redemptionlimit":
+		return maxUses
+	case "limitval":
+		return limitval
+	case "usedcount", "counter", "redeemedquantity":
+		return usedCount
+	case "expiresat", "expirydate", "expirationdate":
+		return expiresAt
+	case "active":
+		return active
+	case "startdate", "startsat":
+		return startsAt
+	case "discountlimit", "discountlimitval":
+		return discountLimit
+	case "limits":
+		return limits
+	case "vouchertype":
+		return voucherType
+	case "deleted":
+		return deleted
+	default:
+		return ignored
+	}
+}
+
+// plain returns the name of a column as names are compared.
+func plain(name string) string {
+	return strings.ToLower(strings.NewReplacer(" ", "", "_", "", "-", "", "\u00a0", "").Replace(name))
+}
+
+// columns is the header of a file.
+type columns struct {
+	names  []string
+	fields []field
+	talon  bool // the codes are in a column named value
+	many   bool // more than MaxColumns
+}
+
+// columnsOf recognizes the columns of a header.
+func columnsOf(header record) columns {
+	names := header.cells
+	c := columns{names: names, fields: make([]field, len(names)), many: header.tooLong}
+	for i, name := range names {
+		c.fields[i] = fieldOf(original(name))
+	}
+	if !slices.Contains(c.fields, code) {
+		for i, name := range names {
+			if plain(original(name)) == "value" {
+				c.fields[i], c.talon = code, true
+			}
+		}
+	}
+	return c
+}
+
+// known returns how many columns are read.
+func (c columns) known() (n int) {
+	for _, f := range c.fields {
+		if f != ignored {
+			n++
+		}
+	}
+	return n
+}
+
+// ignore leaves out columns that may be lost.
+func (c columns) ignore(names []string) {
+	for i, name := range c.names {
+		if slices.ContainsFunc(names, func(other string) bool { return plain(other) == plain(original(name)) }) {
+			c.fields[i] = ignored
+		}
+	}
+}
+
+// validate checks that codes are there, and that no two columns have the same field.
+func (c columns) validate() error {
+	var faults validation.Error
+	if !slices.Contains(c.fields, code) {
+		faults.Add(string(code), validation.Required, "the first row names no column of codes, such as code")
+	}
+	if c.many {
+		faults.Add("row", validation.TooLong, fmt.Sprintf("the first row has more than %d cells", MaxColumns))
+	}
+	first := map[string]int{}
+	for i, f := range c.fields {
+		before, twice := first[f.name()]
+		if twice && f != ignored {
+			faults.Add(f.name(), validation.Mismatch, fmt.Sprintf("columns %d and %d have the same field", before+1, i+1))
+		} else {
+			first[f.name()] = i
+		}
+	}
+	return faults.Err()
+}

@@ -1,0 +1,133 @@
+package codecsv
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strings"
+)
+
+// These constants are inclusive upper bounds for a row.
+const (
+	MaxRowBytes = 64 << 10 // bytes of all cells of a row
+	MaxColumns  = 256      // cells of a row
+)
+
+// record is a row of a file as texts.
+type record struct {
+	cells    []string
+	tooLong  bool // beyond MaxRowBytes or MaxColumns; cells are incomplete
+	stray    bool // text after a closing quotation mark
+	open     bool // the file ends within a quoted cell
+	unended  bool // the file ends without the end of the row
+	finished bool // there is no row: the file has ended
+}
+
+// scanner splits a file into rows, and rows into cells. Unlike encoding/csv, it needs no more memory than a row may have,
+// counts empty rows, and goes on after a row that is too long.
+type scanner struct {
+	in        *bufio.Reader
+	separator byte
+	text      []byte
+	ends      []int // where each cell ends in text
+}
+
+// place is a position within a row.
+type place int
+
+const (
+	cellStart place = iota
+	unquoted
+	quoted
+	afterQuote
+)
+
+// next returns the next row. The error is that of the file.
+func (s *scanner) next() (record, error) {
+	s.text, s.ends = s.text[:0], s.ends[:0]
+	var r record
+	for at := cellStart; ; {
+		b, err := s.in.ReadByte()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				return record{}, err
+			}
+			r.open, r.unended = at == quoted, true
+			r.finished = at == cellStart && len(s.ends) == 0
+			return s.finish(r), nil
+		}
+		switch {
+		case at == quoted && b != '"':
+			s.keep(b, &r)
+		case at == quoted:
+			at = afterQuote
+		case b == s.separator:
+			s.endCell(&r)
+			at = cellStart
+		case b == '\n' || b == '\r':
+			return s.finish(r), s.endRow(b)
+		case b == '"' && at == cellStart:
+			at = quoted
+		case b == '"' && at == afterQuote:
+			s.keep(b, &r)
+			at = quoted
+		case at == afterQuote && b == ' ':
+		default:
+			r.stray = r.stray || at == afterQuote
+			s.keep(b, &r)
+			at = unquoted
+		}
+	}
+}
+
+// keep adds a byte to the cell, unless the row is too long.
+func (s *scanner) keep(b byte, r *record) {
+	if len(s.text) >= MaxRowBytes {
+		r.tooLong = true
+		return
+	}
+	s.text = append(s.text, b)
+}
+
+func (s *scanner) endCell(r *record) {
+	if len(s.ends) >= MaxColumns {
+		r.tooLong = true
+		return
+	}
+	s.ends = append(s.ends, len(s.text))
+}
+
+// endRow reads the LF of a CR LF.
+func (s *scanner) endRow(end byte) error {
+	if end != '\r' {
+		return nil
+	}
+	following, err := s.in.Peek(1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if len(following) == 1 && following[0] == '\n' {
+		_, err = s.in.Discard(1)
+		return err
+	}
+	return nil
+}
+
+// finish ends the last cell and returns the row.
+func (s *scanner) finish(r record) record {
+	if r.finished {
+		return r
+	}
+	s.endCell(&r)
+	text, start := string(s.text), 0
+	r.cells = make([]string, len(s.ends))
+	for i, end := range s.ends {
+		r.cells[i], start = text[start:end], end
+	}
+	return r
+}
+
+// blank reports whether all cells of the row are empty or white space. The end of text of old programs is white space.
+func (r record) blank() bool {
+	return !r.tooLong && !r.stray && strings.Trim(strings.Join(r.cells, ""), " \t\r\n\u00a0\x1a") == ""
+}
