@@ -63,7 +63,7 @@ func (s *Service) OpenSession(ctx context.Context, orderID string, options Sessi
 
 // linkOf returns the link to the session of an open order.
 func (s *Service) linkOf(o redemption.Order) SessionLink {
-	return SessionLink{ID: o.SessionID, URL: o.SessionURL, ExpiresAt: s.payments().SessionEnd(o)}
+	return SessionLink{ID: o.SessionID, URL: o.SessionURL, ExpiresAt: o.Deadline.Add(-s.grace)}
 }
 
 // payments returns the payment layer on top of the service's store.

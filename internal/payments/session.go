@@ -82,19 +82,19 @@ func (p *Payments) Open(ctx context.Context, order store.Settled, repeated bool,
 
 func hasSession(o redemption.Order) bool { return o.SessionID != "" && o.SessionURL != "" }
 
-// SessionEnd is when the session of an open order ends: a grace period before the deadline. That changes only
+// sessionEnd is when the session of an open order ends: a grace period before the deadline. That changes only
 // when the payment is on its way or the order ends, so that a repeated call asks for the same session.
-func (p *Payments) SessionEnd(o redemption.Order) time.Time { return o.Deadline.Add(-p.Grace) }
+func (p *Payments) sessionEnd(o redemption.Order) time.Time { return o.Deadline.Add(-p.Grace) }
 
 // isTooLate reports whether too little of an open order's hold is left for a new session.
 func (p *Payments) isTooLate(o redemption.Order) bool {
-	return p.SessionEnd(o).Sub(p.Now()) < max(p.Abilities.MinSessionLifetime, 1)
+	return p.sessionEnd(o).Sub(p.Now()) < max(p.Abilities.MinSessionLifetime, 1)
 }
 
 // reopen returns an open order if its session can be paid. It asks the processor once the session's
 // time is over, for the event of its end may be late or lost.
 func (p *Payments) reopen(ctx context.Context, order store.Settled) (store.Settled, error) {
-	if p.Now().Before(p.SessionEnd(order.Order)) {
+	if p.Now().Before(p.sessionEnd(order.Order)) {
 		return order, nil
 	}
 	session, forgotten, err := p.session(ctx, order.Order.SessionID)
@@ -140,8 +140,7 @@ func (p *Payments) begin(ctx context.Context, order store.Settled, repeated bool
 	return now, errors.Join(settle.Payable(now.Order), err)
 }
 
-// belowMinimum refuses an order whose total the processor does not charge, as it told only when it
-// was asked. The minimum is unknown.
+// belowMinimum refuses an order whose total the processor does not charge. The processor's minimum is unknown.
 func belowMinimum(o redemption.Order) error {
 	couponID := ""
 	if len(o.Coupons) == 1 {
@@ -241,7 +240,7 @@ func (p *Payments) request(o redemption.Order, d Details) processor.SessionReque
 	r := processor.SessionRequest{
 		Key: o.ID, OrderID: o.ID, Mode: processor.Payment, Currency: o.Quote.Currency, Total: o.Quote.Total,
 		Coupons: o.Coupons, CustomerEmail: d.Email, SuccessURL: d.SuccessURL, CancelURL: d.CancelURL,
-		ExpiresAt: p.SessionEnd(o), OrderedAt: o.CreatedAt, Metadata: metadata(o),
+		ExpiresAt: p.sessionEnd(o), OrderedAt: o.CreatedAt, Metadata: metadata(o),
 	}
 	var few []processor.SessionLine
 	for i, l := range o.Quote.Lines {

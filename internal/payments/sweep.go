@@ -23,8 +23,8 @@ type Report struct {
 
 // Sweep finishes orders and exchanges of points whose deadline is over, at most limit of each.
 func (p *Payments) Sweep(ctx context.Context, limit int) (report Report, err error) {
-	due, most := p.Now(), min(limit, store.MaxPageSize)
-	failures, err := sweep(limit, p.Orders(ctx, store.OrderList{DueAt: due, PageSize: most}), func(o store.Settled) error {
+	most := min(limit, store.MaxPageSize)
+	failures, err := sweep(limit, p.Orders(ctx, store.OrderList{DueAt: p.Now(), PageSize: most}), func(o store.Settled) error {
 		return p.sweepOrder(ctx, o, &report)
 	})
 	report.Failed = len(failures)
@@ -34,7 +34,7 @@ func (p *Payments) Sweep(ctx context.Context, limit int) (report Report, err err
 	if p.InTransaction {
 		return report, errors.Join(failures...) // a rollback would forget that points were refunded
 	}
-	failedUses, err := sweep(limit, p.Uses(ctx, store.UseList{DueAt: due, PageSize: most}), func(u redemption.Use) error {
+	failedUses, err := sweep(limit, p.Uses(ctx, store.UseList{DueAt: p.Now(), PageSize: most}), func(u redemption.Use) error {
 		return p.sweepUse(ctx, u, &report)
 	})
 	report.Failed += len(failedUses)
