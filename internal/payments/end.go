@@ -162,8 +162,8 @@ func openSessionID(o redemption.Order) string {
 }
 
 // findSession looks for the session of an order whose payment was begun, and whose session nobody has
-// stored. It returns an expired session without an ID if there is none. An expired session, too, is no answer
-// while another session may be created right now.
+// stored. It returns an expired session without an ID if there is none. While a session may be created right now,
+// findSession returns store.ErrPaymentOpen, even if it has found an expired session.
 func (p *Payments) findSession(ctx context.Context, o redemption.Order) (processor.Session, error) {
 	none, asked := processor.Session{Status: processor.SessionExpired}, p.Now()
 	if o.BegunAt.IsZero() {

@@ -94,8 +94,8 @@ func reportedAt(e processor.Event, now time.Time) time.Time {
 	return calendar.Instant(e.CreatedAt)
 }
 
-// chargeOfEvent is the charge of a payment event. If the event tells a tax without its lines, the session may
-// tell the lines. If the processor refuses to tell them, the payment is recorded without them.
+// chargeOfEvent is the charge of a payment event. If the event has a tax without its lines, the session may have
+// the lines. If the processor refuses to answer, the payment is recorded without the lines.
 func (p *Payments) chargeOfEvent(ctx context.Context, e processor.Event) (redemption.Charge, error) {
 	reported := settle.Charge(e.Total, e.Currency, e.Tax)
 	if e.Tax.Amount == 0 || len(e.Tax.Lines) > 0 {
@@ -132,8 +132,8 @@ func (p *Payments) stillPending(ctx context.Context, e redemption.Event) (redemp
 	return p.ending(session, of.Order), nil
 }
 
-// handleRefunds updates an order after an event about refunds or disputes. The event may come before
-// that of the payment, which is then recorded first.
+// handleRefunds updates an order after an event about refunds or disputes. The event may come before the event
+// of the payment. The payment is then recorded first.
 func (p *Payments) handleRefunds(ctx context.Context, attempt *settle.Attempt, e processor.Event) (settle.Outcome, error) {
 	paymentID := cmp.Or(e.PaymentID, e.SessionID)
 	o, err := p.syncRefunds(ctx, attempt, paymentID)

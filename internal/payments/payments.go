@@ -126,8 +126,8 @@ func chargeOf(session processor.Session) redemption.Charge {
 	return settle.Charge(session.Total, session.Currency, session.Tax)
 }
 
-// Payer is the customer whom a payment tells of, without an ID. It has as many aliases as a customer can have:
-// a payment is recorded in any case.
+// Payer is the customer whom a payment names, without an ID. Further aliases than a customer can have are left
+// out, so that the payment can be recorded.
 func Payer(p processor.Payer) eligibility.Customer {
 	return eligibility.Customer{Email: p.Email, Aliases: p.Aliases[:min(len(p.Aliases), eligibility.MaxAliases)]}
 }

@@ -60,8 +60,8 @@ func (p *Payments) exchange(ctx context.Context, attempt *settle.Attempt, r Exch
 	}
 	of := &d.Codes[0]
 	attempt.CouponID = of.Coupon.ID
-	held := exchanged(of.Held, r.Key)
-	refused := exchangeable(d, held)
+	held := exchangeOf(of.Held, r.Key)
+	refused := checkExchange(d, held)
 	switch {
 	case !held.IsZero() && held.Key == r.Key:
 		return p.debit(ctx, held, refused)
@@ -88,9 +88,9 @@ func (p *Payments) exchange(ctx context.Context, attempt *settle.Attempt, r Exch
 	return p.debit(ctx, made, nil)
 }
 
-// exchanged returns the exchange that the key has made. Otherwise, it returns the oldest exchange that is in no
+// exchangeOf returns the exchange that the key has made. Otherwise, it returns the oldest exchange that is in no
 // checkout, or the zero value.
-func exchanged(held []redemption.Use, key string) (free redemption.Use) {
+func exchangeOf(held []redemption.Use, key string) (free redemption.Use) {
 	for _, u := range held {
 		switch {
 		case u.Origin != redemption.FromPoints || u.OrderID != "":
@@ -147,9 +147,9 @@ func (p *Payments) current(ctx context.Context, u redemption.Use) (redemption.Us
 	return redemption.Use{}, fmt.Errorf("exchange %s: %w", u.ExchangeID, missing)
 }
 
-// exchangeable tells why the coupon cannot be had for points. The exchange that the customer goes on to pay, if
-// there is one, is not in their own way. An exchange in a checkout is, because this would be another exchange.
-func exchangeable(d *quote.Decision, paying redemption.Use) error {
+// checkExchange tells why the coupon cannot be had for points. It does not count the exchange that the customer
+// goes on to pay. It counts an exchange in a checkout, because the customer would get a second exchange.
+func checkExchange(d *quote.Decision, paying redemption.Use) error {
 	c := &d.Codes[0].Coupon
 	if c.Distribution != coupon.PointsRedeemable {
 		return validation.New("coupon", validation.NotAllowed, "the coupon is not exchanged for points")
@@ -253,18 +253,18 @@ func (p *Payments) CancelExchange(ctx context.Context, attempt *settle.Attempt, 
 			return store.ErrNotFound
 		}
 		attempt.CouponID, attempt.OrderID = u.CouponID, u.OrderID
-		if err = p.giveUp(ctx, u); !errors.Is(err, redemption.ErrOtherSession) && !errors.Is(err, store.ErrConflict) {
+		if err = p.cancelUse(ctx, u); !errors.Is(err, redemption.ErrOtherSession) && !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}
 	return fmt.Errorf("cancel exchange %s: %w", exchangeID, store.ErrConflict)
 }
 
-// giveUp cancels an exchange, or the order that uses it, and refunds the points. It
+// cancelUse cancels the use of an exchange, or the order that has the use, and refunds the points. It
 // returns store.ErrConflict if the use has moved on meanwhile.
-func (p *Payments) giveUp(ctx context.Context, u redemption.Use) error {
+func (p *Payments) cancelUse(ctx context.Context, u redemption.Use) error {
 	if u.OrderID == "" || u.State != redemption.Reserved {
-		return p.giveUpFree(ctx, u)
+		return p.cancelFreeUse(ctx, u)
 	}
 	o, err := p.Store.Order(ctx, store.OrderKey{ID: u.OrderID})
 	if err != nil {
@@ -288,8 +288,8 @@ func (p *Payments) giveUp(ctx context.Context, u redemption.Use) error {
 	return err
 }
 
-// giveUpFree cancels a use that was in no order when it was read, or that has ended.
-func (p *Payments) giveUpFree(ctx context.Context, u redemption.Use) error {
+// cancelFreeUse cancels a use that was in no order when it was read, or that has ended.
+func (p *Payments) cancelFreeUse(ctx context.Context, u redemption.Use) error {
 	released, err := p.applyToUse(ctx, redemption.Cancelled, u)
 	switch {
 	case err != nil:

@@ -113,7 +113,7 @@ func (p *Payments) reopen(ctx context.Context, order store.Settled) (store.Settl
 func (p *Payments) begin(ctx context.Context, order store.Settled, repeated bool) (store.Settled, error) {
 	o := order.Order
 	if !repeated && !o.BegunAt.IsZero() {
-		return order, nil // with the order
+		return order, nil // it was begun with the order
 	}
 	switch older, err := p.endAwaited(ctx, o); {
 	case err != nil:
@@ -184,7 +184,7 @@ func (p *Payments) attach(ctx context.Context, order store.Settled, session proc
 }
 
 // refused gives up an order for which the processor refuses a session. If an earlier call may have created
-// a session, the order is ending, or keeps its claims until its deadline, and the sweep looks for the session.
+// a session, the order keeps its claims until the sweep has looked for the session.
 func (p *Payments) refused(ctx context.Context, o redemption.Order, repeated bool) {
 	switch {
 	case !repeated:
@@ -204,7 +204,7 @@ func (p *Payments) abandon(ctx context.Context, o redemption.Order) {
 	p.giveUpOrder(ctx, e)
 }
 
-// giveUpOrder applies the end of an order, even if the caller has gone. What fails is left to the sweep.
+// giveUpOrder applies the end of an order, even if the caller has gone away. What fails is left to the sweep.
 func (p *Payments) giveUpOrder(ctx context.Context, e redemption.Event) {
 	ctx, cancel := p.Detached(ctx)
 	defer cancel()

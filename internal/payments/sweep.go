@@ -12,7 +12,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// maxFailures is how many times its limit a sweep may fail.
+// maxFailures times its limit is how often a sweep may fail.
 const maxFailures = 10
 
 // Report is the result of a sweep. The type couponkit.SweepReport documents the fields.

@@ -17,8 +17,8 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Record records what is known of a payment: a fact, and what goes back to the payer. The outcome is that of
-// the order as it is after that, or empty.
+// Record records what is known of a payment: a fact, and what goes back to the payer. The outcome has
+// the order as it is after that. It is empty if there is no order.
 func (l *Ledger) Record(ctx context.Context, fact redemption.Event, payer eligibility.Customer, back redemption.Report) (Outcome, error) {
 	settled, err := l.fact(ctx, fact, payer)
 	if err == nil && len(back.Refunds)+len(back.Disputes) > 0 {
@@ -180,7 +180,7 @@ func (l *Ledger) Outcome(ctx context.Context, settled store.Settled, e redemptio
 	return Outcome{settled, l.Flag(ctx, e.Charge, settled)}
 }
 
-// Flag is the flag of an order. It compares the charge with what the provider tells of it now, if it tells it.
+// Flag is the flag of an order. It compares the charge with the charge that the provider reports now, if any.
 func (l *Ledger) Flag(ctx context.Context, reported redemption.Charge, settled store.Settled) string {
 	o := settled.Order
 	err := o.CheckCharge()
