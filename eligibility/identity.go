@@ -22,8 +22,10 @@ func (c Customer) Identities() []string {
 	if c.ID != "" {
 		add(c.ID)
 	}
-	if address, err := email.Parse(c.Email); err == nil {
-		add(EmailIdentity(address))
+	if c.Email != "" {
+		if address, err := email.Parse(c.Email); err == nil {
+			add(EmailIdentity(address))
+		}
 	}
 	for _, alias := range c.Aliases {
 		if alias != "" {

@@ -177,7 +177,7 @@ func (c *Reserver) reservation(ctx context.Context, of *Request, request string,
 	if of.PayNow {
 		r.Order.BegunAt = now
 	}
-	identities, coupons := quote.Identities(of.Customer), make([]*coupon.Coupon, len(d.Applied))
+	identities, coupons := d.Identities(), make([]*coupon.Coupon, len(d.Applied))
 	for i, code := range d.Applied {
 		coupons[i] = &code.Coupon
 		r.Coupons = append(r.Coupons, code.CouponAt())

@@ -40,11 +40,11 @@ func (c *Code) CouponAt() store.CouponAt {
 }
 
 // Identities returns the texts by which limits count the customer. No limit counts an anonymous customer.
-func Identities(c eligibility.Customer) []string {
-	if c.ID == "" {
-		return nil
+func (d *Decision) Identities() []string {
+	if d.identities == nil && d.Request.Customer.ID != "" {
+		d.identities = d.Request.Customer.Identities()
 	}
-	return c.Identities()
+	return d.identities
 }
 
 // LookUp looks up what the codes of a request name, in at most two calls of the store. It refuses a code
@@ -77,7 +77,7 @@ func (q *Quoter) LookUp(ctx context.Context, r Request) (*Decision, error) {
 // find finds the coupons of the codes, and what the customer has used of them.
 func (q *Quoter) find(ctx context.Context, d *Decision) error {
 	customer := &d.Request.Customer
-	by := store.LookUp{CustomerID: customer.ID, Email: customer.Email, Identities: Identities(*customer)}
+	by := store.LookUp{CustomerID: customer.ID, Email: customer.Email, Identities: d.Identities()}
 	ends := make([]int, len(d.Codes)) // of the names of each code
 	for i := range d.Codes {
 		c := &d.Codes[i]

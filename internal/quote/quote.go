@@ -69,6 +69,7 @@ type Decision struct {
 	Takes HandOver
 
 	about      Subject
+	identities []string        // of the customer, if they were needed
 	openOrders []store.Settled // of the customer
 	openRead   bool            // openOrders was read
 }
