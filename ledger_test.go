@@ -200,6 +200,9 @@ func TestBadReservations(t *testing.T) {
 			r.Hold, r.OrderID = couponkit.MinHold-1, string(make([]byte, redemption.MaxIDLength+1))
 		}, []string{"orderId", "hold"}},
 		"a hold beyond the limit": {func(r *couponkit.ReserveRequest) { r.Hold = couponkit.MaxHold + 1 }, []string{"hold"}},
+		"a hold, a cart and a code": {func(r *couponkit.ReserveRequest) {
+			r.Hold, r.Cart.Lines, r.Codes = couponkit.MaxHold+1, nil, []string{"ONE", "one"}
+		}, []string{"hold", "lines", "codes[1]"}},
 	} {
 		r := wants("1001", ann)
 		bad.change(&r)
@@ -627,10 +630,18 @@ func TestWhatNeedsAProcessor(t *testing.T) {
 	t.Parallel()
 	s := newTill(t)
 	c := s.once()
-	_, err := s.Checkout(t.Context(), couponkit.CheckoutRequest{
+	request := couponkit.CheckoutRequest{
 		Customer: ann, Cart: wants("", ann).Cart, Codes: []string{"ONE"}, SuccessURL: "https://shop.example/ok", CancelURL: "https://shop.example/no",
-	})
+	}
+	_, err := s.Checkout(t.Context(), request)
 	require.ErrorIs(t, err, couponkit.ErrNoProcessor)
+	for _, mode := range []couponkit.LinkMode{couponkit.SubscriptionLink, couponkit.ProductLink} {
+		_, err = s.PaymentLink(t.Context(), couponkit.PaymentLinkRequest{CheckoutRequest: request, Mode: mode, Amount: pricing.NewMoney(9_00, pricing.EUR())})
+		require.ErrorIs(t, err, couponkit.ErrNoProcessor)
+	}
+	page, err := s.Orders(t.Context(), store.OrderList{})
+	require.NoError(t, err)
+	require.Empty(t, page.Items)
 	s.uses(c, 0, 0)
 }
 
