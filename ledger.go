@@ -151,7 +151,7 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 		Outcome:  Outcome{Order: reserved.Order, Uses: reserved.Uses, Changed: !reserved.Replayed, Ended: ordersOf(reserved.Ended)},
 		Replayed: reserved.Replayed, Refused: reserved.Refused,
 	}
-	if made.Changed && made.Order.State.Paid() { // adopted
+	if made.Changed && made.Order.State.Paid() { // it was known from its payment alone
 		made.Flag = FlagOf(store.Settled{Order: made.Order, Uses: made.Uses})
 		attempt.Flag = string(made.Flag)
 	}

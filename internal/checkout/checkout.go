@@ -88,8 +88,8 @@ type Reserved struct {
 }
 
 // Reserve returns the order that the request's key has already, or a new order. It starts again if
-// something has changed between the price and the reservation. It completes the request: its
-// IDs, and the cart of an amount.
+// something has changed between the price and the reservation. It sets the IDs of the request, and the cart of
+// an amount.
 func (c *Reserver) Reserve(ctx context.Context, r *Request) (Reserved, error) {
 	if err := c.validate(r); err != nil {
 		return Reserved{}, err
@@ -114,7 +114,7 @@ func (c *Reserver) Reserve(ctx context.Context, r *Request) (Reserved, error) {
 			return Reserved{CouponID: d.CouponID()}, err
 		}
 		reserved, err := c.Store.Reserve(ctx, reservation)
-		if err == nil || !decidedTooEarly(err) {
+		if err == nil || !isStale(err) {
 			return r.reserved(reserved, d.Refused, err)
 		}
 		changed = err
@@ -122,9 +122,9 @@ func (c *Reserver) Reserve(ctx context.Context, r *Request) (Reserved, error) {
 	return Reserved{}, fmt.Errorf("reserve: %w: %w", store.ErrConflict, changed)
 }
 
-// decidedTooEarly reports whether a coupon, a counter or what the order takes over has changed
-// since the checkout was priced. The next decision finds the reason, and returns it as a quote does.
-func decidedTooEarly(err error) bool {
+// isStale reports whether the store has refused a reservation because a coupon, a counter or a replaced order has
+// changed since the decision. The next decision then finds the reason, and returns it as a quote does.
+func isStale(err error) bool {
 	switch {
 	case errors.Is(err, store.ErrKeyReused):
 		return false

@@ -102,7 +102,7 @@ func (c *Reserver) Hold(ctx context.Context, r Request) (Reserved, error) {
 	switch {
 	case err != nil:
 		return reserved, c.taken(ctx, given, err)
-	case o.State.Paid() && !reserved.Replayed: // adopted
+	case o.State.Paid() && !reserved.Replayed: // it was known from its payment alone
 		return reserved, nil
 	case given != "" && o.ID != given:
 		return reserved, fmt.Errorf("key of order %s: %w", o.ID, store.ErrKeyReused)

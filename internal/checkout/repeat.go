@@ -11,9 +11,9 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// repeated returns the order that the customer's key has already. Texts that may name two coupons have one
-// fingerprint: an ID and the code that reads like it, a generated code and a code of which it
-// may be a misreading. So repeated also compares the coupons of the order with the codes.
+// repeated returns the order that the customer's key has already. Two different codes may have the same
+// fingerprint: an ID and the code that reads like the ID, or a generated code and its misreading. So repeated also
+// compares the codes with the coupons of the order.
 func (c *Reserver) repeated(ctx context.Context, r *Request, request string) (store.Reserved, error) {
 	if r.Customer.ID == "" {
 		return store.Reserved{}, store.ErrNotFound
@@ -52,7 +52,7 @@ func (c *Reserver) names(ctx context.Context, typed string, used coupon.Snapshot
 	code, err := coupon.TypedCode(typed)
 	generated, _ := codes.AsGenerated(code)
 	if err != nil || code != used.Code && generated != used.Code {
-		return false, nil //nolint:nilerr // what is no code names no coupon
+		return false, nil //nolint:nilerr // a text that is no code names no coupon
 	}
 	if code == used.Code && !coupon.IsID(id) {
 		return true, nil

@@ -47,10 +47,9 @@ func (h *HandOver) held() map[string]eligibility.Count {
 // section 5.3). Quotes, explanations and checkouts choose here, so that a quote is what a checkout
 // would do.
 //
-// The candidates are nothing and the customer's newest open orders. The first candidate with which
-// no limit refuses a coupon is chosen. Without such a candidate, it is the first of those with which
-// limits refuse the fewest coupons. A request that skips refused coupons is decided again without
-// them, because the coupons that are left may need nothing.
+// The candidates are nothing and the customer's newest open orders. The first candidate with which limits refuse
+// the fewest coupons is chosen. A request that skips refused coupons is decided again without them, because the
+// other coupons may need nothing.
 func (q *Quoter) choose(ctx context.Context, d *Decision) error {
 	for {
 		takes := HandOver{Points: d.freePoints(coupon.PointsRedeemable)}
@@ -75,7 +74,7 @@ func (q *Quoter) choose(ctx context.Context, d *Decision) error {
 				}
 			}
 		}
-		if len(result.Coupons) == 0 && d.about != OfAmount { // else the outcomes tell, or Price
+		if len(result.Coupons) == 0 && d.about != OfAmount { // else the outcomes say it, or Price
 			d.refuseAnonymous()
 		}
 		refused := d.accept(&result, takes)
@@ -89,10 +88,10 @@ func (q *Quoter) choose(ctx context.Context, d *Decision) error {
 	}
 }
 
-// candidates returns what the order can take over so that fewer coupons may be refused, in the
-// order in which it is tried: the order of the same request first, then orders whose payment has not
-// begun, then those whose session is known, then the oldest. The customer has already handed over some
-// uses that were bought with points.
+// candidates returns what the order can take over so that limits refuse fewer coupons. The first candidate is all
+// points reservations that are in no order, if some of them are not taken over anyway. Open orders follow: orders
+// of the same request first, then orders whose payment has not begun, then orders whose session is known. Among
+// equals, the oldest order comes first. The number of points reservations that are taken over anyway is points.
 func (q *Quoter) candidates(ctx context.Context, d *Decision, reached *limitsReached, points int) ([]HandOver, error) {
 	if d.Request.Customer.ID == "" {
 		return nil, nil
@@ -112,7 +111,7 @@ func (q *Quoter) candidates(ctx context.Context, d *Decision, reached *limitsRea
 		if !o.BegunAt.IsZero() {
 			rank++
 			if o.SessionID == "" {
-				rank++ // it may be created right now
+				rank++ // the session may be created right now
 			}
 		}
 		return rank
@@ -122,7 +121,7 @@ func (q *Quoter) candidates(ctx context.Context, d *Decision, reached *limitsRea
 	})
 	var list []HandOver
 	free := d.freePoints(coupon.PointsRedeemable, coupon.General, coupon.UserSpecific)
-	if len(free) > points { // for a coupon that costs no points any more
+	if len(free) > points { // a coupon costs no points any more
 		list = append(list, HandOver{Points: free})
 	}
 	for i := range d.openOrders {
@@ -148,7 +147,7 @@ func (d *Decision) freePoints(of ...coupon.Distribution) map[string]redemption.U
 	var free map[string]redemption.Use
 	for i := range d.Codes {
 		c := &d.Codes[i]
-		for _, u := range c.Held { // the newest comes first
+		for _, u := range c.Held { // newest first, so the oldest one stays
 			if u.Free() && slices.Contains(of, c.Coupon.Distribution) {
 				if free == nil {
 					free = map[string]redemption.Use{}
@@ -162,7 +161,7 @@ func (d *Decision) freePoints(of ...coupon.Distribution) map[string]redemption.U
 
 // limitsReached are the limits for which coupons are refused.
 type limitsReached struct {
-	coupons  int      // that are refused for a limit
+	coupons  int      // how many are refused for a limit
 	counters []string // of these limits
 	points   []string // the coupons that cost points
 }

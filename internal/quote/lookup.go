@@ -78,7 +78,7 @@ func (q *Quoter) LookUp(ctx context.Context, r Request) (*Decision, error) {
 func (q *Quoter) find(ctx context.Context, d *Decision) error {
 	customer := &d.Request.Customer
 	by := store.LookUp{CustomerID: customer.ID, Email: customer.Email, Identities: d.Identities()}
-	ends := make([]int, len(d.Codes)) // of the names of each code
+	ends := make([]int, len(d.Codes)) // where the names of each code end in by.Names
 	for i := range d.Codes {
 		c := &d.Codes[i]
 		c.Typed = d.Request.Codes[i]
@@ -180,7 +180,7 @@ func (q *Quoter) count(ctx context.Context, d *Decision) error {
 func (q *Quoter) readOpen(ctx context.Context, d *Decision, counters []string) ([]eligibility.Count, error) {
 	answer, err := q.Store.LookUp(ctx, store.LookUp{CustomerID: d.Request.Customer.ID, Orders: maxCandidates, Counters: counters})
 	d.openOrders, d.openRead = answer.Orders, err == nil
-	for _, unreadable := range answer.Unreadable { // nobody knows what could be taken over
+	for _, unreadable := range answer.Unreadable { // its uses are unknown
 		q.Logger.WarnContext(ctx, "an open order of the customer cannot be replaced", slog.Any("error", unreadable))
 	}
 	return answer.Counts, err
@@ -237,7 +237,7 @@ func excludedBy(others []*Code) []coupon.Reason {
 // how much the hand-over holds of each counter.
 func (c *Code) usage(takes *HandOver, held map[string]eligibility.Count) eligibility.Usage {
 	u := eligibility.UsageOf(c.limits, func(counter string) int64 { return max(c.taken[counter]-held[counter].Taken(), 0) })
-	if _, own := takes.Points[c.Coupon.ID]; own { // package eligibility takes the own use off
+	if _, own := takes.Points[c.Coupon.ID]; own { // package eligibility subtracts the own use
 		u.CustomerHoldsReservation = true
 		u.Reserved++
 		u.ReservedByCustomer++

@@ -95,7 +95,7 @@ func (q *Quoter) Price(ctx context.Context, r Request, about Subject) (*Decision
 	}
 	uncharged := q.chargeable(d.Quote)
 	var anonymous error
-	if about == OfAmount || len(d.Applied) == 0 { // else the coupons tell
+	if about == OfAmount || len(d.Applied) == 0 { // else the decision about each coupon says it
 		anonymous = signedIn(r)
 	}
 	refused := d.Refused
