@@ -15,6 +15,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // CheckoutRequest describes a cart that a customer wants to pay for (specification 4.5).
@@ -134,42 +135,39 @@ func (s *Service) reserver(check mirrors.Check) *checkout.Reserver {
 	}
 }
 
-// request returns the request for an order whose payment begins at once.
-func (r *CheckoutRequest) request() checkout.Request {
-	return checkout.Request{
-		Request: quote.Request{
-			Cart: r.Cart, Codes: r.Codes, Conflicts: r.Conflicts, SkipRefused: r.SkipRefused, Customer: r.Customer, Facts: r.Facts,
-		},
-		Key: r.Key, Expected: (*checkout.Totals)(r.Expected), Metadata: r.Metadata, PayNow: true, SuccessURL: r.SuccessURL,
-	}
-}
-
 // checkoutAs is a checkout that the observer knows as the method that the host has called. In product mode,
 // the checkout is about the amount and ignores the cart.
 func (s *Service) checkoutAs(ctx context.Context, op Operation, r PaymentLinkRequest) (c Checkout, err error) {
 	attempt := settle.Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, op, &attempt, &err)()
-	if err = s.changesOutside(); err != nil {
-		return Checkout{}, err
+	reserver := s.reserver(s.mirrors.Ask)
+	of := checkout.Request{
+		Request: quote.Request{Cart: r.Cart, Codes: r.Codes, Conflicts: r.Conflicts, SkipRefused: r.SkipRefused, Facts: r.Facts},
+		Key:     r.Key, Expected: (*checkout.Totals)(r.Expected), Metadata: r.Metadata, PayNow: true, SuccessURL: r.SuccessURL,
 	}
-	if !s.hasProcessor() {
+	switch {
+	case r.Mode.String() == "":
+		var faults validation.Error
+		faults.Merge("", r.Mode.fault())
+		faults.Merge("", reserver.CheckRequest(&of))
+		return Checkout{}, faults.Err()
+	case s.inTransaction:
+		return Checkout{}, ErrInTransaction
+	case !s.hasProcessor():
 		return Checkout{}, ErrNoProcessor
-	}
-	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
-		return Checkout{}, err
-	}
-	of := r.request()
-	if r.Mode == ProductLink {
+	case r.Mode == ProductLink:
 		of.About, of.Amount, of.Expected = quote.OfAmount, r.Amount, nil
 	}
-	reserver := s.reserver(s.mirrors.Ask)
+	if of.Customer, err = s.customer(ctx, r.Customer); err != nil {
+		return Checkout{}, err
+	}
 	reserved, err := reserver.Reserve(ctx, &of)
 	attempt.OrderID, attempt.CouponID = reserved.Order.ID, reserved.CouponID
 	if err != nil {
 		return Checkout{}, err
 	}
 	opened, err := s.payments().Open(ctx, store.Settled{Order: reserved.Order, Uses: reserved.Uses}, reserved.Replayed, payments.Details{
-		Email: r.Customer.Email, Describe: r.Describe, SuccessURL: r.SuccessURL, CancelURL: r.CancelURL,
+		Email: of.Customer.Email, Describe: r.Describe, SuccessURL: r.SuccessURL, CancelURL: r.CancelURL,
 	})
 	attempt.SessionID = opened.Order.SessionID
 	if errors.Is(err, payments.ErrFinished) { // most likely the limit holds now

@@ -3,7 +3,6 @@ package couponkit
 import (
 	"context"
 
-	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -38,13 +37,17 @@ func ParseLinkMode(text string) (LinkMode, error) {
 			return m, nil
 		}
 	}
-	return 0, modeFault(validation.Unknown)
+	return 0, validation.New("mode", validation.Unknown, modeMessage)
 }
 
-func modeFault(code validation.Code) error {
-	return &validation.Error{Fields: []validation.Field{{
-		Path: "mode", Code: code, Message: "must be subscription or product",
-	}}}
+const modeMessage = "must be subscription or product"
+
+// fault is the error for a mode that is missing or unknown.
+func (m LinkMode) fault() error {
+	if m == 0 {
+		return validation.New("mode", validation.Required, modeMessage)
+	}
+	return validation.New("mode", validation.Unknown, modeMessage)
 }
 
 // PaymentLinkRequest describes a payment link. The fields of [CheckoutRequest] have the same
@@ -74,18 +77,6 @@ type PaymentLinkRequest struct {
 //     product mode. An amount is invalid if it is 0 or negative, has no currency, or is not a
 //     multiple of the processor's step.
 //   - coupon.ErrBelowMinimumCharge means that the amount is below the processor's minimum charge.
-func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (c Checkout, err error) {
-	if r.Mode.String() != "" {
-		return s.checkoutAs(ctx, OpPaymentLink, r)
-	}
-	attempt := settle.Attempt{CustomerID: r.Customer.ID}
-	defer s.observed(ctx, OpPaymentLink, &attempt, &err)()
-	var faults validation.Error
-	of, wrong := r.request(), validation.Unknown
-	if r.Mode == 0 {
-		wrong = validation.Required
-	}
-	faults.Merge("", modeFault(wrong))
-	faults.Merge("", s.reserver(nil).CheckRequest(&of))
-	return Checkout{}, faults.Err()
+func (s *Service) PaymentLink(ctx context.Context, r PaymentLinkRequest) (Checkout, error) {
+	return s.checkoutAs(ctx, OpPaymentLink, r)
 }
