@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/couponkit/couponkit"
@@ -90,4 +91,73 @@ func ExampleService_Coupons() {
 	}
 	// Output:
 	// Spring for members: code "", used 0 times
+}
+
+// A mailing needs a code for each of many recipients. The codes are generated first, and are given to the recipients as
+// their list grows.
+func ExampleService_CreateCodes() {
+	ctx, shop := context.Background(), openShop(nil)
+	mailing := coupon.BatchDraft{Batch: coupon.Batch{ID: "mailing", Shape: coupon.CodeShape{Prefix: "SPRING"}}, Count: 2_500}
+	batch, err := shop.CreateCodes(ctx, shop.coupon.ID, mailing, func(b coupon.IssuedBatch) {
+		fmt.Println(b.Added, "of", b.Size)
+	})
+	fmt.Println(batch.Complete(), err)
+	// Output:
+	// 1000 of 2500
+	// 2000 of 2500
+	// 2500 of 2500
+	// true <nil>
+}
+
+// Every recipient gets one code. A recipient who is in a second list keeps the code.
+func ExampleService_AssignCodes() {
+	ctx, shop := context.Background(), openShop(nil)
+	mailing := coupon.BatchDraft{Batch: coupon.Batch{ID: "mailing"}, Count: 100}
+	if _, err := shop.CreateCodes(ctx, shop.coupon.ID, mailing, nil); err != nil {
+		panic(err)
+	}
+	codes := map[coupon.Owner]coupon.Code{}
+	for _, list := range [][]string{{"ann@example.org", "bob@example.org"}, {"bob@example.org", "cem@example.org"}} {
+		for code, err := range shop.AssignCodes(ctx, shop.coupon.ID, "mailing", owners(list)) {
+			if err != nil {
+				panic(err)
+			}
+			if before, known := codes[code.Owner]; known {
+				fmt.Println(code.Owner, "keeps the code:", before == code.Key)
+			}
+			codes[code.Owner] = code.Key
+		}
+	}
+	for batch, err := range shop.Batches(ctx, store.BatchList{CouponID: shop.coupon.ID}) {
+		fmt.Println(batch.ID, batch.Added, "codes,", batch.Assigned, "assigned,", err)
+	}
+	// Output:
+	// email:bob@example.org keeps the code: true
+	// mailing 100 codes, 3 assigned, <nil>
+}
+
+// owners returns the customers with the addresses.
+func owners(addresses []string) iter.Seq[coupon.Owner] {
+	return func(yield func(coupon.Owner) bool) {
+		for _, address := range addresses {
+			if !yield(coupon.OwnerEmail(address)) {
+				return
+			}
+		}
+	}
+}
+
+// A code that leaked is switched off with its whole batch. Codes without a use can be removed.
+func ExampleService_SetBatchActive() {
+	ctx, shop := context.Background(), openShop(nil)
+	if _, err := shop.CreateCodes(ctx, shop.coupon.ID, coupon.BatchDraft{Batch: coupon.Batch{ID: "leaked"}, Count: 10}, nil); err != nil {
+		panic(err)
+	}
+	batch, err := shop.SetBatchActive(ctx, shop.coupon.ID, "leaked", false)
+	fmt.Println(batch.Inactive, err)
+	batch, err = shop.RemoveUnusedCodes(ctx, shop.coupon.ID, "leaked")
+	fmt.Println(batch.Removed, err)
+	// Output:
+	// 10 <nil>
+	// 10 <nil>
 }

@@ -51,6 +51,41 @@ func (w *world) changeCode() bool {
 	})
 }
 
+// changeBatch switches, empties or assigns the codes of a batch.
+func (w *world) changeBatch(s *shop) bool {
+	w.coverage.count("step", "change batch", "")
+	id, batch := w.anyCoupon(s), []string{"spring", "summer"}[w.random.IntN(2)]
+	active, owner := w.odds(2), coupon.OwnerEmail(email(w.customer(s).ID))
+	var change func(ctx context.Context, t *task) error
+	var what string
+	switch w.random.IntN(3) {
+	case 0:
+		what = fmt.Sprintf("switches the codes of %s (%v)", id, active)
+		change = func(ctx context.Context, t *task) error {
+			_, err := t.service.SetBatchActive(ctx, id, batch, active)
+			return err
+		}
+	case 1:
+		what = "removes unused codes of " + id
+		change = func(ctx context.Context, t *task) error {
+			_, err := t.service.RemoveUnusedCodes(ctx, id, batch)
+			return err
+		}
+	default:
+		what = "assigns a code of " + id + " to " + owner.String()
+		change = func(ctx context.Context, t *task) error {
+			for c, err := range t.service.AssignCodes(ctx, id, batch, slices.Values([]coupon.Owner{owner, owner})) {
+				if err != nil {
+					return err
+				}
+				w.must(AnswersAreTrue, c.Owner == owner && c.CouponID == id && c.Batch == batch, "%s was assigned code %+v", owner, c)
+			}
+			return nil
+		}
+	}
+	return w.begin(s, "change batch", "an administrator "+what, change)
+}
+
 // added reports whether the coupon of an order has its code, although no answer may have named it.
 func (w *world) added(s *shop, of coupon.Snapshot) bool {
 	found, err := store.Find(background(), s.eyes, store.LookUp{Names: store.ByCode(of.Code)})

@@ -35,6 +35,7 @@ var least = []struct {
 	{"step", "code made again", "while a session of its former coupon is open", 20},
 	{"step", "add codes", "", 100},
 	{"step", "change code", "", 20},
+	{"step", "change batch", "", 20},
 	{"step", "preview", "", 100},
 	{"step", "exchange", "", 100},
 	{"step", "cancel exchange", "", 100},

@@ -224,9 +224,13 @@ func (w *world) bought(s *shop, r request, made couponkit.Checkout) {
 	}
 }
 
-// preview asks what a coupon would do, which changes nothing.
+// preview asks what a coupon would do, which changes nothing. In a shop with batches, an administrator may change a batch
+// instead.
 func (w *world) preview() bool {
 	s := w.shop()
+	if len(s.issuedInOrder) > 0 && w.odds(3) {
+		return w.changeBatch(s)
+	}
 	c, code, cart, quote := w.customer(s), w.typed(s, w.anyCoupon(s)), w.cart(), w.odds(2)
 	return w.begin(s, "preview", c.ID+" looks at coupon "+code, func(ctx context.Context, t *task) (err error) {
 		if quote {

@@ -25,7 +25,7 @@ var (
 // expected are the errors, beside rejections, that a caller of the service has to expect.
 var expected = []error{
 	errLost, errRefused, errStopped, context.Canceled, couponkit.ErrUnavailable, couponkit.ErrPaymentOpen, couponkit.ErrOrderEnded, couponkit.ErrReservationClosed,
-	validation.ErrInvalid, processor.ErrRejected, processor.ErrSignature, store.ErrConflict, store.ErrNotFound, redemption.ErrIllegal, coupon.ErrCodeTaken,
+	validation.ErrInvalid, processor.ErrRejected, processor.ErrSignature, store.ErrConflict, store.ErrNotFound, redemption.ErrIllegal, coupon.ErrCodeTaken, store.ErrNoCodesLeft,
 }
 
 // role is whom a process calls.
