@@ -412,13 +412,16 @@ func grown(read func(look func())) uint64 {
 
 // A row of a gigabyte is refused with its number, in constant memory, and the next row is read.
 func TestAHugeRow(t *testing.T) {
-	size := testsize.Of(64<<20, 1<<30)
-	for name, row := range map[string]string{"a cell": "x", "cells": "x,", "a quoted cell": "\n"} {
-		quote := ""
-		if row == "\n" {
-			quote = "\""
-		}
-		file := io.MultiReader(strings.NewReader("code,owner\nA,\n"+quote), &repeated{text: strings.Repeat(row, 4096), left: size}, strings.NewReader(quote+"\nB,\n"))
+	for name, huge := range map[string]struct {
+		text, quote string
+		size        int
+	}{
+		"a cell":        {"x", "", testsize.Of(16<<20, 1<<30)},
+		"cells":         {"x,", "", 16 << 20},
+		"a quoted cell": {"\n", "\"", 16 << 20},
+	} {
+		file := io.MultiReader(strings.NewReader("code,owner\nA,\n"+huge.quote),
+			&repeated{text: strings.Repeat(huge.text, 4096), left: huge.size}, strings.NewReader(huge.quote+"\nB,\n"))
 		r, err := codecsv.NewReader(file, codecsv.Options{})
 		require.NoError(t, err)
 		var read []string
