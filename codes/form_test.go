@@ -252,6 +252,12 @@ func TestTextsThatAreNoGeneratedCodes(t *testing.T) {
 		_, ok = f.Read(typed(t, text))
 		require.False(t, ok, text)
 	}
+	short, err := codes.SmallGenerator(secret, "A", "XXXXXXXX", coupon.MinCodeSymbols-1)
+	require.NoError(t, err)
+	for code := range sequence(t, short, 0, 10) {
+		_, ok := codes.AsGenerated(code)
+		require.False(t, ok, "%s has the right check symbol, and is too short", code)
+	}
 	_, ok := codes.AsGenerated(coupon.Code{})
 	require.False(t, ok)
 	_, ok = f.Read(coupon.Code{})

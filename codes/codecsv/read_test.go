@@ -136,6 +136,7 @@ func TestColumnsThatAreIgnored(t *testing.T) {
 // Files of spreadsheets are read, whatever their separators, ends of rows and quotation marks.
 func TestHabitsOfSpreadsheets(t *testing.T) {
 	t.Parallel()
+	longest := strings.Repeat("x", codecsv.MaxRowBytes-1) // with a code of one byte
 	two := []string{"2: A uses 1", "3: B uses 2"}
 	for name, test := range map[string]struct {
 		file string
@@ -160,7 +161,10 @@ func TestHabitsOfSpreadsheets(t *testing.T) {
 		"quotation marks inside":       {"code,note\nA\"B,5\" wide\n", []string{"2: A\"B"}},
 		"columns in other letters":     {" CODE ,Max_Uses\nA,1\nB,2\n", two},
 		"leading zeros":                {"code\n0012\n=\"0012\"\n\"=\"\"0012\"\"\"\n", []string{"2: 0012", "3: 0012", "4: 0012"}},
-		"one column with separators":   {"code\nA;B\n", []string{"2: A;B"}},
+		"one column with separators":   {"code\nA;B\nA,B\n", []string{"2: A;B", "3: refused row mismatch"}},
+		"the longest row":              {"code,note\nA," + longest + "\nB," + longest + "x\n", []string{"2: A", "3: refused row too_long"}},
+		"the longest header":           {"code," + longest[4:] + "\nA\n", []string{"2: A"}},
+		"no formula":                   {"code\n=\"A\"B\"\n", []string{"2: =\"A\"B\""}},
 		"an apostrophe":                {"code\n'=A\n'A\n'\n''\n''+A\n", []string{"2: =A", "3: 'A", "4: '", "5: ''", "6: '+A"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -236,6 +240,10 @@ func TestCells(t *testing.T) {
 		{"expiresAt", "31 dec 2026", "A until 2026-12-31"},
 		{"expiresAt", "December 31, 2026", "A until 2026-12-31"},
 		{"expiresAt", "03/04/2026", "refused expiresAt malformed"},
+		{"expiresAt", "05/12/2026", "refused expiresAt malformed"},
+		{"expiresAt", "12/05/2026", "refused expiresAt malformed"},
+		{"expiresAt", "13/12/2026", "A until 2026-12-13"},
+		{"expiresAt", "12/13/2026", "A until 2026-12-13"},
 		{"expiresAt", "03/04/2026 18:00", "refused expiresAt malformed"},
 		{"expiresAt", "31/13/2026", "refused expiresAt malformed"},
 		{"expiresAt", "31/12/26", "refused expiresAt malformed"},
@@ -289,7 +297,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 		"UTF-16":            {"\xff\xfec\x00o\x00d\x00e\x00", " file malformed"},
 		"UTF-16, other end": {"\xfe\xff\x00c\x00o", " file malformed"},
 		"UTF-16, no mark":   {"c\x00o\x00", " file malformed"},
-		"a long header":     {"code," + strings.Repeat("x", codecsv.MaxRowBytes), " file too_long"},
+		"a long header":     {"code," + strings.Repeat("x", codecsv.MaxRowBytes-4), " file too_long"},
+		"two separators":    {"sep=;\nsep=,\ncode\n", " code required"},
 		"many columns":      {"code" + strings.Repeat(",", codecsv.MaxColumns) + "\n", " row too_long"},
 		"an open header":    {"\"code\n", " row 1: the file stops in the middle of a row"},
 		"an open header 3":  {"\n\n\"code\n\n", " row 3: the file stops in the middle of a row"},
@@ -319,6 +328,7 @@ func TestAFileThatStops(t *testing.T) {
 	}{
 		"within quotation marks": {strings.NewReader("code,owner\nA,\nB,\"id:a"), codecsv.ErrTruncated, 1},
 		"after a mark":           {strings.NewReader("code,owner\nA,\nB,\""), codecsv.ErrTruncated, 1},
+		"a mark and no more":     {strings.NewReader("code\nA\n\""), codecsv.ErrTruncated, 1},
 		"before a cell":          {strings.NewReader("code,owner\nA,\nB"), codecsv.ErrTruncated, 1},
 		"an error":               {io.MultiReader(strings.NewReader("code,owner\nA,\nB"), iotest.ErrReader(broken)), broken, 1},
 		"an error after CR":      {io.MultiReader(strings.NewReader("code,owner\nA,\nB,\r"), iotest.ErrReader(broken)), broken, 1},
