@@ -32,17 +32,26 @@ use_memory
 
 current=
 started=0
+worked=0
 timings=
+
+# processor_time sets worked to the seconds for which the programs of the script have used a processor.
+processor_time() {
+  times >"$WORK/times"
+  worked=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); sum += 60 * t[1] + t[2] } } END { print int(sum) }' "$WORK/times")
+}
 
 begin() {
   current=$1
   started=$SECONDS
+  processor_time
   printf '\n==== %s: %s\n' "$1" "$(sed -n "s/^$1  *//p" <<<"$STEPS")"
 }
 
 finish() {
-  local took=$((SECONDS - started))
-  timings+=$(printf '%-10s %4d s' "$current" "$took")$'\n'
+  local took=$((SECONDS - started)) before=$worked
+  processor_time
+  timings+=$(printf '%-10s %4d s, %4d s of processors' "$current" "$took" $((worked - before)))$'\n'
   printf '==== %s: ok, %d s\n' "$current" "$took"
   current=
 }
