@@ -378,3 +378,20 @@ func TestRefusalsAreInTheOrderOfTheRequest(t *testing.T) {
 		require.Equal(t, append([]string{"cart_totals_invalid"}, want...), refusedFor(err))
 	}
 }
+
+// TestNothingIsReplacedForNothing: an open order stays if none of the coupons applies once it is given up.
+func TestNothingIsReplacedForNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := often("ONE")
+	d.MaxUses, d.MinPurchase = coupon.Set(1), coupon.Amounts{"EUR": "100.00"}
+	w.create(t, d)
+	first := w.checkout(t, w.phonesFor(2, pricing.EUR(), "ONE"))
+	small := w.phonesFor(1, pricing.EUR(), "ONE")
+	small.SkipRefused = true
+	second, err := w.agreed(t, small)
+	require.NoError(t, err)
+	require.Empty(t, second.Order.Replaces)
+	require.Equal(t, []string{"minimum_purchase_not_met"}, reasonCodes(second.Refused))
+	require.Equal(t, redemption.OrderOpen, w.order(t, first.Order.ID).State)
+}
