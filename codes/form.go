@@ -14,7 +14,7 @@ import (
 // as its check symbol, and that symbol is left out.
 const lastSymbols = base - 1
 
-// Form writes and reads the codes of one shape. A Form may be used by several goroutines.
+// Form writes and reads the codes of one shape. The zero Form has no codes. A Form may be used by several goroutines.
 type Form struct {
 	shape  coupon.CodeShape // normalized
 	prefix string           // with its dash
@@ -44,8 +44,11 @@ func (f Form) Shape() coupon.CodeShape { return f.shape }
 // Random returns a code from a random source. Pass crypto/rand.Reader as the random source. With a predictable random
 // source, people can guess codes. Random wraps the errors of the random source.
 func (f Form) Random(random io.Reader) (coupon.Code, error) {
-	if random == nil {
+	switch {
+	case random == nil:
 		return coupon.Code{}, errors.New("generate a code: there is no source of randomness")
+	case f.shape.Symbols == 0:
+		return coupon.Code{}, errors.New("generate a code: the form has no shape")
 	}
 	choices := make([]byte, f.shape.Symbols)
 	var draw [8]byte
@@ -104,7 +107,7 @@ func lastValue(sum, choice int) int {
 // also in the prefix. Letters that people confuse are not wrong.
 func (f Form) Read(typed coupon.Code) (generated coupon.Code, ok bool) {
 	text, ok := strings.CutPrefix(typed.String(), f.prefix)
-	if !ok || len(text) != len(f.shape.Pattern) {
+	if !ok || text == "" || len(text) != len(f.shape.Pattern) {
 		return coupon.Code{}, false
 	}
 	text = coupon.AsCodeSymbols(text)

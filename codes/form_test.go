@@ -262,6 +262,8 @@ func TestTextsThatAreNoGeneratedCodes(t *testing.T) {
 	require.False(t, ok)
 	_, ok = f.Read(coupon.Code{})
 	require.False(t, ok)
+	_, ok = codes.Form{}.Read(coupon.Code{})
+	require.False(t, ok, "the zero form has no codes")
 }
 
 // A code needs a valid shape, and a random source that has enough bytes.
@@ -276,6 +278,8 @@ func TestRandomCodesNeedRandomness(t *testing.T) {
 	_, err = f.Random(strings.NewReader("short"))
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	_, err = f.Random(nil)
+	require.Error(t, err)
+	_, err = codes.Form{}.Random(rand.Reader)
 	require.Error(t, err)
 	one, err := f.Random(rand.Reader)
 	require.NoError(t, err)
