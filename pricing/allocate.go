@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// share is one line's claim to be rounded up: the remainder that flooring its exact
-// share left, and the line's position.
+// share is a line's rank in the rounding: the remainder of its exact share after flooring, and the
+// line's position.
 type share struct {
 	remainder uint64
 	line      int
 }
 
-// before orders claims: the greater remainder first, then the earlier line.
+// before orders shares: the greater remainder first, then the earlier line.
 func (s share) before(t share) bool {
 	return s.remainder > t.remainder || s.remainder == t.remainder && s.line < t.line
 }
@@ -21,10 +21,10 @@ func (s share) compare(t share) int {
 	if s.before(t) {
 		return -1
 	}
-	return 1 // no two claims are of one line
+	return 1 // no two shares belong to one line
 }
 
-// ratio is the exact share of a discount that a weight gets: discount / base.
+// ratio is the fraction discount / base.
 type ratio struct {
 	discount, base uint64
 	half           uint64 // the least remainder that is rounded up
@@ -36,7 +36,7 @@ func newRatio(discount, base int64) ratio {
 	return ratio{d, b, b - b/2, bits.Len64(d)+bits.Len64(b) <= 64}
 }
 
-// of returns the whole steps of a weight's share, and the remainder.
+// of returns the exact share of a weight as whole steps and a remainder.
 func (r ratio) of(weight int64) (part, remainder uint64) {
 	high, low := bits.Mul64(r.discount, uint64(weight)) //nolint:gosec // not negative
 	if r.narrow {
@@ -46,16 +46,15 @@ func (r ratio) of(weight int64) (part, remainder uint64) {
 	return bits.Div64(high, low, r.base)
 }
 
-// allocate spreads discount (0 < discount < base) over the eligible lines by
-// largest remainder and stores each line's part. base is the sum of their
-// subtotals. Every amount is a multiple of step, which is 1 where there is none:
-// parts are counted in steps, and a line's share of the discount is the same
-// whether its subtotal and base are. shares is scratch memory for each line.
+// allocate spreads discount (0 < discount < base) over the eligible lines by largest remainder and
+// stores each line's part. base is the sum of their subtotals. Every amount is a multiple of step; step
+// is 1 in a cart without a step. Parts are counted in steps. Subtotals and base may stay in minor
+// units, because their ratio is the same. shares is scratch memory, with one entry for each line.
 //
-// Every share is first rounded half up. The parts then sum to a few steps too many
-// or too few, for which the lines at the margin are rounded the other way.
+// Every share is first rounded half up. The sum of the parts may then miss the discount by a few steps.
+// The lines whose remainders are closest to a half are rounded the other way.
 func allocate(lines []QuotedLine, discount, base, step int64, shares []share) {
-	if step > 1 { // a division is worth a branch
+	if step > 1 { // the branch is cheaper than a division by 1
 		discount /= step
 	}
 	r, up, down, excess := newRatio(discount, base), 0, len(lines), -discount
@@ -86,8 +85,8 @@ func allocate(lines []QuotedLine, discount, base, step int64, shares []share) {
 	}
 }
 
-// margin returns the shares that must be rounded the other way, and what that adds to each part.
-// The parts sum to the discount and the excess. up are the shares that were rounded up.
+// margin returns the shares that must be rounded the other way, and the correction of each part: -1 or
+// +1. The sum of the parts is the discount plus excess. up are the shares that were rounded up.
 func margin(up, down []share, excess int64) (off []share, by int64) {
 	switch {
 	case excess > 0:
@@ -101,8 +100,8 @@ func margin(up, down []share, excess int64) (off []share, by int64) {
 	return nil, 0
 }
 
-// largestRemainder spreads discount (0 < discount < base) over weights, whose sum is base: it
-// turns each weight into its part. It rounds like allocate, which works on the lines themselves:
+// largestRemainder spreads discount (0 < discount < base) over weights, whose sum is base. It replaces
+// each weight by its part. It rounds like allocate. allocate works on the lines themselves, because
 // copying them to weights and back takes a tenth of the time of a quote.
 func largestRemainder(weights []int64, discount, base int64, shares []share) []share {
 	r, up, down, excess := newRatio(discount, base), 0, len(weights), -discount
@@ -128,17 +127,17 @@ func largestRemainder(weights []int64, discount, base int64, shares []share) []s
 	return shares
 }
 
-// selectPasses is how often selectFirst may look at every claim before it turns
-// to sorting. Ordinary carts need two to three.
+// selectPasses is how often selectFirst may compare every share before it sorts instead. Ordinary carts
+// need two or three passes.
 const selectPasses = 8
 
-// selectFirst moves the n first claims to the front, in any order. It selects
-// and does not sort, so that the cost is linear in the number of claims; a cart
-// made to defeat the choice of pivots costs one sort.
+// selectFirst moves the n first shares to the front, in any order. Its cost is linear in the number of
+// shares, because it selects and does not sort. A cart built to defeat the choice of pivots costs one
+// sort.
 func selectFirst(shares []share, n int) {
 	switch last := len(shares) - 1; n {
 	case 0:
-	case 1: // the most usual numbers need no partitions
+	case 1: // the most frequent values of n need no partition
 		at := extreme(shares, true)
 		shares[0], shares[at] = shares[at], shares[0]
 	case last:
@@ -151,7 +150,7 @@ func selectFirst(shares []share, n int) {
 	}
 }
 
-// extreme returns where the first or the last claim is.
+// extreme returns the position of the first or the last share in the order.
 func extreme(shares []share, first bool) (at int) {
 	for i := range shares {
 		if shares[i].before(shares[at]) == first {
@@ -161,8 +160,8 @@ func extreme(shares []share, first bool) (at int) {
 	return at
 }
 
-// quickselect is selectFirst with a budget of claims to look at. When that runs
-// out it reports false, and the claims are in no order.
+// quickselect is selectFirst with a limit on the number of comparisons. Over the limit it returns false
+// and leaves the shares in no defined order.
 func quickselect(shares []share, n, budget int) bool {
 	for low, high := 0, len(shares)-1; low < high; {
 		if budget -= high - low; budget < 0 {
@@ -181,8 +180,8 @@ func quickselect(shares []share, n, budget int) bool {
 	return true
 }
 
-// partition orders shares[low..high] around the middle claim: those up to left
-// come before those from right on, and a claim between the two is in its place.
+// partition orders shares[low..high] around the middle share. Shares up to left come before shares from
+// right on. A share between left and right has its final position.
 func partition(shares []share, low, high int) (left, right int) {
 	pivot := shares[(low+high)/2]
 	right, left = low, high
@@ -202,7 +201,7 @@ func partition(shares []share, low, high int) (left, right int) {
 	return left, right
 }
 
-// mulDivRound returns a*b/c rounded half-up, where the result fits 63 bits.
+// mulDivRound returns a*b/c rounded half up. The result must fit 63 bits.
 func mulDivRound(a, b, c uint64) int64 {
 	high, low := bits.Mul64(a, b)
 	low, carry := bits.Add64(low, c/2, 0)

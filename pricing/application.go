@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// application is one coupon in its lane. Amounts are counted in steps.
+// application computes the discount of one coupon in its lane. Amounts are counted in steps.
 type application struct {
 	quote    *Quote
 	coupon   *QuotedCoupon
 	terms    *Terms
 	segments []segment
-	takings  []taking // one per segment
+	takings  []taking // one taking per segment
 	amount   int64    // of the discount, in the cart's currency
-	most     int64    // the cap in minor units; 0 is none
+	most     int64    // the cap in minor units; 0 means no cap
 	step     int64
 }
 
-// discount counts the units that the coupon covers and returns what it takes off in all,
-// before other coupons are looked at.
+// discount counts the units that the coupon covers. It returns the coupon's discount, before other
+// coupons are considered.
 func (a *application) discount() int64 {
 	units := a.countAll()
 	d := &a.terms.Discount
@@ -53,9 +53,9 @@ func (a *application) covered(line int) bool {
 	return a.quote.Lines[line].Eligible && covers(a.terms.Eligible, line)
 }
 
-// countAll counts every unit of the eligible lines that gives something, and returns their number.
+// countAll counts every unit of the eligible lines that can get a discount. It returns their number.
 func (a *application) countAll() (units int64) {
-	free := int64(0) // the greatest cost of a unit that gives nothing
+	free := int64(0) // the greatest cost of a unit that gets no discount
 	if a.terms.Discount.kind == FixedUnitPrice {
 		free = a.amount
 	}
@@ -69,7 +69,7 @@ func (a *application) countAll() (units int64) {
 	return units
 }
 
-// atCost sets what every counted unit gives to the cost of the unit, and returns the sum.
+// atCost sets each counted unit's discount to the full cost of the unit, and returns the sum.
 func (a *application) atCost() (sum int64) {
 	for i, s := range a.segments {
 		t := &a.takings[i]
@@ -79,7 +79,7 @@ func (a *application) atCost() (sum int64) {
 	return sum
 }
 
-// spread spreads the discount over the counted units: over the lines by largest remainder, and
+// spread spreads the discount over the counted units. It spreads by largest remainder over the lines,
 // then over the units of each line.
 func (a *application) spread(discount int64) {
 	sum := a.claim()
@@ -106,8 +106,7 @@ func (a *application) spread(discount int64) {
 	}
 }
 
-// claim collects the lines that give something, with what they would give if nothing capped
-// the discount, and returns the sum.
+// claim collects the lines with a discount, each with its uncapped discount. It returns the sum.
 func (a *application) claim() (sum int64) {
 	w := &a.quote.work
 	w.claims = w.claims[:0]
@@ -129,9 +128,8 @@ func (a *application) claim() (sum int64) {
 	return sum
 }
 
-// within spreads a line's part over its units by largest remainder. Ties go to the earlier
-// units, and of like units the last ones give one step more. weight is what the counted units
-// would give if nothing capped the discount.
+// within spreads a line's part over its units by largest remainder. Ties go to the earlier units. Among
+// equal units, the last ones get the extra step. weight is the uncapped discount of the counted units.
 func (w *workspace) within(takings []taking, part, weight int64) {
 	if len(takings) == 1 {
 		t := &takings[0]
@@ -162,8 +160,8 @@ func (w *workspace) within(takings []taking, part, weight int64) {
 	}
 }
 
-// keepCheapest keeps the n cheapest of the counted units, of which there are units. Ties go to
-// the earlier units.
+// keepCheapest keeps only the n cheapest of the counted units. units is the number of counted units.
+// Ties go to the earlier units.
 func (a *application) keepCheapest(n, units int64) {
 	if n >= units {
 		return
@@ -182,7 +180,7 @@ func (a *application) keepCheapest(n, units int64) {
 			continue
 		}
 		n -= sum
-		if low = left + 1; right > low { // the pivot stands between
+		if low = left + 1; right > low { // skip the pivot
 			middle := a.units(shares[low:right])
 			if n <= middle {
 				break
@@ -198,7 +196,7 @@ func (a *application) keepCheapest(n, units int64) {
 	}
 }
 
-// byPrice returns claims that order the segments with counted units from the cheapest.
+// byPrice returns the segments with counted units as shares that sort the cheapest first.
 func (a *application) byPrice() []share {
 	w := &a.quote.work
 	w.shares = w.shares[:0]
@@ -210,7 +208,7 @@ func (a *application) byPrice() []share {
 	return w.shares
 }
 
-// units returns how many units the segments of the claims have.
+// units returns the number of counted units in the segments of the shares.
 func (a *application) units(shares []share) (sum int64) {
 	for _, s := range shares {
 		sum += a.takings[s.line].counted

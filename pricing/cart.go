@@ -183,7 +183,8 @@ func (c Cart) Validate() error {
 
 func tooManyLines() string { return fmt.Sprintf("at most %d lines are allowed", MaxLines) }
 
-// idFaults is apart from faults: a quote that was stored with longer IDs can be read.
+// idFaults checks the lengths of the line's IDs. It is separate from faults, because stored quotes with
+// longer IDs stay readable.
 func (l *Line) idFaults(i int, faults *validation.Error) {
 	for _, text := range [...]struct{ field, id string }{{"id", l.ID}, {"itemId", l.ItemID}} {
 		if !isShort(text.id) {
@@ -192,12 +193,14 @@ func (l *Line) idFaults(i int, faults *validation.Error) {
 	}
 }
 
-// isShort counts the characters only of what has enough bytes for too many.
+// isShort reports whether an ID has at most MaxLineIDLength characters. It counts characters only if
+// there are more bytes than that.
 func isShort(id string) bool {
 	return len(id) <= MaxLineIDLength || utf8.RuneCountInString(id) <= MaxLineIDLength
 }
 
-// textFaults is apart from idFaults: what is priced may have any ID, and JSON is UTF-8.
+// textFaults checks that the line's IDs are UTF-8. It is separate from idFaults: pricing accepts any
+// bytes, and JSON does not.
 func (l *Line) textFaults(i int, faults *validation.Error) {
 	for _, text := range [...]struct{ field, id string }{{"id", l.ID}, {"itemId", l.ItemID}} {
 		if !utf8.ValidString(text.id) {
@@ -231,20 +234,21 @@ func (l *Line) faults(i int, faults *validation.Error) {
 	}
 }
 
-// classFits reports whether the line has the class of its kind, or may choose.
+// classFits reports whether the line's class agrees with its kind. Kinds that the specification does
+// not name allow any class.
 func (l *Line) classFits() bool {
 	implied, known := l.Kind.implied()
 	return l.Class == 0 || l.Class == implied || !known
 }
 
-// ordinary reports whether a line whose kind the specification names is well formed at first
-// glance. Then its class is the one that its kind implies.
+// ordinary reports whether a line of a kind that the specification names needs no closer check. Its
+// class is then the class that its kind implies.
 func (l *Line) ordinary() bool {
 	return l.Class == 0 && l.Recurs == Once && max(len(l.ID), len(l.ItemID)) <= MaxLineIDLength
 }
 
-// wellFormed is faults and idFaults for the hot path: no message, no allocation. It returns
-// the class of the line.
+// wellFormed makes the checks of faults and idFaults without messages and allocations, for the hot
+// path. It returns the class of the line.
 func (l *Line) wellFormed() (class Class, ok bool) {
 	implied, known := l.Kind.implied()
 	class = l.Class
@@ -258,8 +262,8 @@ func (l *Line) wellFormed() (class Class, ok bool) {
 		(l.Recurs == Once || class == SubscriptionClass && l.Recurs <= Yearly)
 }
 
-// subtotal returns price times quantity; ok is false when either is out of
-// bounds or the product leaves 64 bits.
+// subtotal returns price times quantity. ok is false if price or quantity is out of bounds, or if the
+// product overflows 64 bits.
 func (l *Line) subtotal() (subtotal int64, ok bool) {
 	if l.Quantity < 1 || l.UnitPrice < 0 {
 		return 0, false
@@ -274,7 +278,7 @@ func addAmounts(a, b int64) (sum int64, ok bool) {
 	return sum, sum >= 0
 }
 
-// goString shows a value of an enumeration by its word, or by its number if it has none.
+// goString formats a value of an enumeration by its word, or by its number if it has no word.
 func goString(name, word string, value uint8) string {
 	if word == "" {
 		word = strconv.Itoa(int(value))

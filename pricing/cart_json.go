@@ -9,10 +9,10 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// maxCartDocument bounds a cart in JSON, in bytes, as MaxQuoteDocument does a quote.
+// maxCartDocument is the maximum size of a cart in JSON, in bytes.
 const maxCartDocument = MaxQuoteDocument
 
-// cartDocument is a cart in JSON. Its lines are read when the currency is known.
+// cartDocument is a cart in JSON. Its lines are decoded after the currency.
 type cartDocument[Lines any] struct {
 	Currency string  `json:"currency"`
 	Step     *Number `json:"step,omitempty"`
@@ -30,7 +30,7 @@ type cartLineDocument struct {
 	Recurs     string        `json:"recurs,omitempty"`
 }
 
-// categoryNames are read up to the maximum.
+// categoryNames is a list of at most MaxCategories names.
 type categoryNames []string
 
 // MaxEntries returns [MaxCategories].
@@ -109,7 +109,7 @@ func (c *Cart) UnmarshalJSON(data []byte) error {
 	read.Lines = list(&r, "lines", d.Lines, MaxLines, func(raw json.RawMessage) (Line, error) { return readLine(raw, r.currency) })
 	judged := read
 	if judged.Currency.IsZero() {
-		judged.Currency = EUR() // none has its fault already; no amount was read
+		judged.Currency = EUR() // the missing currency has its fault already, and no amount was read
 	}
 	r.faults.Merge("", judged.Validate())
 	if err := r.faults.Err(); err != nil {
@@ -119,8 +119,8 @@ func (c *Cart) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// readLine reads a line. What it reports is valid in the line that it returns, so that
-// the cart's Validate finds no fault in it that would only be reported a second time.
+// readLine reads a line. A field with a fault gets a valid value in the returned line, so that the
+// cart's Validate does not report the fault a second time.
 func readLine(data []byte, c Currency) (Line, error) {
 	line := Line{Kind: Plan, Quantity: 1}
 	r := reader{currency: c}
@@ -145,7 +145,7 @@ func readLine(data []byte, c Currency) (Line, error) {
 	return line, r.faults.Err()
 }
 
-// errLineAlone is no [*validation.Error]: the program is wrong, and not its input.
+// errLineAlone is a programming error, not a [*validation.Error].
 func errLineAlone() error {
 	return errors.New("a line does not know its currency: read or write the whole cart, a pricing.Cart")
 }

@@ -2,24 +2,24 @@ package pricing
 
 import "slices"
 
-// segment is a group of units of one line that cost the same and that every coupon treats
-// alike. Amounts of the engine are counted in steps of the cart.
+// segment is a group of units of one line with the same cost and the same discount from every coupon.
+// The amounts here are counted in steps of the cart.
 type segment struct {
 	line     int
 	quantity int64
-	left     int64 // what a unit still costs
+	left     int64 // remaining price of a unit
 }
 
-// taking is what one coupon takes of one segment. Of the first units, which are counted, the
-// last ones, which are extra, give one step more than the others.
+// taking is the discount of one coupon on one segment. The first counted units have a discount. The
+// last extra units among them get one step more than the others.
 type taking struct {
 	counted int64
-	each    int64 // what a counted unit would give if nothing capped the discount
+	each    int64 // uncapped discount of a counted unit
 	floor   int64
 	extra   int64
 }
 
-// of returns what a unit gives, and where the units end that give as much.
+// of returns the discount of a unit, and the end of the run of units with the same discount.
 func (t *taking) of(unit, end int64) (amount, until int64) {
 	switch {
 	case unit < t.counted-t.extra:
@@ -38,28 +38,29 @@ type claim struct {
 
 // workspace is the memory of the engine, which Reprice keeps.
 type workspace struct {
-	order    [MaxCoupons]uint8 // per coupon of the quote the index of its terms
-	segments []segment         // at the entry of the lane, in line order
-	amounts  []int64           // per segment what a unit gives to each coupon of the earlier lanes
+	order    [MaxCoupons]uint8 // per coupon of the quote: the index of its terms
+	segments []segment         // at the start of the lane, in line order
+	amounts  []int64           // per segment: the discount of a unit by each coupon of the earlier lanes
 
-	nextSegments []segment // what the lane leaves
+	nextSegments []segment // segments at the end of the lane
 	nextAmounts  []int64
 
-	takings []taking // of the lane's coupons, one after another, each per segment
+	takings []taking // of the lane's coupons, one after another, each with an entry per segment
 	claims  []claim
 	parts   []int64 // of the discount, per claim
 	shares  []share
 
-	left []int64 // of byLines: what each line costs at the entry of the lane, if it is eligible
+	left []int64 // used by byLines: the price of each eligible line at the start of the lane
 
-	// Bit n is set if coupon n of the lane gives something, and if it lowers the price of a unit.
+	// Bit n is set in gives if coupon n of the lane has a discount, and in lowers if it lowers the
+	// price of a unit.
 	gives, lowers uint32
 }
 
-// resize returns a slice of the length, whose content is undefined.
+// resize returns a slice of the given length. Its content is undefined.
 func resize[T any](s []T, length int) []T { return slices.Grow(s[:0], length)[:length] }
 
-// combine takes the discounts off the lines, lane by lane.
+// combine subtracts the discounts from the lines, lane by lane.
 func (q *Quote) combine(cart *Cart, terms []Terms) {
 	w, step := &q.work, max(q.Step, 1)
 	w.segments, w.amounts = resize(w.segments, len(q.Lines)), w.amounts[:0]
@@ -82,7 +83,7 @@ func inSteps(minor, step int64) int64 {
 	return minor / step
 }
 
-// lane computes the coupons of one lane from the segments at its entry.
+// lane computes the coupons of one lane. It starts from the segments left by the lanes before.
 func (q *Quote) lane(cart *Cart, terms []Terms, from, to int) {
 	w := &q.work
 	n := len(w.segments)
@@ -105,9 +106,9 @@ func (q *Quote) lane(cart *Cart, terms []Terms, from, to int) {
 	}
 }
 
-// overlay cuts the segments where a coupon of the lane gives another amount, and takes the
-// amounts off. before is the number of the coupons of the earlier lanes, count that of the
-// lane's.
+// overlay splits the segments where the discount of a coupon of the lane changes, and subtracts the
+// discounts. before is the number of coupons in the earlier lanes. count is the number of coupons in
+// this lane.
 func (w *workspace) overlay(before, count int) {
 	w.nextSegments, w.nextAmounts = w.nextSegments[:0], w.nextAmounts[:0]
 	w.gives, w.lowers = 0, 0
@@ -142,8 +143,8 @@ func (w *workspace) overlay(before, count int) {
 	}
 }
 
-// add appends a segment whose row of amounts is the last one. Neighbours that are alike become
-// one.
+// add appends a segment. Its amounts are the last row. A segment equal to its neighbor is merged with
+// it.
 func (w *workspace) add(s segment, row []int64) {
 	if last := len(w.nextSegments) - 1; last >= 0 && w.nextSegments[last].line == s.line && w.nextSegments[last].left == s.left {
 		rest := len(w.nextAmounts) - len(row)
@@ -156,7 +157,7 @@ func (w *workspace) add(s segment, row []int64) {
 	w.nextSegments = append(w.nextSegments, s)
 }
 
-// settle writes what the segments say into the quote.
+// settle writes the discounts of the segments into the quote.
 func (q *Quote) settle(step int64) {
 	w, coupons := &q.work, len(q.Coupons)
 	q.groups, q.amounts = resize(q.groups, len(w.segments)), resize(q.amounts, len(w.amounts))

@@ -28,8 +28,8 @@ func (q Quote) checkCoupons() error {
 	return faults.Err()
 }
 
-// groupFaults checks the groups of units of every line, and what each coupon takes off them. It adds
-// to the sums what each coupon takes in all.
+// groupFaults checks the groups of units of every line, and the discount of each coupon on them. It
+// adds each coupon's discounts to sums.
 func (q *Quote) groupFaults(sums []int64, faults *validation.Error) {
 	var room rowRoom
 	if !q.explained() {
@@ -48,9 +48,9 @@ func (q *Quote) groupFaults(sums []int64, faults *validation.Error) {
 	}
 }
 
-// explain reports whether the groups have the units and the total of the line, and whether what
-// they lack to the list price is what the coupons that cover the line take. It adds that to the
-// sums of the coupons.
+// explain checks the groups of a line. They must add up to the line's units and total. The difference
+// to the list price must be the discounts of the coupons that cover the line. explain adds these
+// discounts to sums.
 func (q *Quote) explain(line int, groups []UnitGroup, amounts, sums []int64) bool {
 	l, coupons := &q.Lines[line], len(q.Coupons)
 	units, total := int64(0), int64(0)

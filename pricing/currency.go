@@ -11,13 +11,13 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// iso4217 lists the currencies of ISO 4217 in code order, each with its
-// exponent: list one, and the codes withdrawn since 2023 so that stored orders
-// still load. Metals, test codes and funds without an exponent are left out.
+// iso4217 lists the currencies of ISO 4217 in code order, each with its exponent. It has list one, and
+// codes withdrawn since 2023 so that stored orders still load. It has no metals, test codes or funds
+// without an exponent.
 //
-// The exponents are ISO's. Those of golang.org/x/text are CLDR's, which follow
-// daily practice (AFN, IRR, LAK: 0 decimals where ISO has 2), and its list lacks
-// newer codes (MRU, SLE, UYW, VED, VES, XAD, XCG, ZWG).
+// The exponents are ISO's. The exponents in golang.org/x/text are CLDR's, which follow daily practice
+// (AFN, IRR, LAK: 0 decimals where ISO has 2). Its list lacks newer codes (MRU, SLE, UYW, VED, VES,
+// XAD, XCG, ZWG).
 const iso4217 = "" +
 	"AED2AFN2ALL2AMD2ANG2AOA2ARS2AUD2AWG2AZN2BAM2BBD2BDT2BGN2BHD3BIF0" +
 	"BMD2BND2BOB2BOV2BRL2BSD2BTN2BWP2BYN2BZD2CAD2CDF2CHE2CHF2CHW2CLF4" +
@@ -31,12 +31,12 @@ const iso4217 = "" +
 	"TTD2TWD2TZS2UAH2UGX0USD2USN2UYI0UYU2UYW4UZS2VED2VES2VND0VUV0WST2" +
 	"XAD2XAF0XCD2XCG2XOF0XPF0YER2ZAR2ZMW2ZWG2ZWL2"
 
-const currencyEntry = 4 // three letters and the exponent
+const currencyEntry = 4 // three letters and a digit
 
 // Currency is a currency of ISO 4217. Currency values are comparable with ==. The zero
 // Currency stands for no currency. The zero Currency has an empty code and the exponent 0.
 type Currency struct {
-	entry uint8 // 1-based position in iso4217; 0 is no currency
+	entry uint8 // 1-based position in iso4217; 0 means no currency
 }
 
 // AUD returns the Australian dollar.

@@ -2,9 +2,9 @@ package pricing
 
 import "math/bits"
 
-// cut lowers the amounts that several coupons take of one unit, so that they sum to what the
-// unit costs. It spreads the cost by largest remainder over the amounts. Ties go to the earlier
-// coupon, and the coupons are sorted by ID.
+// cut lowers the discounts of several coupons on one unit so that their sum is the unit's cost. It
+// spreads the cost by largest remainder over the discounts. Ties go to the earlier coupon, and the
+// coupons are sorted by ID.
 func cut(amounts []int64, cost int64) {
 	var sum uint128
 	for _, a := range amounts {
@@ -30,7 +30,7 @@ func cut(amounts []int64, cost int64) {
 	}
 }
 
-// uint128 is a whole number of 128 bits.
+// uint128 is an unsigned integer of 128 bits.
 type uint128 struct{ high, low uint64 }
 
 func (n uint128) add(m uint64) uint128 {
@@ -42,7 +42,7 @@ func (n uint128) less(m uint128) bool {
 	return n.high < m.high || n.high == m.high && n.low < m.low
 }
 
-// share returns a*b/n and the remainder, where a and b are at most n.
+// share returns a*b/n and the remainder. a and b must be at most n.
 func (n uint128) share(a, b uint64) (quotient uint64, remainder uint128) {
 	high, low := bits.Mul64(a, b)
 	if n.high == 0 {
@@ -50,7 +50,7 @@ func (n uint128) share(a, b uint64) (quotient uint64, remainder uint128) {
 			quotient, low = bits.Div64(high, low, n.low)
 			return quotient, uint128{0, low}
 		}
-		return n.low, uint128{} // a and b are both n
+		return n.low, uint128{} // a and b both equal n
 	}
 	// The divisor has at most 69 bits: the amounts of 32 coupons.
 	for bit := 127; bit >= 0; bit-- {

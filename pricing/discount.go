@@ -90,12 +90,12 @@ func (t DiscountTerms) Equal(u DiscountTerms) bool {
 // [Discount.Equal] to compare discounts. See [Discount.MarshalJSON] for the JSON form of a
 // discount.
 type Discount struct {
-	_       [0]func() // not comparable with ==
+	_       [0]func() // makes the type not comparable with ==
 	kind    DiscountType
 	lane    Lane
 	percent Percent
 	amount  Money
-	more    *DiscountTerms // nil for a percentage or a fixed amount without further terms
+	more    *DiscountTerms // nil for a percentage or a fixed amount without more terms
 }
 
 // PercentOff returns a discount of the given percentage. For the zero Percent, PercentOff
@@ -130,7 +130,7 @@ func NewDiscount(t DiscountTerms) (Discount, error) {
 		return Discount{}, err
 	}
 	if !t.hasMoney() {
-		t.Currency = Currency{} // nothing is in it
+		t.Currency = Currency{} // no amount uses the currency
 	}
 	d := Discount{kind: t.Type, lane: t.Lane, percent: t.Percent, amount: NewMoney(t.Amount, t.Currency)}
 	if !t.Type.HasAmount() {
@@ -240,7 +240,8 @@ func (d Discount) String() string {
 // %)".
 func (d Discount) GoString() string { return fmt.Sprintf("pricing.Discount(%s)", d) }
 
-// free reports whether the discount is a plain percentage, which fits every currency and step.
+// free reports whether the discount is a percentage without more terms. Such a discount fits every
+// currency and step.
 func (d *Discount) free() bool { return d.more == nil && !d.kind.HasAmount() }
 
 // in returns the amounts of the discount in a currency.
@@ -299,7 +300,7 @@ func (d Discount) FitsCart(c Cart) error {
 	return nil
 }
 
-// fits is FitsCart for the hot path: no message, no allocation.
+// fits makes the checks of FitsCart without messages and allocations, for the hot path.
 func (d *Discount) fits(c *Cart) bool {
 	if d.more == nil {
 		return !d.kind.HasAmount() || d.amount.currency == c.Currency && onStep(d.amount.minor, c.Step)
@@ -308,8 +309,7 @@ func (d *Discount) fits(c *Cart) bool {
 	return ok && d.onStep(c.Currency, c.Step)
 }
 
-// onStep reports whether the amounts in a currency that fits are multiples of the step. A cap
-// need not be one.
+// onStep reports whether the amounts in a currency are multiples of the step. A cap may be any amount.
 func (d *Discount) onStep(c Currency, step int64) bool {
 	if step <= 1 {
 		return true

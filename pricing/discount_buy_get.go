@@ -2,8 +2,8 @@ package pricing
 
 import "slices"
 
-// buyXGetY is a percentage of what the discounted units cost, rounded half up once. The
-// discounted units are the cheapest ones of the coupon's lines that cost something.
+// buyXGetY returns a percentage of the cost of the discounted units, rounded half up once. The
+// discounted units are the cheapest units of the coupon's lines with a price above 0.
 func (a *application) buyXGetY(units int64) int64 {
 	t := a.terms.Discount.more
 	most := units / t.GetQuantity
@@ -25,8 +25,8 @@ func (a *application) buyXGetY(units int64) int64 {
 	return a.percentage()
 }
 
-// applications returns the largest number of applications, at most most, for which the
-// discounted units leave enough units that are bought.
+// applications returns how often the offer applies, at most most times. Each application must leave
+// enough bought units besides the discounted units.
 func (a *application) applications(most int64) int64 {
 	t := a.terms.Discount.more
 	bought := int64(0)

@@ -1,4 +1,4 @@
 package pricing
 
-// fixedAmount is the amount, but at most what the counted units cost.
+// fixedAmount returns the amount, or the cost of the counted units if that is less.
 func (a *application) fixedAmount() int64 { return min(a.amount, a.atCost()) }

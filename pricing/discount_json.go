@@ -11,7 +11,8 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// discountDocument is the JSON form of a discount. What needs its type or its currency is read last.
+// discountDocument is the JSON form of a discount. Fields that depend on the type or the currency are
+// decoded last.
 type discountDocument[Tiers any] struct {
 	Type            string          `json:"discountType"`
 	Value           json.RawMessage `json:"discountValue,omitempty"`
@@ -91,7 +92,7 @@ func (d Discount) AppendJSON(dst []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// optional returns a number that 0 leaves out.
+// optional returns a number, or "" for 0, which JSON then omits.
 func optional(n int64) json.Number {
 	if n == 0 {
 		return ""
@@ -163,7 +164,7 @@ func (d *Discount) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// mergeNew merges faults of fields that have none yet.
+// mergeNew merges the faults of fields that have no fault yet.
 func (r *reader) mergeNew(err error) {
 	known := make(map[string]bool, len(r.faults.Fields))
 	for _, f := range r.faults.Fields {
@@ -230,7 +231,7 @@ func (r *reader) discountTerms(d *discountDocument[json.RawMessage]) DiscountTer
 	return t
 }
 
-// number reads a number, bare or as text; nil is none.
+// number reads a number, bare or as text. It returns nil if the member is absent.
 func (r *reader) number(field string, raw json.RawMessage) (n *Number) {
 	if raw != nil {
 		r.faults.Merge(field, strictjson.Value(raw, &n))
@@ -254,15 +255,15 @@ func (r *reader) positive(field string, n *Number) int64 {
 	switch {
 	case n == nil || len(r.faults.Fields) > before:
 	case r.currency.IsZero():
-		return 1 // which is no amount, but one that has no fault of its own
+		return 1 // the amount is missing; 1 causes no second fault
 	case minor <= 0:
 		r.faults.Add(field, validation.TooSmall, "must be greater than 0")
 	}
 	return minor
 }
 
-// amounts reads amounts greater than 0 by currency: an amount in the own currency, or an object with
-// one member for each currency.
+// amounts reads amounts greater than 0 by currency. The JSON is an amount in the discount's own
+// currency, or an object with one member for each currency.
 func (r *reader) amounts(field string, raw json.RawMessage) map[Currency]int64 {
 	amounts := map[Currency]int64{}
 	switch {
@@ -270,7 +271,7 @@ func (r *reader) amounts(field string, raw json.RawMessage) map[Currency]int64 {
 	case raw[0] != '{':
 		amounts[r.currency] = r.positive(field, r.number(field, raw))
 	default:
-		_ = strictjson.Members(raw, func(code string, raw json.RawMessage) { // well-formed
+		_ = strictjson.Members(raw, func(code string, raw json.RawMessage) { // raw is well-formed JSON, so there is no error
 			path := field + "." + strictjson.Shown(code)
 			c, err := ParseCurrency(code)
 			if _, twice := amounts[c]; twice && err == nil {

@@ -1,6 +1,7 @@
 package pricing
 
-// amountPerUnit is the sum of the amount, but at most the unit's cost, over the counted units.
+// amountPerUnit returns the sum over the counted units of the amount, or of the unit's cost if that is
+// less.
 func (a *application) amountPerUnit() (sum int64) {
 	for i, s := range a.segments {
 		t := &a.takings[i]

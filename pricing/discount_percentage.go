@@ -1,4 +1,4 @@
 package pricing
 
-// percentage is a percentage of what the counted units cost, rounded half up once.
+// percentage returns a percentage of the cost of the counted units, rounded half up once.
 func (a *application) percentage() int64 { return a.terms.Discount.percent.Of(a.atCost()) }

@@ -1,7 +1,7 @@
 package pricing
 
-// tiered is the percentage or the amount of the highest tier that is reached, but at most what
-// the eligible units cost.
+// tiered returns the percentage or the amount of the highest reached tier. The result is at most the
+// cost of the eligible units.
 func (a *application) tiered() int64 {
 	tier := a.terms.Discount.more.tier(a.coupon.EligibleSubtotal, a.coupon.EligibleQuantity)
 	if tier == nil {
@@ -17,8 +17,8 @@ func (a *application) tiered() int64 {
 	return tier.Percent.Of(cost)
 }
 
-// tier returns the highest tier that the list price or the number of the eligible units reaches,
-// or nil.
+// tier returns the highest tier that the list price or the number of the eligible units reaches. It
+// returns nil if no tier is reached.
 func (t *DiscountTerms) tier(list, units int64) *Tier {
 	if i := t.tierIndex(list, units); i >= 0 {
 		return &t.Tiers[i]
@@ -26,7 +26,7 @@ func (t *DiscountTerms) tier(list, units int64) *Tier {
 	return nil
 }
 
-// tierIndex is tier by its index; -1 is none.
+// tierIndex returns the index of the tier that the method tier returns, or -1.
 func (t *DiscountTerms) tierIndex(list, units int64) int {
 	basis := units
 	if t.TierBasis == ByAmount {

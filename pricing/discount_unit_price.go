@@ -1,6 +1,6 @@
 package pricing
 
-// unitPrice is the sum of what the counted units cost above the price.
+// unitPrice returns the sum over the counted units of the cost above the price.
 func (a *application) unitPrice() (sum int64) {
 	for i, s := range a.segments {
 		t := &a.takings[i]

@@ -6,7 +6,7 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// hasMoney reports whether a term is an amount of a currency.
+// hasMoney reports whether any of the terms is an amount of money.
 func (t *DiscountTerms) hasMoney() bool {
 	if t.Type.HasAmount() || t.MaxDiscount != 0 || len(t.Others) > 0 || t.TierBasis == ByAmount {
 		return true
@@ -24,7 +24,7 @@ func (t *DiscountTerms) validate() error {
 	switch {
 	case t.Type == 0:
 		faults.Add("discountType", validation.Required, discountTypeMessage)
-		return faults.Err() // what else is allowed depends on it
+		return faults.Err() // the other checks depend on the type
 	case t.Type > Tiered:
 		faults.Add("discountType", validation.Unknown, discountTypeMessage)
 		return faults.Err()

@@ -38,7 +38,8 @@ func (q *Quote) Effect(coupon int) Effect {
 	return Uncertain
 }
 
-// effects notes the effects of coupons that no unit cuts: each lowers the total by its amount.
+// effects sets the effects of coupons when no unit goes below zero. Each coupon then lowers the total
+// by its amount.
 func (q *Quote) effects() {
 	for i := range q.Coupons {
 		c := &q.Coupons[i]
@@ -47,8 +48,8 @@ func (q *Quote) effects() {
 	}
 }
 
-// excess returns by how much the amounts that several coupons would take of one unit exceed what the
-// unit costs. An excess beyond an int64 is the greatest int64.
+// excess returns by how much the discounts of several coupons on one unit exceed the unit's cost. It is
+// capped at the greatest int64.
 func excess(amounts []int64, cost int64) (beyond int64) {
 	for _, a := range amounts {
 		part := min(a, cost)
@@ -58,8 +59,8 @@ func excess(amounts []int64, cost int64) (beyond int64) {
 	return beyond
 }
 
-// lowering returns which of the amounts of a unit lower its price below what the others leave, as
-// bits. beyond is their excess.
+// lowering returns bit n for each amount n of a unit that is greater than beyond. Without such an
+// amount, the unit would cost more. beyond is the excess of the amounts.
 func lowering(amounts []int64, beyond int64) (bits uint32) {
 	for i, a := range amounts {
 		if a > beyond {

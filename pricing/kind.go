@@ -163,13 +163,13 @@ const (
 	MaxCategoryLength = 64
 )
 
-// categoryMark stands before and behind every name in the text of Categories.
+// categoryMark stands before and after every name in the text of Categories.
 const categoryMark = "\x1f"
 
 // Categories is an immutable set of category names. Categories values are comparable with
 // ==. The zero Categories is the empty set.
 type Categories struct {
-	text string // the names in order, each between marks
+	text string // the names in order, each between two marks
 }
 
 // NewCategories returns the set of the given names. Duplicate names are ignored.

@@ -2,11 +2,11 @@ package pricing
 
 import "math/bits"
 
-// This file prices without telling units apart. That is enough where every coupon treats the
-// units of a line alike and no unit goes below zero: then the units of a line follow from what
-// each coupon takes off the line.
+// This file prices whole lines, without single units. That is exact if every coupon treats the units of
+// a line alike and no unit goes below zero. The price of each unit then follows from the coupons'
+// discounts on the line.
 
-// countsLines reports whether the discount is computed from the subtotals of its lines.
+// countsLines reports whether the discount needs only the subtotals of its lines.
 func (d *Discount) countsLines() bool {
 	return (d.kind == Percentage || d.kind == FixedAmount) && (d.more == nil || d.more.MaxUnits == 0)
 }
@@ -16,7 +16,7 @@ func (d *Discount) alike() bool {
 	return d.kind != CheapestUnits && d.kind != BuyXGetY && (d.more == nil || d.more.MaxUnits == 0)
 }
 
-// ofLines returns a discount that counts lines, in minor units.
+// ofLines returns the discount in minor units, for a discount type that counts lines.
 func (d *Discount) ofLines(q *Quote, base int64) int64 {
 	if d.more == nil && q.Step == 0 {
 		if d.kind == Percentage {
@@ -37,8 +37,8 @@ func (d *Discount) ofLines(q *Quote, base int64) int64 {
 	return off
 }
 
-// byLines prices the coupons line by line. It reports false, and leaves the lines as they are, if
-// units have to be told apart.
+// byLines prices the coupons line by line. If units have to be priced one by one, it returns false and
+// does not change the lines.
 func (q *Quote) byLines(terms []Terms) bool {
 	w, step := &q.work, max(q.Step, 1)
 	for c := range q.Coupons {
@@ -72,7 +72,7 @@ func (q *Quote) byLines(terms []Terms) bool {
 	return true
 }
 
-// itemCoupons returns how many of the coupons are in the item lane. They are the first ones.
+// itemCoupons returns how many coupons are in the item lane. These coupons come first.
 func (q *Quote) itemCoupons() (n int) {
 	for n < len(q.Coupons) && q.Coupons[n].Discount.lane == ItemLane {
 		n++
@@ -80,11 +80,11 @@ func (q *Quote) itemCoupons() (n int) {
 	return n
 }
 
-// partsOf returns what one coupon takes off each line, in steps.
+// partsOf returns the discount of one coupon on each line, in steps.
 func (q *Quote) partsOf(c int) []int64 { return q.parts[c*len(q.Lines):][:len(q.Lines)] }
 
-// partOf computes what one coupon takes off each line, from what the lines cost at the entry of
-// its lane.
+// partOf computes the discount of one coupon on each line. It starts from the prices of the lines at
+// the start of the coupon's lane.
 func (q *Quote) partOf(c int, d *Discount, step int64) {
 	amounts, _ := d.in(q.Currency)
 	amount, parts := inSteps(amounts.Amount, step), q.partsOf(c)
@@ -103,8 +103,8 @@ func (q *Quote) partOf(c int, d *Discount, step int64) {
 	}
 }
 
-// weigh writes what each line would give to a coupon if nothing capped the discount, and returns
-// the sum. All amounts are in steps.
+// weigh writes each line's uncapped discount by a coupon to weights, and returns the sum. All amounts
+// are in steps.
 func (q *Quote) weigh(weights []int64, c int, d *Discount, amount, step int64) (sum int64) {
 	if d.kind == FixedAmountPerUnit || d.kind == FixedUnitPrice {
 		sum = q.weighUnits(weights, d.kind, amount, step)
@@ -125,7 +125,7 @@ func (q *Quote) weigh(weights []int64, c int, d *Discount, amount, step int64) (
 	return sum
 }
 
-// weighUnits is weigh for a coupon that looks at the price of a unit.
+// weighUnits is weigh for a coupon whose discount depends on the price of a unit.
 func (q *Quote) weighUnits(weights []int64, kind DiscountType, amount, step int64) (sum int64) {
 	lines := q.Lines[:len(weights)]
 	for i := range weights {
@@ -144,7 +144,7 @@ func (q *Quote) weighUnits(weights []int64, kind DiscountType, amount, step int6
 	return sum
 }
 
-// offLines returns what a coupon takes off in all, in steps and before its cap.
+// offLines returns the whole discount of a coupon, in steps, before its cap.
 func (q *Quote) offLines(c int, d *Discount, sum, amount, step int64) int64 {
 	switch d.kind { //nolint:exhaustive // the other types take all that the lines give
 	case Percentage:
@@ -164,11 +164,11 @@ func (q *Quote) offLines(c int, d *Discount, sum, amount, step int64) int64 {
 	return sum
 }
 
-// leave takes the parts of a lane's coupons off the lines. The coupons are those before to, beginning
-// with from. If a unit could go below zero, leave forgets all parts and reports false.
+// leave subtracts the discounts of the coupons [from, to) from the lines. These coupons form a lane. If
+// a unit could go below zero, leave drops all parts and returns false.
 func (q *Quote) leave(from, to int) bool {
 	w, n, negative := &q.work, len(q.Lines), int64(0)
-	left, parts := w.left[:n], q.parts[from*n:to*n] // coupon by coupon
+	left, parts := w.left[:n], q.parts[from*n:to*n] // one coupon after another
 	for i := range left {
 		rest, givers := left[i], int64(0)
 		for at := i; at < len(parts); at += n {
@@ -188,9 +188,9 @@ func (q *Quote) leave(from, to int) bool {
 	return true
 }
 
-// clear reports whether it is certain that several coupons leave every unit of a line at zero or
-// more. The coupons of the lane before have left units that differ by less than their number, and
-// rounding costs a unit at most one step for each coupon.
+// clear reports whether several coupons surely leave every unit of a line at zero or more. After the
+// coupons of earlier lanes, the prices of two units differ by fewer steps than there were coupons.
+// Rounding costs a unit at most one step for each coupon.
 func (w *workspace) clear(line int, quantity, taken, before, givers int64) bool {
 	left := w.left[line]
 	if before == 0 {
@@ -199,13 +199,13 @@ func (w *workspace) clear(line int, quantity, taken, before, givers int64) bool 
 	return taken <= left/2 && covered(left, quantity, 2*givers+before)
 }
 
-// covered reports whether an amount is at least as many steps for each unit.
+// covered reports whether an amount has at least the given steps for each unit.
 func covered(amount, quantity, steps int64) bool {
 	high, low := bits.Mul64(uint64(quantity), uint64(steps)) //nolint:gosec // not negative
 	return high == 0 && low <= uint64(amount)                //nolint:gosec // not negative
 }
 
-// settleLines writes what the coupons leave of the lines into the quote.
+// settleLines writes the prices of the lines after all coupons into the quote.
 func (q *Quote) settleLines(step int64) {
 	for i, left := range q.work.left {
 		if l := &q.Lines[i]; l.Eligible {
@@ -217,8 +217,8 @@ func (q *Quote) settleLines(step int64) {
 	q.Total = q.Subtotal - q.Discount + q.Shipping
 }
 
-// unfold tells the units of a line apart: the groups of units, and per group what a unit gives to
-// each coupon.
+// unfold computes the units of a line. It returns the groups of units, and per group the discount of a
+// unit by each coupon.
 func (q *Quote) unfold(line int) (groups []UnitGroup, amounts []int64) {
 	var w workspace
 	w.unfold(q, line)
@@ -228,7 +228,7 @@ func (q *Quote) unfold(line int) (groups []UnitGroup, amounts []int64) {
 	return groups, w.amounts
 }
 
-// unfold writes the units of a line into the segments, in steps, and the amounts.
+// unfold writes the groups of units of a line to the segments and amounts, in steps.
 func (w *workspace) unfold(q *Quote, line int) {
 	l, step, items, coupons := &q.Lines[line], max(q.Step, 1), q.itemCoupons(), len(q.Coupons)
 	w.segments = append(w.segments[:0], segment{quantity: l.Quantity, left: inSteps(l.UnitPrice, step)})
@@ -252,7 +252,7 @@ func (w *workspace) unfold(q *Quote, line int) {
 	}
 }
 
-// give spreads a part over all units of the line by what they cost.
+// give spreads a part over all units of the line in proportion to their cost.
 func (w *workspace) give(takings []taking, part int64) {
 	if part == 0 {
 		return

@@ -67,7 +67,7 @@ func (n Number) Decimal() (decimal.Decimal, error) {
 	if err != nil {
 		return decimal.Decimal{}, err
 	}
-	coefficient, _ := new(big.Int).SetString(scanned.Whole+scanned.Fraction, 10) // digits only, as scanned
+	coefficient, _ := new(big.Int).SetString(scanned.Whole+scanned.Fraction, 10) // scanned, so it has only digits
 	if scanned.Negative {
 		coefficient.Neg(coefficient)
 	}
@@ -78,7 +78,7 @@ func (n Number) Decimal() (decimal.Decimal, error) {
 // text is a valid [Number]. DecimalText returns a [*validation.Error] for a number of more
 // than 64 characters. The limit keeps numbers such as 1e1000000000 from exhausting memory.
 func DecimalText(d decimal.Decimal) (string, error) {
-	const mostBits = 4 * strictjson.MaxNumberText // of a coefficient: more than its digits can have
+	const mostBits = 4 * strictjson.MaxNumberText // more bits than a coefficient of MaxNumberText digits can have
 	switch coefficient, exponent := d.Coefficient(), d.Exponent(); {
 	case coefficient.Sign() == 0:
 		return "0", nil
@@ -100,13 +100,12 @@ func DecimalText(d decimal.Decimal) (string, error) {
 // [Number.Decimal].
 func (n Number) Int64() (int64, error) { return strictjson.ParseNumber(string(n), 0) }
 
-// scaledDecimal returns d x 10^places when that is a whole number whose
-// magnitude 63 bits hold.
+// scaledDecimal returns d x 10^places if the result is a whole number that fits 63 bits.
 func scaledDecimal(d decimal.Decimal, places int) (int64, error) {
 	const (
-		most = 512 // bits of a coefficient: far beyond any text, cheap to divide
-		// fewest is the shift below which no coefficient of most bits, which has
-		// 155 digits, is a whole number.
+		most = 512 // maximum bits of a coefficient: more than any text has, and still cheap to divide
+		// fewest bounds the shift from below. A coefficient of most bits has 155 digits. Below this
+		// shift, no such coefficient gives a whole number.
 		fewest = -155
 	)
 	coefficient, shift := d.Coefficient(), int(d.Exponent())+places

@@ -46,17 +46,18 @@ type Quote struct {
 	// Coupons are the coupons that were priced, by lane and then by ID.
 	Coupons []QuotedCoupon
 
-	// These fields tell what each coupon takes off which unit. They are empty if that follows from
-	// the lines. Otherwise the quote has either parts or groups with their ends and amounts.
+	// These fields have the discount of each coupon on each unit. They are empty if the discounts
+	// follow from the lines. Otherwise the quote has either parts, or groups with their ends and
+	// amounts.
 	parts   []int64     // what each coupon takes off each line, coupon by coupon, in steps
-	groups  []UnitGroup // of like units, line by line
-	ends    []int       // where the groups of each line end
-	amounts []int64     // what a unit gives to each coupon, group by group
+	groups  []UnitGroup // groups of equal units, line by line
+	ends    []int       // end of each line's groups
+	amounts []int64     // discount of a unit by each coupon, group by group
 
-	masks []bool // memory of the coupons' eligible and bought
-	units int64  // in the eligible lines, but for those that cost nothing
+	masks []bool // memory for the coupons' fields eligible and bought
+	units int64  // units in the eligible lines whose price is not 0
 
-	work workspace // memory that Reprice keeps
+	work workspace // memory that Reprice reuses
 }
 
 // Price computes the price of a cart with a set of coupons. Shipping lines are never discounted.
@@ -100,7 +101,8 @@ func (q *Quote) Reprice(cart Cart, terms ...Terms) error {
 	return nil
 }
 
-// reset empties q field by field: a new Quote would be made beside and copied.
+// reset empties q field by field. Assigning a new Quote would be slower, because it is built first and
+// then copied.
 func (q *Quote) reset(currency Currency, step int64) {
 	q.Currency, q.Step = currency, normalStep(step)
 	q.Subtotal, q.EligibleSubtotal, q.Discount, q.Shipping, q.Total = 0, 0, 0, 0, 0
@@ -109,10 +111,10 @@ func (q *Quote) reset(currency Currency, step int64) {
 	q.masks, q.units = q.masks[:0], 0
 }
 
-// combines reports whether the coupons can be priced together on the cart. It puts those that
-// discount anything in order.
+// combines reports whether the coupons can be priced together on the cart. It sorts the coupons that
+// have a discount.
 func (q *Quote) combines(cart *Cart, terms []Terms) bool {
-	if len(terms) == 1 { // the most usual set
+	if len(terms) == 1 { // the most frequent case
 		if terms[0].Discount.kind != 0 {
 			q.work.order[0] = 0
 			q.Coupons = resize(q.Coupons, 1)
@@ -147,7 +149,7 @@ func (q *Quote) combines(cart *Cart, terms []Terms) bool {
 	return true
 }
 
-// take copies the lines and sums them; it reports whether all is well formed.
+// take copies the lines and adds them up. It reports whether cart and terms are well formed.
 func (q *Quote) take(cart *Cart, terms []Terms) bool {
 	lines := cart.Lines
 	if cart.Currency.IsZero() || cart.Step < 0 || len(lines) > MaxLines {
@@ -167,7 +169,7 @@ func (q *Quote) take(cart *Cart, terms []Terms) bool {
 	return true
 }
 
-// classify marks all lines but shipping as eligible. It reports whether there is shipping, and
+// classify marks all lines except shipping as eligible. It reports whether there is shipping, and
 // whether the kinds and texts of all lines are well formed.
 func (q *Quote) classify(lines []Line) (shipping, ok bool) {
 	quoted := q.Lines[:len(lines)]
@@ -187,8 +189,8 @@ func (q *Quote) classify(lines []Line) (shipping, ok bool) {
 	return shipping, true
 }
 
-// sum copies the lines and sums them, as if all were eligible. It reports whether all amounts are
-// within bounds. It collects their signs and looks at them once, which is faster.
+// sum copies the lines and adds them up, as if all were eligible. It reports whether all amounts are
+// within bounds. It collects the signs and checks them once at the end, because that is faster.
 func (q *Quote) sum(lines []Line) bool {
 	var all, units, free, negative int64
 	quotedLines := q.Lines[:len(lines)]
@@ -207,7 +209,7 @@ func (q *Quote) sum(lines []Line) bool {
 	return negative >= 0
 }
 
-// ship counts the lines that are not eligible as shipping.
+// ship moves the lines that are not eligible from the subtotal to the shipping cost.
 func (q *Quote) ship() {
 	for i := range q.Lines {
 		if l := &q.Lines[i]; !l.Eligible {
@@ -219,7 +221,7 @@ func (q *Quote) ship() {
 	q.EligibleSubtotal = q.Subtotal
 }
 
-// pricedUnits returns the number of units of the line that cost something.
+// pricedUnits returns the number of units of the line, or 0 if they are free.
 func (l *QuotedLine) pricedUnits() int64 {
 	if l.UnitPrice == 0 {
 		return 0
@@ -240,7 +242,7 @@ func allCovered(terms []Terms) bool {
 	return false
 }
 
-// uncover leaves only those lines eligible that a coupon covers.
+// uncover marks lines that no coupon covers as not eligible.
 func (q *Quote) uncover(terms []Terms) {
 	for i := range q.Lines {
 		l := &q.Lines[i]
@@ -261,7 +263,7 @@ func anyCovers(terms []Terms, line int) bool {
 	return false
 }
 
-// one prices a single coupon that counts lines.
+// one prices a single coupon whose discount needs only the subtotals of lines.
 func (q *Quote) one(t *Terms) {
 	c := &q.Coupons[0]
 	c.copy(t)
@@ -271,7 +273,7 @@ func (q *Quote) one(t *Terms) {
 	q.apply(c.Amount)
 }
 
-// several prices coupons that may have to tell lines and units apart.
+// several prices coupons whose discounts may depend on single lines and units.
 func (q *Quote) several(cart *Cart, terms []Terms) {
 	for i := range q.Coupons {
 		q.list(i, &terms[q.work.order[i]])
@@ -281,20 +283,20 @@ func (q *Quote) several(cart *Cart, terms []Terms) {
 	}
 }
 
-// copy takes over the terms without the masks.
+// copy copies the terms without the masks.
 func (c *QuotedCoupon) copy(t *Terms) {
 	c.ID, c.Group, c.Discount, c.Refund, c.Amount, c.eligible, c.bought = t.ID, t.Group, t.Discount, t.Refund, 0, nil, nil
 	c.Refund.Policy = t.Refund.Policy.For(t.Discount.kind)
 }
 
-// list writes a coupon without its amount.
+// list writes a coupon without its amount to the quote.
 func (q *Quote) list(i int, t *Terms) {
 	c := &q.Coupons[i]
 	c.copy(t)
 	if t.Bought != nil {
 		c.bought = q.mask(t.Bought)
 	}
-	if t.Eligible == nil { // then all that can be eligible is
+	if t.Eligible == nil { // a nil mask covers all lines that can be eligible
 		c.EligibleSubtotal, c.EligibleQuantity = q.EligibleSubtotal, q.units
 		return
 	}
@@ -309,7 +311,7 @@ func (q *Quote) list(i int, t *Terms) {
 	}
 }
 
-// mask copies a mask and strikes shipping lines. A cart without lines needs no mask.
+// mask copies a mask and clears shipping lines. A cart without lines needs no mask.
 func (q *Quote) mask(of []bool) []bool {
 	if len(of) == 0 {
 		return nil
@@ -321,7 +323,8 @@ func (q *Quote) mask(of []bool) []bool {
 	return q.masks[first:len(q.masks):len(q.masks)]
 }
 
-// apply spreads the discount, which is within [0, EligibleSubtotal] and on the step.
+// apply spreads the discount over the lines. The discount must be within [0, EligibleSubtotal] and a
+// multiple of the step.
 func (q *Quote) apply(discount int64) {
 	q.Discount = discount
 	q.Total = q.Subtotal - discount + q.Shipping
@@ -336,7 +339,7 @@ func (q *Quote) apply(discount int64) {
 		}
 		return
 	}
-	var few [16]share // the usual number of lines needs no memory
+	var few [16]share // up to 16 lines need no heap memory
 	shares := few[:min(len(q.Lines), len(few))]
 	if len(q.Lines) > len(few) {
 		q.work.shares = resize(q.work.shares, len(q.Lines))
@@ -409,14 +412,14 @@ func (q Quote) AppendAllocations(dst []Allocation) []Allocation {
 	return dst
 }
 
-// rowRoom is room for the groups of units of a line that has at most two.
+// rowRoom is memory for the groups of a line with at most two groups.
 type rowRoom struct {
 	groups  [2]UnitGroup
 	amounts [2]int64
 }
 
-// rows returns the groups of units of a line, and per group what a unit gives to each coupon. They
-// are valid until the room is used again.
+// rows returns the groups of units of a line, and per group the discount of a unit by each coupon. Both
+// are valid until room is used again.
 func (q *Quote) rows(line int, room *rowRoom) (groups []UnitGroup, amounts []int64) {
 	switch l := &q.Lines[line]; {
 	case len(q.ends) > 0:
@@ -434,7 +437,8 @@ func (q *Quote) rows(line int, room *rowRoom) (groups []UnitGroup, amounts []int
 	}
 }
 
-// grouped returns the groups of units of a line if the quote has them.
+// grouped returns the groups that the quote stores for a line. It must be called only if the quote has
+// groups.
 func (q *Quote) grouped(line int) (groups []UnitGroup, amounts []int64) {
 	first, end, coupons := 0, q.ends[line], len(q.Coupons)
 	if line > 0 {

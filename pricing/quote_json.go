@@ -16,8 +16,8 @@ import (
 // valid cart fits into MaxQuoteDocument bytes.
 const MaxQuoteDocument = 40 << 20
 
-// quoteDocument is the stored form of a Quote. Values whose text has rules of
-// its own are kept as text, so that each fault is reported with its path.
+// quoteDocument is the stored form of a Quote. Values with rules for their text are decoded as text, so
+// that each fault is reported with its path.
 type quoteDocument struct {
 	Version          int             `json:"version"`
 	Currency         string          `json:"currency"`
@@ -31,7 +31,7 @@ type quoteDocument struct {
 	Coupons          couponDocuments `json:"coupons,omitempty"`
 }
 
-// These lists are read up to the maximum of their entries.
+// Decoding of these lists stops at their maximum number of entries.
 type (
 	lineDocuments   []lineDocument
 	couponDocuments []couponDocument
@@ -45,8 +45,8 @@ func (lineDocuments) MaxEntries() int { return MaxLines }
 // MaxEntries returns [MaxCoupons].
 func (couponDocuments) MaxEntries() int { return MaxCoupons }
 
-// MaxEntries returns one more than a line can have: enough to see that a document has too many.
-// Every coupon cuts a line's units at most twice.
+// MaxEntries returns the maximum number of groups of a line plus one. A longer list is thus noticed.
+// Every coupon splits a line's units at most twice.
 func (unitDocuments) MaxEntries() int { return 2*MaxCoupons + 2 }
 
 // MaxEntries returns [MaxCoupons].
@@ -69,10 +69,10 @@ type couponDocument struct {
 	Refund           *refundTerms `json:"refund,omitempty"`
 }
 
-// lineIndexes are the lines of a mask; nil is no mask.
+// lineIndexes are the indexes of the lines in a mask; nil means no mask.
 type lineIndexes []int
 
-// UnmarshalJSON reads the indexes. An empty list is a mask.
+// UnmarshalJSON reads the indexes. An empty list is an empty mask, not a missing mask.
 func (l *lineIndexes) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -167,7 +167,7 @@ func tooLongQuote() error {
 	return validation.New("", validation.TooLong, fmt.Sprintf("a quote has at most %d bytes", MaxQuoteDocument))
 }
 
-// append writes a quoteDocument.
+// append appends the quote in the form of quoteDocument.
 func (q *Quote) append(dst []byte) (_ []byte, err error) {
 	dst = appendjson.IntMember(append(dst, '{'), "version", QuoteVersion)
 	dst = appendjson.TextMember(dst, "currency", q.Currency.Code())
@@ -196,7 +196,7 @@ func (q *Quote) append(dst []byte) (_ []byte, err error) {
 	return append(dst, '}'), nil
 }
 
-// appendAmount writes a member that is a Number.
+// appendAmount appends an amount as a Number.
 func (q *Quote) appendAmount(dst []byte, name string, minor int64) []byte {
 	return appendNumber(appendjson.Name(dst, name), minor, q.Currency)
 }
@@ -205,7 +205,7 @@ func appendNumber(dst []byte, minor int64, c Currency) []byte {
 	return append(appendMinor(append(dst, '"'), minor, c.Exponent()), '"')
 }
 
-// appendLine writes a lineDocument.
+// appendLine appends a line in the form of lineDocument.
 func (q *Quote) appendLine(dst []byte, line int) []byte {
 	l := &q.Lines[line]
 	dst = appendjson.TextMember(append(dst, '{'), "id", l.ID)
@@ -229,7 +229,7 @@ func (q *Quote) appendLine(dst []byte, line int) []byte {
 	return append(q.appendUnits(dst, line), '}')
 }
 
-// appendUnits writes the unitDocuments of a line.
+// appendUnits appends the groups of a line in the form of unitDocuments.
 func (q *Quote) appendUnits(dst []byte, line int) []byte {
 	coupons := len(q.Coupons)
 	var room rowRoom
@@ -250,7 +250,7 @@ func (q *Quote) appendUnits(dst []byte, line int) []byte {
 	return append(dst, ']')
 }
 
-// appendCoupon writes a couponDocument.
+// appendCoupon appends a coupon in the form of couponDocument.
 func (q *Quote) appendCoupon(dst []byte, c *QuotedCoupon) (_ []byte, err error) {
 	dst = appendjson.TextMember(append(dst, '{'), "id", c.ID)
 	dst = appendjson.OptionalText(dst, "group", c.Group)
@@ -270,7 +270,7 @@ func (q *Quote) appendCoupon(dst []byte, c *QuotedCoupon) (_ []byte, err error) 
 	return append(dst, '}'), nil
 }
 
-// appendMask writes the indexes of the lines of a mask, and nothing without a mask.
+// appendMask appends the line indexes of a mask. It appends nothing if the mask is nil.
 func appendMask(dst []byte, name string, mask []bool) []byte {
 	if mask == nil {
 		return dst
@@ -327,7 +327,7 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 func (d *quoteDocument) quote() (Quote, error) {
 	var r reader
 	r.version(d.Version, QuoteVersion)
-	if d.Currency != "" { // the zero Quote has none
+	if d.Currency != "" { // the zero Quote has no currency
 		currency, err := ParseCurrency(d.Currency)
 		if err != nil {
 			return Quote{}, err
@@ -378,7 +378,7 @@ func (r *reader) coupon(d *couponDocument, lines int) QuotedCoupon {
 	}
 }
 
-// mask returns the mask of the lines; ascending indexes are their one form.
+// mask returns the mask of the lines. The indexes must be ascending, so that each mask has one form.
 func (r *reader) mask(field string, indexes lineIndexes, lines int) []bool {
 	if indexes == nil {
 		return nil
@@ -411,8 +411,7 @@ func (r *reader) line(d *lineDocument) QuotedLine {
 	}
 }
 
-// readUnits reads the groups of units. If they are those of lines whose units are treated alike,
-// the quote does not keep them.
+// readUnits reads the groups of units. The quote does not keep groups that follow from the lines.
 func (d *quoteDocument) readUnits(q *Quote) error {
 	var faults validation.Error
 	var derived []UnitGroup
@@ -442,7 +441,7 @@ func (d *quoteDocument) readUnits(q *Quote) error {
 	return nil
 }
 
-// unit reads a group of units, and what each coupon takes off one unit.
+// unit reads a group of units and the discount of each coupon on one unit.
 func (r *reader) unit(d *unitDocument, q *Quote, l *QuotedLine) UnitGroup {
 	g := UnitGroup{Quantity: r.integer("quantity", d.Quantity), UnitPrice: r.amount("unitPrice", d.UnitPrice)}
 	off := amounts{q.Currency.Number(l.UnitPrice - g.UnitPrice)}

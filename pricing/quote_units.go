@@ -41,12 +41,12 @@ func (q *Quote) ReachesZero() bool {
 	return false
 }
 
-// reachesZero is ReachesZero for a line with a discount.
+// reachesZero implements ReachesZero for a line with a discount.
 func (q *Quote) reachesZero(line int) bool {
 	l, units := &q.Lines[line], len(q.ends)+len(q.parts) > 0 && q.explained()
 	steps := int64(1)
 	if units && len(q.ends) == 0 {
-		// The units of a line differ by the rounding of each coupon in each lane.
+		// Each coupon in each lane rounds, so the units of a line may differ.
 		steps += 2 * int64(len(q.Coupons))
 	}
 	switch left := inSteps(l.Total, max(q.Step, 1)); {
@@ -59,7 +59,7 @@ func (q *Quote) reachesZero(line int) bool {
 	return slices.ContainsFunc(groups, func(g UnitGroup) bool { return g.UnitPrice == 0 })
 }
 
-// derive appends the groups of a line whose units are all treated alike.
+// derive appends the groups of a line whose units all have the same discount before rounding.
 func (l *QuotedLine) derive(dst []UnitGroup, step int64) []UnitGroup {
 	if l.Quantity < 1 {
 		return dst

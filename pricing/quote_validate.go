@@ -42,8 +42,8 @@ func (q Quote) Validate() error {
 	return faults.Err()
 }
 
-// checkAmounts is Validate but for the IDs: what was stored before they were bounded
-// is still what the customer owes.
+// checkAmounts makes the checks of Validate except for the lengths of IDs. Quotes that were stored
+// before that limit stay valid.
 func (q Quote) checkAmounts() error {
 	var faults validation.Error
 	if q.Currency.IsZero() && !q.Equal(Quote{}) {
@@ -92,17 +92,17 @@ func (l *QuotedLine) quotedFaults(i int, faults *validation.Error) {
 	}
 }
 
-// stepFaults looks at price and discount; the other amounts are their multiples,
-// sums and differences.
+// stepFaults checks price and discount. The other amounts are multiples, sums and differences of these
+// two.
 func (l *QuotedLine) stepFaults(i int, q *Quote, faults *validation.Error) {
 	if q.Step == 0 {
-		return // every amount is on it, and paths of faults cost
+		return // without a step every amount is valid; return before paths are built
 	}
 	offStep(linePath(i, "unitPrice"), l.UnitPrice, q.Currency, q.Step, faults)
 	offStep(linePath(i, "discount"), l.Discount, q.Currency, q.Step, faults)
 }
 
-// add adds a faultless line to the sums of q; ok is false on overflow.
+// add adds a line without faults to the sums of q. ok is false on overflow.
 func (q *Quote) add(l *QuotedLine) (ok bool) {
 	if l.ClassOf() == ShippingClass {
 		q.Shipping, ok = addAmounts(q.Shipping, l.Subtotal)
@@ -119,7 +119,7 @@ func (q *Quote) add(l *QuotedLine) (ok bool) {
 	return true
 }
 
-// compare reports where the totals of claimed are not the sums.
+// compare reports the totals of claimed that differ from the sums in q.
 func (q *Quote) compare(claimed *Quote, faults *validation.Error) {
 	for _, total := range [...]struct {
 		field         string

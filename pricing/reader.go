@@ -11,8 +11,8 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// reader converts the members of an object that package strictjson has read, and collects the
-// faults. A member that is absent, null or malformed is nil or empty.
+// reader converts the members of an object that package strictjson has decoded. It collects the faults.
+// An absent, null or malformed member is nil or empty.
 type reader struct {
 	currency Currency
 	faults   validation.Error
@@ -31,14 +31,14 @@ func (r *reader) has(field string) bool {
 	})
 }
 
-// required reports a member that is absent. A malformed member has its fault already.
+// required adds a fault if a member is absent. A malformed member has its fault already.
 func (r *reader) required(field string, given bool) {
 	if !given && !r.has(field) {
 		r.faults.Add(field, validation.Required, "is required")
 	}
 }
 
-// list reads the entries of a list of at most that many.
+// list reads a list of at most most entries.
 func list[T any](r *reader, field string, raw json.RawMessage, most int, read func(json.RawMessage) (T, error)) (entries []T) {
 	if raw != nil {
 		r.faults.Merge(field, strictjson.List(raw, most, func(raw json.RawMessage) error {
@@ -50,7 +50,7 @@ func list[T any](r *reader, field string, raw json.RawMessage, most int, read fu
 	return entries
 }
 
-// word converts one of some words. The empty text is absent.
+// word parses a member that is one of a fixed set of words. Empty text means absent.
 func word[T any](r *reader, field, text string, parse func(string) (T, error)) (value T) {
 	if text == "" {
 		return value
@@ -60,7 +60,7 @@ func word[T any](r *reader, field, text string, parse func(string) (T, error)) (
 	return value
 }
 
-// categories converts names.
+// categories converts names to Categories.
 func (r *reader) categories(names []string) (c Categories) {
 	if !r.has("categories") {
 		var err error
@@ -77,8 +77,8 @@ func (r *reader) amount(field string, n Number) int64 {
 	return minor
 }
 
-// optionalAmount is amount for a member that may be absent. Without a currency, which is a fault of
-// its own, only the form is judged.
+// optionalAmount is amount for a member that may be absent. Without a currency, only the number's form
+// is checked. The missing currency has its own fault.
 func (r *reader) optionalAmount(field string, n *Number) int64 {
 	switch {
 	case n == nil:
@@ -98,7 +98,7 @@ func (r *reader) integer(field string, n json.Number) int64 {
 	return value
 }
 
-// whole converts a whole number that may be absent. In words for people, another number is not whole.
+// whole converts a whole number that may be absent. It has its own message for a number with decimals.
 func (r *reader) whole(field string, n json.Number) (value int64, ok bool) {
 	if n == "" {
 		return 0, false

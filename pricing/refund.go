@@ -100,7 +100,7 @@ type Refund struct {
 	// Coupons has an entry for each coupon of the quote, in the order of Quote.Coupons.
 	Coupons []RefundedCoupon
 
-	work refundWork // memory that Recompute keeps
+	work refundWork // memory that Recompute reuses
 }
 
 // RefundedLine tells what was returned of one line.
@@ -190,7 +190,7 @@ func (r *Refund) reset(c Currency) {
 	r.Lines, r.Coupons = r.Lines[:0], r.Coupons[:0]
 }
 
-// explained reports whether the quote tells what each coupon takes off which unit.
+// explained reports whether the quote has the discount of each coupon on each unit.
 func (q *Quote) explained() bool {
 	lines, coupons := len(q.Lines), len(q.Coupons)
 	for i := range q.Coupons {
@@ -212,24 +212,24 @@ func (q *Quote) explained() bool {
 
 // refundWork is the memory of Recompute.
 type refundWork struct {
-	now      []int64 // returned units by line
-	returned []int64 // discounts of all returned units by coupon
-	wants    []int64 // what each coupon takes back now
+	now      []int64 // units returned now, by line
+	returned []int64 // discounts of all returned units, by coupon
+	wants    []int64 // by coupon: the discount that it takes back now
 	rows     []refundRow
 	derived  []UnitGroup
 	amounts  []int64
 	units    workspace
 	gifts    []gift
-	listed   int64 // list price of what was returned before
+	listed   int64 // list price of the units returned before
 }
 
-// refundRow is a group of like units of one line.
+// refundRow is a group of equal units of one line.
 type refundRow struct {
 	quantity, price int64
-	amounts         []int64 // what a unit gives to each coupon
+	amounts         []int64 // discount of a unit by each coupon
 }
 
-// take reads what is returned now; it reports whether all is well formed.
+// take reads the requested return. It reports whether the request is well formed.
 func (w *refundWork) take(q *Quote, before *Refunded, now *Returns) bool {
 	if len(before.Units) > len(q.Lines) || len(before.Discounts) > len(q.Coupons) || len(now.Lines) > MaxLines {
 		return false
@@ -263,8 +263,8 @@ func (w *refundWork) take(q *Quote, before *Refunded, now *Returns) bool {
 	return len(now.Lines) > 0
 }
 
-// rest takes all that is left, or all shipping that is left; it reports whether there is any. No
-// shipping may be taken already.
+// rest requests all remaining units, or all remaining shipping. It reports whether any remain. The
+// request must not have shipping yet.
 func (w *refundWork) rest(q *Quote, before *Refunded, shipping bool) bool {
 	found := false
 	for i := range q.Lines {
@@ -281,7 +281,7 @@ func (w *refundWork) rest(q *Quote, before *Refunded, shipping bool) bool {
 	return found
 }
 
-// count adds up the returned units, and what they gave to each coupon.
+// count adds up the returned units and their discounts by coupon.
 func (r *Refund) count(q *Quote, before *Refunded) {
 	w := &r.work
 	w.returned = resize(w.returned, len(q.Coupons))
@@ -316,7 +316,7 @@ func (r *Refund) count(q *Quote, before *Refunded) {
 	}
 }
 
-// load reads the groups of like units of a line, in the order in which they are returned.
+// load reads the groups of equal units of a line, in the order of their return.
 func (w *refundWork) load(q *Quote, line int) {
 	l, coupons := &q.Lines[line], len(q.Coupons)
 	w.rows = w.rows[:0]
@@ -342,7 +342,7 @@ func (w *refundWork) load(q *Quote, line int) {
 	}
 }
 
-// row adds a group behind those that cost at least as much.
+// row inserts a group after the groups that cost the same or more.
 func (w *refundWork) row(quantity, price int64, amounts []int64) {
 	at := len(w.rows)
 	for at > 0 && w.rows[at-1].price < price {
@@ -351,8 +351,8 @@ func (w *refundWork) row(quantity, price int64, amounts []int64) {
 	w.rows = slices.Insert(w.rows, at, refundRow{quantity, price, amounts})
 }
 
-// settle computes what each coupon takes back and what remains for the customer. It reports
-// whether the earlier refunds are those of the quote.
+// settle computes the discount that each coupon takes back, and the amount for the customer. It reports
+// whether the earlier refunds belong to the quote.
 func (r *Refund) settle(q *Quote, before *Refunded) bool {
 	w, step := &r.work, max(q.Step, 1)
 	w.wants = resize(w.wants, len(q.Coupons))

@@ -77,10 +77,10 @@ func readReturn(data json.RawMessage) (l LineReturn, err error) {
 	return l, r.faults.Err()
 }
 
-// lineOf returns an index of a line; an index that no quote has becomes MaxLines or -1.
+// lineOf converts an index of a line to an int. Indexes outside every quote become -1 or MaxLines.
 func lineOf(at int64) int { return int(max(-1, min(at, MaxLines))) }
 
-// maxRefundDocument is more than every valid refund needs.
+// maxRefundDocument is the maximum size of a refund in JSON, in bytes. Every valid refund is smaller.
 const maxRefundDocument = 2 << 20
 
 // RefundVersion is the version of the JSON form of a [Refund].
@@ -107,7 +107,7 @@ type refundedCouponDocument struct {
 	Discount Number `json:"discount"`
 }
 
-// These lists are read up to the maximum of their entries.
+// Decoding of these lists stops at their maximum number of entries.
 type (
 	refundedLines   []refundedLineDocument
 	refundedCoupons []refundedCouponDocument

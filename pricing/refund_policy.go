@@ -94,12 +94,12 @@ type RefundTerms struct {
 	MinQuantity int64
 }
 
-// valid reports whether faults finds nothing.
+// valid makes the checks of faults without messages, for the hot path.
 func (t *RefundTerms) valid() bool {
 	return t.Policy <= Rebill && t.MinPurchase >= 0 && t.MinQuantity >= 0
 }
 
-// faults lists what is wrong with the terms.
+// faults adds the faults of the terms.
 func (t *RefundTerms) faults(faults *validation.Error) {
 	if t.Policy > Rebill {
 		faults.Add("refund.policy", validation.Unknown, refundPolicyMessage)
@@ -112,7 +112,7 @@ func (t *RefundTerms) faults(faults *validation.Error) {
 	}
 }
 
-// refundTerms are what a refund needs of a coupon. A nil pointer stands for the policy keep without
+// refundTerms is the JSON form of a coupon's refund terms. A nil pointer means the policy keep without
 // thresholds.
 type refundTerms struct {
 	Policy      string      `json:"policy"`

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// lost returns the discount of a coupon that the rest of the order no longer earns, in minor
-// units. It never falls when more is returned.
+// lost returns the part of a coupon's discount that the remaining order no longer earns, in minor
+// units. The more is returned, the greater it is; it never falls.
 func (w *refundWork) lost(q *Quote, coupon int, before *Refunded) int64 {
 	c := &q.Coupons[coupon]
 	kept := c.Amount - w.returned[coupon]
@@ -41,8 +41,8 @@ func (w *refundWork) left(q *Quote, line int, before *Refunded) int64 {
 	return q.Lines[line].Quantity - before.units(line) - w.now[line]
 }
 
-// earnedByTier returns what the rest earns, if it reaches a lower tier than the order did: the
-// least of what that tier and the tiers above it, up to the order's, take off.
+// earnedByTier returns the discount that the rest earns if it reaches a lower tier than the order did.
+// It is the minimum over that tier and the tiers above it, up to the order's tier.
 func (w *refundWork) earnedByTier(q *Quote, coupon int, before *Refunded, list, units int64) int64 {
 	c := &q.Coupons[coupon]
 	t := c.Discount.more
@@ -69,7 +69,7 @@ func (w *refundWork) earnedByTier(q *Quote, coupon int, before *Refunded, list, 
 	return earned
 }
 
-// entryCost returns what the rest of a coupon's lines cost at the entry of its lane.
+// entryCost returns the price of the rest of a coupon's lines at the start of its lane.
 func (w *refundWork) entryCost(q *Quote, coupon int, before *Refunded) (cost int64) {
 	earlier, step, lane := 0, max(q.Step, 1), q.Coupons[coupon].Discount.lane
 	for earlier < coupon && q.Coupons[earlier].Discount.lane < lane {
@@ -81,7 +81,7 @@ func (w *refundWork) entryCost(q *Quote, coupon int, before *Refunded) (cost int
 			continue
 		}
 		skip := l.Quantity - w.left(q, i, before)
-		if skip == 0 && len(q.parts) > 0 { // no need to tell units apart
+		if skip == 0 && len(q.parts) > 0 { // single units are not needed
 			cost += l.Subtotal
 			for c := range earlier {
 				cost -= q.partsOf(c)[i] * step
@@ -102,14 +102,14 @@ func (w *refundWork) entryCost(q *Quote, coupon int, before *Refunded) (cost int
 	return cost
 }
 
-// gift is a group of discounted units in the rest of an order.
+// gift is a group of discounted units among the units that are not returned.
 type gift struct {
 	amount, quantity int64
 	bought           bool // its line counts as bought
 }
 
-// earnedByPurchase returns the greatest discounts of the rest for which enough other units are
-// bought. For each begun number of getQuantity units it takes buyQuantity others.
+// earnedByPurchase returns the greatest discounts of the rest for which enough other units are bought.
+// Every getQuantity discounted units, or a part of that number, need buyQuantity other units.
 func (w *refundWork) earnedByPurchase(q *Quote, coupon int, before *Refunded) (earned int64) {
 	t := q.Coupons[coupon].Discount.more
 	bought, gifts := w.collect(q, coupon, before)
@@ -144,8 +144,9 @@ func compareBools(a, b bool) int {
 	return 1
 }
 
-// collect lists the discounted units of the rest. It returns their number, and the number of units
-// that count as bought. The discount is in the item lane, where a unit costs its list price.
+// collect lists the discounted units among the units that are not returned. It returns the number of
+// units that count as bought, and the number of discounted units. The discount is in the item lane,
+// where a unit costs its list price.
 func (w *refundWork) collect(q *Quote, coupon int, before *Refunded) (bought, gifts int64) {
 	c := &q.Coupons[coupon]
 	w.gifts = w.gifts[:0]

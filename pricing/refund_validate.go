@@ -6,7 +6,7 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// refundFaults lists everything that Recompute stumbled over.
+// refundFaults returns all faults of an input that Recompute rejected.
 func refundFaults(q *Quote, before Refunded, now Returns) error {
 	var faults validation.Error
 	if !q.explained() {
@@ -38,7 +38,7 @@ func refundFaults(q *Quote, before Refunded, now Returns) error {
 		}
 		l.quantityFaults(i, q.Lines[l.Line].Quantity-before.units(l.Line), &faults)
 	}
-	if len(faults.Fields) == 0 { // only what is left can be wrong
+	if len(faults.Fields) == 0 { // only the remaining quantities can be wrong
 		faults.Add(now.widest(), validation.TooLarge, "nothing is left to be returned")
 	}
 	return faults.Err()
@@ -46,7 +46,7 @@ func refundFaults(q *Quote, before Refunded, now Returns) error {
 
 func returnPath(i int, field string) string { return fmt.Sprintf("returns[%d].%s", i, field) }
 
-// widest names the field that returns all that is left.
+// widest returns the name of the field that returns everything left.
 func (n Returns) widest() string {
 	if n.All {
 		return "all"
@@ -54,7 +54,7 @@ func (n Returns) widest() string {
 	return "shipping"
 }
 
-// formFaults checks the fields that do not depend on the quote, but for the lines.
+// formFaults checks the fields that do not depend on the quote. It does not check the lines.
 func (n Returns) formFaults(faults *validation.Error) {
 	switch {
 	case n.All && len(n.Lines) > 0:
@@ -97,7 +97,7 @@ func (r *Refunded) faults(q *Quote, faults *validation.Error) {
 	}
 }
 
-// beforeFaults tells what settle stumbled over.
+// beforeFaults returns the faults that made settle fail.
 func (r *Refund) beforeFaults(q *Quote, before *Refunded) error {
 	var faults validation.Error
 	for c := range before.Discounts {

@@ -52,7 +52,7 @@ func (q Quote) CheckTax(t Tax) error {
 		faults.Add("lines", validation.TooLong, tooManyLines())
 		return faults.Err()
 	}
-	listed := make(map[string]bool, len(q.Lines)) // by ID, whether the tax names the line
+	listed := make(map[string]bool, len(q.Lines)) // by line ID: true if the tax has an entry for the line
 	for i := range q.Lines {
 		listed[q.Lines[i].ID] = false
 	}
@@ -121,7 +121,7 @@ func (q Quote) TaxOf(t Tax, returned Refunded) (int64, error) {
 	return portion(tax, min(returned.Amount, paid), paid, q.Step), nil
 }
 
-// taxByLine returns what was paid for the returned units, and the tax of the returned units.
+// taxByLine returns the price paid for the returned units, and their tax.
 func (q *Quote) taxByLine(t Tax, returned *Refunded) (paid, tax int64) {
 	type part struct {
 		paid, total int64
@@ -148,7 +148,7 @@ func (q *Quote) taxByLine(t Tax, returned *Refunded) (paid, tax int64) {
 	return paid, tax
 }
 
-// paidFor returns the price of units of the loaded line, the most expensive first.
+// paidFor returns the price of the given number of units of the loaded line, the most expensive first.
 func (w *refundWork) paidFor(units int64) (paid int64) {
 	for _, g := range w.rows {
 		n := min(units, g.quantity)
@@ -157,8 +157,8 @@ func (w *refundWork) paidFor(units int64) (paid int64) {
 	return paid
 }
 
-// portion returns amount * part / whole in multiples of the step, rounded half-up. The part is at most
-// the whole. A part that is the whole has the whole amount. There is no share of nothing.
+// portion returns amount * part / whole in multiples of the step, rounded half up. part must be at most
+// whole. If part equals whole, portion returns the whole amount. If part is 0, it returns 0.
 func portion(amount, part, whole, step int64) int64 {
 	switch {
 	case part == 0:

@@ -64,10 +64,10 @@ func compareCoupons(a, b QuotedCoupon) int {
 	return cmp.Or(cmp.Compare(a.Discount.lane, b.Discount.lane), cmp.Compare(a.ID, b.ID))
 }
 
-// covers reports whether a line that is not shipping is covered.
+// covers reports whether the mask covers a line. The line must not be shipping.
 func covers(mask []bool, line int) bool { return mask == nil || mask[line] }
 
-// setFaults lists what is wrong with a set of coupons as a whole.
+// setFaults adds the faults of a set of coupons as a whole.
 func setFaults(terms []Terms, faults *validation.Error) {
 	if len(terms) > MaxCoupons {
 		faults.Add("coupons", validation.TooLong, fmt.Sprintf("at most %d coupons are allowed", MaxCoupons))
@@ -95,7 +95,7 @@ func setFaults(terms []Terms, faults *validation.Error) {
 
 func couponPath(i int, field string) string { return fmt.Sprintf("coupons[%d].%s", i, field) }
 
-// faults lists what is wrong with the terms of one coupon on the cart.
+// faults adds the faults of one coupon's terms on the cart.
 func (t *Terms) faults(cart *Cart, faults *validation.Error) {
 	for _, mask := range [...]struct {
 		field   string
@@ -126,7 +126,7 @@ func nameFaults(field, text string, faults *validation.Error) {
 	}
 }
 
-// faultsOf lists everything that Reprice stumbled over.
+// faultsOf returns all faults of an input that Reprice rejected.
 func faultsOf(cart Cart, terms []Terms) error {
 	var faults validation.Error
 	faults.Merge("", cart.Validate())
@@ -160,10 +160,10 @@ type QuotedCoupon struct {
 	Amount int64
 
 	eligible []bool // nil if the coupon covers the eligible lines of the quote
-	bought   []bool // nil without a scope of its own for what is bought
+	bought   []bool // nil if no separate scope says which lines count as bought
 
-	gives  bool // it takes something off, before its lane is cut at what the units cost
-	lowers bool // the units cost more at the end of its lane without it
+	gives  bool // it has a discount before its lane is limited to the units' cost
+	lowers bool // without it, the units would cost more at the end of its lane
 }
 
 // Equal reports whether c and d are the same. Package go-cmp uses Equal to compare values.
@@ -176,7 +176,7 @@ func (c QuotedCoupon) Equal(d QuotedCoupon) bool {
 // Covers reports whether the coupon with the given index in Coupons covers the line.
 func (q Quote) Covers(coupon, line int) bool { return q.covers(coupon, line) }
 
-// covers is Covers without a copy of the quote.
+// covers implements Covers without a copy of the quote.
 func (q *Quote) covers(coupon, line int) bool {
 	if mask := q.Coupons[coupon].eligible; mask != nil {
 		return mask[line]

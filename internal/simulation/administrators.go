@@ -17,7 +17,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// codes are few, so that they are made again once their coupon was deleted.
+// codes is a short list, so that the code of a deleted coupon is often used again.
 var codes = [...]string{"alpha", "Beta", " gamma ", "été", "delta-5", "EPSILON", "zeta"}
 
 func (w *world) limit() coupon.Optional[int] {
@@ -59,7 +59,7 @@ func (w *world) draft() coupon.Draft {
 	return d
 }
 
-// narrow bounds a coupon in scope, amount and time.
+// narrow adds random conditions to a draft: scope, amount and time.
 func (w *world) narrow(d *coupon.Draft) {
 	switch w.random.IntN(14) {
 	case 0:
@@ -80,7 +80,7 @@ func (w *world) narrow(d *coupon.Draft) {
 	}
 }
 
-// bound gives a coupon a cap, or a budget that a few of its usual discounts use up, or both.
+// bound gives a coupon a cap, a budget, or both. A few of its usual discounts use up the budget.
 func (w *world) bound(d *coupon.Draft, in pricing.Currency) {
 	usual := int64(60_00)
 	if amount, err := in.Parse(d.Amount[""]); err == nil {
@@ -131,7 +131,7 @@ func (w *world) create() bool {
 	})
 }
 
-// within tells the budget of a coupon in the trace.
+// within describes the budget of a coupon for the trace.
 func within(c coupon.Coupon) string {
 	if c.Limits.Budget.IsZero() {
 		return ""
@@ -139,13 +139,14 @@ func within(c coupon.Coupon) string {
 	return fmt.Sprint(", within ", c.Limits.Budget.Slice())
 }
 
-// coupon returns the whole coupon as it is stored.
+// coupon returns the stored coupon, with its allow-list.
 func (w *world) coupon(s *shop, id string) (coupon.Coupon, error) {
 	found, err := store.Find(background(), s.eyes, store.LookUp{Names: store.ByID(id), Whole: true})
 	return found.Coupon, err
 }
 
-// recreated counts codes that came back, and what was open under the coupon before.
+// recreated counts codes that were used again after a deletion. It notes whether the deleted coupon
+// still had open uses.
 func (w *world) recreated(s *shop, c coupon.Coupon) {
 	again, open := s.deleted[c.Code.String()], false
 	for _, u := range s.book.uses {
@@ -196,7 +197,7 @@ func (w *world) edit() bool {
 		t.then = func() {
 			w.checkEdited(s, p, since, c)
 			w.must(AnswersAreTrue, !stale, "%s, which they saw at revision %v, and do not learn that it has changed", t.name, p.Revision)
-			if c.Revision%2 == 0 { // not all who look remember
+			if c.Revision%2 == 0 { // some administrators send the revision that they saw
 				s.seen[id] = c.Revision
 			}
 		}
@@ -204,8 +205,8 @@ func (w *world) edit() bool {
 	})
 }
 
-// checkEdited finds the budget of a patch in a revision of the coupon since the call began. The
-// answer is the newest revision, which somebody else may have edited since.
+// checkEdited checks that a revision since the start of the call has the budget of the patch. The
+// answer is the newest revision. Another administrator may have edited it since.
 func (w *world) checkEdited(s *shop, p coupon.Patch, since int64, answer coupon.Coupon) {
 	budget, _ := p.Budget.Value()
 	has := !p.Budget.Given() || maps.Equal(coupon.NewAmounts(answer.Limits.Budget.Slice()...), budget)
@@ -237,7 +238,7 @@ func (w *world) remove() bool {
 	})
 }
 
-// tamper changes a mirror behind the service's back.
+// tamper changes a mirror at the processor, without the service.
 func (w *world) tamper() bool {
 	s := w.shop()
 	c, there := s.book.coupons[w.anyCoupon(s)]
@@ -254,7 +255,7 @@ func (w *world) tamper() bool {
 	return true
 }
 
-// sweep and reconcile are what hosts call every now and then, on several nodes.
+// sweep starts a sweep or a reconciliation. Hosts call both now and then, on several nodes.
 func (w *world) sweep() bool {
 	limit := max(0, w.random.IntN(9)-5)
 	return w.begin(w.shop(), "sweep", "a sweep", func(ctx context.Context, t *task) error {

@@ -14,36 +14,36 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// book is what the checks have seen in the store of a shop, and what follows from it.
+// book has the records that the checks saw in the store of a shop, and sums over them.
 type book struct {
 	coupons  map[string]coupon.Coupon
 	codes    map[coupon.Code]string
 	terms    map[terms]coupon.Coupon // every revision that was seen
 	orders   map[string]redemption.Order
 	uses     map[string]redemption.Use
-	usesOf   map[string][]string          // by order
-	held     map[string]eligibility.Count // by counter: the sum of what records hold
-	shares   map[string][]share           // of budgets, by order
-	spent    map[string]eligibility.Count // by the counter of the budget: the sum of the shares
-	budgets  map[string][]moment          // likewise
-	holders  map[string]string            // the use that has the points, by exchange
-	sessions map[string]string            // the order that has the session
+	usesOf   map[string][]string          // use IDs by order
+	held     map[string]eligibility.Count // by counter: the sum of the claims of all records
+	shares   map[string][]share           // shares of budgets, by order
+	spent    map[string]eligibility.Count // by counter of the budget: the sum of the shares
+	budgets  map[string][]moment          // by counter of the budget: its history
+	holders  map[string]string            // by exchange: the use that has the points
+	sessions map[string]string            // by session: its order
 	made     map[string]bool              // orders for which a session was made
-	madeFor  map[string][]string          // the sessions that were made, by order
-	begun    map[string]time.Time         // when the payment of an order was begun last
-	pending  map[string]int64             // the version of an order when the processor last said that its payment is on its way
-	since    map[string]int64             // the version of an order at which a question about its payment had to be asked
-	keys     map[string]string            // orders by customer and key, in the store
-	answered map[string]string            // orders by customer and key, in answers
+	madeFor  map[string][]string          // by order: the sessions that were created for it
+	begun    map[string]time.Time         // by order: when its payment began last
+	pending  map[string]int64             // by order: its version when the processor last said that the payment is on its way
+	since    map[string]int64             // by order: the version at which its payment had to be looked up
+	keys     map[string]string            // orders in the store, by customer and key
+	answered map[string]string            // orders in answers, by customer and key
 	accounts map[string]*account          // by customer
 	givenUp  map[string]struct{}          // exchanges that their customers asked to cancel
 	journal  []entry                      // in the order of positions, after a zero entry
-	versions map[string]int64             // of the subjects of the journal
-	kinds    map[string]store.EntryKind   // of the last entry of each order
+	versions map[string]int64             // by subject of the journal: its version
+	kinds    map[string]store.EntryKind   // by order: the kind of its last entry
 	placed   []string                     // orders of checkouts and payment links, in their sequence
-	unwanted map[string]bool              // orders that somebody asked to cancel
+	unwanted map[string]bool              // orders for which a cancellation was requested
 	sold     []string                     // orders that were paid, in their sequence
-	asked    map[string]pricing.Returns   // by the refunds that were asked for: order and key
+	asked    map[string]pricing.Returns   // requested refunds, by order and key
 	unread   int                          // effects since the shop was read as a whole
 }
 
@@ -56,7 +56,7 @@ type terms struct {
 type account struct {
 	credited         bool
 	debited, pending int64
-	elsewhere        int64 // spent on something else
+	elsewhere        int64 // points that the customer spent outside the service
 }
 
 func newBook() book {
@@ -76,15 +76,15 @@ func (b *book) account(customerID string) *account {
 	return b.accounts[customerID]
 }
 
-// change is what an effect has changed in a shop.
+// change has the records that changed, before and after.
 type change struct {
 	orders []struct{ before, now redemption.Order }
 	uses   []struct{ before, now redemption.Use }
-	before map[string]eligibility.Count // counters that have changed, as they were
+	before map[string]eligibility.Count // previous values of the counters that changed
 	any    bool
 }
 
-// inspect looks at what was touched since the last time.
+// inspect checks the records that calls touched since the last inspection.
 func (w *world) inspect() {
 	for _, s := range w.shops {
 		halfDone := w.active == nil && slices.ContainsFunc(w.tasks, func(t *task) bool { return t.shop == s && t.call == paused })
@@ -98,14 +98,14 @@ func (w *world) inspect() {
 	}
 }
 
-// look reads what was touched, or everything, and checks what has changed.
+// look reads the touched records, or everything, and checks the changes.
 func (w *world) look(s *shop, t touched, everything bool) {
 	c := &change{before: map[string]eligibility.Count{}}
 	w.readJournal(s, &t, c)
 	if everything {
 		w.readAll(s, &t, c)
 	}
-	for _, id := range t.uses { // a use comes with its order, or by its exchange
+	for _, id := range t.uses { // a use is read with its order or its exchange
 		if order := s.book.uses[id].OrderID; order != "" {
 			t.orders = append(t.orders, order)
 		} else if id != "" {
@@ -135,7 +135,7 @@ func unique(ids []string) []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
 }
 
-// lookAtCoupon reads a coupon again.
+// lookAtCoupon reads a coupon again and notes its changes.
 func (w *world) lookAtCoupon(s *shop, id string, c *change) {
 	before, known := s.book.coupons[id]
 	found, err := store.Find(background(), s.eyes, store.LookUp{Names: store.ByID(id)})
@@ -173,7 +173,7 @@ func (w *world) sawCoupon(s *shop, before, now coupon.Coupon, c *change) {
 	w.sawBudget(s, before, now)
 }
 
-// lookAtExchange reads the uses of an exchange that are in no order.
+// lookAtExchange reads the uses of an exchange that have no order.
 func (w *world) lookAtExchange(s *shop, id string, c *change) {
 	page, err := s.eyes.ListUses(background(), store.UseList{ExchangeID: id, PageSize: store.MaxPageSize})
 	_, known := s.book.uses[id]
@@ -216,7 +216,7 @@ func (w *world) sawUse(s *shop, now redemption.Use, c *change) {
 	b.points(now, +1)
 }
 
-// moved brings the sums to what records hold now.
+// moved updates the sums after the claims of a record changed.
 func (c *change) moved(b *book, before, now map[string]eligibility.Count) {
 	for _, m := range redemption.Moves(before, now) {
 		c.watch(b, m.Counter)
@@ -224,7 +224,7 @@ func (c *change) moved(b *book, before, now map[string]eligibility.Count) {
 	}
 }
 
-// watch lets a counter be compared.
+// watch adds a counter to the list of counters to compare.
 func (c *change) watch(b *book, counter string) {
 	if _, known := c.before[counter]; !known {
 		c.before[counter] = b.held[counter]
@@ -242,7 +242,7 @@ func (b *book) points(u redemption.Use, sign int64) {
 	}
 }
 
-// readAll reads the shop as a whole, for changes where none was to be.
+// readAll reads the whole shop. It finds records that changed although no call touched them.
 func (w *world) readAll(s *shop, t *touched, c *change) {
 	s.book.unread = 0
 	orders := pages(w, func(after string) ([]store.Settled, string, error) {
@@ -268,7 +268,7 @@ func (w *world) readAll(s *shop, t *touched, c *change) {
 		t.coupons = append(t.coupons, k.ID)
 	}
 	t.coupons = slices.AppendSeq(t.coupons, maps.Keys(s.book.coupons))
-	for key := range s.book.held { // all of them are compared
+	for key := range s.book.held { // compare every counter
 		c.watch(&s.book, key)
 	}
 	for key := range s.book.spent {

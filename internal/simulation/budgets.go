@@ -11,25 +11,25 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// currencies are those of the carts.
+// currencies are the currencies of all carts.
 var currencies = [...]string{"EUR", "JPY", "KWD"}
 
-// share is what an order takes from the budget of one of its coupons. It follows from the quote,
-// the state and the refunds of the order, and from the terms that the coupon had at the
-// reservation. No claim and no counter tells of it.
+// share is the part of a coupon's budget that an order takes. It is computed from the quote, the state
+// and the refunds of the order, and from the coupon's terms at the reservation. Claims and counters are
+// not used.
 type share struct {
 	couponID      string
-	counter       string // of the budget
+	counter       string // counter of the budget
 	amount, limit int64  // the discount, and the budget at the reservation
 	restore       coupon.Restore
-	back          int64             // of the amount, by refunds
-	holds         eligibility.Count // now
+	back          int64             // part of the amount that refunds gave back
+	holds         eligibility.Count // what the order holds now
 }
 
-// moment is what a budget was and how much of it was taken, from one effect to the next.
+// moment has a budget and the amount taken from it, between two effects.
 type moment struct{ at, budget, taken int64 }
 
-// sharesOf are what a new order takes from budgets.
+// sharesOf returns the budget shares of a new order.
 func (b *book) sharesOf(o redemption.Order) (all []share) {
 	for _, k := range o.Coupons {
 		amount := amountOf(o, k.ID)
@@ -44,7 +44,7 @@ func (b *book) sharesOf(o redemption.Order) (all []share) {
 	return all
 }
 
-// amountOf is what a coupon takes off an order.
+// amountOf returns the discount of a coupon on an order.
 func amountOf(o redemption.Order, couponID string) int64 {
 	for _, c := range o.Quote.Coupons {
 		if c.ID == couponID {
@@ -54,7 +54,7 @@ func amountOf(o redemption.Order, couponID string) int64 {
 	return 0
 }
 
-// shareOf is what an order takes from the budget of a coupon.
+// shareOf returns the share of an order in the budget of a coupon.
 func (b *book) shareOf(orderID, couponID string) (p share, budgeted bool) {
 	for _, p := range b.shares[orderID] {
 		if p.couponID == couponID {
@@ -64,7 +64,7 @@ func (b *book) shareOf(orderID, couponID string) (p share, budgeted bool) {
 	return p, false
 }
 
-// settle brings a share to the state and the refunds of its order.
+// settle updates a share from the state and the refunds of its order.
 func (p share) settle(o redemption.Order) share {
 	p.back = 0
 	if p.restore == coupon.RestoreAlways {
@@ -84,7 +84,7 @@ func (p share) settle(o redemption.Order) share {
 	return p
 }
 
-// discountsBack sums the discounts of a coupon that the refunds of an order take back.
+// discountsBack sums the discounts of a coupon that the refunds of an order reversed.
 func discountsBack(o redemption.Order, couponID string) (sum int64) {
 	for _, r := range o.Refunds {
 		for _, c := range r.Result.Coupons {
@@ -96,7 +96,7 @@ func discountsBack(o redemption.Order, couponID string) (sum int64) {
 	return sum
 }
 
-// spend brings the sums of discounts to what the changed orders take. It returns the sums before.
+// spend updates the sums of discounts for the changed orders. It returns the sums before.
 func (w *world) spend(s *shop, c *change) map[string]eligibility.Count {
 	b, before := &s.book, map[string]eligibility.Count{}
 	for _, o := range c.orders {
@@ -118,9 +118,9 @@ func (w *world) spend(s *shop, c *change) map[string]eligibility.Count {
 	return before
 }
 
-// checkBudgets holds an order that begins to take from a budget to what the budget was when the
-// order was placed. A late payment may exceed it, and tells so. An order that replaces another one
-// and takes no more exceeds nothing.
+// checkBudgets checks that a new order stayed within the budget at the time of the order. A late
+// payment may exceed the budget; its order then says so. An order that replaces another order and takes
+// no more than that order exceeds nothing.
 func (w *world) checkBudgets(s *shop, c *change) {
 	b, before := &s.book, w.spend(s, c)
 	for _, o := range c.orders {
@@ -149,7 +149,7 @@ func (w *world) countShare(was, is share) {
 	w.when(is.back > was.back && is.back == is.amount, "budget", "given back", "by a refund, to the end")
 }
 
-// sawBudget notes the budget of a coupon that was created or edited.
+// sawBudget records the budget of a coupon that was created or edited.
 func (w *world) sawBudget(s *shop, before, now coupon.Coupon) {
 	for _, code := range currencies {
 		if in, err := pricing.ParseCurrency(code); err == nil {
@@ -175,8 +175,8 @@ func (w *world) noteBudget(s *shop, couponID string, in pricing.Currency) {
 	}
 }
 
-// checkSpent holds a refusal to what the budget was while the call was under way. It has read the
-// budget and what was taken one after the other.
+// checkSpent checks a refusal against the budgets during the call. The call reads the budget and the
+// taken amount one after the other.
 func (w *world) checkSpent(t *task, couponID string, p coupon.Params) {
 	w.must(BudgetsCanBeSpent, !p.Missing.IsZero(), "%s: coupon %s refuses because of its budget, and does not tell what is missing", t.name, couponID)
 	budget, needs := p.Budget.Minor(), p.Remaining.Minor()+p.Missing.Minor()
@@ -203,8 +203,8 @@ func (b *book) exhausted(c coupon.Coupon) bool {
 	return !c.Limits.Budget.IsZero()
 }
 
-// checkLeft asks for a price with a coupon that a customer may use: a discount is refused if it is
-// more than what is left of the budget, and only then.
+// checkLeft asks for a price with a coupon that a customer may use. A discount must be refused if, and
+// only if, it exceeds the rest of the budget.
 func (w *world) checkLeft(s *shop, service *couponkit.Service, c coupon.Coupon, who eligibility.Customer) {
 	budget, limited := c.Limits.Budget.In(c.Currency)
 	if !limited {

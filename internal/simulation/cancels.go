@@ -10,8 +10,8 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// about draws an order, mostly a recent one, and a request of somebody who asks about it: its
-// customer, an administrator or, now and then, another customer.
+// about draws an order, mostly a recent order, and a request for it. The request comes from its
+// customer, from an administrator or, now and then, from another customer.
 func (w *world) about(s *shop) (o redemption.Order, r couponkit.OrderRequest, theirs bool) {
 	if len(s.book.placed) == 0 {
 		return o, r, false
@@ -23,13 +23,13 @@ func (w *world) about(s *shop) (o redemption.Order, r couponkit.OrderRequest, th
 		r = couponkit.OrderRequest{OrderID: o.ID, AnyCustomer: true}
 	case 1, 2:
 		r = couponkit.OrderRequest{Key: o.Key, CustomerID: o.CustomerID}
-	case 3: // IDs are not secret
+	case 3: // another customer guesses an ID, because IDs are not secret
 		r.CustomerID = w.customer(s).ID
 	}
 	return o, r, r.AnyCustomer || r.CustomerID == o.CustomerID
 }
 
-// asker is who asks about an order.
+// asker names the person who sends a request about an order.
 func asker(r couponkit.OrderRequest) string {
 	if r.AnyCustomer {
 		return "an administrator"
@@ -37,7 +37,7 @@ func asker(r couponkit.OrderRequest) string {
 	return r.CustomerID
 }
 
-// cancelCheckout lets somebody cancel an order before it is paid, or when it is too late.
+// cancelCheckout cancels an order, before its payment or too late.
 func (w *world) cancelCheckout() bool {
 	s := w.shop()
 	o, r, theirs := w.about(s)
@@ -62,16 +62,16 @@ func (w *world) cancelCheckout() bool {
 func (w *world) stored(s *shop, id string) (store.Settled, processor.Session) {
 	settled, err := s.eyes.Order(background(), store.OrderKey{ID: id})
 	w.must(RecordsStay, err == nil, "order %s is gone (%v)", id, err)
-	session, _ := s.fake.Session(background(), settled.Order.SessionID) // perhaps there is none
+	session, _ := s.fake.Session(background(), settled.Order.SessionID) // the order may have no session
 	return settled, session
 }
 
-// cancelled checks an order of which somebody was told that it is cancelled: it cannot be paid,
-// and its uses are free. A payment in a session that the shop does not know may have come since.
+// cancelled checks an order after an answer that it is cancelled. It cannot be paid, and its uses are
+// free. A payment in a session that the shop does not know may have come since.
 func (w *world) cancelled(s *shop, id string, theirs bool, got couponkit.Outcome) {
 	now, session := w.stored(s, id)
 	w.must(OrdersAreTheirs, theirs && got.Order.ID == id, "somebody who asked about order %s has cancelled order %s", id, got.Order.ID)
-	if got.Order.State == redemption.OrderEnding { // its session may be created right now
+	if got.Order.State == redemption.OrderEnding { // another call may be creating its session
 		w.must(CancelledIsOver, now.Order.State != redemption.OrderOpen, "order %s was cancelled, the answer is ending, and it is open", id)
 		w.coverage.count("order", "ending", "as somebody wished")
 		return
@@ -85,11 +85,11 @@ func (w *world) cancelled(s *shop, id string, theirs bool, got couponkit.Outcome
 	w.when(got.Changed, "order", "cancelled", "as somebody wished")
 }
 
-// tooLate checks an order of which somebody was told that its session is finished.
+// tooLate checks an order after an answer that its session is finished.
 func (w *world) tooLate(s *shop, id string) {
 	now, session := w.stored(s, id)
 	finished := session.Status == processor.SessionComplete
-	for _, made := range s.book.madeFor[id] { // the order may not know its session yet
+	for _, made := range s.book.madeFor[id] { // the order may not have its session yet
 		session, _ := s.fake.Session(background(), made)
 		finished = finished || session.Status == processor.SessionComplete
 	}
@@ -97,7 +97,7 @@ func (w *world) tooLate(s *shop, id string) {
 	w.coverage.count("order", "not cancelled", now.Order.State.String())
 }
 
-// refresh lets a customer come back from the payment page, before or after the event.
+// refresh plays a customer who returns from the payment page, before or after the event.
 func (w *world) refresh() bool {
 	s := w.shop()
 	o, r, theirs := w.about(s)
@@ -120,8 +120,8 @@ func (w *world) refresh() bool {
 	})
 }
 
-// refreshed compares an order with the session as it was when the call began. The order may have
-// gone on since. An order that has ended unpaid is not asked about.
+// refreshed compares an order with the session at the start of the call. The order may have changed
+// since. An order that ended unpaid is skipped.
 func (w *world) refreshed(s *shop, before redemption.Order, session processor.Session) {
 	settled, _ := w.stored(s, before.ID)
 	now := settled.Order.State

@@ -14,13 +14,13 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// check holds what has changed to the invariants of every moment.
+// check checks the changed records against the invariants that hold at all times.
 func (w *world) check(s *shop, t touched, c *change) {
 	w.must(ErrorsChangeNothing, !c.any || t.failed == nil, "a call of the store answered %q and has changed something", t.failed)
 	for _, o := range c.orders {
 		w.checkOrder(s, o.before, o.now)
 	}
-	for _, o := range c.orders { // once all of them are known
+	for _, o := range c.orders { // after all orders are in the book
 		w.checkEnd(s, o.before, o.now)
 	}
 	w.checkBudgets(s, c)
@@ -50,7 +50,7 @@ func (w *world) check(s *shop, t touched, c *change) {
 	}
 }
 
-// frozen is an order without what may change.
+// frozen returns an order without its mutable fields.
 func frozen(o redemption.Order) redemption.Order {
 	o.State, o.SessionID, o.SessionURL, o.ReplacedBy, o.Claims = 0, "", "", "", nil
 	o.Deadline, o.UpdatedAt, o.Version, o.Refunds = time.Time{}, time.Time{}, 0, nil
@@ -59,8 +59,8 @@ func frozen(o redemption.Order) redemption.Order {
 	return o
 }
 
-// keeps reports whether a record has the claims that it had. It may have more once it is paid, and
-// may have given some back.
+// keeps reports whether a record still has its earlier claims. A paid record may have more claims, and
+// may have returned some.
 func keeps(before, now []eligibility.Claim, paid bool) bool {
 	same := func(was, is eligibility.Claim) bool {
 		more := is.Returned >= was.Returned
@@ -70,7 +70,7 @@ func keeps(before, now []eligibility.Claim, paid bool) bool {
 	return len(now) >= len(before) && slices.EqualFunc(before, now[:len(before)], same) && (paid || len(now) == len(before))
 }
 
-// checkOrder holds an order to what it froze, and to the ways it may go.
+// checkOrder checks that frozen fields did not change and that the change of state is legal.
 func (w *world) checkOrder(s *shop, before, now redemption.Order) {
 	w.checkRefunds(s, before, now)
 	w.checkTaxes(before, now)
@@ -97,7 +97,7 @@ func (w *world) checkOrder(s *shop, before, now redemption.Order) {
 	}
 }
 
-// attached notes the order of a session.
+// attached records which order a session belongs to.
 func (w *world) attached(s *shop, o redemption.Order) {
 	other := s.book.sessions[o.SessionID]
 	w.must(OneOrderForEachSession, other == "" || other == o.ID, "session %s is that of orders %s and %s", o.SessionID, other, o.ID)
@@ -106,7 +106,7 @@ func (w *world) attached(s *shop, o redemption.Order) {
 
 func (w *world) checkNewOrder(s *shop, o redemption.Order) {
 	w.coverage.count("order", "new", o.State.String())
-	if o.Key == "" { // that of an unknown payment
+	if o.Key == "" { // the order of an unknown payment has no key
 		w.attached(s, o)
 		return
 	}
@@ -119,7 +119,7 @@ func (w *world) checkNewOrder(s *shop, o redemption.Order) {
 		seen, known := s.book.terms[terms{k.ID, k.Revision}]
 		want := seen.Snapshot()
 		if slices.Contains(s.issued[k.ID], k.Code) || w.added(s, k) {
-			want.Code = k.Code // the code by which the coupon came
+			want.Code = k.Code // the code that the customer entered
 		}
 		w.must(QuotesAddUp, known && reflect.DeepEqual(want, k), "order %s keeps terms of coupon %s that revision %d never had", o.ID, k.ID, k.Revision)
 	}
@@ -136,7 +136,8 @@ func (w *world) checkNewOrder(s *shop, o redemption.Order) {
 	w.must(LimitsHold, slices.Equal(o.Claims, own), "order %s claims %v", o.ID, o.Claims)
 }
 
-// checkEnd checks how an order begins and ends beside the orders before and after it.
+// checkEnd checks the start and the end of an order against the orders that it replaces or that replace
+// it.
 func (w *world) checkEnd(s *shop, before, now redemption.Order) {
 	if older := s.book.orders[now.Replaces]; before.IsZero() && now.Replaces != "" {
 		w.coverage.count("order", "new", "replaces another one")
@@ -155,7 +156,7 @@ func (w *world) checkEnd(s *shop, before, now redemption.Order) {
 		w.must(OnlyPaidCompletes, err == nil && session.Status == processor.SessionComplete && session.PaymentStatus.Settled(),
 			"order %s is paid, and its session %q is %s and %s (%v)", now.ID, now.SessionID, session.Status, session.PaymentStatus, err)
 		charge := redemption.Charge{Currency: session.Currency, Amount: session.Total, Tax: session.Tax}
-		if now.Key == "" { // the lines of an unknown payment are not recorded
+		if now.Key == "" { // an unknown payment has no lines
 			charge.Tax.Lines = nil
 		}
 		w.must(ChargesAreKnown, now.Charge.Equal(charge), "order %s knows the charge %+v, and session %s has charged %+v", now.ID, now.Charge, session.ID, charge)
@@ -165,7 +166,8 @@ func (w *world) checkEnd(s *shop, before, now redemption.Order) {
 	w.checkPaymentEnd(s, before, now)
 }
 
-// checkReleased checks that an order is ending or has ended unpaid, or was superseded by an older payment.
+// checkReleased checks that an order is ending, has ended unpaid, or was superseded by an older
+// payment.
 func (w *world) checkReleased(s *shop, o, now redemption.Order) {
 	for older := o; older.Replaces != ""; {
 		older = s.book.orders[older.Replaces]
@@ -197,7 +199,7 @@ var follows = map[redemption.OrderState]redemption.State{
 	redemption.OrderPartlyRefunded: redemption.Completed, redemption.OrderRefunded: redemption.Completed, redemption.OrderEnding: redemption.Reserved,
 }
 
-// checkUse holds a use to the state machine and to its order.
+// checkUse checks a use against the state machine and its order.
 func (w *world) checkUse(s *shop, before, now redemption.Use) {
 	fresh, order := before.IsZero(), s.book.orders[now.OrderID]
 	w.must(UsesFollowOrders, now.OrderID == "" || follows[order.State] == now.State, "use %s is %s, and its order %s is %s", now.ID, now.State, order.ID, order.State)
@@ -218,7 +220,7 @@ func (w *world) checkUse(s *shop, before, now redemption.Use) {
 	}
 }
 
-// checkExchange holds the points of an exchange to one use. A free use stays its customer's.
+// checkExchange checks that only one use has the points of an exchange. A free use keeps its customer.
 func (w *world) checkExchange(s *shop, before, now redemption.Use) {
 	wins := before.PointsState == redemption.PointsPassedOn && now.PointsState == redemption.PointsDebited
 	w.must(StatesMoveForward, before.PointsState <= now.PointsState || wins, "points of %s were %s, and are %s", now.ID, before.PointsState, now.PointsState)
@@ -236,8 +238,8 @@ func (w *world) checkExchange(s *shop, before, now redemption.Use) {
 	s.book.holders[now.ExchangeID] = now.ID
 }
 
-// checkLimits holds a use that begins to hold its claims to the limits at that moment. Who
-// adds nothing to a counter exceeds nothing: the claims of another order were taken over.
+// checkLimits checks the limits when a use starts to hold its claims. A use that took over the claims
+// of another order adds nothing, so it exceeds nothing.
 func (w *world) checkLimits(s *shop, before, now redemption.Use, c *change) {
 	holds := before.State == redemption.Reserved || before.State == redemption.Completed
 	if holds && len(before.Claims) == len(now.Claims) || now.State == redemption.Released {
@@ -270,7 +272,7 @@ func (w *world) checkLimits(s *shop, before, now redemption.Use, c *change) {
 	w.must(OverLimitIsFlagged, exceeds || !now.OverLimit, "%s is flagged and holds %v, and the counters hold %v", now.ID, now.Claims, counts)
 }
 
-// checkCounters compares counters with what records hold, and the counts of coupons with both.
+// checkCounters compares counters with the sums of all records, and the counts of coupons with both.
 func (w *world) checkCounters(s *shop, t touched, c *change) {
 	const many = 500
 	for keys := range slices.Chunk(slices.Sorted(maps.Keys(c.before)), many) {
@@ -290,7 +292,8 @@ func (w *world) checkCounters(s *shop, t touched, c *change) {
 	}
 }
 
-// checkPoints holds a balance between what is surely debited and what may be.
+// checkPoints checks that a balance lies between two bounds: points surely debited, and points perhaps
+// debited.
 func (w *world) checkPoints(s *shop, customerID string) {
 	a, balance := s.book.account(customerID), s.ledger.Balance(customerID)
 	most := startingPoints - a.debited - a.elsewhere
@@ -323,7 +326,7 @@ func (w *world) checkSession(s *shop, id string) {
 		id, request.Total, request.FirstPeriodDiscount, order.ID, order.Quote.Total, firstPeriod)
 }
 
-// countUse counts what has happened to a use.
+// countUse counts the events of a use for the coverage.
 func (w *world) countUse(before, now redemption.Use) {
 	bought := now.Origin == redemption.FromPoints && now.OrderID != ""
 	w.when(before.IsZero() && !bought, "origin", now.Origin.String(), "")

@@ -12,7 +12,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// addCodes adds a batch to a coupon. Coupons share the texts of codes, so that some are taken.
+// addCodes adds a batch to a coupon. Coupons draw from the same texts, so some codes are already taken.
 func (w *world) addCodes() bool {
 	s := w.shop()
 	id, batch := w.anyCoupon(s), coupon.Batch{ID: []string{"spring", "summer"}[w.random.IntN(2)]}
@@ -86,14 +86,15 @@ func (w *world) changeBatch(s *shop) bool {
 	return w.begin(s, "change batch", "an administrator "+what, change)
 }
 
-// added reports whether the coupon of an order has its code, although no answer may have named it.
+// added reports whether the store has the code of an order's coupon. An answer may have been lost, so
+// that no answer named the code.
 func (w *world) added(s *shop, of coupon.Snapshot) bool {
 	found, err := store.Find(background(), s.eyes, store.LookUp{Names: store.ByCode(of.Code)})
 	return err == nil && found.Code.CouponID == of.ID
 }
 
-// withoutExchanged returns the claims of a use, but for those of another code and its batch, by which its points were
-// exchanged.
+// withoutExchanged returns the claims of a use, without the claims of a code that its points were
+// exchanged with.
 func withoutExchanged(u redemption.Use, want []eligibility.Claim) []eligibility.Claim {
 	return slices.DeleteFunc(slices.Clone(u.Claims), func(c eligibility.Claim) bool {
 		byCode := strings.HasPrefix(c.Counter, eligibility.CodeUses(u.CouponID, "")) || strings.HasPrefix(c.Counter, eligibility.BatchUses(u.CouponID, ""))
@@ -101,7 +102,7 @@ func withoutExchanged(u redemption.Use, want []eligibility.Claim) []eligibility.
 	})
 }
 
-// codeClaims is what a new use claims by its code, which must be usable.
+// codeClaims returns the claims of a new use on its code. The code must be usable.
 func (w *world) codeClaims(s *shop, k coupon.Coupon, now redemption.Use) []eligibility.Claim {
 	found, err := store.Find(background(), s.eyes, store.LookUp{Names: store.ByCode(now.Code)})
 	code := found.Code

@@ -92,7 +92,7 @@ func Memory(wrap func(s store.Store, pause func()) store.Store) func(int, func()
 	}
 }
 
-// memory is a database and all its processes. A call takes effect at once or not at all.
+// memory is a database in memory, with all its processes. A call takes effect at once or not at all.
 type memory struct{ stores []store.Store }
 
 func (m *memory) Open() (Process, error)     { return m, nil }
@@ -114,20 +114,21 @@ const (
 	startingPoints = 500
 )
 
-// temper is how a world is, beside its size. Worlds that are all alike find the same faults.
+// temper has the random properties of a world, besides its size. Worlds that are all alike would find
+// the same faults.
 type temper struct {
-	hot       int // customers who buy most of the time
-	codes     int // in use
-	faultOdds int // one call in so many goes wrong; 0 is none
-	hurry     int // of ten steps so many let a call go on
-	budgets   int // one coupon in so many has a budget
-	longTimes int // one passing of time in so many takes days
+	hot       int // number of customers who buy most of the time
+	codes     int // number of codes in use
+	faultOdds int // one call in faultOdds fails; 0 means never
+	hurry     int // steps in ten that continue a waiting call
+	budgets   int // one coupon in budgets has a budget
+	longTimes int // one passing of time in longTimes takes days
 	most      int64
-	begins    []happening // each as often as its weight is
+	begins    []happening // each repeated as often as its weight
 	happens   []happening
 }
 
-// withDefaults draws what is not given.
+// withDefaults draws the fields that are not set.
 func (c Config) withDefaults(random *rand.Rand) Config {
 	c.Steps, c.Customers, c.ScanEvery = cmp.Or(c.Steps, defaultSteps), cmp.Or(c.Customers, 2_000), cmp.Or(c.ScanEvery, 16)
 	c.Shops = cmp.Or(c.Shops, 1+random.IntN(4)/3)

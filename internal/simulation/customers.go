@@ -31,7 +31,7 @@ func (w *world) customer(s *shop) eligibility.Customer {
 	return eligibility.Customer{ID: id, Email: email(id)}
 }
 
-// pointsCustomer draws a customer, mostly the one who exchanged points last.
+// pointsCustomer draws a customer, mostly the customer of the last exchange.
 func (w *world) pointsCustomer(s *shop) string {
 	if last := s.exchanged.Customer.ID; last != "" && !w.odds(3) {
 		return last
@@ -39,7 +39,7 @@ func (w *world) pointsCustomer(s *shop) string {
 	return w.customer(s).ID
 }
 
-// typed is what a customer enters for a coupon: a code, an ID, or something else.
+// typed draws the text that a customer enters for a coupon: a code, an ID, or other text.
 func (w *world) typed(s *shop, id string) string {
 	c, there := s.book.coupons[id]
 	switch n := w.random.IntN(30); {
@@ -57,7 +57,7 @@ func (w *world) typed(s *shop, id string) string {
 	return c.Code.String()
 }
 
-// entered are the codes that a customer enters for a purchase.
+// entered draws the codes that a customer enters for a purchase.
 func (w *world) entered(s *shop) []string {
 	id := w.anyCoupon(s)
 	if w.odds(4) {
@@ -66,7 +66,7 @@ func (w *world) entered(s *shop) []string {
 	return []string{w.typed(s, id)}
 }
 
-// several are the codes of a coupon and of others that mostly can be used with it.
+// several returns the codes of a coupon and of other coupons, which mostly combine with it.
 func (w *world) several(s *shop, id string) []string {
 	ids, most := []string{id}, 2+w.random.IntN(3)
 	for i := len(s.coupons) - 1; i >= 0 && len(ids) < most; i-- {
@@ -86,7 +86,7 @@ func (w *world) several(s *shop, id string) []string {
 	return codes
 }
 
-// catalogue is what the shops sell. The prices are meant to be awkward.
+// catalogue lists the items of the shops. The prices need rounding.
 var catalogue = [...]pricing.Line{
 	{Kind: pricing.Device, ItemID: "phone", UnitPrice: 33_33},
 	{Kind: pricing.Device, ItemID: "tablet", UnitPrice: 101_01},
@@ -112,12 +112,12 @@ func (w *world) cart() pricing.Cart {
 	return cart
 }
 
-// request is a purchase that a customer has tried, and may try again.
+// request is a purchase that a customer tried and may try again.
 type request struct {
-	couponkit.PaymentLinkRequest        // Mode 0 is a checkout
-	quotes                       bool   // looks at the prices first
-	tampers                      bool   // and claims others
-	name                         string // of the operation
+	couponkit.PaymentLinkRequest        // a zero Mode is a checkout
+	quotes                       bool   // asks for a quote first
+	tampers                      bool   // expects a total that is one unit too low
+	name                         string // of the operation in the trace
 }
 
 func (w *world) checkout() bool {
@@ -146,7 +146,7 @@ func (w *world) paymentLink() bool {
 	return w.buy(s, r)
 }
 
-// retry repeats a purchase, perhaps with a key that then needs the claims of the order before.
+// retry repeats a purchase. With another key, it needs the claims of the earlier order.
 func (w *world) retry() bool {
 	s := w.shop()
 	if len(s.requests) == 0 {
@@ -156,7 +156,7 @@ func (w *world) retry() bool {
 	switch n := w.random.IntN(12); {
 	case n == 0:
 		r.Cart, r.name = w.cart(), r.name+", and another cart"
-	case n == 1: // keys are not secret
+	case n == 1: // another customer may guess a key, because keys are not secret
 		r.Customer = w.customer(s)
 		r.name = r.Customer.ID + " repeats what " + r.name
 	case n < 7:
@@ -166,7 +166,7 @@ func (w *world) retry() bool {
 	return w.buy(s, r)
 }
 
-// key draws an idempotency key: a new one, or somebody else's, or none at all.
+// key draws an idempotency key: a new key, another customer's key, or no key.
 func (w *world) key(s *shop) string {
 	switch {
 	case s.keys > 0 && w.odds(12):
@@ -209,7 +209,7 @@ func (w *world) buy(s *shop, r request) bool {
 	})
 }
 
-// bought checks what a customer was answered.
+// bought checks the answer to a purchase.
 func (w *world) bought(s *shop, r request, made couponkit.Checkout) {
 	settled, err := s.eyes.Order(background(), store.OrderKey{ID: made.Order.ID})
 	order, who := settled.Order, r.Customer.ID
@@ -224,8 +224,8 @@ func (w *world) bought(s *shop, r request, made couponkit.Checkout) {
 	}
 }
 
-// preview asks what a coupon would do, which changes nothing. In a shop with batches, an administrator may change a batch
-// instead.
+// preview asks for the effect of a coupon and changes nothing. In a shop with batches, an administrator
+// may change a batch instead.
 func (w *world) preview() bool {
 	s := w.shop()
 	if len(s.issuedInOrder) > 0 && w.odds(3) {
@@ -300,7 +300,7 @@ func (w *world) spendElsewhere() bool {
 	return true
 }
 
-// acts does something to a session, if it is in a state that allows it.
+// acts returns a happening that changes a session at the processor, if the session's state allows it.
 func acts(name string, what func(*fakeprocessor.Processor, string) error) func(*world) bool {
 	return func(w *world) bool {
 		s := w.shop()

@@ -66,7 +66,7 @@ func (w *world) must(i Invariant, holds bool, format string, args ...any) {
 	}
 }
 
-// sound records an error that nobody has to expect.
+// sound records an error that callers never have to expect.
 func (w *world) sound(what string, err error) {
 	w.must(NoSurprise, err == nil, "%s: %v", what, err)
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// entry is where an entry of the journal stands, and what it is about.
+// entry has the position of a journal entry, its subject and its version.
 type entry struct {
 	position, version int64
 	subject           string
 }
 
-// readJournal reads what the journal has got, and adds its subjects to what was touched.
+// readJournal reads the new entries of the journal. It adds their subjects to the touched records.
 func (w *world) readJournal(s *shop, t *touched, c *change) {
 	b := &s.book
 	for w.fault == nil {
@@ -36,7 +36,7 @@ func (w *world) readJournal(s *shop, t *touched, c *change) {
 	}
 }
 
-// sawEntry holds an entry to those before it of the same coupon, order or use.
+// sawEntry checks an entry against earlier entries of the same coupon, order or use.
 func (w *world) sawEntry(b *book, t *touched, e store.Entry) {
 	if e.Kind == store.CouponCreated {
 		delete(b.versions, e.Subject)
@@ -71,7 +71,7 @@ func (w *world) follows(b *book, e store.Entry, id string, version int64) {
 	b.versions[id] = version
 }
 
-// tells are the kinds of the last entry of an order.
+// tells maps the state of an order to the kinds that its last entry may have.
 var tells = map[redemption.OrderState][]store.EntryKind{
 	redemption.OrderOpen: {store.OrderOpened, store.OrderChanged}, redemption.OrderAwaitingPayment: {store.OrderChanged},
 	redemption.OrderPaid: {store.OrderPaid, store.OrderChanged, store.OrderRepaid}, redemption.OrderCancelled: {store.OrderCancelled},
@@ -80,7 +80,7 @@ var tells = map[redemption.OrderState][]store.EntryKind{
 	redemption.OrderRefunded:       {store.OrderRefunded, store.OrderChanged, store.OrderRepaid},
 }
 
-// checkJournal compares records that have changed with what the journal has of them.
+// checkJournal compares changed records with their entries in the journal.
 func (w *world) checkJournal(s *shop, c *change) {
 	last := func(id string, version int64) {
 		w.must(JournalIsWhole, version == s.book.versions[id], "%s has version %d, and the journal ends at %d", id, version, s.book.versions[id])
@@ -95,7 +95,7 @@ func (w *world) checkJournal(s *shop, c *change) {
 	}
 }
 
-// follow lets a host read the journal from where it has stopped. It gets what comes next.
+// follow plays a host that reads the journal on from its last position.
 func (w *world) follow() bool {
 	s, limit := w.shop(), 1+w.random.IntN(40)
 	return w.begin(s, "follow", "a host reads the journal", func(ctx context.Context, t *task) error {

@@ -13,11 +13,11 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// rates are the taxes of one kind of line, in percent. Other kinds have no tax.
+// rates has the tax of each kind of line, in percent. Kinds that are missing have no tax.
 var rates = map[pricing.LineKind]int64{pricing.Device: 19, pricing.Accessory: 19, pricing.Plan: 7, pricing.Shipping: 0}
 
-// drawTax draws whether a processor adds a tax to the prices, and whether it tells the tax by line. If
-// it adds no tax, the prices include it.
+// drawTax draws whether a processor adds a tax to the prices, and whether it reports the tax by line.
+// If it adds no tax, the prices include it.
 func (w *world) drawTax() func(processor.SessionRequest) pricing.Tax {
 	switch w.random.IntN(4) {
 	case 0:
@@ -28,22 +28,22 @@ func (w *world) drawTax() func(processor.SessionRequest) pricing.Tax {
 	return func(processor.SessionRequest) pricing.Tax { return pricing.Tax{} }
 }
 
-// money is what a shop's processor has done with the payments that went back.
+// money has the refunds and disputes at a shop's processor.
 type money struct {
-	refunds  []string          // at the processor, in their sequence
-	disputes []string          // likewise
+	refunds  []string          // refunds at the processor, oldest first
+	disputes []string          // disputes at the processor, oldest first
 	made     map[string]string // refunds at the processor by key
-	repays   map[string]string // the refund of an order by that at the processor
+	repays   map[string]string // by refund at the processor: the refund of an order
 	declined map[string]bool   // keys of refunds that were refused
-	refuses  int               // so many of the next refunds
+	refuses  int               // how many of the next refunds are refused
 }
 
 func newMoney() money {
 	return money{made: map[string]string{}, repays: map[string]string{}, declined: map[string]bool{}}
 }
 
-// repay makes a refund for a process. What was refused stays refused, however late the call comes
-// again: processors keep their answers, and not only their refunds.
+// repay makes a refund for a process. A refused refund stays refused when the call is repeated:
+// processors keep their refusals under the key, too.
 func (s *shop) repay(ctx context.Context, r processor.RefundRequest) (processor.Refund, error) {
 	m := &s.money
 	s.touched.payments = append(s.touched.payments, r.SessionID)
@@ -73,7 +73,7 @@ func (w *world) payment(s *shop) string {
 	return w.anySession(s)
 }
 
-// refundByStaff lets staff refund a part of a payment in the processor's dashboard, or all of it.
+// refundByStaff refunds a payment in the processor's dashboard, in part or as a whole.
 func (w *world) refundByStaff() bool {
 	s := w.shop()
 	session, err := s.fake.Session(background(), w.payment(s))
@@ -95,7 +95,7 @@ func (w *world) refundByStaff() bool {
 	return true
 }
 
-// finishRefund and failRefund decide about a refund at the processor. One that has succeeded may
+// finishRefund ends a refund at the processor, and failRefund fails it. A refund that succeeded may
 // still fail.
 func (w *world) finishRefund() bool {
 	s := w.shop()
@@ -111,11 +111,11 @@ func (s *shop) failRefund(id string) error {
 	return s.fake.FailRefund(id, "the customer's bank sends it back")
 }
 
-// dispute lets a customer ask their bank for the money of a payment.
+// dispute plays a customer who asks their bank for the money of a payment.
 func (w *world) dispute() bool {
 	s := w.shop()
 	session := w.payment(s)
-	reported, _ := s.fake.Refunds(background(), session) // perhaps there is none
+	reported, _ := s.fake.Refunds(background(), session) // there may be no refunds
 	made, err := s.fake.Dispute(session)
 	if err != nil {
 		return false
@@ -126,7 +126,7 @@ func (w *world) dispute() bool {
 	return true
 }
 
-// decideDispute lets a bank decide a dispute.
+// decideDispute plays a bank that decides a dispute.
 func (w *world) decideDispute() bool {
 	s, won := w.shop(), w.odds(2)
 	return w.decide(s.money.disputes, fmt.Sprintf("a dispute is decided, for the shop: %t", won), func(id string) error {
@@ -134,7 +134,7 @@ func (w *world) decideDispute() bool {
 	})
 }
 
-// decide does something to one of a list, if it is in a state that allows it.
+// decide applies a function to a random entry of a list, if the entry's state allows it.
 func (w *world) decide(ids []string, what string, how func(id string) error) bool {
 	if len(ids) == 0 {
 		return false
@@ -147,7 +147,7 @@ func (w *world) decide(ids []string, what string, how func(id string) error) boo
 	return true
 }
 
-// refuseRefunds lets the processor refuse the next refunds.
+// refuseRefunds makes the processor refuse the next refunds.
 func (w *world) refuseRefunds() bool {
 	s := w.shop()
 	s.money.refuses = 1 + w.random.IntN(2)
@@ -155,17 +155,17 @@ func (w *world) refuseRefunds() bool {
 	return true
 }
 
-// settleMoney ends what the processor has not decided.
+// settleMoney finishes the refunds and disputes that are still open.
 func (w *world) settleMoney(s *shop) {
 	s.money.refuses = 0
 	for i, id := range s.money.refunds {
 		if decide := []func(string) error{s.failRefund, s.fake.FinishRefund, s.fake.FinishRefund}[i%3]; w.fault == nil {
-			_ = decide(id) // what was decided stays
+			_ = decide(id) // a decided dispute stays as it is
 		}
 	}
 }
 
-// checkPayback holds what went back of a payment to what was paid, and to one repayment of a refund.
+// checkPayback checks that no more than the payment went back, and that each refund was repaid once.
 func (w *world) checkPayback(s *shop, sessionID string) {
 	session, err := s.fake.Session(background(), sessionID)
 	w.sound("read a session", err)
@@ -183,14 +183,14 @@ func (w *world) checkPayback(s *shop, sessionID string) {
 	w.must(PaybacksAreBounded, sum <= paid, "%d have gone back of session %s, which has charged %d", sum, sessionID, paid)
 }
 
-// reported is what the processor reports of a payment.
+// reported returns the processor's report on a payment.
 func (w *world) reported(s *shop, sessionID string) processor.PaymentRefunds {
 	reported, err := s.account.Refunds(background(), sessionID)
 	w.sound("read refunds", err)
 	return reported
 }
 
-// returned sums what has gone back or is to go back, by refunds section 5.4.
+// returned sums the money that has gone back or will go back, by refunds section 5.4.
 func returned(o redemption.Order) (sum int64) {
 	for _, r := range o.Refunds {
 		if r.Repayment.State != redemption.RepaymentFailed {
@@ -210,8 +210,8 @@ func returned(o redemption.Order) (sum int64) {
 	return min(sum, o.Paid())
 }
 
-// checkRepayments holds the money of an order's refunds to what was left of the payment when each
-// attempt began. Nothing that happens later changes an amount.
+// checkRepayments checks each repayment against the rest of the payment when its attempt began. Later
+// events never change an amount.
 func (w *world) checkRepayments(before, now redemption.Order) {
 	sum := int64(0)
 	for i, r := range now.Refunds {
@@ -236,8 +236,8 @@ func (w *world) checkRepayments(before, now redemption.Order) {
 		"%d of order %s are to go back and %d have, and %d were paid", sum, now.ID, now.Returned(), now.Paid())
 }
 
-// checkTaxes holds the taxes of an order's refunds to the tax of its payment, by refunds section 6.
-// Refunds of everything return everything that was paid, unless money went back in another way.
+// checkTaxes checks the taxes of an order's refunds against the tax of its payment, by refunds section
+// 6. A refund of everything returns the whole payment, unless money went back in another way.
 func (w *world) checkTaxes(before, now redemption.Order) {
 	returns, tax, amount := pricing.Refunded{}, int64(0), int64(0)
 	for _, r := range now.Refunds {
@@ -257,8 +257,8 @@ func (w *world) checkTaxes(before, now redemption.Order) {
 	w.when(len(now.Refunds) > len(before.Refunds) && tax > 0, "tax", of, now.State.String())
 }
 
-// checkReported holds what an order knows of external refunds and disputes to what it knew. Each is
-// there once.
+// checkReported checks that an order forgets no external refund and no dispute, and has each of them
+// once.
 func (w *world) checkReported(before, now redemption.Order) {
 	known := len(now.ExternalRefunds) + len(now.Disputes)
 	for _, r := range now.Refunds {
@@ -286,20 +286,20 @@ func (w *world) checkReported(before, now redemption.Order) {
 	w.when(len(now.ExternalRefunds) > len(before.ExternalRefunds), "external refund", "none", "recorded")
 }
 
-// fact is what is known of a refund or a dispute.
+// fact has the amount and the state of a refund or a dispute.
 type fact struct {
 	amount int64
 	state  string
 }
 
-// progress is the order of the states of refunds, and of disputes.
+// progress lists the states of refunds and disputes, earlier states first.
 var progress = []string{"pending", "open", "succeeded", "won", "lost", "failed"}
 
 func (f fact) behind(reported string) bool {
 	return slices.Index(progress, f.state) < slices.Index(progress, reported)
 }
 
-// facts are the refunds and disputes that an order knows, by their IDs at the processor.
+// facts returns the refunds and disputes in an order, by their IDs at the processor.
 func facts(o redemption.Order) map[string]fact {
 	all := map[string]fact{}
 	for _, r := range o.ExternalRefunds {
@@ -316,8 +316,8 @@ func facts(o redemption.Order) map[string]fact {
 	return all
 }
 
-// checkMoney compares orders with the processor's record. A refund that has failed may be unknown:
-// nobody has reported it before, or it was repeated.
+// checkMoney compares orders with the processor's records. A failed refund may be missing in the order:
+// it was never reported, or it was repeated.
 func (w *world) checkMoney(s *shop) {
 	for _, id := range slices.Sorted(maps.Keys(s.book.orders)) {
 		o := s.book.orders[id]
@@ -340,8 +340,8 @@ func (w *world) checkMoney(s *shop) {
 	}
 }
 
-// learned checks that an order knows what the processor had reported when a call that asks it began. A
-// refund that has failed since may have been repeated.
+// learned checks that an order has everything that the processor had reported when the call began. A
+// refund that failed since may have been repeated.
 func (w *world) learned(s *shop, i Invariant, reported processor.PaymentRefunds) {
 	w.inspect()
 	o := s.book.orders[s.book.sessions[reported.SessionID]]

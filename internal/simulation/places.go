@@ -7,8 +7,8 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// payable are the sessions of an order that the customer can pay, or has finished without failing. A
-// session counts from its creation, whether or not the order knows it.
+// payable returns the sessions of an order that the customer can pay, or has completed without a
+// failure. A session counts from its creation, even if the order does not have it yet.
 func (w *world) payable(s *shop, orderID string) (ids []string) {
 	for _, id := range s.book.madeFor[orderID] {
 		session, err := s.fake.Session(background(), id)
@@ -19,9 +19,9 @@ func (w *world) payable(s *shop, orderID string) (ids []string) {
 	return ids
 }
 
-// checkPlaces holds the sessions of the orders that have changed, or for which a session was made, to the
-// places that the orders hold. A place is that of an order, or of the last one that has replaced it. At most
-// one session can be paid for it. No session can be paid for an order that holds nothing.
+// checkPlaces checks the sessions of changed orders, and of orders that got a session. An order and the
+// orders that replace it share one purchase. At most one session of a purchase can be paid. No session
+// can be paid for an order that holds no claims.
 func (w *world) checkPlaces(s *shop, t touched, c *change) {
 	var ids []string
 	for _, o := range c.orders {
@@ -45,7 +45,7 @@ func (w *world) checkPlace(s *shop, o redemption.Order) {
 	var sessions, orders []string
 	for older, more := last, true; more; older, more = s.book.orders[older.Replaces], older.Replaces != "" {
 		if slices.ContainsFunc(s.book.madeFor[older.ID], func(id string) bool { return s.contradicted[id] }) {
-			return // a processor that tells the end of what is paid lets two be paid
+			return // a processor that reports paid sessions as ended allows two payable sessions
 		}
 		sessions, orders = append(sessions, w.payable(s, older.ID)...), append(orders, older.ID)
 	}
@@ -57,7 +57,7 @@ func (w *world) checkPlace(s *shop, o redemption.Order) {
 	}
 }
 
-// checkAwaits checks that the payment of a new order waits for every older one that may be payable.
+// checkAwaits checks that the payment of a new order waits for every older session that may be payable.
 func (w *world) checkAwaits(s *shop, o redemption.Order) {
 	older := s.book.orders[o.Replaces]
 	want := older.Awaits
@@ -90,7 +90,7 @@ func (w *world) frees(s *shop, older, newer redemption.Order) bool {
 	return false
 }
 
-// checkPaymentOf holds what an order tells of its payment to the processor.
+// checkPaymentOf checks the payment state of an order against the processor.
 func (w *world) checkPaymentOf(s *shop, before, now redemption.Order, resumed bool) {
 	b := &s.book
 	if over := !before.BegunAt.IsZero() && now.BegunAt.IsZero(); over && !now.State.Paid() {
@@ -108,7 +108,7 @@ func (w *world) checkPaymentOf(s *shop, before, now redemption.Order, resumed bo
 	}
 }
 
-// checkPaymentEnd checks that the payment of an order has ended, if the order says so.
+// checkPaymentEnd checks an order that says that its payment has ended.
 func (w *world) checkPaymentEnd(s *shop, before, now redemption.Order) {
 	if before.BegunAt.IsZero() || !now.BegunAt.IsZero() || now.State.Paid() {
 		return
@@ -117,7 +117,7 @@ func (w *world) checkPaymentEnd(s *shop, before, now redemption.Order) {
 	w.must(EndsAreTrue, len(ids) == 0, "the end of the payment of order %s is recorded, and its sessions %v can be paid or are paid", now.ID, ids)
 }
 
-// told notes that the processor says that a payment is on its way.
+// told notes an answer of the processor that a payment is on its way.
 func (s *shop) told(session processor.Session, err error) (processor.Session, error) {
 	r, missing := s.fake.Request(session.ID)
 	if err == nil && missing == nil && session.Status == processor.SessionComplete && !session.PaymentStatus.Settled() && !session.PaymentFailed {

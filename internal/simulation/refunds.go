@@ -13,8 +13,8 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// refund lets a customer return a part of a paid order, or everything. Keys are few, so that some
-// are repeated, rightly and wrongly.
+// refund plays a customer who returns a part of a paid order, or everything. It draws from few keys, so
+// that some keys are repeated, rightly and wrongly.
 func (w *world) refund() bool {
 	s := w.shop()
 	if len(s.book.sold) == 0 {
@@ -26,7 +26,7 @@ func (w *world) refund() bool {
 	asked := o.ID + " " + r.Key
 	if _, recorded := o.RefundOf(r.Key); !recorded {
 		s.book.asked[asked] = r.Returns
-	} else if !w.odds(4) { // as after a failure
+	} else if !w.odds(4) { // mostly the same request again, as after a failure
 		r.Returns = s.book.asked[asked]
 	}
 	for range 1 + w.random.IntN(2) { // perhaps a double click
@@ -50,12 +50,12 @@ func sameRefund(a, b redemption.Refund) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// leadsTo reports whether a repayment may have become another one since.
+// leadsTo reports whether one repayment may have become another.
 func leadsTo(was, is redemption.Repayment) bool {
 	return is == was || is.Attempt != was.Attempt || is.Amount == was.Amount && is.State > was.State
 }
 
-// returns is something of an order, which may be more than what is left.
+// returns draws items of an order to return. They may be more than the order has left.
 func (w *world) returns(o redemption.Order) pricing.Returns {
 	line := w.random.IntN(len(o.Quote.Lines))
 	switch w.random.IntN(4) {
@@ -67,7 +67,7 @@ func (w *world) returns(o redemption.Order) pricing.Returns {
 	return pricing.Returns{Lines: []pricing.LineReturn{{Line: line, Quantity: 1 + w.random.Int64N(2)}}}
 }
 
-// checkRefunds holds the refunds of an order to what was asked for and to what was paid.
+// checkRefunds checks the refunds of an order against the requests and the payment.
 func (w *world) checkRefunds(s *shop, before, now redemption.Order) {
 	if now.State.Paid() && !before.State.Paid() && len(now.Quote.Lines) > 0 {
 		s.book.sold = append(s.book.sold, now.ID)
@@ -96,8 +96,8 @@ func (w *world) checkRefunds(s *shop, before, now redemption.Order) {
 	w.must(StatesMoveForward, len(now.Refunds) == 0 || refunded || now.State == redemption.OrderPartlyRefunded, "order %s has refunds and is %s", now.ID, now.State)
 }
 
-// checkGivenBack holds what a use gives back to the refunds of its order. It gives a budget back by
-// what refunds took back of its discount, or at the end.
+// checkGivenBack checks the returned claims of a use against the refunds of its order. The use returns
+// budget as refunds reverse its discount, or at the end.
 func (w *world) checkGivenBack(s *shop, now redemption.Use) {
 	order := s.book.orders[now.OrderID]
 	back := now.Restore == coupon.RestoreAlways && len(order.Refunds) > 0 || now.Restore == coupon.RestoreFull && order.State == redemption.OrderRefunded

@@ -15,8 +15,8 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// rest lets everything end well. What is under way is finished, what is late arrives, and every
-// event comes again, the newest first. Enough time passes for the sweeps.
+// rest brings the world to a stable end. Calls finish, late calls arrive, and every event comes again,
+// newest first. Then enough time passes for the sweeps.
 func (w *world) rest() {
 	w.place = "at rest"
 	w.finish()
@@ -34,7 +34,7 @@ func (w *world) rest() {
 }
 
 func (w *world) restShop(s *shop, service *couponkit.Service) {
-	for i, id := range s.sessions { // those that wait for a payment
+	for i, id := range s.sessions { // sessions that wait for a payment
 		if decide := []func(string) error{s.fake.PaymentFails, s.fake.PaymentArrives, s.fake.PaymentArrives}[i%3]; w.fault == nil {
 			_ = decide(id)
 		}
@@ -42,10 +42,10 @@ func (w *world) restShop(s *shop, service *couponkit.Service) {
 	w.collect(s)
 	const rounds = 4
 	for round := 1; round <= rounds && w.fault == nil; round++ {
-		if round%2 == 1 { // a sweep is between the two
+		if round%2 == 1 { // run a sweep between the first and the second delivery
 			w.settleMoney(s)
 			w.collect(s)
-			if round > 1 || w.config.Seed%2 == 1 { // else the events are late, and sweeps find out
+			if round > 1 || w.config.Seed%2 == 1 { // otherwise the events are late, and the sweeps find the payments
 				w.redeliver(s, w.nodes[0])
 			}
 		}
@@ -69,7 +69,7 @@ func (w *world) restShop(s *shop, service *couponkit.Service) {
 	w.checkFree(s, service)
 }
 
-// redeliver delivers everything, what was delivered before and what is still to come.
+// redeliver delivers every event: the delivered events again, and the events still waiting.
 func (w *world) redeliver(s *shop, n *node) {
 	all := s.fake.Redeliveries()
 	for _, d := range s.deliveries {
@@ -82,7 +82,7 @@ func (w *world) redeliver(s *shop, n *node) {
 	w.inspect()
 }
 
-// checkRecords finds what should have ended.
+// checkRecords looks for records that should have ended and are still open.
 func (w *world) checkRecords(s *shop) {
 	debited := make(map[string]int64)
 	for _, id := range slices.Sorted(maps.Keys(s.book.uses)) {
@@ -105,8 +105,8 @@ func (w *world) checkRecords(s *shop) {
 	}
 }
 
-// checkPayments: each paid session has a paid order, with a use of each of its coupons. Nothing
-// else has.
+// checkPayments checks that each paid session has a paid order with one use for each of its coupons,
+// and that no other use is completed.
 func (w *world) checkPayments(s *shop) {
 	paid, completed := 0, 0
 	for _, session := range s.fake.Sessions() {
@@ -178,12 +178,12 @@ func (w *world) checkFree(s *shop, service *couponkit.Service) {
 	}
 }
 
-// finals writes down everything that is there at the end.
+// finals returns the whole final state as text.
 func (w *world) finals() (final []string) {
 	for _, s := range w.shops {
 		all := []any{s.book.orders, s.book.uses, s.fake.Sessions(), s.book.held, fmt.Sprint(s.book.journal)}
 		for _, id := range slices.Sorted(maps.Keys(s.book.coupons)) {
-			whole, err := w.coupon(s, id) // with its allow-list
+			whole, err := w.coupon(s, id) // read the coupon with its allow-list
 			w.sound("read a coupon", err)
 			all = append(all, whole)
 		}

@@ -49,13 +49,13 @@ func Run(c Config) (Life, error) {
 	return life, w.fault
 }
 
-// live lives a life of these steps.
+// live runs the given steps in a new world.
 func live(c Config, steps []int) (w *world) {
 	w = newWorld(c)
 	defer func() {
 		r := recover()
 		w.must(NoSurprise, r == nil, "panic: %v", r)
-		for _, n := range w.nodes { // no coroutine and no open file stays
+		for _, n := range w.nodes { // close every coroutine and file
 			w.bury(n)
 		}
 		if w.database != nil {
@@ -74,7 +74,7 @@ func live(c Config, steps []int) (w *world) {
 	return w
 }
 
-// shorten leaves out steps, as long as the same invariant is broken, until all are needed.
+// shorten removes steps while the run still breaks the same invariant, until every step is needed.
 func shorten(c Config, steps []int, broken Invariant) []int {
 	c.Trace = false
 	for stretch, before := max(len(steps)/2, 1), -1; len(steps) != before; stretch = max(stretch/2, 1) {
@@ -98,7 +98,7 @@ type Coverage map[[3]string]int
 
 func (c Coverage) count(kind, what, how string) { c[[3]string{kind, what, how}]++ }
 
-// when counts what has happened, if it has.
+// when adds to the coverage if the event happened.
 func (w *world) when(happened bool, kind, what, how string) {
 	if happened {
 		w.coverage.count(kind, what, how)

@@ -12,12 +12,12 @@ import (
 // happening is something that may happen in a step.
 type happening struct {
 	name   string
-	weight int               // how often it happens, beside the others
-	happen func(*world) bool // reports whether it has
+	weight int               // relative frequency
+	happen func(*world) bool // reports whether anything happened
 }
 
 var (
-	begins = []happening{ // on a node
+	begins = []happening{ // happenings that begin a call on a node
 		{"create", 3, (*world).create},
 		{"edit", 2, (*world).edit},
 		{"switch", 1, (*world).switchState},
@@ -39,7 +39,7 @@ var (
 		{"reconcile", 1, (*world).reconcile},
 		{"follow", 2, (*world).follow},
 	}
-	happens = []happening{ // around nodes
+	happens = []happening{ // happenings outside the nodes
 		{"pay", 12, acts("the customer pays", entersAndPays)},
 		{"pay later", 3, acts("the customer pays later", (*fakeprocessor.Processor).PayLater)},
 		{"decline", 1, acts("the bank declines", (*fakeprocessor.Processor).Decline)},
@@ -64,7 +64,7 @@ var (
 	}
 )
 
-// step lets one thing happen. Its dice depend on the seed and its number alone.
+// step runs one random happening. The random numbers depend only on the seed and the step's number.
 func (w *world) step(number int) {
 	w.source.Seed(w.config.Seed, uint64(number)+1) //nolint:gosec // a step's number is not negative
 	if w.tracing {
@@ -84,13 +84,13 @@ func (w *world) step(number int) {
 	w.inspect()
 }
 
-// let lets one of a list happen.
+// let runs a random happening of a list.
 func (w *world) let(list []happening) {
 	h := list[w.random.IntN(len(list))]
 	w.when(h.happen(w), "step", h.name, "")
 }
 
-// advance decides the fate of one call that waits.
+// advance continues one waiting call, with a random fate.
 func (w *world) advance() {
 	t := w.tasks[w.random.IntN(len(w.tasks))]
 	f := w.fate(t)
@@ -101,7 +101,7 @@ func (w *world) advance() {
 		w.bury(t.node)
 	}
 	if t.shop.fake.Pending() > pending && w.odds(2) {
-		w.deliverAtOnce(t.shop) // the processor is faster than the answer
+		w.deliverAtOnce(t.shop) // the event arrives before the answer
 	}
 	for t.call == paused && slices.Contains(w.tasks, t) && w.odds(2) {
 		w.run(t, arrives)
@@ -110,7 +110,8 @@ func (w *world) advance() {
 
 func (w *world) fate(t *task) fate {
 	odds := w.temper.faultOdds
-	// Some calls are rare, and a session that fails is where hand-overs become difficult.
+	// These calls are rare, and their failures are the difficult cases of a hand-over. They fail more
+	// often.
 	switch t.call {
 	case "Apply cancelled", "Apply payment_pending", "Apply payment_failed", "Apply points_refused", "CreateSession", "ExpireSession", "Session", "Refund", "Repay", "Refunds", "Apply reported":
 		odds = (odds + 3) / 4
@@ -124,15 +125,15 @@ func (w *world) fate(t *task) fate {
 	}
 	f := fates[w.random.IntN(len(fates))]
 	if f == cut && !w.odds(3) {
-		return lostAfter // a process that stops takes everything else along
+		return lostAfter // rarely, because a stopped process ends all its other calls too
 	}
 	return f
 }
 
-// background is the context of the checks, for which nobody waits.
+// background is the context of the checks. It is never cancelled.
 func background() context.Context { return context.Background() }
 
-// pass lets time pass: minutes, or days.
+// pass moves the clock forward, by minutes or days.
 func (w *world) pass() bool {
 	d := time.Duration(1+w.random.IntN(90)) * time.Minute
 	if w.odds(w.temper.longTimes) {
@@ -144,7 +145,7 @@ func (w *world) pass() bool {
 	return true
 }
 
-// stopOne stops a process in the middle of everything.
+// stopOne stops a random process, perhaps in the middle of a call.
 func (w *world) stopOne() bool {
 	n := w.nodes[w.random.IntN(len(w.nodes))]
 	if n.stopped || !w.odds(2) {
@@ -182,7 +183,7 @@ func (w *world) powerFails() bool {
 	return true
 }
 
-// scan looks at everything.
+// scan reads and checks all shops.
 func (w *world) scan() {
 	for _, s := range w.shops {
 		w.look(s, touched{}, true)

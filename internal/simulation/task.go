@@ -15,20 +15,20 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// What callers see of a call that went wrong on its way.
+// Errors that callers see when a call fails on its way.
 var (
 	errLost    = errors.New("simulated: no answer came back")
 	errRefused = errors.New("simulated: the call was refused")
 	errStopped = errors.New("simulated: the process has stopped")
 )
 
-// expected are the errors, beside rejections, that a caller of the service has to expect.
+// expected lists the errors that a caller of the service has to expect, besides rejections.
 var expected = []error{
 	errLost, errRefused, errStopped, context.Canceled, couponkit.ErrUnavailable, couponkit.ErrPaymentOpen, couponkit.ErrOrderEnded, couponkit.ErrReservationClosed,
 	validation.ErrInvalid, processor.ErrRejected, processor.ErrSignature, store.ErrConflict, store.ErrNotFound, redemption.ErrIllegal, coupon.ErrCodeTaken, store.ErrNoCodesLeft,
 }
 
-// role is whom a process calls.
+// role says which partner a process calls.
 type role uint8
 
 const (
@@ -37,14 +37,14 @@ const (
 	ofLedger
 )
 
-// fate is what becomes of a call.
+// fate says what happens to a call.
 type fate string
 
 const (
 	arrives    fate = ""
 	lostBefore fate = "lost before it took effect"
 	lostAfter  fate = "its answer is lost"
-	delayed    fate = "delayed" // without an answer
+	delayed    fate = "delayed" // the effect comes later, and there is no answer
 	repeated   fate = "arrives twice"
 	echoed     fate = "will arrive again"
 	refused    fate = "refused"
@@ -52,26 +52,26 @@ const (
 	cut        fate = "the process stops in the middle of it"
 )
 
-// fates are all of a call that does not simply arrive.
+// fates lists every fate of a call except normal arrival.
 var fates = [...]fate{lostBefore, lostAfter, delayed, repeated, echoed, refused, abandoned, cut}
 
 // operation is what a task does with the service of its shop.
 type operation func(ctx context.Context, t *task) error
 
-// task is an operation that is under way on a node.
+// task is a running operation on a node.
 type task struct {
 	name    string
-	kind    string // of operation
+	kind    string // kind of operation
 	node    *node
 	shop    *shop
 	service *couponkit.Service
-	call    string // that it waits with
-	fate    fate   // of that call
-	began   int64  // after so many moments of budgets
-	then    func() // follows if it succeeds
+	call    string // the call that the task waits in
+	fate    fate   // the fate of that call
+	began   int64  // number of budget changes before the task began
+	then    func() // runs if the task succeeds
 	ctx     context.Context
 	cancel  context.CancelFunc
-	next    func() (struct{}, bool) // lets it go on
+	next    func() (struct{}, bool) // continues the task
 	yield   func(struct{}) bool
 }
 
@@ -80,10 +80,10 @@ func (t *task) looksOnly() bool {
 	return t.kind == "preview" || t.kind == "follow" || t.kind == "dry reconcile"
 }
 
-// paused is the call of a broken store that lets something else happen.
+// paused is the call name with which a broken store yields to other tasks.
 const paused = "pause"
 
-// deadProcess unwinds a task whose process has stopped inside of a broken store.
+// deadProcess is the panic value that unwinds a task when its process stops inside a broken store.
 type deadProcess struct{}
 
 // do runs an operation to its end. A panic is a fault, unless it is the end of a process.
@@ -95,7 +95,7 @@ func (w *world) do(t *task, work operation) {
 	}()
 	err := work(t.ctx, t)
 	if t.cancel(); t.node.stopped {
-		return // nobody is left to see it
+		return // the process that called is gone
 	}
 	refused := coupon.RejectionsOf(err)
 	for _, of := range refused {
@@ -115,7 +115,8 @@ func (w *world) do(t *task, work operation) {
 	}
 }
 
-// begin begins an operation on a node, if one runs. It goes on to its first call, or to its end.
+// begin starts an operation on a running node, if there is one. It runs to its first call, or to its
+// end.
 func (w *world) begin(s *shop, kind, name string, work operation) bool {
 	n := w.nodes[w.random.IntN(len(w.nodes))]
 	for i := 0; n.stopped && i < len(w.nodes); i++ {
@@ -139,7 +140,7 @@ func (w *world) begin(s *shop, kind, name string, work operation) bool {
 	return true
 }
 
-// run lets one task go on, alone, until it waits again or ends.
+// run continues one task, alone, until it waits again or ends.
 func (w *world) run(t *task, f fate) {
 	w.active, t.fate = t, f
 	_, waits := t.next()
@@ -149,14 +150,14 @@ func (w *world) run(t *task, f fate) {
 	w.inspect()
 }
 
-// finish lets everything that is under way come to its end.
+// finish runs all tasks to their end.
 func (w *world) finish() {
 	for len(w.tasks) > 0 {
 		w.run(w.tasks[0], arrives)
 	}
 }
 
-// wait makes the running task wait for the schedule. At rest nothing waits.
+// wait suspends the running task until the schedule continues it. At rest it returns at once.
 func (w *world) wait(call string) fate {
 	t := w.active
 	if t == nil {
@@ -168,7 +169,7 @@ func (w *world) wait(call string) fate {
 	return t.fate
 }
 
-// pause is called by broken stores between two accesses.
+// pause suspends a broken store between two accesses.
 func (w *world) pause() {
 	if t := w.active; t != nil {
 		if w.wait(paused); t.node.stopped {
@@ -177,13 +178,13 @@ func (w *world) pause() {
 	}
 }
 
-// late is an effect that is still on its way.
+// late is an effect that has not arrived yet.
 type late struct {
 	call   string
 	effect func() error
 }
 
-// wire returns what carries every call of a node for a shop.
+// wire returns the function that carries every call of a node for a shop.
 func (w *world) wire(n *node, s *shop, r role) Wire {
 	return func(ctx context.Context, call string, effect func(context.Context) error) error {
 		if n.stopped {
@@ -198,13 +199,13 @@ func (w *world) wire(n *node, s *shop, r role) Wire {
 	}
 }
 
-// meet lets a call meet its fate.
+// meet carries out a call with its fate.
 func (w *world) meet(n *node, r role, call string, f fate, effect func() error) error {
 	switch f {
 	case lostBefore:
 		return failure(r, call, errLost)
 	case lostAfter:
-		_ = effect() // nobody hears the answer
+		_ = effect() // the caller gets no answer
 		return failure(r, call, errLost)
 	case delayed:
 		w.late = append(w.late, late{call, effect})
@@ -229,7 +230,7 @@ func (w *world) meet(n *node, r role, call string, f fate, effect func() error) 
 	return effect()
 }
 
-// failure is what callers see. A processor rejects only what could be wrong.
+// failure returns the error that the caller sees. A processor rejects only calls that can be invalid.
 func failure(r role, call string, cause error) error {
 	creates := call == "EnsureMirror" || call == "UpdateMirror" || call == "SetMirrorActive" || call == "CreateSession"
 	switch {
@@ -241,7 +242,7 @@ func failure(r role, call string, cause error) error {
 	return fmt.Errorf("%w: %w", processor.ErrUnavailable, cause)
 }
 
-// arrive lets one effect that is late happen.
+// arrive carries out one late effect.
 func (w *world) arrive(i int) {
 	l := w.late[i]
 	w.late = slices.Delete(w.late, i, i+1)
@@ -253,7 +254,7 @@ func (w *world) arrive(i int) {
 	w.inspect()
 }
 
-// bury ends what was under way on a node that has stopped.
+// bury ends the tasks of a node that has stopped.
 func (w *world) bury(n *node) {
 	n.stopped = true
 	for _, t := range slices.Clone(w.tasks) {

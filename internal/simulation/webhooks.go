@@ -22,21 +22,21 @@ type delivery struct {
 	tried bool
 }
 
-// collect takes what the processor has to deliver.
+// collect takes the new deliveries of the processor.
 func (w *world) collect(s *shop) {
 	for _, d := range s.fake.Deliveries() {
 		s.deliveries = append(s.deliveries, delivery{Delivery: d, since: w.now})
 	}
 }
 
-// deliver hands over one of the events, in whatever order, now and then also acknowledged ones.
+// deliver sends one of the events, in any order. Now and then it repeats an acknowledged event.
 func (w *world) deliver() bool {
 	s := w.shop()
 	w.collect(s)
 	return len(s.deliveries) > 0 && w.hand(s, w.random.IntN(len(s.deliveries)))
 }
 
-// deliverAtOnce hands over the last event of a shop before anything else happens.
+// deliverAtOnce sends the newest event of a shop before any other step.
 func (w *world) deliverAtOnce(s *shop) {
 	others := len(w.tasks)
 	w.collect(s)
@@ -46,7 +46,7 @@ func (w *world) deliverAtOnce(s *shop) {
 	}
 }
 
-// hand hands an event to a node. Every delivery is signed when it is sent.
+// hand sends an event to a node. Every delivery is signed when it is sent.
 func (w *world) hand(s *shop, i int) bool {
 	d, again := &s.deliveries[i], w.odds(4)
 	send := d.Delivery
@@ -73,7 +73,7 @@ func (w *world) hand(s *shop, i int) bool {
 	})
 }
 
-// acknowledged checks that an event that was acknowledged has had its effect.
+// acknowledged checks that an acknowledged event has taken effect.
 func (w *world) acknowledged(s *shop, e processor.Event) {
 	w.inspect()
 	w.coverage.count("event", e.Type.String(), e.PaymentStatus.String())
@@ -98,8 +98,8 @@ func claims(claims []eligibility.Claim, counter string) bool {
 	return slices.ContainsFunc(claims, func(c eligibility.Claim) bool { return c.Counter == counter })
 }
 
-// entersAndPays pays a session. In half of the sessions one of three people pays, with their
-// card and address. The session's ID tells who: the dice stay as they are.
+// entersAndPays pays a session. In half of the sessions one of three people pays, with their own card
+// and address. The session's ID decides who pays, so that no random number is used up.
 func entersAndPays(p *fakeprocessor.Processor, id string) error {
 	sum := 0
 	for _, b := range []byte(id) {
@@ -122,7 +122,7 @@ func (b *book) paidBy(sessionID string) (order redemption.Order, uses []redempti
 	return order, uses
 }
 
-// areOf reports whether the uses are those of the coupons of a session, one of each.
+// areOf reports whether there is exactly one use for each coupon of a session.
 func areOf(uses []redemption.Use, metadata map[string]string) bool {
 	ids := make([]string, 0, len(uses))
 	for _, u := range uses {
@@ -132,7 +132,7 @@ func areOf(uses []redemption.Use, metadata map[string]string) bool {
 	return slices.Equal(ids, slices.Sorted(slices.Values(processor.CouponIDs(metadata))))
 }
 
-// payLost lets a customer pay in a session whose order the shop has lost.
+// payLost plays a customer who pays in a session whose order the shop has lost.
 func (w *world) payLost() bool {
 	s := w.shop()
 	r, err := s.fake.Request(w.anySession(s))
@@ -176,7 +176,7 @@ func (w *world) forge() bool {
 	})
 }
 
-// crafted is an event of the given kind for a session, as the processor writes them.
+// crafted builds an event of the given kind for a session, in the processor's format.
 func (w *world) crafted(s *shop, sessionID, kind, status, payment string) fakeprocessor.Delivery {
 	session, err := s.fake.Session(background(), sessionID)
 	w.sound("craft an event", err)
@@ -192,7 +192,8 @@ func (w *world) crafted(s *shop, sessionID, kind, status, payment string) fakepr
 	return fakeprocessor.Delivery{EventID: id, SessionID: sessionID, Payload: body}
 }
 
-// contradict lets the processor tell of the expiry of a session that was finished. Nobody may know that yet.
+// contradict makes the processor report the expiry of a completed session, before the shop knows of the
+// completion.
 func (w *world) contradict() bool {
 	s := w.shop()
 	var finished, unknown []string

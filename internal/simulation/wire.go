@@ -31,16 +31,16 @@ func over[T any](ctx context.Context, wire Wire, call string, effect func(contex
 	return result, nil
 }
 
-// touched are the records that the last effects were about.
+// touched has the records that the last effects read or changed.
 type touched struct {
 	effects  int
 	coupons  []string
 	orders   []string
 	uses     []string
 	sessions []string
-	payments []string // sessions whose payments went back
+	payments []string // sessions with a refund or a dispute
 	points   bool
-	failed   error // of the last effect, if it was the only one
+	failed   error // error of the last effect, if there was only one effect
 }
 
 func (t *touched) records(o redemption.Order, uses []redemption.Use) {
@@ -50,8 +50,8 @@ func (t *touched) records(o redemption.Order, uses []redemption.Use) {
 	}
 }
 
-// outside is the effect of a call in the world outside. It has no clock: a timeout of the
-// service would end a call when the machine is slow. An effect that is late has no caller.
+// outside carries out a call to the store or the processor. It has no timeout: on a slow machine, a
+// timeout of the service would end the call. A late effect has no caller.
 func (w *world) outside(ctx context.Context, s *shop, r role, call string, effect func(context.Context) error) error {
 	if err := ctx.Err(); errors.Is(err, context.Canceled) && !w.arriving {
 		return err
@@ -76,7 +76,7 @@ var looks = map[string]bool{
 	"VerifyMirror": true, "Mirrors": true, "Session": true, "FindSession": true, "Refunds": true,
 }
 
-// wiredStore is the store of a shop as a process sees it. A late call arrives without it.
+// wiredStore is the store of a shop as a process sees it. Late calls bypass it.
 type wiredStore struct {
 	s    *shop
 	n    *node
@@ -174,7 +174,7 @@ func (v wiredStore) Journal(ctx context.Context, after int64, limit int) ([]stor
 	return over(ctx, v.wire, "Journal", func(ctx context.Context) ([]store.Entry, error) { return v.inner().Journal(ctx, after, limit) })
 }
 
-// Close leaves the store open: it belongs to the process.
+// Close does nothing: the process owns the store.
 func (v wiredStore) Close() error { return nil }
 
 // Processor is a processor that lists its mirrors, finds sessions and makes refunds.
@@ -249,7 +249,7 @@ func (p wiredProcessor) FindSession(ctx context.Context, orderID string, since t
 	})
 }
 
-// Refund has another name than the call of the ledger.
+// Refund goes over the wire as "Repay", because the ledger has a call of the same name.
 func (p wiredProcessor) Refund(ctx context.Context, r processor.RefundRequest) (processor.Refund, error) {
 	return over(ctx, p.wire, "Repay", func(ctx context.Context) (processor.Refund, error) { return p.s.repay(ctx, r) })
 }
@@ -258,7 +258,7 @@ func (p wiredProcessor) Refunds(ctx context.Context, id string) (processor.Payme
 	return over(ctx, p.wire, "Refunds", func(ctx context.Context) (processor.PaymentRefunds, error) { return p.Processor.Refunds(ctx, id) })
 }
 
-// Mirrors calls once, and lists what was there then.
+// Mirrors makes one call and lists the mirrors of that moment.
 func (p wiredProcessor) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, error] {
 	refs, err := over(ctx, p.wire, "Mirrors", func(ctx context.Context) (refs []processor.MirrorRef, err error) {
 		for ref, failed := range p.Processor.Mirrors(ctx) {

@@ -16,32 +16,32 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// world is one life in progress. One goroutine owns it. Operations are coroutines.
+// world is the state of one run. One goroutine owns it. Operations are coroutines.
 type world struct {
 	config  Config
 	parts   Parts
 	temper  temper
 	tracing bool
 	source  *rand.PCG
-	random  *rand.Rand // of the step that is going on
+	random  *rand.Rand // of the current step
 	now     time.Time
 
 	database Database
 	shops    []*shop
 	nodes    []*node
-	started  int     // processes
-	tasks    []*task // in flight, in the order of their beginning
+	started  int     // number of processes started so far
+	tasks    []*task // running tasks, oldest first
 	late     []late
 	active   *task
 	arriving bool
-	cutAfter int // statements
+	cutAfter int // number of statements before a cut
 	ids      int
-	moments  int64 // of all budgets
+	moments  int64 // number of budget changes so far
 
 	coverage Coverage
 	trace    []string
 	final    []string
-	place    string // of the trace: step and time
+	place    string // step and time, for the trace
 	fault    *FaultError
 }
 
@@ -50,34 +50,34 @@ type shop struct {
 	number  int
 	secret  string
 	fake    *fakeprocessor.Processor
-	account Processor // makes the refunds: fake, if it is sound
+	account Processor // makes the refunds: fake, or a broken form of it
 	tax     func(processor.SessionRequest) pricing.Tax
 	ledger  *host.Ledger
-	eyes    store.Store // reads for the checks, past all wires
+	eyes    store.Store // reads for the checks, without a wire
 
-	coupons       []string                 // that were made at some time
+	coupons       []string                 // IDs of all coupons ever created
 	issued        map[string][]coupon.Code // by coupon: the codes of batches that an answer has named
 	issuedInOrder []coupon.Code            // all codes of issued, in the order of the answers
 	deleted       map[string]bool
-	contradicted  map[string]bool // sessions
+	contradicted  map[string]bool // sessions with a false report of expiry
 	lost          map[string]bool // sessions whose order the store does not have
 	requests      []request
 	keys          int
-	exchanged     couponkit.ExchangeRequest // the last one
+	exchanged     couponkit.ExchangeRequest // request of the last exchange
 	sessions      []string
-	followed      int // entries that a host has read
+	followed      int // number of entries that a host has read
 	deliveries    []delivery
-	seen          map[string]int64 // revisions that an administrator has looked at
+	seen          map[string]int64 // by coupon: revision that an administrator has seen
 
 	money   money
 	book    book
 	touched touched
 }
 
-// node is a process that runs the services of all shops. When it has stopped, it gets no answer.
+// node is a process that runs the services of all shops. A stopped node gets no answers.
 type node struct {
 	number   int
-	process  Process // nil once it was killed
+	process  Process // nil after a kill
 	services []*couponkit.Service
 	webhook  Webhook
 	stopped  bool
@@ -121,7 +121,7 @@ func newWorld(c Config) *world {
 		w.nodes = append(w.nodes, w.newNode())
 	}
 	w.place = "at first"
-	for range 1 + w.random.IntN(3*w.config.Shops) { // nothing goes wrong yet
+	for range 1 + w.random.IntN(3*w.config.Shops) { // set up coupons before any fault
 		w.create()
 		w.finish()
 	}
@@ -131,8 +131,8 @@ func newWorld(c Config) *world {
 	return w
 }
 
-// record is a host that records what the service hears in a transaction of its own, which may be rolled back, or
-// whose commit nobody hears of.
+// record plays a host that records a payment in its own transaction. The transaction may be rolled
+// back, or the answer to its commit lost.
 func (w *world) record(ctx context.Context, n *node, s *couponkit.Service, p couponkit.Payment) error {
 	if n.stopped {
 		return errStopped
@@ -158,7 +158,7 @@ func (w *world) record(ctx context.Context, n *node, s *couponkit.Service, p cou
 	return err
 }
 
-// openEyes opens the database for the checks.
+// openEyes opens the database again for the checks.
 func (w *world) openEyes() {
 	eyes, err := w.database.Open()
 	if w.sound("open the database", err); err == nil {
@@ -216,7 +216,7 @@ func (w *world) newService(n *node, s *shop) *couponkit.Service {
 	return service
 }
 
-// log writes a line of the trace. Lines that are indented belong to the one before.
+// log writes a line of the trace. An indented line belongs to the line above.
 func (w *world) log(format string, args ...any) {
 	if !w.tracing {
 		return
@@ -228,10 +228,10 @@ func (w *world) log(format string, args ...any) {
 	w.trace = append(w.trace, "    "+fmt.Sprintf(format, args...))
 }
 
-// odds is true once in n times.
+// odds returns true once in n times.
 func (w *world) odds(n int) bool { return w.random.IntN(n) == 0 }
 
-// shop draws a shop; the first few are busy.
+// shop draws a shop. The first few shops are drawn more often.
 func (w *world) shop() *shop {
 	if busy := min(len(w.shops), 3); !w.odds(3) {
 		return w.shops[w.random.IntN(busy)]
@@ -239,7 +239,7 @@ func (w *world) shop() *shop {
 	return w.shops[w.random.IntN(len(w.shops))]
 }
 
-// recent draws one of a list that is not empty, mostly one of the last few.
+// recent draws an entry of a list, mostly among the last few. The list must not be empty.
 func recent[T any](w *world, all []T, few, odds int) T {
 	if !w.odds(odds) {
 		all = all[max(0, len(all)-few):]
@@ -247,7 +247,7 @@ func recent[T any](w *world, all []T, few, odds int) T {
 	return all[w.random.IntN(len(all))]
 }
 
-// anyCoupon draws a coupon that was made at some time.
+// anyCoupon draws the ID of any coupon ever created.
 func (w *world) anyCoupon(s *shop) string {
 	if len(s.coupons) == 0 {
 		return coupon.IDPrefix + "none"
@@ -259,7 +259,7 @@ func (w *world) anyCoupon(s *shop) string {
 	return id
 }
 
-// anySession draws a session; none is empty.
+// anySession draws a session, or "" if there is none.
 func (w *world) anySession(s *shop) string {
 	if len(s.sessions) == 0 {
 		return ""

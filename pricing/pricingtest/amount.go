@@ -7,7 +7,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// checkDiscount compares the discount with what contract section 2 says of its type.
+// checkDiscount compares the discount with the definition of its type in contract section 2.
 func checkDiscount(tb TB, discount pricing.Discount, quote pricing.Quote) {
 	tb.Helper()
 	if discount.IsZero() {
@@ -25,7 +25,7 @@ func checkDiscount(tb TB, discount pricing.Discount, quote pricing.Quote) {
 	}
 }
 
-// exact computes one discount without a bound on numbers.
+// exact computes one discount with numbers of any size.
 type exact struct {
 	terms pricing.DiscountTerms
 	quote pricing.Quote
@@ -41,7 +41,7 @@ func (e exact) amounts() (amount, most int64) {
 	return e.terms.Amount, e.terms.MaxDiscount
 }
 
-// discount returns what is taken off, and whether that is a rounded percentage.
+// discount returns the discount, and whether it is a rounded percentage.
 func (e exact) discount() (off *big.Int, rounded bool) {
 	amount, most := e.amounts()
 	sum := e.sum(e.counted(amount), amount)
@@ -61,14 +61,14 @@ func (e exact) discount() (off *big.Int, rounded bool) {
 	return off, rounded
 }
 
-// percentOf rounds once, half up, to a whole step.
+// percentOf returns a percentage of a sum, rounded half up once to a whole step.
 func (e exact) percentOf(sum *big.Int, p pricing.Percent) *big.Int {
 	share := new(big.Rat).Mul(new(big.Rat).SetInt(sum), p.Decimal().Rat())
 	steps := halfUp(share.Quo(share, big.NewRat(100, 1)).Quo(share, big.NewRat(stepOf(e.quote), 1)))
 	return steps.Mul(steps, big.NewInt(stepOf(e.quote)))
 }
 
-// gives returns what a unit of an eligible line gives.
+// gives returns the uncapped discount of a unit of an eligible line.
 func (e exact) gives(l pricing.QuotedLine, amount int64) int64 {
 	switch e.terms.Type { //nolint:exhaustive // a unit gives its price otherwise
 	case pricing.FixedAmountPerUnit:
@@ -79,7 +79,7 @@ func (e exact) gives(l pricing.QuotedLine, amount int64) int64 {
 	return l.UnitPrice
 }
 
-// giving returns the eligible lines whose units give something, the cheapest first.
+// giving returns the eligible lines with a discount, the cheapest first.
 func (e exact) giving(amount int64) (lines []pricing.QuotedLine) {
 	for _, l := range e.quote.Lines {
 		if l.Eligible && e.gives(l, amount) > 0 {
@@ -90,7 +90,7 @@ func (e exact) giving(amount int64) (lines []pricing.QuotedLine) {
 	return lines
 }
 
-// counted is how many of the cheapest units are discounted.
+// counted returns how many of the cheapest units are discounted.
 func (e exact) counted(amount int64) *big.Int {
 	units := new(big.Int)
 	for _, l := range e.giving(amount) {
@@ -112,7 +112,7 @@ func (e exact) counted(amount int64) *big.Int {
 	return units
 }
 
-// sum is what the cheapest units give together.
+// sum returns the discount of the cheapest units together.
 func (e exact) sum(units *big.Int, amount int64) *big.Int {
 	sum, left := new(big.Int), new(big.Int).Set(units)
 	for _, l := range e.giving(amount) {
@@ -123,7 +123,7 @@ func (e exact) sum(units *big.Int, amount int64) *big.Int {
 	return sum
 }
 
-// tier returns what the highest tier that is reached takes off.
+// tier returns the discount of the highest reached tier.
 func (e exact) tier(sum *big.Int) (off *big.Int, rounded bool) {
 	basis := e.counted(0)
 	if e.terms.TierBasis == pricing.ByAmount {

@@ -61,8 +61,7 @@ func CheckQuote(tb TB, cart pricing.Cart, discount pricing.Discount, eligible []
 	}
 }
 
-// checkCart reports whether the quote is one of this cart, so that its lines can
-// be compared at all.
+// checkCart reports whether the lines of the quote can be compared with the lines of the cart.
 func checkCart(tb TB, cart pricing.Cart, eligible []bool, quote pricing.Quote) bool {
 	tb.Helper()
 	switch {
@@ -87,7 +86,7 @@ func checkCart(tb TB, cart pricing.Cart, eligible []bool, quote pricing.Quote) b
 	return true
 }
 
-// stepOf returns the step in which the quote's amounts are counted.
+// stepOf returns the step of the quote's amounts, or 1 without a step.
 func stepOf(quote pricing.Quote) int64 { return max(quote.Step, 1) }
 
 func checkSteps(tb TB, cart pricing.Cart, quote pricing.Quote) {
@@ -129,12 +128,12 @@ func checkSubtotals(tb TB, quote pricing.Quote) {
 	equal(tb, "subtotal: shipping", quote.Shipping, shipping)
 }
 
-// halfUp rounds a number of at least 0 to the nearest whole one, halves up.
+// halfUp rounds a number of at least 0 to the nearest whole number, halves up.
 func halfUp(exact *big.Rat) *big.Int { return floor(new(big.Rat).Add(exact, big.NewRat(1, 2))) }
 
 func floor(exact *big.Rat) *big.Int { return new(big.Int).Div(exact.Num(), exact.Denom()) }
 
-// exactShare is what a line would get of the discount if steps could be divided.
+// exactShare returns a line's share of the discount before rounding to steps.
 func exactShare(quote pricing.Quote, l pricing.QuotedLine) *big.Rat {
 	if !l.Eligible || l.Subtotal == 0 || quote.EligibleSubtotal == 0 {
 		return new(big.Rat)
@@ -169,13 +168,13 @@ func checkShares(tb TB, quote pricing.Quote) {
 	}
 }
 
-// checkTies hands out the spare steps by the rule and compares.
+// checkTies distributes the steps left after flooring by the rule, and compares.
 func checkTies(tb TB, quote pricing.Quote) {
 	tb.Helper()
 	type claim struct {
 		line      int
 		remainder *big.Rat
-		floor     int64 // in steps, as is what is spare
+		floor     int64 // in steps, like spare
 	}
 	var claims []claim
 	step := stepOf(quote)
@@ -232,7 +231,7 @@ func CheckUnits(tb TB, quote pricing.Quote, line int, groups []pricing.UnitGroup
 	}
 }
 
-// checkGroups checks what holds for the units of every line, whatever its discounts are.
+// checkGroups checks rules for the units of every line that hold for all discount types.
 func checkGroups(tb TB, quote pricing.Quote, line int, groups []pricing.UnitGroup) {
 	tb.Helper()
 	quantity, total := new(big.Int), new(big.Int)

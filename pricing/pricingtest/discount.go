@@ -22,7 +22,7 @@ func DiscountFor(cart pricing.Cart) *rapid.Generator[pricing.Discount] {
 	return rapid.OneOf(SimpleDiscountFor(cart), discountOf(cart), discountOf(cart))
 }
 
-// discountOf draws a discount of any type, mostly with further terms.
+// discountOf draws a discount of any type, mostly with optional terms.
 func discountOf(cart pricing.Cart) *rapid.Generator[pricing.Discount] {
 	return rapid.Custom(func(t *rapid.T) pricing.Discount {
 		terms := pricing.DiscountTerms{
@@ -43,7 +43,7 @@ func discountOf(cart pricing.Cart) *rapid.Generator[pricing.Discount] {
 			drawTiers(t, &terms, cart.Step)
 		}
 		if rapid.Bool().Draw(t, "maximum") {
-			terms.MaxDiscount = amountOf(t, 1) // it need not be a multiple of the step
+			terms.MaxDiscount = amountOf(t, 1) // the cap need not be a multiple of the step
 		}
 		if terms.Type != pricing.Tiered && (terms.Type.HasAmount() || terms.MaxDiscount > 0) {
 			drawCurrencies(t, &terms, cart.Step)
@@ -96,8 +96,7 @@ func drawTiers(t *rapid.T, terms *pricing.DiscountTerms, step int64) {
 	}
 }
 
-// drawCurrencies draws up to three amounts in other currencies. At times the cart's currency is one
-// of them.
+// drawCurrencies draws up to three amounts in other currencies. The cart's currency may be among them.
 func drawCurrencies(t *rapid.T, terms *pricing.DiscountTerms, step int64) {
 	others := rapid.SliceOfNDistinct(Currency(), 0, 3, rapid.ID[pricing.Currency]).Draw(t, "other currencies")
 	for _, c := range others {

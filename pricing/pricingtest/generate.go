@@ -18,7 +18,7 @@ const ItemsPerKind = 5
 func Currency() *rapid.Generator[pricing.Currency] {
 	var exponents []pricing.Currency
 	for _, code := range []string{"EUR", "JPY", "KWD", "CLF"} {
-		c, _ := pricing.ParseCurrency(code) // known codes
+		c, _ := pricing.ParseCurrency(code) // the codes are known, so there is no error
 		exponents = append(exponents, c)
 	}
 	return rapid.OneOf(rapid.SampledFrom(exponents), rapid.SampledFrom(pricing.Currencies()))
@@ -123,7 +123,7 @@ func Line(o LineOptions) *rapid.Generator[pricing.Line] {
 	})
 }
 
-// product draws what a line sells, without price and quantity.
+// product draws a line without price and quantity.
 func product(kinds []pricing.LineKind) *rapid.Generator[pricing.Line] {
 	if len(kinds) == 0 {
 		kinds = []pricing.LineKind{pricing.Plan, pricing.Device, pricing.Accessory, pricing.Shipping}
@@ -196,7 +196,8 @@ func Cart(o CartOptions) *rapid.Generator[pricing.Cart] {
 			cart.Currency = Currency().Draw(t, "currency")
 		}
 		lineCount := rapid.IntRange(o.MinLines, o.maxLines()).Draw(t, "line count")
-		// Shapes draw prices in steps, so that a step leaves them as awkward as they are.
+		// The shapes draw prices in steps. A cart with a step gets the same difficult numbers as one
+		// without.
 		step := max(o.Step, 1)
 		left := o.maxTotal() / step
 		inSteps := o
@@ -214,26 +215,25 @@ func Cart(o CartOptions) *rapid.Generator[pricing.Cart] {
 	})
 }
 
-// A shape is a kind of cart: given the number of lines, it returns what draws
-// the i-th.
+// A shape is a kind of cart. For a number of lines, it returns a function that draws line i.
 type shape func(o CartOptions, lines int) func(t *rapid.T, i int) pricing.Line
 
 var shapes = []shape{ordinary, anything, freeLines, gifts, centBesideFortune, equalLines, cents, fortune}
 
-// ordinary is what people buy.
+// ordinary draws lines that customers commonly buy.
 func ordinary(o CartOptions, _ int) func(*rapid.T, int) pricing.Line {
 	return func(t *rapid.T, _ int) pricing.Line {
 		return priced(t, o, rapid.Int64Range(1, 20_000).Draw(t, "unit price"), rapid.Int64Range(1, 4).Draw(t, "quantity"))
 	}
 }
 
-// anything is whatever a line can be.
+// anything draws any valid line.
 func anything(o CartOptions, _ int) func(*rapid.T, int) pricing.Line {
 	line := Line(LineOptions{Kinds: o.Kinds})
 	return func(t *rapid.T, _ int) pricing.Line { return line.Draw(t, "line") }
 }
 
-// freeLines has lines of price 0 first and last, and some in between.
+// freeLines draws lines of price 0 first, last, and sometimes between.
 func freeLines(o CartOptions, lines int) func(*rapid.T, int) pricing.Line {
 	return func(t *rapid.T, i int) pricing.Line {
 		price := rapid.SampledFrom([]int64{0, 0, 1, 999, 1000}).Draw(t, "unit price")
@@ -244,7 +244,7 @@ func freeLines(o CartOptions, lines int) func(*rapid.T, int) pricing.Line {
 	}
 }
 
-// gifts has goods of few prices, so that many units cost the same, and a gift beside every third.
+// gifts draws few different prices, so that many units cost the same. A third of the lines is free.
 func gifts(o CartOptions, _ int) func(*rapid.T, int) pricing.Line {
 	return func(t *rapid.T, _ int) pricing.Line {
 		price := rapid.SampledFrom([]int64{0, 0, 999, 999, 1250, 9900}).Draw(t, "unit price")
@@ -252,7 +252,7 @@ func gifts(o CartOptions, _ int) func(*rapid.T, int) pricing.Line {
 	}
 }
 
-// centBesideFortune has lines of one minor unit beside lines of a million.
+// centBesideFortune draws lines of one minor unit beside lines of a million.
 func centBesideFortune(o CartOptions, _ int) func(*rapid.T, int) pricing.Line {
 	return func(t *rapid.T, _ int) pricing.Line {
 		return priced(t, o, rapid.SampledFrom([]int64{1, 1_000_000}).Draw(t, "unit price"),
@@ -260,7 +260,7 @@ func centBesideFortune(o CartOptions, _ int) func(*rapid.T, int) pricing.Line {
 	}
 }
 
-// equalLines has ties only.
+// equalLines draws the same line again and again, so that all remainders tie.
 func equalLines(o CartOptions, _ int) func(*rapid.T, int) pricing.Line {
 	var price, quantity int64
 	return func(t *rapid.T, i int) pricing.Line {
@@ -272,21 +272,21 @@ func equalLines(o CartOptions, _ int) func(*rapid.T, int) pricing.Line {
 	}
 }
 
-// cents has so little in each line that most shares are below one minor unit.
+// cents draws lines so cheap that most shares are below one minor unit.
 func cents(o CartOptions, _ int) func(*rapid.T, int) pricing.Line {
 	return func(t *rapid.T, _ int) pricing.Line {
 		return priced(t, o, rapid.Int64Range(0, 3).Draw(t, "unit price"), 1)
 	}
 }
 
-// fortune fills the cart to the limit.
+// fortune draws prices that bring the cart to its maximum total.
 func fortune(o CartOptions, lines int) func(*rapid.T, int) pricing.Line {
 	return func(t *rapid.T, i int) pricing.Line {
 		price := o.maxTotal() / int64(max(lines, 1))
 		if i < lines-1 {
 			price -= rapid.Int64Range(0, price).Draw(t, "below")
 		} else {
-			price = math.MaxInt64 // Cart lowers it to what is left
+			price = math.MaxInt64 // Cart lowers the price to the rest of the maximum
 		}
 		return priced(t, o, price, 1)
 	}
