@@ -207,6 +207,14 @@ func TestBatchesThatAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "shape.symbols")
 	require.ErrorContains(t, err, "random symbols are enough")
 
+	past := spring()
+	past.ExpiresAt = calendar.On(1999, 12, 31)
+	_, err = c.CreateCodes(t.Context(), c.coupon.ID, past, nil)
+	faults, is = errors.AsType[*validation.Error](err)
+	require.True(t, is)
+	require.Len(t, faults.Fields, 1)
+	require.Equal(t, "expiresAt", faults.Fields[0].Path)
+
 	unknown := "cpn_unknown"
 	_, err = c.CreateCodes(t.Context(), unknown, spring(), nil)
 	require.ErrorIs(t, err, coupon.ErrNotFound)

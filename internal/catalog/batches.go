@@ -45,6 +45,9 @@ func (cat *Catalog) CreateCodes(
 	if b.ID != "" && b.Fingerprint != change.Fingerprint {
 		return b, store.ErrKeyReused
 	}
+	if b.Added < d.Count && coupon.ExpiredCodes([]coupon.IssuedCode{template}) != nil {
+		return b, validation.New("expiresAt", validation.TooSmall, "a new code expires after its creation")
+	}
 	for b.Added < d.Count {
 		change.From = b.Added
 		if change.Codes, err = g.next(template, min(coupon.MaxCodes, d.Count-b.Added)); err != nil {

@@ -67,18 +67,24 @@ func (a *API) updateCoupon(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (a *API) setStatus(w http.ResponseWriter, r *http.Request) error {
+// readActive reads a body that says whether something is to be active.
+func readActive(r *http.Request) (bool, error) {
 	var active coupon.Optional[bool]
 	read, err := readForm(r, map[string]any{"active": &active})
 	if err != nil {
-		return err
+		return false, err
 	}
 	var faults validation.Error
 	on, given := active.Value()
 	if !given {
 		faults.Add("active", validation.Required, "must be true or false")
 	}
-	if err := read.besides(faults); err != nil {
+	return on, read.besides(faults)
+}
+
+func (a *API) setStatus(w http.ResponseWriter, r *http.Request) error {
+	on, err := readActive(r)
+	if err != nil {
 		return err
 	}
 	c, err := a.Service.SetActive(r.Context(), r.PathValue("id"), on)

@@ -44,6 +44,8 @@ type Options struct {
 	// ErrorPage answers a browser with a page where a program gets a problem document: with
 	// this status, what happened, and perhaps more of it; nil is a document for all.
 	ErrorPage func(w http.ResponseWriter, r *http.Request, status int, title, text string)
+	// BatchTime is the time for which one request works on a batch of codes. 0 means DefaultBatchTime.
+	BatchTime time.Duration
 	// InsecureCookies lets browsers send the session over plain HTTP.
 	InsecureCookies bool
 	// Guests lets customers buy a cart without signing in. The Service then has the option
@@ -74,6 +76,7 @@ func New(o Options) (*API, error) {
 		return nil, errors.New("api: guests need a key for their cookies")
 	}
 	o.Location = cmp.Or(o.Location, time.UTC)
+	o.BatchTime = cmp.Or(o.BatchTime, DefaultBatchTime)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -154,6 +157,12 @@ var calls = []call{
 	{"POST /admin/coupon/{id}/codes", administrator, couponBody, (*API).addCodes},
 	{"GET /admin/coupon/{id}/codes/{code}", administrator, 0, (*API).getCode},
 	{"PATCH /admin/coupon/{id}/codes/{code}", administrator, smallBody, (*API).updateCode},
+	{"GET /admin/coupon/{id}/batches", administrator, 0, (*API).batches},
+	{"POST /admin/coupon/{id}/batches", administrator, smallBody, (*API).createBatch},
+	{"PATCH /admin/coupon/{id}/batches/{batch}", administrator, smallBody, (*API).switchBatch},
+	{"DELETE /admin/coupon/{id}/batches/{batch}/unused", administrator, 0, (*API).removeUnused},
+	{"POST /admin/coupon/{id}/batches/{batch}/assign", administrator, couponBody, (*API).assignCodes},
+	{"GET /admin/coupon/{id}/batches/{batch}/codes.csv", administrator, 0, (*API).downloadCodes},
 	{"GET /admin/order/all", administrator, 0, (*API).listOrders},
 	{"GET /admin/order/{id}", administrator, 0, (*API).soldOrder},
 	{"POST /admin/order/{id}/refund", administrator, smallBody, (*API).makeRefund},

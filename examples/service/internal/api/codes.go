@@ -24,25 +24,10 @@ func (a *API) Codes(r *http.Request) (Codes, error) {
 		CouponID: r.PathValue("id"), Batch: q.text("batch"), After: q.text("after"),
 		PageSize: q.number("pageSize", store.DefaultPageSize, store.MaxPageSize),
 	}
+	list.State, list.Unused = q.state(), q.flag("unused")
 	var err error
 	list.Owner, err = coupon.ParseOwner(q.text("owner"))
 	q.faults.At("owner", err)
-	switch state := q.text("state"); state {
-	case "":
-	case "active":
-		list.State = coupon.Active
-	case "inactive":
-		list.State = coupon.Inactive
-	default:
-		q.faults.Add("state", validation.Unknown, "must be active or inactive")
-	}
-	switch unused := q.text("unused"); unused {
-	case "", "false":
-	case "true":
-		list.Unused = true
-	default:
-		q.faults.Add("unused", validation.Malformed, "must be true or false")
-	}
 	if err := q.faults.Err(); err != nil {
 		return Codes{}, err
 	}

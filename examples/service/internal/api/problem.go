@@ -170,6 +170,7 @@ func conflictOf(err error) (problem, bool) {
 	}{
 		{store.ErrStaleRevision, http.StatusConflict, "stale_revision", "The coupon was changed by somebody else since it was read."},
 		{store.ErrKeyReused, http.StatusUnprocessableEntity, "idempotency_key_reused", "The Idempotency-Key was used for another request."},
+		{store.ErrNoCodesLeft, http.StatusConflict, "no_codes_left", "The batch has fewer free codes than customers who need one. No code of this request was assigned."},
 		{couponkit.ErrOrderEnded, http.StatusConflict, "order_ended", "The order has ended; start again with a new Idempotency-Key."},
 		{couponkit.ErrOrderPaid, http.StatusConflict, "order_paid", "The order is paid, or its payment is on its way."},
 		{couponkit.ErrPaymentOpen, http.StatusConflict, "payment_open", "The payment of an earlier order may still be paid; try again in a minute."},

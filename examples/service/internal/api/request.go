@@ -156,3 +156,15 @@ func (q *query) choice(name string, words ...string) string {
 	q.faults.Add(name, validation.Unknown, fmt.Sprintf("must be one of %v", words))
 	return words[0]
 }
+
+// flag reads true or false; absent is false.
+func (q *query) flag(name string) bool {
+	switch q.text(name) {
+	case "", "false":
+	case "true":
+		return true
+	default:
+		q.faults.Add(name, validation.Malformed, "must be true or false")
+	}
+	return false
+}

@@ -47,10 +47,10 @@ func TestWhoMayCall(t *testing.T) {
 	guessing := w.as(t, "admin")
 	guessing.csrf = ann.csrf // somebody else's
 	calls := guarded()
-	require.Len(t, calls, 29, "a new call: is it guarded?")
+	require.Len(t, calls, 35, "a new call: is it guarded?")
 	for _, pattern := range calls {
 		method, path, _ := strings.Cut(pattern, " ")
-		path = strings.NewReplacer("{id}", "cpn_x", "{codeOrId}", "SUMMER10", "{code}", "SUMMER10", "{couponId}", "POINTS25").Replace(path)
+		path = strings.NewReplacer("{id}", "cpn_x", "{codeOrId}", "SUMMER10", "{batch}", "spring", "{code}", "SUMMER10", "{couponId}", "POINTS25").Replace(path)
 		nobody.do(method, path, nil).refused(http.StatusUnauthorized, "user_required")
 		if strings.HasPrefix(path, "/admin/") {
 			ann.do(method, path, nil).refused(http.StatusForbidden, "administrator_required")
