@@ -13,8 +13,8 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// The operations at Stripe that this package uses. Each is one request, repeated by
-// [Processor.do] as often as it takes.
+// The operations at Stripe that this package uses. Each is one request. [Processor.do] repeats it after
+// failures.
 const (
 	opCreateCoupon        = "create coupon"
 	opReadCoupon          = "read coupon"
@@ -34,13 +34,13 @@ const (
 	opListRefunds         = "list refunds"
 	opListDisputes        = "list disputes"
 	opListInvoicePayments = "list invoice payments"
-	opList                = "list" // any
+	opList                = "list" // a request for a page of any list
 	expandCoupon          = "promotion.coupon"
 	expandListCoupon      = "data.promotion.coupon"
 	pageSize              = 100
 )
 
-// withID refuses an empty ID: Stripe would read the path as that of the list.
+// withID refuses an empty ID. Stripe would read the path as the path of the list.
 func withID(op, id string) error {
 	if id == "" {
 		return refused(op, processor.ErrNotFound, errors.New("an empty ID"))
@@ -48,14 +48,14 @@ func withID(op, id string) error {
 	return nil
 }
 
-// answerError is what is wrong with an answer, in words that quote no more than IDs.
+// answerError describes a malformed answer. Its text quotes nothing but IDs.
 type answerError string
 
 func (e answerError) Error() string { return string(e) }
 
-// about refuses an answer that is no object, but an ID alone or nothing, or not the one
-// that was asked for: something stands between Stripe and this program, and what Stripe
-// has done is not known.
+// about checks that an answer is the wanted object. An answer may be malformed, an ID alone, or another
+// object. Then something stands between Stripe and this program, and the effect of the call at Stripe
+// is unknown.
 func about(object, got, want string) error {
 	if object == "" || got == "" || got != want {
 		return answerError(fmt.Sprintf("the answer is %q %q, not %q", named(object), named(got), want))
@@ -65,7 +65,8 @@ func about(object, got, want string) error {
 
 var answerName = regexp.MustCompile(`^[A-Za-z0-9._-]{0,100}$`)
 
-// named is a name as Stripe gives them. What else stands in its place may be anything.
+// named returns a name if it has the form of Stripe's names. Other text may contain anything, so it
+// becomes "?".
 func named(text string) string {
 	if answerName.MatchString(text) {
 		return text
@@ -113,7 +114,7 @@ func (p *Processor) updateCoupon(ctx context.Context, id string, params *stripe.
 	return changed, err
 }
 
-// deleteCoupon deletes the object; one that is gone already is no error.
+// deleteCoupon deletes the object. It succeeds if the object is already deleted.
 func (p *Processor) deleteCoupon(ctx context.Context, id string) error {
 	if err := withID(opDeleteCoupon, id); err != nil {
 		return err
@@ -201,9 +202,9 @@ func (p *Processor) coupons(ctx context.Context) iter.Seq2[*stripe.Coupon, error
 	}, func(object *stripe.Coupon) string { return object.ID })
 }
 
-// pageOf returns what a page of a list has, and whether there are more. Without the
-// address that every list has, or with null for an item, it is an answer that could not be
-// read: an object that is no list would be an empty one.
+// pageOf returns the items of a page of a list, and whether there are more pages. Every list has an
+// address, and no item is null. Any other answer is an error, because another object would look like an
+// empty list.
 func pageOf[T any](list *stripe.V1List[*T]) (data []*T, more bool, err error) {
 	if err := list.Err(); err != nil {
 		return nil, false, err
@@ -220,9 +221,9 @@ func pageOf[T any](list *stripe.V1List[*T]) (data []*T, more bool, err error) {
 	return data, more, nil
 }
 
-// pages yields the items of a list, each once. A page is fetched before the items of the
-// one before are yielded, so that a consumer may delete what it gets: Stripe goes on
-// after an item by its ID. A list that would begin again is an error.
+// pages yields the items of a list, each once. It fetches the next page before it yields the items of a
+// page, so that a consumer may delete an item: Stripe continues a list after the ID of an item. A list
+// that starts again from its beginning is an error.
 func pages[T any](fetch func(after *string) ([]T, bool, error), id func(T) string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		list := walk[T]{fetch: fetch, id: id}
@@ -251,17 +252,17 @@ func pages[T any](fetch func(after *string) ([]T, bool, error), id func(T) strin
 	}
 }
 
-// walk goes through a list page by page.
+// walk iterates over the pages of a list.
 type walk[T any] struct {
 	fetch func(after *string) ([]T, bool, error)
 	id    func(T) string
 
 	ended  bool
-	last   *string   // item of the page before; nil before the first page
-	begins []*string // after which the pages so far began
+	last   *string   // last item of the previous page; nil before the first page
+	begins []*string // for each page so far: the item before it
 }
 
-// next returns the page that follows, or an empty one at the end.
+// next returns the next page, or an empty page at the end.
 func (l *walk[T]) next() ([]T, error) {
 	if l.ended {
 		return nil, nil
@@ -285,9 +286,9 @@ func (l *walk[T]) next() ([]T, error) {
 	return page, nil
 }
 
-// back fetches a page again, which has other items now: Stripe does not go on after an
-// item that somebody has deleted meanwhile. Where the item before the page is gone too it
-// is the page before, and in the end the first.
+// back fetches an earlier page again. It is called when the last item of that page was deleted
+// meanwhile, because Stripe cannot continue a list after a deleted item. If the item before that page
+// was deleted too, back continues with the page before, and so on to the first page.
 func (l *walk[T]) back() (page []T, more bool, err error) {
 	for i, begin := range slices.Backward(l.begins) {
 		l.begins = l.begins[:i+1]

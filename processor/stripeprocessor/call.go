@@ -41,9 +41,8 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// pause returns how long to wait after the n-th attempt, of which at least half is
-// certain: without the random half, clients that failed together come back
-// together.
+// pause returns the wait after attempt n. At least half of it is fixed. The other half is random, so
+// that clients that failed together do not return together.
 func (r Retry) pause(n int, wished time.Duration) time.Duration {
 	delay := r.MaxDelay
 	if shift := n - 1; shift < 20 {
@@ -58,28 +57,29 @@ func (r Retry) pause(n int, wished time.Duration) time.Duration {
 type call struct {
 	// op names it, in errors and for the rate limit.
 	op string
-	// key returns the idempotency key of a generation; nil makes a random one for every
-	// call, and another after each failure of Stripe ([failed]). The key of a generation is kept
-	// until it turns out to be spent: Stripe replays a failure or a refusal that it has saved
-	// for it, as it does for a day or longer, or knows it with other parameters. The next
-	// generation begins then and in no other case, so that every process comes to the same
-	// key, and with it to the object that another has made.
+	// key returns the idempotency key of a generation. If it is nil, every call gets a random key, and
+	// another one after each failure of Stripe ([failed]).
+	//
+	// A key is used until it is spent. A key is spent if Stripe replays a saved failure or refusal for
+	// it, or knows it with other parameters. Stripe keeps a key for at least a day. Only then does the
+	// next generation begin. So every process comes to the same key, and finds the object that another
+	// process has made.
 	key func(generation int) string
-	// look finds out, before another key is used, whether the call has taken effect, unless
-	// what was saved is a refusal. nil for calls that only read or that set values, which
-	// are simply repeated.
+	// look checks whether the call has taken effect, before another key is used. It is not called if
+	// the saved answer is a refusal. It is nil for calls that only read or set values; these calls are
+	// simply repeated.
 	look func(ctx context.Context) (done bool, err error)
 }
 
-// maxGenerations bounds how many spent keys a call walks past.
+// maxGenerations is the maximum number of keys that a call tries.
 const maxGenerations = 4
 
-// errKeysSpent tells that a call has met spent keys only.
+// errKeysSpent means that all keys of a call are spent.
 var errKeysSpent = errors.New("all keys are spent")
 
-// do sends until there is an answer. A lost answer is asked for again with the same
-// key and the same parameters. A spent key is no attempt, nor is there reason to pause after
-// it: nothing was tried.
+// do sends a request until it is answered. After a lost answer it sends the same key and the same
+// parameters. A spent key does not count as an attempt, and is followed by no pause, because Stripe
+// tried nothing.
 func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Context, key string) error) error {
 	started, generation, key := p.options.Clock(), 0, c.keyOf(0)
 	for n := 1; ; {
@@ -118,13 +118,13 @@ func (p *Processor) do(ctx context.Context, c call, send func(ctx context.Contex
 	}
 }
 
-// spentKeys is no refusal, which was of an earlier call, but an errKeysSpent.
+// spentKeys returns an error that wraps errKeysSpent. It does not match a refusal: the saved refusal
+// answered an earlier call.
 func spentKeys(last *Error) error {
 	return refused(last.Op, processor.ErrUnavailable, fmt.Errorf("%w, the last by: %v", errKeysSpent, last)) //nolint:errorlint // one kind only
 }
 
-// beforeRepeat pauses before the attempt after the n-th. The error tells that there is
-// none.
+// beforeRepeat pauses after attempt n. It returns an error if there is no further attempt.
 func (p *Processor) beforeRepeat(ctx context.Context, answer *exchange, failure *Error, n int, started time.Time) error {
 	if !answer.mayRepeat(failure) || n >= p.options.Retry.Attempts {
 		return failure
@@ -141,8 +141,8 @@ func (p *Processor) beforeRepeat(ctx context.Context, answer *exchange, failure 
 	return nil
 }
 
-// attempt sends once. stripe-go panics on some answers that Stripe does not give, such
-// as a list with a null in it; that is an answer that could not be read.
+// attempt sends the request once. stripe-go panics on some answers that Stripe never gives, such as a
+// list that contains null. attempt returns such a panic as a malformed answer.
 func attempt(ctx context.Context, key string, send func(ctx context.Context, key string) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -159,7 +159,7 @@ func (c call) keyOf(generation int) string {
 	return c.key(generation)
 }
 
-// ended is the error of a call that the context has ended.
+// ended returns the error of a call whose context has ended.
 func ended(op string, err error) error { return fmt.Errorf("stripe: %s: %w", op, err) }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -173,22 +173,22 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// exchange is what came back for one request, also when the body could not be
-// read; stripe-go does not tell then.
+// exchange records the answer to one request, even if its body could not be read. stripe-go returns no
+// status and header in that case.
 type exchange struct {
 	status int
 	header http.Header
-	whole  bool // the body has arrived to its end
+	whole  bool // the whole body was received
 }
 
 type exchangeKey struct{}
 
-// mayRepeat reports whether a further attempt can help. 4xx answers are final,
-// save a conflict of keys and a full house; Stripe's own word wins among the rest.
+// mayRepeat reports whether a further attempt can help. Answers of 4xx are final, except a concurrent
+// use of the key and a rate limit. For the other answers, Stripe's header decides.
 func (x *exchange) mayRepeat(failure *Error) bool {
 	var repeatable bool
 	switch {
-	case x.status == 0, x.status < http.StatusBadRequest: // lost, in part or entirely
+	case x.status == 0, x.status < http.StatusBadRequest: // the answer is lost, in part or as a whole
 		repeatable = true
 	case x.status == http.StatusConflict:
 		repeatable = failure.Code == string(stripe.ErrorCodeIdempotencyKeyInUse)
@@ -216,18 +216,17 @@ func (x *exchange) retryAfter() time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// replayed reports whether Stripe answered with what it has saved for the key.
+// replayed reports whether Stripe replayed the answer that it saved for the key.
 func (x *exchange) replayed() bool { return x.header.Get("Idempotent-Replayed") == "true" }
 
-// spent reports whether the key is of no more use: Stripe has saved for it that a call
-// failed, or was refused when what is wrong then may be right now; or the key is that of a
-// call with other parameters.
+// spent reports whether the key cannot be used any more. Stripe has saved a failure for it, or a
+// refusal whose reason may be gone. Or the key belongs to a call with other parameters.
 func (x *exchange) spent(failure *Error) bool {
 	return errors.Is(failure, ErrConflict) || x.replayed() && (failed(x.status) || refusal(failure))
 }
 
-// failed reports whether an answer of the status says that the call has failed, and not that
-// it was refused: Stripe has, something on which it depends (424), or the way there (408).
+// failed reports whether a status means a failure, as opposed to a refusal. The failure is in Stripe
+// (5xx), in something that Stripe depends on (424), or on the way (408).
 func failed(status int) bool {
 	return status >= http.StatusInternalServerError || status == http.StatusFailedDependency || status == http.StatusRequestTimeout
 }
@@ -241,8 +240,8 @@ func exchangeOf(ctx context.Context) *exchange {
 	return x
 }
 
-// recorder notes status and header of every answer, and bounds its body. It names the
-// connected account in every request, so that no call can be without.
+// recorder records status and header of every answer, and limits the size of the body. It sets the
+// connected account in every request, so that no call can omit it.
 type recorder struct {
 	next    http.RoundTripper
 	account string
@@ -307,14 +306,14 @@ func newClient(key string, o Options) *stripe.Client {
 	})))
 }
 
-// limiter keeps to Stripe's rates: all calls together, and each operation.
+// limiter keeps Stripe's rate limits: for all calls together, and for each operation.
 type limiter struct {
 	all *rate.Limiter
 	mu  sync.Mutex
 	ops map[string]*rate.Limiter
 }
 
-// perOperation is Stripe's bound for calls of one operation in a second.
+// perOperation is Stripe's limit for one operation, in calls per second.
 const perOperation = 25
 
 func newLimiter(perSecond float64) *limiter {
@@ -327,8 +326,8 @@ func newLimiter(perSecond float64) *limiter {
 	}
 }
 
-// wait returns when a call of the operation may be made. The error is the
-// context's, also when the context would end before that.
+// wait returns when a call of the operation may be sent. It returns the context's error if the context
+// ends first. It also returns that error, at once, if the context's deadline is before that time.
 func (l *limiter) wait(ctx context.Context, op string) error {
 	if l.all == nil {
 		return ctx.Err()

@@ -9,24 +9,23 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// charge is how Stripe counts a currency: the exponent of its minor units and the
-// step, in them, of amounts that it charges.
+// charge describes how Stripe counts a currency: the exponent of its minor units, and a step. Charged
+// amounts are multiples of the step, in these minor units.
 type charge struct {
 	exponent int
 	step     int64
 }
 
-// Stripe's currencies that are not plain two-decimal ones
-// (https://docs.stripe.com/currencies). HUF and TWD are two-decimal for charges.
+// Stripe's currencies that do not have two decimals, or that restrict them
+// (https://docs.stripe.com/currencies). HUF and TWD have two decimals for charges.
 const (
 	zeroDecimal   = "BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF"
-	wholeOnly     = "ISK UGX"             // two decimals, which have to be 00
-	threeDecimals = "BHD JOD KWD OMR TND" // the third has to be 0
+	wholeOnly     = "ISK UGX"             // two decimals, which must be 00
+	threeDecimals = "BHD JOD KWD OMR TND" // three decimals, of which the last must be 0
 )
 
-// chargeOf returns how Stripe counts the currency. ok is false for currencies of
-// other than two decimals that Stripe does not list: what it would make of an
-// amount in them is not known.
+// chargeOf returns how Stripe charges the currency. ok is false for unlisted currencies without exactly
+// two decimals. How Stripe reads amounts in them is unknown.
 func chargeOf(c pricing.Currency) (how charge, ok bool) {
 	switch code := c.Code(); {
 	case code == "":
@@ -61,8 +60,8 @@ func moneyOf(c pricing.Currency) (money, error) {
 // code returns the currency as Stripe writes it.
 func (m money) code() string { return strings.ToLower(m.currency.Code()) }
 
-// factors returns by what our minor units are multiplied and divided to make
-// Stripe's; one of them is 1.
+// factors returns two factors: our minor units times multiply, divided by divide, are Stripe's minor
+// units. At least one of them is 1.
 func (m money) factors() (multiply, divide int64) {
 	switch shift := m.charge.exponent - m.currency.Exponent(); {
 	case shift > 0:
@@ -86,7 +85,7 @@ func (m money) step() int64 {
 	return max(m.charge.step*divide/multiply, 1)
 }
 
-// toStripe converts an amount of at least 0 that is on the step.
+// toStripe converts an amount. The amount must be at least 0 and a multiple of the step.
 func (m money) toStripe(minor int64) (int64, error) {
 	multiply, divide := m.factors()
 	var faults validation.Error
@@ -99,19 +98,18 @@ func (m money) toStripe(minor int64) (int64, error) {
 	return minor * multiply / divide, faults.Err()
 }
 
-// atMost says the greatest amount that Stripe takes.
+// atMost returns a message with the greatest amount that Stripe charges.
 func (m money) atMost() string {
 	return fmt.Sprintf("Stripe takes at most %s %s", m.currency.Format(m.fromStripe(maxStripeAmount/m.charge.step*m.charge.step)), m.currency)
 }
 
-// fromStripe converts an amount that Stripe has told. An amount that is finer than our
-// minor unit, which Stripe does not charge, is rounded upwards. One that we cannot
-// count becomes the greatest or least that we can, which is off every step above 1: it
-// must not wrap around into an amount that was ordered.
+// fromStripe converts an amount reported by Stripe. Stripe charges no amounts finer than our minor
+// unit; such an amount is rounded up. An amount that overflows becomes the greatest or the least int64.
+// That number is no multiple of a step above 1, so it never equals the amount of an order.
 func (m money) fromStripe(amount int64) int64 {
 	multiply, divide := m.factors()
 	if multiply > 1 {
-		up := amount / multiply // upwards already below 0
+		up := amount / multiply // division rounds negative amounts up already
 		if amount%multiply > 0 {
 			up++
 		}
@@ -126,7 +124,8 @@ func (m money) fromStripe(amount int64) int64 {
 	return amount * divide
 }
 
-// parseCurrency reads a currency as Stripe writes it; an unknown one is zero.
+// parseCurrency parses a currency in Stripe's spelling. It returns the zero value for an unknown
+// currency.
 func parseCurrency(code string) money {
 	c, err := pricing.ParseCurrency(code)
 	if err != nil {
@@ -145,8 +144,7 @@ const minimumTable = "AED 2.00, AUD 0.50, BGN 1.00, BRL 0.50, CAD 0.50, CHF 0.50
 	"EUR 0.50, GBP 0.30, HKD 4.00, HUF 175.00, INR 0.50, JPY 50, KRW 50, MXN 10, MYR 2.00, NOK 3.00, " +
 	"NZD 0.50, PLN 2.00, RON 2.00, SEK 3.00, SGD 0.50, THB 10, USD 0.50"
 
-// minimumCharges returns the minimum that is checked before a call, in our minor
-// units.
+// minimumCharges returns the minimum charges that are checked before a call, in our minor units.
 func minimumCharges(o Options) map[pricing.Currency]int64 {
 	table := map[pricing.Currency]int64{}
 	for entry := range strings.SplitSeq(minimumTable, ", ") {

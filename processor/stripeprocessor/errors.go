@@ -23,8 +23,8 @@ var (
 	// ErrInvalid means that this package or Stripe refused the parameters. It matches
 	// processor.ErrRejected.
 	ErrInvalid error = &kind{"refused parameters", processor.ErrRejected}
-	// errTooSmall means that the total is below what Stripe charges, whether the table of minimums
-	// or Stripe said so.
+	// errTooSmall means that the total is below Stripe's minimum charge. Either the table of minimums
+	// or Stripe's answer shows this.
 	errTooSmall error = &kind{"total below the minimum charge", errors.Join(ErrInvalid, processor.ErrBelowMinimum)}
 	// ErrTotalsMismatch means that Stripe created a session with another total than the
 	// order. The session was expired. It matches processor.ErrRejected.
@@ -90,7 +90,7 @@ func (e *Error) Error() string {
 	switch {
 	case e.Message != "":
 		b.WriteString(": " + e.Message)
-	case e.cause != nil && !errors.As(e.cause, &answered): // whose text is the whole answer
+	case e.cause != nil && !errors.As(e.cause, &answered): // the text of a *stripe.Error is the whole answer, so it is left out
 		b.WriteString(": " + e.cause.Error())
 	}
 	return b.String()
@@ -111,11 +111,11 @@ func statusText(status int) string {
 	return fmt.Sprint(status)
 }
 
-// errUnreadable stands for what stripe-go says of an answer that it cannot read: it quotes
-// the body, which may be about a customer.
+// errUnreadable replaces stripe-go's error for an answer that it cannot read. That error quotes the
+// body, which may have data of a customer.
 var errUnreadable = answerError("the answer is not Stripe's")
 
-// newError wraps what stripe-go returned for an answer.
+// newError wraps the error that stripe-go returned for an answer.
 func newError(op string, answer *exchange, cause error) *Error {
 	e := &Error{Op: op, Status: answer.status, RequestID: answer.header.Get("Request-Id"), cause: cause}
 	if answered, ok := errors.AsType[*stripe.Error](cause); ok {
@@ -130,8 +130,7 @@ func newError(op string, answer *exchange, cause error) *Error {
 	case answer.whole:
 		e.cause = errUnreadable
 	case errors.Is(cause, context.DeadlineExceeded), errors.Is(cause, context.Canceled):
-		// The HTTP client's own time limit, not the caller's: callers would take it
-		// for theirs.
+		// This is the time limit of the HTTP client. Callers would mistake it for their own deadline.
 		e.cause = errors.New(cause.Error())
 	}
 	e.kind = processor.ErrUnavailable
@@ -143,7 +142,8 @@ func newError(op string, answer *exchange, cause error) *Error {
 
 var address = regexp.MustCompile(`[^\s"'<>(),;:]+@[^\s"'<>(),;:]+`)
 
-// withoutAddresses cuts what Stripe tells: it repeats an e-mail address that it refuses.
+// withoutAddresses shortens a message of Stripe and removes e-mail addresses from it. Stripe repeats an
+// address that it refuses.
 func withoutAddresses(message string) string {
 	const most = 1000
 	message = address.ReplaceAllString(message, "[e-mail]")
@@ -153,8 +153,8 @@ func withoutAddresses(message string) string {
 	return message
 }
 
-// kindOf reads status, type and code, and never the text, which is for people and
-// changes.
+// kindOf reads status, type and code. It never reads the message, because messages are for people and
+// change.
 func kindOf(e *stripe.Error) error {
 	switch status := e.HTTPStatusCode; {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
@@ -179,12 +179,12 @@ func emailRefused(err error) bool {
 	return errors.As(err, &failure) && failure.Param == "customer_email" && refusal(err)
 }
 
-// refused is an error of this package's own: no call was made, or its answer is not
-// acceptable.
+// refused returns an error that this package found itself. Either no call was made, or its answer is
+// not acceptable.
 func refused(op string, kind, cause error) *Error { return &Error{Op: op, kind: kind, cause: cause} }
 
-// refusal reports whether the error is Stripe's answer to what the call asks for,
-// and not a failure: repeating it as it is leads to the same answer.
+// refusal reports whether the error is Stripe's refusal of the request, not a failure. The same request
+// would be refused again.
 func refusal(err error) bool {
 	return errors.Is(err, processor.ErrRejected) || errors.Is(err, processor.ErrNotFound)
 }

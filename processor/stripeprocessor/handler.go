@@ -15,10 +15,10 @@ import (
 
 const (
 	maxDelivery = 1 << 20
-	// deliveryTime bounds the work for one delivery: Stripe's payment page waits up to
-	// ten seconds for the answer before it lets the customer go on.
+	// deliveryTime bounds the work for one delivery. Stripe's payment page waits up to ten seconds for
+	// the answer before the customer can continue.
 	deliveryTime = 4500 * time.Millisecond
-	// endingTime is what of it may go to the removal of a session's coupon.
+	// endingTime is the part of deliveryTime that is reserved for the removal of a session's coupon.
 	endingTime = time.Second
 )
 
@@ -77,8 +77,8 @@ func (p *Processor) receive(w http.ResponseWriter, r *http.Request, handle func(
 	return http.StatusOK
 }
 
-// afterEvent removes what the session does not need any more. The event is stored
-// already, so nothing that fails here matters for the answer.
+// afterEvent removes objects that the session does not need any more. The event is already stored, so a
+// failure here does not change the answer.
 func (p *Processor) afterEvent(ctx context.Context, session *stripe.CheckoutSession) {
 	if session == nil {
 		return

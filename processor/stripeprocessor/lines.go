@@ -13,14 +13,14 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Bounds of Stripe for the lines of a session.
+// Stripe's limits for the lines of a session.
 const (
 	maxPaymentLines   = 100
 	maxRecurringLines = 20
-	maxOneTimeLines   = 20 // beside recurring ones
+	maxOneTimeLines   = 20 // in a session that also has recurring lines
 )
 
-// sale is one line of the cart: what the customer buys and what all of it costs.
+// sale is one line of the cart, with the price of all its units.
 type sale struct {
 	id       string
 	name     string
@@ -30,7 +30,7 @@ type sale struct {
 	total    int64
 }
 
-// line is one line of a session, in Stripe's minor units. A line that sums up several lines of the
+// line is one line of a session, in Stripe's minor units. A line that combines several lines of the
 // cart has no ID.
 type line struct {
 	id         string
@@ -40,10 +40,10 @@ type line struct {
 	unitAmount int64
 }
 
-// sessionLines turns the lines of a request into lines of a session that sum to the
-// same amount exactly. Both unit prices of a cart's line are joined and split again:
-// more lines than Stripe takes are merged, and a request that was priced without
-// Stripe's steps (an order from before they were known) is brought to them.
+// sessionLines converts the lines of a request to lines of a session with exactly the same sum. A line
+// of the cart may have two unit prices; these are joined and split again. Lines are merged if there are
+// more than Stripe takes. Amounts that were priced without Stripe's steps are rounded to them, with the
+// same sum.
 func (m money) sessionLines(r processor.SessionRequest) ([]line, error) {
 	sales, err := m.sales(r.Lines)
 	if err != nil {
@@ -60,7 +60,7 @@ func (m money) sessionLines(r processor.SessionRequest) ([]line, error) {
 	return m.merged(sales, r.Mode)
 }
 
-// sales joins what belongs to one line of the cart.
+// sales joins the request lines of each line of the cart.
 func (m money) sales(lines []processor.SessionLine) ([]sale, error) {
 	joined := make([]sale, 0, len(lines))
 	var faults validation.Error
@@ -87,15 +87,15 @@ func (m money) sales(lines []processor.SessionLine) ([]sale, error) {
 	return joined, faults.Err()
 }
 
-// lineName returns the first name of a line that is more than white space.
+// lineName returns the first name of a line that is not only white space.
 func lineName(l processor.SessionLine) string {
 	trim := strings.TrimSpace
 	return cmp.Or(trim(l.Name), trim(l.ItemID), trim(l.LineID), l.Kind.String(), "item")
 }
 
-// sameSale reports whether two neighbours are the two unit prices of one line: the
-// dearer units come first, by one step, or by one minor unit where the request was
-// priced without steps.
+// sameSale reports whether two adjacent request lines are the two unit prices of one line of the cart.
+// The more expensive units come first. The prices differ by one step, or by one minor unit if the
+// request was priced without steps.
 func (m money) sameSale(a, b processor.SessionLine) bool {
 	apart := a.UnitAmount - b.UnitAmount
 	return a.LineID != "" && a.LineID == b.LineID && a.Kind == b.Kind && a.ItemID == b.ItemID &&
@@ -111,15 +111,15 @@ func multiply(a, b int64) (product int64, ok bool) {
 	return int64(low), high == 0 && low <= math.MaxInt64 //nolint:gosec // checked beside
 }
 
-// settle brings every total to a multiple of the currency's step and leaves their
-// sum as it is, which is a multiple already. Whole steps go to the greatest
-// remainders, ties to the earlier line; a line that is on the step keeps its total.
+// settle rounds every total to a multiple of the currency's step. Their sum is already a multiple and
+// does not change. Steps go to the greatest remainders, and ties to the earlier line. A total that is a
+// multiple does not change.
 func (m money) settle(sales []sale) {
 	step := m.step()
 	if step == 1 {
 		return
 	}
-	var loose []int // lines that are off the step
+	var loose []int // lines whose total is not a multiple of the step
 	var rest int64
 	remainder := make([]int64, len(sales))
 	for i := range sales {
@@ -139,9 +139,9 @@ func (m money) settle(sales []sale) {
 	}
 }
 
-// split makes one or two lines of a sale, the dearer units first: as many units as
-// there are steps left cost one step more. They sum to the total exactly. A sale of more
-// units than Stripe takes is one line of quantity 1.
+// split converts a sale to one or two lines with exactly the same sum. The more expensive units come
+// first and cost one step more. A sale with more units than Stripe takes becomes one line of quantity
+// 1.
 func (m money) split(s sale) []line {
 	if s.quantity > maxQuantity {
 		return []line{m.single(s)}
@@ -156,13 +156,13 @@ func (m money) split(s sale) []line {
 }
 
 func (m money) line(s sale, quantity, steps int64) line {
-	amount, _ := m.toStripe(steps * m.step()) // on the step, and bounded by the session's total
+	amount, _ := m.toStripe(steps * m.step()) // a multiple of the step, at most the session's total
 	return line{id: s.id, name: s.name, recurs: s.recurs, quantity: quantity, unitAmount: amount}
 }
 
-// merged is for carts of more lines than Stripe takes: every sale becomes one line
-// of quantity 1 with the quantity in its name; what is still too much is summed up
-// in a last line. Shipping is never summed up with goods.
+// merged converts the sales of a cart that has more lines than Stripe takes. Every sale becomes one
+// line of quantity 1, with the quantity in its name. If there are still too many, the last line has the
+// sum of the rest. Shipping and goods are never combined.
 func (m money) merged(sales []sale, mode processor.Mode) ([]line, error) {
 	most := maxPaymentLines
 	if mode == processor.Subscription {
@@ -189,8 +189,8 @@ func (m money) merged(sales []sale, mode processor.Mode) ([]line, error) {
 	return slices.Concat(recurring, goods, shipping), nil
 }
 
-// recurring makes the recurring lines of a merged cart. They keep their quantity, which is
-// the number of seats, but for those of two prices where there are too many lines.
+// recurring makes the recurring lines of a merged cart. They keep their quantity, which is the number
+// of seats. If there are too many lines, a sale with two unit prices becomes one line of quantity 1.
 func (m money) recurring(sales []sale) ([]line, error) {
 	var all, fewest []line
 	for _, s := range sales {
@@ -217,12 +217,11 @@ func (m money) single(s sale) line {
 	if s.quantity > 1 {
 		name = fmt.Sprintf("%d × %s", s.quantity, s.name)
 	}
-	amount, _ := m.toStripe(s.total) // on the step, and bounded by the session's total
+	amount, _ := m.toStripe(s.total) // a multiple of the step, at most the session's total
 	return line{id: s.id, name: name, recurs: s.recurs, quantity: 1, unitAmount: amount}
 }
 
-// summed cuts lines to as many as allowed, the last of which has the sum of the
-// rest.
+// summed shortens lines to the allowed number. The last line then has the sum of the rest.
 func summed(lines []line, most int, what string) []line {
 	if len(lines) <= most {
 		return lines

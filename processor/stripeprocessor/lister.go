@@ -46,14 +46,14 @@ func (p *Processor) Mirrors(ctx context.Context) iter.Seq2[processor.MirrorRef, 
 }
 
 func mirrorRef(found *stripe.Coupon, codeID string) processor.MirrorRef {
-	revision, _ := strconv.ParseInt(found.Metadata[metadataRevision], 10, 64) // ours; 0 when somebody has edited it
+	revision, _ := strconv.ParseInt(found.Metadata[metadataRevision], 10, 64) // written by this package; 0 if somebody has edited it
 	return processor.MirrorRef{
 		CouponID: found.Metadata[metadataCouponID],
 		Mirror:   coupon.Mirror{CouponID: found.ID, PromotionCodeID: codeID, Revision: revision},
 	}
 }
 
-// listedCode is a promotion code of ours.
+// listedCode is a promotion code made by this package.
 type listedCode struct {
 	id      string
 	of      string // ID of our coupon
@@ -61,8 +61,8 @@ type listedCode struct {
 	created int64
 }
 
-// codesByCoupon returns, by the coupon at Stripe, our promotion code: the active one
-// if there is one.
+// codesByCoupon returns our promotion code for each coupon at Stripe. If there are several, it returns
+// the active code.
 func (p *Processor) codesByCoupon(ctx context.Context) (map[string]listedCode, error) {
 	codes := map[string]listedCode{}
 	for code, err := range p.codes(ctx, stripe.PromotionCodeListParams{}) {

@@ -42,15 +42,14 @@ func (p *Processor) SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupo
 	return p.converge(ctx, c)
 }
 
-// maxRounds bounds how often a call starts over because somebody else has changed
-// the same objects meanwhile.
+// maxRounds bounds how often a call starts again because other calls changed the same objects.
 const maxRounds = 4
 
-// errMoved tells that what was looked at is not there any more as it was.
+// errMoved means that the objects changed after they were read.
 var errMoved = errors.New("changed by somebody else meanwhile")
 
-// converge is the one way to a mirror that shows all of the coupon: whatever is
-// there, and whatever an earlier call has left.
+// converge makes the mirror show the coupon. It handles every state that other people or earlier calls
+// may have left at Stripe.
 func (p *Processor) converge(ctx context.Context, c coupon.Coupon) (m coupon.Mirror, err error) {
 	fault := p.CheckCoupon(c)
 	switch {
@@ -71,7 +70,7 @@ func (p *Processor) converge(ctx context.Context, c coupon.Coupon) (m coupon.Mir
 		}
 	}
 	if errors.Is(err, errMoved) {
-		// Its text only: the refusal behind it is not the answer to this call.
+		// Keep only the text, so that callers do not match the error of an inner call.
 		return coupon.Mirror{}, refused(opMirror, processor.ErrUnavailable, errors.New(err.Error()))
 	}
 	if err != nil {
@@ -89,7 +88,7 @@ func (p *Processor) round(ctx context.Context, want terms, fault error) (coupon.
 	case want.active && found.foreign != nil:
 		return coupon.Mirror{}, codeTaken(found.foreign)
 	case !want.active:
-		// First of all nobody can use the code any more, whatever fails afterwards.
+		// First deactivate the code. Then nobody can use it, even if a later call fails.
 		if err := p.deactivate(ctx, found.ours, ""); err != nil {
 			return coupon.Mirror{}, err
 		}
@@ -115,8 +114,8 @@ func codeTaken(holder *stripe.PromotionCode) error {
 	return refused(opMirror, processor.ErrCodeTaken, fmt.Errorf("promotion code %s has it", holder.ID))
 }
 
-// undo removes a coupon that was made for a promotion code which Stripe refuses for
-// good, unless another call has made one for it meanwhile.
+// undo removes a coupon whose promotion code Stripe refuses for good. It keeps the coupon if another
+// call has made a promotion code for it meanwhile.
 func (p *Processor) undo(ctx context.Context, cause error, c coupon.Coupon, couponID string, found survey) error {
 	final := refusal(cause) && !errors.Is(cause, errMoved) || errors.Is(cause, processor.ErrForbidden)
 	if !final || slices.Contains(candidates(c, found), couponID) {
@@ -133,15 +132,15 @@ func (p *Processor) undo(ctx context.Context, cause error, c coupon.Coupon, coup
 	return cause
 }
 
-// survey is what is there for one coupon of ours: every promotion code with its
-// code, of all pages, with the coupons behind them. A coupon without a code has those of its
-// mirror.
+// survey has the objects at Stripe for one coupon. For a coupon with a code, these are all promotion
+// codes with that code, and their Stripe coupons. For a coupon without a code, these are the promotion
+// codes of its mirror.
 type survey struct {
 	ours    []*stripe.PromotionCode
-	foreign *stripe.PromotionCode // active, and not ours
+	foreign *stripe.PromotionCode // active code of another application
 }
 
-// has reports whether a promotion code of ours was there.
+// has reports whether the survey found our promotion code with this ID.
 func (s survey) has(id string) bool {
 	return slices.ContainsFunc(s.ours, func(code *stripe.PromotionCode) bool { return code.ID == id })
 }
@@ -172,8 +171,8 @@ func (p *Processor) survey(ctx context.Context, c coupon.Coupon) (survey, error)
 	return found, nil
 }
 
-// object returns the coupon of a promotion code when the answer held it, and not
-// only its ID.
+// object returns the coupon of a promotion code and its ID. The coupon is nil if the answer had only
+// the ID.
 func object(code *stripe.PromotionCode) (full *stripe.Coupon, id string) {
 	if code.Promotion == nil || code.Promotion.Coupon == nil {
 		return nil, ""
@@ -185,7 +184,7 @@ func object(code *stripe.PromotionCode) (full *stripe.Coupon, id string) {
 	return found, found.ID
 }
 
-// deactivate switches off all active codes but the one to keep.
+// deactivate switches off all active codes except keep.
 func (p *Processor) deactivate(ctx context.Context, codes []*stripe.PromotionCode, keep string) error {
 	for _, code := range codes {
 		if !code.Active || code.ID == keep {
@@ -199,8 +198,8 @@ func (p *Processor) deactivate(ctx context.Context, codes []*stripe.PromotionCod
 	return nil
 }
 
-// target returns the coupon object that mirrors the terms: the one in use when it
-// fits, else the one that an earlier call has made, else a new one.
+// target returns the Stripe coupon that mirrors the terms. It prefers the coupon in use, then a coupon
+// of an earlier call. If neither fits, it makes a new coupon.
 func (p *Processor) target(ctx context.Context, want terms, found survey) (*stripe.Coupon, error) {
 	for _, id := range candidates(want.coupon, found) {
 		there, err := p.known(ctx, id, found)
@@ -217,7 +216,7 @@ func (p *Processor) target(ctx context.Context, want terms, found survey) (*stri
 	return p.make(ctx, want)
 }
 
-// candidates lists the coupons that may be in use, the likeliest first.
+// candidates returns the IDs of the coupons that may be in use, most likely first.
 func candidates(c coupon.Coupon, found survey) []string {
 	var ids []string
 	if c.Mirror.CouponID != "" {
@@ -233,9 +232,8 @@ func candidates(c coupon.Coupon, found survey) []string {
 	return ids
 }
 
-// known returns a coupon that the survey has brought along, or reads it. That a
-// promotion code's coupon was deleted says nothing of its ID, which another object
-// may have by now.
+// known returns a coupon from the survey, or reads it. It reads a coupon that the survey shows as
+// deleted, because another object may have the same ID by now.
 func (p *Processor) known(ctx context.Context, id string, found survey) (*stripe.Coupon, error) {
 	for _, code := range found.ours {
 		if full, of := object(code); of == id && full != nil && !full.Deleted {
@@ -245,7 +243,7 @@ func (p *Processor) known(ctx context.Context, id string, found survey) (*stripe
 	return p.readCoupon(ctx, id)
 }
 
-// refresh brings name and metadata up to date.
+// refresh updates name and metadata.
 func (p *Processor) refresh(ctx context.Context, want terms, there *stripe.Coupon) (*stripe.Coupon, error) {
 	if want.shows(there) {
 		return there, nil
@@ -257,8 +255,8 @@ func (p *Processor) refresh(ctx context.Context, want terms, there *stripe.Coupo
 	return changed, err
 }
 
-// make creates the coupon under its derived ID, or adopts the one that is there.
-// An object of ours that is dead or has other limits is passed over.
+// make creates the coupon under its derived ID, or adopts the existing coupon. If the existing coupon
+// is ours but deleted or has other limits, make tries the next ID.
 func (p *Processor) make(ctx context.Context, want terms) (*stripe.Coupon, error) {
 	for try := 1; try <= maxTries; try++ {
 		id := p.mirrorID(want.coupon.ID, want.coupon.Revision, try)
@@ -287,8 +285,8 @@ func (p *Processor) adoptable(want terms, there *stripe.Coupon) bool {
 	return p.owns(there.Metadata, want.coupon.ID) && want.fits(there)
 }
 
-// adopt looks at the object that has the derived ID. nil without an error means
-// that it is ours but of no use.
+// adopt checks the object with the derived ID. It returns nil without an error if the object is ours
+// but cannot be used.
 func (p *Processor) adopt(ctx context.Context, want terms, id string, cause error) (*stripe.Coupon, error) {
 	there, err := p.readCoupon(ctx, id)
 	switch {
@@ -313,8 +311,8 @@ func orNoAnswer(cause error) error {
 	return cause
 }
 
-// code leaves one promotion code on the coupon in the wanted state, and no other
-// active one of ours. For a coupon without a code it leaves none active.
+// code ensures that one promotion code of the coupon has the wanted state, and that no other code of
+// ours is active. For a coupon without a code, it deactivates all.
 func (p *Processor) code(ctx context.Context, want terms, couponID string, found survey) (string, error) {
 	if want.code == "" {
 		return "", p.deactivate(ctx, found.ours, "")
@@ -334,7 +332,7 @@ func (p *Processor) code(ctx context.Context, want terms, couponID string, found
 		return usable[0].ID, nil
 	case want.active:
 		for _, code := range usable {
-			// Stripe refuses one that is dead for good; the next may do.
+			// Stripe refuses a code that can never be active again. Try the next.
 			err := p.activateCode(ctx, code.ID, true)
 			if err == nil || !refusal(err) {
 				return code.ID, err
@@ -344,8 +342,8 @@ func (p *Processor) code(ctx context.Context, want terms, couponID string, found
 	return p.newCode(ctx, want, couponID, found)
 }
 
-// codesOn returns our promotion codes on the coupon that could go on, the active
-// one first, then the one that is on record.
+// codesOn returns our promotion codes on the coupon that can still be used. The active code comes
+// first, then the recorded code.
 func (t terms) codesOn(couponID string, ours []*stripe.PromotionCode) []*stripe.PromotionCode {
 	var usable []*stripe.PromotionCode
 	for _, code := range ours {
@@ -387,7 +385,7 @@ func (p *Processor) newCode(ctx context.Context, want terms, couponID string, fo
 	return "", p.whyRefused(ctx, want, err, found)
 }
 
-// sought finds a promotion code that a call of unknown outcome has made.
+// sought finds the promotion code of a call with an unknown outcome.
 func (p *Processor) sought(ctx context.Context, want terms, couponID string) (string, error) {
 	found, err := p.survey(ctx, want.coupon)
 	if err != nil {
@@ -401,9 +399,9 @@ func (p *Processor) sought(ctx context.Context, want terms, couponID string) (st
 	return "", nil
 }
 
-// whyRefused finds out by looking, since the answer itself does not tell: somebody
-// has taken the code meanwhile, another call of ours has, though its code may be off
-// again, or it is something else.
+// whyRefused reads the codes again, because Stripe's answer does not give the reason. It returns an
+// error for a code that somebody else has taken. It returns errMoved if another call of ours made or
+// activated a code, or if the coupon is gone. Otherwise it returns the refusal.
 func (p *Processor) whyRefused(ctx context.Context, want terms, refusal error, before survey) error {
 	found, err := p.survey(ctx, want.coupon)
 	if err != nil {

@@ -186,10 +186,10 @@ func environmentOf(key string) Environment {
 	return EnvironmentOfKey
 }
 
-// objectName is what an ID at Stripe may consist of.
+// objectName matches the characters of a Stripe ID.
 var objectName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// whiteSpace comes along with keys and secrets that are read from files.
+// whiteSpace is common around keys and secrets that were read from files.
 const whiteSpace = " \t\r\n"
 
 func (o Options) faults(key string) error {
@@ -215,7 +215,7 @@ func (o Options) faults(key string) error {
 	return faults.Err()
 }
 
-// originFaults is about whose calls and events these are.
+// originFaults checks the options that say which account calls and events belong to.
 func (o Options) originFaults(faults *validation.Error, key string) {
 	if strings.TrimSpace(key) == "" || strings.ContainsAny(key, whiteSpace) {
 		faults.Add("key", validation.Required, "a secret or restricted key is required")

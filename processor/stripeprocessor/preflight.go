@@ -12,26 +12,26 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Stripe's bounds. Lengths count code points.
+// Stripe's limits. Lengths are in code points.
 const (
-	maxStripeName    = 40  // of a coupon
-	maxLineName      = 250 // of a product
-	maxEmail         = 512 // of a customer
-	maxMetadata      = 50  // entries
+	maxStripeName    = 40  // name of a coupon
+	maxLineName      = 250 // name of a product
+	maxEmail         = 512 // address of a customer
+	maxMetadata      = 50  // number of entries
 	maxMetadataKey   = 40
 	maxMetadataValue = 500
 	maxClientRef     = 200
 	maxPercentPlaces = 2
-	maxPromotionCode = 255 // Stripe allows 500; specification 2.1 does not
+	maxPromotionCode = 255 // Stripe allows 500; specification 2.1 allows 255
 
-	// maxStripeAmount bounds every amount, in Stripe's minor units: twelve digits
+	// maxStripeAmount is the maximum of every amount, in Stripe's minor units: twelve digits
 	// (https://docs.stripe.com/currencies).
 	maxStripeAmount = 999_999_999_999
-	// maxQuantity bounds the units of one line. Stripe documents it for quantities that
+	// maxQuantity is the maximum quantity of a line. Stripe documents this limit for quantities that
 	// customers may change.
 	maxQuantity = 999_999
-	// maxRedemptions bounds the uses of a coupon. Stripe documents no bound. This is the
-	// largest number that it is known to have taken (stripe/stripe-java#77).
+	// maxRedemptions is the maximum number of uses of a coupon. Stripe documents no limit. This is the
+	// largest number that Stripe is known to have accepted (stripe/stripe-java#77).
 	maxRedemptions = 10_000_000_000
 
 	nameMetadataField = "name"
@@ -87,7 +87,7 @@ func (p *Processor) CheckCoupon(c coupon.Coupon) error {
 func discountFaults(faults *validation.Error, c coupon.Coupon) {
 	switch kind := c.Discount.Type(); {
 	case kind == pricing.Percentage:
-		// couponkit keeps four decimals, stripe-go sends four, Stripe takes two.
+		// couponkit keeps four decimals and stripe-go sends four, but Stripe takes two.
 		if d := c.Discount.Percent().Decimal(); !d.Equal(d.Truncate(maxPercentPlaces)) {
 			faults.Add("discountValue", validation.TooManyDecimals, "Stripe allows two decimals of a percentage")
 		}
@@ -108,7 +108,7 @@ func discountFaults(faults *validation.Error, c coupon.Coupon) {
 	}
 }
 
-// metadataFaults checks what is sent as metadata.
+// metadataFaults checks metadata before it is sent.
 func metadataFaults(metadata map[string]string) error {
 	var faults validation.Error
 	if len(metadata) > maxMetadata {
@@ -131,12 +131,11 @@ func metadataFaults(metadata map[string]string) error {
 	return faults.Err()
 }
 
-// stripeName cuts the name of a coupon to what Stripe takes. cut tells that something is
-// missing.
+// stripeName shortens the name of a coupon to Stripe's limit. cut is true if the name was shortened.
 func stripeName(name string) (short string, cut bool) { return cutName(name, maxStripeName) }
 
-// cutName cuts a name to at most most code points, between two letters as people see
-// them.
+// cutName shortens a name to at most most code points. It does not cut inside a letter with combining
+// marks.
 func cutName(name string, most int) (short string, cut bool) {
 	trimmed := strings.TrimSpace(name)
 	if utf8.RuneCountInString(trimmed) <= most {
@@ -147,13 +146,13 @@ func cutName(name string, most int) (short string, cut bool) {
 	for end > 1 && joins(letters[end-1], letters[end]) {
 		end--
 	}
-	if end == 1 { // one letter with all those marks: half of it is better than nothing
+	if end == 1 { // a single letter with that many marks; half of it is better than nothing
 		end = most
 	}
 	return strings.TrimRightFunc(string(letters[:end]), unicode.IsSpace), true
 }
 
-// joins reports whether b continues the letter that a ends.
+// joins reports whether b belongs to the same displayed letter as a.
 func joins(a, b rune) bool {
 	const zeroWidthJoiner, firstSkinTone, lastSkinTone = 0x200D, 0x1F3FB, 0x1F3FF
 	return unicode.Is(unicode.M, b) || a == zeroWidthJoiner || b == zeroWidthJoiner ||

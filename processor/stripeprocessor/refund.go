@@ -14,7 +14,7 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// metadataRefundKey is the key in the metadata of a refund at Stripe that has the Key of the request.
+// metadataRefundKey is the metadata entry of a refund at Stripe that has the Key of the request.
 const metadataRefundKey = "couponkitKey"
 
 // Refund implements [processor.Refunder]. It refunds the payment of the session, or the first
@@ -58,7 +58,8 @@ func (p *Processor) Refund(ctx context.Context, r processor.RefundRequest) (proc
 	return m.refund(made), nil
 }
 
-// createRefund makes a refund, or finds the one that a call has made whose answer was a failure.
+// createRefund makes a refund. It returns the existing refund if an earlier call made it without an
+// answer.
 func (p *Processor) createRefund(
 	ctx context.Context, payment, key string, amount int64, metadata map[string]string,
 ) (made *stripe.Refund, err error) {
@@ -89,7 +90,7 @@ func (p *Processor) createRefund(
 	return made, err
 }
 
-// findRefund returns the refund that was made with a key; nil if there is none.
+// findRefund returns the refund that was made with a key, or nil.
 func (p *Processor) findRefund(ctx context.Context, payment, key string) (*stripe.Refund, error) {
 	for r, err := range p.refundsOf(ctx, payment) {
 		if err != nil {
@@ -161,7 +162,7 @@ func (p *Processor) sessionOfPayment(ctx context.Context, id string) (*stripe.Ch
 	return s, err
 }
 
-// firstSession returns a session of this application from a list; nil if there is none.
+// firstSession returns the first session of this application in a list, or nil.
 func (p *Processor) firstSession(ctx context.Context, by stripe.CheckoutSessionListParams) (*stripe.CheckoutSession, error) {
 	for s, err := range p.sessionsBy(ctx, by) {
 		if err != nil {
@@ -174,7 +175,7 @@ func (p *Processor) firstSession(ctx context.Context, by stripe.CheckoutSessionL
 	return nil, nil //nolint:nilnil // there is none
 }
 
-// paymentOf returns the payment intent of a session; empty if nothing was paid.
+// paymentOf returns the ID of the payment intent of a session. It returns "" if nothing was paid.
 func (p *Processor) paymentOf(ctx context.Context, s *stripe.CheckoutSession) (string, error) {
 	switch {
 	case s.PaymentIntent != nil:
@@ -194,8 +195,8 @@ func (p *Processor) paymentOf(ctx context.Context, s *stripe.CheckoutSession) (s
 	return "", nil
 }
 
-// subscriptionOf returns the subscription that a payment intent has paid the invoice of; empty if
-// there is none.
+// subscriptionOf returns the ID of the subscription whose invoice a payment intent has paid. It returns
+// "" for a payment without a subscription.
 func (p *Processor) subscriptionOf(ctx context.Context, payment string) (string, error) {
 	by := stripe.InvoicePaymentListParams{Payment: &stripe.InvoicePaymentListPaymentParams{
 		Type: stripe.String("payment_intent"), PaymentIntent: stripe.String(payment),
@@ -253,7 +254,7 @@ func pageAfter(after *string) stripe.ListParams {
 	return stripe.ListParams{Limit: stripe.Int64(pageSize), StartingAfter: after, Single: true}
 }
 
-// refund translates a refund of a session in this currency.
+// refund converts a refund of a session in this currency.
 func (m money) refund(r *stripe.Refund) processor.Refund {
 	out := processor.Refund{
 		ID: r.ID, Key: r.Metadata[metadataRefundKey], Amount: m.fromStripe(r.Amount), Status: processor.RefundPending,
@@ -267,8 +268,8 @@ func (m money) refund(r *stripe.Refund) processor.Refund {
 	return out
 }
 
-// dispute translates a dispute. An inquiry, of which the bank has taken no money yet, is an open
-// dispute. One in another currency counts as one about the whole payment.
+// dispute converts a dispute. An inquiry is an open dispute, although the bank has not taken money yet.
+// A dispute in another currency counts as a dispute of the whole payment.
 func (m money) dispute(d *stripe.Dispute, charged int64) processor.Dispute {
 	out := processor.Dispute{ID: d.ID, Amount: m.fromStripe(d.Amount), Status: processor.DisputeOpen}
 	if string(d.Currency) != m.code() {
@@ -283,11 +284,11 @@ func (m money) dispute(d *stripe.Dispute, charged int64) processor.Dispute {
 	return out
 }
 
-// isPaymentIntent tells the ID of a payment intent from that of a session.
+// isPaymentIntent reports whether an ID belongs to a payment intent, not to a session.
 func isPaymentIntent(id string) bool { return len(id) > 3 && id[:3] == "pi_" }
 
-// paymentEvent reads the payment of an event about a charge, a refund or a dispute. An event about
-// something without a payment intent is not about a session.
+// paymentEvent returns the payment intent of an event about a charge, a refund or a dispute. It returns
+// "" if the object has no payment intent. Such an event does not belong to a session.
 func paymentEvent(raw json.RawMessage) (paymentID string, err error) {
 	var object struct {
 		PaymentIntent *stripe.PaymentIntent `json:"payment_intent"`

@@ -35,17 +35,17 @@ func (p *Processor) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
 	return p.retire(ctx, c, "", found, c.Revision)
 }
 
-// maxRevisions bounds how many revisions are searched for what an unfinished call
-// has left without a promotion code. What is older is the sweep's.
+// maxRevisions is the number of revisions in which retire looks for objects of unfinished calls. The
+// sweep finds older objects.
 const maxRevisions = 8
 
-// retire deletes every coupon of ours that mirrors c but the one to keep. Their
-// promotion codes are inactive already. Revisions up to the last are searched.
+// retire deletes our coupons that mirror c, except keep. Their promotion codes are already inactive. It
+// looks at revisions up to last.
 func (p *Processor) retire(ctx context.Context, c coupon.Coupon, keep string, found survey, last int64) error {
 	done := map[string]bool{keep: true, "": true}
 	since := c.Mirror.Revision
 	if keep != "" && keep == c.Mirror.CouponID {
-		since++ // otherwise a repair of that revision may have begun to replace it
+		since++ // if keep is not in use, a repair of that revision may have begun to replace it
 	}
 	for revision := last; revision >= max(since, last-maxRevisions+1, 1); revision-- {
 		if err := p.retireRevision(ctx, c, revision, found, done); err != nil {
@@ -70,9 +70,9 @@ func (p *Processor) retire(ctx context.Context, c coupon.Coupon, keep string, fo
 	return nil
 }
 
-// retireRevision deletes what a revision has made. Each further object was made because
-// the one before it was there, so that they go in the opposite order: whatever a call
-// leaves, the next one finds.
+// retireRevision deletes the objects of a revision, the last one first. A call makes another object
+// only if the one before exists. So an interrupted call leaves no gap, and the next call finds the
+// rest.
 func (p *Processor) retireRevision(ctx context.Context, c coupon.Coupon, revision int64, found survey, done map[string]bool) error {
 	var made []*stripe.Coupon
 	for try := 1; try <= maxTries; try++ {

@@ -15,39 +15,39 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// How long a session may be open: Stripe's 30 minutes to 24 hours, less what clocks
-// and calls take.
+// How long a session may be open. Stripe allows 30 minutes to 24 hours. The limits here leave time for
+// clock differences and calls.
 const (
 	minSessionLifetime = 31 * time.Minute
 	maxSessionLifetime = 24*time.Hour - time.Minute
-	// lifetimeGrace is how much later than the caller this package may look at the
-	// clock: an order is dated before its place is kept, and before another session of the
-	// customer is ended. Stripe's 30 minutes are another half a minute away.
+	// lifetimeGrace is the allowed time between the caller's reading of the clock and ours. Between
+	// them, the caller stores the order and ends another session of the customer. Stripe's minimum of
+	// 30 minutes leaves another 30 seconds.
 	lifetimeGrace = 30 * time.Second
 )
 
 const maxURLLength = 5000
 
-// plan is a session that is ready to be made.
+// plan is a checked request with the values to send.
 type plan struct {
 	request   processor.SessionRequest
 	money     money
 	lines     []line
-	discount  int64  // for the first period, in Stripe's minor units
+	discount  int64  // discount of the first period, in Stripe's minor units
 	total     int64  // in Stripe's minor units
-	subtotal  int64  // before that discount: what the lines sum to
-	identity  string // equal for equal requests; in the session's metadata
+	subtotal  int64  // sum of the lines, before the discount of the first period
+	identity  string // equal for equal requests; stored in the session's metadata
 	expiresAt time.Time
-	after     string // the session that has ended, of a request without an expiry
-	// late tells that a new session could not end when the request wants it to: only
-	// one that was made before will do.
+	after     string // the ended session that this one follows, for a request without an expiry
+	// late means that a new session could not end at the requested time. Only a session of an earlier
+	// call can be returned.
 	late bool
 }
 
-// anew reports whether each call with the request has another expiry.
+// anew reports whether each call with the request computes another expiry.
 func (out *plan) anew() bool { return out.request.ExpiresAt.IsZero() }
 
-// plan checks a request before any call, and works out what is sent.
+// plan checks a request before any call, and computes the values to send.
 func (p *Processor) plan(r processor.SessionRequest) (*plan, error) {
 	now := p.options.Clock()
 	out := &plan{request: r, expiresAt: r.ExpiresAt}
@@ -82,9 +82,9 @@ func (p *Processor) plan(r processor.SessionRequest) (*plan, error) {
 	return out, err
 }
 
-// identityOf is equal for requests that ask for the same session. Go writes the
-// keys of a map in order. OrderedAt is left out, hidden by the field of its name: it is no
-// parameter, and sessions from before there was one are found.
+// identityOf returns a text that is equal for requests of the same session. Go encodes the keys of a
+// map in order. OrderedAt is hidden by the field of the same name: it is not sent to Stripe, and
+// sessions made before the field existed are still found.
 func identityOf(r processor.SessionRequest) (string, error) {
 	r.ExpiresAt = r.ExpiresAt.UTC()
 	text, err := json.Marshal(struct {
@@ -97,10 +97,9 @@ func identityOf(r processor.SessionRequest) (string, error) {
 	return shortHash(string(text)), nil
 }
 
-// terms are the abilities by which a request is checked before its lines are converted.
-// The steps of amounts are not among them: only the total has to be on one, and lines
-// that were priced without steps are brought to them. Several intervals, which Stripe's
-// subscriptions may have, Checkout refuses in one session.
+// terms returns the abilities that a request is checked against before its lines are converted. They do
+// not include the steps of amounts: only the total must be a multiple, and the lines are rounded. They
+// allow one interval only, because Checkout refuses several in one session.
 func (p *Processor) terms() processor.Abilities {
 	return processor.Abilities{MinimumCharge: p.minimum, NeedsSuccessURL: true, OneInterval: true}
 }
@@ -126,8 +125,8 @@ func urlFaults(faults *validation.Error, field, text string) {
 	}
 }
 
-// amountFaults checks and converts total and discount: no amount is changed so that
-// it becomes chargeable.
+// amountFaults checks and converts total and discount. It never changes an amount to make it
+// chargeable.
 func amountFaults(faults *validation.Error, out *plan) {
 	r := out.request
 	var err error
@@ -140,14 +139,13 @@ func amountFaults(faults *validation.Error, out *plan) {
 		faults.Add("total", validation.TooLarge, out.money.atMost())
 	case out.discount > maxStripeAmount:
 		faults.Add("firstPeriodDiscount", validation.TooLarge, out.money.atMost())
-	case out.total+out.discount > maxStripeAmount: // and so may be the amount of a line
+	case out.total+out.discount > maxStripeAmount: // the amount of a line may then be above the maximum, too
 		faults.Add("lines", validation.TooLarge, out.money.atMost())
 	}
 	out.subtotal = out.total + out.discount
 }
 
-// sessionMark is what a session carries so that it is found: of which request it is, and
-// of which attempt.
+// sessionMark returns the mark in a session's metadata. It identifies the request and the attempt.
 func sessionMark(identity, tag string) string {
 	if tag == firstAttempt {
 		return identity
@@ -155,7 +153,7 @@ func sessionMark(identity, tag string) string {
 	return identity + "-" + tag
 }
 
-// sessionMetadata is the request's, completed by what every session carries.
+// sessionMetadata returns the metadata of the request, with the entries of every session added.
 func (p *Processor) sessionMetadata(r processor.SessionRequest, mark string) map[string]string {
 	metadata := maps.Clone(r.Metadata)
 	if metadata == nil {
@@ -172,9 +170,9 @@ func (p *Processor) sessionMetadata(r processor.SessionRequest, mark string) map
 	return metadata
 }
 
-// sessionParams writes the plan in Stripe's words. What would let the customer change
-// what was priced is never set: no promotion codes, adjustable quantities, optional
-// items or recovery of an expired session.
+// sessionParams converts the plan to Stripe's parameters. It never sets parameters with which the
+// customer could change the price: promotion codes, adjustable quantities, optional items or recovery
+// of an expired session.
 func (p *Processor) sessionParams(out *plan, tag string) *stripe.CheckoutSessionCreateParams {
 	r := out.request
 	metadata := p.sessionMetadata(r, sessionMark(out.identity, tag))
@@ -190,7 +188,7 @@ func (p *Processor) sessionParams(out *plan, tag string) *stripe.CheckoutSession
 	if r.OrderID != "" {
 		params.ClientReferenceID = stripe.String(r.OrderID)
 	}
-	if r.CustomerEmail != "" && utf8.RuneCountInString(r.CustomerEmail) <= maxEmail { // the customer can type it
+	if r.CustomerEmail != "" && utf8.RuneCountInString(r.CustomerEmail) <= maxEmail { // without it, the customer types the address
 		params.CustomerEmail = stripe.String(r.CustomerEmail)
 	}
 	if r.Mode == processor.Subscription {

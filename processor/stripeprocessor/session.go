@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// maxSessionAttempts bounds how often a session that has ended is replaced.
+	// maxSessionAttempts bounds how often an ended session is replaced.
 	maxSessionAttempts = 5
-	// firstAttempt is the tag of the first.
+	// firstAttempt is the tag of the first attempt.
 	firstAttempt = "1"
 )
 
@@ -65,8 +65,8 @@ func (p *Processor) CreateSession(ctx context.Context, r processor.SessionReques
 	if r.CustomerEmail == "" || !emailRefused(err) && !(plan.late && refusal(err)) {
 		return made, err
 	}
-	// Customers can type their address on the payment page. A session that could not be made any
-	// more was perhaps made without the address.
+	// Customers can type their address on the payment page. If the session can no longer be made, an
+	// earlier call may have made it without the address.
 	if emailRefused(err) {
 		p.options.Logger.WarnContext(ctx, "stripe did not take the customer's address, and the session is made without it",
 			slog.String("order", r.OrderID))
@@ -81,12 +81,12 @@ func (p *Processor) CreateSession(ctx context.Context, r processor.SessionReques
 	return p.create(ctx, plan)
 }
 
-// create makes the session of a plan, or finds the session of an earlier call.
+// create makes the session of a plan, or returns the session of an earlier call.
 func (p *Processor) create(ctx context.Context, plan *plan) (processor.Session, error) {
 	if plan.late || plan.anew() {
 		found, err := p.findSession(ctx, plan, anyEnded)
 		switch {
-		case plan.anew() && errors.Is(err, errSearchBound): // the key tells: Stripe knows it if there is a session
+		case plan.anew() && errors.Is(err, errSearchBound): // continue: the idempotency key finds the session, if there is one
 		case err != nil:
 			return processor.Session{}, err
 		case found != nil && (plan.late || found.Status != stripe.CheckoutSessionStatusExpired):
@@ -111,7 +111,7 @@ func expiryFault() error {
 	return faults.Err()
 }
 
-// asFound returns a session of an earlier call.
+// asFound checks and returns a session of an earlier call.
 func (p *Processor) asFound(ctx context.Context, out *plan, found *stripe.CheckoutSession) (processor.Session, error) {
 	if found.Status != stripe.CheckoutSessionStatusExpired {
 		if err := p.compare(ctx, out, found); err != nil {
@@ -121,10 +121,10 @@ func (p *Processor) asFound(ctx context.Context, out *plan, found *stripe.Checko
 	return p.withPayment(ctx, found)
 }
 
-// openSession makes the session, or takes the one that an earlier call has made. One
-// that has ended unpaid is replaced; the last is returned all the same. Attempts are
-// counted, and without an expiry told apart by the session that each comes after, so that
-// all processes come to the same.
+// openSession makes the session, or returns the session of an earlier call. It replaces a session that
+// ended unpaid, up to the last attempt, whose session is returned as it is. All processes use the same
+// tags for the attempts, and so find the same sessions. The tag is the number of the attempt. Without
+// an expiry, the preceding session is part of it.
 func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.CheckoutSession, err error) {
 	for attempt := 1; attempt <= maxSessionAttempts; attempt++ {
 		tag := strconv.Itoa(attempt)
@@ -152,9 +152,9 @@ func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.Ch
 	return made, p.compare(ctx, out, made)
 }
 
-// sessionApart makes a session under a key and with a coupon of its own: calls have failed
-// so often that the keys which all processes come to are spent. Two that do so at once may
-// make two sessions, and a call that sees another session ends its own.
+// sessionApart makes a session with a random key and a coupon of its own. It is used when all common
+// keys are spent. Two such calls at once may make two sessions. A call that sees another session ends
+// its own.
 func (p *Processor) sessionApart(ctx context.Context, out *plan) (*stripe.CheckoutSession, error) {
 	found, err := p.findSession(ctx, out, noneEnded)
 	switch {
@@ -166,7 +166,7 @@ func (p *Processor) sessionApart(ctx context.Context, out *plan) (*stripe.Checko
 	tag := strings.ToLower(rand.Text()[:12])
 	made, err := p.withCoupon(ctx, out, tag)
 	if err != nil {
-		if out.discount > 0 && refusal(err) { // nobody else knows of its coupon
+		if out.discount > 0 && refusal(err) { // no other call knows of its coupon
 			p.dropSessionCoupon(ctx, p.sessionCouponID(out, tag))
 		}
 		return nil, err
@@ -188,8 +188,8 @@ func (p *Processor) sessionApart(ctx context.Context, out *plan) (*stripe.Checko
 	return made, nil
 }
 
-// withCoupon returns the session of an attempt, whose coupon is there. One that another
-// call has removed meanwhile is made again.
+// withCoupon ensures that the coupon of an attempt exists, and returns the session. It makes the coupon
+// again if another call has removed it meanwhile.
 func (p *Processor) withCoupon(ctx context.Context, out *plan, tag string) (made *stripe.CheckoutSession, err error) {
 	for range maxRounds {
 		if err := p.ensureSessionCoupon(ctx, out, tag); err != nil {
@@ -200,15 +200,15 @@ func (p *Processor) withCoupon(ctx context.Context, out *plan, tag string) (made
 			return made, err
 		}
 	}
-	// Its text only: that something is not there is not the answer to this call.
+	// Keep only the text, so that callers do not match ErrNotFound.
 	return nil, refused(opCreateSession, processor.ErrUnavailable, errors.New(err.Error()))
 }
 
-// sessionNow returns the session of an attempt as it is now.
+// sessionNow returns the current state of the session of an attempt.
 func (p *Processor) sessionNow(ctx context.Context, out *plan, tag string) (*stripe.CheckoutSession, error) {
 	made, replayed, err := p.sendSession(ctx, out, tag)
 	if err == nil && replayed {
-		// Stripe has answered with what it said then, not with what is now.
+		// A replayed answer is old. Read the session.
 		made, err = p.readSession(ctx, made.ID, nil)
 	}
 	switch {
@@ -220,9 +220,9 @@ func (p *Processor) sessionNow(ctx context.Context, out *plan, tag string) (*str
 	return made, p.compare(ctx, out, made)
 }
 
-// sendSession makes the session of an attempt, or finds the one that is there: after a
-// failure that Stripe has saved, and where it knows the key with other parameters, those of
-// a process that was set up otherwise or of a call that has looked at the clock earlier.
+// sendSession makes the session of an attempt, or finds an existing session. It looks for one after a
+// saved failure, and when Stripe knows the key with other parameters. Other parameters come from a
+// process with other options, or from a call that read the clock earlier.
 func (p *Processor) sendSession(ctx context.Context, out *plan, tag string) (made *stripe.CheckoutSession, replayed bool, err error) {
 	params := p.sessionParams(out, tag)
 	var found *stripe.CheckoutSession
@@ -250,8 +250,7 @@ func (p *Processor) sendSession(ctx context.Context, out *plan, tag string) (mad
 	return made, replayed, err
 }
 
-// dropUnused removes the coupon that was made for an attempt when the session that was
-// found carries another.
+// dropUnused removes the coupon made for an attempt if the session found has another coupon.
 func (p *Processor) dropUnused(ctx context.Context, out *plan, tag string, found *stripe.CheckoutSession) {
 	own := p.sessionCouponID(out, tag)
 	if out.discount > 0 && !slices.Contains(slices.Collect(p.sessionCoupons(found)), own) {
@@ -259,11 +258,10 @@ func (p *Processor) dropUnused(ctx context.Context, out *plan, tag string, found
 	}
 }
 
-// sessionKey is the idempotency key of an attempt. Its hash covers the request (through the
-// identity) and its expiry, so that Stripe does not get one key with two sets of parameters
-// from processes with the same options. A request without an expiry has one key all the
-// same until its session has ended: of two calls at once that look at the clock one after
-// the other, one makes the session.
+// sessionKey returns the idempotency key of an attempt. Its hash covers the request (through the
+// identity) and the expiry. So processes with the same options never send one key with different
+// parameters. A request without an expiry keeps its key until its session has ended: of two calls at
+// once, only one makes the session.
 func sessionKey(out *plan, tag string, generation int) string {
 	order := out.request.OrderID
 	if !objectName.MatchString(order) || len(order) > 100 {
@@ -273,8 +271,8 @@ func sessionKey(out *plan, tag string, generation int) string {
 		shortHash(out.identity, fmt.Sprint(out.request.ExpiresAt.Unix())+out.after))
 }
 
-// charged returns what a session charges without the tax that Stripe adds, in Stripe's minor
-// units: with automatic tax the subtotal less the discount for the first period.
+// charged returns the amount of a session without the tax that Stripe adds, in Stripe's minor units.
+// With automatic tax, this is the subtotal less the discount of the first period.
 func (p *Processor) charged(s *stripe.CheckoutSession) int64 {
 	if !p.automaticTax(s) {
 		return s.AmountTotal
@@ -285,8 +283,8 @@ func (p *Processor) charged(s *stripe.CheckoutSession) int64 {
 	return s.AmountSubtotal - s.TotalDetails.AmountDiscount
 }
 
-// compare reports a session that charges something else than the order, and expires
-// it.
+// compare checks that a session charges the amount of the order. It expires a session that does not,
+// and returns an error.
 func (p *Processor) compare(ctx context.Context, out *plan, made *stripe.CheckoutSession) error {
 	got := p.charged(made)
 	if string(made.Currency) == out.money.code() && got == out.total {
@@ -331,8 +329,7 @@ func (p *Processor) withPayment(ctx context.Context, s *stripe.CheckoutSession) 
 	return out, nil
 }
 
-// paymentFailed reports whether the payment behind an unpaid session has ended
-// without money.
+// paymentFailed reports whether the payment of an unpaid session has failed for good.
 func paymentFailed(s *stripe.CheckoutSession) bool {
 	if payment := s.PaymentIntent; payment != nil {
 		return payment.Status == stripe.PaymentIntentStatusCanceled ||
@@ -363,7 +360,7 @@ func (p *Processor) ExpireSession(ctx context.Context, id string) (processor.Ses
 	return p.withPayment(ctx, s)
 }
 
-// expire ends a session, or returns it as it is when it has ended meanwhile.
+// expire ends a session. If the session has already ended, expire returns its state.
 func (p *Processor) expire(ctx context.Context, id string) (*stripe.CheckoutSession, error) {
 	ended, err := p.sendExpire(ctx, id)
 	if !errors.Is(err, processor.ErrRejected) {
@@ -396,7 +393,7 @@ func (p *Processor) readSession(ctx context.Context, id string, expand []string)
 		return nil, err
 	}
 	params := &stripe.CheckoutSessionRetrieveParams{}
-	if len(expand) > 0 { // stripe-go sends an empty list as a parameter that Stripe refuses
+	if len(expand) > 0 { // stripe-go would send an empty list, and Stripe refuses it
 		params.Expand = stripe.StringSlice(expand)
 	}
 	err = p.do(ctx, call{op: opReadSession}, func(ctx context.Context, _ string) (err error) {
@@ -408,8 +405,8 @@ func (p *Processor) readSession(ctx context.Context, id string, expand []string)
 	return found, err
 }
 
-// toSession translates a session. Amounts in a currency that couponkit does not know
-// are left out: it is not one of ours.
+// toSession converts a session. It leaves out amounts in a currency that couponkit does not know,
+// because such a session is not ours.
 func (p *Processor) toSession(s *stripe.CheckoutSession) processor.Session {
 	m := parseCurrency(string(s.Currency))
 	out := processor.Session{
@@ -432,7 +429,7 @@ func (p *Processor) toSession(s *stripe.CheckoutSession) processor.Session {
 	return out
 }
 
-// publicMetadata leaves out what this package adds for itself.
+// publicMetadata returns metadata without the entries of this package.
 func publicMetadata(metadata map[string]string) map[string]string {
 	out := maps.Clone(metadata)
 	delete(out, metadataRequest)
@@ -440,8 +437,7 @@ func publicMetadata(metadata map[string]string) map[string]string {
 	return out
 }
 
-// hasEnded reports whether a session has ended; of one whose status is not known it is not
-// known.
+// hasEnded reports whether a session is complete or expired. An unknown status counts as open.
 func hasEnded(s *stripe.CheckoutSession) bool {
 	return sessionStatus(s.Status) != processor.SessionOpen
 }

@@ -15,15 +15,14 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// sessionCouponGrace is how long after its session the coupon for the first period
-// can be redeemed: the customer may pay in the last second.
+// sessionCouponGrace is how long the coupon of the first period stays valid after the session ends. The
+// customer may pay in the last second.
 const sessionCouponGrace = time.Hour
 
-// sessionCouponID derives the ID of the coupon that takes the discount for the first
-// period off the session of an attempt. Each has its own: what is told of a session
-// that has ended, perhaps days later, must not touch the one in its place. A request
-// without an expiry is the same one again while each of its sessions ends at another
-// time, and the coupon with it.
+// sessionCouponID derives the ID of the coupon for the first period of an attempt's session. Each
+// session has its own coupon: a late event of an ended session must not touch the coupon of its
+// replacement. Without an expiry, the same request has several sessions. Their coupons differ by the
+// expiry of the session.
 func (p *Processor) sessionCouponID(out *plan, tag string) string {
 	session := out.identity
 	if out.anew() {
@@ -36,9 +35,9 @@ func (p *Processor) sessionCouponID(out *plan, tag string) string {
 	return id
 }
 
-// ensureSessionCoupon makes the coupon for the first period, or adopts the one that
-// an earlier call has made. One that is removed between two looks is made again; the ID
-// of one that cannot be belonged to a session that has ended, which is then the answer.
+// ensureSessionCoupon makes the coupon for the first period, or adopts the coupon of an earlier call.
+// It makes the coupon again if it was removed between two calls. If that fails too, the ID belonged to
+// a session that has ended. sendSession then finds that session.
 func (p *Processor) ensureSessionCoupon(ctx context.Context, out *plan, tag string) error {
 	if out.discount == 0 {
 		return nil
@@ -84,8 +83,8 @@ func (p *Processor) makeSessionCoupon(ctx context.Context, out *plan, id string)
 	return err
 }
 
-// sessionCouponName is what the customer sees on the payment page: the name of the coupon, or the
-// codes of several.
+// sessionCouponName returns the name on the payment page: the name of a single coupon, or the codes of
+// several.
 func sessionCouponName(out *plan) string {
 	coupons := out.request.Coupons
 	if len(coupons) == 1 {
@@ -134,8 +133,8 @@ func (p *Processor) EndSession(ctx context.Context, sessionID string) error {
 	return nil
 }
 
-// dropSessionCoupons removes the coupons of a session that has ended. The sweep
-// removes what is left, so a failure is no error here.
+// dropSessionCoupons removes the coupons of a session that has ended. It ignores failures, because the
+// sweep removes the rest.
 func (p *Processor) dropSessionCoupons(ctx context.Context, s *stripe.CheckoutSession) {
 	if !hasEnded(s) {
 		return
@@ -151,8 +150,7 @@ func (p *Processor) dropSessionCoupon(ctx context.Context, id string) {
 	}
 }
 
-// sessionCoupons yields the IDs of coupons that a session carries and that may be of
-// our making.
+// sessionCoupons yields the IDs of the coupons of a session that this package may have made.
 func (p *Processor) sessionCoupons(s *stripe.CheckoutSession) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, d := range s.Discounts {
@@ -168,8 +166,8 @@ func (p *Processor) looksLikeSessionCoupon(id string) bool {
 	return len(id) > len(prefix) && id[:len(prefix)] == prefix
 }
 
-// removeSessionCoupon deletes a coupon for a first period, after a look at whose it
-// is.
+// removeSessionCoupon deletes a coupon for a first period, after it has checked that the coupon is
+// ours.
 func (p *Processor) removeSessionCoupon(ctx context.Context, id string) error {
 	if !p.looksLikeSessionCoupon(id) {
 		return nil

@@ -14,14 +14,14 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// maxSearched bounds the search for a session of unknown outcome: a shop that has more in
-// the time in question must not spend a minute of Stripe's calls on one customer.
+// maxSearched bounds the search for a session with an unknown outcome. In a busy shop, the search for
+// one customer's session must not use up Stripe's rate limit for a minute.
 const maxSearched = 20 * pageSize
 
-// maxFindSearched bounds FindSession, for which no customer waits.
+// maxFindSearched bounds FindSession. No customer waits for it.
 const maxFindSearched = 50 * pageSize
 
-// errSearchBound tells that the search has not looked at all sessions in question.
+// errSearchBound means that the search stopped before it had seen all sessions.
 var errSearchBound = errors.New("there are more")
 
 // FindSession implements [processor.SessionFinder]. Stripe cannot search sessions by their
@@ -62,12 +62,11 @@ func searchFaults(orderID string, since time.Time) error {
 	return faults.Err()
 }
 
-// findSession finds the session of the request that is open or was paid, by the mark in
-// its metadata; nil when there is none. Of those that have ended unpaid the
-// newest that is wanted will do then. Sessions that are older than the replaced one are left out.
-// Their place in the list tells their age, since Stripe gives times in seconds. A search that
-// ends at its bound does not know that there is none: it is an ErrUnavailable around
-// errSearchBound.
+// findSession finds the session of the request by the mark in its metadata. It returns an open or
+// completed session if there is one. Otherwise it returns the newest expired session that wanted
+// accepts, or nil. It ignores expired sessions that are older than the replaced session. The order of
+// the list shows their age, because Stripe's times are in seconds. If the search stops at its bound,
+// the error is an ErrUnavailable around errSearchBound.
 func (p *Processor) findSession(
 	ctx context.Context, out *plan, wanted func(ended *stripe.CheckoutSession) bool,
 ) (last *stripe.CheckoutSession, err error) {
@@ -87,7 +86,7 @@ func (p *Processor) findSession(
 	return last, nil
 }
 
-// sessionsOf yields the sessions of the request, the newest first.
+// sessionsOf yields the sessions of the request, newest first.
 func (p *Processor) sessionsOf(ctx context.Context, out *plan) iter.Seq2[*stripe.CheckoutSession, error] {
 	return func(yield func(*stripe.CheckoutSession, error) bool) {
 		for s, err := range p.sessionsUpTo(ctx, maxSearched, p.createdWithin(out)) {
@@ -98,8 +97,8 @@ func (p *Processor) sessionsOf(ctx context.Context, out *plan) iter.Seq2[*stripe
 	}
 }
 
-// sessionsUpTo yields the sessions that were created in a range, the newest first. If there are more
-// than the bound, the last is an ErrUnavailable around errSearchBound.
+// sessionsUpTo yields the sessions that were created in a range, newest first. If there are more than
+// bound, it ends with an ErrUnavailable around errSearchBound.
 func (p *Processor) sessionsUpTo(
 	ctx context.Context, bound int, created stripe.RangeQueryParams,
 ) iter.Seq2[*stripe.CheckoutSession, error] {
@@ -122,17 +121,17 @@ func anyEnded(*stripe.CheckoutSession) bool { return true }
 func noneEnded(*stripe.CheckoutSession) bool { return false }
 
 const (
-	// clockSkew is how far the caller's clock may be from Stripe's, which says when a session
-	// was created. Webhooks ask for the same.
+	// clockSkew is the allowed difference between the caller's clock and Stripe's clock, which sets the
+	// creation time of sessions. Webhooks allow the same difference.
 	clockSkew = signatureTolerance
-	// creationSlack is what may pass at Stripe between checking an expiry and creating.
+	// creationSlack is the time that Stripe may take between the check of an expiry and the creation.
 	creationSlack = time.Minute
 )
 
-// createdWithin is when the sessions of the request can have been created: by Stripe's
-// rule 24 hours to 30 minutes before they end, and not before the order was made. Without
-// an expiry it is the day for which a repetition is known as one. An order that was made
-// after that, or later than now, tells nothing.
+// createdWithin returns the range in which sessions of the request can have been created. By Stripe's
+// rule this is 24 hours to 30 minutes before they expire. Without an expiry, it is the last 24 hours,
+// in which Stripe recognizes a repeated key. The range begins no earlier than the order, unless the
+// time of the order lies outside it.
 func (p *Processor) createdWithin(out *plan) stripe.RangeQueryParams {
 	latest := p.options.Clock()
 	since, until := latest.Add(-24*time.Hour), time.Time{}
@@ -157,24 +156,22 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// isOurs reports whether a session is not known to be another application's: what shares the
-// account has the same events and lists. Those from before sessions said whose they are are
-// told apart by nothing.
+// isOurs reports whether a session may belong to this application. Applications that share the account
+// have the same events and lists. Old sessions do not name their application, so they count as ours.
 func (p *Processor) isOurs(s *stripe.CheckoutSession) bool {
 	app, marked := s.Metadata[metadataSessionApp]
 	return !marked || app == p.options.App
 }
 
-// made reports whether a session is one of the request.
+// made reports whether a session belongs to the request.
 func (out *plan) made(s *stripe.CheckoutSession) bool {
 	identity, _, _ := strings.Cut(s.Metadata[metadataRequest], "-")
 	return identity == out.identity
 }
 
-// ofAttempt wants the sessions that have ended and were made by a spent key of the attempt.
-// The next attempt replaces them: under another key of the same attempt a successor would
-// share the coupon that goes with the first, and a process that comes by the first key
-// would go past it.
+// ofAttempt selects the expired sessions that the attempt made with a spent key. The next attempt must
+// replace such a session. Another key of the same attempt would not do: the new session would share the
+// coupon of the old one, and processes that use the first key would not find it.
 func (out *plan) ofAttempt(tag string) func(ended *stripe.CheckoutSession) bool {
 	mark := sessionMark(out.identity, tag)
 	return func(s *stripe.CheckoutSession) bool {

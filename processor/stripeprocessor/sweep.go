@@ -122,7 +122,7 @@ func (p *Processor) Sweep(ctx context.Context, o SweepOptions) iter.Seq2[Finding
 			yield(Finding{}, err)
 			return
 		}
-		// looked yields what an object is found to be, and reports whether to go on.
+		// looked yields the finding of inspect, if any, and reports whether to continue.
 		looked := func(inspect func() (Finding, error)) bool {
 			if err := pace.Wait(ctx); err != nil {
 				yield(Finding{}, ended(opSweep, contextError(ctx)))
@@ -149,7 +149,7 @@ func (p *Processor) Sweep(ctx context.Context, o SweepOptions) iter.Seq2[Finding
 				return
 			}
 		}
-		for couponID, code := range codes { // whose coupons do not carry our metadata any more
+		for couponID, code := range codes { // these codes are left over: their coupons no longer carry our metadata
 			if code.active && !looked(func() (Finding, error) { return p.inspectCode(ctx, o, couponID, code) }) {
 				return
 			}
@@ -157,7 +157,7 @@ func (p *Processor) Sweep(ctx context.Context, o SweepOptions) iter.Seq2[Finding
 	}
 }
 
-// stored returns the coupon as it is stored, or its ID alone.
+// stored returns the stored coupon. If it is unknown, stored returns a coupon with only the ID.
 func (o SweepOptions) stored(ctx context.Context, id string) (c coupon.Coupon, known bool, err error) {
 	c, known, err = o.Coupon(ctx, id)
 	switch {
@@ -169,11 +169,10 @@ func (o SweepOptions) stored(ctx context.Context, id string) (c coupon.Coupon, k
 	return c, true, nil
 }
 
-// inFlux reports whether somebody is at the coupon, and finishes it.
+// inFlux reports whether an operation on the coupon is under way. That operation completes it.
 func inFlux(c coupon.Coupon) bool { return c.State == coupon.Pending || c.State == coupon.Deleting }
 
-// inspectCode looks at an active promotion code of ours whose coupon does not carry our
-// metadata any more.
+// inspectCode checks an active promotion code of ours whose coupon no longer carries our metadata.
 func (p *Processor) inspectCode(ctx context.Context, o SweepOptions, couponID string, code listedCode) (Finding, error) {
 	if p.options.Clock().Sub(time.Unix(code.created, 0)) < o.MinAge {
 		return Finding{}, nil
@@ -181,7 +180,7 @@ func (p *Processor) inspectCode(ctx context.Context, o SweepOptions, couponID st
 	now, err := p.readCode(ctx, code.id)
 	switch {
 	case errors.Is(err, processor.ErrNotFound), err == nil && !now.Active:
-		return Finding{}, nil // a rotation beside the sweep
+		return Finding{}, nil // the code changed while the sweep ran
 	case err != nil:
 		return Finding{}, err
 	}
@@ -198,7 +197,8 @@ func (p *Processor) inspectCode(ctx context.Context, o SweepOptions, couponID st
 	return found, nil
 }
 
-// contextError is the context's error, also when the limiter has seen its end coming.
+// contextError returns the context's error. The limiter may return before the deadline if it would have
+// to wait past it. Then the error is context.DeadlineExceeded.
 func contextError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -206,8 +206,8 @@ func contextError(ctx context.Context) error {
 	return context.DeadlineExceeded
 }
 
-// inspect compares one object with the coupon that it names, and repairs it. A
-// finding of no kind is none.
+// inspect compares one object with its coupon, and repairs it. It returns a finding of kind 0 if there
+// is no difference.
 func (p *Processor) inspect(ctx context.Context, o SweepOptions, object *stripe.Coupon, code listedCode) (Finding, error) {
 	now := p.options.Clock()
 	if now.Sub(time.Unix(object.Created, 0)) < o.MinAge {
@@ -252,7 +252,7 @@ func (p *Processor) inspectSessionCoupon(ctx context.Context, o SweepOptions, ob
 	return found
 }
 
-// drift tells the first difference between an object and the terms; 0 for none.
+// drift returns the first difference between an object and the terms, or 0.
 func (t terms) drift(object *stripe.Coupon, code listedCode) FindingKind {
 	switch {
 	case !t.fits(object):
@@ -267,21 +267,22 @@ func (t terms) drift(object *stripe.Coupon, code listedCode) FindingKind {
 	return 0
 }
 
-// repair removes an orphan, or makes the object show its coupon.
+// repair removes an orphan, or updates the object to show its coupon.
 func (p *Processor) repair(ctx context.Context, o SweepOptions, found *Finding, c coupon.Coupon, known bool, objectID string) {
 	if known {
-		// Also for an orphan: what the record names may be gone, and this one in use.
+		// Do this for an orphan, too. The recorded mirror may be gone, and the orphan then takes its
+		// place.
 		found.Now, found.Err = p.convergeLatest(ctx, o, c)
 	}
 	if found.Err == nil && found.Kind == Orphan && found.Now.CouponID != objectID {
-		// Without a code, so that nothing but this object and its codes is removed.
+		// Pass no code, so that only this object and its codes are removed.
 		found.Err = p.RemoveMirror(ctx, coupon.Coupon{ID: c.ID, Mirror: coupon.Mirror{CouponID: objectID}})
 	}
 	found.Repaired = found.Err == nil
 }
 
-// convergeLatest makes the mirror show the coupon as it is stored when that is done: an
-// edit beside it has made one of its own, which must not be taken back.
+// convergeLatest makes the mirror show the stored coupon. It reads the coupon again afterwards: if an
+// edit ran at the same time, it starts again from the edited coupon.
 func (p *Processor) convergeLatest(ctx context.Context, o SweepOptions, c coupon.Coupon) (coupon.Mirror, error) {
 	for range maxRounds {
 		m, err := p.converge(ctx, c)

@@ -12,17 +12,17 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// metadataLine is the key in the metadata of a line item that has the ID of the line of the order.
+// metadataLine is the metadata entry of a line item that has the ID of the order's line.
 const metadataLine = "lineId"
 
-// automaticTax reports whether Stripe may have added taxes to a session. The options may have
-// changed since the session was made.
+// automaticTax reports whether Stripe may have added tax to a session. The options may have changed
+// since the session was made.
 func (p *Processor) automaticTax(s *stripe.CheckoutSession) bool {
 	return p.options.AutomaticTax || s.AutomaticTax != nil && s.AutomaticTax.Enabled
 }
 
-// readLineTaxes completes a paid session with the tax that Stripe has added to each line. If Stripe
-// refuses to tell it, or does not tell it of all lines, the session tells only the whole tax.
+// readLineTaxes adds the tax of each line to a paid session. The session has only the total tax if
+// Stripe refuses the lines, or does not give the tax of each.
 func (p *Processor) readLineTaxes(ctx context.Context, id string, out *processor.Session) error {
 	if out.Tax.Amount == 0 {
 		return nil
@@ -46,8 +46,8 @@ func (p *Processor) readLineTaxes(ctx context.Context, id string, out *processor
 	return nil
 }
 
-// lineTaxes adds up what Stripe has added to the items of each line. It returns nil if the items do
-// not tell the whole tax by line.
+// lineTaxes sums the tax of each line over its items. It returns nil if these sums do not add up to the
+// whole tax.
 func (m money) lineTaxes(items []*stripe.LineItem, whole int64) (taxes []pricing.LineTax) {
 	at, sum := make(map[string]int, len(items)), int64(0)
 	for _, item := range items {

@@ -16,27 +16,27 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// The metadata of everything that this package makes at Stripe. It says whose an
-// object is, and never holds personal data.
+// The metadata of all objects that this package makes at Stripe. It shows which application and coupon
+// an object belongs to. It never has personal data.
 const (
 	metadataApp      = "app"      // Options.App
 	metadataCouponID = "couponId" // ID of our coupon
 	metadataRevision = "rev"      // revision of our coupon that the object shows
 	metadataKind     = "kind"     // kindMirror or kindSession, on coupons
 
-	// On sessions, beside what the host has there.
-	metadataRequest    = "couponkitRequest" // sessionMark
+	// On sessions, in addition to the host's metadata.
+	metadataRequest    = "couponkitRequest" // value of sessionMark
 	metadataSessionApp = "couponkitApp"     // Options.App
 
 	kindMirror  = "mirror"
 	kindSession = "session"
 )
 
-// expiryHorizon is how far ahead Stripe takes an expiry; a day less than its five
-// years, so that clocks may differ.
+// expiryHorizon is how far in the future an expiry may be. Stripe allows five years. One day less
+// allows for clock differences.
 const expiryHorizon = (5*365 - 1) * 24 * time.Hour
 
-// terms is what a mirror should show of a coupon, in Stripe's words.
+// terms has the values that the mirror of a coupon should show, in Stripe's form.
 type terms struct {
 	coupon    coupon.Coupon
 	name      string
@@ -47,11 +47,11 @@ type terms struct {
 	uses      int64
 	code      string
 	active    bool
-	expiresAt int64 // of the promotion code; 0 is never
+	expiresAt int64 // of the promotion code; 0 means no expiry
 }
 
-// termsOf expects a coupon that has passed CheckCoupon; of another it makes what it
-// can, for calls that only take away.
+// termsOf expects a coupon that has passed CheckCoupon. For other coupons it sets the fields that it
+// can. That is enough for calls that only remove objects.
 func (p *Processor) termsOf(c coupon.Coupon) terms {
 	t := terms{
 		coupon: c, metadata: p.couponMetadata(c), uses: c.Limits.MaxUses, code: c.Code.String(),
@@ -63,14 +63,14 @@ func (p *Processor) termsOf(c coupon.Coupon) terms {
 		t.percent = c.Discount.Percent().Decimal().Shift(maxPercentPlaces).IntPart()
 	case kind == pricing.FixedAmount:
 		if m, err := moneyOf(c.Discount.Amount().Currency()); err == nil {
-			t.amount, _ = m.toStripe(c.Discount.Amount().Minor()) // checked by CheckCoupon
+			t.amount, _ = m.toStripe(c.Discount.Amount().Minor()) // no error after CheckCoupon
 			t.currency = m.code()
 		}
 	}
 	if p.options.MirrorExpiry && !c.ExpiresAt.IsZero() {
 		switch ahead := c.ExpiresAt.Sub(p.options.Clock()); {
 		case ahead <= 0:
-			t.active = false // Stripe takes no expiry in the past
+			t.active = false // Stripe refuses an expiry in the past
 		case ahead < expiryHorizon:
 			t.expiresAt = c.ExpiresAt.Unix()
 		}
@@ -96,8 +96,8 @@ func (t terms) codeMetadata() map[string]string {
 	}
 }
 
-// wirePercent writes hundredths of a percent as stripe-go would write the number,
-// without a float in between: "12.5000".
+// wirePercent formats hundredths of a percent as stripe-go formats the number, such as "12.5000". It
+// uses no float.
 func wirePercent(hundredths int64) string {
 	return fmt.Sprintf("%d.%02d00", hundredths/100, hundredths%100)
 }
@@ -118,22 +118,22 @@ func (t terms) createParams(id string) *stripe.CouponCreateParams {
 	return params
 }
 
-// sameDiscount reports whether the object takes off what our coupon takes off:
-// what never changes in the life of a coupon.
+// sameDiscount reports whether the object has the discount of our coupon. The discount of a coupon
+// never changes.
 func (t terms) sameDiscount(object *stripe.Coupon) bool {
 	percent := int64(math.Round(object.PercentOff * 10_000)) // exact for four decimals
 	return percent == t.percent*100 && object.AmountOff == t.amount &&
 		string(object.Currency) == t.currency && object.Duration == stripe.CouponDurationOnce
 }
 
-// fits reports whether the object can go on mirroring the coupon: Stripe would
-// have to change nothing that it has frozen, and the object is alive.
+// fits reports whether the object can continue to mirror the coupon. Its fixed fields must agree, and
+// it must be usable.
 func (t terms) fits(object *stripe.Coupon) bool {
 	return !object.Deleted && object.Valid && t.sameDiscount(object) &&
 		object.MaxRedemptions == t.uses && object.RedeemBy == 0
 }
 
-// shows reports whether name and metadata are up to date.
+// shows reports whether name and metadata of the object are up to date.
 func (t terms) shows(object *stripe.Coupon) bool {
 	if object.Name != t.name {
 		return false
@@ -148,7 +148,7 @@ func (t terms) shows(object *stripe.Coupon) bool {
 	return stale == wanted
 }
 
-// updateParams brings name and metadata up to date. An empty value unsets a key.
+// updateParams returns an update of name and metadata. An empty value removes a key.
 func (t terms) updateParams() *stripe.CouponUpdateParams {
 	metadata := map[string]string{nameMetadataField: ""}
 	maps.Copy(metadata, t.metadata)
@@ -165,12 +165,12 @@ func (p *Processor) mirrors(object *stripe.Coupon) bool {
 	return p.owns(object.Metadata, object.Metadata[metadataCouponID]) && object.Metadata[metadataKind] == kindMirror
 }
 
-// maxTries bounds how many objects of one revision are looked at: each but the last
-// is dead or has other limits, which takes somebody at Stripe's dashboard.
+// maxTries bounds how many objects of one revision are checked. Each object before the last is unusable
+// or has other limits. That happens only if somebody changed it in Stripe's dashboard.
 const maxTries = 20
 
-// mirrorID derives the ID of the coupon at Stripe. try counts from 1 and grows when
-// the object of this ID is there and cannot be used.
+// mirrorID derives the ID of the coupon at Stripe. try counts from 1. It grows when the object with the
+// ID exists and cannot be used.
 func (p *Processor) mirrorID(couponID string, revision int64, try int) string {
 	if !objectName.MatchString(couponID) {
 		couponID = "x" + shortHash(couponID)

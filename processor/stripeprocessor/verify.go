@@ -36,8 +36,7 @@ func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (processo
 	}
 	full, id := object(code)
 	if full == nil && id != "" {
-		// Only the ID has come back, whose fields are all empty: it must not be read as
-		// an invalid coupon.
+		// Stripe returned only the ID. The other fields are empty, and the coupon would look invalid.
 		full, err = p.readCoupon(ctx, id)
 		switch {
 		case errors.Is(err, processor.ErrNotFound):
@@ -49,7 +48,7 @@ func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (processo
 	return mirrorStatus(c.Mirror, code, full), nil
 }
 
-// verifyCoupon verifies the mirror of a coupon without a code: the Stripe coupon alone.
+// verifyCoupon verifies the mirror of a coupon without a code. Such a mirror is a Stripe coupon alone.
 func (p *Processor) verifyCoupon(ctx context.Context, c coupon.Coupon) (processor.MirrorStatus, error) {
 	there, err := p.readCoupon(ctx, c.Mirror.CouponID)
 	switch {

@@ -19,8 +19,8 @@ import (
 // SignatureHeader is the HTTP header with the signature of a delivery.
 const SignatureHeader = "Stripe-Signature"
 
-// signatureTolerance is how far the instant of a signature may lie from the clock,
-// in the past and in the future, itself included. stripe-go looks at the past only.
+// signatureTolerance is the maximum distance between the time of a signature and the clock, past or
+// future, inclusive. stripe-go checks the past only.
 const signatureTolerance = 300 * time.Second
 
 const opWebhook = "webhook"
@@ -58,7 +58,7 @@ func (p *Processor) ParseEvent(payload []byte, signature string) (processor.Even
 	return event, err
 }
 
-// parse is ParseEvent; the session is nil unless the event is about one.
+// parse implements ParseEvent. The session is nil unless the event is about a session.
 func (p *Processor) parse(payload []byte, signature string) (processor.Event, *stripe.CheckoutSession, error) {
 	if err := p.authenticate(payload, signature); err != nil {
 		return processor.Event{}, nil, err
@@ -71,7 +71,7 @@ func (p *Processor) parse(payload []byte, signature string) (processor.Event, *s
 	if err := json.Unmarshal(payload, &shape); err != nil {
 		return processor.Event{}, nil, refused(opWebhook, ErrInvalid, err)
 	}
-	if shape.Object != "event" { // a notification of the second API, which has no object in it
+	if shape.Object != "event" { // an event of Stripe's second API, which carries no object
 		return processor.Event{ID: shape.ID}, nil, nil
 	}
 	if err := json.Unmarshal(payload, &event); err != nil {
@@ -87,7 +87,7 @@ func (p *Processor) parse(payload []byte, signature string) (processor.Event, *s
 	return out, session, nil
 }
 
-// authenticate checks the signature against every secret, so that one can be rolled.
+// authenticate checks the signature with every secret, so that a secret can be replaced.
 func (p *Processor) authenticate(payload []byte, header string) error {
 	stamp, signatures, ok := parseSignature(header)
 	if !ok {
@@ -113,9 +113,8 @@ const (
 	maxSignatures      = 16
 )
 
-// parseSignature reads "t=1495999758,v1=5257a8…,v1=…", and nothing that stripe-go
-// would not read: no white space, one "=" in each part. Schemes other than v1 do not
-// count.
+// parseSignature reads "t=1495999758,v1=5257a8…,v1=…". Like stripe-go, it accepts no white space, and
+// exactly one "=" in each part. It ignores schemes other than v1.
 func parseSignature(header string) (stamp time.Time, signatures [][]byte, ok bool) {
 	if len(header) > maxSignatureHeader {
 		return time.Time{}, nil, false
@@ -141,8 +140,8 @@ func parseSignature(header string) (stamp time.Time, signatures [][]byte, ok boo
 	return stamp, signatures, stamped && len(signatures) > 0
 }
 
-// checkOrigin refuses events of another account, environment or release train: their
-// payload is signed, and is not about what this processor was configured for.
+// checkOrigin refuses events of another account, environment or API release. Their signature is valid,
+// but this processor is not configured for them.
 func (p *Processor) checkOrigin(event *stripe.Event) error {
 	live := p.options.Environment == Live
 	switch {
@@ -157,8 +156,8 @@ func (p *Processor) checkOrigin(event *stripe.Event) error {
 	return nil
 }
 
-// train returns the release train of a version such as "2026-05-27.dahlia"; versions
-// before the trains have none, and fit nothing.
+// train returns the release name of a version such as "2026-05-27.dahlia". Versions before the named
+// releases get a text that matches no release.
 func train(version string) string {
 	_, name, found := strings.Cut(version, ".")
 	if !found || name == "" {
@@ -199,8 +198,8 @@ func (p *Processor) translate(event *stripe.Event) (processor.Event, *stripe.Che
 	return out, session, nil
 }
 
-// eventType maps Stripe's names. Names that it does not know, and those that Stripe
-// will think of, are about nothing of ours.
+// eventType converts Stripe's name of an event. Unknown names, including names that Stripe adds later,
+// become Ignored.
 func eventType(name stripe.EventType) processor.EventType {
 	return map[string]processor.EventType{
 		string(stripe.EventTypeCheckoutSessionCompleted):             processor.Completed,

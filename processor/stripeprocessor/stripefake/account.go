@@ -51,7 +51,7 @@ type Options struct {
 type Account struct {
 	options Options
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	seq      int
 	coupons  map[string]*Coupon
 	codes    []*PromotionCode
@@ -98,7 +98,7 @@ type PromotionCode struct {
 	// Dead means that the code can never be active again.
 	Dead bool
 
-	coupon *Coupon // the object itself: another one may get the ID later
+	coupon *Coupon // the object itself, because another coupon may get the same ID later
 	number int
 }
 
@@ -120,7 +120,7 @@ func New(o Options) *Account {
 	}
 }
 
-// lock locks the account and lets time do its work: sessions and promotion codes end.
+// lock locks the account, and expires sessions and promotion codes whose time is over.
 func (a *Account) lock() (now int64) {
 	a.mu.Lock()
 	now = a.options.Now().Unix()
@@ -260,7 +260,7 @@ func (a *Account) code(id string) *PromotionCode {
 	return nil
 }
 
-// activeCode returns the active promotion code with this text, whatever its case.
+// activeCode returns the active promotion code with this text. It ignores upper and lower case.
 func (a *Account) activeCode(text string) *PromotionCode {
 	for _, code := range a.codes {
 		if code.Active && strings.EqualFold(code.Code, text) {

@@ -13,15 +13,15 @@ import (
 
 const fiveYears = 5 * 366 * 24 * 3600
 
-// Bounds of Stripe. Lengths count code points.
+// Stripe's limits. Lengths are in code points.
 const (
 	maxAmount      = 999_999_999_999 // twelve digits of minor units
-	maxRedemptions = 10_000_000_000  // the largest number that Stripe is known to have taken
+	maxRedemptions = 10_000_000_000  // the largest number that Stripe is known to have accepted
 	maxQuantity    = 999_999
 	maxCouponName  = 40
 	maxProductName = 250
 	maxEmail       = 512
-	maxText        = 5000 // of IDs and addresses
+	maxText        = 5000 // maximum length of IDs and addresses
 )
 
 // tooLong refuses a text of more than most characters.
@@ -133,7 +133,7 @@ func (a *Account) opRetrieveCoupon(ids []string, form url.Values, now int64) (an
 	return a.showCoupon(c, now), nil
 }
 
-// opUpdateCoupon changes name and metadata; everything else is frozen.
+// opUpdateCoupon changes name and metadata. All other fields are fixed.
 func (a *Account) opUpdateCoupon(ids []string, form url.Values, now int64) (any, *problem) {
 	if refusal := only(form, "name", "metadata", "expand"); refusal != nil {
 		return nil, refusal
@@ -202,7 +202,7 @@ func orNull[T comparable](value T) any {
 	return value
 }
 
-// codeForm is what Stripe's refusal prints; its documentation does not mention the
+// codeForm is the pattern in Stripe's error message. Stripe's documentation does not mention the
 // underscore.
 var codeForm = regexp.MustCompile(`\A[a-zA-Z0-9\-_]+\z`)
 
@@ -248,7 +248,7 @@ func (a *Account) newCode(couponID, text string, active bool, expires int64, dat
 	case c.RedeemBy != 0 && expires > c.RedeemBy:
 		return nil, invalid("", "expires_at", "expires_at is after the coupon's redeem_by")
 	case active && a.activeCode(text) != nil:
-		// Seen without code and param.
+		// Stripe has been seen to send this error without code and param.
 		return nil, invalid("", "", "An active promotion code with `code: %s` already exists.", text)
 	}
 	id, number := a.nextID("promo")

@@ -25,7 +25,7 @@ type Event struct {
 	Delivered bool
 }
 
-// announce writes an event down. Its payload shows the object as it is now.
+// announce records an event. Its payload has the current state of the object.
 func (a *Account) announce(kind string, object any, at int64) {
 	id, _ := a.nextID("evt")
 	body := map[string]any{
@@ -37,7 +37,7 @@ func (a *Account) announce(kind string, object any, at int64) {
 	}
 	payload, err := json.Marshal(body)
 	if err != nil {
-		panic(fmt.Sprintf("stripefake: event of plain values: %v", err)) // cannot happen: strings and numbers
+		panic(fmt.Sprintf("stripefake: event of plain values: %v", err)) // cannot happen: the body has only strings and numbers
 	}
 	a.events = append(a.events, Event{ID: id, Type: kind, Payload: payload})
 }

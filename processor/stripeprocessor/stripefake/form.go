@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// integer reads a whole number; absent is 0.
+// integer reads a whole number, or 0 if the parameter is absent.
 func integer(form url.Values, name string) (int64, *problem) {
 	if !form.Has(name) {
 		return 0, nil
@@ -21,7 +21,7 @@ func integer(form url.Values, name string) (int64, *problem) {
 	return n, nil
 }
 
-// only refuses parameters whose first part is not in the list.
+// only refuses parameters whose name, up to the first bracket, is not in the list.
 func only(form url.Values, allowed ...string) *problem {
 	for name := range form {
 		if name == "expand" {
@@ -35,7 +35,7 @@ func only(form url.Values, allowed ...string) *problem {
 	return nil
 }
 
-// metadata reads metadata[key]=value and keeps to Stripe's bounds.
+// metadata reads metadata[key]=value and enforces Stripe's limits.
 func metadata(form url.Values, prefix string) (map[string]string, *problem) {
 	out := map[string]string{}
 	for name, values := range form {
@@ -60,7 +60,7 @@ func metadata(form url.Values, prefix string) (map[string]string, *problem) {
 	return out, nil
 }
 
-// merge applies an update: an empty value unsets the key.
+// merge applies an update. An empty value removes the key.
 func merge(old, update map[string]string) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, old)
@@ -84,7 +84,7 @@ func wants(form url.Values, field string) bool {
 	return false
 }
 
-// pageOf cuts one page out of a list that is newest first.
+// pageOf returns one page of a list that is sorted newest first.
 func pageOf[T any](form url.Values, path string, items []T, id func(T) string, show func(T) any) (any, *problem) {
 	limit, refusal := integer(form, "limit")
 	if refusal != nil {

@@ -43,8 +43,8 @@ func (a *Account) Refunds() []Refund {
 	return list
 }
 
-// paidIntent is the ID of the payment intent of a paid session. That of a subscription has paid its
-// first invoice.
+// paidIntent returns the ID of the payment intent of a paid session. For a subscription, it is the
+// payment of the first invoice.
 func (s *Session) paidIntent() string {
 	if s.PaymentStatus != "paid" {
 		return ""
@@ -61,7 +61,7 @@ func (a *Account) sessionOf(payment string) *Session {
 	return a.sessions[i]
 }
 
-// left is what can be refunded of a session's payment.
+// left returns the amount of a session's payment that can still be refunded.
 func (a *Account) left(s *Session) int64 {
 	left := s.AmountTotal
 	for _, r := range a.refunds {
@@ -101,7 +101,7 @@ func (a *Account) opCreateRefund(_ []string, form url.Values, now int64) (any, *
 	return a.showRefund(r), nil
 }
 
-// refund makes a refund, as an API call or staff do.
+// refund makes a refund, for an API call or in the dashboard.
 func (a *Account) refund(s *Session, amount int64, notes map[string]string, now int64) (*Refund, *problem) {
 	switch left := a.left(s); {
 	case a.disputed(s):
@@ -201,7 +201,7 @@ func (a *Account) opListDisputes(_ []string, form url.Values, _ int64) (any, *pr
 		func(d *Dispute) string { return d.ID }, a.showDispute)
 }
 
-// listOf is a page of the objects of a payment intent, the newest first.
+// listOf returns a page of the objects of a payment intent, newest first.
 func listOf[T any](
 	form url.Values, path string, all []T, of func(T) bool, id func(T) string, show func(T) map[string]any,
 ) (any, *problem) {
@@ -217,7 +217,7 @@ func listOf[T any](
 	return pageOf(form, path, list, id, func(one T) any { return show(one) })
 }
 
-// opListInvoicePayments tells what has paid the first invoice of a subscription.
+// opListInvoicePayments lists the payment of the first invoice of a subscription.
 func (a *Account) opListInvoicePayments(_ []string, form url.Values, _ int64) (any, *problem) {
 	if refusal := only(form, "limit", "starting_after", "invoice", "payment", "expand"); refusal != nil {
 		return nil, refusal

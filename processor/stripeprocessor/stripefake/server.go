@@ -75,12 +75,12 @@ func (a *Account) Calls() []Call {
 	return slices.Clone(a.calls)
 }
 
-// answer is what is sent back.
+// answer is a response.
 type answer struct {
 	status int
 	body   any
 	header map[string]string
-	// unsaved answers are not replayed.
+	// an unsaved answer is not replayed
 	unsaved bool
 }
 
@@ -89,7 +89,7 @@ type savedAnswer struct {
 	answer      answer
 }
 
-// problem is an error as Stripe writes it.
+// problem is an error in Stripe's format.
 type problem struct {
 	Status  int    `json:"-"`
 	Type    string `json:"type"`
@@ -141,7 +141,7 @@ func (a *Account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.serve(w, r, form)
 }
 
-// validate lets the validator look at the request.
+// validate passes the request to the validator, if there is one.
 func (a *Account) validate(r *http.Request, body []byte) *answer {
 	if a.options.Validator == nil {
 		return nil
@@ -175,7 +175,7 @@ func (a *Account) serve(w http.ResponseWriter, r *http.Request, form url.Values)
 	}
 	result := a.answer(call, op, ids, form, fault, now)
 	if fault == LostAfter {
-		panic(http.ErrAbortHandler) // the way to break the connection; net/http expects it
+		panic(http.ErrAbortHandler) // breaks the connection; net/http handles this panic
 	}
 	if a.options.OwnWording {
 		result = reworded(result)
@@ -183,13 +183,13 @@ func (a *Account) serve(w http.ResponseWriter, r *http.Request, form url.Values)
 	result.send(w)
 }
 
-// faultBefore does what goes wrong before Stripe looks at the request.
+// faultBefore simulates a fault before Stripe reads the request.
 func (a *Account) faultBefore(w http.ResponseWriter, fault Fault) (done bool) {
 	switch fault {
 	case None, LostAfter, FailBefore, FailAfter, DependencyFailed:
 		return false
 	case LostBefore:
-		panic(http.ErrAbortHandler) // the way to break the connection; net/http expects it
+		panic(http.ErrAbortHandler) // breaks the connection; net/http handles this panic
 	case KeyInUse:
 		(&problem{
 			Status: http.StatusConflict, Type: "idempotency_error", Code: "idempotency_key_in_use",
@@ -209,9 +209,9 @@ func (a *Account) faultBefore(w http.ResponseWriter, fault Fault) (done bool) {
 	return true
 }
 
-// answer authenticates, replays what the key has saved, or runs the operation. A refusal
-// is saved as well, unless it names a parameter: Stripe saves whatever became of a call
-// that it has begun, and begins none whose parameters are not valid.
+// answer authenticates the call. Then it replays the answer saved for the key, or runs the operation.
+// Stripe saves the result of every call that it has begun, refusals included. It does not begin a call
+// with invalid parameters, so a refusal that names a parameter is not saved.
 func (a *Account) answer(call Call, op operation, ids []string, form url.Values, fault Fault, now int64) answer {
 	if refusal := a.authorize(call, op); refusal != nil {
 		return refusal.answer()
@@ -252,13 +252,13 @@ func (a *Account) run(op operation, ids []string, form url.Values, fault Fault, 
 	body, refusal := op.run(a, ids, form, now)
 	if refusal != nil {
 		answer := refusal.answer()
-		answer.unsaved = refusal.Param != "" // Stripe had not begun
+		answer.unsaved = refusal.Param != "" // Stripe did not begin a call with invalid parameters
 		return answer
 	}
 	if fault == FailAfter {
 		return failure
 	}
-	// What is saved must not change with the objects.
+	// Encode now, so that later changes of the object do not change the saved answer.
 	text, err := json.Marshal(body)
 	if err != nil {
 		return failure
@@ -286,8 +286,8 @@ func (a *Account) authorize(call Call, op operation) *problem {
 	return nil
 }
 
-// reworded is the same error in other words, without the code and parameter that
-// Stripe does not promise.
+// reworded returns the same error with other text. It removes code and param, which Stripe does not
+// promise.
 func reworded(a answer) answer {
 	wrapper, ok := a.body.(map[string]any)
 	if !ok {
@@ -314,7 +314,7 @@ func (a answer) send(w http.ResponseWriter) {
 		w.Header().Set(name, value)
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(text) // the caller is gone
+	_, _ = w.Write(text) // the client has closed the connection
 }
 
 // operation is one endpoint.
@@ -344,7 +344,7 @@ func operationOf(method, path string) (operation, []string) {
 	return op, ids
 }
 
-// isID reports whether a part of a path is an ID: what follows a collection.
+// isID reports whether a part of a path is an ID. An ID follows the name of a collection.
 func isID(parts []string, i int) bool {
 	if i == 0 || parts[i] == "" {
 		return false

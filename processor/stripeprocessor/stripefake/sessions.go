@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// email is an address that Stripe takes: ASCII, with a dot in its domain.
+// email matches the addresses that Stripe accepts: ASCII, with a dot in the domain.
 var email = regexp.MustCompile(`^[!-?A-~]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$`)
 
 // Session is a Checkout Session at Stripe. Amounts are in Stripe's minor units. Times
@@ -43,7 +43,7 @@ type Session struct {
 	Form url.Values
 
 	coupon  *Coupon
-	payment string // state of payment intent or subscription
+	payment string // state of the payment intent or subscription
 }
 
 // Line is one line of a session.
@@ -290,7 +290,7 @@ func (a *Account) sessionDiscount(s *Session, form url.Values, now int64) *probl
 	return nil
 }
 
-// steps are the currencies that Stripe charges in steps of its minor units.
+// stepOf returns the step in which Stripe charges a currency, in minor units.
 func stepOf(currency string) int64 {
 	switch currency {
 	case "isk", "ugx":
@@ -343,7 +343,7 @@ func part(amount, of, whole int64) int64 {
 
 func (a *Account) sessionTotal(s *Session, form url.Values, _ int64) *problem {
 	for _, l := range s.Lines {
-		subtotal := l.Quantity * l.UnitAmount // both are bounded
+		subtotal := l.Quantity * l.UnitAmount // no overflow, because both factors are bounded
 		s.LineAmounts = append(s.LineAmounts, LineAmounts{Subtotal: subtotal})
 		if s.AmountSubtotal += subtotal; s.AmountSubtotal > maxAmount {
 			return invalid("amount_too_large", "line_items", "The total amount is at most twelve digits.")
@@ -477,8 +477,8 @@ func (s *Session) showInvoice() any {
 	return "in_" + s.ID
 }
 
-// showPayment shows payment intent or subscription: only sessions that were finished
-// have one, and those of total 0 have no payment intent.
+// showPayment returns the payment intent or the subscription of a session. Only completed sessions have
+// one. Sessions with a total of 0 have no payment intent.
 func (s *Session) showPayment(mode string, form url.Values) any {
 	if s.Mode != mode || s.Status != "complete" || mode == "payment" && s.AmountTotal == 0 {
 		return nil
