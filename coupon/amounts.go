@@ -85,8 +85,8 @@ func (a *Amounts) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// money returns the amounts in minor units, from least to most. Without the coupon's currency, which has a fault
-// already, only the form of the own amount is checked.
+// money returns the amounts in minor units. Each must be from least to most. Without the coupon's
+// currency, only the form of its own amount is checked. The missing currency has its own fault.
 func (a Amounts) money(field string, own pricing.Currency, least, most int64, faults *validation.Error) []pricing.Money {
 	switch {
 	case len(a) == 0:
@@ -112,7 +112,7 @@ func (a Amounts) money(field string, own pricing.Currency, least, most int64, fa
 		case err != nil:
 			faults.At(path, err)
 		case c.IsZero():
-		case seen[c]: // in another letter case, or as the own currency
+		case seen[c]: // the same currency in another letter case, or the coupon's own currency
 			faults.Add(path, validation.Mismatch, "the currency is given twice")
 		case minor > most:
 			faults.Add(path, validation.TooLarge, "at most "+pricing.NewMoney(most, c).String())
@@ -124,7 +124,7 @@ func (a Amounts) money(field string, own pricing.Currency, least, most int64, fa
 	return valid
 }
 
-// minimum returns the minimum purchases. A 0 in the coupon's currency alone means none.
+// minimum returns the minimum purchases. A single 0 in the coupon's currency means no minimum.
 func (a Amounts) minimum(own pricing.Currency, faults *validation.Error) MoneySet {
 	if text, alone := a[""]; alone && len(a) == 1 {
 		switch n, err := pricing.Number(text).Decimal(); {
@@ -143,10 +143,11 @@ func (a Amounts) maximum(own pricing.Currency, faults *validation.Error) MoneySe
 	return NewMoneySet(a.money("maxPurchase", own, 1, MaxMinPurchase, faults)...)
 }
 
-// maxDecimals is the number of decimals of the currencies that have most.
+// maxDecimals is the largest number of decimals of any currency.
 const maxDecimals = 4
 
-// amount reads an amount of at least 0 or 1 minor units. Without a currency, amount checks the form and the sign.
+// amount parses an amount of at least least minor units. Without a currency, amount checks only the
+// form and the sign.
 func amount(text string, c pricing.Currency, least int64) (minor int64, err error) {
 	n, err := pricing.Number(text).Decimal()
 	switch {
@@ -224,7 +225,7 @@ func (s *MoneySet) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// text returns the set as text. If the only amount is in the coupon's own currency, its code is empty.
+// text returns the set as text. A single amount in the coupon's own currency gets an empty code.
 func (s MoneySet) text(own pricing.Currency) Amounts {
 	if len(s.list) == 1 && s.list[0].Currency() == own {
 		return Amounts{"": own.Format(s.list[0].Minor())}
@@ -232,8 +233,8 @@ func (s MoneySet) text(own pricing.Currency) Amounts {
 	return NewAmounts(s.list...)
 }
 
-// faults checks that every amount has a currency of its own, that one is in the coupon's currency, and that each is at
-// least one minor unit and at most the given number of minor units.
+// faults checks the amounts. Each must have another currency, and one must be in the coupon's currency.
+// Each must be from 1 to most minor units.
 func (s MoneySet) faults(faults *validation.Error, field string, own pricing.Currency, most int64) {
 	if len(s.list) > MaxAmounts {
 		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d currencies are allowed", MaxAmounts))
@@ -257,7 +258,8 @@ func (s MoneySet) faults(faults *validation.Error, field string, own pricing.Cur
 	}
 }
 
-// amountPath returns the JSON path of an amount. The amount in the coupon's own currency has the path of the field.
+// amountPath returns the JSON path of an amount. The path of the amount in the coupon's own currency is
+// the field's name.
 func amountPath(field string, c, own pricing.Currency) string {
 	if c == own {
 		return field

@@ -12,8 +12,8 @@ import (
 // MaxCodeLength is the maximum length of a normalized code, in code points (specification 8).
 const MaxCodeLength = 255
 
-// maxCodeInput is the maximum number of bytes that are normalized. Normalizing can shorten a text, but never a longer
-// text to a valid code.
+// maxCodeInput is the maximum number of bytes that are normalized. Normalizing can shorten a text, but
+// no text above this length becomes a valid code.
 const maxCodeInput = 16 * MaxCodeLength
 
 // Code is a coupon code in its normalized form, called the key (contract section 4.1). Codes are stored, compared and
@@ -77,8 +77,8 @@ func TypedCode(typed string) (Code, error) { return ParseCode(withoutInvisible(t
 // and every kind of dash to "-". Fold returns a normalized code unchanged.
 func Fold(text string) string { return fold(withoutInvisible(text)) }
 
-// plainCode returns typed if it is a key already: printable ASCII without white space or lower-case letters. This
-// covers nearly all codes, and allocates nothing.
+// plainCode returns typed if it is already a key: printable ASCII without white space and lower-case
+// letters. Nearly all codes are. It allocates no memory.
 func plainCode(typed string) (string, bool) {
 	if typed == "" || len(typed) > MaxCodeLength || isStep(typed) {
 		return "", false
@@ -91,12 +91,13 @@ func plainCode(typed string) (string, bool) {
 	return typed, true
 }
 
-// isStep reports whether the key has a special meaning in a URL path, even if it is percent-encoded. Browsers resolve
-// the dots, and [net/http.ServeMux] takes a lone slash for the end.
+// isStep reports whether the key has a special meaning in a URL path, even if it is percent-encoded.
+// Browsers resolve the dots. [net/http.ServeMux] treats a single slash as the end of the path.
 func isStep(key string) bool { return key == "." || key == ".." || key == "/" }
 
-// fold normalizes until nothing changes, because the key of a key must be the same key. The upper case of some letters
-// is not in NFKC, and some signs become a space with a mark. A few rounds suffice for every text.
+// fold normalizes until nothing changes, so that the key of a key is the same key. One round is not
+// enough: the upper case of some letters is not in NFKC, and some signs become a space with a mark. A
+// few rounds suffice for every text.
 func fold(text string) string {
 	folded := compatible(text)
 	for range 8 {
@@ -127,10 +128,11 @@ func unifiedRune(r rune) rune {
 	return r
 }
 
-// laterCapitals are the capital letters of versions 16.0 and 17.0 of Unicode whose small letters are in Unicode 15.0.
+// laterCapitals are capital letters from versions 16.0 and 17.0 of Unicode. Their small letters are in
+// Unicode 15.0.
 var laterCapitals = map[rune]rune{'\uA7CB': '\u0264', '\uA7D2': '\uA7D3', '\uA7D4': '\uA7D5', '\uA7DC': '\u019B'}
 
-// compatible returns the text in NFKC, trimmed.
+// compatible returns the text in NFKC, without white space at its ends.
 func compatible(text string) string { return unicode15.TrimSpace(unicode15.NFKC(text)) }
 
 func withoutInvisible(text string) string {
@@ -151,7 +153,7 @@ func codeFault(code validation.Code, message string) error {
 	return validation.New("code", code, message)
 }
 
-// faults checks what holds for keys of every version of this library.
+// faults makes the checks that hold for keys of every version of this library.
 func (c Code) faults(faults *validation.Error) {
 	switch {
 	case c.key == "":

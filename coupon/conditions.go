@@ -103,9 +103,9 @@ func named(label, required string) error {
 	return faults.Err()
 }
 
-// labelFaults checks a name that is compared byte by byte, such as a tag. Two names that look the same must be the
-// same. The name is therefore in Unicode form NFC, without white space and invisible characters at its ends. Tags,
-// channels, categories and groups have the same maximum length.
+// labelFaults checks a name that is compared byte by byte, such as a tag. Names that look the same must
+// have the same bytes. The name must therefore be in Unicode form NFC, without white space and
+// invisible characters at its ends. Tags, channels, categories and groups have the same maximum length.
 func labelFaults(faults *validation.Error, field, text string) {
 	before := len(faults.Fields)
 	textFaults(faults, field, text, MaxTagLength, false)
@@ -118,7 +118,7 @@ func labelFaults(faults *validation.Error, field, text string) {
 	}
 }
 
-// blank reports whether r shows nothing at the end of a text. Marks of emoji beyond U+FFFF do.
+// blank reports whether r is invisible at the end of a text. Marks of emoji above U+FFFF are visible.
 func blank(r rune) bool {
 	return unicode15.IsSpace(r) || r == unicode15.BrailleBlank || r <= 0xFFFF && unicode.Is(unicode.Cf, r)
 }

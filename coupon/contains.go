@@ -86,7 +86,7 @@ func (d *ContentsDraft) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// contentsDocument is a draft of contents in JSON.
+// contentsDocument is the JSON form of a draft of contents.
 type contentsDocument struct {
 	ScopeDraft
 	Quantity quantity `json:"quantity"`
@@ -94,7 +94,8 @@ type contentsDocument struct {
 
 var contentsReader = strictjson.For[contentsDocument]()
 
-// contents returns the contents that the draft describes, if there is one. It reports invalid entries of lists.
+// contents returns the contents of the draft. A nil draft returns no contents. It reports invalid
+// entries of lists.
 func (d *ContentsDraft) contents(prefix string, faults *validation.Error) Contents {
 	if d == nil {
 		return Contents{}

@@ -45,7 +45,8 @@ func contradict(faults *validation.Error, reason string, fields ...string) {
 	}
 }
 
-// contradictions reports a scope that covers no line. The names of its fields begin with the prefix.
+// contradictions reports a scope that covers no line. The prefix begins the names of the scope's
+// fields.
 func (s Scope) contradictions(prefix string, faults *validation.Error) {
 	fields := contradicting(s, s.terms(prefix), func(s *Scope) bool {
 		_, found := s.Example()
@@ -58,14 +59,14 @@ func (s Scope) contradictions(prefix string, faults *validation.Error) {
 	contradict(faults, reason, fields...)
 }
 
-// contradictions reports contents that no cart has.
+// contradictions reports contents that no cart can have.
 func (c Contents) contradictions(faults *validation.Error) {
 	if !c.IsZero() {
 		c.Scope.contradictions("contains.", faults)
 	}
 }
 
-// excludedContents reports that a cart must not contain what the coupon needs in it.
+// excludedContents reports a coupon that needs items in the cart and also forbids them.
 func (c *Coupon) excludedContents(faults *validation.Error) {
 	excluded := c.Conditions.ContainsNot
 	if excluded.IsZero() {
@@ -87,7 +88,8 @@ func (c *Coupon) excludedContents(faults *validation.Error) {
 	}
 }
 
-// within returns the smallest set of fields because of which another scope covers all that the scope covers.
+// within returns the smallest set of fields that keep the scope inside another scope. It returns nil if
+// the scope covers more than the other.
 func (s Scope) within(other Scope) (fields []string) {
 	return contradicting(s, s.terms(""), func(s *Scope) bool {
 		_, found := s.Example(other)
@@ -95,7 +97,7 @@ func (s Scope) within(other Scope) (fields []string) {
 	})
 }
 
-// terms returns the parts of the scope that are given. The names of their fields begin with the prefix.
+// terms returns the given parts of the scope. The prefix begins the names of their fields.
 func (s Scope) terms(prefix string) (all []term[Scope]) {
 	add := func(given bool, relax func(*Scope), fields ...string) {
 		if given {
@@ -124,14 +126,15 @@ func (s Scope) terms(prefix string) (all []term[Scope]) {
 	return all
 }
 
-// term is a part of a whole by its fields, and makes the whole what it is without the part.
+// term is a part of a whole. It has the names of its fields, and a function that removes the part from
+// the whole.
 type term[T any] struct {
 	fields []string
 	relax  func(*T)
 }
 
-// contradicting returns the fields of the smallest set of terms because of which the whole is impossible. If the whole
-// is possible, there are none.
+// contradicting returns the fields of the smallest set of terms that makes the whole impossible. It
+// returns nil if the whole is possible.
 func contradicting[T any](whole T, terms []term[T], possible func(*T) bool) (fields []string) {
 	if possible(&whole) {
 		return nil
@@ -156,8 +159,8 @@ func contradicting[T any](whole T, terms []term[T], possible func(*T) bool) (fie
 	return fields
 }
 
-// selections returns the names of the selections whose kind the scope covers. If it covers none of these kinds, it
-// returns all selections.
+// selections returns the names of the selections for the kinds that the scope covers. It returns the
+// names of all selections if the scope covers none of these kinds.
 func (s *Scope) selections(prefix string) (fields []string) {
 	for _, all := range [...]bool{false, true} {
 		for i, kind := range [...]pricing.LineKind{pricing.Plan, pricing.Device, pricing.Accessory} {
@@ -175,13 +178,13 @@ func (s *Scope) selections(prefix string) (fields []string) {
 // categoriesApart reports names that are in both lists, each at its first position.
 func categoriesApart(prefix string, covered, excluded []string, faults *validation.Error) {
 	if max(len(covered), len(excluded)) > MaxSelectedItems {
-		return // which is a fault of its own
+		return // the length is a separate fault
 	}
 	position := make(map[string]int, len(excluded))
 	for i, name := range slices.Backward(excluded) {
 		position[name] = i
 	}
-	delete(position, "") // no name
+	delete(position, "") // an empty name is no duplicate
 	for i, name := range covered {
 		if at, both := position[name]; both {
 			contradict(faults, "a category is covered or excluded, not both",
@@ -191,7 +194,8 @@ func categoriesApart(prefix string, covered, excluded []string, faults *validati
 	}
 }
 
-// contradictions reports tags that no customer can have. Lists that are too long have a fault of their own.
+// contradictions reports conditions on tags that no customer can meet. Lists that are too long have
+// another fault.
 func (t CustomerTags) contradictions(faults *validation.Error) {
 	if max(len(t.Any), len(t.All), len(t.None)) > MaxTags {
 		return
@@ -207,7 +211,7 @@ func (t CustomerTags) contradictions(faults *validation.Error) {
 	}
 }
 
-// noInstant reports a schedule that allows no instant of the validity after the creation.
+// noInstant reports a schedule without an open instant between creation and expiry.
 func (c Coupon) noInstant() error {
 	var faults validation.Error
 	schedule := &c.Conditions.Schedule

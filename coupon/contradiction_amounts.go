@@ -11,14 +11,14 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// fieldAmount is an amount in minor units, by its field.
+// fieldAmount is an amount in minor units, with the name of its field.
 type fieldAmount struct {
 	field string
 	minor int64
 }
 
-// mistakenAmounts reports amounts above the maximum of the discount or above the budget. found tells whether there are
-// any.
+// mistakenAmounts reports amounts above the maximum discount or above the budget. found reports whether
+// there are any.
 func (c *Coupon) mistakenAmounts(faults *validation.Error) (found bool) {
 	above := func(a, most fieldAmount, reason string) bool {
 		if a.minor <= most.minor {
@@ -45,20 +45,20 @@ func (c *Coupon) mistakenAmounts(faults *validation.Error) (found bool) {
 	return found
 }
 
-// amountsOff returns the amounts that the discount takes off in a currency.
+// amountsOff returns the amounts of the discount in a currency.
 func (c *Coupon) amountsOff(in pricing.CurrencyTerms) (amounts []fieldAmount) {
 	t := c.Discount.Terms()
 	if t.Type.HasAmount() && t.Type != pricing.FixedUnitPrice {
 		amounts = append(amounts, fieldAmount{amountPath("discountValue", in.Currency, c.Currency), in.Amount})
 	}
-	for i, tier := range t.Tiers { // whose amounts are in one currency
+	for i, tier := range t.Tiers { // tiers have amounts in one currency only
 		amounts = append(amounts, fieldAmount{fmt.Sprintf("tiers[%d].amount", i), tier.Amount})
 	}
 	return amounts
 }
 
-// impossiblePurchase reports terms that no purchase meets in any currency of the coupon. A minimum purchase or a budget
-// without which a further currency is possible is one of them.
+// impossiblePurchase reports terms that no purchase can meet in any currency of the coupon. A minimum
+// purchase or a budget counts as such a term if it makes a further currency impossible.
 func (c *Coupon) impossiblePurchase(faults *validation.Error) {
 	in := contents{within: c.contents(c.Conditions.ContainsNot), without: c.contents(Scope{})}
 	fields := c.impossible(in)
@@ -78,8 +78,8 @@ func (c *Coupon) impossiblePurchase(faults *validation.Error) {
 	contradict(faults, "no purchase gets a discount", fields...)
 }
 
-// impossible returns the fields that contradict each other in each currency, or nil if a purchase is possible in one of
-// them.
+// impossible returns the contradicting fields of each currency. It returns nil if a purchase is
+// possible in one of them.
 func (c *Coupon) impossible(units contents) (fields []string) {
 	for _, in := range c.currencies() {
 		p, terms := c.purchase(in, units)
@@ -96,7 +96,8 @@ func (c *Coupon) impossible(units contents) (fields []string) {
 	return fields
 }
 
-// currencies returns the coupon's currency and the others in which it has all its amounts.
+// currencies returns the coupon's currency and every other currency in which the coupon has all its
+// amounts.
 func (c *Coupon) currencies() []pricing.Currency {
 	all := []pricing.Currency{c.Currency}
 	named := c.Discount.Currencies()
@@ -111,36 +112,37 @@ func (c *Coupon) currencies() []pricing.Currency {
 	return all
 }
 
-// purchase is what the terms ask of the eligible lines of a cart. Amounts are in minor units of the cart's currency.
-// Bounds are inclusive. Units are those with a price above 0.
+// purchase describes the eligible lines of a cart that meets the terms. Amounts are in minor units of
+// the cart's currency. Bounds are inclusive. Only units with a price above 0 count.
 type purchase struct {
 	discount             pricing.DiscountTerms // Amount and MaxDiscount are in the currency of the cart
-	anyDiscount          bool                  // the value of the discount does not matter
-	minAmount, maxAmount int64                 // the eligible subtotal
+	anyDiscount          bool                  // ignore the value of the discount
+	minAmount, maxAmount int64                 // bounds of the eligible subtotal
 	minUnits, maxUnits   int64
 	budget               int64
-	contents             []content // what the cart contains, of which one is enough
-	content                        // one of them
-	anyContents          bool      // nothing is required
-	anyBought            bool      // BUY_X_GET_Y: no unit has to be bought
+	contents             []content // possible contents of the cart; one must fit
+	content                        // the content that is tried
+	anyContents          bool      // ignore the required contents
+	anyBought            bool      // BUY_X_GET_Y: ignore the bought units
 }
 
-// content is what a cart contains beside amounts and numbers of units.
+// content describes a cart's contents besides amounts and numbers of units.
 type content struct {
-	separate  bool  // BUY_X_GET_Y: an eligible unit need not count as bought
-	elsewhere bool  // BUY_X_GET_Y: what is bought need not be eligible
-	required  int64 // eligible units that have to be in the cart
-	bought    int64 // units that have to be in the cart, that count as bought and are not eligible
+	separate  bool  // BUY_X_GET_Y: eligible units exist that do not count as bought
+	elsewhere bool  // BUY_X_GET_Y: units exist that count as bought and are not eligible
+	required  int64 // eligible units that must be in the cart
+	bought    int64 // units that must be in the cart, that count as bought and are not eligible
 	boughtToo bool  // the required units all count as bought
-	noneToo   bool  // BUY_X_GET_Y: none of them does, and what is bought is eligible
-	divisible bool  // any of the required units may be units as in bought instead
+	noneToo   bool  // BUY_X_GET_Y: no required unit counts as bought, and bought units are eligible
+	divisible bool  // required units may be split between required and bought
 }
 
-// contents are the contents that carts can have, with and without what they must not contain.
+// contents has the possible contents of carts: within excludes the forbidden items, without does not.
 type contents struct{ within, without []content }
 
-// contents returns what the cart of a purchase contains if it has no unit of the excluded scope. The required units are
-// those that disturb least: they are not eligible and do not count as bought, if possible.
+// contents returns the possible contents of a cart without units of the excluded scope. The required
+// units are chosen so that they disturb least. If possible, they are not eligible and do not count as
+// bought.
 func (c *Coupon) contents(excluded Scope) []content {
 	exists := func(inside []Scope, outside ...Scope) bool {
 		_, found := Example(inside, append(outside, excluded)...)
@@ -168,7 +170,7 @@ func (c *Coupon) contents(excluded Scope) []content {
 	return []content{bought}
 }
 
-// purchase returns what the coupon asks of a purchase in a currency, and the terms that are given.
+// purchase returns the coupon's conditions on a purchase in a currency, and the terms that are set.
 func (c *Coupon) purchase(in pricing.Currency, units contents) (p purchase, terms []term[purchase]) {
 	p = purchase{
 		discount: c.Discount.Terms(), minAmount: 1, maxAmount: math.MaxInt64, minUnits: 1, maxUnits: math.MaxInt64, budget: math.MaxInt64,
@@ -231,9 +233,9 @@ func (p *purchase) possible() bool {
 	})
 }
 
-// divided returns the content with as many of the required units bought elsewhere as the budget allows: fewer eligible
-// units have to be in the cart, and the discount applies more often. If the discount counts all eligible units, it is
-// best that all required units are bought.
+// divided moves required units from required to bought, as many as the budget allows. Fewer eligible
+// units are then needed, and the discount applies more often. If the discount counts all eligible
+// units, divided moves all required units.
 func (p purchase) divided(c content) content {
 	t := &p.discount
 	most := min(p.maxUnits, p.maxAmount)
@@ -250,7 +252,7 @@ func (p purchase) divided(c content) content {
 	return c
 }
 
-// discounted reports whether a purchase with one content gets a discount above 0 within the budget.
+// discounted reports whether a purchase with the content gets a discount above 0 within the budget.
 func (p purchase) discounted() bool {
 	t := &p.discount
 	switch {
@@ -276,18 +278,18 @@ func (p purchase) discounted() bool {
 	return true
 }
 
-// exists reports whether a purchase is within the bounds. A unit costs at least 1.
+// exists reports whether any purchase is within the bounds. A unit costs at least 1.
 func (p purchase) exists() bool {
 	return p.minUnits <= p.maxUnits && max(p.minAmount, p.minUnits) <= p.maxAmount
 }
 
-// takes reports whether a discount above 0 is within the budget. What the discount counts gives from low to high, and
-// every amount between them.
+// takes reports whether a discount above 0 can be within the budget. The units that the discount counts
+// can cost every amount from low to high.
 func (p purchase) takes(low, high int64) bool {
 	return p.anyDiscount || max(p.off(low), 1) <= min(p.budget, p.off(high))
 }
 
-// off returns what the discount takes off units that cost an amount together.
+// off returns the discount on units that cost the given amount together.
 func (p purchase) off(amount int64) int64 {
 	t := &p.discount
 	switch {
@@ -299,7 +301,7 @@ func (p purchase) off(amount int64) int64 {
 	return min(amount, unlimited(t.MaxDiscount))
 }
 
-// unlimited reads a limit of 0 as none.
+// unlimited replaces a limit of 0, which means no limit, by the greatest int64.
 func unlimited(limit int64) int64 {
 	if limit == 0 {
 		return math.MaxInt64
@@ -307,17 +309,17 @@ func unlimited(limit int64) int64 {
 	return limit
 }
 
-// with returns the purchase with at least the given units.
+// with returns the purchase with at least the given number of units.
 func (p purchase) with(units int64) purchase {
 	p.minUnits = max(p.minUnits, units)
 	return p
 }
 
-// cheapest returns the least and the greatest amount that the n cheapest units can cost together.
+// cheapest returns the least and the greatest possible cost of the n cheapest units together.
 func (p purchase) cheapest(n int64) (low, high int64) {
 	low, high = max(p.minAmount, p.minUnits), p.maxAmount
 	if n < math.MaxInt64 && p.with(n+1).exists() {
-		low = min(low, n) // the other units cost the rest
+		low = min(low, n) // the other units have the rest of the cost
 	}
 	if p.minUnits > n {
 		each, rest := p.maxAmount/p.minUnits, p.maxAmount%p.minUnits
@@ -326,8 +328,8 @@ func (p purchase) cheapest(n int64) (low, high int64) {
 	return low, high
 }
 
-// leastPerUnit returns the least discount of an amount off each unit. It is that of one unit that costs as much as
-// possible, if the others cost 1, or that of units that all cost 1.
+// leastPerUnit returns the least discount of an amount off each unit. There are two candidates. Either
+// one unit costs as much as possible and the others cost 1, or all units cost 1.
 func (p purchase) leastPerUnit() int64 {
 	others := p.minUnits - 1
 	least := others + min(max(p.minAmount-others, 1), p.discount.Amount)
@@ -337,8 +339,8 @@ func (p purchase) leastPerUnit() int64 {
 	return least
 }
 
-// leastAbovePrice returns the least discount of a unit price. It is 1, unless even the most units at that price do not
-// reach the minimum purchase.
+// leastAbovePrice returns the least discount of a unit price. It is 1 unless the greatest number of
+// units at that price misses the minimum purchase.
 func (p purchase) leastAbovePrice() int64 {
 	high, low := bits.Mul64(uint64(p.discount.Amount), uint64(p.maxUnits)) //nolint:gosec // not negative
 	if high > 0 || low >= uint64(p.minAmount) {                            //nolint:gosec // not negative
@@ -351,10 +353,10 @@ func (p purchase) leastAbovePrice() int64 {
 	return least
 }
 
-// buyGet reports whether an application of a BUY_X_GET_Y discount is possible.
+// buyGet reports whether a BUY_X_GET_Y discount can apply once.
 func (p purchase) buyGet() bool {
 	t := &p.discount
-	bought, apart := t.BuyQuantity, int64(0) // eligible units of an application, and those that cannot be bought
+	bought, apart := t.BuyQuantity, int64(0) // eligible units of one application; apart is how many of them cannot be bought
 	if p.elsewhere || p.anyBought {
 		bought = 0
 	} else if p.noneToo {
@@ -368,8 +370,8 @@ func (p purchase) buyGet() bool {
 	return p.anyDiscount || p.takes(low, math.MaxInt64) && p.buyGetGives(units, apart)
 }
 
-// buyGetGives reports whether a BUY_X_GET_Y discount is above 0 for some number of applications. units are the eligible
-// units of so many. Of these, some may be apart: they cannot be bought.
+// buyGetGives reports whether a BUY_X_GET_Y discount is above 0 for some number of applications. units
+// returns the eligible units of a number of applications. Up to apart of these units cannot be bought.
 func (p purchase) buyGetGives(units func(applications int64) int64, apart int64) bool {
 	t := &p.discount
 	most := unlimited(t.MaxApplications)
@@ -385,7 +387,7 @@ func (p purchase) buyGetGives(units func(applications int64) int64, apart int64)
 	if apart > 0 && (gives(full+1) || gives(min(full, (min(p.maxUnits, p.maxAmount)-apart)/t.BuyQuantity))) {
 		return true
 	}
-	// More applications count more units, so that each can cost less.
+	// More applications need more units, so each unit can cost less.
 	for n = max(n, 1); ; {
 		if gives(n) {
 			return true
@@ -401,8 +403,8 @@ func (p purchase) buyGetGives(units func(applications int64) int64, apart int64)
 	}
 }
 
-// fewestApplications returns how often a BUY_X_GET_Y discount applies if as few units as possible count as bought, and
-// if there is one more eligible unit than it counts.
+// fewestApplications returns how often a BUY_X_GET_Y discount applies if there is one eligible unit
+// more than it needs, and as few units as possible count as bought.
 func (p purchase) fewestApplications() int64 {
 	t := &p.discount
 	n, boughtToo := p.bought/t.BuyQuantity, p.minUnits

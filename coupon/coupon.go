@@ -155,7 +155,7 @@ func (c *Coupon) Validate() error {
 	return faults.Err()
 }
 
-// faults checks what an administrator decides.
+// faults checks the terms that an administrator sets.
 func (t *Terms) faults(faults *validation.Error) {
 	t.discountFaults(faults)
 	t.Scope.faults("", faults)
@@ -183,7 +183,7 @@ func (t *Terms) refundFaults(faults *validation.Error) {
 	}
 }
 
-// wordFaults checks what people read.
+// wordFaults checks the name and the description.
 func wordFaults(faults *validation.Error, name, description string) {
 	if unicode15.TrimSpace(name) == "" {
 		faults.Add("name", validation.Required, "a name is required")
@@ -241,7 +241,7 @@ func (t *Terms) distributionFaults(faults *validation.Error) {
 	}
 }
 
-// textFaults refuses text that a database or a page could not show again: text that is not UTF-8, and control
+// textFaults refuses text that a database or a page could not reproduce: invalid UTF-8 and control
 // characters. If lines is true, line breaks and tabs are allowed.
 func textFaults(faults *validation.Error, field, text string, most int, lines bool) {
 	if !utf8.ValidString(text) {

@@ -32,7 +32,8 @@ func (s *Scope) applies(l *pricing.Line) bool {
 	return false
 }
 
-// selection returns the items of a kind that the scope selects. No other kind has a selection.
+// selection returns the items of a kind that the scope selects. It returns nil for kinds without a
+// selection.
 func (s *Scope) selection(kind pricing.LineKind) *Items {
 	switch kind { //nolint:exhaustive // no other kind has a selection
 	case pricing.Plan:
@@ -45,7 +46,8 @@ func (s *Scope) selection(kind pricing.LineKind) *Items {
 	return nil
 }
 
-// narrowed reads an empty selection as "all of this kind".
+// narrowed reports whether the selection of the line's kind has the line. An empty selection has all
+// lines.
 func (s *Scope) narrowed(l *pricing.Line) bool {
 	selected := s.selection(l.Kind)
 	return selected == nil || selected.Len() == 0 || selected.Has(l.ItemID)
@@ -74,8 +76,8 @@ func Example(inside []Scope, outside ...Scope) (line pricing.Line, found bool) {
 	return pricing.Line{}, false
 }
 
-// candidates returns lines without categories. If any line is covered by each scope inside and by no scope outside, one
-// of them is, as far as kinds and items matter.
+// candidates returns sample lines without categories. They are enough to test kinds and items: if any
+// line is inside all scopes of inside and outside all scopes of outside, one of the samples is.
 func candidates(inside, outside []Scope) (lines []pricing.Line) {
 	free, named := itemsOutside(inside, outside), []Items(nil)
 	for _, o := range outside {
@@ -103,8 +105,8 @@ func candidates(inside, outside []Scope) (lines []pricing.Line) {
 	return lines
 }
 
-// itemsOutside returns items that no scope inside excludes: one that no scope names, and of those that scopes outside
-// exclude, one for each set of lists that name it.
+// itemsOutside returns sample items that no scope inside excludes. One of them is named by no scope.
+// The others are excluded by scopes outside: one item for each set of lists that name it.
 func itemsOutside(inside, outside []Scope) []string {
 	var avoided []Items
 	for _, s := range inside {
@@ -134,9 +136,9 @@ func itemsOutside(inside, outside []Scope) []string {
 	return items
 }
 
-// categoriesOutside returns sets of categories that the scopes inside cover. If any set keeps a line out of the scopes
-// outside, one of them does. Of each scope outside, a set has no category that the scope covers, or one that it
-// excludes.
+// categoriesOutside returns sample sets of categories that the scopes inside cover. If any set keeps a
+// line out of all scopes outside, one of the samples does. Such a set has, for each scope outside, no
+// category that the scope covers, or one that it excludes.
 func categoriesOutside(inside, outside []Scope) (sets []pricing.Categories) {
 	for avoided := range 1 << len(outside) {
 		taken := func(name string) bool {
@@ -163,7 +165,7 @@ func categoriesOutside(inside, outside []Scope) (sets []pricing.Categories) {
 	return sets
 }
 
-// firstOutside returns the first entry of a set that is not taken.
+// firstOutside returns the first entry of a set for which taken is false.
 func firstOutside(set Items, taken func(string) bool) []string {
 	for entry := range set.All() {
 		if !taken(entry) {

@@ -25,7 +25,7 @@ type TierDraft struct {
 	Amount  pricing.Number `json:"amount,omitzero"`
 }
 
-// quantity is a number of units whose 0 in Go means that it is not given. In JSON, a 0 is refused.
+// quantity is a number of units. A 0 in Go means a missing quantity. In JSON, a 0 is refused.
 type quantity int64
 
 // UnmarshalJSON reads a whole number other than 0. JSON null stands for a missing quantity.
@@ -41,20 +41,20 @@ func (q *quantity) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// furtherTerms returns the JSON names of the terms of a discount beyond its type and value.
+// furtherTerms returns the JSON names of all terms of a discount except type and value.
 func furtherTerms() []string {
 	return []string{
 		"lane", "maxDiscount", "maxUnits", "units", "buyQuantity", "getQuantity", "maxApplications", "buys", "tierBasis", "tiers",
 	}
 }
 
-// discount returns the discount of the draft. If the currency is zero, it has a fault already.
+// discount returns the discount of the draft. A zero currency has its own fault.
 func (d *Draft) discount(c pricing.Currency, faults *validation.Error) pricing.Discount {
 	kind := d.DiscountType
 	if kind != 0 && kind <= pricing.Tiered {
 		return d.discountOfType(c, faults)
 	}
-	d.valueFaults(c, faults) // which terms are allowed depends on the type
+	d.valueFaults(c, faults) // the type decides which terms are allowed
 	if kind == 0 {
 		faults.Add("discountType", validation.Required, "a discount type is required, such as PERCENTAGE or FIXED_AMOUNT")
 	} else {
@@ -83,8 +83,8 @@ func (d *Draft) discountOfType(c pricing.Currency, faults *validation.Error) pri
 	return discount
 }
 
-// judgeable reports whether a term of the discount can be judged. Without a currency, amounts cannot. Without a basis,
-// the bounds of tiers cannot.
+// judgeable reports whether a term of the discount can be checked. Amounts cannot be checked without a
+// currency. The bounds of tiers cannot be checked without a basis.
 func (d *Draft) judgeable(field string, c pricing.Currency) bool {
 	switch {
 	case c.IsZero():
@@ -95,7 +95,8 @@ func (d *Draft) judgeable(field string, c pricing.Currency) bool {
 	return true
 }
 
-// furtherFaults checks the terms of a discount without a type that are invalid in every type.
+// furtherFaults checks the terms of a discount whose type is missing. It reports terms that are invalid
+// for every type.
 func (d *Draft) furtherFaults(c pricing.Currency, faults *validation.Error) {
 	maximums := NewMoneySet(d.MaxDiscount.money("maxDiscount", c, 1, math.MaxInt64, faults)...)
 	if _, own := maximums.In(c); !own && !c.IsZero() && len(maximums.list) == len(d.MaxDiscount) {
@@ -125,7 +126,7 @@ func (d *Draft) furtherFaults(c pricing.Currency, faults *validation.Error) {
 	}
 }
 
-// bought returns the scope of what is bought. Only a discount of type BUY_X_GET_Y has one.
+// bought returns the scope of the bought items. Only a discount of type BUY_X_GET_Y has this scope.
 func (d *Draft) bought(faults *validation.Error) Scope {
 	if d.Buys == nil {
 		return Scope{}
@@ -144,7 +145,8 @@ func buysNotAllowed(kind pricing.DiscountType, faults *validation.Error) {
 	faults.Add("buys", validation.NotAllowed, fmt.Sprintf("a discount of type %s has no scope of what is bought", kind))
 }
 
-// valueFaults checks the value of a discount without a type. What is a percentage is not judged as an amount.
+// valueFaults checks the value of a discount whose type is missing. A percentage is not checked as an
+// amount.
 func (d *Draft) valueFaults(c pricing.Currency, faults *validation.Error) {
 	value := d.value()
 	if text, alone := value[""]; alone && len(value) == 1 {
@@ -153,7 +155,7 @@ func (d *Draft) valueFaults(c pricing.Currency, faults *validation.Error) {
 		}
 	}
 	value.money("discountValue", c, 1, math.MaxInt64, faults)
-	if len(value) == 0 && !newUnread(d.Unread).names("discountType") { // it can be a type without a value
+	if len(value) == 0 && !newUnread(d.Unread).names("discountType") { // the type may be one without a value
 		faults.Add("discountValue", validation.Required, "a discount value is required")
 	}
 }
@@ -294,7 +296,7 @@ func tierDraft(tier pricing.Tier, t *pricing.DiscountTerms) TierDraft {
 	return draft
 }
 
-// combiningFaults checks the group and the scope of what is bought.
+// combiningFaults checks the group and the scope of the bought items.
 func (t *Terms) combiningFaults(faults *validation.Error) {
 	labelFaults(faults, "group", t.Group)
 	if t.Buys.IsZero() {

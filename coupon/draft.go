@@ -62,7 +62,8 @@ func New(d Draft, by Creation) (Coupon, error) {
 	return c, nil
 }
 
-// currency returns the currency of the draft. It is zero if it has a fault. No amount can then be read.
+// currency returns the currency of the draft. It returns the zero currency if the field has a fault.
+// Amounts cannot be parsed then.
 func (d *Draft) currency(faults *validation.Error) pricing.Currency {
 	if newUnread(d.Unread).names("currency") {
 		return pricing.Currency{}
@@ -72,8 +73,8 @@ func (d *Draft) currency(faults *validation.Error) pricing.Currency {
 	return c
 }
 
-// edited returns a coupon with everything that a patch can change. It adds the faults of single fields only;
-// [Coupon.Validate] finds those between fields.
+// edited returns a coupon with the fields that a patch can change. It adds the faults of single fields.
+// [Coupon.Validate] finds faults between fields.
 func (d *Draft) edited(c pricing.Currency, loc *time.Location, faults *validation.Error) Coupon {
 	emails, err := d.AllowedUserEmails.judged()
 	faults.Merge("allowedUserEmails", err)
@@ -86,7 +87,8 @@ func (d *Draft) edited(c pricing.Currency, loc *time.Location, faults *validatio
 	return edited
 }
 
-// terms reads the text of a draft. Discount, Scope, Buys, RefundPolicy and AllowedUserEmails are left out.
+// terms parses the fields of a draft. It leaves out Discount, Scope, Buys, RefundPolicy and
+// AllowedUserEmails.
 func (d *Draft) terms(t *Terms, c pricing.Currency, loc *time.Location, faults *validation.Error) {
 	*t = Terms{
 		Currency: c, Group: d.Group, Distribution: d.Distribution, PointsRequired: d.PointsRequired, RestoreOnRefund: d.RestoreOnRefund,

@@ -22,8 +22,8 @@ const MaxAllowedEmails = 1_000_000
 // In JSON, an EmailList is an array of entries, or one string that [email.Split] splits.
 type EmailList []string
 
-// judged returns the set of the addresses. If some are invalid, the set only has the length of the list, which is
-// checked together with the other fields.
+// judged returns the set of the addresses. If some are invalid, the set has only the length of the
+// list. That is enough to check the other fields.
 func (l EmailList) judged() (EmailSet, error) {
 	emails, err := NewEmailSet(l...)
 	if err != nil {
@@ -54,7 +54,7 @@ func (l *EmailList) UnmarshalJSON(data []byte) error {
 // coupons returns sets without entries.
 type EmailSet struct {
 	held    Items
-	missing int // entries that a narrowed set does not hold
+	missing int // number of entries that a narrowed set leaves out
 }
 
 // GoString returns the number of entries for the messages of failed tests. GoString does not show the entries

@@ -81,7 +81,7 @@ func (c IssuedCode) Validate() error {
 // operator ==.
 type Owner struct{ text string }
 
-// These constants are the prefixes of the text of an Owner.
+// Prefixes of the text of an Owner.
 const (
 	ownerID    = "id:"
 	ownerEmail = "email:"

@@ -11,7 +11,7 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// draftDocument is a draft in JSON. Its fields take the place of those of Draft.
+// draftDocument is a draft in JSON. Its fields replace fields of Draft with the same JSON name.
 type draftDocument struct {
 	Draft
 	Value           Amounts  `json:"discountValue"`
@@ -22,13 +22,13 @@ type draftDocument struct {
 	MaxApplications quantity `json:"maxApplications"`
 }
 
-// draftRequest is a draft in JSON that tells whether the coupon has a code.
+// draftRequest is a draft in JSON that says whether the coupon has a code.
 type draftRequest struct {
 	draftDocument
 	WithoutCode bool `json:"withoutCode"`
 }
 
-// draft returns the draft that was read.
+// draft returns the decoded draft.
 func (d *draftDocument) draft() *Draft {
 	d.setValue(d.Value)
 	d.Draft.MaxUnits, d.Draft.Units, d.Draft.MaxApplications = int64(d.MaxUnits), int64(d.Units), int64(d.MaxApplications)
@@ -57,7 +57,7 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// codeFaults returns the given faults, and that of a draft without a code that does not say so.
+// codeFaults adds a fault to the given faults if a draft has no code and does not set withoutCode.
 func (d *Draft) codeFaults(known []validation.Field, withoutCode bool) []validation.Field {
 	faults := validation.Error{Fields: known}
 	switch u := newUnread(known); {
@@ -94,7 +94,7 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	for i, f := range u {
-		if slices.Contains(furtherTerms(), f.Path) { // of which a patch has none
+		if slices.Contains(furtherTerms(), f.Path) { // a patch does not have these terms
 			u[i].Code, u[i].Message = validation.Immutable, immutableMessage
 		}
 	}
@@ -105,8 +105,8 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 
 const immutableMessage = "cannot be changed after creation"
 
-// wireTerms are terms with the field names of contract section 7, in the order in which they are written. Pointers that
-// are nil are left out.
+// wireTerms are terms with the field names of contract section 7, in the order of encoding. Nil
+// pointers are left out.
 type wireTerms struct {
 	DiscountType    pricing.DiscountType `json:"discountType"`
 	DiscountValue   Amounts              `json:"discountValue,omitzero"`
@@ -141,7 +141,7 @@ type wireTerms struct {
 	ExpiresAt       *time.Time           `json:"expiresAt"`
 }
 
-// wireAudience are the customers who may use a coupon, and how often.
+// wireAudience has the terms for who may use a coupon and how often.
 type wireAudience struct {
 	Distribution      Distribution `json:"distribution"`
 	AllowedUserEmails EmailSet     `json:"allowedUserEmails"`
@@ -150,7 +150,7 @@ type wireAudience struct {
 	MaxUsesPerUser    *int64       `json:"maxUsesPerUser"`
 }
 
-// wireLimits are the further limits.
+// wireLimits has the limits besides the numbers of uses.
 type wireLimits struct {
 	Budget       Amounts       `json:"budget,omitzero"`
 	PeriodLimits []PeriodLimit `json:"periodLimits,omitempty"`
@@ -179,7 +179,7 @@ func (t Terms) wire() wireTerms {
 	}
 }
 
-// orNull returns nil, which JSON writes as null, for the zero value.
+// orNull returns nil for the zero value. JSON encodes it as null.
 func orNull[T comparable](v T) *T {
 	var zero T
 	if v == zero {
@@ -209,17 +209,17 @@ func (t *Terms) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// termsDocument are terms that this library has written.
+// termsDocument are terms in the JSON form that this library writes.
 type termsDocument struct {
 	draftDocument
 	Emails   EmailSet          `json:"allowedUserEmails"`
 	Schedule calendar.Schedule `json:"schedule"`
 }
 
-// termsReader does not know what a draft has beside the terms.
+// termsReader reads terms. It refuses the fields of a draft that are not terms.
 var termsReader = strictjson.For[termsDocument]("code", "name", "description")
 
-// terms converts what was read.
+// terms converts the decoded terms.
 func (d *termsDocument) terms(t *Terms, faults *validation.Error) {
 	r := d.draft()
 	if r.StartsAt.IsDate() {
@@ -240,7 +240,7 @@ func (d *termsDocument) terms(t *Terms, faults *validation.Error) {
 	} {
 		if !member.given {
 			faults.Add(member.field, validation.Required, member.rule())
-			r.Unread = faults.Fields // so that amounts have no fault for want of a currency
+			r.Unread = faults.Fields // amounts then get no fault because of a missing currency
 		}
 	}
 	r.terms(t, r.currency(faults), nil, faults)
@@ -322,7 +322,7 @@ func (c *Coupon) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// couponDocument is a coupon in JSON, as it is read.
+// couponDocument is a coupon in JSON, for decoding.
 type couponDocument struct {
 	ID   string `json:"id"`
 	Code Code   `json:"code"`

@@ -63,12 +63,13 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// fieldFault returns the fault of a value whose field the caller knows.
+// fieldFault returns a fault without a path. The caller adds the field.
 func fieldFault(code validation.Code, message string) error {
 	return validation.New("", code, message)
 }
 
-// into sets the field of a draft of the same name, if the Optional is given. A cleared Optional makes it zero.
+// into sets field, a field of a draft, if the Optional is given. A cleared Optional sets the zero
+// value.
 func (o Optional[T]) into(field any) (given bool) {
 	switch field := field.(type) {
 	case *T:

@@ -32,7 +32,7 @@ func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	before, u := c, newUnread(p.Unread)
 	d, given := p.draft()
 	if !p.AppliesTo.Given() && !u.names("appliesTo") {
-		d.AppliesTo = c.Scope.AppliesTo // it decides which kinds of lines the selections may have
+		d.AppliesTo = c.Scope.AppliesTo // AppliesTo decides which selections are allowed
 	}
 	edited := d.edited(c.Currency, by.Location, &faults)
 	for _, m := range members {
@@ -63,7 +63,8 @@ func (c Coupon) Apply(p Patch, by Edit) (Coupon, error) {
 	return c, nil
 }
 
-// members are the members of a patch that are neither conditions nor lists of the scope, by their names in JSON.
+// members are the fields of a patch that are neither conditions nor lists of the scope, by their JSON
+// names.
 var members = [...]struct {
 	field string
 	copy  func(to, from *Coupon)
@@ -84,7 +85,7 @@ var members = [...]struct {
 	{"expiresAt", func(to, from *Coupon) { to.ExpiresAt = from.ExpiresAt }},
 }
 
-// draft returns the values of the patch as a draft, and the JSON names of the members that are given.
+// draft returns the values of the patch as a draft, and the JSON names of the given fields.
 func (p *Patch) draft() (d Draft, given map[string]bool) {
 	given = map[string]bool{}
 	from, to := reflect.ValueOf(p).Elem(), reflect.ValueOf(&d).Elem()

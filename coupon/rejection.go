@@ -84,12 +84,13 @@ var (
 	ErrBelowMinimumCharge      = errors.New("below_minimum_charge")
 )
 
-// rejections has the sentinel of each code, whose text is the name of the code, and the message for the customer.
+// rejections has the sentinel and the customer's message of each code. The text of the sentinel is the
+// name of the code.
 var rejections = [...]struct {
 	sentinel error
 	message  string
 }{
-	{},                      // no code is 0
+	{},                      // there is no code 0
 	CodeRequired:            {ErrCodeRequired, "Enter a coupon code."},
 	CouponNotFound:          {ErrNotFound, "This coupon code does not exist."},
 	CouponInactive:          {ErrInactive, "This coupon is not active."},
@@ -123,7 +124,7 @@ var rejections = [...]struct {
 	BelowMinimumCharge:      {ErrBelowMinimumCharge, "The total is below the least amount that can be charged."},
 }
 
-// known returns the code, or 0 if it is unknown.
+// known returns the code, or 0 for an unknown code.
 func (c RejectionCode) known() RejectionCode {
 	if int(c) < len(rejections) {
 		return c

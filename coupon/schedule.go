@@ -68,7 +68,7 @@ func (s *Schedule) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// resolve returns the schedule of a draft. If the text has a fault, the schedule is zero.
+// resolve returns the schedule of a draft. If the text has a fault, it returns the zero schedule.
 func (s Schedule) resolve(faults *validation.Error) calendar.Schedule {
 	if s.IsZero() {
 		return calendar.Schedule{}
@@ -82,7 +82,7 @@ func (s Schedule) resolve(faults *validation.Error) calendar.Schedule {
 	}
 	for i, h := range s.Hours {
 		if len(s.Hours) > calendar.MaxHours {
-			break // the list is too long, whatever is in it
+			break // stop: the list is too long
 		}
 		field := fmt.Sprintf("schedule.hours[%d]", i)
 		read.Hours[i] = calendar.Hours{Day: h.Day, From: clock(h.From, field+".from", &own), Until: clock(h.Until, field+".until", &own)}
@@ -94,7 +94,7 @@ func (s Schedule) resolve(faults *validation.Error) calendar.Schedule {
 	return read
 }
 
-// clock reads the text of a field.
+// clock parses a time of day.
 func clock(text, field string, faults *validation.Error) int {
 	if text == "" {
 		faults.Add(field, validation.Required, "is required")

@@ -35,7 +35,7 @@ func (s Scope) Equal(t Scope) bool {
 		s.ExcludedItems.Equal(t.ExcludedItems) && s.ExcludedCategories.Equal(t.ExcludedCategories)
 }
 
-// faults checks a scope whose fields begin with the prefix, such as "buys.".
+// faults checks a scope. The prefix, such as "buys.", begins the names of its fields.
 func (s Scope) faults(prefix string, faults *validation.Error) {
 	known := s.AppliesTo.String() != ""
 	if !known {
@@ -64,7 +64,7 @@ func (s Scope) faults(prefix string, faults *validation.Error) {
 	lists.selectionFaults(prefix, faults)
 }
 
-// kindFault checks a kind, and that the scope can cover it.
+// kindFault checks that a kind is valid and that the scope can cover it.
 func (a AppliesTo) kindFault(text string) error {
 	kind, err := pricing.ParseLineKind(text)
 	switch {
@@ -94,7 +94,7 @@ func itemFault(_ AppliesTo, id string) error {
 	return faults.Err()
 }
 
-// scopeList is a list of a scope, by its name in JSON.
+// scopeList is a list of a scope, with its JSON name.
 type scopeList struct {
 	field string
 	set   func(*Scope) *Items
@@ -119,7 +119,7 @@ var scopeLists = [...]scopeList{
 	},
 }
 
-// selectionFaults checks each list of a scope whose fields begin with the prefix.
+// selectionFaults checks each list of a scope. The prefix begins the names of the scope's fields.
 func (d *ScopeDraft) selectionFaults(prefix string, faults *validation.Error) {
 	for _, list := range scopeLists {
 		check := func(_ int, entry string) error { return list.check(d.AppliesTo, entry) }
@@ -128,7 +128,8 @@ func (d *ScopeDraft) selectionFaults(prefix string, faults *validation.Error) {
 	categoriesApart(prefix, d.Categories, d.ExcludedCategories, faults)
 }
 
-// listFaults reports a list of more entries than most, and each entry that check refuses by its position.
+// listFaults reports a list of more than most entries. It also reports each entry that check refuses,
+// with its position.
 func listFaults(faults *validation.Error, field string, most int, of string, list []string, check func(i int, entry string) error) {
 	if len(list) > most {
 		faults.Add(field, validation.TooLong, fmt.Sprintf("at most %d %s", most, of))
@@ -162,8 +163,9 @@ func (d Draft) scopeDraft() ScopeDraft {
 	}
 }
 
-// scope returns the scope that the lists describe, if there are any. It reports invalid entries by their positions in the lists, which
-// may have duplicates. The rules of the scope as a whole are those of Scope.faults.
+// scope returns the scope that the lists describe. A nil draft returns the zero scope. It reports
+// invalid entries by their positions in the lists, which may have duplicates. Scope.faults checks the
+// scope as a whole.
 func (d *ScopeDraft) scope(prefix string, faults *validation.Error) Scope {
 	if d == nil {
 		return Scope{}
@@ -174,8 +176,8 @@ func (d *ScopeDraft) scope(prefix string, faults *validation.Error) Scope {
 	return of.sets()
 }
 
-// sets returns the scope that the lists describe, without checking their entries. Entries beyond the maximum are left
-// out.
+// sets returns the scope that the lists describe, without checking their entries. It drops entries
+// beyond the maximum.
 func (d ScopeDraft) sets() Scope {
 	s := Scope{AppliesTo: d.AppliesTo}
 	for _, list := range scopeLists {

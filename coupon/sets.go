@@ -13,13 +13,13 @@ import (
 // time of a look-up does not depend on the size. The zero Items is the empty set.
 type Items struct{ set *itemSet }
 
-// itemSet is a set that is not empty. A small set has no index.
+// itemSet is a set with at least one entry. A small set has no index.
 type itemSet struct {
 	list  []string
 	index map[string]struct{}
 }
 
-// fewItems is the largest number of entries for which comparing each is faster than hashing.
+// fewItems is the largest size for which a linear search is faster than hashing.
 const fewItems = 8
 
 // NewItems returns the set of the given IDs. Duplicate IDs are ignored.
@@ -54,7 +54,7 @@ func (s *itemSet) has(id []byte) bool {
 // GoString formats the set for the messages of failed tests.
 func (s Items) GoString() string { return fmt.Sprintf("coupon.Items(%q)", s.entries()) }
 
-// entries returns the IDs, which must not be modified.
+// entries returns the IDs. The caller must not modify them.
 func (s Items) entries() []string {
 	if s.set == nil {
 		return nil

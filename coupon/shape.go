@@ -68,7 +68,7 @@ func (s CodeShape) Normalize() (CodeShape, error) {
 	return s, faults.Err()
 }
 
-// withPattern returns the shape with both the pattern and the number of random symbols.
+// withPattern returns the shape with both the pattern and the number of random symbols set.
 func (s CodeShape) withPattern(faults *validation.Error) CodeShape {
 	field, symbols := "symbols", s.Symbols
 	if s.Pattern != "" {

@@ -50,7 +50,7 @@ func (s *Snapshot) UnmarshalJSON(data []byte) error {
 	if err := snapshotReader.Stored(data, &d); err != nil {
 		return err
 	}
-	d.Distribution = General // which is required of a coupon
+	d.Distribution = General // a coupon requires a distribution
 	var faults validation.Error
 	read := Snapshot{ID: d.ID, Code: d.Code, Name: d.Name, Revision: d.Revision}
 	d.terms(&read.Terms, &faults)
@@ -63,7 +63,7 @@ func (s *Snapshot) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// snapshotDocument is a snapshot in JSON, as it is read.
+// snapshotDocument is a snapshot in JSON, for decoding.
 type snapshotDocument struct {
 	ID   string `json:"id"`
 	Code Code   `json:"code"`
@@ -72,8 +72,8 @@ type snapshotDocument struct {
 	Revision int64            `json:"revision"`
 }
 
-// snapshotSchedule is a schedule whose time zone the system may not know. No rule decides about a snapshot, so its
-// order stays readable on every system.
+// snapshotSchedule is a schedule whose time zone may be unknown to the system. No rule uses the
+// schedule of a snapshot, so the order stays readable.
 type snapshotSchedule struct {
 	Zone  namedZone        `json:"timeZone"`
 	Hours []calendar.Hours `json:"hours"`

@@ -221,10 +221,10 @@ type condition struct {
 	equal  func(c, d *Conditions) bool
 	faults func(*Terms, *validation.Error)
 
-	byCurrency bool // the value has an amount for each currency
+	byCurrency bool // true if the condition has an amount for each currency
 }
 
-// conditions is the table of all conditions. The currency of the terms is known when a draft is read.
+// conditions is the table of all conditions. Their functions get the coupon's currency.
 var conditions = [...]condition{
 	amountsCondition("minPurchase", MinimumPurchaseNotMet, Amounts.minimum,
 		func(c *Conditions) *MoneySet { return &c.MinPurchase }, func(d *Draft) Amounts { return d.MinPurchase }),
@@ -267,7 +267,8 @@ var conditions = [...]condition{
 		func(c *Conditions) *Items { return &c.Countries }, func(d *Draft) []string { return d.Countries }),
 }
 
-// newCondition is a condition whose value is read from a draft and checked, both in the coupon's currency.
+// newCondition returns a condition. read gets its value from a draft, and check checks it. Both get the
+// coupon's currency.
 func newCondition[T any](
 	field string, code RejectionCode, of func(*Conditions) *T,
 	read func(*Draft, pricing.Currency, *validation.Error) T, check func(T, pricing.Currency, *validation.Error),
@@ -281,7 +282,7 @@ func newCondition[T any](
 	}
 }
 
-// same reports whether two values are equal, by their method Equal if they have one.
+// same reports whether two values are equal. It uses their method Equal if they have it.
 func same[T any](a, b T) bool {
 	if a, is := any(a).(interface{ Equal(other T) bool }); is {
 		return a.Equal(b)
@@ -289,7 +290,7 @@ func same[T any](a, b T) bool {
 	return any(a) == any(b)
 }
 
-// amountsCondition is a condition with an amount for each currency. parse reads the amounts.
+// amountsCondition returns a condition with an amount for each currency. parse reads the amounts.
 func amountsCondition(
 	field string, code RejectionCode, parse func(Amounts, pricing.Currency, *validation.Error) MoneySet,
 	of func(*Conditions) *MoneySet, draft func(*Draft) Amounts,
@@ -305,7 +306,7 @@ func amountsCondition(
 	return entry
 }
 
-// quantityCondition is a condition with a number of units.
+// quantityCondition returns a condition with a number of units.
 func quantityCondition(field string, code RejectionCode, of func(*Conditions) *int64, draft func(*Draft) Optional[int]) condition {
 	return newCondition(field, code, of,
 		func(d *Draft, _ pricing.Currency, faults *validation.Error) int64 {
@@ -314,7 +315,7 @@ func quantityCondition(field string, code RejectionCode, of func(*Conditions) *i
 		func(n int64, _ pricing.Currency, faults *validation.Error) { quantityFaults(field, n, faults) })
 }
 
-// namesCondition is a condition with a set of names, at most so many. valid checks each of them.
+// namesCondition returns a condition with a set of at most most names. valid checks each name.
 func namesCondition(
 	field string, code RejectionCode, most int, valid func(string) error,
 	of func(*Conditions) *Items, draft func(*Draft) []string,
@@ -361,7 +362,7 @@ func quantityFaults(field string, n int64, faults *validation.Error) {
 	}
 }
 
-// wireConditions are the conditions with the field names of contract section 7.
+// wireConditions has the conditions with the field names of contract section 7.
 type wireConditions struct {
 	MinPurchase Amounts `json:"minPurchase"`
 	MaxPurchase Amounts `json:"maxPurchase,omitzero"`
@@ -379,7 +380,7 @@ func (t Terms) Equal(u Terms) bool {
 
 // Minimum returns the minimum purchase for a cart in the given currency, in minor units. ok is false if the coupon has
 // a minimum purchase, but none in that currency.
-func (t *Terms) Minimum(cart pricing.Currency) (minor int64, ok bool) { // a copy would take longer than the rest
+func (t *Terms) Minimum(cart pricing.Currency) (minor int64, ok bool) { // copying the terms would take longer than the look-up
 	if t.Conditions.MinPurchase.IsZero() {
 		return 0, true
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// unread are the faults of members that could not be read from JSON. [New] and [Coupon.Apply] report them together with
-// all other faults.
+// unread has the faults of fields that could not be decoded from JSON. [New] and [Coupon.Apply] report
+// them together with all other faults.
 type unread struct {
 	faults []validation.Field
-	paths  map[string]bool // of the faults, and of the objects and lists that contain them
+	paths  map[string]bool // paths of the faults, and of the objects and lists around them
 }
 
-// newUnread returns the given faults with their paths. The entries of a list have the path "list[".
+// newUnread returns the given faults with their paths. "list[" is the path of the entries of a list.
 func newUnread(faults []validation.Field) unread {
 	if len(faults) == 0 {
 		return unread{}
@@ -35,8 +35,8 @@ func newUnread(faults []validation.Field) unread {
 	return u
 }
 
-// unreadMembers returns the faults of single members that an error of package strictjson has. The error of text that is
-// not one JSON object stays an error.
+// unreadMembers returns the faults of single fields from an error of package strictjson. Other errors
+// stay errors, such as text that is not one JSON object.
 func unreadMembers(err error) ([]validation.Field, error) {
 	var faults *validation.Error
 	switch {
@@ -51,9 +51,9 @@ func unreadMembers(err error) ([]validation.Field, error) {
 // names reports whether the field or a part of it has a fault.
 func (u unread) names(field string) bool { return u.paths[field] || u.paths[field+"["] }
 
-// explains reports whether a fault of the whole can be a consequence of the known faults: a part of the field has one
-// of them, or the field is an amount beside another amount that has one. Of a list whose entries were judged, the
-// entries are not judged again.
+// explains reports whether a fault of a whole field can follow from the known faults. A part of the
+// field may have a fault, or the field is an amount beside another amount with a fault. If the entries
+// of a list were checked, they are not checked again.
 func (u unread) explains(field string) bool {
 	if u.paths[field] {
 		return true
@@ -78,11 +78,12 @@ func hasAmounts(field string) bool {
 // hasSibling reports whether a fault is in the object that contains the field.
 func (u unread) hasSibling(field string) bool { return u.paths[objectOf(field)] }
 
-// objectOf returns the path of the object that contains the field. The path is empty for a member of the whole.
+// objectOf returns the path of the object that contains the field. The path is empty for a top-level
+// field.
 func objectOf(field string) string { return field[:max(strings.LastIndexByte(field, '.'), 0)] }
 
-// beside returns the faults of members that could not be read, and the given faults of values in other fields. Of a
-// list with more faults than are named, the given faults count all entries.
+// beside returns the decoding faults together with the given faults of other fields. If a list has more
+// faults than are listed, the given faults count all entries.
 func (u unread) beside(values []validation.Field) validation.Error {
 	counted := map[string]bool{}
 	for _, f := range values {
@@ -104,13 +105,13 @@ func (u unread) beside(values []validation.Field) validation.Error {
 	return all
 }
 
-// judge returns all faults of a coupon as one error: those of members that could not be read, those of values, and the
-// faults of [Coupon.Validate] that are no consequence of the others.
+// judge returns all faults of a coupon as one error. These are the decoding faults, the faults of
+// values, and the faults of [Coupon.Validate] that do not follow from the others.
 func (c *Coupon) judge(u unread, values validation.Error) error {
 	all := u.beside(values.Fields)
 	known := newUnread(all.Fields)
 	if u.paths["appliesTo"] {
-		c.Scope.AppliesTo = 0 // no selection is judged by it
+		c.Scope.AppliesTo = 0 // the selections are then not checked against it
 	}
 	if u.paths["distribution"] {
 		c.Distribution = 0

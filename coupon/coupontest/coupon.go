@@ -35,7 +35,7 @@ func SimpleFor(cart pricing.Cart) *rapid.Generator[coupon.Coupon] {
 func forCart(cart pricing.Cart, discounts func(pricing.Cart) *rapid.Generator[pricing.Discount]) *rapid.Generator[coupon.Coupon] {
 	return rapid.Custom(func(t *rapid.T) coupon.Coupon {
 		d := Draft().Draw(t, "draft")
-		if d.Code == "" { // customers come by a code
+		if d.Code == "" { // customers get the coupon by its code
 			d.Code = Code().Draw(t, "code").String()
 		}
 		currency := cart.Currency
@@ -49,7 +49,7 @@ func forCart(cart pricing.Cart, discounts func(pricing.Cart) *rapid.Generator[pr
 		d.Currency = currency.Code()
 		setDiscount(t, &d, discount)
 		d.MinPurchase, d.MinQuantity = minimums(t, nearMinimum(t, currency, cart)), coupon.Optional[int]{}
-		d.MaxPurchase, d.MaxQuantity, d.Contains, d.ContainsNot = nil, coupon.Optional[int]{}, nil, nil // see drawCartConditions
+		d.MaxPurchase, d.MaxQuantity, d.Contains, d.ContainsNot = nil, coupon.Optional[int]{}, nil, nil // drawCartConditions sets these later
 		if rapid.IntRange(0, 3).Draw(t, "minimum quantity") == 0 {
 			d.MinQuantity = coupon.Set(rapid.IntRange(1, 3).Draw(t, "units"))
 		}
@@ -67,7 +67,8 @@ func forCart(cart pricing.Cart, discounts func(pricing.Cart) *rapid.Generator[pr
 	})
 }
 
-// nearMinimum draws no minimum purchase, or one within two minor units of a partial sum of the lines.
+// nearMinimum draws no minimum purchase, or a minimum within two minor units of a partial sum of the
+// lines.
 func nearMinimum(t *rapid.T, c pricing.Currency, cart pricing.Cart) pricing.Money {
 	if len(cart.Lines) == 0 || rapid.Bool().Draw(t, "no minimum") {
 		return pricing.NewMoney(0, c)
@@ -81,7 +82,8 @@ func nearMinimum(t *rapid.T, c pricing.Currency, cart pricing.Cart) pricing.Mone
 	return pricing.NewMoney(max(min(sum, coupon.MaxMinPurchase-2)+rapid.Int64Range(-2, 2).Draw(t, "off by"), 0), c)
 }
 
-// drawCartConditions draws maximums that are close to what the cart has, and contents of which it may have some.
+// drawCartConditions draws maximums close to the amounts of the cart, and required and forbidden
+// contents. The cart may have some of them.
 func drawCartConditions(t *rapid.T, c *coupon.Coupon, cart pricing.Cart) {
 	if rapid.IntRange(0, 19).Draw(t, "maximum purchase") == 0 {
 		m := nearMinimum(t, c.Currency, cart)
@@ -98,7 +100,7 @@ func drawCartConditions(t *rapid.T, c *coupon.Coupon, cart pricing.Cart) {
 	}
 }
 
-// someScope draws a scope that covers a line of the cart, if it has goods, or any scope.
+// someScope draws a scope. If the cart has goods, the scope may cover one of its lines.
 func someScope(t *rapid.T, cart pricing.Cart, what string) coupon.Scope {
 	if len(goods(cart)) > 0 && rapid.Bool().Draw(t, what+" are in the cart") {
 		return Covering(cart).Draw(t, what)
@@ -159,7 +161,7 @@ func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 			audience := strings.HasPrefix(members, "distribution") && c.AllowedUserEmails.Narrowed()
 			if rapid.Bool().Draw(t, "change "+members) || audience {
 				for name := range strings.FieldsSeq(members) {
-					changed[name] = drawn[name] // null for none
+					changed[name] = drawn[name] // a missing value becomes null and clears the field
 				}
 			}
 		}
@@ -168,7 +170,7 @@ func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 		if rapid.Bool().Draw(t, "change nothing that cannot change") {
 			repeatImmutable(t, &p, c)
 		}
-		if _, err := c.Apply(p, coupon.Edit{At: time.Unix(0, 0)}); err != nil { // terms contradict each other
+		if _, err := c.Apply(p, coupon.Edit{At: time.Unix(0, 0)}); err != nil { // the terms contradict each other
 			for name := range strings.FieldsSeq(conditionsAndLimits) {
 				changed[name] = nil
 			}
@@ -182,7 +184,7 @@ func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 const conditionsAndLimits = "minQuantity maxQuantity maxPurchase contains containsNot customerTags firstOrder schedule channels countries " +
 	"budget periodLimits restoreOnRefund"
 
-// through converts a value to another one with the same JSON.
+// through converts a value to another type with the same JSON.
 func through(t *rapid.T, from, to any) {
 	text, err := json.Marshal(from)
 	if err == nil {
@@ -193,7 +195,8 @@ func through(t *rapid.T, from, to any) {
 	}
 }
 
-// repeatImmutable gives what cannot change, and the revision.
+// repeatImmutable sets the fields of the patch that cannot change, and the revision, to the values of
+// the coupon.
 func repeatImmutable(t *rapid.T, p *coupon.Patch, c coupon.Coupon) {
 	if p.Code = coupon.Set(""); !c.Code.IsZero() {
 		p.Code = coupon.Set(Spelling(c.Code).Draw(t, "code"))

@@ -10,8 +10,8 @@ import (
 	"github.com/couponkit/couponkit/pricing/pricingtest"
 )
 
-// setDiscount gives the draft a discount, and at times a scope of what is bought. The currency of the draft stays as it
-// is.
+// setDiscount sets the discount of the draft, and sometimes a scope of bought items. It does not change
+// the draft's currency.
 func setDiscount(t *rapid.T, d *coupon.Draft, discount pricing.Discount) {
 	currency := d.Currency
 	*d = d.WithDiscount(discount)
@@ -27,8 +27,8 @@ func Group() *rapid.Generator[string] {
 	return rapid.Map(rapid.IntRange(1, 3), func(n int) string { return fmt.Sprintf("group-%d", n) })
 }
 
-// minimums draws minimum purchases with the given own amount. Of an amount of 0 there are none, or the own amount is
-// written.
+// minimums draws minimum purchases with the given amount in the own currency. For an amount of 0, it
+// returns no minimum or an explicit 0.
 func minimums(t *rapid.T, own pricing.Money) coupon.Amounts {
 	amounts := coupon.Amounts{"": own.Amount()}
 	if own.Minor() > 0 && rapid.IntRange(0, 3).Draw(t, "further minimum purchases") == 0 {

@@ -58,7 +58,7 @@ func Draft() *rapid.Generator[coupon.Draft] {
 		}
 		discount := pricingtest.Discount(currency).Draw(t, "discount")
 		if terms := discount.Terms(); len(terms.Others) > 0 {
-			currency = terms.Currency // of several currencies, the first is the coupon's
+			currency = terms.Currency // the first of several currencies is the coupon's currency
 			d.Currency = currency.Code()
 		}
 		setDiscount(t, &d, discount)
@@ -67,14 +67,14 @@ func Draft() *rapid.Generator[coupon.Draft] {
 		if soon := time.Date(newUntil, 1, 3, 0, 0, 0, 0, time.UTC); !end.IsZero() && end.Before(soon) {
 			d.ExpiresAt = moment(t, soon.Add(time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "later"))*time.Second))
 		}
-		if end, _ := d.ExpiresAt.End(nil); !end.IsZero() && !d.Schedule.IsZero() { // which a change of clocks can keep shut for a week
+		if end, _ := d.ExpiresAt.End(nil); !end.IsZero() && !d.Schedule.IsZero() { // a change of clocks can close a schedule for a week
 			d.ExpiresAt = calendar.At(end.Add(15 * 24 * time.Hour))
 		}
 		return consistent(d)
 	})
 }
 
-// minimum is none as often as not, else small, ordinary or beyond every cart.
+// minimum draws no minimum, or a small, an ordinary or an unreachable minimum.
 func minimum(t *rapid.T, c pricing.Currency) pricing.Money {
 	minor := rapid.OneOf(
 		rapid.Just[int64](0),
@@ -126,7 +126,7 @@ func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency, discount 
 	d.StartsAt, d.ExpiresAt = window(t)
 }
 
-// drawAudience draws who may use a coupon. A zero Distribution is the default.
+// drawAudience draws the customers who may use a coupon. A zero Distribution is the default.
 func drawAudience(t *rapid.T, d *coupon.Draft) {
 	d.Distribution = rapid.SampledFrom([]coupon.Distribution{
 		0, coupon.General, coupon.PointsRedeemable, coupon.UserSpecific,
@@ -140,7 +140,7 @@ func drawAudience(t *rapid.T, d *coupon.Draft) {
 	}
 }
 
-// window draws bounds that are far enough apart for every location.
+// window draws a start and an end in the right order in every time zone.
 func window(t *rapid.T) (start, end calendar.Moment) {
 	from := Instant().Draw(t, "from")
 	until := from.Add(3*24*time.Hour + time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "length"))*time.Millisecond)
@@ -160,7 +160,7 @@ func moment(t *rapid.T, at time.Time) calendar.Moment {
 	return calendar.At(at)
 }
 
-// itemIDs draws a selection of one kind, from the vocabulary of pricingtest and at times from beyond it.
+// itemIDs draws a selection of one kind. Most IDs are those of pricingtest, some are other texts.
 func itemIDs(t *rapid.T, kind pricing.LineKind, least int) coupon.Items {
 	known := rapid.Map(rapid.IntRange(1, pricingtest.ItemsPerKind), func(n int) string { return fmt.Sprintf("%s-%d", kind, n) })
 	ids := rapid.SliceOfN(rapid.OneOf(known, known, known, Text(coupon.MaxItemIDLength)), least, 4).Draw(t, kind.String()+" IDs")

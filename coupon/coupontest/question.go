@@ -33,7 +33,7 @@ func Customer(c coupon.Coupon) *rapid.Generator[eligibility.Customer] {
 	})
 }
 
-// letIn draws an address that an entry of the allow-list lets in.
+// letIn draws an address that is on the allow-list, or in a domain that is.
 func letIn(allowed []string) *rapid.Generator[string] {
 	return rapid.Map(rapid.SampledFrom(allowed), func(entry string) string {
 		if domain, covered := strings.CutPrefix(entry, "*"); covered {
@@ -59,9 +59,9 @@ func Usage(l coupon.Limits) *rapid.Generator[eligibility.Usage] {
 	})
 }
 
-// near draws a count around a limit, of which 0 is none.
+// near draws a count close to a limit. A limit of 0 means no limit.
 func near(t *rapid.T, limit int64, label string) int64 {
-	const most = math.MaxInt64 / 4 // so that sums of counts stay counts
+	const most = math.MaxInt64 / 4 // sums of such counts do not overflow
 	if limit == 0 || limit > most {
 		limit = 3
 	}

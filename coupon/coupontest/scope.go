@@ -89,7 +89,7 @@ func Covering(cart pricing.Cart) *rapid.Generator[coupon.Scope] {
 	})
 }
 
-// goods returns the lines that a selection can cover.
+// goods returns the lines whose items a selection can name.
 func goods(cart pricing.Cart) []pricing.Line {
 	return slices.DeleteFunc(slices.Clone(cart.Lines), func(l pricing.Line) bool {
 		return l.Kind == pricing.Shipping || l.ItemID == ""
@@ -135,8 +135,8 @@ func selected(s *coupon.Scope, kind pricing.LineKind) *coupon.Items {
 	return &s.Accessories
 }
 
-// absent draws IDs that no line of this kind has. IDs of lines of another kind are among them: a selection of devices
-// does not cover an accessory of the same ID.
+// absent draws IDs that no line of this kind has. Some are IDs of lines of another kind: a selection of
+// devices does not cover an accessory with the same ID.
 func absent(t *rapid.T, cart pricing.Cart, kind pricing.LineKind) []string {
 	taken := make(map[string]bool, len(cart.Lines))
 	ids := []string{"absent"}
@@ -154,7 +154,7 @@ func absent(t *rapid.T, cart pricing.Cart, kind pricing.LineKind) []string {
 	return rapid.SliceOfN(rapid.SampledFrom(ids), 1, 3).Draw(t, "absent IDs")
 }
 
-// setScope gives the draft a scope.
+// setScope sets the scope of the draft.
 func setScope(d *coupon.Draft, s coupon.Scope) {
 	of := s.Draft()
 	d.AppliesTo, d.PlanIDs, d.DeviceIDs, d.AccessoryIDs = s.AppliesTo, of.PlanIDs, of.DeviceIDs, of.AccessoryIDs

@@ -45,7 +45,7 @@ func Schedule() *rapid.Generator[calendar.Schedule] {
 	})
 }
 
-// allTags are the tags that generated coupons and customers have.
+// allTags returns the tags of generated coupons and customers.
 func allTags() []string { return []string{"tag-0", "tag-1", "tag-2", "tag-3"} }
 
 // tags draws a condition on tags that a customer can meet.
@@ -58,7 +58,7 @@ func tags(t *rapid.T) (tags coupon.CustomerTags) {
 	return tags
 }
 
-// drawConditions draws conditions without amounts. Mostly there are none.
+// drawConditions draws conditions without amounts. Usually it draws none.
 func drawConditions(t *rapid.T, d *coupon.Draft) {
 	if rapid.IntRange(0, 5).Draw(t, "conditions") > 0 {
 		return
@@ -104,8 +104,8 @@ func periodLimits(t *rapid.T) []coupon.PeriodLimit {
 	return rapid.SliceOfNDistinct(limit, 1, 3, func(l coupon.PeriodLimit) string { return l.Per.String() + l.Period.String() }).Draw(t, "period limits")
 }
 
-// budgetFor draws a budget in the given currency, and at times in another one, that is not below an amount of the
-// discount. Mostly there is none.
+// budgetFor draws a budget in the given currency, and sometimes in a second currency. The budget is at
+// least the discount's amount. Usually it draws none.
 func budgetFor(t *rapid.T, c pricing.Currency, discount pricing.Discount) coupon.Amounts {
 	if rapid.IntRange(0, 9).Draw(t, "budget") > 0 {
 		return nil
@@ -134,7 +134,7 @@ func budgetFor(t *rapid.T, c pricing.Currency, discount pricing.Discount) coupon
 	return budget
 }
 
-// consistent returns the draft without terms that contradict others.
+// consistent returns the draft without the terms that contradict other terms.
 func consistent(d coupon.Draft) coupon.Draft {
 	for _, leaveOut := range []func(){
 		func() { d.MaxPurchase, d.MaxQuantity = nil, coupon.Optional[int]{} },
@@ -159,7 +159,8 @@ func consistent(d coupon.Draft) coupon.Draft {
 	return d
 }
 
-// countTerms draws the counts of period limits, budgets and orders, most of them close to the limits.
+// countTerms draws the counts of period limits, budgets and orders. Most of them are close to the
+// limits.
 func countTerms(t *rapid.T, l coupon.Limits, u *eligibility.Usage) {
 	for _, limit := range l.Periods {
 		u.Periods = append(u.Periods, near(t, limit.MaxUses, "uses in the period"))
@@ -172,13 +173,13 @@ func countTerms(t *rapid.T, l coupon.Limits, u *eligibility.Usage) {
 	u.Orders = rapid.SampledFrom([]int64{0, 0, 1, 7}).Draw(t, "orders")
 }
 
-// allChannels are the channels that generated coupons and sales have.
+// allChannels returns the channels of generated coupons and sales.
 func allChannels() []string { return []string{"web", "app", "store"} }
 
-// allCountries are the countries that generated coupons and deliveries have.
+// allCountries returns the countries of generated coupons and deliveries.
 func allCountries() []string { return []string{"DE", "AT", "CH"} }
 
-// facts draws what a host knows about a purchase. At times the facts meet the conditions.
+// facts draws the host's facts about a purchase. Sometimes they meet the conditions.
 func facts(t *rapid.T, c coupon.Conditions) eligibility.Facts {
 	return eligibility.Facts{
 		Channel: rapid.SampledFrom(slices.Concat(allChannels(), []string{""}, c.Channels.Slice())).Draw(t, "channel"),
@@ -197,7 +198,8 @@ func factsFor(c coupon.Conditions) (f eligibility.Facts) {
 	return f
 }
 
-// favour changes a question so that the conditions of the coupon are met, as far as its dates allow.
+// favour changes a question so that it meets the conditions of the coupon, if the coupon's dates allow
+// that.
 func favour(c coupon.Coupon, q *eligibility.Question) {
 	if at, found := c.Conditions.Schedule.Next(q.At); found && (c.ExpiresAt.IsZero() || at.Before(c.ExpiresAt)) {
 		q.At = at

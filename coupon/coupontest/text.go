@@ -12,7 +12,7 @@ import (
 	"github.com/couponkit/couponkit/email"
 )
 
-// hostile are texts with a history of breaking software.
+// hostile are texts that often break software.
 var hostile = []string{
 	"", " ", "\t\r\n", "\x00", "a\x00b", "\x1b[31m", "\x7f", "\u0085",
 	"\xff", "a\xc3\x28", "\xed\xa0\x80", "\xf8\x88\x80\x80\x80", "\ufffd", "\ufeff",
@@ -111,7 +111,8 @@ func Spelling(code coupon.Code) *rapid.Generator[string] {
 	})
 }
 
-// lower leaves alone the letters whose lower case is not theirs alone: that of the dotted capital I is the common i.
+// lower returns the lower case of a letter if its upper case is that letter again. It does not change
+// others, such as the dotted capital I, whose lower case is the common i.
 func lower(r rune) rune {
 	if low := unicode.ToLower(r); unicode.ToUpper(low) == r {
 		return low

@@ -39,9 +39,9 @@ func Agree(t *testing.T, newStore, newReference func(t *testing.T) store.Store) 
 	})
 }
 
-// history is a random sequence of calls, made on both stores.
+// history is a random sequence of calls. Each call is made on both stores.
 type history struct {
-	*probe // makes requests; its store is the reference
+	*probe // builds requests; its store is the reference
 	rt     *rapid.T
 	tested store.Store
 	asked  []string
@@ -50,7 +50,7 @@ type history struct {
 	orders   []string
 	uses     []string
 	sessions []string
-	coupons  []coupon.Coupon // as they were seen last
+	coupons  []coupon.Coupon // in the state that was read last
 	codes    []coupon.IssuedCode
 }
 
@@ -87,8 +87,8 @@ func (h *history) lastCalls() string {
 	return strings.Join(h.asked[max(0, len(h.asked)-last):], "\n")
 }
 
-// kinds are what the contract says of an error. An error of no kind is told by its text: no
-// two stores have the same.
+// kinds returns the contract's names of an error. For an error without a name it returns the text. Two
+// stores never have the same text.
 func kinds(err error) []string {
 	if err == nil {
 		return nil
@@ -128,7 +128,7 @@ func (h *history) customer(t *rapid.T) string {
 	return rapid.SampledFrom(customers).Draw(t, "customer")
 }
 
-// anyOf draws one of the values, or the other if there are none.
+// anyOf draws one of the values, or returns other if there are none.
 func anyOf[V any](t *rapid.T, values []V, other V, what string) V {
 	if len(values) == 0 {
 		return other
@@ -152,7 +152,7 @@ func (h *history) someCoupons(t *rapid.T) []coupon.Coupon {
 	return some
 }
 
-// spiced adds claims on counters that coupons share.
+// spiced returns the reservation with more claims, on counters that several coupons share.
 func (h *history) spiced(t *rapid.T, r store.Reservation) store.Reservation {
 	for i := range r.Uses {
 		if rapid.Bool().Draw(t, "campaign") {
@@ -196,7 +196,7 @@ func brief(r store.Reservation) string {
 
 func (h *history) reserve(t *rapid.T) {
 	r := h.spiced(t, h.checkout(h.customer(t), h.someCoupons(t)...))
-	if rapid.IntRange(0, 4).Draw(t, "the ID of another order") == 0 { // perhaps of one that is known from its payment
+	if rapid.IntRange(0, 4).Draw(t, "the ID of another order") == 0 { // perhaps the ID of an order that is known only from its payment
 		r = called(r, anyOf(t, h.orders, "ord_none", "order"))
 	}
 	h.ask(r, "new")
@@ -218,7 +218,7 @@ func (h *history) exchange(t *rapid.T) {
 	h.ask(h.probe.exchange(h.customer(t), anyOf(t, h.coupons, coupon.Coupon{}, "coupon")), "points")
 }
 
-// debited draws a use whose exchange may be taken, or may not.
+// debited draws a use. Its exchange may be free or already taken.
 func (h *history) debited(t *rapid.T) (redemption.Use, bool) {
 	uses, err := h.s.ListUses(h.Context(), store.UseList{PageSize: store.MaxPageSize})
 	if err != nil {
@@ -296,7 +296,7 @@ func (h *history) event(t *rapid.T) {
 	h.tell(settlement(e))
 }
 
-// giveUp cancels an order whose payment was begun, and may be paid all the same.
+// giveUp cancels an order after its payment was begun. The order may still be paid.
 func (h *history) giveUp(t *rapid.T) {
 	id := anyOf(t, h.orders, "ord_none", "order")
 	for _, kind := range []redemption.EventKind{redemption.PaymentBegun, redemption.Cancelled} {
@@ -342,7 +342,7 @@ func (h *history) create(c coupon.Coupon) {
 func (h *history) change(kind store.ChangeKind, c coupon.Coupon) (coupon.Coupon, error) {
 	return compare(h, fmt.Sprintf("SaveCoupon %d %s %s revision %d limits %+v", kind, c.ID, c.Code, c.Revision, c.Limits), func(s store.Store) (coupon.Coupon, error) {
 		saved, err := s.SaveCoupon(h.Context(), changeOf(kind, c))
-		saved.AllowedUserEmails = saved.AllowedUserEmails.Narrow("") // the answer may hold no address
+		saved.AllowedUserEmails = saved.AllowedUserEmails.Narrow("") // the answer may be without addresses
 		return saved, err
 	})
 }
@@ -372,7 +372,7 @@ func (h *history) edit(t *rapid.T) {
 	}
 }
 
-// createOrDelete deletes a coupon, or makes one with a code or an ID that may be taken.
+// createOrDelete deletes a coupon, or creates a coupon whose code or ID may be taken.
 func (h *history) createOrDelete(t *rapid.T) {
 	c := anyOf(t, h.coupons, coupon.Coupon{}, "coupon")
 	if rapid.IntRange(0, 2).Draw(t, "delete") == 0 {
@@ -421,14 +421,14 @@ func (h *history) read(t *rapid.T) {
 	read(h, store.Store.Order, store.OrderKey{SessionID: anyOf(t, h.sessions, "cs_none", "session")})
 }
 
-// read makes a call that only reads on both stores.
+// read makes a read-only call on both stores.
 func read[R, A any](h *history, call request[R, A], with R) A {
 	answer, _ := compare(h, fmt.Sprintf("%T %+v", with, with), func(s store.Store) (A, error) { return call(s, h.Context(), with) })
 	return answer
 }
 
-// compareEverything compares what is stored, and the journal of each record: entries of
-// several records may have other positions.
+// compareEverything compares all stored records, and the journal of each record. The positions of
+// entries of different records may differ.
 func (h *history) compareEverything() {
 	ctx := h.Context()
 	_, _ = compare(h, "everything", func(s store.Store) (Everything, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// addCodes adds a batch to a coupon, perhaps again, and perhaps with codes that coupons have.
+// addCodes adds a batch to a coupon. It may repeat a batch, or use codes that coupons already have.
 func (h *history) addCodes(t *rapid.T) {
 	c := anyOf(t, h.coupons, coupon.Coupon{}, "coupon")
 	change := h.issue(c, rapid.SampledFrom([]string{"spring", "summer", "autumn"}).Draw(t, "batch"), rapid.IntRange(1, 3).Draw(t, "count"),
@@ -38,7 +38,7 @@ func (h *history) saveCodes(change store.CodeChange) ([]coupon.IssuedCode, error
 	return compare(h, fmt.Sprintf("SaveCodes %+v", change), func(s store.Store) ([]coupon.IssuedCode, error) { return s.SaveCodes(h.Context(), change) })
 }
 
-// changeCode changes a code, at the revision that was seen last, or another.
+// changeCode changes a code, at the revision read last or at another revision.
 func (h *history) changeCode(t *rapid.T) {
 	if len(h.codes) == 0 {
 		t.Skip("no code yet")
@@ -65,7 +65,7 @@ func (h *history) reserveByCode(t *rapid.T) {
 	h.ask(byOf(h.checkout(h.customer(t), h.coupons[at]), code), "reserve by a code")
 }
 
-// changeBatch switches, removes or assigns codes of a batch, perhaps with codes of other batches.
+// changeBatch switches, removes or assigns codes of a batch. The codes may be of other batches.
 func (h *history) changeBatch(t *rapid.T) {
 	if len(h.codes) == 0 {
 		t.Skip("no code yet")

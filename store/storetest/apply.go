@@ -69,13 +69,13 @@ func paidElsewhere(p *probe) {
 	}
 }
 
-// ofProcessor are the events that the processor tells of a session.
+// ofProcessor are the events of a session that the processor reports.
 var ofProcessor = []redemption.EventKind{redemption.Paid, redemption.PaymentPending, redemption.PaymentFailed, redemption.SessionExpired, redemption.PaymentEnded, redemption.PaymentOpened}
 
-// ofOrders are the events of orders, but for refunds and reports.
+// ofOrders are the events of orders, except refunds and reports.
 var ofOrders = append([]redemption.EventKind{redemption.SessionAttached, redemption.Cancelled, redemption.Lapsed, redemption.PaymentBegun}, ofProcessor...)
 
-// histories lead an order into every state, with and without a session.
+// histories bring an order into every state, with and without a session.
 var histories = [][]redemption.EventKind{
 	{},
 	{redemption.SessionAttached},
@@ -100,7 +100,7 @@ func everyEventInEveryState(p *probe) {
 	for _, history := range histories {
 		for kind := redemption.SessionAttached; kind <= redemption.PaymentOpened; kind++ {
 			if kind == redemption.Refunded || kind == redemption.Reported {
-				continue // clauses of their own
+				continue // other clauses cover this case
 			}
 			for _, variant := range []string{"as it is", "in another session", "at the deadline", "before the last event", "while the payment is not over", "while the payment is over"} {
 				before := p.placed(taking(p.checkout("ann", b, a), p.exchanged("ann", b)), history...)
@@ -123,7 +123,7 @@ func everyEventInEveryState(p *probe) {
 	}
 }
 
-// afterwards applies an event and compares the order with what the pure rule tells.
+// afterwards applies an event and compares the order with the result of the pure rule.
 func (p *probe) afterwards(before store.Settled, e redemption.Event, what string) {
 	p.Helper()
 	if e.Kind.OfUse() {
@@ -158,14 +158,14 @@ func (p *probe) afterwards(before store.Settled, e redemption.Event, what string
 	}
 }
 
-// useAfterwards applies an event and compares the use with what the pure rule tells.
+// useAfterwards applies an event and compares the use with the result of the pure rule.
 func (p *probe) useAfterwards(u redemption.Use, e redemption.Event, what string) {
 	p.Helper()
 	e.UseID = u.ID
 	want, wantErr := u.After(e)
 	got, err := p.s.Apply(p.Context(), settlement(e))
 	same(p, kinds(err), kinds(wantErr), "the error of %s", what)
-	listed := answer(p, store.Store.ListUses, store.UseList{ExchangeID: u.ExchangeID}).Items // the whole store would take minutes
+	listed := answer(p, store.Store.ListUses, store.UseList{ExchangeID: u.ExchangeID}).Items // reading the whole store would take minutes
 	same(p, only(listed, func(u redemption.Use) bool { return u.ID == want.ID }), []redemption.Use{want}, "the use after %s", what)
 	if err == nil && u.OrderID == "" {
 		same(p, got, store.Settled{Uses: []redemption.Use{want}, Changed: want.Version != u.Version}, "what Apply of %s returns", what)
@@ -256,7 +256,7 @@ func oneSessionOneOrder(p *probe) {
 	e.SessionID = one.SessionID
 	p.applyFails(e, store.ErrSuperseded, "of the session of another order")
 	p.applyFails(e, store.ErrConflict, "of the session of another order")
-	for _, session := range []string{one.SessionID + " ", "CS_" + one.SessionID[3:]} { // by bytes
+	for _, session := range []string{one.SessionID + " ", "CS_" + one.SessionID[3:]} { // sessions are compared by bytes
 		e := event(redemption.SessionAttached, p.reserve(p.checkout("ann", c)).Order)
 		e.SessionID = session
 		same(p, p.apply(e).Order.SessionID, session, "the session")
@@ -385,13 +385,13 @@ func lateAfterHandOver(p *probe) {
 	same(p, []any{ended.State, ended.ReplacedBy}, []any{redemption.OrderCancelled, ""}, "the order that had replaced the paid one")
 	p.uses(c, 0, 1)
 	p.uses(extra, 0, 0)
-	late := p.happen(successor, redemption.Paid) // the customer has paid both
+	late := p.happen(successor, redemption.Paid) // the customer has paid both orders
 	same(p, []bool{late.Uses[0].OverLimit, late.Uses[1].OverLimit}, []bool{true, false}, "the flags of the second payment")
 	p.uses(c, 0, 2)
 }
 
-// replacedWithPoints replaces an order that has points, and then lets an event happen to it. The
-// order takes its points back.
+// replacedWithPoints replaces an order that took points, and then applies an event to it. The order
+// takes its points back.
 func (p *probe) replacedWithPoints(late redemption.EventKind) (coupon.Coupon, store.Settled) {
 	p.Helper()
 	c := p.coupon(forPoints, limits(1, 1))

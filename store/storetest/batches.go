@@ -27,7 +27,7 @@ func batchClauses() []clause {
 	}
 }
 
-// part returns a change that adds codes of a batch from a position on.
+// part returns a change that adds codes of a batch, starting at a position.
 func (p *probe) part(c coupon.Coupon, batch string, from, count, size int64) store.CodeChange {
 	change := p.issue(c, batch, int(count))
 	change.From, change.Size = from, size
@@ -54,7 +54,7 @@ func (p *probe) batch(c coupon.Coupon) coupon.IssuedBatch {
 	return batches[0]
 }
 
-// byOf is by for a code of a batch, whose uses are counted.
+// byOf is by for a code of a batch whose uses are limited.
 func byOf(r store.Reservation, code coupon.IssuedCode) store.Reservation {
 	return claiming(by(r, code), claim(eligibility.BatchUses(code.CouponID, code.Batch), 1, 0))
 }

@@ -29,7 +29,7 @@ type Buyers struct {
 
 	mu     sync.Mutex
 	store  store.Store
-	paid   []string // IDs of orders whose payment was acknowledged
+	paid   []string // IDs of orders whose payment the store acknowledged
 	failed error
 }
 
@@ -132,13 +132,13 @@ func (b *Buyers) buy(ctx context.Context, attempt time.Duration) error {
 	}
 }
 
-// next is the checkout of another customer.
+// next returns a request for the checkout of another customer.
 func (b *Buyers) next() store.Reservation {
 	n := int(b.bought.Add(1))
 	return checkout(n, fmt.Sprint("customer-", n), b.coupon)
 }
 
-// answered repeats a call until the store has decided.
+// answered repeats a call until the store answers it.
 func answered[R, A any](ctx context.Context, b *Buyers, attempt time.Duration, call request[R, A], with R) error {
 	for {
 		var s store.Store

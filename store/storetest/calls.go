@@ -21,7 +21,7 @@ import (
 type call struct {
 	name   string
 	writes bool
-	// request is what is passed by the caller and may be overwritten after the call.
+	// request is the value passed by the caller. The caller may overwrite it after the call.
 	request any
 	do      func(ctx context.Context, s store.Store) (any, error)
 }
@@ -30,8 +30,8 @@ func on[R, A any](name string, writes bool, with R, do request[R, A]) call {
 	return call{name, writes, &with, func(ctx context.Context, s store.Store) (any, error) { return do(s, ctx, with) }}
 }
 
-// calls are all methods of the contract, with requests that succeed in the order given.
-// The properties of this file are about each of them.
+// calls returns one call for each method of the contract. All succeed in the given order. The clauses
+// in this file hold for each of them.
 func (p *probe) calls() []call {
 	p.Helper()
 	c := p.coupon(limits(9, 9), p.forAddresses("ann@shop.example"))
@@ -104,8 +104,8 @@ func contexts(p *probe) {
 	}
 }
 
-// copies overwrites what was passed and what was returned, and looks whether the store has
-// noticed. It compares texts: what the store shares would change in what was read before.
+// copies overwrites the request and the answer of each call, and checks that the store is unchanged. It
+// compares texts, because an earlier reading may share memory with the store.
 func copies(p *probe) {
 	for _, c := range p.calls() {
 		answer, err := c.do(p.Context(), p.s)
@@ -123,12 +123,13 @@ func copies(p *probe) {
 	}
 }
 
-// addresses are where Go prints that a value is, in place of the value.
+// addresses matches the memory addresses that Go prints for some pointers.
 var addresses = regexp.MustCompile(`0x[0-9a-f]+`)
 
-// textOf returns all that a value contains: what it prints, and the JSON of what it prints short.
+// textOf returns the whole content of a value as text: its printed form, and the JSON of the parts that
+// print as pointers.
 func textOf(v any) (text string) {
-	if found, is := v.(store.LookedUp); is { // which points to the coupons
+	if found, is := v.(store.LookedUp); is { // prints pointers to coupons
 		for _, c := range found.Coupons {
 			text += textOf(*c)
 		}
@@ -175,7 +176,7 @@ func textClauses() []clause {
 	}
 }
 
-// texts have a history of breaking databases. All of them are different.
+// texts returns texts that often break databases. All of them are different.
 func texts() []string {
 	return []string{
 		"a", "A", "a ", " a", "a\t", "a\n", "a\x01", "á", "a\u0301", "ä", "å", "ａ", "а", "ª", "a\u200b", "a\u00ad",
@@ -186,7 +187,7 @@ func texts() []string {
 	}
 }
 
-// impossible texts can be kept by no store.
+// impossible returns texts that no store can keep.
 func impossible() []string { return []string{"a\x00", "\x00", "a\xff", "\xed\xa0\x80", "a\xc3"} }
 
 func anyTextComesBack(p *probe) {
@@ -408,7 +409,7 @@ func bounds(p *probe) {
 	})
 }
 
-// allNamed requires of requests, by their wrong field, validation errors that name the field.
+// allNamed checks that each request fails with a validation error for its wrong field.
 func allNamed[R, A any](p *probe, call request[R, A], requests map[string]R) {
 	p.Helper()
 	for field, with := range requests {
@@ -419,7 +420,7 @@ func allNamed[R, A any](p *probe, call request[R, A], requests map[string]R) {
 	}
 }
 
-// reopenClauses are about stores on the same data, as several processes have them.
+// reopenClauses are about two stores on the same data, as in several processes.
 func reopenClauses() []clause {
 	return []clause{
 		{"what was stored outlives the store", "another store on the same data has all of it, and goes on where this one has stopped", outlives},
@@ -443,7 +444,7 @@ func outlives(p *probe) {
 	p.reserve(p.checkout("cem", c))
 }
 
-// changedElsewhere lets two stores take turns with all calls, and reads both after each.
+// changedElsewhere makes the calls on two stores in turn, and reads both after each call.
 func changedElsewhere(p *probe) {
 	first, second := p.s, p.reopen()
 	for i, c := range p.calls() {

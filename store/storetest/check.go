@@ -194,7 +194,7 @@ func (c *checker) fault(format string, args ...any) {
 	}
 }
 
-// unique notes that a record has a name that no other record may have.
+// unique checks that no two records have the same name.
 func (c *checker) unique(seen map[string]string, what, name, id string) {
 	if other, taken := seen[what+" "+name]; taken {
 		c.fault("the %s %q is that of %s and %s", what, name, other, id)
@@ -202,7 +202,7 @@ func (c *checker) unique(seen map[string]string, what, name, id string) {
 	seen[what+" "+name] = id
 }
 
-// batches counts the codes of each batch, and compares their uses with the counter.
+// batches counts the codes of each batch, and compares the uses of each batch with its counter.
 func (c *checker) batches() {
 	type batch struct{ coupon, id string }
 	counted := map[batch]coupon.IssuedBatch{}
@@ -326,8 +326,8 @@ func (c *checker) counters() {
 	}
 }
 
-// limits checks that the claims which had to fit did fit once. A claim that was passed on
-// from order to order had to fit the highest limit that it ever had.
+// limits checks that all claims with a limit fit together at some time. A claim that passed from order
+// to order must fit the highest limit that it had.
 func (c *checker) limits() {
 	chains := newChains(c.Everything)
 	within, highest := map[string]int64{}, map[string]int64{}
@@ -345,11 +345,11 @@ func (c *checker) limits() {
 	}
 }
 
-// chains are records that have taken claims over from each other.
+// chains groups records that took claims over from each other.
 type chains struct {
-	of        map[string]string  // orders and exchanges: the first of the chain
-	unlimited map[[2]string]bool // chains and the counters that they have claimed without a limit
-	free      map[string]bool    // counters of coupons that were once unlimited
+	of        map[string]string  // by order or exchange: the first record of its chain
+	unlimited map[[2]string]bool // chain and counter: true if the chain claimed the counter without a limit
+	free      map[string]bool    // by counter: true if its coupon was once unlimited
 }
 
 func newChains(all Everything) chains {
@@ -359,7 +359,7 @@ func newChains(all Everything) chains {
 		ch.of[o.Order.ID], parents[o.Order.ID] = o.Order.ID, o.Order.Replaces
 	}
 	for id := range parents {
-		for range parents { // no longer chain can be
+		for range parents { // no chain is longer
 			before := parents[ch.of[id]]
 			if _, known := parents[before]; !known {
 				break
@@ -385,7 +385,7 @@ func (ch chains) note(chain string, claims []eligibility.Claim) {
 	}
 }
 
-// count adds up what had to fit, and the highest limit of each counter.
+// count adds up the claims that had to fit, and the highest limit of each counter.
 func (ch chains) count(within, highest map[string]int64, claims []eligibility.Claim, counts bool, chains ...string) {
 	for _, cl := range claims {
 		highest[cl.Counter] = max(highest[cl.Counter], cl.Limit)
@@ -399,14 +399,14 @@ func (ch chains) count(within, highest map[string]int64, claims []eligibility.Cl
 	}
 }
 
-// everUnlimited returns the counters of coupons that had no limit at some time: what was
-// claimed then, and paid late, had to fit nothing.
+// everUnlimited returns the counters of coupons that once had no limit. Claims from that time need not
+// fit, even if they are paid later.
 func everUnlimited(journal []store.Entry) map[string]bool {
 	type limited struct{ MaxUses *int64 }
 	free := map[string]bool{}
 	for _, e := range journal {
 		if e.Kind != store.CouponCreated && e.Kind != store.CouponChanged {
-			continue // its data has no limits of a coupon
+			continue // the data of this entry has no limits of a coupon
 		}
 		var data struct{ Before, After *limited }
 		if json.Unmarshal(e.Data, &data) != nil {
@@ -433,7 +433,7 @@ func (c *checker) journal() {
 			continue
 		}
 		subject := e.Subject
-		if e.Kind == store.CouponCreated { // an ID may be used again after it was deleted
+		if e.Kind == store.CouponCreated { // the ID of a deleted coupon may be used again
 			delete(versions, subject)
 		}
 		if e.Version != versions[subject]+1 {

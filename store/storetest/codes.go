@@ -60,7 +60,7 @@ func editOf(c coupon.IssuedCode, change func(*coupon.IssuedCode)) store.CodeChan
 	return store.CodeChange{Kind: store.EditCode, CouponID: c.CouponID, Codes: []coupon.IssuedCode{c}, By: "admin", At: at(600)}
 }
 
-// by makes the first use of a request one by a code of its coupon.
+// by changes the first use of a request: it uses a code of the coupon.
 func by(r store.Reservation, code coupon.IssuedCode) store.Reservation {
 	r.Uses[0].Code, r.Coupons[0].Code, r.Coupons[0].CodeRevision = code.Key, code.Key, code.Revision
 	return claiming(r, claim(eligibility.CodeUses(code.CouponID, code.Key.String()), 1, code.MaxUses))
@@ -404,8 +404,8 @@ func codeRaceClauses() []clause {
 	}
 }
 
-// raceForFreedKey deletes a coupon while other coupons, existing and new ones, take its key. At the
-// end, one coupon has the key: the only taker that succeeded, or else one that comes later.
+// raceForFreedKey deletes a coupon while other coupons take its key. At the end, one coupon has the
+// key: the only coupon that succeeded, or one that comes later.
 func (p *probe) raceForFreedKey(old coupon.Coupon, key coupon.Code) {
 	p.Helper()
 	takers, deletion := make([]coupon.Coupon, p.can.Goroutines), p.can.Goroutines/2
@@ -433,7 +433,7 @@ func (p *probe) raceForFreedKey(old coupon.Coupon, key coupon.Code) {
 	p.ok(errs[deletion], "the deletion of the coupon that had the key")
 	won := p.succeeded(errs, coupon.ErrCodeTaken) - 1
 	same(p, won <= 1, true, "whether at most one of %d takers got the key", len(takers)-1)
-	if won == 0 { // the key is free by now
+	if won == 0 { // nobody took the key
 		takers, errs = append(takers, p.coupon(coded(key))), append(errs, nil)
 	}
 	holder := p.look(store.LookUp{Names: store.ByCode(key)}).Coupon.ID
@@ -448,7 +448,7 @@ func (p *probe) raceForFreedKey(old coupon.Coupon, key coupon.Code) {
 	}
 }
 
-// holderIn returns the coupon that an error names because it has a code.
+// holderIn returns the ID of the coupon that already has a code, from an error.
 func holderIn(err error) string {
 	if taken, is := errors.AsType[*coupon.TakenError](err); is {
 		return taken.Taken[0].CouponID

@@ -41,7 +41,7 @@ func couponClauses() []clause {
 	}
 }
 
-// lookedUp returns the whole stored coupon.
+// lookedUp returns the stored coupon with its allow-list.
 func (p *probe) lookedUp(id string) coupon.Coupon {
 	p.Helper()
 	return p.look(store.LookUp{Names: store.ByID(id), Whole: true}).Coupon
@@ -57,7 +57,8 @@ func (p *probe) look(by store.LookUp) store.Found {
 	return answer(p, find, by)
 }
 
-// likeStored compares a coupon that was returned; its allow-list may tell its length only.
+// likeStored compares a returned coupon with the stored coupon. The returned allow-list may have only
+// its length.
 func (p *probe) likeStored(got, want coupon.Coupon, what string) {
 	p.Helper()
 	same(p, got.AllowedUserEmails.Len(), want.AllowedUserEmails.Len(), "the number of addresses of %s", what)
@@ -73,7 +74,7 @@ func couponComesBack(p *probe) {
 			c.Discount, c.Conditions.MinPurchase = p.amountOff(1_234), coupon.NewMoneySet(pricing.NewMoney(5_000, c.Currency))
 		}),
 		p.draft(func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(1), at(2) }),
-		p.draft(func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(2), at(1) }), // ended before its start
+		p.draft(func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(2), at(1) }), // expires before it starts
 		p.draft(func(c *coupon.Coupon) { c.RefundPolicy, c.RestoreOnRefund = pricing.Rebill, coupon.RestoreAlways }),
 		p.draft(mirrored(1)),
 	} {
@@ -97,7 +98,7 @@ func takenCodes(p *probe) {
 			p.stop("the rejection %v does not name %s", err, has.ID)
 		}
 	}
-	for _, text := range []string{"CAFE", "CAFÉ", "STRASSE", "A-1", "A-01", "A1", "АBC", "ABC"} { // the last but one begins with a Cyrillic letter
+	for _, text := range []string{"CAFE", "CAFÉ", "STRASSE", "A-1", "A-01", "A1", "АBC", "ABC"} { // "АBC" begins with a Cyrillic letter
 		c := p.coupon(coded(p.code(text)))
 		same(p, p.lookedUp(c.ID).Code, p.code(text), "the code")
 	}
@@ -105,7 +106,7 @@ func takenCodes(p *probe) {
 
 func idWithUses(p *probe) {
 	used, unused := p.coupon(), p.coupon(limits(5, 5))
-	p.placed(p.checkout("ann", used), redemption.Cancelled) // the counter is there, and holds nothing
+	p.placed(p.checkout("ann", used), redemption.Cancelled) // creates the counter, with a value of 0
 	again := func(id string) coupon.Coupon { return p.draft(func(c *coupon.Coupon) { c.ID = id }) }
 	for _, c := range []coupon.Coupon{used, unused} {
 		p.saveFails(store.CreateCoupon, again(c.ID), store.ErrConflict, "with an ID that is taken")
@@ -217,7 +218,8 @@ func deletionLeavesOrders(p *probe) {
 	p.uses(c, 0, 2)
 }
 
-// limitAddedLater makes uses of an unlimited coupon first. Stores may spread their counter.
+// limitAddedLater limits a coupon after its first uses. Stores may spread the counter of an unlimited
+// coupon.
 func limitAddedLater(p *probe) {
 	c := p.coupon()
 	var orders []redemption.Order
@@ -310,7 +312,7 @@ func lookUpClauses() []clause {
 	}
 }
 
-// lookedUpAtOnce compares the answer to many names with the answers to each.
+// lookedUpAtOnce compares the answer for many names with the answers for each name.
 func lookedUpAtOnce(p *probe) {
 	listed := p.coupon(p.forAddresses("ann@shop.example", "*@club.example"))
 	by := store.LookUp{CustomerID: "ann", Email: "ann@shop.example", Identities: []string{"ann", "ann@shop.example"}}

@@ -27,10 +27,11 @@ func (p *probe) damage(kind, id string) (restore func()) {
 	return p.can.Damage(p.T, p.s, kind, id)
 }
 
-// damagedList is a list of IDs. Those that cannot be read begin with an exclamation mark.
+// damagedList reads a page of a list and returns its IDs. The IDs of unreadable records begin with an
+// exclamation mark.
 type damagedList func(after string, size int) (ids []string, unreadable []*store.UnreadableError, next string, err error)
 
-// pagesOfDamaged reads a list in pages of several sizes.
+// pagesOfDamaged reads a list in pages of several sizes, and compares it.
 func pagesOfDamaged(p *probe, kind string, want []string, read damagedList) {
 	p.Helper()
 	for _, size := range []int{1, 2, 3, len(want), len(want) + 1} {
@@ -66,7 +67,7 @@ func pagesOfDamaged(p *probe, kind string, want []string, read damagedList) {
 	}
 }
 
-// unreadable makes a call that must fail because a record cannot be read.
+// unreadable checks that a call fails because a record cannot be read.
 func unreadable[R, A any](p *probe, call request[R, A], with R, kind, id string) {
 	p.Helper()
 	_, err := call(p.s, p.Context(), with)
@@ -177,7 +178,7 @@ func damagedOrder(p *probe) {
 	same(p, p.order(order(1)).Order, all[1].Order, "an order that can be read again")
 }
 
-// openOrders looks up a customer's open orders. Those that cannot be read come last and begin with an
+// openOrders looks up a customer's open orders. Unreadable orders come last, and begin with an
 // exclamation mark.
 func (p *probe) openOrders(customer string, most int) (ids []string) {
 	p.Helper()
@@ -218,7 +219,7 @@ func besideADamagedOrder(p *probe) {
 	for _, restore := range restore {
 		restore()
 	}
-	for _, i := range bad { // the processor repeats the event
+	for _, i := range bad { // the processor would repeat the event
 		same(p, p.apply(event(redemption.Paid, orders[i])).Order.State, redemption.OrderPaid, "the state of a paid order")
 	}
 }

@@ -90,7 +90,7 @@ func chainOfHandOvers(p *probe) {
 		last = next
 	}
 	p.uses(c, 1, 0)
-	p.happen(first, redemption.Paid) // the oldest wins, and the newest makes room
+	p.happen(first, redemption.Paid) // the oldest order is paid, and the newest is canceled
 	same(p, p.order(last.ID).Order.State, redemption.OrderCancelled, "the state of the newest order")
 	same(p, p.order(first.ID).Uses[0].OverLimit, false, "whether the oldest is flagged")
 	p.uses(c, 0, 1)

@@ -59,7 +59,7 @@ func identityClauses() []clause {
 	}
 }
 
-// first makes the order of a request one that must be the customer's first.
+// first returns the request with a claim: the order must be the customer's first.
 func first(r store.Reservation) store.Reservation {
 	r.Order.Claims = []eligibility.Claim{claim(eligibility.CustomerOrders(r.Order.CustomerID), 1, 1)}
 	return r
@@ -90,7 +90,7 @@ func known(r store.Reservation, c coupon.Coupon, identities ...string) store.Res
 	return r
 }
 
-// learning returns a payment of an order that tells of identities.
+// learning returns a payment of an order that reports identities of the customer.
 func learning(o redemption.Order, identities ...string) store.Settlement {
 	s := settlement(event(redemption.Paid, o))
 	s.Event.Learned = identities

@@ -24,7 +24,7 @@ func Follow(ctx context.Context, s store.Journal, page int, done <-chan struct{}
 		last := false
 		select {
 		case <-done:
-			last = true // what was committed before is there by now
+			last = true // all earlier commits are visible by now
 		default:
 		}
 		entries, err := s.Journal(ctx, after, page)
@@ -56,12 +56,12 @@ func journalClauses() []clause {
 	}
 }
 
-// entryOf is what the suite reads of an entry's data.
+// entryOf has the parts of an entry's data that the suite checks.
 type entryOf struct {
 	Cause, State  string
-	Before, After struct{ Name, Code string } // empty if the coupon or code was not there
-	Batch         string                      // of new codes
-	Added         int                         // how many codes are new
+	Before, After struct{ Name, Code string } // empty if there was no coupon or code
+	Batch         string                      // the batch of new codes
+	Added         int                         // the number of new codes
 }
 
 // about returns the entries about a subject.
@@ -140,7 +140,8 @@ func codesInTheJournal(p *probe) {
 	p.keepsSecret(c.ID, "shop.example", "member-7")
 }
 
-// keepsSecret checks that no entry about a coupon has one of the texts, which identify customers.
+// keepsSecret checks that no entry about a coupon contains one of the texts. The texts identify
+// customers.
 func (p *probe) keepsSecret(couponID string, texts ...string) {
 	p.Helper()
 	history, err := p.s.History(p.Context(), couponID, 0, store.MaxJournalLimit)
@@ -159,7 +160,7 @@ func historyOfACoupon(p *probe) {
 		c = p.edit(c, named(fmt.Sprint("name ", i)))
 		other = p.edit(other, named("other"))
 		if i == 2 {
-			p.everything() // entries get positions
+			p.everything() // gives the entries their positions
 		}
 	}
 	p.save(store.DeleteCoupon, c)
@@ -231,8 +232,7 @@ func pagesOfTheJournal(p *probe) {
 	same(p, journal(1<<62, 10), nil, "the journal behind its end")
 }
 
-// readerMissesNothing lets readers follow while many transactions are made, of which some
-// fail.
+// readerMissesNothing reads the journal while many transactions run. Some of the transactions fail.
 func readerMissesNothing(p *probe) {
 	c, full := p.coupon(limits(0, 0)), p.coupon(limits(1, 0))
 	p.reserve(p.checkout("zoe", full))
@@ -276,7 +276,8 @@ func readerMissesNothing(p *probe) {
 	}
 }
 
-// bySubject returns the entries about each record. Databases may write JSON in another form.
+// bySubject returns the entries of each record, as comparable text. Databases may store JSON in another
+// form.
 func bySubject(journal []store.Entry) map[string][]string {
 	entries := map[string][]string{}
 	for _, e := range journal {

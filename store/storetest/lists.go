@@ -29,7 +29,7 @@ func listClauses() []clause {
 	}
 }
 
-// lister reads the page of a list that follows a cursor.
+// lister reads the page of a list after a cursor.
 type lister[V any] func(after string, size int) (items []V, next string, err error)
 
 func couponsOf(ctx context.Context, s store.Store, list store.CouponList) lister[coupon.Coupon] {
@@ -56,7 +56,7 @@ func usesOf(ctx context.Context, s store.Store, list store.UseList) lister[redem
 	}
 }
 
-// whole returns the error of the first record that cannot be read.
+// whole returns the error of the first unreadable record, or nil.
 func whole(unreadable []*store.UnreadableError) error {
 	if len(unreadable) > 0 {
 		return unreadable[0]
@@ -64,7 +64,7 @@ func whole(unreadable []*store.UnreadableError) error {
 	return nil
 }
 
-// allPages reads a list page by page.
+// allPages reads a list in pages of one size.
 func allPages[V any](read lister[V], size int) (all []V, err error) {
 	for after := ""; ; {
 		items, next, err := read(after, size)
@@ -78,7 +78,7 @@ func allPages[V any](read lister[V], size int) (all []V, err error) {
 	}
 }
 
-// pages reads a list in pages of each size.
+// pages reads a list in pages of each size, and compares it.
 func pages[V any](p *probe, want []V, sizes []int, read lister[V]) {
 	p.Helper()
 	for _, size := range sizes {
@@ -96,7 +96,7 @@ func only[V any](all []V, keep func(V) bool) []V {
 func couponsAreListed(p *probe) {
 	var all []coupon.Coupon
 	for i := range 7 {
-		all = append(all, p.coupon(createdAt(at(i/3)))) // of one instant the IDs decide
+		all = append(all, p.coupon(createdAt(at(i/3)))) // IDs decide between coupons of the same instant
 	}
 	limited := p.coupon(createdAt(at(9)), p.forAddresses("ann@shop.example", "bob@shop.example"), limits(3, 1))
 	p.reserve(p.checkout("ann", limited))
@@ -140,14 +140,14 @@ func couponsAreFound(p *probe) {
 	}
 }
 
-// finds reads a list of coupons in pages of each size, and compares its total.
+// finds reads a list of coupons in pages of each size, and compares it and its total.
 func (p *probe) finds(list store.CouponList, want []coupon.Coupon, sizes ...int) {
 	p.Helper()
 	pages(p, want, sizes, couponsOf(p.Context(), p.s, list))
 	same(p, answer(p, store.Store.ListCoupons, list).Total, int64(len(want)), "the total of %+v", list)
 }
 
-// chosen reports whether a list with a filter has a value. A zero filter selects every value.
+// chosen reports whether a filter selects a value. A zero filter selects every value.
 func chosen[V comparable](filter, value V) bool { return filter == *new(V) || filter == value }
 
 func cursorsSkipNothing(p *probe) {
@@ -160,7 +160,7 @@ func cursorsSkipNothing(p *probe) {
 	p.coupon(createdAt(at(100)))        // before the cursor
 	p.save(store.DeleteCoupon, all[3])  // the last of the page
 	p.save(store.DeleteCoupon, all[1])  // one of the page
-	p.save(store.DeleteCoupon, all[11]) // one behind the page
+	p.save(store.DeleteCoupon, all[11]) // an entry after the page
 	changed := p.edit(all[5], named("changed"))
 	rest := answer(p, store.Store.ListCoupons, store.CouponList{After: first.Next, Page: 7, PageSize: 100})
 	want := slices.Clone(all[4:11])
@@ -306,7 +306,7 @@ func periods(instants ...time.Time) []store.Period {
 	return all
 }
 
-// inside is what a period says, in other words than the contract's own.
+// inside reports whether a period has an instant. It is written independently of the contract's method.
 func inside(period store.Period, at time.Time) bool {
 	return period == (store.Period{}) || !at.IsZero() && at.Compare(period.From) >= 0 && (period.Until.IsZero() || at.Compare(period.Until) < 0)
 }
@@ -333,8 +333,8 @@ func couponsAreNarrowed(p *probe) {
 		}
 		all = append(all, c)
 	}
-	all[1] = p.edit(all[1], limits(5, 0)) // was used up
-	all[0] = p.edit(all[0], limits(1, 0)) // is used up from now on
+	all[1] = p.edit(all[1], limits(5, 0)) // was used up, has uses left now
+	all[0] = p.edit(all[0], limits(1, 0)) // is used up now
 	slices.Reverse(all)
 	lists := []store.CouponList{{UsedUp: true}, {State: coupon.Pending}, {Search: "code", UsedUp: true, DiscountType: pricing.Percentage}}
 	for _, state := range []coupon.State{0, coupon.Active, coupon.Inactive} {
@@ -373,14 +373,14 @@ func sumsOfUses(p *probe) {
 		r.Order.CreatedAt = first.Add(time.Duration(i/8)*24*time.Hour + time.Duration(i%2)*time.Hour - time.Duration(i/4%2)*time.Microsecond).UTC()
 		r.Uses[0].CreatedAt, r.Uses[0].Discount = r.Order.CreatedAt, r.Order.Quote.Discount
 		if i%2 == 0 {
-			r.Uses[0].Discount += 1<<53 + 1 // a float does not hold it
+			r.Uses[0].Discount += 1<<53 + 1 // a float64 cannot hold this amount
 		}
 		r.Uses[0].Currency = []pricing.Currency{pricing.EUR(), usd, {}, pricing.JPY(), kwd}[i%3+i%2*2]
 		r.Uses[0].Restore = coupon.RestoreAlways
 		r.Order.Quote.Coupons[0].ID = r.Uses[0].CouponID
 		o := p.placed(r, histories[i%6]...).Order
 		if o.State == redemption.OrderPaid && i%4 > 0 {
-			p.apply(refund(o, "one", int64(i%4)-1)) // everything, a unit or two
+			p.apply(refund(o, "one", int64(i%4)-1)) // refunds everything, one unit or two units
 		}
 	}
 	uses := only(p.everything().Uses, func(u redemption.Use) bool { return u.CouponID == c.ID })
@@ -406,7 +406,7 @@ func sumsOfUses(p *probe) {
 	}
 }
 
-// sumOf adds up the uses of a day that have one of the currencies, or none.
+// sumOf counts the uses of a day, and adds up their amounts in the given currencies.
 func sumOf(uses []redemption.Use, from, until time.Time, currencies ...pricing.Currency) store.DaySum {
 	uses = only(uses, func(u redemption.Use) bool { return !u.CreatedAt.Before(from) && u.CreatedAt.Before(until) })
 	completed := only(uses, func(u redemption.Use) bool { return u.State == redemption.Completed })

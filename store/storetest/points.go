@@ -67,7 +67,7 @@ func heldIsReplayed(p *probe) {
 	p.reserve(taker)
 	held = p.use(held.ID)
 	replay(first, "with the same key, after a checkout has taken it")
-	p.reserve(p.exchange("ann", c)) // another one
+	p.reserve(p.exchange("ann", c)) // another exchange
 	p.uses(c, 3, 0)
 }
 
@@ -151,7 +151,7 @@ func everyEventOfAUse(p *probe) {
 					u = p.ofUse(before, u.ID)
 				}
 				p.useAfterwards(u, redemption.Event{Kind: kind, At: at(seconds)}, fmt.Sprintf("%s after %v", kind, history))
-				if p.use(u.ID).State == redemption.Reserved { // so that the customer may exchange again
+				if p.use(u.ID).State == redemption.Reserved { // release the use, so that the customer may exchange again
 					p.ofUse(redemption.Cancelled, u.ID)
 				}
 			}

@@ -140,7 +140,7 @@ func eventRaceClauses() []clause {
 	}
 }
 
-// race is a clause that is checked several times, with new records.
+// race is a clause that is checked several times, each time with new records.
 func race(name, says string, check func(*probe)) clause {
 	return clause{name, says, func(p *probe) {
 		for range p.can.Rounds {
@@ -149,13 +149,15 @@ func race(name, says string, check func(*probe)) clause {
 	}}
 }
 
-// exactly makes reservations at once, of which so many are stored. The others fail with the error.
+// exactly makes reservations at once, and checks how many are stored. The others must fail with the
+// error.
 func (p *probe) exactly(want int, others error, request func(i int) store.Reservation) {
 	p.Helper()
 	same(p, p.stored(others, request), want, "how many of %d reservations at once are stored", p.can.Goroutines)
 }
 
-// stored makes reservations at once, and returns how many are stored. The others fail with the error.
+// stored makes reservations at once, and returns how many are stored. The others must fail with the
+// error.
 func (p *probe) stored(others error, request func(i int) store.Reservation) int {
 	p.Helper()
 	_, errs := atOnce(p, p.can.Goroutines, store.Store.Reserve, request)
@@ -167,7 +169,7 @@ func changes(answers []store.Settled, o redemption.Order) int {
 	return len(slices.DeleteFunc(slices.Clone(answers), func(a store.Settled) bool { return !a.Changed || a.Order.ID != o.ID }))
 }
 
-// reserveOne makes requests at once that all get the same reservation, of one use of the coupon.
+// reserveOne makes requests at once. All must get the same reservation of one use.
 func (p *probe) reserveOne(c coupon.Coupon, request func(i int) store.Reservation) {
 	p.Helper()
 	answers, errs := atOnce(p, p.can.Goroutines, store.Store.Reserve, request)
@@ -182,8 +184,8 @@ func (p *probe) reserveOne(c coupon.Coupon, request func(i int) store.Reservatio
 	p.uses(c, 1, 0)
 }
 
-// handOverAgainstPayment pays orders while they are handed over. One of the two wins, and
-// the coupon is used once.
+// handOverAgainstPayment pays orders while they are handed over. Either the payment or the hand-over
+// wins, and the coupon is used once.
 func handOverAgainstPayment(p *probe) {
 	c := p.coupon(limits(0, 0))
 	olds := make([]redemption.Order, p.can.Goroutines/2)
@@ -212,8 +214,8 @@ func handOverAgainstPayment(p *probe) {
 	p.uses(c, 0, int64(len(olds)))
 }
 
-// editsAgainstReservations sets a limit while reservations without one are made. The fold
-// of the counter misses none of them.
+// editsAgainstReservations sets a limit while reservations without a limit are made. The counter must
+// then include all of them.
 func editsAgainstReservations(p *probe) {
 	c := p.coupon()
 	before := p.amongReservations(changeOf(store.EditCoupon, with(c, limits(3, 0))), store.ErrStaleRevision)
@@ -223,8 +225,8 @@ func editsAgainstReservations(p *probe) {
 	p.uses(c, int64(max(3, before)), 0)
 }
 
-// amongReservations changes a coupon while it is reserved, and returns how many reservations
-// were stored. The others fail with the error.
+// amongReservations changes a coupon while it is reserved. It returns the number of stored
+// reservations. The others must fail with the error.
 func (p *probe) amongReservations(change store.CouponChange, others error) int {
 	p.Helper()
 	c := change.Coupon
@@ -236,7 +238,7 @@ func (p *probe) amongReservations(change store.CouponChange, others error) int {
 		}
 		_, err = s.Reserve(ctx, p.checkout(fmt.Sprint("c", i), c))
 		return err
-	}), others) - 1 // the change
+	}), others) - 1 // minus the change itself
 	p.uses(c, int64(stored), 0)
 	return stored
 }
@@ -254,7 +256,7 @@ func reservationBesidePayment(p *probe) {
 		return settled.Order, err
 	}
 	_, errs := atOnce(p, p.can.Goroutines, meet, func(i int) bool { return i%2 == 0 })
-	p.succeeded(errs, store.ErrConflict) // a caller repeats
+	p.succeeded(errs, store.ErrConflict) // the caller repeats after this error
 	answer(p, store.Store.Reserve, r)
 	same(p, p.settle(s).Order.State, redemption.OrderPaid, "the state of the order")
 	p.uses(c, 0, 1)

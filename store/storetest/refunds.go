@@ -93,8 +93,8 @@ func refundClauses() []clause {
 	}
 }
 
-// sold returns a paid order with a coupon of 10 % that has a budget. The order has a number of
-// units at 10.00 each.
+// sold returns a paid order with the given number of units at 10.00 each. Its coupon takes 10 % off and
+// has a budget.
 func (p *probe) sold(customer string, c coupon.Coupon, units int64, restore coupon.Restore) redemption.Order {
 	p.Helper()
 	r := p.checkout(customer, c)
@@ -107,7 +107,7 @@ func (p *probe) sold(customer string, c coupon.Coupon, units int64, restore coup
 	return p.placed(claiming(r, claim(eligibility.Budget(c.ID, "EUR"), quote.Discount, 0)), redemption.SessionAttached, redemption.Paid).Order
 }
 
-// refund is an event that refunds units, or everything if units is 0.
+// refund returns an event that refunds units, or everything if units is 0.
 func refund(o redemption.Order, key string, units int64) redemption.Event {
 	e := redemption.Event{Kind: redemption.Refunded, OrderID: o.ID, At: at(1200), Refund: redemption.RefundRequest{
 		Key: key, Returns: pricing.Returns{All: units == 0},

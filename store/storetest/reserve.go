@@ -31,7 +31,7 @@ func reserveClauses() []clause {
 func orderComesBack(p *probe) {
 	a, b := p.coupon(limits(5, 2)), p.coupon(forPoints)
 	held := p.exchanged("ann", b)
-	r := taking(p.checkout("ann", b, a), held) // not in the order of their IDs
+	r := taking(p.checkout("ann", b, a), held) // in another order than their IDs
 	r.Uses[1].Claims = append(r.Uses[1].Claims, claim(eligibility.SharedCounter("budget", "é/1"), 1_000_000_000_000, 2_000_000_000_000))
 	want := store.Reserved{Order: r.Order.Clone(), Uses: []redemption.Use{r.Uses[1].Clone(), r.Uses[0].Clone()}}
 	want.Order.Version, want.Order.UpdatedAt = 1, want.Order.CreatedAt
@@ -50,7 +50,7 @@ func orderComesBack(p *probe) {
 	}
 }
 
-// allOrNothing makes one claim of a large order the one that does not fit, each in turn.
+// allOrNothing makes large orders in which one claim does not fit, each claim in turn.
 func allOrNothing(p *probe) {
 	coupons := []coupon.Coupon{p.coupon(limits(9, 9)), p.coupon(), p.coupon(limits(0, 3))}
 	full := eligibility.SharedCounter("full")
@@ -112,13 +112,13 @@ func couponsAsPriced(p *probe) {
 	p.reserve(p.checkout("bob", good, p.lookedUp(changed.ID)))
 }
 
-// refusal is a coupon that cannot be used, and the error that tells why.
+// refusal is a coupon that cannot be used, with the expected error.
 type refusal struct {
 	c    coupon.Coupon
 	want error
 }
 
-// unusable returns coupons by what is wrong with them.
+// unusable returns coupons that cannot be used, by the reason.
 func (p *probe) unusable() map[string]refusal {
 	p.Helper()
 	full, stale, deleted := p.coupon(limits(1, 0)), p.coupon(), p.coupon()
@@ -167,7 +167,7 @@ func adoptsAPayment(p *probe) {
 	p.refused(called(p.checkout("ann"), paid("ann", "cs_uses", p.coupon()).ID), store.ErrConflict, "of a paid order that has uses")
 }
 
-// called gives a reservation the ID of an order.
+// called returns the reservation with the given order ID.
 func called(r store.Reservation, id string) store.Reservation {
 	r.Order.ID = id
 	for i := range r.Uses {
@@ -236,7 +236,7 @@ func limitClauses() []clause {
 	return all
 }
 
-// limitHolds fills a counter, gives back, and fills it again.
+// limitHolds fills a counter, releases its uses, and fills it again.
 func (p *probe) limitHolds(limit, amount int64, key func(customer string) string) {
 	c := p.coupon()
 	of := func(customer string) store.Reservation {
@@ -335,7 +335,7 @@ func replayClauses() []clause {
 				r.Order.Key = names[1]
 				p.reserve(r)
 				points := p.exchange(names[0], p.coupon(forPoints))
-				points.Uses[0].Key = names[1] // keys of exchanges are others than those of orders
+				points.Uses[0].Key = names[1] // exchanges and orders have separate keys
 				p.reserve(points)
 			}
 		}},
@@ -368,7 +368,7 @@ func repeatedKey(p *probe) {
 	p.replays(successor, "of the order that took over")
 }
 
-// replays repeats a request with new IDs, as a caller does who lost the answer.
+// replays repeats a request with new IDs, as a caller does after a lost answer.
 func (p *probe) replays(r store.Reservation, when string) {
 	p.Helper()
 	p.unchanged("a replay "+when, func() {

@@ -97,15 +97,15 @@ type probe struct {
 	s       store.Store
 	can     Capabilities
 	says    string
-	closed  bool // the clause has closed the store
-	watched bool // calls are made that must leave no trace
+	closed  bool // the clause has already closed the store
+	watched bool // set while calls run that must not change the store
 	made    atomic.Int64
 }
 
-// next returns a number that was not used yet.
+// next returns an unused number.
 func (p *probe) next() int { return int(p.made.Add(1)) }
 
-// stop fails the clause and quotes it.
+// stop fails the clause and prints it.
 func (p *probe) stop(format string, args ...any) {
 	p.Helper()
 	p.Fatalf("the contract says: %s\nbut %s", p.says, fmt.Sprintf(format, args...))
@@ -125,7 +125,7 @@ func (p *probe) fails(err, want error, call string, args ...any) {
 	}
 }
 
-// request is a method of the contract that takes one value.
+// request is a method of the contract with one argument.
 type request[R, A any] func(s store.Store, ctx context.Context, with R) (A, error)
 
 // answer makes a call that must succeed.
@@ -136,13 +136,13 @@ func answer[R, A any](p *probe, call request[R, A], with R) A {
 	return got
 }
 
-// fails makes a call that must fail with the error, and must leave no trace in the store.
+// fails checks that a call fails with the error and changes nothing in the store.
 func fails[R, A any](p *probe, call request[R, A], with R, want error, what string, args ...any) {
 	p.Helper()
 	_ = failure(p, call, with, want, what, args...)
 }
 
-// failure is the error of a call that fails.
+// failure returns the error of a call that must fail.
 func failure[R, A any](p *probe, call request[R, A], with R, want error, what string, args ...any) (err error) {
 	p.Helper()
 	p.unchanged("a call that fails", func() { _, err = call(p.s, p.Context(), with) })
@@ -150,7 +150,7 @@ func failure[R, A any](p *probe, call request[R, A], with R, want error, what st
 	return err
 }
 
-// atOnce makes n calls at once, and returns their answers and errors by number.
+// atOnce makes n calls at once. It returns their answers and errors in the order of the calls.
 func atOnce[R, A any](p *probe, n int, call request[R, A], with func(i int) R) ([]A, []error) {
 	p.Helper()
 	answers := make([]A, n)
@@ -160,7 +160,7 @@ func atOnce[R, A any](p *probe, n int, call request[R, A], with func(i int) R) (
 	})
 }
 
-// own stops when the suite itself makes a mistake.
+// own stops the test after an error of the suite itself.
 func (p *probe) own(err error) {
 	p.Helper()
 	if err != nil {
@@ -168,8 +168,8 @@ func (p *probe) own(err error) {
 	}
 }
 
-// same compares values; nil and empty lists are equal. Deep equality comes first, since it is found
-// twenty times as fast.
+// same compares values. A nil list equals an empty list. It tries reflect.DeepEqual first, which is
+// twenty times as fast as cmp.Equal.
 func same[V any](p *probe, got, want V, what string, args ...any) {
 	p.Helper()
 	if !reflect.DeepEqual(want, got) && !cmp.Equal(want, got, cmpopts.EquateEmpty()) {
@@ -177,7 +177,8 @@ func same[V any](p *probe, got, want V, what string, args ...any) {
 	}
 }
 
-// unchanged runs calls that must leave no trace in the store, unless it runs already.
+// unchanged runs calls and checks that they change nothing in the store. If such a check is already
+// running, it only runs the calls.
 func (p *probe) unchanged(what string, calls func()) {
 	p.Helper()
 	if p.watched {
@@ -205,7 +206,7 @@ func (p *probe) consistent() {
 	}
 }
 
-// stores returns the stores that goroutines share: one, or two on the same data.
+// stores returns the stores that goroutines share: one store, or two stores on the same data.
 func (p *probe) stores() []store.Store {
 	p.Helper()
 	if p.can.Reopen == nil {
@@ -221,7 +222,7 @@ func (p *probe) reopen() store.Store {
 	return other
 }
 
-// together runs a call in n goroutines at once and returns their errors by number.
+// together runs a call in n goroutines at once. It returns their errors in the order of the calls.
 func (p *probe) together(n int, do func(ctx context.Context, s store.Store, i int) error) []error {
 	p.Helper()
 	stores, errs := p.stores(), make([]error, n)
@@ -238,8 +239,8 @@ func (p *probe) together(n int, do func(ctx context.Context, s store.Store, i in
 	return errs
 }
 
-// succeeded counts the calls that succeeded. The others must have failed with one of the
-// errors that are allowed.
+// succeeded returns the number of calls that succeeded. The others must have failed with one of the
+// allowed errors.
 func (p *probe) succeeded(errs []error, allowed ...error) int {
 	p.Helper()
 	count := 0

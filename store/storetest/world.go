@@ -12,8 +12,8 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// at is an instant of the suite's calendar: so many seconds after its beginning, at a
-// microsecond.
+// at returns the instant a number of seconds after the start of the suite's calendar. It has a fraction
+// in microseconds.
 func at(seconds int) time.Time {
 	return time.Date(2026, time.November, 20, 12, 0, 0, 123_456_000, time.UTC).Add(time.Duration(seconds) * time.Second)
 }
@@ -21,7 +21,7 @@ func at(seconds int) time.Time {
 // terms changes a coupon before it is stored.
 type terms func(*coupon.Coupon)
 
-// limits returns the terms of a coupon with these limits, 0 for none.
+// limits returns the terms of a coupon with these limits. 0 means no limit.
 func limits(maxUses, maxUsesPerUser int64) terms {
 	return func(c *coupon.Coupon) { c.Limits = coupon.Limits{MaxUses: maxUses, MaxUsesPerUser: maxUsesPerUser} }
 }
@@ -36,14 +36,14 @@ func inState(s coupon.State) terms { return func(c *coupon.Coupon) { c.State = s
 
 func createdAt(t time.Time) terms { return func(c *coupon.Coupon) { c.CreatedAt, c.UpdatedAt = t, t } }
 
-// mirrored returns the terms of a coupon whose revision has a mirror.
+// mirrored returns the terms of a coupon with a mirror of the given revision.
 func mirrored(revision int64) terms {
 	return func(c *coupon.Coupon) {
 		c.Mirror = coupon.Mirror{CouponID: "co", PromotionCodeID: "promo", Revision: revision}
 	}
 }
 
-// mirroredAlone returns the terms of a coupon whose mirror has no promotion code.
+// mirroredAlone returns the terms of a coupon with a mirror that has no promotion code.
 func mirroredAlone(revision int64) terms {
 	return func(c *coupon.Coupon) { c.Mirror = coupon.Mirror{CouponID: "co", Revision: revision} }
 }
@@ -56,10 +56,10 @@ func with(c coupon.Coupon, changes ...terms) coupon.Coupon {
 	return c
 }
 
-// forPoints are the terms of a coupon that costs points.
+// forPoints sets the terms of a coupon that costs points.
 func forPoints(c *coupon.Coupon) { c.Distribution, c.PointsRequired = coupon.PointsRedeemable, 250 }
 
-// forAddresses are the terms of a coupon for these addresses.
+// forAddresses returns the terms of a coupon for these addresses.
 func (p *probe) forAddresses(addresses ...string) terms {
 	p.Helper()
 	emails, err := coupon.NewEmailSet(addresses...)
@@ -70,7 +70,7 @@ func (p *probe) forAddresses(addresses ...string) terms {
 func tenPercent() pricing.Discount {
 	percent, err := pricing.ParsePercent("10")
 	if err != nil {
-		panic(err) // ten is a percentage
+		panic(err) // ten is a valid percentage
 	}
 	return pricing.PercentOff(percent)
 }
@@ -90,15 +90,14 @@ func (p *probe) code(text string) coupon.Code {
 	return code
 }
 
-// draft returns a coupon that is not stored: ten percent off everything, active, without
-// limits.
+// draft returns an unsaved coupon: ten percent off everything, active, without limits.
 func (p *probe) draft(changes ...terms) coupon.Coupon {
 	p.Helper()
 	n := p.next()
 	return draft(n, append([]terms{coded(p.code(fmt.Sprintf("CODE-%d", n)))}, changes...)...)
 }
 
-// draft is the coupon number n, without a code.
+// draft returns the coupon with number n, without a code.
 func draft(n int, changes ...terms) coupon.Coupon {
 	return with(coupon.Coupon{
 		ID: fmt.Sprintf("cpn_%04d", n), Name: fmt.Sprintf("coupon %d", n),
@@ -110,7 +109,7 @@ func draft(n int, changes ...terms) coupon.Coupon {
 	}, changes...)
 }
 
-// changeOf returns a change of a coupon. The suite limits uses by Limits.MaxUses.
+// changeOf returns a change of a coupon. It sets Unlimited if Limits.MaxUses is 0.
 func changeOf(kind store.ChangeKind, c coupon.Coupon) store.CouponChange {
 	return store.CouponChange{Kind: kind, Coupon: c, Unlimited: c.Limits.MaxUses == 0, By: "admin", At: at(400)}
 }
@@ -126,7 +125,7 @@ func (p *probe) save(kind store.ChangeKind, c coupon.Coupon) coupon.Coupon {
 	return answer(p, store.Store.SaveCoupon, changeOf(kind, c))
 }
 
-// edit changes the stored coupon.
+// edit saves a coupon with changes.
 func (p *probe) edit(c coupon.Coupon, changes ...terms) coupon.Coupon {
 	p.Helper()
 	return p.save(store.EditCoupon, with(c, changes...))
@@ -137,8 +136,7 @@ func (p *probe) saveFails(kind store.ChangeKind, c coupon.Coupon, want error, wh
 	fails(p, store.Store.SaveCoupon, changeOf(kind, c), want, "%s", what)
 }
 
-// someQuote returns a quote; an exact amount, larger than a float64 holds, is among its
-// prices.
+// someQuote returns a quote. One of its prices is larger than float64 can hold exactly.
 func someQuote() pricing.Quote {
 	quote, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 		{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 333},
@@ -155,7 +153,7 @@ func claim(counter string, amount, limit int64) eligibility.Claim {
 	return eligibility.Claim{Counter: counter, Amount: amount, Limit: limit}
 }
 
-// claimsOf returns what a use of the coupon claims.
+// claimsOf returns the claims of a use of the coupon.
 func claimsOf(c coupon.Coupon, customer string) []eligibility.Claim {
 	return []eligibility.Claim{
 		claim(eligibility.CustomerUses(c.ID, customer), 1, c.Limits.MaxUsesPerUser),
@@ -163,13 +161,13 @@ func claimsOf(c coupon.Coupon, customer string) []eligibility.Claim {
 	}
 }
 
-// checkout returns a request for an order with one use of each coupon. Every call has new
-// IDs and a new key.
+// checkout returns a request for an order with one use of each coupon. Each call uses new IDs and a new
+// key.
 func (p *probe) checkout(customer string, coupons ...coupon.Coupon) store.Reservation {
 	return checkout(p.next(), customer, coupons...)
 }
 
-// checkout is the request number n.
+// checkout returns the request with number n.
 func checkout(n int, customer string, coupons ...coupon.Coupon) store.Reservation {
 	r := store.Reservation{By: "customer " + customer, Order: redemption.Order{
 		ID: fmt.Sprintf("ord_%06d", n), Key: fmt.Sprintf("key-%d", n), Fingerprint: "the same cart", CustomerID: customer,
@@ -213,7 +211,8 @@ func (p *probe) exchange(customer string, c coupon.Coupon) store.Reservation {
 	}}}
 }
 
-// taking makes the use of the coupon in the request one that takes the exchange.
+// taking returns the request with the use of the exchange's coupon changed: it takes the exchange's
+// points.
 func taking(r store.Reservation, held redemption.Use) store.Reservation {
 	for i := range r.Uses {
 		if u := &r.Uses[i]; u.CouponID == held.CouponID {
@@ -223,7 +222,7 @@ func taking(r store.Reservation, held redemption.Use) store.Reservation {
 	return r
 }
 
-// reserve stores a reservation that must fit.
+// reserve stores a reservation. It must succeed.
 func (p *probe) reserve(r store.Reservation) store.Reserved {
 	p.Helper()
 	reserved := answer(p, store.Store.Reserve, r)
@@ -254,9 +253,9 @@ func settlement(e redemption.Event) store.Settlement {
 	return store.Settlement{Event: e, By: "processor"}
 }
 
-// event returns an event of an order in its session, or in the one that is named for it.
-// The payment of an order that is given up is over, unless it was begun and has no session. Somebody has
-// asked about a payment that is on its way.
+// event returns an event of an order, in the order's session or in a session named after the order. The
+// event says that the payment of a canceled order has ended, unless the payment was begun and has no
+// session. It says that a payment on its way was looked up.
 func event(kind redemption.EventKind, o redemption.Order) redemption.Event {
 	e := redemption.Event{Kind: kind, OrderID: o.ID, SessionID: o.SessionID, At: at(1100), Deadline: at(2000)}
 	if e.SessionID == "" && (kind == redemption.SessionAttached || kind == redemption.Paid || kind == redemption.PaymentPending || kind == redemption.PaymentOpened) {
@@ -300,7 +299,7 @@ func (p *probe) applyFails(e redemption.Event, want error, what string) {
 	fails(p, store.Store.Apply, settlement(e), want, "of %s %s", e.Kind, what)
 }
 
-// happen applies events to an order, one after the other, and returns it.
+// happen applies events to an order, one after another. It returns the order.
 func (p *probe) happen(o redemption.Order, kinds ...redemption.EventKind) store.Settled {
 	p.Helper()
 	for _, kind := range kinds {
@@ -310,7 +309,7 @@ func (p *probe) happen(o redemption.Order, kinds ...redemption.EventKind) store.
 	return p.order(o.ID)
 }
 
-// placed stores a reservation of an order, lets events happen to the order, and returns it.
+// placed stores a reservation, applies events to its order, and returns the order.
 func (p *probe) placed(r store.Reservation, kinds ...redemption.EventKind) store.Settled {
 	p.Helper()
 	return p.happen(p.reserve(r).Order, kinds...)
@@ -342,7 +341,7 @@ func (p *probe) uses(c coupon.Coupon, reserved, completed int64) {
 	p.count(eligibility.CouponUses(c.ID), reserved, completed)
 }
 
-// unknown returns a payment of which the store knows no order.
+// unknown returns a payment for which the store has no order.
 func (p *probe) unknown(customer, session string, coupons ...coupon.Coupon) store.Settlement {
 	r := p.checkout(customer, coupons...)
 	r.Order.State, r.Order.SessionID, r.Order.Key, r.Order.Deadline = redemption.OrderPaid, session, "", time.Time{}

@@ -28,8 +28,8 @@ func (a *API) createCoupon(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// getCoupon answers with the coupon of an ID, or else of a code in any form that customers
-// may type.
+// getCoupon answers with the coupon that has the given ID, or else the given code. The code may be in
+// any form that customers type.
 func (a *API) getCoupon(w http.ResponseWriter, r *http.Request) error {
 	codeOrID := r.PathValue("id")
 	c, err := a.Service.Get(r.Context(), codeOrID)
@@ -110,8 +110,9 @@ func (a *API) deleteCoupon(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// audit logs which administrator has changed which coupon, or may have: after a failure
-// nobody knows. What is refused changes nothing. Of a coupon only the ID is logged.
+// audit logs which administrator changed which coupon. Refused changes are not logged. A failed call
+// may have changed the coupon, so it is logged with the code of its problem. The log has only the ID of
+// the coupon.
 func (a *API) audit(r *http.Request, what, id string, err error) {
 	outcome := "done"
 	if err != nil {
@@ -122,13 +123,13 @@ func (a *API) audit(r *http.Request, what, id string, err error) {
 		outcome = p.Code
 	}
 	if !strings.HasPrefix(id, coupon.IDPrefix) || len(id) > coupon.MaxIDLength {
-		id = "" // what stood in the address may be a code
+		id = "" // the path may have had a code instead of an ID
 	}
 	a.Logger.InfoContext(r.Context(), "an administrator's change of a coupon", slog.String("who", customerOf(r).ID),
 		slog.String("what", what), slog.String("coupon", id), slog.String("outcome", outcome))
 }
 
-// generatedSymbols makes codes of 70 bits, so that nobody guesses one.
+// generatedSymbols is the length of generated codes. 16 symbols are 70 bits, too many to guess.
 const generatedSymbols = 16
 
 type codeView struct {

@@ -101,7 +101,7 @@ func New(o Options) (*API, error) {
 	a.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, problem{Status: http.StatusForbidden, Code: "cross_origin", Title: "This request comes from another site."})
 	}))
-	a.origins.AddInsecureBypassPattern(webhookPattern) // signed, and no browser's session counts there
+	a.origins.AddInsecureBypassPattern(webhookPattern) // webhooks are signed and use no session
 	if o.BaseURL != "" {
 		if err := a.origins.AddTrustedOrigin(o.BaseURL); err != nil {
 			return nil, err
@@ -110,24 +110,24 @@ func New(o Options) (*API, error) {
 	return a, nil
 }
 
-// access tells who may call.
+// access says who may send a call.
 type access uint8
 
 const (
 	anyone access = iota
-	buyer         // who is signed in, or anyone if there are guests
+	buyer         // a signed-in customer, or anyone if the shop has guests
 	signedIn
 	administrator
 )
 
-// Sizes of request bodies.
+// Maximum sizes of request bodies, in bytes.
 const (
 	smallBody = 64 << 10
-	// couponBody has room for an allow-list of a hundred thousand addresses, and for the codes of a batch.
+	// couponBody allows an allow-list of a hundred thousand addresses, or the codes of a batch.
 	couponBody = 8 << 20
 )
 
-// call is one line of the table of calls.
+// call is one row of the table of calls.
 type call struct {
 	pattern string
 	access  access
@@ -135,7 +135,7 @@ type call struct {
 	handle  func(*API, http.ResponseWriter, *http.Request) error
 }
 
-// calls is the HTTP interface.
+// calls is the table of all calls of the HTTP interface.
 var calls = []call{
 	{"GET /session", anyone, 0, (*API).session},
 	{"POST /login", anyone, smallBody, (*API).login},
@@ -192,7 +192,7 @@ func (a *API) Register(mux *http.ServeMux) {
 		mux.Handle(pattern, handler)
 	}
 	mux.HandleFunc("GET /docs/docs.css", serveDocsStyle)
-	// A look-up without a code is refused as one, and not as an unknown page.
+	// Without a code, answer with a fault of the code. The answer would otherwise be "unknown page".
 	for _, pattern := range []string{"GET /payment/apply-coupon", "GET /payment/apply-coupon/{$}"} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			a.serve(call{access: buyer, handle: (*API).applyCoupon}, w, r)
@@ -200,7 +200,7 @@ func (a *API) Register(mux *http.ServeMux) {
 	}
 }
 
-// serve guards one call.
+// serve checks access and size of one request, and answers it.
 func (a *API) serve(c call, w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	r, err := a.admit(c, r)
@@ -213,7 +213,7 @@ func (a *API) serve(c call, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// customerOf returns who is signed in; only calls that require it may ask.
+// customerOf returns the signed-in user. Only calls that require a session may use it.
 func customerOf(r *http.Request) shop.User {
 	s, _ := sessionFrom(r.Context())
 	return s.User
@@ -235,7 +235,7 @@ func (a *API) ready(w http.ResponseWriter, r *http.Request) {
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	_, err := a.Service.Order(ctx, couponkit.OrderRequest{OrderID: "ready", AnyCustomer: true}) // a look-up that costs little
+	_, err := a.Service.Order(ctx, couponkit.OrderRequest{OrderID: "ready", AnyCustomer: true}) // a cheap look-up of an order that does not exist
 	if errors.Is(err, store.ErrNotFound) {
 		err = a.Shop.Ping(ctx)
 	}
@@ -250,8 +250,8 @@ func (a *API) currency() pricing.Currency { return a.Catalog.Currency }
 
 const webhookPattern = "POST /payment/webhook"
 
-// operations are the endpoints that no table line guards: the webhook authenticates
-// itself, the others are for operators and readers.
+// operations returns the endpoints outside the table of calls. The webhook checks a signature. The
+// other endpoints are for operators and readers.
 func (a *API) operations() map[string]http.Handler {
 	return map[string]http.Handler{
 		webhookPattern:      a.withProblems(a.Webhook(a.Service.Webhook(nil))),

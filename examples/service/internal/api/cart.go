@@ -12,29 +12,29 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Bounds of a cart, far above what a person buys.
+// Limits of a cart, far above real purchases.
 const (
 	maxCartLines = 100
 	maxQuantity  = 9_999
 )
 
-// cartRequest is a cart as a browser sends it: without prices.
+// cartRequest is a cart as a browser sends it. It has no prices.
 type cartRequest struct {
 	lines      []lineRequest
 	shippingID string
-	code       string // the one coupon of the specification
+	code       string // a single code, as the specification has it
 	codes      []string
-	skip       bool   // leaves out coupons that are refused; of checkouts
-	keepFirst  bool   // of codes that exclude each other, the first is kept
+	skip       bool   // checkouts only: leave out refused coupons
+	keepFirst  bool   // of codes that exclude each other, keep the first
 	email      string // of a guest
-	country    string // of delivery
+	country    string // country of delivery
 }
 
 func (c *cartRequest) targets() map[string]any {
 	return map[string]any{"lines": &c.lines, "shippingOptionId": &c.shippingID, "couponCode": &c.code, "codes": &c.codes, "email": &c.email, "country": &c.country, "keepFirst": &c.keepFirst}
 }
 
-// conflicts tells which of the codes that exclude each other are refused.
+// conflicts returns the policy for codes that exclude each other.
 func (c *cartRequest) conflicts() eligibility.ConflictPolicy {
 	if c.keepFirst {
 		return eligibility.KeepFirst
@@ -42,10 +42,10 @@ func (c *cartRequest) conflicts() eligibility.ConflictPolicy {
 	return eligibility.RefuseAll
 }
 
-// channel is where this shop sells.
+// channel is the sales channel of this shop.
 const channel = "web"
 
-// facts are what the shop knows about the purchase.
+// facts returns the shop's facts about the purchase.
 func (c *cartRequest) facts(faults *validation.Error) eligibility.Facts {
 	facts := eligibility.Facts{Country: c.country, Channel: channel}
 	faults.Merge("", facts.Validate())
@@ -55,7 +55,7 @@ func (c *cartRequest) facts(faults *validation.Error) eligibility.Facts {
 // coupons are the codes of the request. A request has one code, or a list of codes.
 func (c *cartRequest) coupons(faults *validation.Error) []string {
 	switch {
-	case len(c.codes) > pricing.MaxCoupons: // which are not looked up
+	case len(c.codes) > pricing.MaxCoupons: // report the length only; the codes are not looked up
 		faults.Add("codes", validation.TooLong, fmt.Sprintf("at most %d codes are allowed", pricing.MaxCoupons))
 		return nil
 	case c.code == "":
@@ -69,13 +69,13 @@ func (c *cartRequest) coupons(faults *validation.Error) []string {
 type lineRequest struct {
 	kind     pricing.LineKind
 	itemID   string
-	quantity *int64 // nil is not given
+	quantity *int64 // nil if the request has no quantity
 }
 
-// soldKind reads the kinds that this shop has.
+// soldKind is a kind of line that this shop sells.
 type soldKind pricing.LineKind
 
-// UnmarshalText refuses a kind that the shop does not have.
+// UnmarshalText refuses other kinds.
 func (k *soldKind) UnmarshalText(text []byte) error {
 	switch kind := pricing.LineKind(text); kind {
 	case pricing.Plan, pricing.Device, pricing.Accessory, pricing.Shipping:
@@ -92,8 +92,8 @@ func (l *lineRequest) UnmarshalJSON(data []byte) error {
 	return strictjson.Object(data, map[string]any{"kind": (*soldKind)(&l.kind), "itemId": &l.itemID, "quantity": &l.quantity})
 }
 
-// cart puts the catalogue's prices on the lines and adds the shipping. What the
-// catalogue does not have is a fault of the field that names it.
+// cart adds the prices of the catalog and the shipping to the lines. If the catalog does not have an
+// item, the field with its name gets a fault.
 func (a *API) cart(c cartRequest, faults *validation.Error) pricing.Cart {
 	cart := pricing.Cart{Currency: a.currency()}
 	if len(c.lines) == 0 {
@@ -102,7 +102,7 @@ func (a *API) cart(c cartRequest, faults *validation.Error) pricing.Cart {
 	lines := c.lines
 	if len(lines) > maxCartLines {
 		faults.Add("lines", validation.TooLong, fmt.Sprintf("at most %d lines", maxCartLines))
-		lines = nil // whatever they are
+		lines = nil // too many lines are not checked one by one
 	}
 	goods := false
 	for i, l := range lines {
@@ -113,7 +113,7 @@ func (a *API) cart(c cartRequest, faults *validation.Error) pricing.Cart {
 	case c.shippingID == "":
 	case !known:
 		faults.Add("shippingOptionId", validation.Unknown, "there is no such shipping option")
-	case !goods && !kindsKnown(cart): // whatever is shipped, it is not known
+	case !goods && !kindsKnown(cart): // the cart may have goods, so the shipping is not judged
 	case !goods:
 		faults.Add("shippingOptionId", validation.NotAllowed, "nothing in the cart is shipped")
 	default:
@@ -124,7 +124,7 @@ func (a *API) cart(c cartRequest, faults *validation.Error) pricing.Cart {
 	return cart
 }
 
-// kindsKnown reports whether it is known of every line what kind of thing it is.
+// kindsKnown reports whether every line has a known kind.
 func kindsKnown(cart pricing.Cart) bool {
 	return len(cart.Lines) > 0 && !slices.ContainsFunc(cart.Lines, func(l pricing.Line) bool { return l.Kind == "" })
 }
@@ -161,7 +161,7 @@ func (a *API) line(i int, l lineRequest, faults *validation.Error) pricing.Line 
 	return line
 }
 
-// needsShipping reports whether a cart has goods and no way for them to leave.
+// needsShipping reports whether a cart has goods but no shipping line.
 func needsShipping(cart pricing.Cart) bool {
 	goods := false
 	for _, l := range cart.Lines {
@@ -173,7 +173,7 @@ func needsShipping(cart pricing.Cart) bool {
 	return goods
 }
 
-// shownTotals reads what the customer was shown.
+// shownTotals reads the totals that the customer saw.
 func shownTotals(raw json.RawMessage, c pricing.Currency, faults *validation.Error) *couponkit.Totals {
 	if len(raw) == 0 || string(raw) == "null" {
 		faults.Add("expected", validation.Required, "the totals that the customer was shown are required")

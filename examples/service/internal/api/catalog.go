@@ -47,7 +47,7 @@ func (a *API) itemViews(kind pricing.LineKind) []itemView {
 	return views
 }
 
-// maxFound is how many items a search returns.
+// maxFound is the maximum number of items that a search returns.
 const maxFound = 50
 
 type foundView struct {
@@ -80,7 +80,7 @@ func (a *API) searchCatalog(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// describe names a line on the payment page.
+// describe returns the name of a line on the payment page.
 func (a *API) describe(l pricing.Line) string {
 	if item, known := a.Catalog.Find(l.Kind, l.ItemID); known {
 		return item.Name

@@ -51,13 +51,13 @@ func (a *API) codes(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// codeDrafts are the codes of a request. The reader of JSON stops at the bound.
+// codeDrafts are the codes of a request. Decoding stops at MaxEntries.
 type codeDrafts []coupon.CodeDraft
 
 // MaxEntries returns the maximum number of codes in a request.
 func (*codeDrafts) MaxEntries() int { return coupon.MaxCodes }
 
-// addCodes adds a batch of codes to a coupon. The same call again has the same answer.
+// addCodes adds a batch of codes to a coupon. A repeated call has the same answer.
 func (a *API) addCodes(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	var batch coupon.Batch
@@ -87,8 +87,8 @@ func (a *API) addCodes(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// codeOf returns the code that the path of a request names, in any form that customers may type. A
-// code of another coupon is not found.
+// codeOf returns the code in the path of a request, in any form that customers may type. A code of
+// another coupon counts as not found.
 func (a *API) codeOf(r *http.Request) (coupon.IssuedCode, error) {
 	id := r.PathValue("id")
 	c, err := a.Service.FindCode(r.Context(), r.PathValue("code"))

@@ -22,11 +22,11 @@ func OpenAPI() []byte { return slices.Clone(openAPI) }
 
 func serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(openAPI) // a client that has gone is no concern
+	_, _ = w.Write(openAPI) // ignore a client that closed the connection
 }
 
-// docsPage is the description as a page. It is made once: no script is needed to
-// read it, and nothing is loaded from elsewhere.
+// docsPage is the API description as an HTML page. It is rendered once. It needs no script and loads
+// nothing from other hosts.
 var docsPage = sync.OnceValues(renderDocs)
 
 func serveDocs(w http.ResponseWriter, _ *http.Request) {
@@ -43,7 +43,7 @@ func serveDocsStyle(w http.ResponseWriter, r *http.Request) {
 	http.ServeFileFS(w, r, docsFiles, "static/docs.css")
 }
 
-// document is what the page shows of the description.
+// document has the parts of the API description that the page shows.
 type document struct {
 	Info struct {
 		Title       string `json:"title"`
@@ -94,7 +94,7 @@ type answer struct {
 	Description string `json:"description"`
 }
 
-// section is a tag with its calls, as the page shows them.
+// section is a tag of the API description with its calls.
 type section struct {
 	Name  string
 	Calls []shownCall
@@ -172,7 +172,7 @@ func (d document) shown(method, path string, o operation) shownCall {
 	return c
 }
 
-// schema names the schema of the content, if it is one of the components.
+// schema returns the name of the content's schema if it is one of the components.
 func (c content) schema() string {
 	for _, media := range c.Content {
 		if name, is := strings.CutPrefix(media.Schema.Ref, "#/components/schemas/"); is {

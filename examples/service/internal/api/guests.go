@@ -23,14 +23,14 @@ import (
 // order: nobody has verified that it is the guest's.
 const GuestCookie = "couponkit_guest"
 
-// placedOrder is an order that a guest has placed in a browser.
+// placedOrder is an order that a guest placed in this browser.
 type placedOrder struct{ GuestID, OrderID, Key string }
 
-// maxGuestCookie bounds the bytes of the cookie. Browsers keep at most 4,096 bytes.
+// maxGuestCookie is the maximum size of the cookie, in bytes. Browsers keep at most 4,096 bytes.
 const maxGuestCookie = 3_500
 
-// buyerOf returns who buys: who is signed in, or a guest with the given address. An address that
-// cannot be used is a fault of the field email.
+// buyerOf returns the buyer: the signed-in user, or a guest with the given address. An invalid address
+// is a fault of the field email.
 func (a *API) buyerOf(r *http.Request, typed string, faults *validation.Error) eligibility.Customer {
 	if typed == "" {
 		return customer(r)
@@ -49,7 +49,7 @@ func (a *API) buyerOf(r *http.Request, typed string, faults *validation.Error) e
 	return eligibility.Customer{Email: address}
 }
 
-// payerOf is buyerOf for a checkout, for which a guest gives an address.
+// payerOf is buyerOf for a checkout. A guest must give an address there.
 func (a *API) payerOf(r *http.Request, email string, faults *validation.Error) eligibility.Customer {
 	if _, signedIn := sessionFrom(r.Context()); a.Guests && !signedIn && email == "" {
 		faults.Add("email", validation.Required, "an e-mail address is required")
@@ -57,8 +57,8 @@ func (a *API) payerOf(r *http.Request, email string, faults *validation.Error) e
 	return a.buyerOf(r, email, faults)
 }
 
-// readerID returns the customer whose order a request asks for: who is signed in, or the guest who
-// has placed such an order in this browser. The ID is empty for nobody.
+// readerID returns the ID of the customer whose order is requested. This is the signed-in user, or the
+// guest who placed such an order in this browser. The ID is empty if there is neither.
 func (a *API) readerID(r *http.Request, asked func(placedOrder) bool) string {
 	if s, signedIn := sessionFrom(r.Context()); signedIn || !a.Guests {
 		return s.User.ID
@@ -70,7 +70,8 @@ func (a *API) readerID(r *http.Request, asked func(placedOrder) bool) string {
 	return ""
 }
 
-// placed returns the orders of the cookie that this service has signed, the newest first.
+// placed returns the orders in the guest cookie, newest first. It accepts only cookies that this
+// service has signed.
 func (a *API) placed(r *http.Request) (orders []placedOrder) {
 	for _, c := range r.CookiesNamed(a.cookieName(GuestCookie)) {
 		content, given, _ := strings.Cut(c.Value, ".")
@@ -91,8 +92,8 @@ func (a *API) signature(content string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// remember lets the browser of a guest see the order until the browser is closed. The oldest orders
-// leave a cookie that is full.
+// remember adds the order to the guest's cookie. The guest can then see the order until the browser is
+// closed. If the cookie is full, its oldest orders are dropped.
 func (a *API) remember(w http.ResponseWriter, r *http.Request, c eligibility.Customer, o redemption.Order) error {
 	if c.ID != "" {
 		return nil

@@ -45,7 +45,7 @@ func (l Limits) orDefaults() Limits {
 			l.Every = fallback.Every
 		}
 	}
-	set(&l.AttemptsPerUser, Limit{pricing.MaxCoupons, 6 * time.Second}) // as many as one request has
+	set(&l.AttemptsPerUser, Limit{pricing.MaxCoupons, 6 * time.Second}) // enough for the codes of one request
 	set(&l.AttemptsPerAddress, Limit{120, time.Second})
 	set(&l.LoginsPerUser, Limit{10, 30 * time.Second})
 	set(&l.LoginsPerAddress, Limit{50, 5 * time.Second})
@@ -54,31 +54,30 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// limiter counts attempts by name. An attempt is taken before it is made, so that
-// many at once do not slip through, and given back when it was no guess.
+// limiter limits attempts by name. An attempt is counted before it runs, so that parallel requests
+// cannot exceed the limit. It is given back if the code existed.
 type limiter struct {
 	limit Limit
 	now   func() time.Time
 
 	mu      sync.Mutex
 	buckets map[string]*bucket
-	// sweepAt is how many buckets there are before the full ones are dropped.
+	// sweepAt is the number of buckets at which full buckets are dropped.
 	sweepAt int
 }
 
-// bucket is empty at the instant empty, and has gained one attempt every
-// limit.Every since.
+// bucket holds the remaining attempts of a name. It had no attempts at the instant empty, and has
+// gained one every limit.Every since.
 type bucket struct{ empty time.Time }
 
 const fewBuckets = 1 << 12
 
 func newLimiter(l Limit, now func() time.Time) *limiter {
-	l.Burst = int(min(int64(l.Burst), math.MaxInt64/int64(l.Every))) // what it takes to fill a bucket is a duration
+	l.Burst = int(min(int64(l.Burst), math.MaxInt64/int64(l.Every))) // the time to fill a bucket must fit a time.Duration
 	return &limiter{limit: l, now: now, buckets: map[string]*bucket{}, sweepAt: fewBuckets}
 }
 
-// take takes one attempt. When there is none left it returns how long until there
-// is.
+// take takes one attempt. If there is no attempt left, it returns the wait for the next.
 func (l *limiter) take(name string) (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +99,7 @@ func (l *limiter) take(name string) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// giveBack returns an attempt that was no guess.
+// giveBack returns an attempt that was not a wrong guess.
 func (l *limiter) giveBack(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,8 +108,7 @@ func (l *limiter) giveBack(name string) {
 	}
 }
 
-// sweep drops buckets that are full, so that the memory is bounded by who has
-// guessed lately.
+// sweep drops full buckets. The memory is then bounded by the number of names with recent attempts.
 func (l *limiter) sweep(fullSince time.Time) {
 	if len(l.buckets) < l.sweepAt {
 		return
@@ -123,8 +121,8 @@ func (l *limiter) sweep(fullSince time.Time) {
 	l.sweepAt = max(fewBuckets, 2*len(l.buckets))
 }
 
-// longestName is how many bytes of a user's name count, which at a sign-in is whatever was
-// typed: no user has a longer one.
+// longestName is the maximum length of a user's name, in bytes. Longer names at a sign-in are cut,
+// because no user has such a name.
 const longestName = email.MaxLength
 
 // limiters bound attempts by user and by address.
@@ -134,8 +132,8 @@ func newLimiters(user, address Limit, now func() time.Time) limiters {
 	return limiters{newLimiter(user, now), newLimiter(address, now)}
 }
 
-// take takes an attempt of both; an empty user is not counted. The result gives it
-// back, and is to be called when the attempt was no guess.
+// take takes one attempt of the user and one of the address. An empty user is not counted. The result
+// gives both attempts back. The caller calls it if the attempt was not a wrong guess.
 func (l limiters) take(user, address string) (giveBack func(), err error) {
 	address, user = network(address), strings.Clone(user[:min(len(user), longestName)])
 	wait, ok := l.address.take(address)

@@ -21,12 +21,12 @@ type couponPage struct {
 	Page     int            `json:"page"`
 	PageSize int            `json:"pageSize"`
 	Total    int64          `json:"total"`
-	// AtLeast is whether there are more than Total: the store stopped counting.
+	// AtLeast means that there are more than Total coupons: the store stopped counting.
 	AtLeast bool `json:"atLeast"`
-	// SortedWithin is "all", or "page" when there were too many coupons to sort and
-	// only this page is in order.
+	// SortedWithin is "all", or "page" if there were too many coupons to sort. Then only this page is
+	// sorted.
 	SortedWithin string `json:"sortedWithin"`
-	// Unreadable are the coupons of the page that the store cannot read.
+	// Unreadable lists the coupons of the page that the store cannot read.
 	Unreadable []Unreadable `json:"unreadable,omitempty"`
 }
 
@@ -43,8 +43,8 @@ func unreadable(records []*store.UnreadableError) (list []Unreadable) {
 	return list
 }
 
-// listedCoupon is a coupon in a list: everything but the addresses of its
-// allow-list, of which it tells how many there are.
+// listedCoupon is a coupon in a list. It has the number of addresses on the allow-list, but not the
+// addresses.
 type listedCoupon struct{ coupon.Coupon }
 
 // MarshalJSON writes the coupon without the addresses.
@@ -105,10 +105,10 @@ func (a *API) listCoupons(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// state reads the state of coupons that administrators know.
+// state reads a state that administrators can filter by.
 func (q *query) state() (s coupon.State) {
 	if name := q.choice("state", "", coupon.Active.String(), coupon.Inactive.String()); name != "" {
-		s, _ = coupon.ParseState(name) // it is one of these
+		s, _ = coupon.ParseState(name) // choice returns only these two names
 	}
 	return s
 }
@@ -120,8 +120,8 @@ func (q *query) discountType() (t pricing.DiscountType) {
 	return t
 }
 
-// countedUpTo says of a total that the store has not counted to the end what this
-// page knows of it: that it is the last one, or that there is one after it.
+// countedUpTo corrects a total at which the store stopped counting. It uses what this page shows: the
+// page is the last, or another page follows.
 func countedUpTo(list store.CouponList, page store.CouponPage) store.CouponPage {
 	shown := len(page.Items) + len(page.Unreadable)
 	seen := int64(list.Page-1)*int64(list.PageSize) + int64(shown)
@@ -138,13 +138,13 @@ func countedUpTo(list store.CouponList, page store.CouponPage) store.CouponPage 
 const (
 	byCreation = "createdAt"
 	descending = "desc"
-	// maxSorted is how many coupons are sorted as a whole. The store lists by
-	// creation only, so that another order needs all of them.
+	// maxSorted is the maximum number of coupons that are sorted as a whole. The store lists by
+	// creation only. Every other order needs all coupons in memory.
 	maxSorted = 1_000
 )
 
-// sorted returns the page in the order that was asked for, of the coupons that can be used now if
-// usable is true.
+// sorted returns the page in the requested order. If usable is true, it has only coupons that can be
+// used now.
 func (a *API) sorted(ctx context.Context, list store.CouponList, by, order string, usable bool) (store.CouponPage, string, error) {
 	if usable {
 		page, err := a.usable(ctx, list, by, order)
@@ -165,7 +165,7 @@ func (a *API) sorted(ctx context.Context, list store.CouponList, by, order strin
 	return pageOf(all, unread, list, by, order), "all", nil
 }
 
-// pageOf returns a page of coupons that are sorted as a whole. Those that cannot be read come last.
+// pageOf returns a page of all coupons, sorted. Unreadable coupons come last.
 func pageOf(all []coupon.Coupon, unread []*store.UnreadableError, list store.CouponList, by, order string) (page store.CouponPage) {
 	if by != byCreation || order == "asc" {
 		sortCoupons(all, by, order)
@@ -177,20 +177,21 @@ func pageOf(all []coupon.Coupon, unread []*store.UnreadableError, list store.Cou
 	return page
 }
 
-// window returns a part of a list, as far as there is one.
+// window returns list[begin:end], with both bounds limited to the list.
 func window[T any](list []T, begin, end int) []T {
 	begin, end = min(max(begin, 0), len(list)), min(max(end, 0), len(list))
 	return list[begin:end]
 }
 
-// usable returns the page of the coupons that can be used now: active, started, not expired, not used
-// up, with a budget that is not spent. Of more than 2*maxSorted active coupons the newest are looked at.
+// usable returns a page of the coupons that can be used now. These are active, started, not expired,
+// not used up, and have budget left. If there are more than 2*maxSorted active coupons, only the newest
+// are considered.
 func (a *API) usable(ctx context.Context, list store.CouponList, by, order string) (store.CouponPage, error) {
 	if list.State == coupon.Inactive {
 		return store.CouponPage{}, nil
 	}
 	list.State = coupon.Active
-	all, _, err := a.everyCoupon(ctx, list) // what cannot be read cannot be used
+	all, _, err := a.everyCoupon(ctx, list) // unreadable coupons cannot be used
 	if err != nil {
 		return store.CouponPage{}, err
 	}
@@ -233,7 +234,7 @@ func (a *API) everyCoupon(ctx context.Context, list store.CouponList) (all []cou
 	return all, unread, nil
 }
 
-// sortCoupons sorts stably, so that coupons that are alike stay newest first.
+// sortCoupons sorts stably, so that equal coupons stay newest first.
 func sortCoupons(coupons []coupon.Coupon, by, order string) {
 	slices.SortStableFunc(coupons, func(x, y coupon.Coupon) int {
 		c := compareBy(by, x, y)
@@ -249,7 +250,7 @@ func compareBy(by string, x, y coupon.Coupon) int {
 	case "code":
 		return cmp.Compare(x.Code.String(), y.Code.String())
 	case "name":
-		return cmp.Compare(store.Fold(x.Name), store.Fold(y.Name)) // as search finds them
+		return cmp.Compare(store.Fold(x.Name), store.Fold(y.Name)) // ignore letter case, as the search does
 	case "discount":
 		return cmp.Or(cmp.Compare(x.Discount.Type(), y.Discount.Type()), discountValue(x).Cmp(discountValue(y)))
 	case "scope":

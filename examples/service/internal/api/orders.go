@@ -17,22 +17,23 @@ type orderView struct {
 	ID             string                `json:"id"`
 	State          redemption.OrderState `json:"state"`
 	CouponID       string                `json:"couponId,omitempty"`
-	Coupon         *coupon.Snapshot      `json:"coupon"` // the first of the Coupons
+	Coupon         *coupon.Snapshot      `json:"coupon"` // the first entry of Coupons
 	Coupons        []coupon.Snapshot     `json:"coupons"`
 	DiscountAmount pricing.Money         `json:"discountAmount"`
 	Quote          pricing.Quote         `json:"quote"`
 	Names          []lineName            `json:"names"`
-	// Refunded is what went back to the customer or is to go back, by the Refunds and else.
+	// Refunded is the amount returned to the customer, or on its way. It includes the Refunds and money
+	// that went back in other ways.
 	Refunded  pricing.Money    `json:"refunded"`
 	Refunds   []customerRefund `json:"refunds"`
 	SessionID string           `json:"sessionId,omitempty"`
-	// PaymentURL is where an open order can still be paid.
+	// PaymentURL is the payment page of an open order.
 	PaymentURL string    `json:"paymentUrl,omitempty"`
 	CreatedAt  time.Time `json:"createdAt"`
 	UpdatedAt  time.Time `json:"updatedAt"`
 }
 
-// customerRefund is a refund as its customer sees it. A refund at the processor has no lines.
+// customerRefund is a refund as the customer sees it. A refund made at the processor has no lines.
 type customerRefund struct {
 	At     time.Time                 `json:"at"`
 	Amount pricing.Money             `json:"amount"`
@@ -40,7 +41,7 @@ type customerRefund struct {
 	Lines  []RefundedLine            `json:"lines"`
 }
 
-// lineName names a line of the quote for people.
+// lineName has the displayed name of a line of the quote.
 type lineName struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -53,7 +54,7 @@ func (a *API) order(w http.ResponseWriter, r *http.Request) error {
 	}
 	found, err := a.Service.Order(r.Context(), couponkit.OrderRequest{OrderID: r.PathValue("id"), CustomerID: reader})
 	o := found.Order
-	if err == nil && o.Key == "" { // only a payment has told of it: nobody knows what was bought
+	if err == nil && o.Key == "" { // the order is known only from a payment, so its lines are unknown
 		err = store.ErrNotFound
 	}
 	if err != nil {
@@ -63,7 +64,7 @@ func (a *API) order(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// cancelOrder ends an order that the customer does not want to pay any more.
+// cancelOrder cancels an unpaid order for its customer.
 func (a *API) cancelOrder(w http.ResponseWriter, r *http.Request) error {
 	var id string
 	read, err := readForm(r, map[string]any{"orderId": &id})
@@ -100,8 +101,8 @@ func (a *API) orderView(o redemption.Order) orderView {
 	return view
 }
 
-// customerRefunds returns the refunds of an order, the oldest first. A refund at the processor that has
-// failed is left out.
+// customerRefunds returns the refunds of an order, oldest first. It leaves out failed refunds made at
+// the processor.
 func (a *API) customerRefunds(o redemption.Order) []customerRefund {
 	refunds := []customerRefund{}
 	for i := range o.Refunds {
@@ -119,7 +120,7 @@ func (a *API) customerRefunds(o redemption.Order) []customerRefund {
 	return refunds
 }
 
-// names returns the names of the lines of a quote.
+// names returns the displayed names of the lines of a quote.
 func (a *API) names(q pricing.Quote) []lineName {
 	names := []lineName{}
 	for _, l := range q.Lines {

@@ -134,15 +134,15 @@ type RefundedCoupon struct {
 	Discount string `json:"discount"`
 }
 
-// period reads the parameters nameFrom and nameUntil. Dates are days in the given time zone, both
-// inclusive.
+// period reads the parameters nameFrom and nameUntil. Dates are days in the given time zone. Both days
+// are included.
 func (q *query) period(name string, zone *time.Location) (p store.Period) {
 	from, until := name+"From", name+"Until"
 	if name == "" {
 		from, until = "from", "until"
 	}
 	begin, end := q.moment(from), q.moment(until)
-	p.From, _ = begin.Start(zone) // each is valid, or empty beside a fault
+	p.From, _ = begin.Start(zone) // a malformed moment is empty and has its fault already
 	p.Until, _ = end.End(zone)
 	if name == "expires" {
 		p.From, p.Until = afterMidnight(begin, p.From, zone), afterMidnight(end, p.Until, zone)
@@ -155,10 +155,10 @@ func (q *query) period(name string, zone *time.Location) (p store.Period) {
 }
 
 // afterMidnight moves a bound that is a date by a microsecond. A coupon that is valid through a day
-// expires at the first instant of the next day, which so belongs to its last day.
+// expires at the first instant of the next day. With the moved bound, it is listed under its last day.
 func afterMidnight(m calendar.Moment, bound time.Time, zone *time.Location) time.Time {
 	start, _ := m.Start(zone)
-	if end, _ := m.End(zone); start.Equal(end) { // an instant, or no bound
+	if end, _ := m.End(zone); start.Equal(end) { // the bound is an instant or empty
 		return bound
 	}
 	return bound.Add(time.Microsecond)
@@ -275,7 +275,8 @@ func (a *API) sold(r *http.Request, found store.Settled) (SoldOrder, error) {
 	return sold, err
 }
 
-// emailsOf returns the addresses of the customer and of who has made the refunds, by their IDs.
+// emailsOf returns addresses by user ID: of the customer and of the administrators who made the
+// refunds.
 func (a *API) emailsOf(r *http.Request, o redemption.Order) (map[string]string, error) {
 	people := []string{o.CustomerID}
 	for i := range o.Refunds {
@@ -284,7 +285,7 @@ func (a *API) emailsOf(r *http.Request, o redemption.Order) (map[string]string, 
 	return a.Shop.Emails(r.Context(), people)
 }
 
-// recorded returns a refund of an order with how its money goes back.
+// recorded returns a refund of an order with the state of its repayment.
 func (a *API) recorded(o redemption.Order, made redemption.Refund, emails map[string]string) Refund {
 	view := a.refundView(o, made)
 	view.ID, view.Key, view.Returns, view.At, view.By = made.ID, made.Key, &made.Returns, made.At, cmp.Or(emails[made.By], made.By)
@@ -321,7 +322,7 @@ func (a *API) refundedLines(o redemption.Order, result pricing.Refund) []Refunde
 	return lines
 }
 
-// previewRefund returns what a refund would give back, and changes nothing.
+// previewRefund computes a refund without recording it.
 func (a *API) previewRefund(o redemption.Order, request couponkit.RefundRequest) (Refund, error) {
 	if !o.State.Paid() {
 		return Refund{}, redemption.ErrIllegal
@@ -333,8 +334,8 @@ func (a *API) previewRefund(o redemption.Order, request couponkit.RefundRequest)
 	return a.refundView(o, made), nil
 }
 
-// refund refunds a part of an order, or all of it. A refund is made once it is recorded: if the
-// processor does not answer, the repayment is due, and the sweep asks again.
+// refund refunds a part of an order, or all of it. The refund is final once it is recorded. If the
+// processor does not answer, the sweep asks it again.
 func (a *API) refund(r *http.Request, request couponkit.RefundRequest) (Refund, error) {
 	done, err := a.Service.Refund(r.Context(), request)
 	if done.Refund.ID == "" {
@@ -365,7 +366,7 @@ func (a *API) soldOrder(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readRefund reads what is returned, and whether the money goes back without the processor.
+// readRefund reads the items to return, and whether the money goes back outside the processor.
 func readRefund(r *http.Request) (request couponkit.RefundRequest, err error) {
 	var lines, shipping, all json.RawMessage
 	read, err := readForm(r, map[string]any{"returns": &lines, "shipping": &shipping, "all": &all, "elsewhere": &request.Elsewhere})

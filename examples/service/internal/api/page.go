@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// problem answers with a problem: as a page to a browser that somebody has led here, and
-// as a document to everybody else.
+// problem answers with a problem: as an HTML page for a browser, as JSON for every other client.
 func (a *API) problem(w http.ResponseWriter, r *http.Request, p problem) {
 	if a.ErrorPage == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || !prefersHTML(r.Header) {
 		writeProblem(w, p)
@@ -22,15 +21,15 @@ func (a *API) problem(w http.ResponseWriter, r *http.Request, p problem) {
 	a.ErrorPage(w, r, p.Status, p.Title, text)
 }
 
-// prefersHTML reports whether a client would rather have a page than JSON. One that takes
-// everything, as programs do, or both alike, would not.
+// prefersHTML reports whether a client prefers an HTML page to JSON. Clients that accept both equally
+// get JSON, as programs usually do.
 func prefersHTML(h http.Header) bool {
 	accept := strings.Join(h.Values("Accept"), ",")
 	return quality(accept, "text/html") > max(quality(accept, "application/problem+json"), quality(accept, "application/json"))
 }
 
-// quality is how much a client likes a media type, by RFC 9110, section 12.5.1: from 0 to
-// 1, by the most specific range that the type is in. A range that cannot be read is none.
+// quality returns a client's preference for a media type, from 0 to 1, by RFC 9110, section 12.5.1. The
+// most specific range that matches decides. Malformed ranges are ignored.
 func quality(accept, media string) float64 {
 	group, _, _ := strings.Cut(media, "/")
 	ranges := []string{media, group + "/*", "*/*"}

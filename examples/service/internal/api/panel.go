@@ -86,7 +86,7 @@ func (a *API) RefundForm(r *http.Request) (form RefundForm, done bool, err error
 		return form, false, err
 	}
 	if _, recorded := o.RefundOf(request.Key); r.Method == http.MethodPost && recorded {
-		_, err = a.refund(r, request) // sent again
+		_, err = a.refund(r, request) // the form was sent twice
 		return form, err == nil, err
 	}
 	shown, err := a.previewRefund(o, request)
@@ -106,7 +106,7 @@ func (a *API) RefundForm(r *http.Request) (form RefundForm, done bool, err error
 	return form, err == nil, err
 }
 
-// returns reads what is to be returned. What cannot be read is an error with the field's name.
+// returns reads the items to return. For a malformed field, the error has the field's name.
 func (f *RefundForm) returns(form url.Values) (returns pricing.Returns, err error) {
 	if form.Get("show") == "all" {
 		return pricing.Returns{All: true}, nil

@@ -18,12 +18,13 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// keyPrefix begins the keys that this service makes when a client sends none. The
-// key is in the address that a customer comes back to, so that every order has one.
+// keyPrefix begins the idempotency keys that this service makes when a client sends none. Every order
+// needs a key, because the return address from the payment page contains it.
 const keyPrefix = "auto-"
 
-// guess makes an attempt to find coupons by codes. The result is told what came of it: only codes
-// that do not exist count. More codes than the bound are refused before any is looked up.
+// guess takes one attempt for each code, before the codes are looked up. It takes none if there are too
+// many codes, because these are refused without a look-up. The caller passes the outcome to the
+// returned function. That function gives back the attempts of codes that exist.
 func (a *API) guess(r *http.Request, codes ...string) (func(error), error) {
 	var giveBacks []func()
 	giveBack := func(n int) {
@@ -45,7 +46,7 @@ func (a *API) guess(r *http.Request, codes ...string) (func(error), error) {
 	return func(err error) { giveBack(len(giveBacks) - unknown(err)) }, nil
 }
 
-// unknown is how many codes of a request do not exist.
+// unknown counts the codes of a request that do not exist.
 func unknown(err error) (n int) {
 	for _, r := range coupon.RejectionsOf(err) {
 		if r.Has(coupon.CouponNotFound) {
@@ -55,7 +56,7 @@ func unknown(err error) (n int) {
 	return n
 }
 
-// customer is who has signed in. Their role is the tag that this shop gives to customers.
+// customer returns the signed-in user. In this shop, the tag of a customer is the user's role.
 func customer(r *http.Request) eligibility.Customer {
 	u := customerOf(r)
 	c := eligibility.Customer{ID: u.ID, Email: u.Email}
@@ -87,15 +88,15 @@ type quoteView struct {
 	Rejections []coupon.Reason  `json:"rejections"`
 }
 
-// explainedCode tells what a code does, and the terms of its coupon if the coupon applies.
+// explainedCode has the effect of a code. It has the terms of the coupon only if the coupon applies.
 type explainedCode struct {
 	couponkit.ExplainedCode
 
 	Terms *coupon.Snapshot `json:"terms,omitempty"`
 }
 
-// quote prices a cart; a coupon that is refused is part of the answer. For nobody no coupon is
-// looked up, unless there are guests.
+// quote prices a cart. Refused coupons are part of the answer. Without a session, coupons are looked up
+// only if the shop has guests.
 func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	var request cartRequest
 	read, err := readForm(r, request.targets())
@@ -127,7 +128,7 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// add shows what the codes do, and all reasons why coupons or the total are refused.
+// add adds the effect of the codes, and all reasons for refusing coupons or the total.
 func (v *quoteView) add(e couponkit.Explanation, refused coupon.Rejections) {
 	v.Quote = e.Quote.Quote
 	for _, code := range e.Codes {
@@ -151,7 +152,7 @@ type checkoutView struct {
 	SessionID string        `json:"sessionId"`
 	URL       string        `json:"url"`
 	Quote     pricing.Quote `json:"quote"`
-	// Refused are the coupons that were left out of a new order.
+	// Refused lists the coupons that were left out of a new order.
 	Refused []refusedCoupon `json:"refused,omitempty"`
 }
 
@@ -192,7 +193,7 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// leftOut are the refused coupons of a request.
+// leftOut returns the refused coupons of a request.
 func leftOut(refused coupon.Rejections) (coupons []refusedCoupon) {
 	for _, r := range refused {
 		coupons = append(coupons, refusedCoupon{r.Code, r.CouponID, r.Reasons})
@@ -200,8 +201,8 @@ func leftOut(refused coupon.Rejections) (coupons []refusedCoupon) {
 	return coupons
 }
 
-// checkoutRequest is what all checkouts have in common. It also reports the faults
-// that were found so far.
+// checkoutRequest builds the common part of all checkout requests. It also returns the faults found so
+// far.
 func (a *API) checkoutRequest(
 	r *http.Request, codes []string, cancelPath string, read form, faults validation.Error,
 ) (couponkit.CheckoutRequest, error) {
@@ -220,8 +221,8 @@ func (a *API) checkoutRequest(
 	}, nil
 }
 
-// buy opens a checkout within the limits. Only what opens a session at the processor, or may
-// have, counts as one, and only a code that does not exist as a guess.
+// buy opens a checkout within the limits. A call counts as a checkout only if it may have opened a
+// session at the processor. A code counts as a guess only if it does not exist.
 func (a *API) buy(
 	w http.ResponseWriter, r *http.Request, codes []string, open func() (couponkit.Checkout, error),
 ) (couponkit.Checkout, error) {
@@ -252,8 +253,8 @@ func (a *API) buy(
 	return done, nil
 }
 
-// replayed answers a key of an order that is paid, or whose payment is on its way, as it was
-// answered first: in this API the order's page tells what became of it.
+// replayed repeats the first answer if the key's order is paid or its payment is on its way. The
+// order's page shows the current state.
 func replayed(c couponkit.Checkout, err error) (couponkit.Checkout, error) {
 	if !errors.Is(err, couponkit.ErrOrderPaid) || !c.Replayed {
 		return c, err
@@ -265,15 +266,14 @@ func replayed(c couponkit.Checkout, err error) (couponkit.Checkout, error) {
 type linkView struct {
 	SessionID string `json:"sessionId"`
 	URL       string `json:"url"`
-	// Refused are the coupons that were left out of a new order.
+	// Refused lists the coupons that were left out of a new order.
 	Refused []refusedCoupon `json:"refused,omitempty"`
 }
 
-// linkRequest is the request of both modes; which fields it may have depends on the
-// mode.
+// linkRequest is the request of both modes. The mode decides which of its fields are allowed.
 type linkRequest struct {
 	cartRequest
-	mode     *string // nil is not given
+	mode     *string // nil if the request has no mode
 	amount   pricing.Number
 	currency pricing.Currency
 }
@@ -281,7 +281,7 @@ type linkRequest struct {
 func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 	var request linkRequest
 	targets := request.targets()
-	delete(targets, "email") // whoever pays by a link is signed in
+	delete(targets, "email") // customers who pay by link are signed in
 	targets["mode"], targets["amount"], targets["currency"] = &request.mode, &request.amount, &request.currency
 	targets["skipRefused"] = &request.skip
 	read, err := readForm(r, targets)
@@ -314,7 +314,7 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// linkMode tells which fields the request may have.
+// linkMode reads the mode. The mode decides which fields are allowed.
 func (request linkRequest) linkMode(faults *validation.Error) couponkit.LinkMode {
 	if request.mode == nil {
 		faults.Add("mode", validation.Required, "must be subscription or product")
@@ -325,8 +325,7 @@ func (request linkRequest) linkMode(faults *validation.Error) couponkit.LinkMode
 	return mode
 }
 
-// subscription is the cart of a subscription checkout: at least one plan, and what
-// is bought along with it.
+// subscription returns the cart of a subscription checkout: at least one plan, and perhaps other items.
 func (a *API) subscription(request linkRequest, faults *validation.Error) pricing.Cart {
 	if request.amount != "" {
 		faults.Add("amount", validation.NotAllowed, "the price of a subscription comes from the catalogue")
@@ -348,7 +347,7 @@ func (a *API) subscription(request linkRequest, faults *validation.Error) pricin
 	return cart
 }
 
-// price is the amount of a product link.
+// price returns the amount of a product link.
 func (request linkRequest) price(faults *validation.Error) pricing.Money {
 	if len(request.lines) > 0 {
 		faults.Add("lines", validation.NotAllowed, "a product link has an amount and no lines")
@@ -372,12 +371,11 @@ func (request linkRequest) price(faults *validation.Error) pricing.Money {
 	return amount
 }
 
-// comeBack sends a customer who has left the payment page to the order. The page
-// is asked for by the key of the checkout, because its address was needed before
-// there was an order. It is a browser that asks: customers whose sign-in has ended
-// while they paid sign in again and get there. The cart tells a customer who has no such
-// order that another account may have it. The processor is asked now, because the webhook
-// may come later. If the processor does not answer, the order's page waits for the webhook.
+// comeBack redirects a customer from the payment page to the order. The address has the checkout's key,
+// because it was needed before the order existed. The request comes from a browser: a customer whose
+// session has ended signs in again and continues. If the customer has no order with this key, the cart
+// says that another account may have it. comeBack asks the processor, because the webhook may come
+// later. If the processor does not answer, the order's page waits for the webhook.
 func (a *API) comeBack(w http.ResponseWriter, r *http.Request) error {
 	key := r.URL.Query().Get("key")
 	reader := a.readerID(r, func(p placedOrder) bool { return p.Key == key })

@@ -27,8 +27,8 @@ type reservationView struct {
 	CreatedAt  time.Time        `json:"createdAt"`
 }
 
-// reservation shows a reservation with its code and the coupon's name, unless the
-// coupon is gone.
+// reservation returns a view of a reservation, with its code and the coupon's name. The name is missing
+// if the coupon was deleted.
 func (a *API) reservation(r *http.Request, held redemption.Use) reservationView {
 	view := reservationView{
 		ID: held.ExchangeID, CouponID: held.CouponID, State: held.State, Points: held.Points,
@@ -47,7 +47,7 @@ func (a *API) points(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	held, err := a.Service.Exchanges(r.Context(), user.ID)
-	if errors.Is(err, store.ErrUnreadable) { // the others are shown
+	if errors.Is(err, store.ErrUnreadable) { // show the reservations that can be read
 		a.Logger.ErrorContext(r.Context(), "a reservation cannot be read", slog.Any("error", err))
 	} else if err != nil {
 		return err

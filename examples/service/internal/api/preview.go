@@ -15,23 +15,23 @@ import (
 type previewView struct {
 	Quote pricing.Quote `json:"quote"`
 	Names []lineName    `json:"names"`
-	// At is the instant for which the cart was priced.
+	// At is the instant at which the cart was priced.
 	At         time.Time       `json:"at"`
 	Rejections []coupon.Reason `json:"rejections"`
 	// Explanations has a sentence for each rejection.
 	Explanations []string `json:"explanations"`
 }
 
-// The sample cart of a preview.
+// Sizes of the sample cart of a preview.
 const (
-	sampleUnits     = 2  // of each device and accessory, if the request names no number
-	maxSampleUnits  = 99 // that a request can ask for
-	maxSampleItems  = 3  // of each kind that the coupon selects
-	sampleAccessory = 2  // accessories, if the coupon selects none
+	sampleUnits     = 2  // units of each device and accessory, if the request has no number
+	maxSampleUnits  = 99 // maximum number of units in a request
+	maxSampleItems  = 3  // maximum number of selected items of each kind
+	sampleAccessory = 2  // number of accessories if the coupon selects none
 )
 
-// preview prices a draft on a sample cart. It stores nothing and asks no processor. The answer
-// is for a customer who may use the coupon, at the first instant at which the coupon is valid.
+// preview prices a draft on a sample cart. It stores nothing and does not call the processor. The price
+// is for a customer who meets the coupon's conditions, at the coupon's first valid instant.
 func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 	q := query{r: r}
 	q.only("units")
@@ -44,7 +44,7 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	draft.Unread = slices.DeleteFunc(draft.Unread, func(f validation.Field) bool { // which no price depends on
+	draft.Unread = slices.DeleteFunc(draft.Unread, func(f validation.Field) bool { // prices do not depend on the code
 		return f.Path == "code" && f.Code == validation.Required
 	})
 	if draft.Name == "" {
@@ -92,7 +92,7 @@ func forEverybody(c coupon.Coupon) coupon.Coupon {
 	return c
 }
 
-// sampleFacts are those of a sale in this shop, for delivery to a country of the coupon.
+// sampleFacts returns the facts of a sale in this shop, with delivery to a country of the coupon.
 func sampleFacts(c coupon.Coupon) eligibility.Facts {
 	facts := eligibility.Facts{Channel: channel}
 	for facts.Country = range c.Conditions.Countries.All() {
@@ -101,9 +101,9 @@ func sampleFacts(c coupon.Coupon) eligibility.Facts {
 	return facts
 }
 
-// sampleCart returns a cart with the items that the coupon selects and that the cart has to contain. Of a
-// kind of which the coupon selects nothing, the cart has the first items of the catalog. It has no items
-// that it must not contain.
+// sampleCart returns a cart with the items that the coupon selects and the items that it requires. For
+// a kind without selected items, it uses the first items of the catalog. It leaves out items that the
+// coupon excludes.
 func (a *API) sampleCart(c coupon.Coupon, units int64) pricing.Cart {
 	cart := pricing.Cart{Currency: a.currency()}
 	add := func(kind pricing.LineKind, quantity int64, fallback int, selected ...coupon.Items) {
@@ -135,7 +135,7 @@ func (a *API) sampleCart(c coupon.Coupon, units int64) pricing.Cart {
 	return cart
 }
 
-// selectedIDs returns the first IDs of each list.
+// selectedIDs returns the first maxSampleItems IDs of each list.
 func selectedIDs(lists []coupon.Items) (ids []string) {
 	for _, list := range lists {
 		all := list.Slice()

@@ -22,53 +22,50 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// problem is a problem document of RFC 9457, with the members that the contract
-// adds (section 8).
+// problem is a problem document of RFC 9457, with the members of contract section 8.
 type problem struct {
 	// Status is the HTTP status.
 	Status int `json:"status"`
-	// Code is stable and for programs; Title says the same for people, and Detail
-	// says it of this request.
+	// Code is stable and for programs. Title is the same in words. Detail is about this request.
 	Code   string `json:"code"`
 	Title  string `json:"title"`
 	Detail string `json:"detail"`
-	// Params are the facts behind a refusal.
+	// Params has the facts behind a refusal.
 	Params *json.RawMessage `json:"params,omitempty"`
-	// Rejections are all reasons of a refusal; the first is the headline.
+	// Rejections has all reasons of a refusal. The title is that of the first.
 	Rejections []coupon.Reason `json:"rejections,omitempty"`
-	// Coupons are the refused coupons of several, each with its reasons.
+	// Coupons has the refused coupons if there are several, each with its reasons.
 	Coupons []refusedCoupon `json:"coupons,omitempty"`
-	// CouponID is the coupon that has the code, of a code that is taken.
+	// CouponID is the coupon that already has the code.
 	CouponID string `json:"couponId,omitempty"`
-	// Errors name the fields of invalid input.
+	// Errors has the invalid fields.
 	Errors []validation.Field `json:"errors,omitempty"`
 
 	retryAfter time.Duration
 }
 
-// refusedCoupon is one of several coupons.
+// refusedCoupon is a refused coupon with its reasons.
 type refusedCoupon struct {
 	Code       string          `json:"code"`
 	CouponID   string          `json:"couponId,omitempty"`
 	Rejections []coupon.Reason `json:"rejections"`
 }
 
-// Error makes a problem an error, so that handlers return it.
+// Error implements error, so that handlers can return a problem.
 func (p problem) Error() string { return p.Code + ": " + p.Title }
 
-// retryUnavailable is when clients may ask again after a failure.
+// retryUnavailable is the value of Retry-After when a service is unavailable.
 const retryUnavailable = 5 * time.Second
 
-// challenge is what RFC 9110 requires of a 401. There is no registered scheme for a
-// session in a cookie; one that browsers know would let them open a dialog of their own.
+// challenge is the WWW-Authenticate header that RFC 9110 requires with a 401. No scheme is registered
+// for sessions in cookies. A scheme that browsers know would make them open their own dialog.
 const challenge = `Session realm="couponkit"`
 
-// statusHungUp is what nginx counts clients by that did not wait for their answer: nobody
-// receives it.
+// statusHungUp is nginx's status for a client that closed the connection. Nobody receives it.
 const statusHungUp = 499
 
-// fail answers with the problem that an error is. What goes wrong because the client has
-// hung up is no failure.
+// fail answers with the problem for an error. An error after the client has closed the connection is
+// not logged as a failure.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	if p.Status >= http.StatusInternalServerError && errors.Is(r.Context().Err(), context.Canceled) {
@@ -99,8 +96,8 @@ func writeProblem(w http.ResponseWriter, p problem) {
 	writeAs(w, "application/problem+json", p.Status, p)
 }
 
-// problemOf maps an error to its problem. A business "no" and invalid input are the
-// client's; all else is a failure of something that this service depends on.
+// problemOf converts an error to a problem. Refusals and invalid input are client errors. Every other
+// error is a failure of a dependency.
 func problemOf(err error) problem {
 	var (
 		own     problem
@@ -147,7 +144,8 @@ func Problem(err error) (status int, text string, faults []validation.Field) {
 	return p.Status, p.Detail, p.Errors
 }
 
-// takenCodes names every code of a batch that a coupon has.
+// takenCodes returns the problem for a batch of codes that other coupons already have. It names each
+// code.
 func takenCodes(taken *coupon.TakenError) problem {
 	title := coupon.Reason{Code: coupon.CodeTaken}.Message()
 	var faults validation.Error
@@ -192,7 +190,7 @@ func unavailable(code, title string) problem {
 	return problem{Status: http.StatusServiceUnavailable, Code: code, Title: title, retryAfter: retryUnavailable}
 }
 
-// refusal is the problem of a business "no". The headline is the first reason of all coupons.
+// refusal returns the problem for refused coupons. Its title is that of the first reason.
 func refusal(refused coupon.Rejections, err error) problem {
 	var all coupon.Rejection
 	var coupons []refusedCoupon
@@ -223,7 +221,7 @@ func refusal(refused coupon.Rejections, err error) problem {
 	return p
 }
 
-// paramsOf returns the parameters in the form that the library gives them.
+// paramsOf returns the parameters of a reason in the JSON form of the library.
 func paramsOf(r coupon.Reason) *json.RawMessage {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -238,10 +236,11 @@ func paramsOf(r coupon.Reason) *json.RawMessage {
 	return &parts.Params
 }
 
-// moment writes an instant for people. Pages write the parameters in the time zone of the customer.
+// moment formats an instant for people. HTML pages format the parameters again, in the customer's time
+// zone.
 func moment(at time.Time) string { return at.UTC().Format("Monday, 2 January 2006, 15:04 UTC") }
 
-// detail says a reason with its facts.
+// detail returns a reason as a sentence with its facts.
 func detail(r coupon.Reason) string {
 	p := r.Params
 	switch r.Code { //nolint:exhaustive // the others have no facts
@@ -294,5 +293,5 @@ func writeAs(w http.ResponseWriter, contentType string, status int, v any) {
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // a client that has gone is no concern
+	_, _ = w.Write(append(body, '\n')) // ignore a client that closed the connection
 }

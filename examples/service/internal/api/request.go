@@ -16,7 +16,7 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// readBody returns the body of a request, which has to be JSON.
+// readBody returns the body of a request. The body must be JSON.
 func readBody(r *http.Request) ([]byte, error) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
@@ -27,13 +27,13 @@ func readBody(r *http.Request) ([]byte, error) {
 	if err == nil || errors.As(err, &large) {
 		return body, err
 	}
-	return nil, problem{ // cut off, too slow, or in broken chunks
+	return nil, problem{ // the body ended early, came too slowly, or is malformed
 		Status: http.StatusBadRequest, Code: "bad_request", Title: "The body of the request did not arrive whole.",
 	}
 }
 
-// readObject reads a JSON object strictly: unknown, repeated and malformed fields
-// are all named in one *validation.Error.
+// readObject reads a JSON object strictly. One *validation.Error names all unknown, repeated and
+// malformed fields.
 func readObject(r *http.Request, targets map[string]any) error {
 	body, err := readBody(r)
 	if err != nil {
@@ -42,10 +42,10 @@ func readObject(r *http.Request, targets map[string]any) error {
 	return strictjson.Object(body, targets)
 }
 
-// form is what could not be read of a request whose other fields are judged all the same.
+// form has the fields of a request that could not be read. The other fields are still checked.
 type form struct{ unread []validation.Field }
 
-// readForm is readObject, but that the fields that cannot be read come back as the form.
+// readForm is readObject, except that it returns unreadable fields in form, not as an error.
 func readForm(r *http.Request, targets map[string]any) (form, error) {
 	err := readObject(r, targets)
 	var invalid *validation.Error
@@ -55,8 +55,8 @@ func readForm(r *http.Request, targets map[string]any) (form, error) {
 	return form{invalid.Fields}, nil
 }
 
-// besides is what could not be read and what rules refuse in all else, in one error, or
-// nil. Of a value that could not be read the rules know nothing.
+// besides returns one error with the unreadable fields and the faults found by rules. It drops faults
+// of fields that could not be read. It returns nil if there are none.
 func (f form) besides(rules validation.Error) error {
 	all := validation.Error{Fields: slices.Clone(f.unread)}
 	for _, refused := range rules.Fields {
@@ -67,14 +67,14 @@ func (f form) besides(rules validation.Error) error {
 	return all.Err()
 }
 
-// within reports whether a path is that of the whole, or of a part of it: "lines[2].kind"
-// is within "lines[2]" and not within "lines[2].itemId".
+// within reports whether path is whole, or a part of it. "lines[2].kind" is within "lines[2]", but not
+// within "lines[2].itemId".
 func within(whole, path string) bool {
 	rest, below := strings.CutPrefix(path, whole)
 	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// idempotencyKey reads the header that makes a call repeatable.
+// idempotencyKey reads the Idempotency-Key header.
 func idempotencyKey(r *http.Request) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
 	var faults validation.Error
@@ -93,14 +93,14 @@ func idempotencyKey(r *http.Request) (string, error) {
 	return key, faults.Err()
 }
 
-// query reads the parameters of a request's address.
+// query reads the query parameters of a request.
 type query struct {
 	r      *http.Request
 	faults validation.Error
 }
 
-// only refuses parameters that the call does not have, and a query that cannot be
-// read: what is left of it would ask for something else.
+// only refuses unknown parameters and a malformed query. A malformed query is refused as a whole,
+// because its readable part would ask for something else.
 func (q *query) only(names ...string) {
 	given, err := url.ParseQuery(q.r.URL.RawQuery)
 	if err != nil {
@@ -122,7 +122,7 @@ func (q *query) only(names ...string) {
 
 func (q *query) text(name string) string { return q.r.URL.Query().Get(name) }
 
-// number reads a whole number from 1 to most; absent is the fallback.
+// number reads a whole number from 1 to most. It returns fallback if the parameter is absent.
 func (q *query) number(name string, fallback, most int) int {
 	text := q.text(name)
 	if text == "" {
@@ -144,7 +144,7 @@ func (q *query) number(name string, fallback, most int) int {
 	return fallback
 }
 
-// choice reads one of several words; absent is the first.
+// choice reads one of several words. It returns the first word if the parameter is absent.
 func (q *query) choice(name string, words ...string) string {
 	text := q.text(name)
 	if text == "" {

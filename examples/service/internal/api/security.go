@@ -19,7 +19,7 @@ import (
 // take a cookie of that prefix from this host alone, and not from a site beside it.
 const SessionCookie = "couponkit_session"
 
-// cookieName is the name of a cookie as it is here.
+// cookieName returns the name that a cookie has in this deployment.
 func (a *API) cookieName(name string) string {
 	if a.byHTTPS() && !a.InsecureCookies {
 		return "__Host-" + name
@@ -27,18 +27,17 @@ func (a *API) cookieName(name string) string {
 	return name
 }
 
-// byHTTPS reports whether customers reach the service by https.
+// byHTTPS reports whether customers use the service over https.
 func (a *API) byHTTPS() bool {
 	scheme, _, _ := strings.Cut(a.BaseURL, "://")
 	return strings.EqualFold(scheme, "https")
 }
 
-// maxSecrets is how many sessions a request can try. Each is a look-up.
+// maxSecrets is the maximum number of sessions that a request can try. Each needs a look-up.
 const maxSecrets = 8
 
-// secrets are those of the sessions that a request brings. There may be more than one: a
-// browser also sends cookies that a site beside this one has set for both, and puts some
-// of them first.
+// secrets returns the session secrets in the cookies of a request. There may be several: a browser also
+// sends cookies that another host of the same site has set, and may send them first.
 func (a *API) secrets(r *http.Request) []string {
 	var secrets []string
 	for _, c := range r.CookiesNamed(a.cookieName(SessionCookie)) {
@@ -49,7 +48,7 @@ func (a *API) secrets(r *http.Request) []string {
 	return secrets
 }
 
-// signOut ends every session that a request brings.
+// signOut ends every session of a request.
 func (a *API) signOut(r *http.Request) error {
 	for _, secret := range a.secrets(r) {
 		if err := a.Shop.SignOut(r.Context(), secret); err != nil {
@@ -65,7 +64,7 @@ const CSRFHeader = "X-CSRF-Token"
 
 type sessionKey struct{}
 
-// sessionFrom returns the session that admit has found.
+// sessionFrom returns the session that admit stored in the context.
 func sessionFrom(ctx context.Context) (shop.Session, bool) {
 	s, ok := ctx.Value(sessionKey{}).(shop.Session)
 	return s, ok
@@ -82,8 +81,7 @@ func (a *API) Session(r *http.Request) (s shop.Session, ok bool, err error) {
 	return shop.Session{}, false, nil
 }
 
-// admit decides whether a request may reach its call, and puts the session into its
-// context.
+// admit decides whether a request may be served. It stores the session in the request's context.
 func (a *API) admit(c call, r *http.Request) (*http.Request, error) {
 	session, known, err := a.Session(r)
 	if err != nil {
@@ -93,7 +91,7 @@ func (a *API) admit(c call, r *http.Request) (*http.Request, error) {
 		r = r.WithContext(shop.Known(context.WithValue(r.Context(), sessionKey{}, session), session.User))
 	}
 	if c.access == buyer && a.Guests && !known {
-		return r, nil // there is no session that another site could use
+		return r, nil // a request without a session cannot be forged by another site
 	}
 	if c.access > anyone && !known {
 		return r, problem{Status: http.StatusUnauthorized, Code: "user_required", Title: "Sign in first."}
@@ -102,7 +100,7 @@ func (a *API) admit(c call, r *http.Request) (*http.Request, error) {
 		return r, problem{Status: http.StatusForbidden, Code: "administrator_required", Title: "Only administrators may do this."}
 	}
 	if c.access == administrator {
-		r = r.WithContext(couponkit.WithActor(r.Context(), session.User.ID)) // for the journal
+		r = r.WithContext(couponkit.WithActor(r.Context(), session.User.ID)) // the actor in the journal
 	}
 	if c.access > anyone && changes(r.Method) && !sameToken(r.Header.Get(CSRFHeader), session.CSRFToken) {
 		return r, problem{Status: http.StatusForbidden, Code: "csrf_token_invalid", Title: "The header " + CSRFHeader + " is missing or wrong."}
@@ -118,16 +116,17 @@ func sameToken(given, want string) bool {
 	return want != "" && subtle.ConstantTimeCompare([]byte(given), []byte(want)) == 1
 }
 
-// setCookie gives the browser a session, or takes it away.
+// setCookie sets the session cookie, or removes it if the token is empty.
 func (a *API) setCookie(w http.ResponseWriter, token string) {
-	age := 0 // as long as the browser runs
+	age := 0 // until the browser is closed
 	if token == "" {
 		age = -1
 	}
 	a.cookie(w, SessionCookie, token, age)
 }
 
-// cookie sets a cookie that scripts cannot read. An age of 0 is as long as the browser runs.
+// cookie sets a cookie that scripts cannot read. With an age of 0 the cookie lasts until the browser is
+// closed.
 func (a *API) cookie(w http.ResponseWriter, name, value string, age int) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure unless the operator has asked for plain HTTP
 		Name: a.cookieName(name), Value: value, Path: "/", MaxAge: age,
@@ -135,7 +134,7 @@ func (a *API) cookie(w http.ResponseWriter, name, value string, age int) {
 	})
 }
 
-// connectionAddress is the address that the connection comes from.
+// connectionAddress returns the address at the other end of the connection.
 func connectionAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -144,9 +143,9 @@ func connectionAddress(r *http.Request) string {
 	return host
 }
 
-// network is what counts as one client: an IPv4 address, or the network of 64 bits
-// that an IPv6 provider assigns to one customer. Some proxies write an address
-// with its port, which is another one with each connection, or in brackets.
+// network returns the part of an address that counts as one client. For IPv4 this is the address. For
+// IPv6 it is the 64-bit network that a provider assigns to one customer. Some proxies write the address
+// in brackets or with the port, which differs for each connection.
 func network(address string) string {
 	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(address, "["), "]"))
 	if with, withPort := netip.ParseAddrPort(address); withPort == nil {

@@ -12,7 +12,7 @@ import (
 type sessionView struct {
 	User      *userView `json:"user"`
 	CSRFToken string    `json:"csrfToken"`
-	// Guests is whether a cart can be bought without signing in.
+	// Guests reports whether customers can buy without signing in.
 	Guests bool `json:"guests"`
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// selectionFields are the lists of items that a coupon has, and the kinds of items in them.
+// selectionFields are the lists of items in a coupon, with the kinds that each list may have.
 var selectionFields = [...]struct {
 	field string
 	kinds []pricing.LineKind
@@ -40,7 +40,7 @@ var selectionFields = [...]struct {
 // goods are the kinds of items that coupons cover.
 var goods = [...]pricing.LineKind{pricing.Plan, pricing.Device, pricing.Accessory}
 
-// selections are the IDs in these lists.
+// selections has the IDs of each list in selectionFields.
 type selections [len(selectionFields)][]string
 
 func selectionsOf(d *coupon.Draft) selections {
@@ -53,7 +53,7 @@ func selectionsOf(d *coupon.Draft) selections {
 	return lists
 }
 
-// setScopes sets the lists of the scopes beside that of the coupon.
+// setScopes sets the lists of the other scopes of the coupon.
 func (lists *selections) setScopes(buys, contains, containsNot *coupon.ScopeDraft) {
 	for i, s := range [...]*coupon.ScopeDraft{buys, contains, containsNot} {
 		if s != nil {
@@ -62,12 +62,12 @@ func (lists *selections) setScopes(buys, contains, containsNot *coupon.ScopeDraf
 	}
 }
 
-// strays are the entries of selections that name nothing of their kinds in the catalogue.
+// strays has a fault for each selected item that is not in the catalog.
 type strays struct{ faults validation.Error }
 
-// readCoupon reads a body into a draft or patch, and finds the strays in what was read.
-// Where there are strays the first of them is emptied: the library then names every other
-// fault, and stores nothing.
+// readCoupon reads a body into a draft or patch, and finds selected items that are not in the catalog.
+// If there are any, it replaces the first by an empty ID. The library then reports all other faults,
+// and stores nothing.
 func (a *API) readCoupon(r *http.Request, target json.Unmarshaler, read func() selections) (strays, error) {
 	body, err := readBody(r)
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *API) readCoupon(r *http.Request, target json.Unmarshaler, read func() s
 		return strays{}, err
 	}
 	lists := read()
-	for i, list := range legible(body) { // also of an object with a fault, which the target leaves out
+	for i, list := range legible(body) { // also in objects with a fault, which the target leaves out
 		if lists[i] == nil {
 			lists[i] = list
 		}
@@ -89,13 +89,13 @@ func (a *API) readCoupon(r *http.Request, target json.Unmarshaler, read func() s
 	return found, nil
 }
 
-// straysIn finds the strays, and where the first of them is. couponkit takes any ID; a
-// coupon for an item that is not for sale would refuse everybody.
+// straysIn finds selected items that are not in the catalog. first points to the first of them.
+// couponkit accepts any ID, but a coupon for an item that is not sold would refuse every customer.
 func (a *API) straysIn(lists selections) (found strays, first *string) {
 	for list, selection := range selectionFields {
 		ids := lists[list]
 		for i, id := range ids[:min(len(ids), coupon.MaxSelectedItems)] {
-			if _, known := a.kindOf(id, selection.kinds); known || id == "" { // which the library refuses
+			if _, known := a.kindOf(id, selection.kinds); known || id == "" { // the library refuses an empty ID itself
 				continue
 			}
 			if first == nil {
@@ -107,7 +107,7 @@ func (a *API) straysIn(lists selections) (found strays, first *string) {
 	return found, first
 }
 
-// kindOf returns the first of the kinds of which the catalogue has an item with the ID.
+// kindOf returns the first of the kinds for which the catalog has an item with the ID.
 func (a *API) kindOf(id string, kinds []pricing.LineKind) (kind pricing.LineKind, known bool) {
 	for _, kind := range kinds {
 		if _, known := a.Catalog.Find(kind, id); known {
@@ -128,8 +128,9 @@ func (a *API) whyStray(kinds []pricing.LineKind, id string) string {
 	return fmt.Sprintf("the catalogue has no %s of this ID", noun)
 }
 
-// beside returns what the library refuses together with the strays. Of an entry that both
-// refuse, it returns the library's fault, except for the first stray.
+// beside returns the faults of the library together with the strays. If both have a fault for an entry,
+// it keeps the library's. The first stray is the exception, because its empty ID is not the client's
+// fault.
 func (s strays) beside(err error) error {
 	var refused *validation.Error
 	if len(s.faults.Fields) == 0 || !errors.As(err, &refused) || slices.ContainsFunc(refused.Fields, func(f validation.Field) bool { return f.Path == "" }) {
@@ -151,7 +152,7 @@ func (s strays) beside(err error) error {
 	return all.Err()
 }
 
-// legible is what can be read of the lists in a text that cannot be read as a whole.
+// legible returns the readable lists of a JSON text that has faults.
 func legible(body []byte) (lists selections) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
@@ -161,9 +162,9 @@ func legible(body []byte) (lists selections) {
 		of, name := members, selection.field
 		if scope, within, found := strings.Cut(name, "."); found {
 			of, name = nil, within
-			_ = json.Unmarshal(members[scope], &of) // its faults are reported already
+			_ = json.Unmarshal(members[scope], &of) // its faults are already reported
 		}
-		_ = strictjson.Value(of[name], &lists[i]) // its faults are reported already
+		_ = strictjson.Value(of[name], &lists[i]) // its faults are already reported
 	}
 	return lists
 }

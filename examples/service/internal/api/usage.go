@@ -23,10 +23,10 @@ import (
 type redemptionPage struct {
 	Items []redemptionView `json:"items"`
 	Total int64            `json:"total"`
-	// AtLeast is whether there are more than Total: the store stopped counting.
+	// AtLeast means that there are more than Total redemptions: the store stopped counting.
 	AtLeast bool   `json:"atLeast"`
 	Next    string `json:"next"`
-	// Unreadable are the redemptions of the page that the store cannot read.
+	// Unreadable lists the redemptions of the page that the store cannot read.
 	Unreadable []Unreadable `json:"unreadable,omitempty"`
 }
 
@@ -40,7 +40,7 @@ type redemptionView struct {
 	OrderID       string            `json:"orderId,omitempty"`
 	SessionID     string            `json:"sessionId,omitempty"`
 	Points        int64             `json:"points"`
-	// AwaitingPayment and OverLimit are what somebody may have to look at.
+	// AwaitingPayment and OverLimit mark redemptions that an administrator may have to check.
 	AwaitingPayment bool      `json:"awaitingPayment"`
 	OverLimit       bool      `json:"overLimit"`
 	CreatedAt       time.Time `json:"createdAt"`
@@ -93,8 +93,8 @@ func (a *API) redemptions(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// redemptionsOf returns a page of a coupon's redemptions. Those of one that was deleted
-// are kept; where there are none, there has to be the coupon.
+// redemptionsOf returns a page of a coupon's redemptions. Redemptions of deleted coupons are kept. If
+// there are none, the coupon must exist.
 func (a *API) redemptionsOf(ctx context.Context, list store.UseList) (store.UsePage, error) {
 	page, err := a.Service.Uses(ctx, list)
 	if err == nil && page.Total == 0 {
@@ -120,7 +120,7 @@ type UsageBudget struct {
 	amount, spent pricing.Money
 }
 
-// budgets returns the budgets of a coupon, of which so much is spent.
+// budgets returns the budgets of a coupon, with the amounts spent.
 func budgets(c coupon.Coupon, spent coupon.MoneySet) []UsageBudget {
 	found := []UsageBudget{}
 	for m := range c.Limits.Budget.All() {
@@ -173,7 +173,7 @@ func (a *API) Usage(r *http.Request) (Usage, error) {
 		return Usage{}, err
 	}
 	c, err := a.Service.Get(r.Context(), id)
-	if err != nil && !errors.Is(err, coupon.ErrNotFound) { // its uses are kept
+	if err != nil && !errors.Is(err, coupon.ErrNotFound) { // the uses of a deleted coupon are kept
 		return Usage{}, err
 	}
 	spent, err := a.Service.Spent(r.Context(), c)
@@ -195,7 +195,7 @@ func (a *API) Usage(r *http.Request) (Usage, error) {
 	return view, err
 }
 
-// zoneOf returns a zone by its IANA name; empty is UTC.
+// zoneOf returns a time zone by its IANA name. An empty name means UTC.
 func zoneOf(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
 	if err != nil || len(name) > maxZoneLength || name == "Local" {
@@ -275,11 +275,11 @@ func (a *API) History(r *http.Request) (History, error) {
 	return view, err
 }
 
-// unlisted are the fields that change with every change, or that are listed otherwise.
+// unlisted are fields that every change modifies, or that the history shows in another way.
 var unlisted = []string{"id", "revision", "updatedAt", "createdAt", "usedCount", "reservedCount", "allowedUserEmails"}
 
-// changedFields compares the coupon before and after a change, and tells whether the processor has no
-// copy of it afterwards.
+// changedFields compares the coupon before and after a change. unsupported means that the processor has
+// no copy of the coupon after it.
 func changedFields(data json.RawMessage) (fields []FieldChange, unsupported bool, err error) {
 	var entry struct {
 		Before, After             map[string]json.RawMessage
@@ -305,7 +305,7 @@ func changedFields(data json.RawMessage) (fields []FieldChange, unsupported bool
 	return fields, string(given(entry.After["mirrorUnsupported"])) == "true", nil
 }
 
-// given returns a value without blanks, and nothing for null and what is empty.
+// given returns a value without blanks. It returns "" for null and for empty values.
 func given(value json.RawMessage) json.RawMessage {
 	var text bytes.Buffer
 	if len(value) == 0 || json.Compact(&text, value) != nil {

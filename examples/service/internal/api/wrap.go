@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// requestTime bounds how long one request is worked on.
+// requestTime is the time limit of one request.
 const requestTime = 20 * time.Second
 
-// contentPolicy lets pages load what this service serves, and nothing else. No
-// script and no style is written into a page.
+// contentPolicy allows pages to load only files of this service. Scripts and styles inside a page are
+// forbidden.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
 	"connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// transportPolicy has browsers come by https for a year. It speaks for this host only: the
-// sites below it may be other people's.
+// transportPolicy tells browsers to use https for a year. It covers this host only, because subdomains
+// may belong to others.
 const transportPolicy = "max-age=31536000"
 
 // Wrap puts around a mux what every request of the service gets, whoever registered
@@ -38,7 +38,7 @@ func (a *API) Wrap(mux *http.ServeMux) http.Handler {
 		r = r.WithContext(ctx)
 		defer func() {
 			route := r.Pattern
-			if route == "" { // it did not get as far as the mux
+			if route == "" { // the request did not reach the mux
 				_, route = mux.Handler(r)
 			}
 			if failure := recover(); failure != nil {
@@ -53,7 +53,7 @@ func (a *API) Wrap(mux *http.ServeMux) http.Handler {
 			}
 			took := time.Since(began)
 			a.Metrics.request(route, recorded.status, took)
-			// The path is not logged: it may hold a code that somebody typed.
+			// Do not log the path: a customer may have typed a code into it.
 			a.Logger.InfoContext(ctx, "request", slog.String("method", r.Method), slog.String("route", route),
 				slog.Int("status", recorded.status), slog.Duration("took", took))
 		}()
@@ -71,7 +71,7 @@ func secure(h http.Header) {
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=()")
 }
 
-// recorder remembers the status of an answer.
+// recorder records the status of an answer.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -94,8 +94,8 @@ func (w *recorder) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// withProblems writes a problem where a handler answers with an error status and
-// plain text or nothing, as the mux does for an unknown path.
+// withProblems replaces error answers that are plain text or empty by problems. The mux gives such
+// answers for unknown paths.
 func (a *API) withProblems(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(&problemWriter{ResponseWriter: w, write: func(p problem) { a.problem(w, r, p) }}, r)
