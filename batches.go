@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/couponkit/couponkit/codes/codecsv"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/store"
@@ -70,4 +71,21 @@ func (s *Service) RemoveUnusedCodes(ctx context.Context, couponID, batchID strin
 //   - All other errors come from the store or the context.
 func (s *Service) AssignCodes(ctx context.Context, couponID, batchID string, owners iter.Seq[coupon.Owner]) iter.Seq2[coupon.IssuedCode, error] {
 	return s.catalog().AssignCodes(ctx, couponID, batchID, owners)
+}
+
+// ImportCodes adds the codes of rows to a batch of a coupon, [coupon.MaxCodes] at a time, and yields each row with its
+// verdict, in order. [codecsv.Reader.Rows] reads such rows from a file. A code that a coupon has already stays as it is, so
+// that a file can be imported again, and so that two imports may run at once. Codes are added while the sequence is read. A row
+// whose code was used before keeps the uses that are left; see [codecsv.Row.Remaining].
+//
+// A refused row does not end the sequence. After one of these errors, the sequence ends, and the rows before the error that have
+// no verdict were not added:
+//
+//   - An error of rows, such as a [*codecsv.Error].
+//   - A [*validation.Error] means that the ID of the batch is invalid.
+//   - coupon.ErrNotFound means that the coupon is unknown, or is being deleted.
+//   - store.ErrKeyReused means that the codes of the batch were not imported.
+//   - All other errors come from the store or the context.
+func (s *Service) ImportCodes(ctx context.Context, couponID, batchID string, rows iter.Seq2[codecsv.Row, error]) iter.Seq2[codecsv.Imported, error] {
+	return s.catalog().ImportCodes(ctx, couponID, batchID, rows)
 }

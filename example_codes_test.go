@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/codes/codecsv"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -160,4 +161,24 @@ func ExampleService_SetBatchActive() {
 	// Output:
 	// 10 <nil>
 	// 10 <nil>
+}
+
+// Codes that another system has issued are imported from its export. Every row has a verdict.
+func ExampleService_ImportCodes() {
+	ctx, shop := context.Background(), openShop(nil)
+	file := strings.NewReader("value,recipientintegrationid,limitval,expirydate\nSPRING-1,ann,1,2099-05-31\nSPRING-2,,0,\nSPRING-3,,1,03/04/2099\n")
+	reader, err := codecsv.NewReader(file, codecsv.Options{})
+	if err != nil {
+		panic(err)
+	}
+	for row, err := range shop.ImportCodes(ctx, shop.coupon.ID, "talon", reader.Rows()) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(row.Number, row.Draft.Code, row.Verdict, row.Refusal)
+	}
+	// Output:
+	// 2 SPRING-1 added <nil>
+	// 3 SPRING-2 added <nil>
+	// 4 SPRING-3 refused invalid input: expiresAt: may be two dates: write the year first, as in 2026-12-31
 }

@@ -30,6 +30,9 @@ const (
 	// gets the next code by position that is active and valid at At, and has no owner and no use. AssignCodes returns one
 	// code for each owner, in the order of Owners. It returns ErrNoCodesLeft, and assigns nothing, if there are too few.
 	AssignCodes
+	// ImportCodes adds those codes that no coupon has. The batch grows with each call. ImportCodes returns the codes
+	// that it has not added because this coupon or another one has them, as they are stored.
+	ImportCodes
 )
 
 // CodeChange changes codes of a coupon.
@@ -39,7 +42,7 @@ type CodeChange struct {
 	CouponID string
 	// Batch is the batch of the codes. It is empty for EditCode.
 	Batch string
-	// Fingerprint tells whether a batch is repeated. It is empty for changes other than AddCodes.
+	// Fingerprint tells whether a batch is repeated. It is empty unless codes are added.
 	Fingerprint string
 	// From is the position of the first of new codes in their batch. A batch has no gaps: the first part is at 0,
 	// and every further part follows the codes that the batch has.
@@ -81,7 +84,7 @@ func (c CodeChange) Normalize() CodeChange {
 func (c CodeChange) Validate() error {
 	var faults validation.Error
 	changeFaults(&faults, c.At, c.By)
-	if c.Kind < AddCodes || c.Kind > AssignCodes {
+	if c.Kind < AddCodes || c.Kind > ImportCodes {
 		faults.Add("kind", validation.Unknown, "is no change of codes")
 	}
 	if c.Kind != EditCode && c.Batch == "" {
@@ -98,13 +101,14 @@ func (c CodeChange) Validate() error {
 		faults.Add("codes", validation.TooLong, fmt.Sprintf("at most %d codes, and one to change", most))
 		return faults.Err()
 	}
-	if c.Kind == AddCodes {
+	adds := c.Kind == AddCodes || c.Kind == ImportCodes
+	if adds {
 		c.partFaults(&faults)
 	}
 	first := map[coupon.Code]int{}
 	for i, code := range c.Codes {
 		field := fmt.Sprintf("codes[%d]", i)
-		if c.Kind == AddCodes || c.Kind == EditCode {
+		if adds || c.Kind == EditCode {
 			faults.Merge(field, code.Validate())
 		}
 		switch before, twice := first[code.Key]; {
@@ -112,7 +116,7 @@ func (c CodeChange) Validate() error {
 			faults.Add(field+".code", validation.Mismatch, fmt.Sprintf("is also codes[%d]", before))
 		case code.CouponID != c.CouponID:
 			faults.Add(field+".couponId", validation.Mismatch, "is another coupon")
-		case c.Kind == AddCodes && (code.Batch != c.Batch || code.Revision != 1):
+		case adds && (code.Batch != c.Batch || code.Revision != 1):
 			faults.Add(field+".batch", validation.Mismatch, "a new code has the batch of the call, and revision 1")
 		case c.Kind == EditCode && code.Plain():
 			faults.Add(field+".batch", validation.Immutable, "the plain code is changed with its coupon")
@@ -126,7 +130,7 @@ func (c CodeChange) partFaults(faults *validation.Error) {
 	if c.Fingerprint == "" || len(c.Fingerprint) > redemption.MaxIDLength {
 		faults.Add("fingerprint", validation.Required, "a batch has a fingerprint")
 	}
-	if c.From < 0 || c.Size > coupon.MaxBatchSize || c.From > c.Size-int64(len(c.Codes)) {
+	if c.Kind == AddCodes && (c.From < 0 || c.Size > coupon.MaxBatchSize || c.From > c.Size-int64(len(c.Codes))) {
 		faults.Add("size", validation.Mismatch, fmt.Sprintf("the codes lie within the batch, which has at most %d", coupon.MaxBatchSize))
 	}
 }

@@ -123,6 +123,7 @@ func (v wiredStore) Apply(ctx context.Context, e store.Settlement) (store.Settle
 func (v wiredStore) SaveCodes(ctx context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
 	names := map[store.CodeChangeKind]string{
 		store.AddCodes: "add", store.EditCode: "edit", store.SwitchCodes: "switch", store.RemoveCodes: "remove", store.AssignCodes: "assign",
+		store.ImportCodes: "import",
 	}
 	return over(ctx, v.wire, "SaveCodes "+names[c.Kind], func(ctx context.Context) ([]coupon.IssuedCode, error) {
 		v.s.touched.coupons = append(v.s.touched.coupons, c.CouponID)

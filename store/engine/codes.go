@@ -90,13 +90,13 @@ func SaveCodes(ctx context.Context, tx CouponTx, c store.CodeChange) ([]coupon.I
 	if err != nil {
 		return nil, err
 	}
-	if c.Kind != store.AddCodes && rows.Batch.ID == "" {
+	if adds := c.Kind == store.AddCodes || c.Kind == store.ImportCodes; !adds && rows.Batch.ID == "" {
 		return nil, coupon.Reject(c.CouponID, coupon.CouponNotFound, coupon.Params{})
 	}
 	// The coupon is written as it is, but for its version.
 	w := codeWork{change: c, rows: rows, CouponWrite: CouponWrite{
 		Kind: store.ConfirmMirror, Coupon: stored.Coupon, Unlimited: stored.Unlimited, KeepEmails: true, Version: stored.Version + 1,
-		Codes: CodeWrites{Batch: rows.Batch, From: c.From},
+		Codes: CodeWrites{Batch: rows.Batch},
 		Entry: store.Entry{Subject: c.CouponID, Version: stored.Version + 1, At: c.At, By: c.By},
 	}}
 	codes, err := w.decide()
@@ -131,6 +131,8 @@ func (w *codeWork) decide() ([]coupon.IssuedCode, error) {
 		return w.remove(), nil
 	case store.AssignCodes:
 		return w.assign()
+	case store.ImportCodes:
+		return w.importCodes()
 	}
 	return nil, errUnknownChange
 }
@@ -164,18 +166,49 @@ func (w *codeWork) add() ([]coupon.IssuedCode, error) {
 	if len(taken.Taken) > 0 {
 		return nil, &taken
 	}
-	w.Codes.New = c.Codes
-	if w.Codes.NewBatch = known.ID == ""; w.Codes.NewBatch {
-		w.Codes.Batch = coupon.IssuedBatch{
-			ID: c.Batch, CouponID: c.CouponID, Fingerprint: c.Fingerprint, Size: c.Size, CreatedAt: c.At,
-		}
+	w.grow(c.Codes)
+	w.Codes.Batch.Size = c.Size
+	return slices.Clone(c.Codes), nil
+}
+
+// grow adds codes to the batch, which may be new.
+func (w *codeWork) grow(added []coupon.IssuedCode) {
+	c := w.change
+	if w.Codes.NewBatch = w.rows.Batch.ID == ""; w.Codes.NewBatch {
+		w.Codes.Batch = coupon.IssuedBatch{ID: c.Batch, CouponID: c.CouponID, Fingerprint: c.Fingerprint, CreatedAt: c.At}
 	}
-	for _, code := range c.Codes {
+	for _, code := range added {
 		w.count(coupon.IssuedCode{Active: true}, code)
 	}
-	w.Codes.Batch.Added += size
-	w.Entry.Kind, w.data = store.CodesAdded, codesData{Batch: c.Batch, Added: len(c.Codes)}
-	return slices.Clone(c.Codes), nil
+	w.Codes.New, w.Codes.From = added, w.Codes.Batch.Added
+	w.Codes.Batch.Added += int64(len(added))
+	w.Entry.Kind, w.data = store.CodesAdded, codesData{Batch: c.Batch, Added: len(added)}
+}
+
+func (w *codeWork) importCodes() (known []coupon.IssuedCode, err error) {
+	if b := w.rows.Batch; b.ID != "" && b.Fingerprint != w.change.Fingerprint {
+		return nil, store.ErrKeyReused
+	}
+	stored := map[coupon.Code]coupon.IssuedCode{}
+	for _, code := range w.rows.Codes {
+		stored[code.Key] = code
+	}
+	var added []coupon.IssuedCode
+	for _, code := range w.change.Codes {
+		if other, is := stored[code.Key]; is {
+			known = append(known, other)
+		} else {
+			added = append(added, code)
+		}
+	}
+	if err := coupon.ExpiredCodes(added); err != nil {
+		return nil, err
+	}
+	if len(added) > 0 {
+		w.grow(added)
+		w.Codes.Batch.Size = w.Codes.Batch.Added
+	}
+	return known, nil
 }
 
 // count adds to the counts of the batch what a change of a code adds.

@@ -15,7 +15,7 @@ import (
 type batch struct {
 	coupon.IssuedBatch
 
-	keys []coupon.Code // in the order in which they were added, also of codes that were removed
+	keys []coupon.Code // in the order in which they were added
 }
 
 func codeKey(couponID string, code coupon.Code) engine.CodeKey {
@@ -42,11 +42,7 @@ func (tx couponTx) LoadCodes(_ context.Context, n engine.CodeNeed) (engine.CodeR
 		return rows, nil
 	}
 	for _, key := range known.keys {
-		c, exists := tx.issued[codeKey(n.CouponID, key)]
-		if !exists {
-			continue
-		}
-		c = tx.countedCode(c)
+		c := tx.countedCode(tx.issued[codeKey(n.CouponID, key)])
 		if n.All {
 			rows.All = append(rows.All, c)
 		}
@@ -71,15 +67,20 @@ func (s *Store) saveCodes(couponID string, w engine.CodeWrites) {
 		added = append(added, c.Key.String())
 	}
 	s.codesOf[couponID] = merged(s.codesOf[couponID], added)
-	if w.Batch.ID != "" {
-		s.batches[of] = changed
-	}
 	for _, c := range w.Changed {
 		s.issued[codeKey(couponID, c.Key)] = c
 	}
+	gone := make(map[coupon.Code]bool, len(w.Removed))
 	for _, key := range w.Removed {
 		delete(s.issued, codeKey(couponID, key))
 		delete(s.codes, key)
+		gone[key] = true
+	}
+	if len(gone) > 0 {
+		changed.keys = slices.DeleteFunc(slices.Clone(changed.keys), func(key coupon.Code) bool { return gone[key] })
+	}
+	if w.Batch.ID != "" {
+		s.batches[of] = changed
 	}
 	for _, key := range w.Retired {
 		delete(s.codes, key)

@@ -49,11 +49,12 @@ func (s *statements) codes() {
 		CROSS JOIN LATERAL (SELECT * FROM {codes} k WHERE k.coupon_id = w.id AND k.code_key = w.key OFFSET 0) k`)
 	s.insertBatch = s.name("insert a batch", guarded(`INSERT INTO {code_batches} (coupon_id, id, added, removed, assigned, inactive,
 		fingerprint, counter, size, created_at) SELECT unnest($1::text[]), $2, $3, $4, $5, $6, $7, $8, $9, $10`))
-	s.updateBatch = s.name("update a batch", `UPDATE {code_batches} SET added = $3, removed = $4, assigned = $5, inactive = $6 WHERE coupon_id = $1 AND id = $2`)
+	s.updateBatch = s.name("update a batch", `UPDATE {code_batches} SET added = $3, removed = $4, assigned = $5, inactive = $6, size = $7 WHERE coupon_id = $1 AND id = $2`)
 	s.insertCodes = s.name("insert codes", guarded(`INSERT INTO {codes} (code_key, counter, max_uses, owner, expires_at, coupon_id, live, batch, position,
 		active, created_at, updated_at, revision)
-		SELECT w.key, w.counter, w.max_uses, w.owner, w.expires_at, $6, true, $7, $10 + w.position - 1, true, $8, $9, 1
-		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[]) WITH ORDINALITY AS w (key, counter, max_uses, owner, expires_at, position)`))
+		SELECT w.key, w.counter, w.max_uses, w.owner, w.expires_at, $6, true, $7, $10 + w.position - 1, w.active, $8, $9, 1
+		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $11::boolean[]) WITH ORDINALITY
+		AS w (key, counter, max_uses, owner, expires_at, active, position)`))
 	s.updateCodes = s.name("update codes", `UPDATE {codes} k SET max_uses = w.max_uses, owner = w.owner, active = w.active, expires_at = w.expires_at,
 		updated_at = $7, revision = w.revision FROM unnest($1::text[], $2::bigint[], $3::text[], $4::boolean[], $5::bigint[], $6::bigint[])
 		AS w (key, max_uses, owner, active, expires_at, revision) WHERE k.coupon_id = $8 AND k.code_key = w.key`)
@@ -141,13 +142,14 @@ func (t *tx) queueCodes(b *pgx.Batch, w engine.CouponWrite) {
 		b.Queue(t.sql.insertBatch, []string{id}, batch.ID, batch.Added, batch.Removed, batch.Assigned, batch.Inactive,
 			batch.Fingerprint, eligibility.BatchUses(id, batch.ID), batch.Size, micros(batch.CreatedAt))
 	} else if batch.ID != "" {
-		b.Queue(t.sql.updateBatch, id, batch.ID, batch.Added, batch.Removed, batch.Assigned, batch.Inactive)
+		b.Queue(t.sql.updateBatch, id, batch.ID, batch.Added, batch.Removed, batch.Assigned, batch.Inactive, batch.Size)
 	}
 	if added := codes.New; len(added) > 0 {
 		b.Queue(t.sql.insertCodes, each(added, func(c code) string { return c.Key.String() }), each(added, engine.CounterOf),
 			each(added, func(c code) int64 { return c.MaxUses }), each(added, func(c code) string { return c.Owner.String() }),
 			each(added, func(c code) int64 { return micros(c.ExpiresAt) }),
-			id, added[0].Batch, micros(added[0].CreatedAt), micros(added[0].UpdatedAt), codes.From)
+			id, added[0].Batch, micros(added[0].CreatedAt), micros(added[0].UpdatedAt), codes.From,
+			each(added, func(c code) bool { return c.Active }))
 	}
 	if changed := codes.Changed; len(changed) > 0 {
 		b.Queue(t.sql.updateCodes, each(changed, func(c code) string { return c.Key.String() }), each(changed, func(c code) int64 { return c.MaxUses }),

@@ -28,7 +28,7 @@ const (
 	findBatch    = `SELECT ` + batchColumns + ` FROM {code_batches} WHERE coupon_id = ? AND id = ?`
 	selectAfter  = `SELECT ` + batchColumns + ` FROM {code_batches} WHERE coupon_id = ? AND id > ? AND (? = '' OR id = ?) ORDER BY id LIMIT ?`
 	insertBatch  = `{insert} {code_batches} (id, coupon_id, size, added, removed, assigned, inactive, created_at, fingerprint) VALUES {rows}`
-	updateBatch  = `UPDATE {code_batches} SET added = ?, removed = ?, assigned = ?, inactive = ? WHERE coupon_id = ? AND id = ?`
+	updateBatch  = `UPDATE {code_batches} SET size = ?, added = ?, removed = ?, assigned = ?, inactive = ? WHERE coupon_id = ? AND id = ?`
 	insertCodes  = `{insert} {codes} (coupon_id, code_key, live, batch, position, counter, max_uses, owner, active, expires_at,
 	created_at, updated_at, revision) VALUES {rows}`
 	updateCode = `UPDATE {codes} SET max_uses = ?, owner = ?, active = ?, expires_at = ?, updated_at = ?, revision = ?
@@ -132,7 +132,7 @@ func (s *session) saveBatch(ctx context.Context, w engine.CodeWrites) error {
 	case w.NewBatch:
 		return s.insert(ctx, insertBatch, [][]any{{b.ID, b.CouponID, b.Size, b.Added, b.Removed, b.Assigned, b.Inactive, b.CreatedAt.UnixMicro(), b.Fingerprint}})
 	}
-	return s.exec(ctx, updateBatch, b.Added, b.Removed, b.Assigned, b.Inactive, b.CouponID, b.ID)
+	return s.exec(ctx, updateBatch, b.Size, b.Added, b.Removed, b.Assigned, b.Inactive, b.CouponID, b.ID)
 }
 
 func (s *session) saveCodes(ctx context.Context, w engine.CouponWrite) error {

@@ -15,6 +15,9 @@ func (h *history) addCodes(t *rapid.T) {
 	c := anyOf(t, h.coupons, coupon.Coupon{}, "coupon")
 	change := h.issue(c, rapid.SampledFrom([]string{"spring", "summer", "autumn"}).Draw(t, "batch"), rapid.IntRange(1, 3).Draw(t, "count"),
 		maxUses(rapid.Int64Range(0, 2).Draw(t, "maxUses")))
+	if rapid.IntRange(0, 2).Draw(t, "import") == 0 {
+		change.Kind = store.ImportCodes
+	}
 	if rapid.Bool().Draw(t, "part") {
 		change.From, change.Size = rapid.Int64Range(0, 2).Draw(t, "from"), 5
 	}
@@ -29,7 +32,7 @@ func (h *history) addCodes(t *rapid.T) {
 			change.Codes[0].Key = known.Key
 		}
 	}
-	if saved, err := h.saveCodes(change); err == nil {
+	if saved, err := h.saveCodes(change); err == nil && change.Kind == store.AddCodes {
 		h.codes = append(h.codes, saved...)
 	}
 }

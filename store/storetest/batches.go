@@ -21,6 +21,7 @@ func batchClauses() []clause {
 		{"codes are switched", "SwitchCodes switches codes of the batch, raises their revisions by 1, and returns those that changed", codesAreSwitched},
 		{"codes are removed", "RemoveCodes removes the codes of the batch without uses, which other coupons may have then", codesAreRemoved},
 		{"codes are assigned", "AssignCodes gives each owner one free code by position; an owner keeps the code of an earlier call", codesAreAssigned},
+		{"codes are imported", "ImportCodes adds the codes that no coupon has, and returns the others as they are stored", codesAreImported},
 		{"too few codes to assign", "AssignCodes of more owners than there are free codes is ErrNoCodesLeft and assigns nothing", tooFewCodes},
 		{"changes of no batch", "codes of a batch that the coupon does not have are coupon.ErrNotFound; codes of another batch stay", changesOfNoBatch},
 		{"invalid changes of batches", "validation.ErrInvalid: no batch, an owner twice or none, a part beyond the batch", invalidBatches},
@@ -188,6 +189,33 @@ func codesAreAssigned(p *probe) {
 	last.Owner, last.Active = coupon.OwnerID("dan"), false
 	stored := answer(p, store.Store.SaveCodes, editOf(codes[6], func(e *coupon.IssuedCode) { e.Owner, e.Active = last.Owner, false }))
 	same(p, answer(p, store.Store.SaveCodes, assigning(c, last.Owner)), stored, "the code of an owner whose code is off")
+}
+
+func codesAreImported(p *probe) {
+	c, other := p.coupon(), p.coupon()
+	theirs := p.issued(other, "autumn", 1)[0]
+	change := p.issue(c, "spring", 4, maxUses(2))
+	change.Kind, change.Codes[1].Key, change.Codes[3].Active = store.ImportCodes, theirs.Key, false
+	same(p, answer(p, store.Store.SaveCodes, change), []coupon.IssuedCode{theirs}, "the codes that coupons have")
+	want := coupon.IssuedBatch{ID: "spring", CouponID: c.ID, Fingerprint: "first", Size: 3, Added: 3, Inactive: 1, CreatedAt: at(500)}
+	same(p, p.batch(c), want, "the batch after the first call")
+	first := []coupon.IssuedCode{change.Codes[0], change.Codes[2], change.Codes[3]}
+	same(p, answer(p, store.Store.ListCodes, store.CodeList{CouponID: c.ID, Batch: "spring"}).Items, first, "the imported codes")
+	p.reserve(byOf(p.checkout("ann", c), first[0]))
+	first[0].ReservedCount = 1
+	again := p.issue(c, "spring", 2)
+	again.Kind, again.Codes = store.ImportCodes, append(again.Codes, change.Codes...)
+	same(p, sortedCodes(answer(p, store.Store.SaveCodes, again)), sortedCodes(append(first, theirs)), "the codes that were imported before")
+	want.Size, want.Added, want.ReservedCount = 5, 5, 1
+	same(p, p.batch(c), want, "the batch after a second call")
+	same(p, len(answer(p, store.Store.SaveCodes, again)), 6, "how many codes a third call finds")
+	again.Fingerprint = "another"
+	fails(p, store.Store.SaveCodes, again, store.ErrKeyReused, "of another batch with the same ID")
+	late := p.issue(c, "winter", 1, func(e *coupon.IssuedCode) { e.ExpiresAt = at(500) })
+	late.Kind = store.ImportCodes
+	fails(p, store.Store.SaveCodes, late, validation.ErrInvalid, "of codes that have expired")
+	given := answer(p, store.Store.SaveCodes, assigning(c, coupon.OwnerID("ann"), coupon.OwnerID("bob")))
+	same(p, []coupon.Code{given[0].Key, given[1].Key}, []coupon.Code{first[1].Key, again.Codes[0].Key}, "the codes of owners, by position")
 }
 
 func tooFewCodes(p *probe) {

@@ -74,6 +74,11 @@ func batchFaults() map[string]fault {
 				return codes, err
 			})
 		}, []string{agreement, "codes are assigned", "race for codes to assign"}},
+		"nobody hears which codes existed": {func(f *faulty) {
+			f.answers(store.ImportCodes, func(_ store.CodeChange, _ []coupon.IssuedCode, err error) ([]coupon.IssuedCode, error) {
+				return nil, err
+			})
+		}, []string{agreement, "codes are imported"}},
 		"some owners get no code": {func(f *faulty) {
 			f.answers(store.AssignCodes, func(_ store.CodeChange, codes []coupon.IssuedCode, err error) ([]coupon.IssuedCode, error) {
 				if errors.Is(err, store.ErrNoCodesLeft) {

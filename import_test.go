@@ -1,0 +1,153 @@
+package couponkit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/codes/codecsv"
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
+)
+
+// imported imports a file into the batch "import". It returns a line for each row, and the error at the end.
+func (c *campaign) imported(t *testing.T, file string) (lines []string, end error) {
+	t.Helper()
+	r, err := codecsv.NewReader(strings.NewReader(file), codecsv.Options{})
+	require.NoError(t, err)
+	for row, err := range c.ImportCodes(t.Context(), c.coupon.ID, "import", r.Rows()) {
+		if err != nil {
+			require.NoError(t, end, "a second error")
+			end = err
+			continue
+		}
+		require.NoError(t, end, "a row after an error")
+		line := fmt.Sprint(row.Number, " ", row.Verdict)
+		if faults, is := errors.AsType[*validation.Error](row.Refusal); is {
+			line += " " + faults.Fields[0].Path
+		}
+		lines = append(lines, line)
+	}
+	return lines, end
+}
+
+// Each row has one verdict, and a file that is imported again changes nothing.
+func TestImportCodes(t *testing.T) {
+	t.Parallel()
+	c := newCampaign(t)
+	other, err := c.Create(t.Context(), percentOff(5))
+	require.NoError(t, err)
+	_, err = c.AddCodes(t.Context(), other.ID, coupon.Batch{ID: "theirs"}, []coupon.CodeDraft{{Code: "THEIRS"}})
+	require.NoError(t, err)
+	file := strings.Join([]string{
+		"code;owner;maxUses;usedCount;expiresAt;active",
+		"first;id:ann;1;;;yes",
+		"theirs;;;;;",
+		"second;;5;2;2099-12-31;no",
+		"spaces inside;;;;;",
+		"FIRST;;;;;",
+		"used-up;;3;3;;",
+		"late;;;;2020-01-01;",
+		";id:bob;;;;",
+		"third;;;;;",
+		"TEN;;;;;",
+	}, "\n")
+	lines, err := c.imported(t, file)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"2 added", "3 taken", "4 added", "5 refused code", "6 known", "7 refused usedCount", "8 refused expiresAt", "9 refused code", "10 added", "11 taken",
+	}, lines)
+	var codes []string
+	for code, err := range c.Codes(t.Context(), store.CodeList{CouponID: c.coupon.ID, Batch: "import"}) {
+		require.NoError(t, err)
+		codes = append(codes, fmt.Sprint(code.Key, " ", code.Owner, " ", code.MaxUses, " ", code.Active, " ", !code.ExpiresAt.IsZero()))
+	}
+	require.Equal(t, []string{"FIRST id:ann 1 true false", "SECOND  3 false true", "THIRD  0 true false"}, codes)
+
+	lines, err = c.imported(t, file)
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(lines, "; "), "added")
+	batches := slices.Collect(func(yield func(coupon.IssuedBatch) bool) {
+		for b, err := range c.Batches(t.Context(), store.BatchList{CouponID: c.coupon.ID}) {
+			require.NoError(t, err)
+			yield(b)
+		}
+	})
+	require.Len(t, batches, 1)
+	require.Equal(t, []int64{3, 3, 1, 1}, []int64{batches[0].Size, batches[0].Added, batches[0].Assigned, batches[0].Inactive})
+}
+
+// A file of several parts that stops in the middle, or a store that fails in the middle, keeps what was added before. The
+// whole file adds the rest.
+func TestImportCodesGoesOn(t *testing.T) {
+	t.Parallel()
+	c := newCampaign(t)
+	var file strings.Builder
+	file.WriteString("code,maxUses\n")
+	for i := range 2500 {
+		fmt.Fprintf(&file, "CODE-%04d,1\n", i)
+	}
+	whole := file.String()
+	lines, err := c.imported(t, whole[:len(whole)/2]+"\n\"")
+	require.ErrorIs(t, err, codecsv.ErrTruncated)
+	added := len(lines)
+	require.Greater(t, added, coupon.MaxCodes)
+
+	lost, save := errors.New("connection lost"), c.store.save
+	calls := 0
+	c.store.save = func(ctx context.Context, change store.CodeChange) ([]coupon.IssuedCode, error) {
+		if calls++; calls == 2 {
+			return nil, lost
+		}
+		return save(ctx, change)
+	}
+	lines, err = c.imported(t, whole)
+	require.ErrorIs(t, err, lost)
+	require.Len(t, lines, coupon.MaxCodes)
+	lines, err = c.imported(t, whole)
+	require.NoError(t, err)
+	require.Len(t, lines, 2500)
+	n := 0
+	for _, line := range lines {
+		if strings.HasSuffix(line, " added") {
+			n++
+		}
+	}
+	require.Positive(t, n)
+	require.Less(t, n, 2500-coupon.MaxCodes+1)
+	lines, err = c.imported(t, whole)
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(lines, ";"), "added")
+}
+
+func TestImportsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	c := newCampaign(t)
+	row := func(yield func(codecsv.Row, error) bool) {
+		yield(codecsv.Row{Number: 2, Draft: coupon.CodeDraft{Code: "NEW"}, Active: true}, nil)
+	}
+	one := func(couponID, batch string) (end error) {
+		for _, err := range c.ImportCodes(t.Context(), couponID, batch, row) {
+			end = err
+		}
+		return end
+	}
+	require.ErrorIs(t, one("cpn_unknown", "import"), coupon.ErrNotFound)
+	require.ErrorIs(t, one("no ID", "import"), coupon.ErrNotFound)
+	require.ErrorIs(t, one(c.coupon.ID, ""), validation.ErrInvalid)
+	c.created(t, coupon.BatchDraft{Batch: coupon.Batch{ID: "generated"}, Count: 1})
+	require.ErrorIs(t, one(c.coupon.ID, "generated"), store.ErrKeyReused)
+	ctx, cancel := context.WithTimeout(t.Context(), -time.Second)
+	defer cancel()
+	for _, err := range c.ImportCodes(ctx, c.coupon.ID, "import", row) {
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+	require.NoError(t, one(c.coupon.ID, "import"))
+}
