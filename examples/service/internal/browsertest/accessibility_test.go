@@ -148,6 +148,19 @@ func situations() []situation {
 			p.visible("[data-rows=tiers] .row")
 			p.see("#preview-notes", "Tiers")
 		}},
+		{"campaign", ada, func(p page) {
+			p.visit("/admin/coupons?search=vip15")
+			p.click("#rows a[href^='/admin/coupons/']")
+			p.click("#campaign")
+			p.fill("#b-id", "mailing")
+			p.fill("#b-count", "2")
+			p.click("#generate")
+			p.visible(batchRow("mailing"))
+			p.click("#toasts .toast button")
+			p.fill("#b-count", "0")
+			p.click("#generate")
+			p.visible("[data-field=count] .field-error")
+		}},
 		{"orders", ada, func(p page) { p.visit("/admin/orders"); p.visible("#orders a[href^='/admin/orders/']") }},
 		{"order with a refund to be made", ada, func(p page) {
 			p.click("#orders a[href^='/admin/orders/']")

@@ -54,6 +54,7 @@ func pages() []page {
 		{"/admin/orders", "admin_orders", "Orders", "js/admin/page.js", "css/admin.css", "orders"},
 		{oneOrder, "admin_order", "Order", "js/admin/page.js", "css/admin.css", "orders"},
 		{"/admin/coupons/{id}", "admin_coupon", "Redemptions", "js/admin/detail.js", "css/admin.css", "coupons"},
+		{"/admin/coupons/{id}/batches", "admin_batches", "Campaign", "js/admin/batches.js", "css/admin.css", "coupons"},
 		{"/plans", "plans", "Plans", "js/shop/plans.js", "css/shop.css", "plans"},
 		{"/accessories", "accessories", "Devices and accessories", "js/shop/products.js", "css/shop.css", "accessories"},
 		{cart, "cart", "Cart", "js/shop/cart.js", "css/shop.css", "cart"},

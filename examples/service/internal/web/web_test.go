@@ -40,7 +40,7 @@ func get(t *testing.T, site http.Handler, address string) (answer *httptest.Resp
 	return answer, answer.Body.String()
 }
 
-var pages = []string{"/admin/coupons", "/admin/coupons/cpn_1", "/plans", "/accessories", "/cart", "/orders/ord_1", "/login"}
+var pages = []string{"/admin/coupons", "/admin/coupons/cpn_1", "/admin/coupons/cpn_1/batches", "/plans", "/accessories", "/cart", "/orders/ord_1", "/login"}
 
 var (
 	asset  = regexp.MustCompile(`(?:src|href)="(/static/[^"]+)"`)

@@ -50,7 +50,7 @@ async function renew() {
   signedIn = Promise.resolve(now);
 }
 
-async function send(method, path, { body, headers = {}, signal } = {}) {
+async function send(method, path, { body, headers = {}, signal, accepted } = {}) {
   const init = { method, signal, credentials: "same-origin", headers: { Accept: "application/json", ...headers } };
   if (method !== "GET") init.headers["X-CSRF-Token"] = (await session()).csrfToken ?? "";
   if (body !== undefined) {
@@ -65,7 +65,9 @@ async function send(method, path, { body, headers = {}, signal } = {}) {
     throw new ApiError(0, { code: "unreachable", detail: "The server cannot be reached. Check the connection and try again." });
   }
   hear(response.headers.get("Date"));
-  return read(response);
+  const value = await read(response);
+  if (response.status === 202) accepted?.();
+  return value;
 }
 
 async function read(response) {
@@ -93,6 +95,16 @@ const post = (path, body, options) => request("POST", path, { body, ...options }
 const patch = (path, body) => request("PATCH", path, { body });
 const remove = (path) => request("DELETE", path);
 
+// untilDone repeats a request as long as the API answers that a part of the work is left. It calls progress with each answer,
+// and ends if progress returns false.
+async function untilDone(method, path, body, progress) {
+  for (;;) {
+    let left = false;
+    const answer = await request(method, path, { body, accepted: () => { left = true; } });
+    if (progress(answer) === false || !left) return answer;
+  }
+}
+
 // segment makes a text one segment of a path. Browsers take . and .. for directories,
 // which a space behind them prevents; the API trims it.
 const segment = (text) => encodeURIComponent(/^\.{1,2}$/.test(text) ? `${text} ` : text);
@@ -100,4 +112,4 @@ const segment = (text) => encodeURIComponent(/^\.{1,2}$/.test(text) ? `${text} `
 // signInAddress is where to sign in and come back from.
 const signInAddress = () => `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
 
-export { ApiError, get, patch, post, remove, segment, session, signInAddress };
+export { ApiError, get, patch, post, remove, segment, session, signInAddress, untilDone };

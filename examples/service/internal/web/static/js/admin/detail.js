@@ -3,6 +3,7 @@ import { get, signInAddress } from "../api.js";
 import { byId, el, foreign } from "../dom.js";
 import { called, day, dayOfEnd, discount, midnight, moment, money, number, own, plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
+import { cell, codeRow } from "./coderow.js";
 import { scopes, unreadableRow } from "./columns.js";
 
 const id = location.pathname.split("/").at(-1);
@@ -27,6 +28,7 @@ async function show() {
     if (coupon) showCoupon(coupon, budgets);
     else showDeleted();
     byId("codes-section").hidden = !coupon;
+    byId("campaign").href = `/admin/coupons/${id}/batches`;
     byId("content").hidden = false;
     await Promise.all([coupon && codes(), redemptions()]);
   } catch (error) {
@@ -75,8 +77,15 @@ function showCoupon(coupon, budgets) {
     ["Start", coupon.startsAt ? (midnight(coupon.startsAt) ? day : moment)(coupon.startsAt) : "At once"],
     ["Expiry", coupon.expiresAt ? (midnight(coupon.expiresAt) ? dayOfEnd : moment)(coupon.expiresAt) : "Never"],
     ["Status", coupon.active ? "Active" : "Inactive"],
+    ...(coupon.code ? [["Link for customers", customersLink(coupon.code)]] : []),
   ];
   byId("facts").replaceChildren(...facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+}
+
+// customersLink is an address that brings the code to the cart.
+function customersLink(code) {
+  const href = `/cart?${new URLSearchParams({ coupon: code })}`;
+  return el("a", { href, id: "customers-link" }, location.origin + href);
 }
 
 // pages returns what shows the next page of a list of the coupon in its table. A button asks for more.
@@ -119,31 +128,6 @@ function pages(name, row, pageSize, counted) {
 
   byId(`${name}-more`).addEventListener("click", more);
   return more;
-}
-
-function cell(label, className, ...children) {
-  return el("td", { role: "cell", class: className, "data-label": label }, ...children);
-}
-
-function codeRow(code) {
-  const taken = code.usedCount + code.reservedCount;
-  const ended = code.expiresAt && Date.parse(code.expiresAt) <= Date.now();
-  const plain = !code.batch;
-  return el("tr", { role: "row", "data-code": code.code },
-    cell(null, "cell-code span", el("span", { title: code.code }, code.code)),
-    cell("State", "", plain ? el("span", { class: "muted" }, "As the coupon") : el("span", { class: code.active ? "badge badge-good" : "badge" }, code.active ? "active" : "inactive"),
-      code.maxUses && taken >= code.maxUses && [" ", el("span", { class: "badge badge-danger" }, "used up")]),
-    cell("Uses", "", plain ? el("span", { class: "muted" }, "As the coupon") : `${number(code.usedCount)}${code.maxUses ? ` of ${number(code.maxUses)}` : ""}`,
-      code.reservedCount > 0 && el("div", { class: "muted" }, `${number(code.reservedCount)} reserved`)),
-    cell("Expiry", "nowrap", code.expiresAt ? (midnight(code.expiresAt) ? dayOfEnd : moment)(code.expiresAt) : el("span", { class: "muted" }, "As the coupon"),
-      ended && [" ", el("span", { class: "badge badge-danger" }, "expired")]),
-    cell("Batch", "", plain ? el("span", { class: "muted" }, "None") : foreign(code.batch)),
-    cell("Owner", "span", owner(code.owner)));
-}
-
-// owner shows the text of an owner, which is "email:" with an address or "id:" with the ID of a customer.
-function owner(text) {
-  return text ? foreign(text.slice(text.indexOf(":") + 1)) : el("span", { class: "muted" }, "Everybody");
 }
 
 function redemptionRow(redemption) {
