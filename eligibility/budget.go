@@ -35,8 +35,8 @@ func exceeds(c *coupon.Coupon, spent coupon.MoneySet, discount pricing.Money) bo
 	return limited && discount.Minor() > budgetLeft(budget, spent, discount.Currency())
 }
 
-// checkBudgets refuses a coupon whose budget is used up in every currency. Without a cart, neither
-// the currency nor the discount is known.
+// checkBudgets refuses a coupon whose budget is used up in every currency. It is used without a cart,
+// when currency and discount are unknown.
 func (d *Decision) checkBudgets(c *coupon.Coupon, q *Question) {
 	budgets := c.Limits.Budget
 	if budgets.IsZero() {
@@ -54,8 +54,8 @@ func (d *Decision) checkBudgets(c *coupon.Coupon, q *Question) {
 	d.checkBudget(c, q.Usage.Spent, pricing.NewMoney(1, at))
 }
 
-// budgetLeft returns the rest of a budget. The sum of discounts may exceed a budget that was
-// lowered.
+// budgetLeft returns the rest of a budget. The rest is 0 if the budget was lowered below the sum of
+// discounts.
 func budgetLeft(budget int64, spent coupon.MoneySet, c pricing.Currency) int64 {
 	taken, _ := spent.In(c)
 	return max(budget-max(taken, 0), 0)

@@ -63,10 +63,10 @@ type Question struct {
 	// [Check] and [Evaluate] ignore Conflicts.
 	Conflicts ConflictPolicy
 
-	early bool // the purchase may come later
+	early bool // set if the question comes before the purchase
 }
 
-// notYet reports whether a fact is not given, and may be given later.
+// notYet reports whether a missing fact may still be given later.
 func (q *Question) notYet(fact string) bool { return q.early && fact == "" }
 
 // Check decides whether a customer may use a coupon, without looking at a cart (specification 4.4).
@@ -78,7 +78,7 @@ func Check(c *coupon.Coupon, q Question) (d Decision) {
 	return d
 }
 
-// check is Check of a zero Decision. The Code of the question does not count.
+// check implements Check for a zero Decision. It ignores the Code of the question.
 func (d *Decision) check(c *coupon.Coupon, code *coupon.IssuedCode, q *Question) {
 	d.couponID = c.ID
 	if c.State != coupon.Active {
@@ -101,7 +101,7 @@ func (d *Decision) check(c *coupon.Coupon, code *coupon.IssuedCode, q *Question)
 	d.checkCode(code, q)
 }
 
-// These types are what the reasons of check keep.
+// These types keep the values for the parameters of check's reasons.
 type (
 	startsLater time.Time
 	hasExpired  time.Time
@@ -112,8 +112,8 @@ func (r startsLater) params() coupon.Params { return coupon.Params{StartsAt: tim
 func (r hasExpired) params() coupon.Params  { return coupon.Params{ExpiresAt: time.Time(r)} }
 func (r costsPoints) params() coupon.Params { return coupon.Params{PointsRequired: int64(r)} }
 
-// checkCustomer decides whether the coupon is meant for the customer. If the customer has to sign in,
-// that is the only reason.
+// checkCustomer decides whether the customer may have the coupon at all. If the customer has to sign
+// in, it adds only that reason.
 func (d *Decision) checkCustomer(c *coupon.Coupon, q *Question) {
 	anonymous := !q.Customer.known() && !q.AllowAnonymous
 	if anonymous || c.Distribution != coupon.General && (q.Customer.Guest || !q.Customer.known()) {
@@ -151,7 +151,7 @@ type Result struct {
 // [*validation.Error] if the coupon's fixed amount is not a multiple of the cart's step. The
 // coupon must be valid; see [coupon.Coupon.Validate].
 func Evaluate(c *coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
-	// What a set needs for each coupon is allocated at once.
+	// Allocate all memory for a set of one coupon at once.
 	var memory struct {
 		members [1]member
 		coupons [1]Outcome

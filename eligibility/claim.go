@@ -48,7 +48,7 @@ func (c Claim) OfIdentity(identity, customerID string) (Claim, bool) {
 	return c, true
 }
 
-// identityPart returns which part of a customer's counter is the identity, or 0.
+// identityPart returns the index of the part that is the identity in a customer's counter, or 0.
 func identityPart(kind string) int {
 	switch kind {
 	case customerOrders:
@@ -103,8 +103,8 @@ type Limit struct {
 	Claim
 	Reason coupon.RejectionCode
 
-	usage  func(*Usage) *int64 // where the decision reads how much is taken of the counter
-	budget pricing.Currency    // of a budget, which has no such place
+	usage  func(*Usage) *int64 // field of Usage with the counter's value
+	budget pricing.Currency    // currency of a budget, which has no field of Usage
 }
 
 // Limits returns the limits that a decision compares with counters. Each kind of limit has its
@@ -174,9 +174,9 @@ func UsageOf(limits []Limit, taken func(counter string) int64) Usage {
 	return u
 }
 
-// These constants are the prefixes of counter keys. The counters of customers sort before the
-// shared counters. A store that locks counters in byte order therefore locks shared counters
-// last, and holds them for the shortest time.
+// Prefixes of counter keys. The counters of customers sort before the shared counters. A store that
+// locks counters in byte order therefore locks shared counters last, and holds them for the shortest
+// time.
 const (
 	customerPrefix = "customer/"
 	sharedPrefix   = "shared/"
@@ -197,7 +197,7 @@ func IsShared(counter string) bool { return strings.HasPrefix(counter, sharedPre
 func counterKey(prefix string, parts []string) string {
 	length := len(prefix) + len(parts)
 	for _, part := range parts {
-		length += len(part) // most keys have nothing to escape
+		length += len(part) // most keys need no escapes
 	}
 	var key strings.Builder
 	key.Grow(length)
@@ -213,9 +213,8 @@ func counterKey(prefix string, parts []string) string {
 
 func escaped(part string) string { return counterKey("", []string{part}) }
 
-// writeEscaped adds a part to a key. Letters, digits and a few marks stay as they are. All other
-// bytes are percent-encoded. Different parts therefore give different keys, and every database
-// can store the keys.
+// writeEscaped adds a part to a key. It keeps letters, digits and a few marks, and percent-encodes all
+// other bytes. Different parts therefore give different keys, and every database can store the keys.
 func writeEscaped(key *strings.Builder, part string) {
 	const digits = "0123456789ABCDEF"
 	for _, b := range []byte(part) {

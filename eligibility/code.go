@@ -2,7 +2,7 @@ package eligibility
 
 import "github.com/couponkit/couponkit/coupon"
 
-// checkCode refuses a code that is off, has expired, is used up or is another customer's. The
+// checkCode refuses a code that is inactive, expired, used up or assigned to another customer. The
 // parameters are those of the code, unless the coupon is refused for the same reason.
 func (d *Decision) checkCode(code *coupon.IssuedCode, q *Question) {
 	if code.Plain() {
@@ -48,14 +48,14 @@ func (c *Claimant) codeLimits() []Limit {
 // CodeUses returns the key of the counter for all uses of a coupon by one of its codes. A long code
 // is in the key as its SHA-256 hash.
 func CodeUses(couponID, code string) string {
-	const longest = 128 // bytes
+	const longest = 128 // in bytes
 	if len(code) > longest {
 		code = "long:" + hashed("code", code)
 	}
 	return SharedCounter("by-code", couponID, code)
 }
 
-// batchClaims returns what a use by a code of a batch claims from the counter of the batch, which has no limit.
+// batchClaims returns the claim of a use on the counter of its batch. That counter has no limit.
 func (c *Claimant) batchClaims() []Claim {
 	if c.Code.Plain() {
 		return nil

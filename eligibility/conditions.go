@@ -5,23 +5,23 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// The three functions below are the table of the conditions. Each condition of [coupon.Conditions]
-// has one line here, and its rule in a file of its own.
+// The three functions below list all conditions. Each condition of [coupon.Conditions] has one line
+// here, and its rule in a file of its own.
 
-// checkConditions calls the rules that look at the time and at the facts.
+// checkConditions calls the rules on time and facts.
 func (d *Decision) checkConditions(c *coupon.Coupon, q *Question) {
 	d.checkSchedule(c, q)
 	d.checkChannels(c, q)
 	d.checkCountries(c, q)
 }
 
-// checkCustomerConditions calls the rules that look at the customer.
+// checkCustomerConditions calls the rules on the customer.
 func (d *Decision) checkCustomerConditions(c *coupon.Coupon, q *Question) {
 	d.checkTags(c, q)
 	d.checkFirstOrder(c, q)
 }
 
-// checkCartConditions calls the rules that look at the cart at its list prices.
+// checkCartConditions calls the rules on the cart at list prices.
 func (d *Decision) checkCartConditions(c *coupon.Coupon, on *coverage) {
 	d.checkMinPurchase(c, on)
 	d.checkMaxPurchase(c, on)
@@ -31,7 +31,7 @@ func (d *Decision) checkCartConditions(c *coupon.Coupon, on *coverage) {
 	d.checkContainsNot(c, on)
 }
 
-// amountOf returns an amount in minor units as a parameter.
+// amountOf converts an amount in minor units to a parameter.
 func amountOf(minor int64, in pricing.Currency) coupon.Amount {
 	return coupon.Amount{Money: pricing.NewMoney(minor, in)}
 }

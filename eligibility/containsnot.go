@@ -2,10 +2,10 @@ package eligibility
 
 import "github.com/couponkit/couponkit/coupon"
 
-// checkContainsNot counts the units that the cart must not have.
+// checkContainsNot refuses a cart with excluded units.
 func (d *Decision) checkContainsNot(c *coupon.Coupon, on *coverage) {
 	excluded := &c.Conditions.ContainsNot
-	if excluded.AppliesTo == 0 { // the zero Scope
+	if excluded.AppliesTo == 0 { // there is no exclusion
 		return
 	}
 	if units := countUnits(excluded, on.lines); units > 0 {

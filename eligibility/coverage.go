@@ -7,19 +7,19 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// coverage is what a coupon covers of a cart. The sums are those of a valid cart only.
+// coverage has the lines of a cart that a coupon covers. The sums are meaningful only for a valid cart.
 type coverage struct {
 	currency pricing.Currency
 	lines    []pricing.Line
-	eligible []bool // one for each line
-	bought   []bool // nil without a scope of its own for what is bought
+	eligible []bool // one entry for each line
+	bought   []bool // nil if no separate scope says which lines count as bought
 	covered  bool   // at least one line is eligible
-	fits     bool   // the amounts of the coupon can be compared with those of the cart
-	subtotal int64  // the list price of the eligible lines
-	units    int64  // in the eligible lines, but for those that cost nothing
+	fits     bool   // coupon and cart have a common currency
+	subtotal int64  // list price of the eligible lines
+	units    int64  // units in the eligible lines, without units of price 0
 }
 
-// measure looks at the lines that the coupon covers.
+// measure finds the lines that the coupon covers, and sums them.
 func (on *coverage) measure(c *coupon.Coupon, cart *pricing.Cart, eligible []bool) {
 	on.currency, on.lines, on.eligible, on.fits = cart.Currency, cart.Lines, eligible, c.Accepts(cart.Currency)
 	for i := range cart.Lines {
@@ -33,8 +33,8 @@ func (on *coverage) measure(c *coupon.Coupon, cart *pricing.Cart, eligible []boo
 	}
 }
 
-// appendTerms appends the terms of the coupon on the cart. Without comparable amounts it takes nothing
-// off.
+// appendTerms appends the terms of the coupon on the cart. If the amounts cannot be compared, the
+// discount is 0.
 func (on *coverage) appendTerms(dst []pricing.Terms, c *coupon.Coupon) []pricing.Terms {
 	if !on.fits {
 		return append(dst, pricing.Terms{ID: c.ID, Group: c.Group, Eligible: on.eligible})
@@ -60,7 +60,7 @@ func (on *coverage) belowFirstTier(c *coupon.Coupon) bool {
 	return false
 }
 
-// checkCart compares the coupon with the list prices of the cart.
+// checkCart checks the coupon against the cart at list prices.
 func (d *Decision) checkCart(c *coupon.Coupon, on *coverage) {
 	d.checkCartConditions(c, on)
 	if !on.covered {
@@ -71,8 +71,7 @@ func (d *Decision) checkCart(c *coupon.Coupon, on *coverage) {
 	}
 }
 
-// checkTaken refuses a coupon that takes nothing off. A cart below the first tier has a reason of its
-// own.
+// checkTaken refuses a coupon whose discount is 0. A cart below the first tier has its own reason.
 func (d *Decision) checkTaken(c *coupon.Coupon, on *coverage, discount int64) {
 	if discount == 0 && !on.belowFirstTier(c) {
 		d.refuse(coupon.NoDiscount, nil)
@@ -95,7 +94,7 @@ func (r otherCurrency) params() coupon.Params {
 // [Evaluate] checks the currency itself, but [Check] does not.
 func (d Decision) CheckCurrency(c *coupon.Coupon, cart pricing.Currency) Decision {
 	if !c.Accepts(cart) {
-		d.reasons = slices.Clip(d.reasons) // a copy of d may have the rest
+		d.reasons = slices.Clip(d.reasons) // a copy of d may share the rest of the array
 		d.refuseCurrency(c, cart)
 	}
 	return d

@@ -2,7 +2,7 @@ package eligibility
 
 import "github.com/couponkit/couponkit/coupon"
 
-// checkTags compares the tags that the host gave to the customer.
+// checkTags compares the customer's tags with the required tags.
 func (d *Decision) checkTags(c *coupon.Coupon, q *Question) {
 	if required := c.Conditions.CustomerTags; !required.Match(q.Customer.Tags) {
 		d.refuse(coupon.CustomerTagsNotMet, otherTags{required, q.Customer.Tags})

@@ -16,13 +16,13 @@ type Decision struct {
 	reasons  []reason
 }
 
-// reason is a reason of a decision. Its parameters are made when somebody asks for them.
+// reason is a reason of a decision. Its parameters are built on demand.
 type reason struct {
 	code   coupon.RejectionCode
-	params params // nil without parameters
+	params params // nil if there are no parameters
 }
 
-// params keeps what the parameters of one reason are made of.
+// params has the values from which the parameters of a reason are built.
 type params interface{ params() coupon.Params }
 
 func compare(a, b reason) int { return cmp.Compare(a.code.Rank(), b.code.Rank()) }
@@ -84,7 +84,8 @@ func (d Decision) Err() error {
 	return &coupon.Rejection{CouponID: d.couponID, Reasons: d.Reasons()}
 }
 
-// refuse adds a reason. A second reason with the same code replaces the first, but for period limits.
+// refuse adds a reason. A second reason with the same code replaces the first. Reasons of period limits
+// are all kept.
 func (d *Decision) refuse(code coupon.RejectionCode, params params) {
 	if d.Has(code) && code != coupon.PeriodLimitReached {
 		*d = d.Without(code)

@@ -8,9 +8,10 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// exclude refuses the coupons that cannot be combined with a coupon that is not refused alone.
+// exclude applies the conflict policy. It refuses coupons that cannot be combined with a coupon that is
+// usable alone.
 func (e *evaluation) exclude(policy ConflictPolicy) {
-	if !e.conflicting { // as usual
+	if !e.conflicting { // most sets have no conflict
 		return
 	}
 	var excluding, left [pricing.MaxCoupons]bool
@@ -43,7 +44,7 @@ func (e *evaluation) refuseExcluded(i int, excluding *[pricing.MaxCoupons]bool) 
 	e.Coupons[i].Decision.refuse(coupon.NotCombinable, excludedBy(by))
 }
 
-// meets reports whether a coupon cannot be combined with one of the others.
+// meets reports whether a coupon conflicts with any of the others.
 func (e *evaluation) meets(i int, others *[pricing.MaxCoupons]bool) bool {
 	for j := range e.members {
 		if others[j] && e.conflict(i, j) {

@@ -8,8 +8,8 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 )
 
-// checkFirstOrder adds the orders that the host knows of to those in the store. An order that the
-// new one would replace is not among them. An anonymous customer has no orders.
+// checkFirstOrder adds the orders known to the host to the orders in the store. The order that the new
+// order would replace is not counted. An anonymous customer has no orders.
 func (d *Decision) checkFirstOrder(c *coupon.Coupon, q *Question) {
 	if !c.Conditions.FirstOrder || !q.Customer.known() {
 		return

@@ -35,7 +35,7 @@ func (c Customer) Identities() []string {
 	return list
 }
 
-// These constants are the prefixes of identities that hide personal data.
+// Prefixes of identities that hide personal data.
 const (
 	emailPrefix = "email:"
 	aliasPrefix = "alias:"

@@ -2,8 +2,8 @@ package eligibility
 
 import "github.com/couponkit/couponkit/coupon"
 
-// checkLimits compares the counted uses with the limits. The customer's own reservation
-// does not count. The limit per user applies only to a known customer.
+// checkLimits compares the counted uses with the limits. The customer's own reservation does not count.
+// The limit per user applies only to a known customer.
 func (d *Decision) checkLimits(l *coupon.Limits, q *Question) {
 	known, own := q.Customer.known(), int64(0)
 	if known && q.Usage.CustomerHoldsReservation {
@@ -17,13 +17,13 @@ func (d *Decision) checkLimits(l *coupon.Limits, q *Question) {
 	}
 }
 
-// full reports whether a limit is reached. A limit of 0 is never reached. Counts below 0 count as 0. The
-// function subtracts, so that no sum overflows.
+// full reports whether a limit is reached. A limit of 0 is never reached. Negative counts count as 0.
+// full subtracts and does not add, so that nothing overflows.
 func full(limit, completed, reserved, own int64) bool {
 	return limit > 0 && max(max(reserved, 0)-own, 0) >= limit-max(completed, 0)
 }
 
-// These types are limits that are reached.
+// These types are reasons of reached limits.
 type (
 	usedUp       int64
 	usedUpByUser int64

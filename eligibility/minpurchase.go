@@ -5,8 +5,8 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// checkMinPurchase compares the eligible subtotal with the minimum, which may be that of the first
-// tier.
+// checkMinPurchase compares the eligible subtotal with the minimum purchase. The first tier may set the
+// minimum.
 func (d *Decision) checkMinPurchase(c *coupon.Coupon, on *coverage) {
 	least, _ := c.Minimum(on.currency)
 	if basis, from := c.Discount.FirstTier(); basis == pricing.ByAmount {

@@ -5,8 +5,8 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// checkMinQuantity compares the number of eligible units with the minimum, which may be that of the
-// first tier.
+// checkMinQuantity compares the number of eligible units with the minimum quantity. The first tier may
+// set the minimum.
 func (d *Decision) checkMinQuantity(c *coupon.Coupon, on *coverage) {
 	least := c.Conditions.MinQuantity
 	if basis, from := c.Discount.FirstTier(); basis == pricing.ByQuantity {

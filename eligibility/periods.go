@@ -6,8 +6,8 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 )
 
-// checkPeriods compares the uses in the current periods with the limits. There is one reason for
-// each limit that is reached. The limits per customer apply only to a known customer.
+// checkPeriods compares the uses in the current periods with the limits. It adds one reason for each
+// reached limit. Limits per customer apply only to a known customer.
 func (d *Decision) checkPeriods(c *coupon.Coupon, q *Question) {
 	for i, l := range c.Limits.Periods {
 		if l.Per == coupon.PerCustomer && !q.Customer.known() || i >= len(q.Usage.Periods) {
@@ -50,8 +50,8 @@ func (c *Claimant) periodLimits() (limits []Limit) {
 	return limits
 }
 
-// periodCounters returns the counters of a limit in the period that contains the instant. A limit per
-// customer has one counter for each identity of the customer.
+// periodCounters returns the counters of a limit for the period of the instant. A limit per customer
+// has one counter for each identity of the customer.
 func (c *Claimant) periodCounters(l coupon.PeriodLimit) (counters []string) {
 	period, first := l.Period.String(), l.Period.Window(c.At, l.Zone).First
 	switch l.Per {

@@ -7,9 +7,9 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// cover finds the lines of each coupon, and compares the coupons with the list prices.
+// cover finds the lines that each coupon covers, and checks the coupons at list prices.
 func (e *evaluation) cover() {
-	e.masks = slices.Grow(e.masks[:0], 2*len(e.cart.Lines)*len(e.members)) // it must not move
+	e.masks = slices.Grow(e.masks[:0], 2*len(e.cart.Lines)*len(e.members)) // members keep parts of masks, so it must not be reallocated
 	for i := range e.members {
 		c, on := e.coupon(i), &e.members[i].on
 		on.measure(c, e.cart, e.mask(&c.Scope))
@@ -20,15 +20,16 @@ func (e *evaluation) cover() {
 	}
 }
 
-// mask tells for each line whether a scope covers it.
+// mask returns for each line whether the scope covers it.
 func (e *evaluation) mask(s *coupon.Scope) []bool {
 	first := len(e.masks)
 	e.masks = appendLines(e.masks, s, e.cart.Lines)
 	return e.masks[first:len(e.masks):len(e.masks)]
 }
 
-// refuseAlone adds the reasons that depend on what a coupon takes off alone. A budget is a reason
-// only of a coupon that is refused anyway. A coupon is priced alone only where that can matter.
+// refuseAlone adds the reasons that depend on a coupon's discount without other coupons. It adds a
+// budget reason only to a coupon that is already refused. It prices a coupon alone only if the price
+// can change the decision.
 func (e *evaluation) refuseAlone() error {
 	for i := range e.members {
 		m, c, d := &e.members[i], e.coupon(i), &e.Coupons[i].Decision
@@ -49,14 +50,14 @@ func (e *evaluation) refuseAlone() error {
 	return nil
 }
 
-// mayTakeMore reports whether a coupon may take more off beside other coupons than alone. The others
-// can make its cheapest units free, so that it counts units that cost more.
+// mayTakeMore reports whether a coupon's discount may be greater with other coupons than alone. Other
+// coupons can make its cheapest units free, and it then counts more expensive units.
 func (e *evaluation) mayTakeMore(i int) bool {
 	d := &e.coupon(i).Discount
 	return len(e.members) > 1 && d.Lane() == pricing.OrderLane && d.Type() == pricing.Percentage && !d.Simple()
 }
 
-// price prices the cart with the coupons that are not refused, and refuses those that exceed their
+// price prices the cart with the coupons that are not refused. It refuses coupons that exceed their
 // budget or have no effect.
 func (e *evaluation) price() error {
 	for again := true; again; {
@@ -78,8 +79,8 @@ func (e *evaluation) price() error {
 	return nil
 }
 
-// use makes the terms of the coupons that are not refused, but for one of them. The terms have the
-// order of the coupons in a quote. The indexes become those of their coupons.
+// use builds the terms of all usable coupons except one. The terms are in the order of the quote's
+// coupons. priced gets the index of the coupon for each.
 func (e *evaluation) use(priced *indexes, but int) {
 	e.terms = e.terms[:0]
 	for lane := pricing.ItemLane; lane <= pricing.OrderLane; lane++ {
@@ -92,9 +93,9 @@ func (e *evaluation) use(priced *indexes, but int) {
 	}
 }
 
-// refuseLast refuses the last coupon that exceeds its budget. If no coupon does, refuseLast refuses
-// the last one without an effect. It goes on as long as the quote tells what comes next, and reports
-// whether the cart has to be priced again.
+// refuseLast refuses the last coupon that exceeds its budget. If there is none, it refuses the last
+// coupon without an effect. It repeats this while the same quote gives the answer. It reports whether
+// the cart must be priced again.
 func (e *evaluation) refuseLast() (again bool, err error) {
 	if at := e.lastOverBudget(&e.Quote, &e.priced); at >= 0 {
 		e.refuseBudget(int(e.priced[at]), e.Quote.Coupons[at].Amount)
@@ -103,7 +104,7 @@ func (e *evaluation) refuseLast() (again bool, err error) {
 	for at := len(e.Quote.Coupons) - 1; at >= 0; at-- {
 		d := &e.Coupons[e.priced[at]].Decision
 		switch effect := e.Quote.Effect(at); {
-		case effect == pricing.Nothing: // the other coupons take off the same
+		case effect == pricing.Nothing: // the other coupons' discounts do not change
 			d.refuse(coupon.NoDiscount, nil)
 			again = true
 		case e.Quote.Coupons[at].Amount == 0:
@@ -125,7 +126,7 @@ func (e *evaluation) refuseLast() (again bool, err error) {
 	return again, nil
 }
 
-// needless prices the cart without a coupon. It reports whether the total is then the same, and no
+// needless prices the cart without one coupon. It reports whether the total stays the same and no
 // budget is exceeded.
 func (e *evaluation) needless(couponIndex int) (bool, error) {
 	e.use(&e.pricedWithout, couponIndex)
@@ -138,8 +139,8 @@ func (e *evaluation) needless(couponIndex int) (bool, error) {
 	return e.without.Total == e.Quote.Total && e.lastOverBudget(e.without, &e.pricedWithout) < 0, nil
 }
 
-// lastOverBudget returns the position of the last coupon in a quote that exceeds its budget, or -1.
-// The indexes are those of the quote's coupons.
+// lastOverBudget returns the position in the quote of the last coupon that exceeds its budget, or -1.
+// of has the indexes of the quote's coupons.
 func (e *evaluation) lastOverBudget(q *pricing.Quote, of *indexes) int {
 	for at := range slices.Backward(q.Coupons) {
 		if e.exceeds(int(of[at]), q.Coupons[at].Amount) {

@@ -7,8 +7,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 )
 
-// checkSchedule compares the instant with the hours of the week. The zero time is within no
-// schedule.
+// checkSchedule compares the instant with the weekly hours. The zero time is outside every schedule.
 func (d *Decision) checkSchedule(c *coupon.Coupon, q *Question) {
 	schedule := c.Conditions.Schedule
 	if !schedule.IsZero() && (q.At.IsZero() || !schedule.Contains(q.At)) {
@@ -25,8 +24,8 @@ func (r closed) params() coupon.Params {
 	return coupon.Params{TimeZone: r.schedule.Zone.String(), OpensAt: r.opensAt()}
 }
 
-// opensAt returns the first instant from the question on at which the coupon is valid and its
-// schedule is open. It returns the zero time if there is no such instant within the horizon of
+// opensAt returns the first instant, from the question on, at which the coupon is valid and its
+// schedule is open. It returns the zero time if there is none within the horizon of
 // [calendar.Schedule.Next].
 func (r closed) opensAt() time.Time {
 	if r.at.IsZero() {

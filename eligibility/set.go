@@ -41,30 +41,30 @@ type SetResult struct {
 	// list prices, and all lines that a coupon of the set covers are marked as eligible.
 	Quote pricing.Quote
 
-	members     []member // as Coupons has them
-	conflicting bool     // two of them cannot be combined
-	masks       []bool   // of the members' coverage
+	members     []member // in the order of Coupons
+	conflicting bool     // at least two members conflict
+	masks       []bool   // memory for the coverage of all members
 	terms       []pricing.Terms
-	priced      indexes // of the coupons of Quote
+	priced      indexes // coupons of Quote
 
-	// The cart without one of the coupons, and the same for its coupons.
+	// The cart priced without one coupon, and the indexes of its coupons.
 	without       *pricing.Quote
 	pricedWithout indexes
 }
 
-// indexes tells for each coupon of a quote its index in the Coupons of a SetResult.
+// indexes has, for each coupon of a quote, its index in the Coupons of a SetResult.
 type indexes [pricing.MaxCoupons]uint8
 
 // member is a coupon of a set in a cart.
 type member struct {
-	at        uint8 // its index in the set
-	conflicts bool  // it cannot be combined with another coupon of the set
-	beyond    int64 // what it takes off alone, if that exceeds its budget; else 0
+	at        uint8 // index in the set
+	conflicts bool  // it conflicts with another coupon of the set
+	beyond    int64 // its discount alone if that exceeds its budget, otherwise 0
 	on        coverage
 }
 
-// evaluation makes a SetResult. A SetResult does not keep the set, so that the caller's need not be on
-// the heap.
+// evaluation fills a SetResult. The SetResult does not refer to the set, so that the caller can keep
+// the set on the stack.
 type evaluation struct {
 	*SetResult
 
@@ -72,10 +72,10 @@ type evaluation struct {
 	cart *pricing.Cart
 }
 
-// candidate returns the candidate that is outcome i.
+// candidate returns the candidate of outcome i.
 func (e *evaluation) candidate(i int) *Candidate { return &e.set[e.members[i].at] }
 
-// coupon returns the coupon that is outcome i.
+// coupon returns the coupon of outcome i.
 func (e *evaluation) coupon(i int) *coupon.Coupon { return e.candidate(i).Coupon }
 
 // EvaluateSet decides which coupons of a set a customer may use together for a cart, and prices
@@ -117,7 +117,7 @@ func (r *SetResult) Reevaluate(set []Candidate, cart pricing.Cart, q Question) e
 	return r.evaluate(set, &cart, &q)
 }
 
-// evaluate is Reevaluate without copies. It overwrites the question.
+// evaluate implements Reevaluate without copies. It overwrites the question.
 func (r *SetResult) evaluate(set []Candidate, cart *pricing.Cart, q *Question) error {
 	e := evaluation{r, set, cart}
 	if err := e.begin(q); err != nil {
@@ -173,8 +173,8 @@ func SetErr(outcomes []Outcome) error {
 	return refused
 }
 
-// begin sorts the set and decides about each coupon without a cart. It overwrites what the question
-// says about one coupon.
+// begin sorts the set and decides about each coupon without a cart. It overwrites the parts of the
+// question that are about one coupon.
 func (e *evaluation) begin(q *Question) error {
 	if !wellFormed(e.set) || q.Conflicts.Validate() != nil {
 		return setFaults(e.set, q.Conflicts)
@@ -196,7 +196,7 @@ func (e *evaluation) begin(q *Question) error {
 	return nil
 }
 
-// wellFormed reports whether the set is not too large, and has no candidate without a coupon and no coupon twice.
+// wellFormed reports whether the set has an allowed size, and every candidate a different coupon.
 func wellFormed(set []Candidate) bool {
 	for i := range set {
 		if set[i].Coupon == nil {
@@ -211,7 +211,7 @@ func wellFormed(set []Candidate) bool {
 	return true
 }
 
-// setFaults says what is not well formed.
+// setFaults returns the faults of a set that is not well formed.
 func setFaults(set []Candidate, policy ConflictPolicy) error {
 	var faults validation.Error
 	faults.Merge("", policy.Validate())
@@ -234,8 +234,8 @@ func setFaults(set []Candidate, policy ConflictPolicy) error {
 	return faults.Err()
 }
 
-// fault names everything that is wrong with the cart and with the amounts of the coupons. The only
-// coupon of a set has no path.
+// fault returns all faults of the cart and of the coupons' amounts. If the set has only one coupon, its
+// path is empty.
 func (e *evaluation) fault(err error) error {
 	var faults validation.Error
 	faults.Merge("", e.cart.Validate())

@@ -29,9 +29,9 @@ func (p *Payments) Cancel(ctx context.Context, attempt *settle.Attempt, by settl
 	return settle.Outcome{}, fmt.Errorf("cancel order %s: %w", attempt.OrderID, store.ErrConflict)
 }
 
-// cancel ends what can be paid, and only then cancels the order. Until the session has ended, the
-// store keeps the order open, so that an event or a sweep finds it. The error is another
-// redemption.ErrIllegal than ErrOrderPaid if the order has changed since it was read.
+// cancel ends the payment of an order, and then cancels the order. Until the session has ended, the
+// order stays open in the store, so that an event or a sweep finds it. If the order has changed since
+// it was read, cancel returns a redemption.ErrIllegal other than ErrOrderPaid.
 func (p *Payments) cancel(ctx context.Context, before store.Settled) (settle.Outcome, error) {
 	o := before.Order
 	switch {
@@ -41,7 +41,7 @@ func (p *Payments) cancel(ctx context.Context, before store.Settled) (settle.Out
 		return settle.Outcome{Settled: before}, nil
 	}
 	finished, err := p.endUnpaid(ctx, o)
-	created := errors.Is(err, store.ErrPaymentOpen) && !o.BegunAt.IsZero() // perhaps right now
+	created := errors.Is(err, store.ErrPaymentOpen) && !o.BegunAt.IsZero() // another call may be creating the session
 	switch {
 	case err != nil && !created:
 		return settle.Outcome{}, err
@@ -56,12 +56,12 @@ func (p *Payments) cancel(ctx context.Context, before store.Settled) (settle.Out
 	return settle.Outcome{Settled: settled}, err
 }
 
-// endUnpaid ends what can be paid for an order that is going to be cancelled: its payment, or that of
-// the order for which it waits. If the customer has finished the payment of the order, endUnpaid
-// records that and returns the order.
+// endUnpaid ends the payment of an order that is to be canceled, or of the order that it waits for. If
+// the customer has already finished the payment of the order, endUnpaid records that and returns the
+// order.
 func (p *Payments) endUnpaid(ctx context.Context, o redemption.Order) (finished settle.Outcome, err error) {
 	if o.BegunAt.IsZero() {
-		_, err := p.endAwaited(ctx, o) // if the customer has paid it, it has ended this order
+		_, err := p.endAwaited(ctx, o) // if the customer has paid the older order, this order has ended, too
 		return settle.Outcome{}, err
 	}
 	session, err := p.endSession(ctx, o)
@@ -71,9 +71,9 @@ func (p *Payments) endUnpaid(ctx context.Context, o redemption.Order) (finished 
 	return p.settleSession(ctx, session, o)
 }
 
-// endAwaited ends the payment of the order that has to end before the payment of o begins. If the
-// customer has finished that payment, endAwaited returns the older order, and o has ended. The zero value tells
-// that the payment of o can begin.
+// endAwaited ends the payment of the older order that o waits for. If the customer has finished that
+// payment, endAwaited returns the older order, and o has ended. It returns the zero value if the
+// payment of o can begin.
 func (p *Payments) endAwaited(ctx context.Context, o redemption.Order) (older settle.Outcome, err error) {
 	if o.Awaits == "" {
 		return settle.Outcome{}, nil
@@ -91,7 +91,7 @@ func (p *Payments) endAwaited(ctx context.Context, o redemption.Order) (older se
 }
 
 // endPayment ends the payment of an order at the processor and records the end. If the customer has
-// finished the payment, endPayment records that and returns the order. The zero value tells that the
+// finished the payment, endPayment records that and returns the order. It returns the zero value if the
 // payment has ended unpaid.
 func (p *Payments) endPayment(ctx context.Context, o redemption.Order) (finished settle.Outcome, err error) {
 	session, err := p.endSession(ctx, o)
@@ -105,14 +105,14 @@ func (p *Payments) endPayment(ctx context.Context, o redemption.Order) (finished
 	return settled, nil
 }
 
-// isOver reports whether an order has ended unpaid, and nobody can pay it.
+// isOver reports whether an order has ended unpaid and cannot be paid any more.
 func isOver(o redemption.Order) bool {
 	return o.State == redemption.OrderCancelled && o.BegunAt.IsZero()
 }
 
-// endSession returns the session of an order as it is once it can no longer be paid. The session is
-// complete if it was paid. A session that the processor has forgotten counts as expired. So does one
-// that was never created. While it may be created right now, endSession returns store.ErrPaymentOpen.
+// endSession ends the session of an order and returns its final state. The session is complete if it
+// was paid. A session that the processor has forgotten, or that was never created, counts as expired.
+// If another call may still be creating the session, endSession returns store.ErrPaymentOpen.
 func (p *Payments) endSession(ctx context.Context, o redemption.Order) (processor.Session, error) {
 	id := openSessionID(o)
 	if id == "" {
@@ -129,8 +129,8 @@ func (p *Payments) endSession(ctx context.Context, o redemption.Order) (processo
 	return session, err
 }
 
-// lapsedSession returns a session as it is once it can no longer be paid. It asks first, and ends only an open
-// session. Without an ID, it ends the session of the order.
+// lapsedSession returns the final state of a session. It reads the session first, and ends it only if
+// it is open. Without an ID, it ends the session of the order.
 func (p *Payments) lapsedSession(ctx context.Context, o redemption.Order, id string) (processor.Session, error) {
 	if id == "" {
 		return p.endSession(ctx, o)
@@ -142,7 +142,7 @@ func (p *Payments) lapsedSession(ctx context.Context, o redemption.Order, id str
 	return session, err
 }
 
-// dueEnd returns the end of a payment that is due.
+// dueEnd returns the entry of Due that ends a payment, if there is one.
 func dueEnd(o redemption.Order) (due redemption.Due, is bool) {
 	for _, d := range o.Due() {
 		if d.Kind == redemption.EndPayment {
@@ -152,8 +152,8 @@ func dueEnd(o redemption.Order) (due redemption.Due, is bool) {
 	return redemption.Due{}, false
 }
 
-// openSessionID is the session that can perhaps be paid: the session of the order, or the session that the
-// order had before a payment in another session.
+// openSessionID returns the ID of the session that may still be paid. This is the session of the order,
+// or its earlier session if a payment came in another session.
 func openSessionID(o redemption.Order) string {
 	if due, is := dueEnd(o); is {
 		return due.PaymentID
@@ -161,9 +161,10 @@ func openSessionID(o redemption.Order) string {
 	return o.SessionID
 }
 
-// findSession looks for the session of an order whose payment was begun, and whose session nobody has
-// stored. It returns an expired session without an ID if there is none. While a session may be created right now,
-// findSession returns store.ErrPaymentOpen, even if it has found an expired session.
+// findSession searches for the session of an order whose payment was begun and whose session was never
+// stored. If there is none, it returns an expired session without an ID. If another call may still be
+// creating a session, findSession returns store.ErrPaymentOpen, even if it has found an expired
+// session.
 func (p *Payments) findSession(ctx context.Context, o redemption.Order) (processor.Session, error) {
 	none, asked := processor.Session{Status: processor.SessionExpired}, p.Now()
 	if o.BegunAt.IsZero() {
@@ -182,8 +183,8 @@ func (p *Payments) findSession(ctx context.Context, o redemption.Order) (process
 	return none, nil
 }
 
-// endDue ends what can perhaps be paid of an order that a payment or another order has ended. What
-// fails is left to the sweep: it is recorded as due.
+// endDue ends the session that may still be paid of an ended order. The order ended by a payment or was
+// replaced. After a failure, the end stays due, and the sweep repeats it.
 func (p *Payments) endDue(ctx context.Context, o redemption.Order) error {
 	if _, is := dueEnd(o); p.InTransaction || !is {
 		return nil

@@ -61,8 +61,8 @@ func (p *Payments) HandleEvent(ctx context.Context, e processor.Event) (o settle
 	return p.outcome(ctx, &attempt, settlement)
 }
 
-// isOurs reports whether the metadata of a session names an order or a coupon. Sessions of other
-// applications name neither.
+// isOurs reports whether the metadata of a session has an order or a coupon. Sessions of other
+// applications have neither.
 func isOurs(metadata map[string]string) bool {
 	return metadata[processor.MetadataOrderID] != "" || len(processor.CouponIDs(metadata)) > 0
 }
@@ -86,7 +86,7 @@ func eventKind(e processor.Event) (redemption.EventKind, bool) {
 	return 0, false
 }
 
-// reportedAt is when the processor has reported the event. A repeated event has the same instant.
+// reportedAt returns the time of the processor's report. A repeated event has the same time.
 func reportedAt(e processor.Event, now time.Time) time.Time {
 	if e.CreatedAt.IsZero() || e.CreatedAt.After(now) {
 		return now
@@ -94,8 +94,8 @@ func reportedAt(e processor.Event, now time.Time) time.Time {
 	return calendar.Instant(e.CreatedAt)
 }
 
-// chargeOfEvent is the charge of a payment event. If the event has a tax without its lines, the session may have
-// the lines. If the processor refuses to answer, the payment is recorded without the lines.
+// chargeOfEvent returns the charge of a payment event. If the event has a tax without lines, it reads
+// the session, which may have the lines. If the processor refuses, the charge has no lines.
 func (p *Payments) chargeOfEvent(ctx context.Context, e processor.Event) (redemption.Charge, error) {
 	reported := settle.Charge(e.Total, e.Currency, e.Tax)
 	if e.Tax.Amount == 0 || len(e.Tax.Lines) > 0 {
@@ -111,9 +111,9 @@ func (p *Payments) chargeOfEvent(ctx context.Context, e processor.Event) (redemp
 	return chargeOf(session), nil
 }
 
-// stillPending asks the processor about a delayed payment of an order that was replaced. The
-// payment would give that order its claims back and cancel the other order, and may have failed
-// since the event.
+// stillPending asks the processor about a delayed payment of a replaced order. The payment may have
+// failed since the event. If it has not, the order gets its claims back, and the newer order is
+// canceled.
 func (p *Payments) stillPending(ctx context.Context, e redemption.Event) (redemption.Event, error) {
 	if e.OrderID == "" {
 		return e, nil
@@ -132,8 +132,8 @@ func (p *Payments) stillPending(ctx context.Context, e redemption.Event) (redemp
 	return p.ending(session, of.Order), nil
 }
 
-// handleRefunds updates an order after an event about refunds or disputes. The event may come before the event
-// of the payment. The payment is then recorded first.
+// handleRefunds updates an order after an event about refunds or disputes. The event may come before
+// the payment's own event. handleRefunds then records the payment first.
 func (p *Payments) handleRefunds(ctx context.Context, attempt *settle.Attempt, e processor.Event) (settle.Outcome, error) {
 	paymentID := cmp.Or(e.PaymentID, e.SessionID)
 	o, err := p.syncRefunds(ctx, attempt, paymentID)
@@ -146,7 +146,7 @@ func (p *Payments) handleRefunds(ctx context.Context, attempt *settle.Attempt, e
 		return settle.Outcome{}, fmt.Errorf("session %s of a refund: %w", attempt.SessionID, err)
 	}
 	if session.Status != processor.SessionComplete || !session.PaymentStatus.Settled() {
-		return settle.Outcome{}, nil // nothing was paid, and nothing goes back
+		return settle.Outcome{}, nil // nothing was paid, so nothing can be refunded
 	}
 	paid, err := p.HandleEvent(ctx, processor.Event{
 		ID: e.ID, Type: processor.Completed, SessionID: session.ID, PaymentStatus: session.PaymentStatus,
@@ -185,9 +185,9 @@ func (p *Payments) Refresh(ctx context.Context, attempt *settle.Attempt, by sett
 	return p.settleSession(ctx, session, o)
 }
 
-// isNew reports whether the session tells of an end that the order does not know. A payment that
-// is still on its way must not extend the deadline with each call. The sweep decides when to give
-// up an order that waits for a payment, if the processor has forgotten the session.
+// isNew reports whether the session has a result that the order does not have. A delayed payment must
+// not extend the deadline with each call. If the processor has forgotten the session of such an order,
+// the sweep decides when to give the order up.
 func (p *Payments) isNew(session processor.Session, o redemption.Order, forgotten bool) bool {
 	if session.Status == processor.SessionOpen {
 		return false
@@ -202,7 +202,7 @@ func (p *Payments) isNew(session processor.Session, o redemption.Order, forgotte
 	return true
 }
 
-// refreshPaid reads what has become of a paid order. A charge that nobody knew is recorded first.
+// refreshPaid reads the refunds of a paid order. It records the charge first if that is missing.
 func (p *Payments) refreshPaid(
 	ctx context.Context, attempt *settle.Attempt, session processor.Session, before store.Settled,
 ) (o settle.Outcome, err error) {
@@ -220,8 +220,8 @@ func (p *Payments) refreshPaid(
 	return o, err
 }
 
-// refreshRefunds asks the processor for what is due, and reads what it has done. The outcome is that
-// of the order as it is now.
+// refreshRefunds asks the processor for the due repayments, and reads its refunds. It returns the
+// resulting order.
 func (p *Payments) refreshRefunds(ctx context.Context, attempt *settle.Attempt, before store.Settled) (settle.Outcome, error) {
 	settled, err := p.repay(ctx, before, "")
 	o := settle.Outcome{Settled: settled, Flag: settle.FlagOf(settled)}
@@ -244,9 +244,9 @@ func (p *Payments) Return(ctx context.Context, refunded store.Settled, key strin
 	return p.repay(ctx, refunded, key)
 }
 
-// repay asks the processor for the repayments of an order that are due, and records the answers.
-// With a key, it asks for that refund only. On error, the repayment stays due, and the order is
-// returned as far as it is known.
+// repay asks the processor for the due repayments of an order, and records the answers. With a key, it
+// asks only for that refund. After an error, the repayment stays due. repay then returns the last known
+// state of the order.
 func (p *Payments) repay(ctx context.Context, settled store.Settled, key string) (store.Settled, error) {
 	var failures []error
 	for _, due := range settled.Order.Refunds {
@@ -271,7 +271,8 @@ func (p *Payments) repay(ctx context.Context, settled store.Settled, key string)
 	return settled, errors.Join(failures...)
 }
 
-// askRefund asks the processor for one repayment. A refusal is an answer: the refund has failed.
+// askRefund asks the processor for one repayment. A refusal is not an error: it is returned as a failed
+// refund.
 func (p *Payments) askRefund(ctx context.Context, o redemption.Order, due redemption.Refund) (processor.Refund, error) {
 	r, able := p.Processor.(processor.Refunder)
 	if !able {
@@ -290,8 +291,8 @@ func (p *Payments) askRefund(ctx context.Context, o redemption.Order, due redemp
 	return made, err
 }
 
-// syncRefunds reads the refunds and disputes of a payment at the processor, and records them. The ID
-// is that of a session or of a payment. The outcome is empty if the payment has no order.
+// syncRefunds reads the refunds and disputes of a payment from the processor, and records them. id is
+// the ID of a session or a payment. The outcome is empty if no order has the payment.
 func (p *Payments) syncRefunds(ctx context.Context, attempt *settle.Attempt, id string) (settle.Outcome, error) {
 	r, able := p.Processor.(processor.Refunder)
 	if !able || id == "" {

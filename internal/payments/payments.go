@@ -19,7 +19,7 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// maxAttempts bounds how often a call is tried while other calls change the same records.
+// maxAttempts is how often a call is tried while other calls change the same records.
 const maxAttempts = 5
 
 // These constants are the operations that an observer hears of within a call.
@@ -62,8 +62,8 @@ func (p *Payments) find(ctx context.Context, attempt *settle.Attempt, by settle.
 	return found, err
 }
 
-// settle applies what was learned. It gives back the points that are due, and ends the sessions of orders that
-// a payment has superseded. What fails is left to the sweep: it is recorded as due.
+// settle applies a settlement. Then it returns due points, and ends the sessions of orders that a
+// payment has superseded. After a failure of these, they stay due, and the sweep repeats them.
 func (p *Payments) settle(ctx context.Context, settlement store.Settlement) (store.Settled, error) {
 	settled, err := p.Recorder(ctx, settlement)
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *Payments) settle(ctx context.Context, settlement store.Settlement) (sto
 		_ = p.endDue(ctx, ended.Order)
 	}
 	if settled.Order.State.Paid() {
-		_ = p.endDue(ctx, settled.Order) // the session that the order had before
+		_ = p.endDue(ctx, settled.Order) // the order's earlier session
 	}
 	return p.returnPoints(ctx, settled), nil
 }
@@ -90,7 +90,7 @@ func (p *Payments) outcome(ctx context.Context, attempt *settle.Attempt, settlem
 	return o, nil
 }
 
-// settleSession applies what the processor's session has become to its order.
+// settleSession applies the current state of the processor's session to its order.
 func (p *Payments) settleSession(ctx context.Context, session processor.Session, order redemption.Order) (o settle.Outcome, err error) {
 	attempt := settle.Attempt{CustomerID: order.CustomerID, OrderID: order.ID, SessionID: session.ID}
 	if len(order.Coupons) > 0 {
@@ -100,8 +100,8 @@ func (p *Payments) settleSession(ctx context.Context, session processor.Session,
 	return p.outcome(ctx, &attempt, store.Settlement{Event: p.ending(session, order)})
 }
 
-// ending is what a session that is not open means for its order. A session that was not paid and has not ended
-// waits for a delayed payment.
+// ending returns the event for a session that is not open. If the session is neither paid nor expired,
+// the event is a delayed payment.
 func (p *Payments) ending(session processor.Session, o redemption.Order) redemption.Event {
 	now := p.Now()
 	e := redemption.Event{
@@ -110,7 +110,7 @@ func (p *Payments) ending(session processor.Session, o redemption.Order) redempt
 	}
 	switch {
 	case session.Status == processor.SessionExpired && o.State == redemption.OrderAwaitingPayment:
-		e.Kind = redemption.PaymentFailed // the processor knows of no payment any more
+		e.Kind = redemption.PaymentFailed // the processor has forgotten the payment
 	case session.Status == processor.SessionExpired:
 		e.Kind = redemption.SessionExpired
 	case session.PaymentFailed:
@@ -121,7 +121,7 @@ func (p *Payments) ending(session processor.Session, o redemption.Order) redempt
 	return e
 }
 
-// chargeOf is the charge of a session that was paid.
+// chargeOf returns the charge of a paid session.
 func chargeOf(session processor.Session) redemption.Charge {
 	return settle.Charge(session.Total, session.Currency, session.Tax)
 }
@@ -132,7 +132,7 @@ func Payer(p processor.Payer) eligibility.Customer {
 	return eligibility.Customer{Email: p.Email, Aliases: p.Aliases[:min(len(p.Aliases), eligibility.MaxAliases)]}
 }
 
-// storableID returns an ID that a session tells, or nothing if no store keeps it.
+// storableID returns the ID of an order from a session's metadata, or "" if no store could have it.
 func storableID(id string) string {
 	if redemption.CheckOrderID(id) != nil {
 		return ""
@@ -140,7 +140,8 @@ func storableID(id string) string {
 	return id
 }
 
-// session asks the processor about a session. A session that the processor has forgotten has expired.
+// session reads a session from the processor. A session that the processor has forgotten counts as
+// expired.
 func (p *Payments) session(ctx context.Context, id string) (_ processor.Session, forgotten bool, err error) {
 	session, err := p.Processor.Session(ctx, id)
 	if errors.Is(err, processor.ErrNotFound) {
@@ -149,19 +150,19 @@ func (p *Payments) session(ctx context.Context, id string) (_ processor.Session,
 	return session, false, err
 }
 
-// expire ends a session at the processor. A session that the processor has forgotten has expired.
+// expire ends a session at the processor. A session that the processor has forgotten counts as expired.
 func (p *Payments) expire(ctx context.Context, id string) (processor.Session, error) {
 	session, err := p.Processor.ExpireSession(ctx, id)
 	switch {
 	case errors.Is(err, processor.ErrNotFound):
 		return processor.Session{ID: id, Status: processor.SessionExpired}, nil
-	case err == nil && session.Status == processor.SessionOpen: // against the contract; it can be paid
+	case err == nil && session.Status == processor.SessionOpen: // the processor breaks its contract; the session can still be paid
 		err = fmt.Errorf("session %s could not be ended: %w", id, processor.ErrUnavailable)
 	}
 	return session, err
 }
 
-// warn logs a failure that no call returns.
+// warn logs an error that is not returned.
 func (p *Payments) warn(ctx context.Context, message, kind, id string, err error) {
 	if err != nil {
 		p.Logger.WarnContext(ctx, message, slog.String(kind, id), slog.Any("error", err))
@@ -199,7 +200,7 @@ func (NoProcessor) ExpireSession(context.Context, string) (processor.Session, er
 	return processor.Session{}, ErrNoProcessor
 }
 
-// sessionRefusedError matches what the error of the processor matches, but not validation.ErrInvalid.
+// sessionRefusedError matches the same errors as the processor's error, except validation.ErrInvalid.
 type sessionRefusedError struct{ error }
 
 func (r sessionRefusedError) Is(target error) bool {

@@ -47,7 +47,8 @@ func (p *Payments) Exchange(ctx context.Context, attempt *settle.Attempt, r Exch
 	return redemption.Use{}, fmt.Errorf("%w: %w", store.ErrConflict, err)
 }
 
-// exchange is one attempt of Exchange. The coupon or its counters may change before its use is reserved.
+// exchange makes one attempt of Exchange. The coupon or its counters may change before the use is
+// reserved.
 func (p *Payments) exchange(ctx context.Context, attempt *settle.Attempt, r ExchangeRequest) (redemption.Use, error) {
 	d, err := p.Quoter.Named(ctx, r.Coupon, r.Customer)
 	if id := strings.TrimSpace(r.Coupon); errors.Is(err, coupon.ErrNotFound) && coupon.IsID(id) {
@@ -88,8 +89,8 @@ func (p *Payments) exchange(ctx context.Context, attempt *settle.Attempt, r Exch
 	return p.debit(ctx, made, nil)
 }
 
-// exchangeOf returns the exchange that the key has made. Otherwise, it returns the oldest exchange that is in no
-// checkout, or the zero value.
+// exchangeOf returns the exchange that was made with the key. If there is none, it returns the oldest
+// exchange that is in no checkout, or the zero value.
 func exchangeOf(held []redemption.Use, key string) (free redemption.Use) {
 	for _, u := range held {
 		switch {
@@ -103,8 +104,8 @@ func exchangeOf(held []redemption.Use, key string) (free redemption.Use) {
 	return free
 }
 
-// exchangedBefore answers with what the key has made, even if the coupon is gone or refuses by now. If the key
-// has made nothing, it answers with another exchange, or with the refusal.
+// exchangedBefore returns the exchange of a key, even if the coupon is deleted or refused now. If there
+// is none, it returns another exchange or the refusal.
 func (p *Payments) exchangedBefore(
 	ctx context.Context, couponID string, r ExchangeRequest, another redemption.Use, refused error,
 ) (redemption.Use, error) {
@@ -113,7 +114,7 @@ func (p *Payments) exchangedBefore(
 		switch {
 		case err != nil:
 			return redemption.Use{}, err
-		case len(page.Unreadable) > 0: // the key has made it
+		case len(page.Unreadable) > 0: // the key has made this use
 			return redemption.Use{}, page.Unreadable[0]
 		case len(page.Items) > 0 && page.Items[0].CouponID != couponID:
 			return redemption.Use{}, store.ErrKeyReused
@@ -129,8 +130,8 @@ func (p *Payments) exchangedBefore(
 	return p.debit(ctx, another, refused)
 }
 
-// current returns the use that has the points of an exchange now. One order after the other may have passed
-// the points on.
+// current returns the use that has the points of an exchange now. Several orders may have passed the
+// points on.
 func (p *Payments) current(ctx context.Context, u redemption.Use) (redemption.Use, error) {
 	if u.PointsState != redemption.PointsPassedOn {
 		return u, nil
@@ -147,8 +148,9 @@ func (p *Payments) current(ctx context.Context, u redemption.Use) (redemption.Us
 	return redemption.Use{}, fmt.Errorf("exchange %s: %w", u.ExchangeID, missing)
 }
 
-// checkExchange tells why the coupon cannot be had for points. It does not count the exchange that the customer
-// goes on to pay. It counts an exchange in a checkout, because the customer would get a second exchange.
+// checkExchange returns an error if the coupon cannot be exchanged for points. It does not count the
+// exchange that the customer is about to pay. It counts an exchange in a checkout, because the customer
+// would get a second exchange.
 func checkExchange(d *quote.Decision, paying redemption.Use) error {
 	c := &d.Codes[0].Coupon
 	if c.Distribution != coupon.PointsRedeemable {
@@ -162,8 +164,8 @@ func checkExchange(d *quote.Decision, paying redemption.Use) error {
 	return refused
 }
 
-// debit takes the points of a pending exchange and confirms it. If the coupon is refused, debit gives the
-// exchange up instead: the points would be gone for a coupon that no checkout takes.
+// debit takes the points of a pending exchange and confirms it. If the coupon is refused, debit gives
+// the exchange up, because no checkout would accept the coupon.
 func (p *Payments) debit(ctx context.Context, u redemption.Use, refused error) (redemption.Use, error) {
 	switch {
 	case u.State == redemption.Released:
@@ -171,7 +173,7 @@ func (p *Payments) debit(ctx context.Context, u redemption.Use, refused error) (
 	case u.PointsState != redemption.PointsPending:
 		return u, nil
 	case errors.Is(refused, coupon.ErrCartTotalsInvalid), errors.Is(refused, coupon.ErrProcessorOutOfSync):
-		return redemption.Use{}, refused // the next attempt may succeed
+		return redemption.Use{}, refused // a later call may succeed
 	case refused != nil:
 		return p.refuseExchange(ctx, u, refused)
 	}
@@ -192,7 +194,7 @@ func (p *Payments) debit(ctx context.Context, u redemption.Use, refused error) (
 	return confirmed, err
 }
 
-// applyToUse applies an event of points.
+// applyToUse applies an event to a points reservation.
 func (p *Payments) applyToUse(ctx context.Context, kind redemption.EventKind, u redemption.Use) (redemption.Use, error) {
 	settled, err := p.Store.Apply(ctx, store.Settlement{Event: redemption.Event{Kind: kind, At: p.Now(), UseID: u.ID}, By: p.Actor(ctx)})
 	if err != nil {
@@ -201,17 +203,17 @@ func (p *Payments) applyToUse(ctx context.Context, kind redemption.EventKind, u 
 	return settled.Uses[0], nil
 }
 
-// newest returns the exchange as it is now.
+// newest returns the current state of an exchange.
 func (p *Payments) newest(ctx context.Context, exchangeID string) (redemption.Use, error) {
 	if exchangeID == "" {
-		return redemption.Use{}, store.ErrNotFound // the list would be everybody's
+		return redemption.Use{}, store.ErrNotFound // an empty ID would list the exchanges of all customers
 	}
 	return p.current(ctx, redemption.Use{ExchangeID: exchangeID, PointsState: redemption.PointsPassedOn})
 }
 
-// refuseExchange gives up an exchange whose points were not taken. If another call has debited them meanwhile,
-// the customer knows that the exchange succeeded, and refuseExchange returns it. What fails is left to the
-// sweep.
+// refuseExchange gives up an exchange whose points were not taken. If another call has taken the points
+// meanwhile, the exchange has succeeded, and refuseExchange returns it. After a failure, the sweep
+// gives the exchange up.
 func (p *Payments) refuseExchange(ctx context.Context, u redemption.Use, refused error) (redemption.Use, error) {
 	released, err := p.applyToUse(ctx, redemption.PointsRefused, u)
 	switch {
@@ -227,8 +229,7 @@ func (p *Payments) refuseExchange(ctx context.Context, u redemption.Use, refused
 	return redemption.Use{}, refused
 }
 
-// tooLate gives back points that were debited for an exchange that the sweep had given up
-// meanwhile.
+// tooLate returns points that were taken after the sweep had given the exchange up.
 func (p *Payments) tooLate(ctx context.Context, u redemption.Use, cause error) error {
 	now, err := p.newest(ctx, u.ExchangeID)
 	if err != nil {
@@ -261,7 +262,7 @@ func (p *Payments) CancelExchange(ctx context.Context, attempt *settle.Attempt, 
 }
 
 // cancelUse cancels the use of an exchange, or the order that has the use, and refunds the points. It
-// returns store.ErrConflict if the use has moved on meanwhile.
+// returns store.ErrConflict if the use has changed meanwhile.
 func (p *Payments) cancelUse(ctx context.Context, u redemption.Use) error {
 	if u.OrderID == "" || u.State != redemption.Reserved {
 		return p.cancelFreeUse(ctx, u)
@@ -282,13 +283,13 @@ func (p *Payments) cancelUse(ctx context.Context, u redemption.Use) error {
 		Kind: redemption.Cancelled, At: p.Now(), OrderID: u.OrderID, SessionID: o.Order.SessionID, PaymentOver: true, BegunBy: o.Order.BegunAt,
 	}})
 	passedOn := slices.ContainsFunc(settled.Uses, func(v redemption.Use) bool { return v.PointsState == redemption.PointsPassedOn })
-	if err == nil && (passedOn || settled.Order.State == redemption.OrderEnding) { // replaced, or begun meanwhile
+	if err == nil && (passedOn || settled.Order.State == redemption.OrderEnding) { // the order was replaced, or its payment has begun
 		return store.ErrConflict
 	}
 	return err
 }
 
-// cancelFreeUse cancels a use that was in no order when it was read, or that has ended.
+// cancelFreeUse cancels a use that was in no order when it was read, or whose order has ended.
 func (p *Payments) cancelFreeUse(ctx context.Context, u redemption.Use) error {
 	released, err := p.applyToUse(ctx, redemption.Cancelled, u)
 	switch {
@@ -302,8 +303,7 @@ func (p *Payments) cancelFreeUse(ctx context.Context, u redemption.Use) error {
 	return err
 }
 
-// refundPoints gives the points of a released use back and records that. Both steps may be
-// repeated.
+// refundPoints returns the points of a released use and records that. Both steps may run again.
 func (p *Payments) refundPoints(ctx context.Context, u redemption.Use) (redemption.Use, error) {
 	if p.Points == nil {
 		return u, ErrNoLedger
@@ -314,8 +314,8 @@ func (p *Payments) refundPoints(ctx context.Context, u redemption.Use) (redempti
 	return p.applyToUse(ctx, redemption.PointsGivenBack, u)
 }
 
-// returnPoints gives back the points that are due. Inside a transaction of the host, a rollback would forget
-// that, so they stay due.
+// returnPoints returns the due points. In a transaction of the host it does nothing, because a rollback
+// would lose the record. The points stay due.
 func (p *Payments) returnPoints(ctx context.Context, settled store.Settled) store.Settled {
 	for i, u := range settled.Uses {
 		if u.PointsState != redemption.PointsRefundDue || p.InTransaction {
@@ -334,7 +334,7 @@ func (p *Payments) returnPoints(ctx context.Context, settled store.Settled) stor
 func (p *Payments) Exchanges(ctx context.Context, customerID string) (held []redemption.Use, _ error) {
 	var failures []error
 	if customerID == "" {
-		return nil, nil // the list would be everybody's
+		return nil, nil // an empty ID would list the exchanges of all customers
 	}
 	list := store.UseList{CustomerID: customerID, State: redemption.Reserved, PageSize: store.MaxPageSize}
 	for u, err := range p.Uses(ctx, list) {

@@ -53,11 +53,11 @@ func (p *Payments) Open(ctx context.Context, order store.Settled, repeated bool,
 	}
 	begun, err := p.begin(ctx, order, repeated)
 	o := begun.Order
-	repeated = repeated || o.Version > order.Order.Version+1 // another call has begun since
+	repeated = repeated || o.Version > order.Order.Version+1 // another call has begun the payment since
 	switch {
 	case err != nil:
 		return begun, err
-	case hasSession(o): // that the other call has attached
+	case hasSession(o): // the other call has attached its session
 		return p.reopen(ctx, begun)
 	}
 	session, err := p.Processor.CreateSession(ctx, p.request(o, d))
@@ -74,7 +74,8 @@ func (p *Payments) Open(ctx context.Context, order store.Settled, repeated bool,
 		}
 	}
 	if errors.Is(err, validation.ErrInvalid) {
-		// It names fields of the session. The cart was checked before, so the cause is the configuration.
+		// The error names fields of the session. The cart was checked before, so the configuration is
+		// wrong.
 		err = sessionRefusedError{err}
 	}
 	return begun, fmt.Errorf("open session for order %s: %w", o.ID, err)
@@ -82,17 +83,18 @@ func (p *Payments) Open(ctx context.Context, order store.Settled, repeated bool,
 
 func hasSession(o redemption.Order) bool { return o.SessionID != "" && o.SessionURL != "" }
 
-// sessionEnd is when the session of an open order ends: a grace period before the deadline. That changes only
-// when the payment is on its way or the order ends, so that a repeated call asks for the same session.
+// sessionEnd returns when the session of an open order ends: a grace period before the order's
+// deadline. The deadline changes only when the order ends or its payment is delayed. So a repeated call
+// requests the same session.
 func (p *Payments) sessionEnd(o redemption.Order) time.Time { return o.Deadline.Add(-p.Grace) }
 
-// isTooLate reports whether too little of an open order's hold is left for a new session.
+// isTooLate reports whether the time until an order's deadline is too short for a new session.
 func (p *Payments) isTooLate(o redemption.Order) bool {
 	return p.sessionEnd(o).Sub(p.Now()) < max(p.Abilities.MinSessionLifetime, 1)
 }
 
-// reopen returns an open order if its session can be paid. It asks the processor once the session's
-// time is over, for the event of its end may be late or lost.
+// reopen returns an open order if its session can still be paid. After the end of the session it asks
+// the processor, because the event may be late or lost.
 func (p *Payments) reopen(ctx context.Context, order store.Settled) (store.Settled, error) {
 	if p.Now().Before(p.sessionEnd(order.Order)) {
 		return order, nil
@@ -108,12 +110,12 @@ func (p *Payments) reopen(ctx context.Context, order store.Settled) (store.Settl
 	return settled.Settled, settle.Payable(settled.Order)
 }
 
-// begin marks an order before its session is created, so that the order keeps its claims until the end of the
-// payment is recorded. The payment of the order that it waits for is ended first.
+// begin marks an order before its session is created. The order then keeps its claims until the end of
+// its payment is recorded. begin first ends the payment of the order that this one waits for.
 func (p *Payments) begin(ctx context.Context, order store.Settled, repeated bool) (store.Settled, error) {
 	o := order.Order
 	if !repeated && !o.BegunAt.IsZero() {
-		return order, nil // it was begun with the order
+		return order, nil // the reservation has already marked it
 	}
 	switch older, err := p.endAwaited(ctx, o); {
 	case err != nil:
@@ -134,13 +136,14 @@ func (p *Payments) begin(ctx context.Context, order store.Settled, repeated bool
 	switch {
 	case read != nil:
 		return order, read
-	case now.Order.State == redemption.OrderCancelled: // for a payment of the order that it had replaced
+	case now.Order.State == redemption.OrderCancelled: // the replaced order was paid, and this order was canceled
 		return now, ErrFinished
 	}
 	return now, errors.Join(settle.Payable(now.Order), err)
 }
 
-// belowMinimum refuses an order whose total the processor does not charge. The processor's minimum is unknown.
+// belowMinimum refuses an order whose total is too small for the processor. The processor's minimum is
+// unknown.
 func belowMinimum(o redemption.Order) error {
 	couponID := ""
 	if len(o.Coupons) == 1 {
@@ -151,10 +154,10 @@ func belowMinimum(o redemption.Order) error {
 	})
 }
 
-// attach records the session that was made for the order.
+// attach records the session that was created for the order.
 func (p *Payments) attach(ctx context.Context, order store.Settled, session processor.Session) (store.Settled, error) {
 	o := order.Order
-	if session.Status == processor.SessionExpired { // an earlier call has made it, whose answer was lost
+	if session.Status == processor.SessionExpired { // an earlier call created this session, and its answer was lost
 		p.abandon(ctx, o)
 		return order, settle.ErrOrderEnded
 	}
@@ -174,7 +177,7 @@ func (p *Payments) attach(ctx context.Context, order store.Settled, session proc
 	case errors.Is(err, store.ErrSuperseded):
 		p.discard(ctx, o, session.ID)
 		if late := (*redemption.TransitionError)(nil); errors.As(err, &late) && late.State != redemption.OrderOpen.String() {
-			err = fmt.Errorf("%w: %w", settle.ErrOrderEnded, err) // it was cancelled or replaced meanwhile
+			err = fmt.Errorf("%w: %w", settle.ErrOrderEnded, err) // the order was canceled or replaced meanwhile
 		}
 	case errors.Is(err, validation.ErrInvalid):
 		p.discard(ctx, o, session.ID)
@@ -183,8 +186,8 @@ func (p *Payments) attach(ctx context.Context, order store.Settled, session proc
 	return order, fmt.Errorf("attach session to order %s: %w", o.ID, err)
 }
 
-// refused gives up an order for which the processor refuses a session. If an earlier call may have created
-// a session, the order keeps its claims until the sweep has looked for the session.
+// refused gives up an order whose session the processor refuses. If an earlier call may have created a
+// session, the order keeps its claims until the sweep has searched for it.
 func (p *Payments) refused(ctx context.Context, o redemption.Order, repeated bool) {
 	switch {
 	case !repeated:
@@ -194,8 +197,8 @@ func (p *Payments) refused(ctx context.Context, o redemption.Order, repeated boo
 	}
 }
 
-// abandon cancels an order whose session cannot be paid. An order that has replaced another order
-// keeps its claims until its deadline, so that the customer can go back to the first cart.
+// abandon cancels an order whose session cannot be paid. An order that replaced another order keeps its
+// claims until its deadline, so that the customer can return to the first cart.
 func (p *Payments) abandon(ctx context.Context, o redemption.Order) {
 	e := redemption.Event{Kind: redemption.SessionExpired, BegunBy: o.BegunAt, OrderID: o.ID}
 	if o.Replaces != "" {
@@ -204,7 +207,8 @@ func (p *Payments) abandon(ctx context.Context, o redemption.Order) {
 	p.giveUpOrder(ctx, e)
 }
 
-// giveUpOrder applies the end of an order, even if the caller has gone away. What fails is left to the sweep.
+// giveUpOrder applies the end of an order, even if the caller's context has ended. After a failure, the
+// sweep repeats it.
 func (p *Payments) giveUpOrder(ctx context.Context, e redemption.Event) {
 	ctx, cancel := p.Detached(ctx)
 	defer cancel()
@@ -213,8 +217,8 @@ func (p *Payments) giveUpOrder(ctx context.Context, e redemption.Event) {
 	p.warn(ctx, "an abandoned order is left to the sweep", "order", e.OrderID, err)
 }
 
-// discard ends a session that was created for the order and that no customer will see. If it cannot
-// be ended now, the order is ending, and the sweep ends the session.
+// discard ends a session that was created for the order and that no customer will see. If that fails,
+// the order is ending, and the sweep ends the session.
 func (p *Payments) discard(ctx context.Context, o redemption.Order, sessionID string) {
 	ctx, cancel := p.Detached(ctx)
 	defer cancel()
@@ -225,7 +229,7 @@ func (p *Payments) discard(ctx context.Context, o redemption.Order, sessionID st
 	case err != nil:
 		p.warn(ctx, "a superseded session could not be ended", "session", sessionID, err)
 		p.giveUpOrder(ctx, redemption.Event{Kind: redemption.Cancelled, OrderID: o.ID})
-	default: // it was paid
+	default: // the session was paid
 		_, err = p.settleSession(ctx, session, o)
 		p.warn(ctx, "an abandoned order is left to the sweep", "order", o.ID, err)
 	}
@@ -234,8 +238,8 @@ func (p *Payments) discard(ctx context.Context, o redemption.Order, sessionID st
 // CountLines returns how many lines the session of an order has.
 func (p *Payments) CountLines(o redemption.Order) int { return len(p.request(o, Details{}).Lines) }
 
-// request is a function of the order, and of what the caller shows beside it: a repeated call asks for the
-// same session.
+// request builds the processor's request from the order and the caller's details. A repeated call
+// requests the same session.
 func (p *Payments) request(o redemption.Order, d Details) processor.SessionRequest {
 	r := processor.SessionRequest{
 		Key: o.ID, OrderID: o.ID, Mode: processor.Payment, Currency: o.Quote.Currency, Total: o.Quote.Total,
@@ -270,9 +274,9 @@ func (p *Payments) request(o redemption.Order, d Details) processor.SessionReque
 	return r
 }
 
-// mergeUnits joins the unit prices of one line of a quote into one line of quantity 1
-// with the quantity in its name, for processors that take few lines. A line that recurs
-// stays as it is: its quantity is the number of seats.
+// mergeUnits merges the unit prices of a quote's line into one line of quantity 1, with the quantity in
+// its name. It is for processors that take few lines. It does not change a recurring line, whose
+// quantity is the number of seats.
 func mergeUnits(units []processor.SessionLine) []processor.SessionLine {
 	if len(units) < 2 || units[0].Recurs != pricing.Once {
 		return units
@@ -288,7 +292,8 @@ func mergeUnits(units []processor.SessionLine) []processor.SessionLine {
 	return []processor.SessionLine{merged}
 }
 
-// metadata lets an event find its order and its coupons if the session was never attached to them.
+// metadata returns the metadata of an order's session. With it, an event finds the order and the
+// coupons even if the session was never attached.
 func metadata(o redemption.Order) map[string]string {
 	m := map[string]string{processor.MetadataOrderID: o.ID, processor.MetadataCustomerID: o.CustomerID}
 	if len(o.Coupons) > 0 {

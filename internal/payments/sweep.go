@@ -12,7 +12,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// maxFailures times its limit is how often a sweep may fail.
+// maxFailures is the maximum number of failures of a sweep, as a multiple of its limit.
 const maxFailures = 10
 
 // Report is the result of a sweep. The type couponkit.SweepReport documents the fields.
@@ -32,7 +32,7 @@ func (p *Payments) Sweep(ctx context.Context, limit int) (report Report, err err
 		return report, errors.Join(append(failures, fmt.Errorf("find lapsed orders: %w", err))...)
 	}
 	if p.InTransaction {
-		return report, errors.Join(failures...) // a rollback would forget that points were refunded
+		return report, errors.Join(failures...) // a rollback would lose the record of refunded points
 	}
 	failedUses, err := sweep(limit, p.Uses(ctx, store.UseList{DueAt: p.Now(), PageSize: most}), func(u redemption.Use) error {
 		return p.sweepUse(ctx, u, &report)
@@ -45,8 +45,8 @@ func (p *Payments) Sweep(ctx context.Context, limit int) (report Report, err err
 	return report, errors.Join(failures...)
 }
 
-// sweep finishes the records of a list until limit of them are finished. It goes on after records that fail, or
-// that cannot be read.
+// sweep finishes records until limit of them are finished. It skips records that fail or cannot be
+// read.
 func sweep[T any](limit int, records iter.Seq2[T, error], finish func(T) error) (failures []error, err error) {
 	finished := 0
 	for r, err := range records {
@@ -78,7 +78,7 @@ func (p *Payments) sweepOrder(ctx context.Context, due store.Settled, report *Re
 		if err != nil {
 			return fmt.Errorf("sweep order %s: %w", o.ID, err)
 		}
-		if !older.Order.IsZero() { // its payment has ended this order
+		if !older.Order.IsZero() { // the older order was paid, and this order has ended
 			if older.Changed {
 				report.count(older)
 			}
@@ -94,12 +94,12 @@ func (p *Payments) sweepOrder(ctx context.Context, due store.Settled, report *Re
 		return err
 	}
 	if o.State != redemption.OrderCancelled || settled.Changed && settled.Order.State != redemption.OrderCancelled {
-		report.count(settled) // the end of the order was reported before that of its payment
+		report.count(settled) // an order that was canceled before was counted then
 	}
 	return nil
 }
 
-// sweepRefunds looks at the unfinished repayments of a paid order.
+// sweepRefunds checks the unfinished repayments of a paid order.
 func (p *Payments) sweepRefunds(ctx context.Context, due store.Settled, report *Report) (err error) {
 	attempt := settle.Attempt{OrderID: due.Order.ID, SessionID: due.Order.SessionID, CustomerID: due.Order.CustomerID}
 	defer p.Observe(ctx, OpRefund, &attempt, &err)()
@@ -117,7 +117,7 @@ func (p *Payments) sweepRefunds(ctx context.Context, due store.Settled, report *
 	return nil
 }
 
-// count counts an order that was looked at.
+// count counts an order that was checked.
 func (r *Report) count(o settle.Outcome) {
 	switch o.Order.State {
 	case redemption.OrderPaid, redemption.OrderPartlyRefunded, redemption.OrderRefunded:
@@ -140,12 +140,12 @@ func (r *Report) count(o settle.Outcome) {
 	}
 }
 
-// sweepUse gives up an exchange of points that was never finished, and refunds what is due.
+// sweepUse gives up an unfinished exchange of points, and refunds due points.
 func (p *Payments) sweepUse(ctx context.Context, u redemption.Use, report *Report) error {
 	if u.State == redemption.Reserved {
 		lapsed, err := p.applyToUse(ctx, redemption.Lapsed, u)
 		if errors.Is(err, redemption.ErrIllegal) {
-			return nil // it has moved on since it was listed
+			return nil // the use has changed since it was listed
 		}
 		if err != nil {
 			return fmt.Errorf("sweep use %s: %w", u.ID, err)
@@ -170,10 +170,10 @@ func (p *Payments) RunDue(ctx context.Context, attempt *settle.Attempt, orderID 
 		return err
 	}
 	attempt.CustomerID = orders[0].Order.CustomerID
-	failures := []error{err} // an order that cannot be read does not hide the others
-	var report Report        // unread: the recorder and the observer hear of everything
+	failures := []error{err} // other orders are swept even if one cannot be read
+	var report Report        // not returned: recorder and observer get all results
 	for _, o := range orders {
-		now, err := p.Store.Order(ctx, store.OrderKey{ID: o.Order.ID}) // after the end of the others
+		now, err := p.Store.Order(ctx, store.OrderKey{ID: o.Order.ID}) // read again, because ending another order may have changed it
 		var list []settle.Due
 		if err == nil {
 			list, err = p.DueFor(ctx, now)

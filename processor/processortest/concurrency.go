@@ -11,10 +11,10 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// crowd is how many goroutines call at once.
+// crowd is the number of goroutines that call at once.
 const crowd = 16
 
-// together runs f many times at once and waits for all.
+// together runs f in n goroutines at once and waits for all.
 func together(n int, f func(i int)) {
 	var start, done sync.WaitGroup
 	start.Add(1)
@@ -140,7 +140,7 @@ func manyWorkOnCouponsAndSessionsOfTheirOwn(p *probe) {
 	}
 }
 
-// life takes one coupon and one session through all methods.
+// life calls every method for one coupon and one session.
 func (p *probe) life(i int) error {
 	ctx, c := p.Context(), p.coupon(fmt.Sprintf("c%02d", i), fmt.Sprintf("SUITE%02d", i))
 	var err error

@@ -37,8 +37,8 @@ func endedContext(p *probe) {
 	p.is(p.session(s.ID), processor.SessionOpen, processor.Unpaid, "after calls with an ended context")
 }
 
-// firstAttempt is what an adapter gets before the context ends, so that it waits to try
-// again by then. Nothing is measured: one that is slower is only held to less.
+// firstAttempt is the time before the context ends. An adapter should have made its first attempt by
+// then, and wait for the second. A slower adapter does not fail; the clause then checks less.
 const firstAttempt = 20 * time.Millisecond
 
 func contextThatEndsWhileWaitingToTryAgain(p *probe) {

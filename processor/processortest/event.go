@@ -105,7 +105,7 @@ func eventOfASubscription(p *probe) {
 
 func eventOfASessionOfTotal0(p *probe) {
 	if p.Processor.Abilities().NoZeroTotal {
-		return // there is no such session, which another clause shows
+		return // another clause checks that there is no session
 	}
 	r := p.request("key-1")
 	for i := range r.Lines {
@@ -165,7 +165,7 @@ func (p *probe) events() []processor.Event {
 	return list
 }
 
-// none checks that there is no event of a type; 0 stands for every type but Ignored.
+// none checks that the list has no event of a type. A type of 0 stands for every type except Ignored.
 func (p *probe) none(kind processor.EventType, list []processor.Event, of string) {
 	p.Helper()
 	for _, e := range list {
@@ -175,8 +175,8 @@ func (p *probe) none(kind processor.EventType, list []processor.Event, of string
 	}
 }
 
-// tells checks the events since the last look: one fact, once or more often, with all
-// that the session has.
+// tells checks the events since the last call. They must report one fact, once or repeated, with all
+// data of the session.
 func (p *probe) tells(r processor.SessionRequest, s processor.Session, kind processor.EventType, status processor.PaymentStatus) {
 	p.Helper()
 	found := 0

@@ -10,7 +10,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// mostRequests is more than any method sends.
+// mostRequests is more than the number of requests of any method.
 const mostRequests = 64
 
 func faultClauses() []clause {
@@ -116,8 +116,8 @@ func lostAnswersOfCreate(p *probe) {
 	})
 }
 
-// lostAnswersOfCreateLeaveOneSession looks past the adapter: the session of a lost answer is
-// one that nobody was told of, and a customer who has its page can pay it all the same.
+// lostAnswersOfCreateLeaveOneSession asks the customer's side, not the adapter. After a lost answer, a
+// session may exist that nobody returned. A customer who has its page can still pay it.
 func lostAnswersOfCreateLeaveOneSession(p *probe) {
 	p.everyLostCreate(func(r processor.SessionRequest, where string) (sessionID string) {
 		s := p.created(r)
@@ -126,8 +126,8 @@ func lostAnswersOfCreateLeaveOneSession(p *probe) {
 	})
 }
 
-// everyLostCreate cuts off each request of a CreateSession, which repeat then repeats. The
-// session is ended afterwards, so that the next one is the only one that can be paid.
+// everyLostCreate cuts off each request of CreateSession in turn. repeat then calls CreateSession
+// again. Afterwards the session is ended, so that only one session can be paid at a time.
 func (p *probe) everyLostCreate(repeat func(r processor.SessionRequest, where string) (sessionID string)) {
 	p.Helper()
 	p.everyRequest(func(id string, fault func() func() bool, where string) bool {
@@ -168,7 +168,7 @@ func processorThatIsDown(p *probe) {
 
 type mirrorCall func(context.Context, coupon.Coupon) (coupon.Mirror, error)
 
-// mirrorFault cuts off each request of a call that answers with a mirror.
+// mirrorFault returns a clause that cuts off each request of a call that returns a mirror.
 func mirrorFault(name string, prepare func(p *probe, id string) (coupon.Coupon, mirrorCall)) clause {
 	return clause{
 		name: "lost answers of " + name, needs: []need{account(), faulty()},
@@ -189,8 +189,8 @@ func mirrorFault(name string, prepare func(p *probe, id string) (coupon.Coupon, 
 	}
 }
 
-// everyRequest runs a case for the first request of a method, the second and so on,
-// until there is none left to cut off, with both losses.
+// everyRequest runs a case with the first request of a method cut off, then the second, and so on. It
+// ends when a method has no more requests. It runs all cases for both kinds of loss.
 func (p *probe) everyRequest(run func(id string, fault func() func() bool, where string) (struck bool)) {
 	p.Helper()
 	for _, loss := range []Loss{BeforeEffect, AfterEffect} {
@@ -207,8 +207,8 @@ func (p *probe) everyRequest(run func(id string, fault func() func() bool, where
 	}
 }
 
-// lost checks the error of a call that was cut off. An adapter may have tried again by
-// itself.
+// lost checks the error of a call that was cut off. There may be no error, because an adapter may
+// repeat a request.
 func (p *probe) lost(err error, call string) {
 	p.Helper()
 	if err != nil {
@@ -216,17 +216,17 @@ func (p *probe) lost(err error, call string) {
 	}
 }
 
-// methods are calls of the contract by the names of its methods.
+// methods has calls by the names of the contract's methods.
 type methods map[string]func(context.Context) error
 
-// calls are all of them, on a coupon with a mirror and on an open session.
+// calls returns a call of each method, on a coupon with a mirror and on an open session.
 func (p *probe) calls(c coupon.Coupon, sessionID string) methods {
 	all := p.sessionCalls(sessionID)
 	maps.Copy(all, p.mirrorCalls(c))
 	return all
 }
 
-// requests are the calls that ask the processor: without a mirror only those of sessions.
+// requests returns the calls that reach the processor. Without mirrors, only calls of sessions do.
 func (p *probe) requests(c coupon.Coupon, sessionID string) methods {
 	if p.NoMirror {
 		return p.sessionCalls(sessionID)

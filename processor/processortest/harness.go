@@ -153,7 +153,7 @@ type Faults struct {
 	Down func() (end func())
 }
 
-// need is a group of hooks, or something that the processor declares.
+// need is something that a clause needs: a group of hooks, or an ability of the processor.
 type need struct {
 	name string
 	has  func(Harness) bool
@@ -215,7 +215,7 @@ func keeping() need {
 	return need{"a mirror that is kept", func(h Harness) bool { return !h.NoMirror }}
 }
 
-// clause is one sentence of the contract and how it is checked.
+// clause is one sentence of the contract with its check.
 type clause struct {
 	name  string
 	says  string
@@ -250,7 +250,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 	}
 }
 
-// ofMirrors are clauses about a mirror that is kept.
+// ofMirrors joins groups of clauses. They need a processor that keeps mirrors.
 func ofMirrors(groups ...[]clause) []clause {
 	clauses := slices.Concat(groups...)
 	for i := range clauses {

@@ -100,7 +100,7 @@ func ensureMakesAgainWhatWasDeleted(p *probe) {
 
 func ensureShowsTheWholeRevision(p *probe) {
 	c := p.coupon("a", "SUITE1")
-	p.mirrored(c) // whose answer is lost
+	p.mirrored(c) // ignore the answer, as if it was lost
 	for _, edit := range []struct {
 		what   string
 		change func(*coupon.Coupon)
@@ -186,7 +186,7 @@ func checkStates(p *probe) {
 func checkUnsuitable(p *probe) {
 	check := p.Processor.Abilities().CheckCoupon
 	if check == nil {
-		return // every coupon is suitable, which the other clauses show
+		return // other clauses check that every coupon is suitable
 	}
 	for i, code := range []string{"ÄÖÜ", "A/B", "A+B", "ЛЕТО", "😀", "A.B", "A_B", "A-B"} {
 		id := string(rune('a' + i))

@@ -10,7 +10,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// lister returns the optional role, which the declaration has promised.
+// lister returns the processor as a MirrorLister. The harness has declared that role.
 func (p *probe) lister() processor.MirrorLister {
 	p.Helper()
 	l, ok := p.Processor.(processor.MirrorLister)
@@ -20,7 +20,7 @@ func (p *probe) lister() processor.MirrorLister {
 	return l
 }
 
-// listed collects the mirrors by coupon.
+// listed returns the mirrors by coupon.
 func (p *probe) listed() map[string]coupon.Mirror {
 	p.Helper()
 	found := map[string]coupon.Mirror{}
@@ -78,7 +78,7 @@ func listYieldsOurMirrors(p *probe) {
 	p.foreign("FOREIGN1")
 	want := map[string]coupon.Mirror{}
 	var last coupon.Coupon
-	for i := range 25 { // more than a page of most processors
+	for i := range 25 { // more than one page of most processors
 		last = p.mirrored(p.coupon(fmt.Sprintf("c%02d", i), fmt.Sprintf("SUITE%02d", i)))
 		want[last.ID] = last.Mirror
 	}
@@ -114,7 +114,7 @@ func listStopsWhenTold(p *probe) {
 		p.mirrored(p.coupon(fmt.Sprintf("c%d", i), fmt.Sprintf("SUITE%d", i)))
 	}
 	seen := 0
-	p.lister().Mirrors(p.Context())(func(_ processor.MirrorRef, err error) bool { // a range would panic
+	p.lister().Mirrors(p.Context())(func(_ processor.MirrorRef, err error) bool { // a range loop would panic if the iterator continued
 		p.ok(err, "Mirrors")
 		seen++
 		return false

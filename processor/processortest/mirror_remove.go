@@ -64,11 +64,11 @@ func remove(p *probe) {
 
 func removeFindsWhatALostCallHasMade(p *probe) {
 	c := p.coupon("a", "SUITE1")
-	p.mirrored(c) // and forget the answer
+	p.mirrored(c) // ignore the answer
 	p.removed(c, "without knowing the mirror")
 
 	old := p.mirrored(p.coupon("b", "SUITE2"))
-	p.updated(edited(old, limited(7))) // and forget the answer
+	p.updated(edited(old, limited(7))) // ignore the answer
 	p.removed(old, "knowing only the mirror that was replaced")
 }
 

@@ -26,7 +26,7 @@ func unsupportedClauses() []clause {
 	}
 }
 
-// elaborate are coupons with one discount of every kind that has further terms.
+// elaborate returns coupons with discounts of every kind that has optional terms.
 func (p *probe) elaborate() []coupon.Coupon {
 	p.Helper()
 	var coupons []coupon.Coupon
@@ -77,7 +77,8 @@ func showsAllTermsOrNone(p *probe) {
 	}
 }
 
-// withoutMirror checks that a coupon has no mirror, and that the answer says so.
+// withoutMirror checks that the answer marks the mirror as unsupported, and that the coupon has no
+// mirror.
 func (p *probe) withoutMirror(c coupon.Coupon, m coupon.Mirror, call string) {
 	p.Helper()
 	if want := (coupon.Mirror{Revision: c.Revision, Unsupported: true}); m != want {
@@ -86,7 +87,7 @@ func (p *probe) withoutMirror(c coupon.Coupon, m coupon.Mirror, call string) {
 	p.nothingOf(c, "after "+call)
 }
 
-// unsupported calls a function for every coupon that the processor cannot express.
+// unsupported calls check with every coupon that the processor cannot express.
 func (p *probe) unsupported(check func(c coupon.Coupon)) {
 	p.Helper()
 	for _, c := range p.elaborate() {

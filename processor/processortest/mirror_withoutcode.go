@@ -27,7 +27,7 @@ func withoutCodeClauses() []clause {
 	}
 }
 
-// withoutCode makes a coupon without a plain code.
+// withoutCode returns a coupon without a plain code.
 func (p *probe) withoutCode(id string) coupon.Coupon {
 	p.Helper()
 	return p.draft(id, coupon.Draft{Name: "Suite " + id, DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10"}})
@@ -59,7 +59,7 @@ func withoutCodeTheMirrorHasNoState(p *probe) {
 }
 
 func withoutCodeTheMirrorIsRemoved(p *probe) {
-	p.mirrored(p.withoutCode("a")) // and forget the answer
+	p.mirrored(p.withoutCode("a")) // ignore the answer
 	p.removed(p.withoutCode("a"), "without knowing the mirror")
 	c := p.mirrored(p.withoutCode("b"))
 	p.hook(p.Account.Delete(c.Mirror), "Delete")

@@ -22,20 +22,20 @@ type probe struct {
 	says string
 }
 
-// broken reports that the clause does not hold.
+// broken fails the clause.
 func (p *probe) broken(format string, args ...any) {
 	p.Helper()
 	p.Errorf("the contract says: %s\nbut %s", p.says, fmt.Sprintf(format, args...))
 }
 
-// stop is broken where nothing after it makes sense.
+// stop fails the clause and ends it, because later checks would make no sense.
 func (p *probe) stop(format string, args ...any) {
 	p.Helper()
 	p.broken(format, args...)
 	p.FailNow()
 }
 
-// ok stops when a call that has to succeed did not.
+// ok stops if a call that must succeed has failed.
 func (p *probe) ok(err error, call string) {
 	p.Helper()
 	if err != nil {
@@ -43,7 +43,7 @@ func (p *probe) ok(err error, call string) {
 	}
 }
 
-// hook stops when the harness itself fails.
+// hook stops if a hook of the harness has failed.
 func (p *probe) hook(err error, name string) {
 	p.Helper()
 	if err != nil {
@@ -51,14 +51,14 @@ func (p *probe) hook(err error, name string) {
 	}
 }
 
-// sentinel is an error of the contract.
+// sentinel is an error of the contract with its name.
 type sentinel struct {
 	name  string
 	error error
 }
 
-// kinds are the errors of which every error matches exactly one. ErrCodeTaken is a
-// kind of ErrRejected.
+// kinds returns the errors of which every error matches exactly one. ErrCodeTaken also matches
+// ErrRejected.
 func kinds() []sentinel {
 	return []sentinel{
 		{"ErrUnavailable", processor.ErrUnavailable},
@@ -71,7 +71,7 @@ func kinds() []sentinel {
 	}
 }
 
-// fails checks that a call has returned this sentinel, and no other beside it.
+// fails checks that a call returned this sentinel and no other.
 func (p *probe) fails(err, want error, call string) {
 	p.Helper()
 	if !errors.Is(err, want) {
@@ -102,7 +102,7 @@ func errorText(err error) string {
 	return fmt.Sprintf("%q", err.Error())
 }
 
-// coupon makes a coupon of 10.00 EUR off.
+// coupon returns a coupon of 10.00 EUR off.
 func (p *probe) coupon(id, code string) coupon.Coupon {
 	p.Helper()
 	return p.draft(id, coupon.Draft{
@@ -120,7 +120,7 @@ func (p *probe) draft(id string, d coupon.Draft) coupon.Coupon {
 	return c
 }
 
-// edited returns the coupon one revision on.
+// edited returns the coupon with a change and the next revision.
 func edited(c coupon.Coupon, change func(*coupon.Coupon)) coupon.Coupon {
 	change(&c)
 	c.Revision++
@@ -135,7 +135,7 @@ func limited(uses int64) func(*coupon.Coupon) {
 
 func switched(s coupon.State) func(*coupon.Coupon) { return func(c *coupon.Coupon) { c.State = s } }
 
-// mirrored makes the coupon's mirror and returns the coupon with it.
+// mirrored creates the coupon's mirror and returns the coupon with it.
 func (p *probe) mirrored(c coupon.Coupon) coupon.Coupon {
 	p.Helper()
 	m, err := p.Processor.EnsureMirror(p.Context(), c)
@@ -157,8 +157,8 @@ func (p *probe) activated(c coupon.Coupon) coupon.Coupon {
 	return p.accepted(c, m)
 }
 
-// accepted checks that a returned mirror names both objects and the revision. Without a mirror,
-// it has to be unsupported.
+// accepted checks that a returned mirror has both IDs and the revision. If the processor has no
+// mirrors, it must be unsupported.
 func (p *probe) accepted(c coupon.Coupon, m coupon.Mirror) coupon.Coupon {
 	p.Helper()
 	if p.NoMirror {
@@ -176,7 +176,7 @@ func (p *probe) accepted(c coupon.Coupon, m coupon.Mirror) coupon.Coupon {
 	return c
 }
 
-// usable is what VerifyMirror says of the suite's active coupons.
+// usable returns the expected status of the suite's active coupons.
 func (p *probe) usable() processor.MirrorStatus {
 	if p.NoMirror {
 		return processor.MirrorUnsupported
@@ -184,7 +184,7 @@ func (p *probe) usable() processor.MirrorStatus {
 	return processor.MirrorValid
 }
 
-// verifies checks what VerifyMirror says.
+// verifies checks the result of VerifyMirror.
 func (p *probe) verifies(c coupon.Coupon, want processor.MirrorStatus, when string) {
 	p.Helper()
 	got, err := p.Processor.VerifyMirror(p.Context(), c)
@@ -194,8 +194,9 @@ func (p *probe) verifies(c coupon.Coupon, want processor.MirrorStatus, when stri
 	}
 }
 
-// shows checks, past the adapter, that exactly one coupon object and one promotion
-// code of the coupon are in use and show it. An inactive coupon has no active code.
+// shows checks the processor's account, not the adapter's answers. Exactly one coupon object and one
+// promotion code of the coupon must be in use, with its terms. An inactive coupon must have no active
+// code.
 func (p *probe) shows(c coupon.Coupon, when string) {
 	p.Helper()
 	if p.Account.Objects == nil {
@@ -240,8 +241,7 @@ func (p *probe) objectsOf(c coupon.Coupon) []Object {
 	return own
 }
 
-// showsCode counts the active codes: those with the coupon's text, whichever object
-// they stand for, and those of its object, whatever their text.
+// showsCode counts the active codes of a coupon: the codes with its text, and the codes of its object.
 func (p *probe) showsCode(c coupon.Coupon, object Object, when string) {
 	p.Helper()
 	var active []Code
@@ -270,7 +270,7 @@ func sameText(code Code, c coupon.Coupon) bool {
 	return !c.Code.IsZero() && coupon.Fold(code.Text) == c.Code.String()
 }
 
-// nothingOf checks, past the adapter, that nothing of the coupon is left in use.
+// nothingOf checks the processor's account: nothing of the coupon may be in use.
 func (p *probe) nothingOf(c coupon.Coupon, when string) {
 	p.Helper()
 	if p.Account.Objects == nil {
@@ -290,7 +290,7 @@ func (p *probe) nothingOf(c coupon.Coupon, when string) {
 	}
 }
 
-// foreign plants somebody else's coupon and returns a check that it is untouched.
+// foreign creates another application's coupon. It returns a check that this coupon is unchanged.
 func (p *probe) foreign(code string) (planted coupon.Mirror, untouched func(when string)) {
 	p.Helper()
 	planted, err := p.Account.PlantForeign(code)
@@ -322,8 +322,7 @@ func (p *probe) find(m coupon.Mirror) (object Object, code Code) {
 	return object, code
 }
 
-// inTime runs f and stops when it hangs. The bound is far beyond any sound adapter;
-// nothing is measured.
+// inTime runs f and stops the clause if f hangs. The limit is far above the time of any sound adapter.
 func (p *probe) inTime(call string, f func()) {
 	p.Helper()
 	done := make(chan struct{})

@@ -6,8 +6,8 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// processClauses are about what a process of the host knows that has not made the call: the
-// one that goes on after a crash, and the one that a repeated request of the customer reaches.
+// processClauses are about a process that did not make the first call. It may continue after a crash,
+// or receive a repeated request of the customer.
 func processClauses() []clause {
 	return []clause{
 		{
@@ -31,7 +31,7 @@ func processClauses() []clause {
 	}
 }
 
-// elsewhere is the clause in a further process of the host.
+// elsewhere returns the clause in another process of the host.
 func (p *probe) elsewhere() *probe {
 	p.Helper()
 	other := *p
@@ -44,7 +44,7 @@ func (p *probe) elsewhere() *probe {
 func createInAnotherProcess(p *probe) {
 	for _, r := range []processor.SessionRequest{p.request("key-1"), p.subscription("key-2")} {
 		s := p.created(r)
-		for range 2 { // each knows as little as the one before
+		for range 2 { // two more processes, which know nothing of earlier calls
 			other := p.elsewhere()
 			for name, seen := range map[string]processor.Session{"CreateSession": other.created(r), "Session": other.session(s.ID)} {
 				if diff := cmp.Diff(s, seen); diff != "" {
@@ -70,8 +70,8 @@ func lostAnswersOfCreateInAnotherProcess(p *probe) {
 	})
 }
 
-// manyProcessesCreateOneSession leaves an adapter the way out that it does not know what
-// becomes of the others' calls.
+// manyProcessesCreateOneSession allows one error: an adapter may not know the outcome of other
+// processes' calls.
 func manyProcessesCreateOneSession(p *probe) {
 	r := p.request("key-1")
 	processes, sessions, errs := make([]*probe, crowd), make([]processor.Session, crowd), make([]error, crowd)

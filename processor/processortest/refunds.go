@@ -78,7 +78,7 @@ func refunderIsDeclared(p *probe) {
 	}
 }
 
-// refunder returns the optional role, which the declaration has promised.
+// refunder returns the processor as a Refunder. The harness has declared that role.
 func (p *probe) refunder() processor.Refunder {
 	p.Helper()
 	r, ok := p.Processor.(processor.Refunder)
@@ -88,7 +88,7 @@ func (p *probe) refunder() processor.Refunder {
 	return r
 }
 
-// paid is a session that the customer has paid.
+// paid returns a session that the customer has paid.
 func (p *probe) paid(r processor.SessionRequest) processor.Session {
 	p.Helper()
 	s := p.created(r)
@@ -105,7 +105,7 @@ func refundOf(s processor.Session, key string, amount int64) processor.RefundReq
 	}
 }
 
-// refunded makes a refund that is accepted.
+// refunded makes a refund that must be accepted.
 func (p *probe) refunded(r processor.RefundRequest) processor.Refund {
 	p.Helper()
 	made, err := p.refunder().Refund(p.Context(), r)
@@ -116,8 +116,7 @@ func (p *probe) refunded(r processor.RefundRequest) processor.Refund {
 	return made
 }
 
-// back checks the refunds of a payment, and returns what the processor tells. The order does not
-// matter.
+// back checks the refunds of a payment, in any order. It returns the processor's report.
 func (p *probe) back(id string, s processor.Session, want ...processor.Refund) processor.PaymentRefunds {
 	p.Helper()
 	got, err := p.refunder().Refunds(p.Context(), id)
@@ -127,7 +126,7 @@ func (p *probe) back(id string, s processor.Session, want ...processor.Refund) p
 	}
 	byID := func(a, b processor.Refund) int { return strings.Compare(a.ID, b.ID) }
 	have := slices.SortedFunc(slices.Values(got.Refunds), byID)
-	for i := range have { // texts are the processor's own
+	for i := range have { // each processor has its own texts
 		have[i].Failure = ""
 	}
 	if diff := cmp.Diff(slices.SortedFunc(slices.Values(want), byID), have); diff != "" {
@@ -136,7 +135,8 @@ func (p *probe) back(id string, s processor.Session, want ...processor.Refund) p
 	return got
 }
 
-// eventPayment returns the payment of the events since the last call. All events have the given type.
+// eventPayment returns the payment ID of the events since the last call. All events must have the given
+// type.
 func (p *probe) eventPayment(kind processor.EventType) (paymentID string) {
 	p.Helper()
 	for _, e := range p.events() {

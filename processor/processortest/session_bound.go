@@ -115,7 +115,7 @@ func createWithWhatIsRequiredOnly(p *probe) {
 	}
 	s, err := p.Processor.CreateSession(p.Context(), r)
 	p.ok(err, "CreateSession with what is required only")
-	r.Metadata = s.Metadata // an adapter may complete it
+	r.Metadata = s.Metadata // the adapter may add entries
 	p.matches(s, r)
 }
 

@@ -114,7 +114,7 @@ func sessionKeepsItsMetadata(p *probe) {
 	}
 }
 
-// manyCoupons is the metadata of an order with as many coupons as there can be.
+// manyCoupons returns the metadata of an order with the maximum number of coupons.
 func manyCoupons(first coupon.Snapshot) map[string]string {
 	coupons := make([]coupon.Snapshot, pricing.MaxCoupons)
 	for i := range coupons {
@@ -128,12 +128,12 @@ func manyCoupons(first coupon.Snapshot) map[string]string {
 
 func sessionInEveryCurrency(p *probe) {
 	for _, c := range currencies("EUR", "USD", "GBP", "JPY", "KRW", "KWD", "HUF", "ISK", "UGX", "BHD") {
-		p.created(p.single("key-"+c.Code(), c, p.chargeable(c, 123457))) // off every step that is not declared
+		p.created(p.single("key-"+c.Code(), c, p.chargeable(c, 123457))) // not a multiple of any undeclared step
 	}
 }
 
-// sessionInSteps asks for what the service does in a currency with a step: units of
-// one line that cost two prices a step apart, and a first period.
+// sessionInSteps requests what the service requests in a currency with a step. The units of one line
+// have two prices, one step apart. There is a discount of the first period.
 func sessionInSteps(p *probe) {
 	for c, step := range p.Processor.Abilities().AmountStep {
 		price := p.chargeable(c, 66*step)
@@ -158,7 +158,7 @@ func sessionInSteps(p *probe) {
 }
 
 func sessionIsNotDiscountedAgain(p *probe) {
-	c, d := p.mirrored(p.coupon("a", "TEN")), p.mirrored(p.coupon("b", "OTHER")) // the processor could
+	c, d := p.mirrored(p.coupon("a", "TEN")), p.mirrored(p.coupon("b", "OTHER")) // the processor could have applied these coupons itself
 	for key, coupons := range map[string][]coupon.Snapshot{
 		"key-1": {c.Snapshot()}, "key-2": {c.Snapshot(), d.Snapshot()},
 	} {
@@ -169,7 +169,7 @@ func sessionIsNotDiscountedAgain(p *probe) {
 	}
 }
 
-// paysAsAsked lets the customer pay the total of the request.
+// paysAsAsked checks that the customer pays the total of the request.
 func (p *probe) paysAsAsked(r processor.SessionRequest) {
 	p.Helper()
 	s := p.created(r)
@@ -183,7 +183,7 @@ func (p *probe) paysAsAsked(r processor.SessionRequest) {
 
 func sessionOfASubscription(p *probe) {
 	p.created(p.subscription("key-1"))
-	every := p.subscription("key-2") // every period at the lower price
+	every := p.subscription("key-2") // the lower price applies to every period
 	every.Lines[0].UnitAmount, every.FirstPeriodDiscount = 666, 0
 	p.created(every)
 }
@@ -196,10 +196,10 @@ func renewalsOfASubscription(p *probe) {
 		r.Lines[0].Recurs = every
 		p.renews(r)
 	}
-	lower := p.subscription("lower") // every period
+	lower := p.subscription("lower") // the lower price applies to every period
 	lower.Lines[0].UnitAmount, lower.FirstPeriodDiscount = 666, 0
 	p.renews(lower)
-	units := p.subscription("units") // three, at two prices
+	units := p.subscription("units") // three units at two prices
 	units.Lines = append(units.Lines, units.Lines[0])
 	units.Lines[0].Quantity, units.Lines[2].UnitAmount = 2, 998
 	units.Total += 999 + 998
@@ -212,7 +212,7 @@ func renewalsOfASubscription(p *probe) {
 	}
 }
 
-// renews pays a session and checks what its subscription charges later.
+// renews pays a session, and checks the later charges of its subscription.
 func (p *probe) renews(r processor.SessionRequest) {
 	p.Helper()
 	s := p.created(r)

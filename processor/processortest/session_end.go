@@ -126,7 +126,7 @@ func createAgainAndEndTheFirstAgain(p *probe) {
 		again, err := p.Processor.CreateSession(p.Context(), r)
 		p.ok(err, "CreateSession after the session was expired")
 		if again.ID == first.ID {
-			continue // there is none in its place
+			continue // no new session was made
 		}
 		p.is(p.ended(first.ID), processor.SessionExpired, processor.Unpaid, "ended again")
 		if err := p.Customer.Pay(again.ID); err != nil {
@@ -178,7 +178,7 @@ func createAgainTooLateAfterThePayment(p *probe) {
 // keyRetention is longer than processors keep an idempotency key.
 const keyRetention = 48 * time.Hour
 
-// againAfter asks for a session that the customer has finished, at its end and long after it.
+// againAfter requests a session again that the customer has finished: when it ends, and long after.
 func (p *probe) againAfter(how string, finish func(sessionID string) error, want processor.PaymentStatus, r processor.SessionRequest) {
 	p.Helper()
 	s := p.created(r)
@@ -207,8 +207,8 @@ func expireAnOpenSession(p *probe) {
 func expireKeepsWhatTheSessionIs(p *probe) {
 	want := p.created(p.request("key-1"))
 	got := p.ended(want.ID)
-	want.Status, want.URL, got.URL = processor.SessionExpired, "", "" // the page may be gone
-	want.Payer = got.Payer                                            // and the processor may know more
+	want.Status, want.URL, got.URL = processor.SessionExpired, "", "" // an expired session may have no page
+	want.Payer = got.Payer                                            // the processor may know more of the payer
 	if diff := cmp.Diff(want, got); diff != "" {
 		p.broken("the ended session is another (-made +ended):\n%s", diff)
 	}
@@ -265,7 +265,7 @@ func paidSessionDoesNotEndByItself(p *probe) {
 	}
 }
 
-// unpayable checks that the harness's customer, if any, cannot pay.
+// unpayable checks that the harness's customer, if there is one, cannot pay.
 func (p *probe) unpayable(id, when string) {
 	p.Helper()
 	if p.Customer.Pay == nil {

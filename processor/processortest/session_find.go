@@ -9,7 +9,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// clocksApart is more than an adapter may begin its search earlier than asked.
+// clocksApart is the maximum time by which an adapter may begin its search earlier than asked.
 const clocksApart = time.Hour
 
 func findClauses() []clause {
@@ -71,7 +71,7 @@ func finderIsDeclared(p *probe) {
 	}
 }
 
-// finder returns the optional role, which the declaration has promised.
+// finder returns the processor as a SessionFinder. The harness has declared that role.
 func (p *probe) finder() processor.SessionFinder {
 	p.Helper()
 	f, ok := p.Processor.(processor.SessionFinder)
@@ -81,13 +81,13 @@ func (p *probe) finder() processor.SessionFinder {
 	return f
 }
 
-// of is the request of an order.
+// of returns the request for an order.
 func of(orderID string, r processor.SessionRequest) processor.SessionRequest {
 	r.OrderID, r.Metadata[processor.MetadataOrderID] = orderID, orderID
 	return r
 }
 
-// finds checks that the search returns a session as Session returns it.
+// finds checks that the search returns the same session as Session.
 func (p *probe) finds(orderID string, since time.Time, want, when string) {
 	p.Helper()
 	found, err := p.finder().FindSession(p.Context(), orderID, since)
@@ -159,7 +159,7 @@ func findASessionSinceATime(p *probe) {
 
 func findRefusesIncompleteQuestions(p *probe) {
 	r := p.request("key-1")
-	delete(r.Metadata, processor.MetadataOrderID) // an adapter may add it
+	delete(r.Metadata, processor.MetadataOrderID) // an adapter may add this entry
 	_, err := p.Processor.CreateSession(p.Context(), r)
 	p.ok(err, "CreateSession without the order in its metadata")
 	for name, call := range map[string]struct {
@@ -176,7 +176,7 @@ func findRefusesIncompleteQuestions(p *probe) {
 	}
 }
 
-// findTheSessionOfALostAnswer looks past the adapter for what the customer could pay.
+// findTheSessionOfALostAnswer compares the search with the sessions that the customer could pay.
 func findTheSessionOfALostAnswer(p *probe) {
 	p.everyRequest(func(id string, fault func() func() bool, where string) bool {
 		since, r := p.Now(), of("order-"+id, p.subscription("key-"+id))

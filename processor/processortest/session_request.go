@@ -10,8 +10,8 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// request makes a session of 24.90 EUR: three devices whose units cost two prices,
-// and shipping, with the metadata of a checkout.
+// request returns a request for a session of 24.90 EUR, with the metadata of a checkout. It has three
+// devices at two unit prices, and shipping.
 func (p *probe) request(key string) processor.SessionRequest {
 	p.Helper()
 	snapshot := p.coupon("snapshot", "TEN").Snapshot()
@@ -33,7 +33,7 @@ func (p *probe) request(key string) processor.SessionRequest {
 	}
 }
 
-// lifetime is as near to an hour as the processor allows, and not at a bound.
+// lifetime returns about an hour, strictly within the processor's limits.
 func (p *probe) lifetime() time.Duration {
 	a := p.Processor.Abilities()
 	lifetime := max(time.Hour, a.MinSessionLifetime+time.Minute)
@@ -43,7 +43,7 @@ func (p *probe) lifetime() time.Duration {
 	return lifetime
 }
 
-// single is a request of one line and one unit.
+// single returns a request with one line of one unit.
 func (p *probe) single(key string, c pricing.Currency, amount int64) processor.SessionRequest {
 	p.Helper()
 	r := p.request(key)
@@ -54,8 +54,7 @@ func (p *probe) single(key string, c pricing.Currency, amount int64) processor.S
 	return r
 }
 
-// subscription is a request of a plan that recurs, a device, and a discount on the
-// first period.
+// subscription returns a request with a recurring plan, a device, and a discount of the first period.
 func (p *probe) subscription(key string) processor.SessionRequest {
 	p.Helper()
 	r := p.request(key)
@@ -67,8 +66,8 @@ func (p *probe) subscription(key string) processor.SessionRequest {
 	return r
 }
 
-// freeStart is a subscription of which nothing is paid now: the first period of its plan is
-// discounted in full, and so is the device.
+// freeStart returns a subscription whose first total is 0: the device and the first period of the plan
+// are free.
 func (p *probe) freeStart(key string) processor.SessionRequest {
 	p.Helper()
 	r := p.subscription(key)
@@ -77,7 +76,8 @@ func (p *probe) freeStart(key string) processor.SessionRequest {
 	return r
 }
 
-// plans is a subscription of two plans, of which the second, of 49.00, recurs as told.
+// plans returns a subscription with two plans. The second costs 49.00 and recurs with the given
+// interval.
 func (p *probe) plans(key string, second pricing.Interval) processor.SessionRequest {
 	p.Helper()
 	r := p.subscription(key)
@@ -88,7 +88,7 @@ func (p *probe) plans(key string, second pricing.Interval) processor.SessionRequ
 	return r
 }
 
-// chargeable returns an amount of at least the given one that a currency allows.
+// chargeable returns the least chargeable amount of a currency that is at least amount.
 func (p *probe) chargeable(c pricing.Currency, amount int64) int64 {
 	a := p.Processor.Abilities()
 	amount = max(amount, a.MinimumCharge[c])
@@ -106,7 +106,7 @@ func (p *probe) created(r processor.SessionRequest) processor.Session {
 	return s
 }
 
-// matches checks that an open session is the one that was asked for.
+// matches checks that an open session matches its request.
 func (p *probe) matches(s processor.Session, r processor.SessionRequest) {
 	p.Helper()
 	if s.ID == "" || s.URL == "" {
@@ -135,8 +135,8 @@ func (p *probe) ended(id string) processor.Session {
 	return s
 }
 
-// onlyPayable checks, past the adapter, that this session can be paid and no other, where the
-// harness can tell.
+// onlyPayable checks that only this session can be paid. It uses the processor's account, if the
+// harness can read it.
 func (p *probe) onlyPayable(id, when string) {
 	p.Helper()
 	if p.Payable == nil {
@@ -149,7 +149,7 @@ func (p *probe) onlyPayable(id, when string) {
 	}
 }
 
-// is checks where a session is in its life.
+// is checks the status and the payment status of a session.
 func (p *probe) is(s processor.Session, status processor.SessionStatus, payment processor.PaymentStatus, when string) {
 	p.Helper()
 	if s.Status != status || s.PaymentStatus != payment {
@@ -157,7 +157,7 @@ func (p *probe) is(s processor.Session, status processor.SessionStatus, payment 
 	}
 }
 
-// refused checks that a session is not made.
+// refused checks that a request for a session is refused.
 func (p *probe) refused(r processor.SessionRequest, why string) {
 	p.Helper()
 	s, err := p.Processor.CreateSession(p.Context(), r)

@@ -60,7 +60,7 @@ func tax(outer *probe) {
 	}
 }
 
-// taxOfEvents checks what the events tell of a payment. They may leave out the tax by line.
+// taxOfEvents checks the tax in the events of a payment. They may leave out the tax by line.
 func (p *probe) taxOfEvents(sessionID string, r processor.SessionRequest, want pricing.Tax) {
 	p.Helper()
 	for _, e := range p.events() {
@@ -75,7 +75,7 @@ func (p *probe) taxOfEvents(sessionID string, r processor.SessionRequest, want p
 	p.broken("no event tells of a payment")
 }
 
-// byLine returns a tax with its lines in order, without lines of 0.
+// byLine returns a tax with sorted lines. It leaves out lines of 0.
 func byLine(t pricing.Tax) pricing.Tax {
 	lines := slices.DeleteFunc(slices.Clone(t.Lines), func(l pricing.LineTax) bool { return l.Amount == 0 })
 	slices.SortFunc(lines, func(a, b pricing.LineTax) int { return strings.Compare(a.LineID, b.LineID) })

@@ -48,8 +48,8 @@ func moves(s store.Settlement) bool {
 	return true
 }
 
-// waits reports whether an event has to wait for the end of the payment of another order: the payment
-// of the order must not begin, and the claims that it has taken over must not be freed.
+// waits reports whether an event must wait until the payment of another order has ended. Until then,
+// the payment of the order must not begin, and the claims that it took over must not be freed.
 func waits(o redemption.Order, e redemption.Event) bool {
 	if o.State != redemption.OrderOpen || o.Awaits == "" || !o.BegunAt.IsZero() {
 		return false
@@ -61,19 +61,19 @@ func waits(o redemption.Order, e redemption.Event) bool {
 	return false
 }
 
-// isOver reports whether the end of the payment of a replaced order is recorded. A host's transaction may
-// read an older state, in which the order was not replaced yet, or was not there.
+// isOver reports whether the end of a replaced order's payment is recorded. A host's transaction may
+// read an older state, in which the order was not replaced yet or did not exist.
 func (w *work) isOver(orderID string) bool {
 	row := w.orders[orderID]
 	return row != nil && row.order.State.Ended() && row.order.BegunAt.IsZero()
 }
 
-// loadAwaited reads the orders that have to end before a payment begins. An end that is read is true
-// for good. Without locks, an end may be missed that is being recorded.
+// loadAwaited reads the orders that must end before a payment begins. An end that was read is final.
+// Because no lock is taken, an end that is being recorded may be missed.
 func (w *work) loadAwaited(ctx context.Context, tx Tx, events ...store.Settlement) error {
 	n := Need{Peek: true}
 	for _, s := range events {
-		row := w.orders[s.Event.OrderID] // an order that waits has no session
+		row := w.orders[s.Event.OrderID] // an order that waits has no session yet
 		if row != nil && waits(row.order, s.Event) && w.orders[row.order.Awaits] == nil {
 			n.OrderIDs = append(n.OrderIDs, row.order.Awaits)
 		}
@@ -119,24 +119,23 @@ func (w *work) apply(s store.Settlement) (store.Settled, error) {
 	}
 	if waits(o, s.Event) && !w.isOver(o.Awaits) {
 		if s.Event.Kind == redemption.PaymentEnded {
-			return store.Settled{Order: o, Uses: w.usesOf(id)}, nil // it had none
+			return store.Settled{Order: o, Uses: w.usesOf(id)}, nil // the order had no session
 		}
 		return store.Settled{}, store.ErrPaymentOpen
 	}
 	return w.change(o, s)
 }
 
-// late reports whether the event is a payment for an order that was cancelled, or a payment
-// on its way for an order that was replaced.
+// late reports whether the event is a payment of a canceled order. A delayed payment counts if the
+// order was replaced.
 func late(o redemption.Order, e redemption.Event) bool {
 	return o.State == redemption.OrderCancelled &&
 		(e.Kind == redemption.Paid || e.Kind == redemption.PaymentPending && o.ReplacedBy != "")
 }
 
-// find returns the order that an event is about: the one that has its session; else the one
-// that it names, if that has no session yet. A payment is about the order that it names, whatever
-// session that has. A caller of Cancelled, Lapsed, Refunded and
-// SessionAttached, means the order that it names.
+// find returns the order of an event. It is the order that has the session; if there is none, the named
+// order, if that has no session yet. A payment belongs to the named order, whatever session the order
+// has. SessionAttached, Cancelled, Lapsed, Refunded and PaymentBegun always belong to the named order.
 func (w *work) find(e redemption.Event) (string, bool) {
 	switch e.Kind {
 	case redemption.SessionAttached, redemption.Cancelled, redemption.Lapsed, redemption.Refunded, redemption.PaymentBegun:
@@ -153,7 +152,7 @@ func (w *work) find(e redemption.Event) (string, bool) {
 	return e.OrderID, named != nil && (e.Kind == redemption.Paid || named.order.Concerns(e.SessionID))
 }
 
-// unfound answers an event that is about no order in the store.
+// unfound answers an event whose order is not in the store.
 func (w *work) unfound(s store.Settlement) (store.Settled, error) {
 	switch {
 	case s.Event.Kind == redemption.Paid && !s.Unknown.Order.IsZero():
@@ -165,9 +164,9 @@ func (w *work) unfound(s store.Settlement) (store.Settled, error) {
 	return store.Settled{}, nil
 }
 
-// Causes in the journal that are no names of events.
+// Causes in the journal that are not names of events.
 const (
-	repeatedCause = "refund_repeated" // a refund begins a new attempt at the processor
+	repeatedCause = "refund_repeated" // a new attempt at the processor begins
 	secondCause   = "paid_twice"      // a second payment of an order
 	unknownCause  = "unknown_payment" // a payment whose order is not in the store
 	adoptedCause  = "adopted"         // an order that was known from its payment alone is reserved
@@ -251,7 +250,7 @@ func ApplyLate(ctx context.Context, tx Tx, row int, s store.Settlement) (store.S
 		if err := errors.Join(w.loadLearned(ctx, tx, s), w.loadAwaited(ctx, tx, s)); err != nil {
 			return store.Settled{}, err
 		}
-		settled, err := w.apply(s) // no payment, or another call was faster
+		settled, err := w.apply(s) // this is not a payment, or another call was faster
 		return settled, errors.Join(err, w.save(ctx, tx))
 	}
 	last, err := w.lastOf(id)
@@ -280,8 +279,8 @@ func lateNeed(s store.Settlement) Need {
 	return n.sorted()
 }
 
-// successors adds the orders that have replaced the order of an event, one after the other.
-// They are looked for without locks: all orders are locked together, in the order of IDs.
+// successors adds the chain of orders that replaced the order of an event. It reads them without locks.
+// All orders are then locked together, in the order of their IDs.
 func (n *Need) successors(ctx context.Context, tx Tx, e redemption.Event) error {
 	seen := newWork(0)
 	if err := seen.load(ctx, tx, Need{Peek: true, OrderIDs: n.OrderIDs, Sessions: n.Sessions}); err != nil {
@@ -299,8 +298,8 @@ func (n *Need) successors(ctx context.Context, tx Tx, e redemption.Event) error 
 	return nil
 }
 
-// lastOf returns the last of the orders that have replaced an order, each the one before:
-// empty if the order was not replaced. One that came after successors has looked is [ErrAgain].
+// lastOf returns the last order in the chain of replacements, or "" if the order was not replaced. If
+// the chain has grown since successors read it, lastOf returns [ErrAgain].
 func (w *work) lastOf(id string) (last string, err error) {
 	for next := w.orders[id].order.ReplacedBy; next != ""; next = w.orders[next].order.ReplacedBy {
 		if w.orders[next] == nil {
@@ -327,8 +326,8 @@ func (w *work) loadCounters(ctx context.Context, tx Tx, learned []eligibility.Cl
 	return w.load(ctx, tx, n.sorted())
 }
 
-// payLate completes a cancelled order. The customer has paid: its claims are taken whether
-// or not they fit. The open order that has replaced it makes room first.
+// payLate completes a canceled order. The customer has paid, so the order takes its claims even if they
+// exceed a limit. The open order that replaced it is canceled first.
 func (w *work) payLate(id, last string, s store.Settlement) (store.Settled, error) {
 	o := w.orders[id].order
 	next, uses, err := o.After(s.Event, w.usesOf(id)...)
@@ -345,10 +344,10 @@ func (w *work) payLate(id, last string, s store.Settlement) (store.Settled, erro
 	return w.won(st, next, uses, ended, s), nil
 }
 
-// resume gives a replaced order its claims back, because a payment for it is on its way. The
-// order that has replaced it is cancelled, if it is open and no payment of it has begun. Otherwise,
-// and if the claims do not fit, nothing changes. The claims go back only for a fresh answer. For
-// another event, the order tells that somebody has to ask.
+// resume returns the claims of a replaced order, because its payment is on its way. The replacing order
+// is canceled if it is open and its payment has not begun. If it cannot be canceled, or if the claims
+// do not fit, nothing changes. The claims return only after a fresh answer of the processor. After any
+// other event, the order is marked so that the processor is asked.
 func (w *work) resume(id, last string, s store.Settlement) (store.Settled, error) {
 	o, before := w.orders[id].order, w.usesOf(id)
 	unchanged := store.Settled{Order: o, Uses: before}
@@ -374,7 +373,7 @@ func (w *work) resume(id, last string, s store.Settlement) (store.Settled, error
 	return w.won(st, next, uses, ended, s), nil
 }
 
-// ask notes that somebody has to ask about the payment of a replaced order.
+// ask marks a replaced order so that the processor is asked about its payment.
 func (w *work) ask(o redemption.Order, uses []redemption.Use, s store.Settlement) store.Settled {
 	next := o.Ask(s.Event)
 	if next.Version == o.Version {
@@ -387,8 +386,8 @@ func (w *work) ask(o redemption.Order, uses []redemption.Use, s store.Settlement
 	return store.Settled{Order: next, Uses: uses, Changed: true}
 }
 
-// makeRoom cancels the open order that has replaced another one, in a step. The uses of the
-// older order get the points back. It returns the zero value if there is no open order.
+// makeRoom cancels the open order that replaced another order, as part of a step. The uses of the older
+// order get their points back. It returns the zero value if there is no open order.
 func (w *work) makeRoom(st *step, last, older string, at time.Time, uses []redemption.Use) (redemption.Order, error) {
 	row := w.orders[last]
 	if row == nil || row.order.State != redemption.OrderOpen && row.order.State != redemption.OrderEnding {
@@ -398,12 +397,12 @@ func (w *work) makeRoom(st *step, last, older string, at time.Time, uses []redem
 	if err != nil {
 		return redemption.Order{}, err
 	}
-	ended.ReplacedBy = "" // the older order has won; it does not replace
+	ended.ReplacedBy = "" // the older order is paid, so the newer order replaces nothing
 	st.change(w, ended, passBack(uses, released)...)
 	return ended, nil
 }
 
-// won makes a step in which an order has won over the order that had replaced it, if any.
+// won makes a step in which an order is paid. The order that replaced it, if any, ends.
 func (w *work) won(
 	st *step, o redemption.Order, uses []redemption.Use, ended redemption.Order, s store.Settlement,
 ) store.Settled {
@@ -417,8 +416,8 @@ func (w *work) won(
 	return settled
 }
 
-// passBack returns the points of the uses that are released to the uses of the same
-// exchanges; points of other exchanges are to be refunded.
+// passBack moves the points of the released uses to the uses of the same exchanges. Points of other
+// exchanges are to be refunded.
 func passBack(uses, released []redemption.Use) []redemption.Use {
 	for i, r := range released {
 		if r.PointsState != redemption.PointsPassedOn {
@@ -434,9 +433,9 @@ func passBack(uses, released []redemption.Use) []redemption.Use {
 	return released
 }
 
-// flag marks the uses whose claims exceed a limit. If the order's own claims do, it marks the uses of
-// coupons for first orders, or all uses if no coupon of the order is known to be one. The uses are
-// the last ones of the step.
+// flag marks uses whose claims exceed a limit. If the order's own claims exceed a limit, it marks the
+// uses of coupons for first orders. If no such coupon is known, it marks all uses. The uses must be the
+// last uses of the step.
 func (w *work) flag(st *step, o redemption.Order, uses []redemption.Use) {
 	later := len(st.exceeded(w, o.Claims)) > 0
 	first := func(u redemption.Use) bool { return isForFirstOrders(o, u.CouponID) }
@@ -482,8 +481,8 @@ func (w *work) recordUnknown(ctx context.Context, tx Tx, s store.Settlement) (st
 	return store.Settled{Order: paid.Order, Uses: paid.Uses, Changed: true}, w.save(ctx, tx)
 }
 
-// stillUnknown returns [ErrAgain] if the order of a payment was stored while this transaction
-// waited for counters.
+// stillUnknown returns [ErrAgain] if the order of the payment was stored while this transaction waited
+// for counters.
 func (w *work) stillUnknown(ctx context.Context, tx Tx, s store.Settlement) error {
 	n := lateNeed(s)
 	n.Peek = true

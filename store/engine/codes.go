@@ -12,8 +12,8 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// A code is live until its coupon is deleted. One coupon has a live code. A code that has uses
-// stays when its coupon is deleted, and is retired then: another coupon may have the same code.
+// A code is live until its coupon is deleted. Only one coupon can have a live code. When its coupon is
+// deleted, a code with uses is kept and retired. Another coupon may then have the same code.
 
 // CodeNeed selects codes.
 type CodeNeed struct {
@@ -93,7 +93,7 @@ func SaveCodes(ctx context.Context, tx CouponTx, c store.CodeChange) ([]coupon.I
 	if adds := c.Kind == store.AddCodes || c.Kind == store.ImportCodes; !adds && rows.Batch.ID == "" {
 		return nil, coupon.Reject(c.CouponID, coupon.CouponNotFound, coupon.Params{})
 	}
-	// The coupon is written as it is, but for its version.
+	// Only the version of the coupon changes.
 	w := codeWork{change: c, rows: rows, CouponWrite: CouponWrite{
 		Kind: store.ConfirmMirror, Coupon: stored.Coupon, Unlimited: stored.Unlimited, KeepEmails: true, Version: stored.Version + 1,
 		Codes: CodeWrites{Batch: rows.Batch},
@@ -109,16 +109,16 @@ func SaveCodes(ctx context.Context, tx CouponTx, c store.CodeChange) ([]coupon.I
 	return codes, tx.SaveCoupon(ctx, w.CouponWrite)
 }
 
-// codeWork decides about a change of codes.
+// codeWork decides a change of codes.
 type codeWork struct {
 	CouponWrite
 
 	change store.CodeChange
 	rows   CodeRows
-	data   codesData // of the entry
+	data   codesData // data of the journal entry
 }
 
-// decide returns the codes for the caller. Without a Kind in the entry, nothing changes.
+// decide returns the codes for the caller. If it sets no Kind in the entry, nothing changes.
 func (w *codeWork) decide() ([]coupon.IssuedCode, error) {
 	switch w.change.Kind {
 	case store.AddCodes:
@@ -211,7 +211,7 @@ func (w *codeWork) importCodes() (known []coupon.IssuedCode, err error) {
 	return known, nil
 }
 
-// count adds to the counts of the batch what a change of a code adds.
+// count updates the counts of the batch for a changed code.
 func (w *codeWork) count(before, after coupon.IssuedCode) {
 	one := func(is bool) int64 {
 		if is {
@@ -223,7 +223,7 @@ func (w *codeWork) count(before, after coupon.IssuedCode) {
 	w.Codes.Batch.Inactive += one(!after.Active) - one(!before.Active)
 }
 
-// replace writes a code after its change.
+// replace writes the new state of a code.
 func (w *codeWork) replace(before, after coupon.IssuedCode) coupon.IssuedCode {
 	after.Revision, after.UpdatedAt = before.Revision+1, w.change.At
 	w.count(before, after)
@@ -248,7 +248,7 @@ func (w *codeWork) edit() ([]coupon.IssuedCode, error) {
 	return w.Codes.Changed, nil
 }
 
-// asked returns the codes of the change that the batch has.
+// asked returns the requested codes that belong to the batch.
 func (w *codeWork) asked() []coupon.IssuedCode {
 	return slices.DeleteFunc(w.rows.Codes, func(c coupon.IssuedCode) bool {
 		return c.CouponID != w.change.CouponID || c.Batch != w.change.Batch
@@ -309,19 +309,19 @@ func (w *codeWork) assign() ([]coupon.IssuedCode, error) {
 	return codes, nil
 }
 
-// codesData is the data of an entry about codes.
+// codesData is the data of an entry about several codes.
 type codesData struct {
 	Batch    string    `json:"batch,omitempty"`
 	Added    int       `json:"added,omitempty"`
 	Switched int       `json:"switched,omitempty"`
-	Active   *bool     `json:"active,omitempty"` // of the codes that were switched
+	Active   *bool     `json:"active,omitempty"` // new state of the switched codes
 	Removed  int       `json:"removed,omitempty"`
 	Assigned int       `json:"assigned,omitempty"`
 	Before   *codeData `json:"before,omitempty"`
 	After    *codeData `json:"after,omitempty"`
 }
 
-// codeData is a code without its owner.
+// codeData is the data of a code in the journal, without its owner.
 type codeData struct {
 	Code      coupon.Code `json:"code"`
 	MaxUses   int64       `json:"maxUses,omitempty"`
@@ -335,8 +335,8 @@ func codeDataOf(c coupon.IssuedCode) *codeData {
 	return &codeData{Code: c.Key, MaxUses: c.MaxUses, Owned: !c.Owner.IsZero(), ExpiresAt: c.ExpiresAt, Active: c.Active, Revision: c.Revision}
 }
 
-// deleteCoupon deletes a coupon with its codes. Of many codes it removes a part, and leaves the
-// coupon.
+// deleteCoupon deletes a coupon with its codes. If there are too many codes, it deletes some of them
+// and keeps the coupon.
 func deleteCoupon(ctx context.Context, tx CouponTx, stored StoredCoupon, w CouponWrite) error {
 	rows, err := tx.LoadCodes(ctx, CodeNeed{CouponID: stored.Coupon.ID, Live: coupon.MaxCodes + 1})
 	if err != nil {

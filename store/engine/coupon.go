@@ -111,7 +111,7 @@ func decideCoupon(stored StoredCoupon, c store.CouponChange) (CouponWrite, error
 		}
 	case store.DeleteCoupon, store.CreateCoupon:
 		w.Coupon, w.Unlimited = stored.Coupon, stored.Unlimited
-		if stored.Unlimited { // late payments find one row
+		if stored.Unlimited { // so that late payments find one row
 			w.Fold = eligibility.CouponUses(c.Coupon.ID)
 		}
 		return w, nil
@@ -136,8 +136,8 @@ func decideCreate(stored StoredCoupon, w CouponWrite, c coupon.Coupon) (CouponWr
 	return w, nil
 }
 
-// edited returns the coupon with the editable parts of the change. A mirror is recorded by
-// ConfirmMirror only, which leaves the revision as it is: the change may not know it yet.
+// edited returns the stored coupon with the editable fields of the change. It keeps the stored mirror.
+// Only ConfirmMirror records a mirror, without a new revision, so the change may have an older mirror.
 func edited(stored, c coupon.Coupon) coupon.Coupon {
 	c.Mirror = stored.Mirror
 	c.Code, c.Discount, c.Currency, c.CreatedAt = stored.Code, stored.Discount, stored.Currency, stored.CreatedAt
@@ -149,7 +149,7 @@ func edited(stored, c coupon.Coupon) coupon.Coupon {
 	return c
 }
 
-// couponData is the data of an entry about a coupon. Allow-lists tell their length only.
+// couponData is the data of an entry about a coupon. Allow-lists have only their length.
 type couponData struct {
 	Before       *coupon.Coupon `json:"before,omitempty"`
 	EmailsBefore int            `json:"emailsBefore,omitempty"`

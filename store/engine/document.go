@@ -16,11 +16,11 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// A SQL store keeps in columns what it looks for and what changes. The rest is a JSON
-// document, so that a new term changes no table.
+// A SQL store keeps searched and changing fields in columns. All other fields are in a JSON document,
+// so that a new field needs no new column.
 
-// orderDocument is what never changes in an order, except for Claims, Charge, Refunds,
-// ExternalRefunds, Disputes, OtherPayments, BegunAt and Asks.
+// orderDocument has the fields of an order that never change. The exceptions are Claims, Charge,
+// Refunds, ExternalRefunds, Disputes, OtherPayments, BegunAt and Asks.
 type orderDocument struct {
 	Fingerprint string              `json:"fingerprint,omitempty"`
 	Replaces    string              `json:"replaces,omitempty"`
@@ -31,7 +31,7 @@ type orderDocument struct {
 	laterDocument
 }
 
-// laterDocument has the members that are empty in most new orders. They are written by encoding/json.
+// laterDocument has the fields that are empty in most new orders. encoding/json writes them.
 type laterDocument struct {
 	BegunAt  time.Time           `json:"begunAt,omitzero"`
 	Asks     int64               `json:"asks,omitempty"`
@@ -79,7 +79,7 @@ func AppendOrder(dst []byte, o *redemption.Order) (_ []byte, err error) {
 	return append(dst, '}'), err
 }
 
-// appendClaims writes claims as encoding/json does, and nothing without claims.
+// appendClaims appends claims in the format of encoding/json. It appends nothing if there are none.
 func appendClaims(dst []byte, claims []eligibility.Claim) []byte {
 	if len(claims) == 0 {
 		return dst
@@ -122,10 +122,10 @@ func ReadOrder(o *redemption.Order, state string, document []byte) (err error) {
 	return DecodeOrder(document, o)
 }
 
-// useDocument is what never changes in a use, except for Claims, Returned and RestoredAt. A payment
-// may add claims, and a refund gives them back. Stores read Discount, Returned, Currency and
-// RestoredAt in SQL, by their JSON names, for [store.Orders].Sums. Discount and Returned have all
-// decimals of Currency, so that the text without its point is the number of minor units.
+// useDocument has the fields of a use that never change. The exceptions are Claims, Returned and
+// RestoredAt: a payment may add claims, and a refund returns them. Stores read Discount, Returned,
+// Currency and RestoredAt in SQL, by their JSON names, for [store.Orders].Sums. Discount and Returned
+// have all decimals of Currency. Without the point, their text is the number of minor units.
 type useDocument struct {
 	Code       coupon.Code         `json:"code,omitzero"`
 	Origin     redemption.Origin   `json:"origin"`
@@ -199,7 +199,7 @@ func ReadUse(u *redemption.Use, state, points string, document []byte) (err erro
 type couponDocument struct {
 	Name        string        `json:"name"`
 	Description string        `json:"description,omitempty"`
-	Version     int           `json:"termsVersion"` // of the program that has written the document
+	Version     int           `json:"termsVersion"` // version of the program that wrote the document
 	Terms       *coupon.Terms `json:"terms"`
 	Mirror      coupon.Mirror `json:"mirror"`
 }
@@ -209,13 +209,13 @@ var couponReader = strictjson.For[couponDocument]()
 // EncodeCoupon returns a coupon as JSON, without the ID, code, state, revision, times, counts
 // and allow-list.
 func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
-	c.AllowedUserEmails = coupon.NarrowedEmailSet(1, "") // null: the list has a table of its own
+	c.AllowedUserEmails = coupon.NarrowedEmailSet(1, "") // null, because the allow-list has its own table
 	return json.Marshal(couponDocument{Name: c.Name, Description: c.Description, Version: coupon.TermsVersion, Terms: &c.Terms, Mirror: c.Mirror})
 }
 
 // DecodeCoupon reads the JSON that EncodeCoupon returned into a coupon. The allow-list stays as it is.
 func DecodeCoupon(data []byte, c *coupon.Coupon) error {
-	doc, emails := couponDocument{Terms: &c.Terms}, c.AllowedUserEmails // terms are large: they are read where they belong
+	doc, emails := couponDocument{Terms: &c.Terms}, c.AllowedUserEmails // terms are large, so decode them in place
 	if err := couponReader.Object(data, &doc); err != nil {
 		part := fmt.Sprintf("its document at revision %d", c.Revision)
 		if doc.Version > coupon.TermsVersion {
@@ -250,7 +250,7 @@ func SearchText(c coupon.Coupon) string {
 	return strings.Join([]string{store.Fold(c.Name), store.Fold(c.Code.String()), store.Fold(c.Description)}, "\x1f")
 }
 
-// orNil gives the empty list one form.
+// orNil replaces an empty list by nil.
 func orNil[T any](list []T) []T {
 	if len(list) == 0 {
 		return nil
@@ -269,7 +269,7 @@ func ReadCouponState(id, state string) (coupon.State, error) {
 
 var errIncomplete = errors.New("a required field is missing")
 
-// unreadable returns the error for a record that cannot be read. It does not match the cause: a
+// unreadable returns the error for a record that cannot be read. It does not match the cause, because a
 // damaged record is not invalid input.
 func unreadable(kind, id, part string, cause error) error {
 	return &store.UnreadableError{Kind: kind, ID: id, Reason: part + ": " + cause.Error()}

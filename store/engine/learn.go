@@ -8,15 +8,14 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// learnedCause is the cause in the journal of a payment that only adds identities to a paid order.
+// learnedCause is the journal's cause of a payment that only adds identities to a paid order.
 const learnedCause = "identity_learned"
 
-// chargedCause is the cause in the journal of a payment that only tells what a paid order was
-// charged.
+// chargedCause is the journal's cause of a payment that only adds the charge to a paid order.
 const chargedCause = "charge_learned"
 
-// loadLearned locks the counters of identities that payments have shown. If there are any, it
-// locks all counters of customers that the events may move: they are locked in one step.
+// loadLearned locks the counters of identities that payments have shown. If there are any, it locks all
+// customer counters that the events may change, because these are locked in one step.
 func (w *work) loadLearned(ctx context.Context, tx Tx, events ...store.Settlement) error {
 	var n Need
 	for _, s := range events {
@@ -36,8 +35,8 @@ func (w *work) loadLearned(ctx context.Context, tx Tx, events ...store.Settlemen
 	return w.load(ctx, tx, n.sorted())
 }
 
-// candidates calls with the orders that an event may be about. An earlier event of the same
-// transaction may give an order its session.
+// candidates calls a function with each order that an event may belong to. An earlier event of the same
+// transaction may attach the session to an order.
 func (w *work) candidates(e redemption.Event, events []store.Settlement, call func(id string)) {
 	call(w.sessions[e.SessionID])
 	for _, s := range events {

@@ -16,7 +16,7 @@ type List[R coupon.Coupon | store.Settled | redemption.Use] struct {
 	// its creation time.
 	Records []R
 
-	unreadable map[int]*store.UnreadableError // by the index in Records
+	unreadable map[int]*store.UnreadableError // by index in Records
 }
 
 // Add appends a record. The error is the error of reading the record. Add returns every error

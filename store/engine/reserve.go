@@ -33,9 +33,9 @@ func Reserve(
 	return answers, w.save(ctx, tx)
 }
 
-// lookAgain looks once more for the keys, the exchanges and the counters of requests that were
-// refused. Another transaction may have inserted them while this one waited for a lock, and
-// what Load has returned would then be of two instants: [ErrAgain].
+// lookAgain checks refused requests again: their keys, exchanges and counters. Another transaction may
+// have inserted these while this one waited for a lock. The rows of Load are then from two instants,
+// and lookAgain returns [ErrAgain].
 func (w *work) lookAgain(ctx context.Context, tx Tx, requests []store.Reservation, answers []Answer[store.Reserved]) error {
 	n := Need{Peek: true}
 	for i, r := range requests {
@@ -71,7 +71,7 @@ func refused(a Answer[store.Reserved]) bool {
 	return a.Err != nil && !errors.Is(a.Err, store.ErrKeyReused)
 }
 
-// absentOf returns the counters that the answer to a request depends on and that are not there.
+// absentOf returns the missing counters that the answer to a request depends on.
 func (w *work) absentOf(r store.Reservation, answer error) (absent []string) {
 	if !errors.Is(answer, store.ErrLimit) {
 		return nil
@@ -84,8 +84,8 @@ func (w *work) absentOf(r store.Reservation, answer error) (absent []string) {
 	return absent
 }
 
-// appeared reports whether another transaction has stored a record under a key of the
-// request, or one that holds points which nobody held before.
+// appeared reports whether another transaction has stored a record under a key of the request, or has
+// taken points that were free.
 func (w *work) appeared(r store.Reservation, held map[string]bool) bool {
 	if id, used := w.keys[Key{r.Order.CustomerID, r.Order.Key}]; used && !w.orders[id].added {
 		return true
@@ -111,8 +111,8 @@ func (n *Need) ids(r store.Reservation) {
 	}
 }
 
-// loadReservations loads in one step, or in two if orders or points are taken over: their
-// counters are known when the records are, and all counters are locked together.
+// loadReservations loads in one step. It needs two steps if orders or points are taken over: their
+// counters are known only from the records, and all counters are locked together.
 func (w *work) loadReservations(ctx context.Context, tx Tx, n Need, requests []store.Reservation) error {
 	if len(n.OrderIDs) == 0 && len(n.Exchanges) == 0 {
 		return w.load(ctx, tx, n.late())
@@ -128,7 +128,7 @@ func (w *work) loadReservations(ctx context.Context, tx Tx, n Need, requests []s
 	for _, row := range w.uses {
 		counters.claims(row.use.CouponID, row.use.Claims)
 	}
-	for _, r := range requests { // with the identities of who has paid before
+	for _, r := range requests { // with the identities of earlier payments
 		if taken := (store.Reserved{Order: r.Order, Uses: r.Uses}); w.adopt(&taken) {
 			counters.claims("", taken.Order.Claims)
 			for _, u := range taken.Uses {
@@ -139,7 +139,7 @@ func (w *work) loadReservations(ctx context.Context, tx Tx, n Need, requests []s
 	return w.load(ctx, tx, counters.sorted().late())
 }
 
-// late lets the counters that all customers share be locked in Save.
+// late returns the need with Late set: Save locks the counters that all customers share.
 func (n Need) late() Need {
 	n.Late = slices.DeleteFunc(slices.Clone(n.Counters), func(key string) bool { return !eligibility.IsShared(key) })
 	return n
@@ -182,7 +182,7 @@ func (n *Need) reservation(r store.Reservation, thorough bool) {
 	}
 	if r.Order.Replaces != "" {
 		n.OrderIDs = append(n.OrderIDs, r.Order.Replaces)
-		n.CouponsOfOrders = true // are their uses spread?
+		n.CouponsOfOrders = true // to know whether the counters of their coupons are spread
 	}
 	n.names(r)
 	for _, u := range r.Uses {
@@ -193,7 +193,7 @@ func (n *Need) reservation(r store.Reservation, thorough bool) {
 	}
 }
 
-// names adds the keys of a reservation and the points that it takes.
+// names adds the keys of a reservation and the exchanges that it takes.
 func (n *Need) names(r store.Reservation) {
 	if !r.Order.IsZero() {
 		n.OrderKeys = append(n.OrderKeys, Key{r.Order.CustomerID, r.Order.Key})
@@ -208,10 +208,10 @@ func (n *Need) names(r store.Reservation) {
 	}
 }
 
-// claims adds the counters of claims that a coupon's use or an order has. Counters that are
-// counted only are among them: whoever adds to one after other counters are locked could wait
-// in a circle. The uses of a coupon without a limit are left out. They are counted in rows of
-// their own, after all others.
+// claims adds the counters of an order's claims, or of a coupon's use. It includes counters without a
+// limit. If these were locked after other counters, transactions could wait for each other in a circle.
+// It leaves out the uses of a coupon without a limit. These are counted in rows of their own, after all
+// other counters.
 func (n *Need) claims(couponID string, claims []eligibility.Claim) {
 	for _, c := range claims {
 		if c.Limit > 0 || c.Counter != eligibility.CouponUses(couponID) {
@@ -255,7 +255,7 @@ func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 	if exceeded := s.exceeded(w, claimsOf(r)); len(exceeded) > 0 {
 		return store.Reserved{}, &store.LimitError{Exceeded: exceeded}
 	}
-	if !adopted && w.idTaken(r) { // last: without the thorough run, nobody knows before Save
+	if !adopted && w.idTaken(r) { // after the other checks: without the thorough run, only Save finds out
 		return store.Reserved{}, store.ErrConflict
 	}
 	w.make(s)
@@ -266,7 +266,7 @@ func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 	return taken, nil
 }
 
-// adopt turns a reservation into a paid order, if an order with its ID is known from its payment alone.
+// adopt turns a reservation into a paid order if the order is already known from its payment.
 func (w *work) adopt(taken *store.Reserved) bool {
 	row := w.orders[taken.Order.ID]
 	if row == nil || taken.Order.IsZero() {
@@ -279,8 +279,8 @@ func (w *work) adopt(taken *store.Reserved) bool {
 	return adopted
 }
 
-// await sets which order has to end before the payment of a new order begins: the one that it
-// replaces, or the one for which that waits.
+// await sets the order whose payment must end before the payment of a new order begins. This is the
+// replaced order, or the order that the replaced order waits for.
 func (w *work) await(o *redemption.Order) {
 	row := w.orders[o.Replaces]
 	switch {
@@ -296,7 +296,7 @@ func (w *work) await(o *redemption.Order) {
 	}
 }
 
-// asNew returns the records as they are stored at first, the uses sorted by coupon.
+// asNew returns the records in their first stored form. The uses are sorted by coupon.
 func asNew(r store.Reservation) store.Reserved {
 	taken := store.Reserved{Order: r.Order, Uses: slices.Clone(r.Uses)}
 	if !taken.Order.IsZero() {
@@ -320,7 +320,7 @@ func (w *work) noteReserved(s *step, taken store.Reserved, by string) {
 		return
 	}
 	for _, u := range s.uses {
-		if u.OrderID == "" { // a points reservation that the order has taken
+		if u.OrderID == "" { // a points reservation that the order has taken over
 			w.noteUse(store.PointsChanged, "checked_out", u, by)
 		}
 	}
@@ -343,8 +343,7 @@ func claimsOf(r store.Reservation) []eligibility.Claim {
 	return claims
 }
 
-// replayed returns the first result of a key, or the points reservation that the customer
-// holds already.
+// replayed returns the first result of a key, or the points reservation that the customer already has.
 func (w *work) replayed(r store.Reservation) (store.Reserved, bool, error) {
 	if o := r.Order; !o.IsZero() {
 		id, used := w.keys[Key{o.CustomerID, o.Key}]
@@ -371,7 +370,7 @@ func (w *work) replayed(r store.Reservation) (store.Reserved, bool, error) {
 	return store.Reserved{}, false, nil
 }
 
-// free returns the oldest points reservation of the coupon that no checkout has taken.
+// free returns the oldest points reservation of the coupon that is in no checkout.
 func (w *work) free(couponID, customerID string) (found redemption.Use, ok bool) {
 	for _, id := range sortedKeys(w.uses) {
 		u := w.uses[id].use
@@ -393,8 +392,8 @@ func (w *work) idTaken(r store.Reservation) bool {
 	return slices.ContainsFunc(r.Uses, func(u redemption.Use) bool { return w.uses[u.ID] != nil })
 }
 
-// takeOver adds to the step what the reservation takes over: the order that it replaces,
-// and points reservations.
+// takeOver adds the records that the reservation takes over to the step: the replaced order and points
+// reservations.
 func (w *work) takeOver(s *step, r store.Reservation) error {
 	if id := r.Order.Replaces; id != "" {
 		row := w.orders[id]
@@ -418,7 +417,7 @@ func (w *work) takeOver(s *step, r store.Reservation) error {
 	return nil
 }
 
-// keepPoints gives back the points of a replaced order that the new one does not use.
+// keepPoints marks the points of a replaced order for a refund if the new order does not use them.
 func (w *work) keepPoints(r store.Reservation, uses []redemption.Use) []redemption.Use {
 	for i, u := range uses {
 		wanted := slices.ContainsFunc(r.Uses, func(v redemption.Use) bool { return v.ExchangeID == u.ExchangeID })
@@ -429,15 +428,15 @@ func (w *work) keepPoints(r store.Reservation, uses []redemption.Use) []redempti
 	return uses
 }
 
-// takePoints adds the points reservation of a use to the step: one that is free, or that of
-// the order which is replaced.
+// takePoints adds the points reservation of a use to the step. The reservation is free, or it belongs
+// to the replaced order.
 func (w *work) takePoints(s *step, r store.Reservation, u redemption.Use) error {
 	held, found := w.holder(u.ExchangeID)
 	switch {
 	case !found || held.CustomerID != u.CustomerID || held.CouponID != u.CouponID:
 		return store.ErrNotFound
 	case held.OrderID != "" && held.OrderID == r.Order.Replaces:
-		return nil // in the step already
+		return nil // the step already has it
 	case !held.Free():
 		return store.ErrSuperseded
 	}
@@ -455,7 +454,7 @@ func (w *work) holder(exchangeID string) (redemption.Use, bool) {
 	return redemption.Use{}, false
 }
 
-// usable refuses coupons that are not as they were priced.
+// usable refuses coupons that have changed since they were priced.
 func (w *work) usable(r store.Reservation) error {
 	for _, want := range r.Coupons {
 		c, found := w.coupons[want.ID]
@@ -467,7 +466,7 @@ func (w *work) usable(r store.Reservation) error {
 		case want.Revision != 0 && want.Revision != c.Revision:
 			return store.ErrStaleRevision
 		case c.Unlimited && limits(r, eligibility.CouponUses(want.ID)):
-			return store.ErrStaleRevision // a limit that the stored terms do not have
+			return store.ErrStaleRevision // the stored terms do not have this limit
 		}
 		if err := w.usableCode(want); err != nil {
 			return err
@@ -476,7 +475,7 @@ func (w *work) usable(r store.Reservation) error {
 	return nil
 }
 
-// usableCode refuses a code that is not as it was decided about.
+// usableCode refuses a code that has changed since the decision about it.
 func (w *work) usableCode(want store.CouponAt) error {
 	if want.Code.IsZero() {
 		return nil

@@ -25,7 +25,7 @@ type Run struct {
 	first               int
 }
 
-// follows reports whether the day with the given index and length continues the run.
+// follows reports whether a day continues the run. index and length describe the day.
 func (r Run) follows(day int, length int64) bool {
 	return r.Length == length && day == r.first+int((r.Until-r.From)/r.Length)
 }
@@ -49,7 +49,7 @@ func NewSums(list store.SumList) *Sums {
 		switch last := len(s.Runs) - 1; {
 		case last >= 0 && s.Runs[last].follows(i, until-from):
 			s.Runs[last].Until = until
-		case until > from: // a zone may skip a day
+		case until > from: // a time zone may skip a day
 			s.Runs = append(s.Runs, Run{from, until, until - from, i})
 		}
 	}
@@ -79,7 +79,7 @@ func (s *Sums) Add(run Run, row SumRow) error {
 	}
 	currency, err := pricing.ParseCurrency(row.Currency)
 	if err != nil {
-		return fmt.Errorf("the stored currency %q: %s", row.Currency, err.Error()) // not invalid input
+		return fmt.Errorf("the stored currency %q: %s", row.Currency, err.Error()) // this is not invalid input
 	}
 	at, found := slices.BinarySearchFunc(day.Amounts, currency.Code(), func(a store.AmountSum, code string) int {
 		return strings.Compare(a.Currency.Code(), code)
@@ -88,7 +88,7 @@ func (s *Sums) Add(run Run, row SumRow) error {
 		day.Amounts = slices.Insert(day.Amounts, at, store.AmountSum{Currency: currency})
 	}
 	sum := &day.Amounts[at]
-	sum.Discount += row.Discount // both are at least 0
+	sum.Discount += row.Discount // no overflow to negative: both amounts are at least 0
 	sum.Returned += row.Returned
 	if sum.Discount < row.Discount || sum.Returned < row.Returned {
 		return errSum

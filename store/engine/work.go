@@ -12,27 +12,27 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// work is what one transaction has loaded, and how its requests have changed it.
+// work has the rows that one transaction has loaded, and the changes by its requests.
 type work struct {
-	row      int // of unlimited counters
+	row      int // row for spread counters
 	orders   map[string]*orderRow
-	keys     map[Key]string    // order IDs
-	sessions map[string]string // order IDs
+	keys     map[Key]string    // order ID by key
+	sessions map[string]string // order ID by session
 	uses     map[string]*useRow
 	useKeys  map[Key]string
 	coupons  map[string]Coupon
 	codes    map[CodeKey]Code
-	spread   map[string]bool // counters of unlimited coupons
+	spread   map[string]bool // counters that are spread, because their coupon has no limit
 	counts   map[string]eligibility.Count
-	loaded   map[string]bool // counters that Load has looked for
-	absent   map[string]bool // of these, those that are not there
+	loaded   map[string]bool // counters that Load has searched for
+	absent   map[string]bool // loaded counters that do not exist
 	moved    map[cell]eligibility.Count
-	bounds   map[string]*bound // of counters that may move until Save
+	bounds   map[string]*bound // bounds of counters that may change until Save
 	entries  []store.Entry
-	data     []byte // of the entries
+	data     []byte // memory for the data of entries
 }
 
-// bound is what a counter may hold until Save, so that all decisions by it stay right.
+// bound has the values that a counter may have at Save. Within them, all decisions stay right.
 type bound struct{ seen, least, most int64 }
 
 type cell struct {
@@ -51,7 +51,7 @@ type useRow struct {
 	rowState
 }
 
-// rowState tells how a record differs from what was loaded: grown, its document; adopted, its key.
+// rowState says how a record differs from the loaded record. grown means its document, adopted its key.
 type rowState struct{ added, changed, grown, adopted bool }
 
 func newWork(row int) *work {
@@ -63,7 +63,7 @@ func newWork(row int) *work {
 	}
 }
 
-// add takes rows in. Rows that are there already keep the changes of this work.
+// add adds loaded rows. Rows that were already loaded keep the changes of this work.
 func (w *work) add(n Need, rows Rows) {
 	for _, o := range rows.Orders {
 		if w.orders[o.ID] == nil {
@@ -120,7 +120,7 @@ func (w *work) putUse(u redemption.Use) *useRow {
 	return row
 }
 
-// compareUses orders the uses of an order by coupon, whatever order they were loaded in.
+// compareUses sorts the uses of an order by coupon.
 func compareUses(a, b redemption.Use) int {
 	return cmp.Or(cmp.Compare(a.CouponID, b.CouponID), cmp.Compare(a.ID, b.ID))
 }
@@ -137,7 +137,7 @@ func (w *work) usesOf(orderID string) []redemption.Use {
 	return uses
 }
 
-// step is a change of some records that is made whole or not at all.
+// step is a change of several records that is applied as a whole or not at all.
 type step struct {
 	before, after holdings
 	orders        []redemption.Order
@@ -146,7 +146,7 @@ type step struct {
 
 type holdings map[string]eligibility.Count
 
-// add adds the counts of more to h. The caller must not use more after that.
+// add adds the counts of more to h. The caller must not use more afterwards.
 func (h *holdings) add(more holdings) {
 	if *h == nil {
 		*h = more
@@ -159,7 +159,7 @@ func (h *holdings) add(more holdings) {
 
 func newStep() *step { return new(step) }
 
-// change adds records to the step: what is stored of them now, and what is to be.
+// change adds changed records to the step. The stored state is the state before.
 func (s *step) change(w *work, o redemption.Order, uses ...redemption.Use) {
 	if row := w.orders[o.ID]; row != nil {
 		s.before.add(redemption.Holdings(row.order))
@@ -172,7 +172,7 @@ func (s *step) change(w *work, o redemption.Order, uses ...redemption.Use) {
 	s.create(o, uses...)
 }
 
-// create adds records to the step of which nothing is stored.
+// create adds new records to the step.
 func (s *step) create(o redemption.Order, uses ...redemption.Use) {
 	s.after.add(redemption.Holdings(o, uses...))
 	if !o.IsZero() {
@@ -185,9 +185,9 @@ func (s *step) create(o redemption.Order, uses ...redemption.Use) {
 	s.uses = append(s.uses, uses...)
 }
 
-// exceeded returns those of the claims whose counter would hold more than their limit.
-// What the step does not add to a counter was claimed before, and stays. The uses of a
-// coupon that is unlimited by now exceed nothing: their counter is spread over rows.
+// exceeded returns the claims whose counter would exceed its limit. Claims that the step does not add
+// were made before, and are ignored. So are the uses of a coupon without a limit, because their counter
+// is spread over rows.
 func (s *step) exceeded(w *work, claims []eligibility.Claim) []eligibility.Claim {
 	var exceeded []eligibility.Claim
 	for _, c := range claims {
@@ -207,8 +207,8 @@ func (s *step) exceeded(w *work, claims []eligibility.Claim) []eligibility.Claim
 	return exceeded
 }
 
-// rely keeps a decision right until Save: a claim fits as long as its counter holds no more than
-// most, and exceeds its limit as long as the counter holds no less than now.
+// rely records the bounds within which a decision stays right until Save. A claim fits while its
+// counter is at most most. A claim exceeds its limit while the counter does not fall.
 func (w *work) rely(counter string, fits bool, most int64) {
 	b := w.bounds[counter]
 	if b == nil {
@@ -218,13 +218,13 @@ func (w *work) rely(counter string, fits bool, most int64) {
 		b.least = b.seen
 		return
 	}
-	moved := w.counts[counter].Taken() - b.seen // by this transaction
+	moved := w.counts[counter].Taken() - b.seen // change by this transaction
 	if moved >= 0 || most <= math.MaxInt64+moved {
 		b.most = min(b.most, most-moved)
 	}
 }
 
-// make changes the records and counters.
+// make applies a step to the records and counters.
 func (w *work) make(s *step) {
 	for _, o := range s.orders {
 		row := w.orders[o.ID]
@@ -263,8 +263,7 @@ func (w *work) make(s *step) {
 	}
 }
 
-// rowOf returns the row of a counter: any for the uses of an unlimited coupon, since
-// nobody decides by it.
+// rowOf returns the row of a counter. A spread counter may use any row, because no decision reads it.
 func (w *work) rowOf(counter string) int {
 	if w.spread[counter] {
 		return w.row
@@ -272,7 +271,7 @@ func (w *work) rowOf(counter string) int {
 	return 0
 }
 
-// dirty reports whether anything is to be saved.
+// dirty reports whether there is anything to save.
 func (w *work) dirty() bool { return len(w.entries) > 0 }
 
 func (w *work) writes() Writes {
@@ -306,7 +305,7 @@ func (w *work) writes() Writes {
 	return writes
 }
 
-// appendOf appends to a list of at most that many records, which are large.
+// appendOf appends a record to a list. A new list has room for most records, because records are large.
 func appendOf[T any](list []T, record T, most int) []T {
 	if list == nil {
 		list = make([]T, 0, most)
@@ -314,7 +313,7 @@ func appendOf[T any](list []T, record T, most int) []T {
 	return append(list, record)
 }
 
-// counterWrites returns what is added to counters, and the bounds by which others were decided.
+// counterWrites returns the changes of counters, and the bounds of counters that decisions relied on.
 func (w *work) counterWrites() (writes []CounterWrite) {
 	for counter, b := range w.bounds {
 		at := cell{counter, 0}
@@ -325,7 +324,7 @@ func (w *work) counterWrites() (writes []CounterWrite) {
 	for at, by := range w.moved {
 		write := CounterWrite{
 			Counter: at.counter, Row: at.row, By: by, New: at.row == 0 && w.absent[at.counter],
-			Least: math.MinInt64, Most: math.MaxInt64, // a row of a spread counter may hold less than nothing
+			Least: math.MinInt64, Most: math.MaxInt64, // a single row of a spread counter may be negative
 		}
 		b := w.bounds[at.counter]
 		if at.row == 0 && b != nil {
@@ -355,7 +354,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// note writes a journal entry about a record of a step.
+// note adds a journal entry about a record.
 func (w *work) note(kind store.EntryKind, subject string, version int64, at time.Time, by string, data []byte) {
 	w.entries = append(w.entries, store.Entry{Kind: kind, Subject: subject, Version: version, At: at, By: by, Data: data})
 }
@@ -366,17 +365,17 @@ type orderEntry struct {
 	moneyEntry
 }
 
-// moneyEntry has the members that are empty in most entries about an order.
+// moneyEntry has the fields that are empty in most entries about an order.
 type moneyEntry struct {
 	Refund *redemption.Refund `json:"refund,omitempty"`
 
-	Repayments      map[string]redemption.Repayment `json:"repayments,omitempty"` // by the ID of the refund
+	Repayments      map[string]redemption.Repayment `json:"repayments,omitempty"` // by refund ID
 	ExternalRefunds []redemption.ExternalRefund     `json:"externalRefunds,omitempty"`
 	Disputes        []redemption.Dispute            `json:"disputes,omitempty"`
 	OtherPayments   []redemption.Payment            `json:"otherPayments,omitempty"`
 }
 
-// appendOrder writes the entry of an order as JSON.
+// appendOrder appends the JSON of an order's entry.
 func (w *work) appendOrder(dst []byte, e *orderEntry, o *redemption.Order) ([]byte, error) {
 	dst = appendjson.TextMember(append(dst, '{'), "cause", e.Cause)
 	dst = appendjson.TextMember(dst, "state", o.State.String())
@@ -398,8 +397,8 @@ func (w *work) appendOrder(dst []byte, e *orderEntry, o *redemption.Order) ([]by
 	return append(dst, '}'), err
 }
 
-// appendUse writes the members that tell of a use. An entry about an order lists all of its uses, so
-// that each version of a use stands in an entry of its own or in one of its order.
+// appendUse appends the JSON fields of a use. An entry about an order lists all of its uses. So each
+// version of a use is in an entry of its own or in an entry of its order.
 func appendUse(dst []byte, u *redemption.Use) []byte {
 	dst = appendjson.TextMember(dst, "id", u.ID)
 	dst = appendjson.IntMember(dst, "version", u.Version)
@@ -443,7 +442,7 @@ func (w *work) noteOrder(cause string, o redemption.Order, by string) {
 	begin := len(w.data)
 	text, err := w.appendOrder(w.data, &data, &o)
 	if err != nil {
-		text = w.data // the engine's own structs have no value that JSON cannot tell
+		text = w.data // cannot fail: the engine's own structs have only values that JSON can encode
 	}
 	w.data = text
 	w.note(kind, o.ID, o.Version, o.UpdatedAt, by, text[begin:len(text):len(text)])

@@ -6,13 +6,13 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// column is an array argument with an element for each of the rows. An argument such as []string
-// costs an allocation for each element.
+// column is an array argument with one element per row. An argument of type []string would cost an
+// allocation for each element.
 type column[T, V, E any] struct {
 	rows       []T
 	value      func(*T) V
 	set        func(*E, V)
-	element    E // of the row that was asked for last
+	element    E // the element requested last
 	dimensions [1]pgtype.ArrayDimension
 }
 
@@ -59,15 +59,15 @@ func (c *column[T, V, E]) Index(i int) any {
 // IndexType implements [pgtype.ArrayGetter].
 func (c *column[T, V, E]) IndexType() any { return &c.element }
 
-// TextValue implements [pgtype.TextValuer] for connections that do not ask the server for the types of
-// arguments.
+// TextValue implements [pgtype.TextValuer]. It is used by connections that do not read the types of
+// arguments from the server.
 func (c *column[T, V, E]) TextValue() (pgtype.Text, error) {
 	oid := map[any]uint32{pgtype.Text{}: pgtype.TextArrayOID, pgtype.Int8{}: pgtype.Int8ArrayOID, pgtype.Bool{}: pgtype.BoolArrayOID}[any(*new(E))]
 	text, err := pgtype.NewMap().Encode(oid, pgtype.TextFormatCode, struct{ pgtype.ArrayGetter }{c}, nil)
 	return pgtype.Text{String: string(text), Valid: err == nil}, err
 }
 
-// documents returns what encode appends for each record. All of them share one string.
+// documents returns the encoding of each record. All returned strings share one buffer.
 func documents[T any](records []T, encode func(dst []byte, record *T) ([]byte, error)) ([]string, error) {
 	var buffer []byte
 	ends := make([]int, len(records))
@@ -77,7 +77,7 @@ func documents[T any](records []T, encode func(dst []byte, record *T) ([]byte, e
 			return nil, err
 		}
 		ends[i] = len(buffer)
-		if i == 0 { // most records are about as long
+		if i == 0 { // estimate the size of all records from the first
 			buffer = slices.Grow(buffer, len(buffer)*len(records))
 		}
 	}

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// codeList is what codeRow reads of a code k with its counts n.
+	// codeList has the columns of codeRow, for a code k with its counts n.
 	codeList = `k.code_key, k.batch AS code_batch, k.max_uses AS code_max_uses, k.owner AS code_owner, k.active AS code_active,
 	k.expires_at AS code_expires_at, k.created_at AS code_created_at, k.updated_at AS code_updated_at, k.revision AS code_revision,
 	n.reserved AS code_reserved, n.completed AS code_completed`
-	// noCode are the same columns of a coupon that was not found by a code.
+	// noCode has the same columns, all NULL, for a coupon found without a code.
 	noCode = `NULL::text AS code_key, NULL::text AS code_batch, NULL::bigint AS code_max_uses, NULL::text AS code_owner, NULL::boolean AS code_active,
 	NULL::bigint AS code_expires_at, NULL::bigint AS code_created_at, NULL::bigint AS code_updated_at, NULL::bigint AS code_revision,
 	NULL::bigint AS code_reserved, NULL::bigint AS code_completed`
@@ -63,7 +63,7 @@ func (s *statements) codes() {
 	s.deleteBatches = s.name("delete batches", `DELETE FROM {code_batches} WHERE coupon_id = $1`)
 }
 
-// codeRow is what codeList selects. All columns are NULL for no code.
+// codeRow is a row of codeList. All columns are NULL if there is no code.
 type codeRow struct {
 	c                         coupon.IssuedCode
 	key, owner                string
@@ -101,7 +101,7 @@ func scanCode(row pgx.Rows) (coupon.IssuedCode, error) {
 	return r.code(id)
 }
 
-// scanBatch reads the columns of a batch, and more after them.
+// scanBatch reads the columns of a batch, followed by more.
 func scanBatch(row pgx.Rows, b *coupon.IssuedBatch, more ...any) error {
 	var created int64
 	err := row.Scan(append([]any{&b.ID, &b.CouponID, &b.Size, &b.Added, &b.Removed, &b.Assigned, &b.Inactive, &created, &b.Fingerprint}, more...)...)
@@ -199,7 +199,7 @@ func (s *Store) ListCodes(ctx context.Context, asked store.CodeList) (store.Code
 	if asked.Unused {
 		counted = codeCounts
 	}
-	// The page is cut before its codes are counted: it is read along the primary key.
+	// The page is limited before its codes are counted, so that it is read along the primary key.
 	statement := s.sql.name("list codes", `SELECT k.coupon_id, `+codeList+` FROM (SELECT k.* FROM {codes} k`+counted+numbered(all.Where())+
 		fmt.Sprintf(` ORDER BY k.coupon_id, k.code_key LIMIT %d) k`, asked.PageSize+1)+codeCounts+` ORDER BY k.code_key`)
 	codes, err := readAll(ctx, s, "list codes", func(into *[]coupon.IssuedCode) func(pgx.Rows) error { return collect(into, scanCode) },

@@ -15,18 +15,19 @@ import (
 const couponList = `c.id, c.code, c.state, c.revision, c.version, c.unlimited, c.emails,
 	c.starts_at, c.expires_at, c.created_at, c.updated_at, c.doc`
 
-// couponCounts are the counts k of the coupon c.
+// couponCounts joins the counts k of the coupon c.
 const couponCounts = ` CROSS JOIN LATERAL (SELECT coalesce(sum(k.reserved), 0)::bigint AS reserved,
 	coalesce(sum(k.completed), 0)::bigint AS completed FROM {counters} k WHERE k.counter = c.uses_counter) k`
 
-// These expressions cost half of the time of lateral joins.
+// These expressions take half the time of lateral joins.
 const (
-	// lookUpCounts are pairs of reserved and completed uses: of the coupon c, then of each identity of a customer.
+	// lookUpCounts is an array of reserved and completed uses: of the coupon c, then of each identity
+	// of a customer.
 	lookUpCounts = `(SELECT array[coalesce(sum(k.reserved), 0), coalesce(sum(k.completed), 0)]::bigint[]
 		FROM {counters} k WHERE k.counter = c.uses_counter) || ARRAY(SELECT coalesce((SELECT array[k.reserved, k.completed]
 		FROM {counters} k WHERE k.counter = c.customer_counter || e.ending AND k.part = 0), '{0,0}')
 		FROM unnest((SELECT ?::text[])) WITH ORDINALITY AS e (ending, n) ORDER BY e.n)`
-	// ownEmails are those of the given entries that the allow-list of the coupon c has.
+	// ownEmails are the given entries that are on the allow-list of the coupon c.
 	ownEmails = `CASE WHEN c.emails > 0 THEN ARRAY(SELECT e.email FROM {coupon_emails} e
 		WHERE e.coupon_id = c.id AND e.email = ANY ((SELECT ?::text[])::text[])) END`
 )
@@ -69,19 +70,19 @@ func (s *statements) catalog() {
 	s.codes()
 }
 
-// namedStatements read about the coupons of a look-up. Their arguments are the IDs, the codes, or both, after those
-// of lookUpCounts and ownEmails, and before the others.
+// namedStatements read the coupons of a look-up, and records that belong to them. Their arguments are
+// those of lookUpCounts and ownEmails, then the IDs, the codes or both, then the others.
 type namedStatements struct{ coupons, held, emails string }
 
-// These constants are what the names of a look-up are: indexes of statements.named. One name has
-// statements of its own, whose plans are simple.
+// These constants are the kinds of names in a look-up, as indexes of statements.named. A single name
+// has its own statements, because their plans are simple.
 const (
 	namesID   = 1
 	namesCode = 2
 	oneName   = 4
 )
 
-// about returns the statements about the coupons whose IDs the text selects.
+// about returns the statements for the coupons whose IDs the SQL text selects.
 func (s *statements) about(ids, withCodes string) namedStatements {
 	name := func(what, text, of string) string { return numbered(s.name(what, fmt.Sprintf(text, of))) }
 	return namedStatements{
@@ -96,7 +97,7 @@ func (s *statements) about(ids, withCodes string) namedStatements {
 	}
 }
 
-// scanCoupon reads couponList, and more after it.
+// scanCoupon reads couponList, followed by more.
 func scanCoupon(c *coupon.Coupon, version *int64, unlimited *bool, more ...any) func(pgx.Rows) error {
 	return func(row pgx.Rows) error {
 		var code, state string
@@ -138,7 +139,7 @@ func unknownCoupon(id string) error { return coupon.Reject(id, coupon.CouponNotF
 // LoadCoupon implements [engine.CouponTx] in one round trip.
 func (t *tx) LoadCoupon(ctx context.Context, id string, code coupon.Code) (stored engine.StoredCoupon, err error) {
 	b := new(pgx.Batch)
-	b.Queue(t.sql.lockCoupon, id) // by itself: a statement that waits counts what was there before
+	b.Queue(t.sql.lockCoupon, id) // a statement of its own: if it also counted, it would count the state before its wait
 	queue(b, scanCoupon(&stored.Coupon, &stored.Version, &stored.Unlimited, &stored.Coupon.ReservedCount, &stored.Coupon.UsedCount), t.sql.lookUpByID, id)
 	if !code.IsZero() {
 		queue(b, func(row pgx.Rows) error { return row.Scan(&stored.CodeOf) }, t.sql.codeOwner, code.String())
@@ -168,7 +169,7 @@ func (t *tx) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
 	}
 	if !w.KeepEmails || w.Kind == store.DeleteCoupon {
 		b.Queue(t.sql.deleteEmails, c.ID)
-		b.Queue(t.sql.insertEmails, c.ID, c.AllowedUserEmails.Slice()) // a coupon as it was has none here
+		b.Queue(t.sql.insertEmails, c.ID, c.AllowedUserEmails.Slice()) // an unchanged coupon has no addresses here
 	}
 	if w.Fold != "" {
 		b.Queue(t.sql.foldCounter, w.Fold)

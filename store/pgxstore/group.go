@@ -12,20 +12,20 @@ import (
 	"github.com/couponkit/couponkit/store/engine"
 )
 
-// group joins concurrent calls of one kind into batches, without a timer. A call that finds
-// nothing under way runs at once, in its own goroutine. Calls that arrive meanwhile wait, and
-// are the next batch when a batch returns.
+// group joins concurrent calls of one kind into batches, without a timer. If no batch is running, a
+// call runs at once, in its own goroutine. Calls that arrive meanwhile wait. They form the next batch
+// when a batch ends.
 //
-// A second batch begins when enough calls wait: its rows are read while the first commits. A
-// batch may have to wait for rows that somebody else holds. When all batches under way take
-// longer than patience, another worker takes calls of other turns.
+// A second batch starts when enough calls wait. Its rows are read while the first batch commits. A
+// batch may wait for locked rows. If all running batches take longer than patience, another worker
+// starts a batch with calls of other turns.
 type group[Q, A any] struct {
 	operation string
 	options   BatchOptions
 	run       func(context.Context, []Q) ([]engine.Answer[A], error)
-	alone     func(context.Context, Q) (A, error) // for the answer engine.ErrAlone
+	alone     func(context.Context, Q) (A, error) // runs a request after the answer engine.ErrAlone
 	weigh     func(Q) int
-	room      chan struct{} // one for each call that waits
+	room      chan struct{} // one token for each waiting call
 	working   sync.WaitGroup
 
 	mu      sync.Mutex
@@ -34,7 +34,7 @@ type group[Q, A any] struct {
 	waiting queueOf[Q, A]
 }
 
-// batch is what a worker runs.
+// batch is a set of jobs that one worker runs.
 type batch[Q, A any] struct {
 	jobs  []*job[Q, A]
 	begun time.Time
@@ -45,16 +45,17 @@ type job[Q, A any] struct {
 	request     Q
 	turn        string
 	weight      int
-	left, taken bool // the caller has left, or the job is in a batch; guarded by the group
+	left, taken bool // left: the caller is gone; taken: a batch has the job; guarded by the group
 	answer      engine.Answer[A]
 	done        chan struct{}
 }
 
 const (
 	patience = 10 * time.Millisecond
-	// overlap is how many batches are under way unless one takes long.
+	// overlap is the maximum number of running batches, unless all of them are slow.
 	overlap = 2
-	// fewest is how many calls are worth a second batch, and half as many as the first has.
+	// fewest is the minimum number of waiting calls for a second batch. It also needs half as many
+	// calls as the first batch has.
 	fewest = 4
 )
 
@@ -100,8 +101,7 @@ func (g *group[Q, A]) do(ctx context.Context, request Q, turn string) (A, error)
 	}
 }
 
-// enter returns a batch of the job alone if nobody waits, and at most one call, alone, is
-// under way.
+// enter returns a batch with only this job if nobody waits, and if at most a single call is running.
 func (g *group[Q, A]) enter(j *job[Q, A]) (*batch[Q, A], error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -115,7 +115,7 @@ func (g *group[Q, A]) enter(j *job[Q, A]) (*batch[Q, A], error) {
 	return g.begin([]*job[Q, A]{j}), nil
 }
 
-// begin notes a batch that is about to run.
+// begin registers a batch that is about to run.
 func (g *group[Q, A]) begin(jobs []*job[Q, A]) *batch[Q, A] {
 	b := &batch[Q, A]{jobs: jobs, begun: time.Now()}
 	g.busy = append(g.busy, b)
@@ -123,7 +123,8 @@ func (g *group[Q, A]) begin(jobs []*job[Q, A]) *batch[Q, A] {
 	return b
 }
 
-// enqueue adds the job, and begins a batch if none is under way or a second one is worthwhile.
+// enqueue adds the job to the queue. It starts a batch if none is running, or if a second batch is
+// worthwhile.
 func (g *group[Q, A]) enqueue(j *job[Q, A]) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -137,7 +138,7 @@ func (g *group[Q, A]) enqueue(j *job[Q, A]) error {
 	return nil
 }
 
-// take begins the next batch if there is to be one.
+// take returns the next batch, or nil if it should not start yet.
 func (g *group[Q, A]) take() *batch[Q, A] {
 	var avoid map[string]bool
 	switch {
@@ -159,7 +160,7 @@ func (g *group[Q, A]) take() *batch[Q, A] {
 	return g.begin(jobs)
 }
 
-// allLate reports whether all batches under way take long.
+// allLate reports whether all running batches are slow.
 func (g *group[Q, A]) allLate() bool {
 	for _, b := range g.busy {
 		if time.Since(b.begun) < patience {
@@ -179,7 +180,7 @@ func (g *group[Q, A]) turns() map[string]bool {
 	return turns
 }
 
-// relieve begins another batch if those under way take long by now.
+// relieve starts another batch if all running batches are slow.
 func (g *group[Q, A]) relieve() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -188,7 +189,7 @@ func (g *group[Q, A]) relieve() {
 	}
 }
 
-// leave ends the wait of one caller. The batch goes on.
+// leave ends the wait of one caller. The batch continues.
 func (g *group[Q, A]) leave(j *job[Q, A], cause error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -199,8 +200,8 @@ func (g *group[Q, A]) leave(j *job[Q, A], cause error) error {
 	return cause
 }
 
-// drain runs batches until none is to follow. Callers that were answered and call again at
-// once are to be in the next batch.
+// drain runs batches until none is left to start. It lets callers that were just answered join the next
+// batch.
 func (g *group[Q, A]) drain(b *batch[Q, A]) {
 	for b != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), g.options.Timeout)
@@ -211,7 +212,7 @@ func (g *group[Q, A]) drain(b *batch[Q, A]) {
 	}
 }
 
-// next ends a batch and begins the next.
+// next ends a batch and returns the next batch.
 func (g *group[Q, A]) next(ended *batch[Q, A]) *batch[Q, A] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -226,7 +227,7 @@ func (g *group[Q, A]) next(ended *batch[Q, A]) *batch[Q, A] {
 	return next
 }
 
-// execute gives every job of the batch its answer.
+// execute answers every job of the batch.
 func (g *group[Q, A]) execute(ctx context.Context, b *batch[Q, A]) {
 	late := time.AfterFunc(patience, g.relieve)
 	defer late.Stop()
@@ -236,9 +237,9 @@ func (g *group[Q, A]) execute(ctx context.Context, b *batch[Q, A]) {
 	}
 }
 
-// settle runs the jobs in one transaction. If the server refuses it, or a record cannot be read,
-// each half is run by itself, so that a bad request fails alone. If a lock was waited for too
-// long, the jobs of each turn are.
+// settle runs the jobs in one transaction. If the server refuses a statement, or a record cannot be
+// read, it runs each half separately, so that only the bad request fails. If a lock takes too long, it
+// runs the jobs of each turn separately.
 func (g *group[Q, A]) settle(ctx context.Context, jobs []*job[Q, A]) error {
 	answers, err := g.run(ctx, each(jobs, func(j *job[Q, A]) Q { return j.request }))
 	switch code := codeOf(err); {
@@ -267,7 +268,7 @@ func (g *group[Q, A]) apart(ctx context.Context, parts [][]*job[Q, A]) (err erro
 	return err
 }
 
-// deliver gives the jobs their answers, and then runs those that need a transaction alone.
+// deliver answers the jobs. Then it runs the jobs that need a transaction alone.
 func (g *group[Q, A]) deliver(ctx context.Context, jobs []*job[Q, A], answers []engine.Answer[A]) error {
 	var alone []*job[Q, A]
 	for i, j := range jobs {
@@ -299,7 +300,7 @@ func byTurn[Q, A any](jobs []*job[Q, A]) (parts [][]*job[Q, A]) {
 	return parts
 }
 
-// close refuses new calls and waits for those that wait or are under way.
+// close refuses new calls. It waits for all waiting and running calls.
 func (g *group[Q, A]) close() {
 	g.mu.Lock()
 	g.closed = true

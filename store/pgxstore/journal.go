@@ -9,7 +9,7 @@ import (
 	"github.com/couponkit/couponkit/store/engine"
 )
 
-// sealLimit is how many entries get their positions in one read.
+// sealLimit is the maximum number of entries that get positions in one read.
 const sealLimit = 2 * store.MaxJournalLimit
 
 // Journal implements [store.Journal] in one round trip. It first gives positions to entries

@@ -66,8 +66,8 @@ func readAll[T any](
 	return items, nil
 }
 
-// settledList and withUses select orders o with their uses u in one statement: two could see
-// the order before a change and its uses after it.
+// settledList and withUses select orders o with their uses u in one statement. Two statements could
+// return the order before a change and its uses after the change.
 const (
 	settledList = orderList + `, ` + useList
 	withUses    = ` LEFT JOIN LATERAL (SELECT * FROM {uses} u WHERE u.order_id = o.id AND u.order_id <> '' OFFSET 0) u ON true`
@@ -89,21 +89,21 @@ func (s *Store) Counts(ctx context.Context, counters []string) ([]eligibility.Co
 	return each(counters, func(key string) eligibility.Count { return found[key] }), nil
 }
 
-// list is a page that is asked for.
+// list describes a page to read.
 type list struct {
 	sqlparts.Conditions
 
-	from    string // table and alias
-	joined  string // to the rows of the page
+	from    string // table and its alias
+	joined  string // joins for the rows of the page
 	columns string
 	alias   string
-	states  []string // what the state is: an index has the rows of each, and the pages are merged
+	states  []string // conditions on the state: each has an index, and the pages are merged
 	oldest  bool
 	size    int
 	offset  int
 }
 
-// after narrows the list to what follows a cursor.
+// after restricts the list to the records after a cursor.
 func (l *list) after(cursor string) error {
 	if cursor == "" {
 		return nil
@@ -120,7 +120,7 @@ func (l *list) after(cursor string) error {
 	return nil
 }
 
-// rows is a SELECT of the first rows of the list.
+// rows returns a SELECT of the first rows of the list.
 func (l *list) rows(columns string, most int) string {
 	order := l.order() + fmt.Sprintf(" LIMIT %d", most)
 	one := func(more ...string) string {
@@ -133,13 +133,13 @@ func (l *list) rows(columns string, most int) string {
 	return "SELECT * FROM (" + strings.Join(parts, " UNION ALL ") + ") " + l.alias + order
 }
 
-// count is a SELECT that counts the rows as far as totals are exact, and one more.
+// count returns a SELECT that counts the rows, up to the limit of exact totals plus one.
 func (l *list) count() string {
 	const most = store.ExactTotal + 1
 	return "SELECT count(*) FROM (" + l.rows(l.alias+".created_at, "+l.alias+".id", most) + ") counted"
 }
 
-// page is a SELECT of the page and one row more.
+// page returns a SELECT of the page and one more row.
 func (l *list) page() string {
 	rows := l.rows(l.alias+".*", l.offset+l.size+1)
 	return "SELECT " + l.columns + " FROM (" + rows + fmt.Sprintf(" OFFSET %d", l.offset) + ") " + l.alias + l.joined + l.order()
@@ -166,7 +166,7 @@ type page[T any] struct {
 func readPage[T coupon.Coupon | redemption.Use](
 	ctx context.Context, s *Store, what string, l list, after string, scan func(pgx.Rows) (T, error),
 ) (p page[T], err error) {
-	count, arguments := l.count(), l.Args // the total does not depend on the page
+	count, arguments := l.count(), l.Args // take these before the cursor is added: the total does not depend on the page
 	if err := l.after(after); err != nil {
 		return p, err
 	}
@@ -205,12 +205,12 @@ func (s *Store) ListCoupons(ctx context.Context, asked store.CouponList) (store.
 	return store.CouponPage(found), err
 }
 
-// likePattern finds text anywhere and means every character literally.
+// likePattern returns a pattern for LIKE that finds text anywhere. Every character of text is literal.
 func likePattern(text string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(text)) + "%"
 }
 
-// Orders that have ended and are due are in an index of their own.
+// Ended orders that are due have their own index.
 var (
 	allOrderStates = []string{"= 'open'", "= 'awaiting_payment'", "= 'paid'", "= 'cancelled'", "= 'partly_refunded'", "= 'refunded'", "= 'ending'"}
 	dueOrderStates = []string{"= 'open'", "= 'awaiting_payment'", "= 'ending'", "IN ('paid', 'cancelled', 'partly_refunded', 'refunded')"}
@@ -238,7 +238,7 @@ func (s *Store) ListOrders(ctx context.Context, asked store.OrderList) (store.Or
 	return page, nil
 }
 
-// orderList returns the statement of a normalized list, and its arguments.
+// orderList returns the statement and the arguments for a normalized list.
 func (s *Store) orderList(asked store.OrderList) (statement string, arguments []any, err error) {
 	l := list{from: "{orders} o", joined: withUses, columns: settledList, alias: "o", size: asked.PageSize, states: allOrderStates}
 	if !asked.DueAt.IsZero() {
@@ -249,7 +249,7 @@ func (s *Store) orderList(asked store.OrderList) (statement string, arguments []
 	case asked.State != 0:
 		l.states = inState(asked.State)
 	case asked.CustomerID != "" && asked.DueAt.IsZero():
-		l.states = nil // the orders of a customer are few
+		l.states = nil // a customer has few orders
 	}
 	l.Equal("o.customer_id", asked.CustomerID)
 	l.Period("o.created_at", asked.Created)

@@ -15,7 +15,7 @@ import (
 	"github.com/couponkit/couponkit/store/engine"
 )
 
-// Load implements [engine.Tx] in one round trip, and one more if a key was used before.
+// Load implements [engine.Tx] in one round trip. It needs a second round trip if a key was used before.
 func (t *tx) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
 	rows := engine.Rows{Counts: map[string]eligibility.Count{}}
 	b := new(pgx.Batch)
@@ -46,7 +46,7 @@ func (t *tx) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
 	return rows, t.loadReplayed(ctx, n, &rows)
 }
 
-// queueCounts locks counters, but for those that are only looked at or locked in Save.
+// queueCounts locks counters. It only reads counters that are not changed, or that Save locks.
 func (t *tx) queueCounts(b *pgx.Batch, n engine.Need, rows *engine.Rows) {
 	var locked, seen []string
 	for _, key := range n.Counters {
@@ -76,7 +76,7 @@ func (t *tx) queueOrders(b *pgx.Batch, n engine.Need, rows *engine.Rows) {
 	}
 }
 
-// unless returns the statement that locks rows, or one that only reads them.
+// unless returns the statement without its lock if peek is true.
 func unless(peek bool, statement string) string {
 	if peek {
 		return strings.Replace(statement, "FOR UPDATE", "OFFSET 0", 1)
@@ -106,8 +106,8 @@ func (t *tx) queueCoupons(b *pgx.Batch, n engine.Need, uses keys, rows *engine.R
 	}), k.locked(t.sql.shareCoupons), k.arguments...)
 }
 
-// loadReplayed reads the uses of orders that only their keys have found. Nothing about such
-// an order changes, and its lock keeps its uses as they are.
+// loadReplayed reads the uses of orders that were found only by their keys. Such an order does not
+// change. The lock on it protects its uses, too.
 func (t *tx) loadReplayed(ctx context.Context, n engine.Need, rows *engine.Rows) error {
 	var ids []string
 	for _, o := range rows.Orders {
@@ -133,7 +133,7 @@ func scanCount(into map[string]eligibility.Count) func(pgx.Rows) error {
 	}
 }
 
-// collect appends what scan makes of each row.
+// collect returns a function that appends the scanned value of each row.
 func collect[T any](into *[]T, scan func(pgx.Rows) (T, error)) func(pgx.Rows) error {
 	return func(row pgx.Rows) error {
 		item, err := scan(row)
@@ -158,7 +158,8 @@ func scanUse(row pgx.Rows) (redemption.Use, error) {
 	return r.use()
 }
 
-// scanSettled reads orders with their uses: a row for each use, or one for an order without.
+// scanSettled reads orders with their uses. There is a row for each use, or one row for an order
+// without uses.
 func scanSettled(into *engine.List[store.Settled]) func(pgx.Rows) error {
 	return func(row pgx.Rows) error {
 		var of orderRow
@@ -182,7 +183,7 @@ func scanSettled(into *engine.List[store.Settled]) func(pgx.Rows) error {
 	}
 }
 
-// orderRow is what orderList selects.
+// orderRow is a row of orderList.
 type orderRow struct {
 	o                          redemption.Order
 	state                      string
@@ -203,7 +204,7 @@ func (r *orderRow) order() (redemption.Order, error) {
 	return r.o, err
 }
 
-// useRow is what useList selects. All columns of an order without uses are NULL, and zero here.
+// useRow is a row of useList. For an order without uses, all columns are NULL, and read as zero.
 type useRow struct {
 	u                                               redemption.Use
 	state, points                                   string

@@ -38,7 +38,7 @@ type lookUp struct {
 	store  *Store
 	by     store.LookUp
 	named  namedStatements
-	keys   []any // the IDs and codes of their arguments
+	keys   []any // arguments with the IDs and codes
 	failed error
 
 	found  map[store.Name]*store.Found
@@ -47,7 +47,7 @@ type lookUp struct {
 	orders engine.List[store.Settled]
 }
 
-// names chooses the statements for the names.
+// names selects the statements for the names.
 func (l *lookUp) names() {
 	var ids, codes []string
 	for _, n := range l.by.Names {
@@ -73,7 +73,7 @@ func (l *lookUp) names() {
 	l.named = l.store.sql.named[kind]
 }
 
-// batch returns the statements. A repeated call begins anew.
+// batch returns the statements. It clears earlier results, so that the look-up can be repeated.
 func (l *lookUp) batch() *pgx.Batch {
 	l.found, l.emails = make(map[store.Name]*store.Found, len(l.by.Names)), map[string][]string{}
 	l.counts, l.orders = map[string]eligibility.Count{}, engine.List[store.Settled]{}
@@ -95,7 +95,7 @@ func (l *lookUp) batch() *pgx.Batch {
 	return b
 }
 
-// queueCoupons adds the statements about the coupons, and about what the customer has of them.
+// queueCoupons adds the statements that read the coupons and the customer's uses of them.
 func (l *lookUp) queueCoupons(b *pgx.Batch, known bool) {
 	own := []any{each(l.by.Identities, counterEnd), l.entries()}
 	queue(b, l.scanCoupon, l.named.coupons, append(own, l.keys...)...)
@@ -110,7 +110,7 @@ func (l *lookUp) queueCoupons(b *pgx.Batch, known bool) {
 	}
 }
 
-// entries returns the entries of allow-lists that are looked for one by one.
+// entries returns the entries to search for in allow-lists.
 func (l *lookUp) entries() []string {
 	own, domain := email.Entries(l.by.Email)
 	if l.by.Whole || own == "" || !store.IsText(own) {
@@ -149,7 +149,7 @@ func (l *lookUp) scanHeld(row pgx.Rows) error {
 	use, err := scanUse(row)
 	for _, found := range l.found {
 		if n := len(found.Held); found.Coupon.ID != use.CouponID || n > 0 && found.Held[n-1].ID == use.ID {
-			continue // the use of another coupon, or read once more for another code
+			continue // a use of another coupon, or a use that was already read for another code
 		}
 		found.Held = append(found.Held, use)
 		if other := unread(found, err); other != nil {
@@ -159,7 +159,7 @@ func (l *lookUp) scanHeld(row pgx.Rows) error {
 	return nil
 }
 
-// unread notes that a coupon or a use of it cannot be read. It returns every other error.
+// unread records that a coupon or its use cannot be read. It returns all other errors.
 func unread(found *store.Found, err error) error {
 	if errors.As(err, &found.Unreadable) {
 		return nil
@@ -174,7 +174,7 @@ func (l *lookUp) scanEmail(row pgx.Rows) error {
 	return err
 }
 
-// answer puts together what was read.
+// answer combines the results.
 func (l *lookUp) answer() (found store.LookedUp) {
 	for _, f := range l.found {
 		f.Coupon.AllowedUserEmails = l.allowed(f.Coupon.AllowedUserEmails, l.emails[f.Coupon.ID])
@@ -190,7 +190,7 @@ func (l *lookUp) answer() (found store.LookedUp) {
 	return found
 }
 
-// allowed returns the allow-list with the entries that were read.
+// allowed returns the allow-list with the entries found.
 func (l *lookUp) allowed(set coupon.EmailSet, entries []string) coupon.EmailSet {
 	switch {
 	case l.by.Whole:
@@ -205,7 +205,7 @@ func (l *lookUp) allowed(set coupon.EmailSet, entries []string) coupon.EmailSet 
 	return coupon.NarrowedEmailSet(set.Len(), own)
 }
 
-// counterEnd returns how the counter of a customer's uses ends.
+// counterEnd returns the end of the counter key of a customer's uses.
 func counterEnd(identity string) string {
 	return strings.TrimPrefix(eligibility.CustomerUses("", identity), eligibility.CustomerUses("", ""))
 }

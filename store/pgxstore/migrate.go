@@ -73,7 +73,7 @@ func migrate(ctx context.Context, tx pgx.Tx, options Options, script string) err
 	return nil
 }
 
-// versionOf returns 0 if there is no schema.
+// versionOf returns the version of the schema, or 0 if there is none.
 func versionOf(ctx context.Context, tx pgx.Tx, options Options) (version int, err error) {
 	var there bool
 	table := pgx.Identifier{options.schema(), "version"}.Sanitize()
@@ -81,7 +81,7 @@ func versionOf(ctx context.Context, tx pgx.Tx, options Options) (version int, er
 		return 0, err
 	}
 	err = tx.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM "+table, pgx.QueryExecModeExec).Scan(&version)
-	if code := codeOf(err); strings.HasPrefix(code, "42") && code != insufficientPrivilege { // a table of the host
+	if code := codeOf(err); strings.HasPrefix(code, "42") && code != insufficientPrivilege { // the table belongs to the host
 		return 0, fmt.Errorf("%w: %s is not couponkit's: %s", ErrVersion, table, err.Error())
 	}
 	return version, err

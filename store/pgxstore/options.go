@@ -73,7 +73,7 @@ type BatchReport struct {
 func (o Options) validate() error {
 	var faults validation.Error
 	switch {
-	case len(o.Schema) > 63: // PostgreSQL cuts longer names
+	case len(o.Schema) > 63: // PostgreSQL truncates longer names
 		faults.Add("schema", validation.TooLong, "at most 63 bytes")
 	case !utf8.ValidString(o.Schema) || strings.ContainsAny(o.Schema, "\x00$"):
 		faults.Add("schema", validation.Malformed, "must be valid UTF-8 text without NUL and $")
@@ -111,8 +111,7 @@ func (o Options) schema() string { return cmp.Or(o.Schema, DefaultSchema) }
 
 var namePattern = regexp.MustCompile(`\{([a-z_]+)\}`)
 
-// expand writes the quoted schema before the names of tables: {orders} becomes
-// "couponkit"."orders".
+// expand adds the quoted schema to the names of tables: {orders} becomes "couponkit"."orders".
 func (o Options) expand(statement string) string {
 	return namePattern.ReplaceAllStringFunc(statement, func(found string) string {
 		return pgx.Identifier{o.schema(), strings.Trim(found, "{}")}.Sanitize()

@@ -1,11 +1,11 @@
 package pgxstore
 
-// queue holds the jobs that wait: first come, first served within a turn (a coupon, say), and
-// one job of each turn after the other. So a hot coupon does not hold the others up. The zero
-// value is empty.
+// queueOf holds the waiting jobs. Each turn, such as a coupon, has its own list, first come, first
+// served. Jobs are taken from the turns in rotation, so that a busy coupon does not delay the others.
+// The zero value is empty.
 type queueOf[Q, A any] struct {
 	turns  map[string][]*job[Q, A]
-	ring   []string // the turns that have jobs, the next first
+	ring   []string // turns with jobs, the next turn first
 	length int
 }
 
@@ -20,12 +20,12 @@ func (q *queueOf[Q, A]) push(j *job[Q, A]) {
 	q.length++
 }
 
-// maxWeight is about how many bytes the documents of a batch have at most, unless one request
-// alone has more. PostgreSQL takes no message of a gibibyte.
+// maxWeight is the approximate maximum size of the documents in a batch, in bytes. A single larger
+// request is a batch of its own. PostgreSQL accepts no message of a gibibyte.
 const maxWeight = 16 << 20
 
-// take removes the next batch of at most size jobs, none of which is of the turns to avoid.
-// Jobs whose callers have left are dropped; their number is returned.
+// take removes the next batch of at most size jobs. It skips the turns in avoid. It drops jobs whose
+// callers have left, and returns their number.
 func (q *queueOf[Q, A]) take(size int, avoid map[string]bool) (batch []*job[Q, A], dropped int) {
 	var kept []string
 	weight := 0

@@ -14,7 +14,8 @@ import (
 
 const (
 	maxAttempts = 10
-	// maxLate is how often a batch hopes that the counters hold as much in Save as in Load.
+	// maxLate is how often a batch may fail before Load locks all its counters. Until then, a batch
+	// assumes that shared counters do not change between Load and Save.
 	maxLate      = 5
 	firstBackoff = time.Millisecond
 	maxBackoff   = 200 * time.Millisecond
@@ -32,9 +33,9 @@ const (
 	insufficientPrivilege = "42501"
 )
 
-// raced begins what a statement says that finds fewer rows inserted, or fewer counters within
-// their bounds, than it was given. The transaction has to fail before the COMMIT that follows in
-// the same round trip, and plain SQL fails by a cast.
+// raced begins the message of a statement that inserted too few rows, or found too few counters within
+// their bounds. The transaction must fail before the COMMIT in the same round trip. Plain SQL can fail
+// by a failed cast.
 const raced = "couponkit: another transaction was first, "
 
 // Retryable reports whether a transaction that ended with this error may be run again from
@@ -51,7 +52,7 @@ func Retryable(err error) bool {
 	return err != nil && pgconn.SafeToRetry(err)
 }
 
-// codeOf returns the code of an error of the server, or nothing.
+// codeOf returns the code of a server error, or "".
 func codeOf(err error) string {
 	if server, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return server.Code
@@ -59,7 +60,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// again tells [engine.ErrAgain] from other errors.
+// again joins [engine.ErrAgain] to errors that mean it.
 func again(err error) error {
 	if server, ok := errors.AsType[*pgconn.PgError](err); ok {
 		if server.Code == invalidText && strings.Contains(server.Message, raced) || server.Code == uniqueViolation {

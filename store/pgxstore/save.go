@@ -15,7 +15,7 @@ import (
 	"github.com/couponkit/couponkit/store/engine"
 )
 
-// Save implements [engine.Tx] in one round trip, which also commits.
+// Save implements [engine.Tx] in one round trip. That round trip also commits.
 func (t *tx) Save(ctx context.Context, w engine.Writes) error {
 	b := new(pgx.Batch)
 	slices.Sort(t.locked)
@@ -29,8 +29,8 @@ func (t *tx) Save(ctx context.Context, w engine.Writes) error {
 	return t.send(ctx, b, true)
 }
 
-// queueRecords writes orders and uses. It writes the documents of new records, and of those that
-// have more claims than before.
+// queueRecords writes orders and uses. It writes the documents of new records and of records with more
+// claims than before.
 func (t *tx) queueRecords(b *pgx.Batch, w engine.Writes) error {
 	var failed [4]error
 	failed[0] = queueDocuments(b, t.sql.insertOrders, w.NewOrders, orderColumns, engine.AppendOrder)
@@ -98,8 +98,9 @@ func useColumns(uses []redemption.Use) []any {
 	}
 }
 
-// lockCustomers locks the counters of customers that Load has not, and inserts new counters,
-// before any record is inserted: two transactions with records of one customer meet there.
+// lockCustomers locks customers' counters that Load has not locked, and inserts new counters. This
+// comes before any record is inserted, so that two transactions for one customer wait for each other
+// here.
 func (t *tx) lockCustomers(b *pgx.Batch, writes []engine.CounterWrite) {
 	own := chosen(writes, func(w engine.CounterWrite) bool { return t.unlocked(w) && !eligibility.IsShared(w.Counter) })
 	if len(own) > 0 {
@@ -115,8 +116,9 @@ func (t *tx) unlocked(w engine.CounterWrite) bool {
 	return w.Row == 0 && !w.New && !locked
 }
 
-// lockShared locks the counters that all customers share, as late as possible: whoever wants
-// the same coupon waits for them. The transaction fails if one of them is out of bounds.
+// lockShared locks the counters that all customers share. It does so as late as possible, because
+// everybody who wants the coupon waits for them. The transaction fails if a counter is out of its
+// bounds.
 func (t *tx) lockShared(b *pgx.Batch, writes []engine.CounterWrite) {
 	shared := chosen(writes, func(w engine.CounterWrite) bool { return t.unlocked(w) && eligibility.IsShared(w.Counter) })
 	if len(shared) > 0 {
@@ -126,8 +128,8 @@ func (t *tx) lockShared(b *pgx.Batch, writes []engine.CounterWrite) {
 	}
 }
 
-// addToCounters adds to counters that are locked, and then to parts of spread counters, for
-// which nobody waits.
+// addToCounters adds to the locked counters. Then it adds to parts of spread counters, which nobody
+// waits for.
 func (t *tx) addToCounters(b *pgx.Batch, writes []engine.CounterWrite) {
 	first := chosen(writes, func(w engine.CounterWrite) bool { return w.Row == 0 && !w.New && w.By != eligibility.Count{} })
 	if len(first) > 0 {
@@ -180,13 +182,13 @@ func each[T, V any](list []T, of func(T) V) []V {
 	return values
 }
 
-// micros is how instants are stored. It keeps every microsecond of the years 1 to 9999, and
-// the zero instant.
+// micros returns the stored form of an instant. It keeps microseconds for the years 1 to 9999, and the
+// zero time.
 func micros(t time.Time) int64 { return t.UnixMicro() }
 
 func instant(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
-// guarded makes an insertion fail if it inserts fewer rows than its first array has.
+// guarded makes an insert fail if it inserts fewer rows than its first array has.
 func guarded(insert string) string {
 	return fmt.Sprintf(`WITH done AS (%s ON CONFLICT DO NOTHING RETURNING 1)
 		SELECT CASE WHEN count(*) < cardinality($1::text[]) THEN ('%srows inserted: ' || count(*))::integer END FROM done`, insert, raced)

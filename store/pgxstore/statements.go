@@ -8,8 +8,8 @@ import (
 	"github.com/couponkit/couponkit/store/internal/sqlparts"
 )
 
-// statements are the SQL texts of a store. Each begins with a comment that says in
-// pg_stat_statements what it is for.
+// statements are the SQL texts of a store. Each begins with a comment with its purpose, for
+// pg_stat_statements.
 type statements struct {
 	options Options
 
@@ -45,9 +45,9 @@ const (
 	heldUse       = `u.state = 'reserved' AND u.exchange_id <> ''`
 )
 
-// A use is the order's by its ID, and an order's by its session. OFFSET 0 keeps the planner
-// from joining what it may look up. Arrays that rows are looked up by are (SELECT $1): the planner
-// then does not count their items, and does not plan every call anew.
+// A use belongs to an order by the order's ID. An order belongs to a session by the session's ID.
+// OFFSET 0 makes the planner use look-ups, not joins. Array arguments are written as (SELECT $1). The
+// planner then does not count their elements, and does not plan every call again.
 const (
 	useRef       = `SELECT u.id, u.coupon_id FROM {uses} u WHERE `
 	useOfOrder   = useRef + `u.order_id = o.id AND u.order_id <> '' OFFSET 0`
@@ -55,15 +55,15 @@ const (
 	orderSession = orderRef + `o.session_id = w.session_id AND o.session_id <> '' OFFSET 0`
 )
 
-// Columns of orders and uses as they are written, with the types of their arrays.
+// Columns of orders and uses in writes, with the types of their arrays.
 const (
 	orderTypes = `text text text text text text text bigint bigint bigint bigint`
 	useTypes   = `text text text text text text text text boolean bigint bigint bigint bigint bigint bigint`
 )
 
-// arrays is a table with a row for each element of the arrays $1, $2 and so on. Only the first is
-// unnested: for each array that is, PostgreSQL allocates 16 kB, and with more than seven of them
-// the memory goes back to the operating system after each statement.
+// arrays returns a table with one row for each element of the arrays $1, $2 and so on. Only the first
+// array is unnested. PostgreSQL allocates 16 kB for each unnested array. With more than seven, it
+// returns memory to the operating system after each statement.
 func arrays(names, types string) string {
 	var columns []string
 	for i, name := range strings.Split(names, ",") {
@@ -137,7 +137,7 @@ func (s *statements) writing() {
 		released_at = excluded.released_at, version = excluded.version`)
 	s.growUses = s.name("write documents of uses", `INSERT INTO {uses} (`+useNames+`, doc)
 		SELECT * FROM `+arrays(useNames+", doc", useTypes+" text")+` ON CONFLICT (id) DO UPDATE SET doc = excluded.doc`)
-	// The rows are counted after all of them are locked.
+	// Count the rows after all of them are locked.
 	s.checkCounters = s.name("lock and check counters", fmt.Sprintf(`SELECT CASE WHEN count(*) FILTER (WHERE l.fits)
 		< cardinality($1::text[]) THEN ('%scounters within their bounds: ' || count(*) FILTER (WHERE l.fits))::integer END FROM (
 			SELECT coalesce(c.reserved + c.completed, 0) BETWEEN w.least AND w.most AS fits
@@ -148,7 +148,7 @@ func (s *statements) writing() {
 	s.addToCounters = s.name("add to counters", `INSERT INTO {counters} AS c (counter, part, reserved, completed)
 		SELECT * FROM `+counterArrays+` ON CONFLICT (counter, part)
 		DO UPDATE SET reserved = c.reserved + excluded.reserved, completed = c.completed + excluded.completed`)
-	// A part that another transaction has is left to that.
+	// Skip a part that another transaction has locked.
 	s.addToParts = s.name("add to parts of counters", `INSERT INTO {counters} AS c (counter, part, reserved, completed)
 		SELECT w.counter, coalesce(k.part, w.part), w.reserved, w.completed FROM `+counterArrays+` LEFT JOIN LATERAL (
 			SELECT k.part FROM {counters} k WHERE k.counter = w.counter AND k.part > 0 ORDER BY k.part LIMIT 1 FOR UPDATE SKIP LOCKED) k ON true
@@ -162,7 +162,7 @@ func (s *statements) writing() {
 			DELETE FROM {journal_pending} WHERE id IN (SELECT id FROM {journal_pending} ORDER BY id LIMIT %d) RETURNING *)
 		INSERT INTO {journal} (position, kind, subject, version, at, actor, data)
 		SELECT (SELECT position FROM {journal_head}) + row_number() OVER (ORDER BY s.id), s.kind, s.subject, s.version, s.at, s.actor, s.data
-		FROM sealed s`, sealLimit)) // a join with journal_head would look so expensive that PostgreSQL compiles the plan
+		FROM sealed s`, sealLimit)) // a join with journal_head would look so expensive that PostgreSQL would compile the plan
 	s.moveHead = s.name("move the journal's head", `UPDATE {journal_head} h SET position = j.last
 		FROM (SELECT max(position) AS last FROM {journal}) j WHERE j.last > h.position`)
 	s.counts = s.name("read counters", `SELECT k.counter, c.reserved, c.completed FROM unnest((SELECT $1::text[])) AS k (counter)
@@ -179,7 +179,7 @@ func (s *statements) writing() {
 			AND u.state IN ('reserved', 'completed') AND u.created_at >= $2 AND u.created_at < $3 OFFSET 0) u GROUP BY 1, 2, 3`)
 }
 
-// keys are SELECTs of keys in which each ? stands for the next argument.
+// keys is a list of SELECTs of keys. Each ? stands for the next argument.
 type keys struct {
 	selects   []string
 	arguments []any
@@ -192,7 +192,7 @@ func (k *keys) add(text string, arguments ...any) {
 	k.arguments = append(k.arguments, arguments...)
 }
 
-// find adds a SELECT by arrays of equal length, unless they are empty.
+// find adds a SELECT with arrays of equal length. It adds nothing if the arrays are empty.
 func (k *keys) find(text string, arrays ...array) {
 	if !arrays[0].empty() {
 		k.add(text, each(arrays, func(a array) any { return a })...)
@@ -201,7 +201,7 @@ func (k *keys) find(text string, arrays ...array) {
 
 func (k *keys) union() string { return strings.Join(k.selects, " UNION ALL ") }
 
-// locked returns a statement that goes through the keys in their order, each once.
+// locked returns a statement that visits each key once, in order.
 func (k *keys) locked(text string) string {
 	return numbered(fmt.Sprintf(text, `SELECT DISTINCT w.id COLLATE "C" AS id FROM (`+k.union()+`) w (id) ORDER BY 1`))
 }
@@ -214,8 +214,8 @@ func numbered(text string) string {
 	return text
 }
 
-// usesOf returns where the uses are found that the engine needs. The uses of orders that are
-// asked for by keys alone are left out.
+// usesOf returns the keys of the uses that the engine needs. It leaves out the uses of orders that were
+// requested only by keys.
 func (s *statements) usesOf(n engine.Need) (k keys) {
 	k.find(s.usesByOrder, texts(n.OrderIDs, itself))
 	k.find(s.usesBySession, texts(n.Sessions, itself))

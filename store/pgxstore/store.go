@@ -19,8 +19,8 @@ import (
 // Store is a [store.Store] in PostgreSQL. Many goroutines may use it at once, and many
 // processes one database.
 type Store struct {
-	pool   *pgxpool.Pool // nil within a transaction of the host
-	host   pgx.Tx        // nil with a pool
+	pool   *pgxpool.Pool // nil in a transaction of the host
+	host   pgx.Tx        // nil if the store has a pool
 	sql    *statements
 	shared *shared
 }
@@ -30,7 +30,7 @@ var (
 	_ store.Transactional = (*Store)(nil)
 )
 
-// shared is what a store and its views within transactions have in common.
+// shared has the state common to a store and its views in transactions.
 type shared struct {
 	closed  atomic.Bool
 	reserve *group[store.Reservation, store.Reserved]
@@ -90,13 +90,13 @@ func (s *Store) ready(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// part returns the part of spread counters that is made if all parts are taken. No other
-// transaction makes the same one.
+// part returns a new part number for spread counters. A transaction inserts this part if all parts are
+// locked. No other transaction has the same number.
 func (s *Store) part() int {
 	return 1 + int(rand.Int32N(math.MaxInt32)) //nolint:gosec // not a secret
 }
 
-// weight estimates the bytes of a reservation's documents, rather too many.
+// weight estimates the size of a reservation's documents, in bytes. It rather estimates too high.
 func weight(r store.Reservation) int {
 	return (1 + len(r.Order.Quote.Lines) + len(r.Order.Claims) + len(r.Uses)) << 10
 }
@@ -171,7 +171,7 @@ func (s *Store) Apply(ctx context.Context, e store.Settlement) (store.Settled, e
 	return s.shared.apply.do(ctx, e, turn)
 }
 
-// applyAll decides the events in one transaction, but for those that are [engine.ErrAlone].
+// applyAll decides the events in one transaction, except those that get [engine.ErrAlone].
 func (s *Store) applyAll(ctx context.Context, events []store.Settlement) (answers []engine.Answer[store.Settled], err error) {
 	err = s.transact(ctx, func(t *tx) (err error) {
 		answers, err = engine.Apply(ctx, t, s.part(), events...)
@@ -196,8 +196,8 @@ func (s *Store) applyLate(ctx context.Context, e store.Settlement) (settled stor
 	return settled, refusal
 }
 
-// transact runs work in a transaction, again while that may help. What work does not save is
-// rolled back.
+// transact runs work in a transaction, and repeats it while that can help. It rolls back if work does
+// not save.
 func (s *Store) transact(ctx context.Context, work func(*tx) error) error {
 	if s.host != nil {
 		return s.within(ctx, work)
@@ -207,7 +207,7 @@ func (s *Store) transact(ctx context.Context, work func(*tx) error) error {
 			t := &tx{sql: s.sql, conn: c.Conn(), begin: "BEGIN ISOLATION LEVEL READ COMMITTED", commit: "COMMIT"}
 			err := work(t)
 			if t.begun && !t.saved {
-				_, ended := c.Exec(ctx, "ROLLBACK") // a connection on which that fails is closed by the pool
+				_, ended := c.Exec(ctx, "ROLLBACK") // if the ROLLBACK fails, the pool closes the connection
 				if err == nil {
 					err = ended
 				}
@@ -219,7 +219,7 @@ func (s *Store) transact(ctx context.Context, work func(*tx) error) error {
 
 const savepoint = "couponkit"
 
-// within is transact in the transaction of the host. If that has ended, the error is
+// within implements transact in a transaction of the host. If the host has ended it, the error is
 // store.ErrClosed.
 func (s *Store) within(ctx context.Context, work func(*tx) error) error {
 	err := s.attempt(ctx, work)
@@ -229,13 +229,13 @@ func (s *Store) within(ctx context.Context, work func(*tx) error) error {
 	return err
 }
 
-// attempt runs work behind a savepoint, and again while other transactions insert rows first.
+// attempt runs work behind a savepoint. It repeats work if other transactions insert rows first.
 func (s *Store) attempt(ctx context.Context, work func(*tx) error) error {
 	for attempt := 1; ; attempt++ {
 		t := &tx{sql: s.sql, conn: s.host, begin: "SAVEPOINT " + savepoint, commit: "RELEASE SAVEPOINT " + savepoint}
 		err := work(t)
 		if t.begun && !t.saved {
-			// Nothing can be prepared in a transaction that has failed.
+			// A failed transaction cannot prepare statements.
 			if _, ended := s.host.Exec(ctx, "ROLLBACK TO SAVEPOINT "+savepoint+"; RELEASE SAVEPOINT "+savepoint,
 				pgx.QueryExecModeSimpleProtocol); ended != nil {
 				return errors.Join(err, ended)
@@ -247,12 +247,12 @@ func (s *Store) attempt(ctx context.Context, work func(*tx) error) error {
 	}
 }
 
-// sender is what a connection and a transaction have in common.
+// sender is the common interface of a connection and a transaction.
 type sender interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// read sends statements that only read, in one round trip.
+// read sends read-only statements in one round trip.
 func (s *Store) read(ctx context.Context, b func() *pgx.Batch) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -263,7 +263,7 @@ func (s *Store) read(ctx context.Context, b func() *pgx.Batch) error {
 	return Retry(ctx, func() error { return s.pool.SendBatch(ctx, b()).Close() })
 }
 
-// isServerError reports whether the server has refused something and still answers.
+// isServerError reports whether the server refused a statement and the connection is still usable.
 func isServerError(err error) bool {
 	var server *pgconn.PgError
 	return errors.As(err, &server) && server.SeverityUnlocalized != "FATAL" && server.SeverityUnlocalized != "PANIC"

@@ -6,21 +6,21 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// tx is a transaction of the store, or a savepoint in one of the host. It implements
+// tx is a transaction of the store, or a savepoint in a transaction of the host. It implements
 // [engine.Tx] and [engine.CouponTx].
 type tx struct {
 	sql           *statements
 	conn          sender
 	begin, commit string
 	locked        []string // counters that Load has locked
-	early         bool     // Load locks all counters
+	early         bool     // set if Load locks all counters
 
 	begun, saved bool
-	failed       error // of the database
+	failed       error // error of the database
 }
 
-// send sends the statements in one round trip. It begins the transaction if need be, and
-// commits it with the last statements.
+// send sends the statements in one round trip. It begins the transaction if necessary. If last is true,
+// it also commits.
 func (t *tx) send(ctx context.Context, b *pgx.Batch, last bool) error {
 	if !t.begun {
 		b.QueuedQueries = append([]*pgx.QueuedQuery{{SQL: t.begin}}, b.QueuedQueries...)
@@ -34,7 +34,7 @@ func (t *tx) send(ctx context.Context, b *pgx.Batch, last bool) error {
 	return err
 }
 
-// queue adds a query, each row of which is handed to scan.
+// queue adds a query. It passes each row to scan.
 func queue(b *pgx.Batch, scan func(pgx.Rows) error, statement string, arguments ...any) {
 	b.Queue(statement, arguments...).Query(func(rows pgx.Rows) error {
 		for rows.Next() {

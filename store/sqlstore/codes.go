@@ -38,7 +38,7 @@ const (
 	deleteBatches = `DELETE FROM {code_batches} WHERE coupon_id = ?`
 )
 
-// scanCode reads codeColumns. The code has no counts.
+// scanCode reads codeColumns. It leaves the counts at 0.
 func scanCode(rows *sql.Rows) (c coupon.IssuedCode, err error) {
 	var key, owner string
 	var expires, created, updated instant

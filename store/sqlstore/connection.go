@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// connection is the one by which the writer writes. It leaves the settings of SQLite as
-// the host had them when it goes back.
+// connection is the connection that the writer uses. It restores the host's settings of SQLite before
+// it returns to the pool.
 type connection struct {
 	grammar *grammar
 	db      *sql.DB
@@ -20,10 +20,10 @@ type connection struct {
 
 	conn      *sql.Conn
 	stmts     *prepared
-	before    []setting // as the host had them
-	polls     bool      // it waits for the lock itself
-	contended int       // transactions for which to leave others a chance
-	logged    int       // calls since the log was to begin anew
+	before    []setting // the host's values of the settings that were changed
+	polls     bool      // the connection polls for the lock, because SQLite does not wait
+	contended int       // number of transactions before which other processes may take the lock first
+	logged    int       // calls since the last restart of the log
 }
 
 type setting struct {
@@ -38,11 +38,11 @@ func (c *connection) session() *session {
 	return c.grammar.on(c.conn)
 }
 
-// shares reports whether the pool has only one connection. Then it goes back after each
-// transaction, and keeps most of the host's settings.
+// shares reports whether the pool has only one connection. That connection returns to the pool after
+// each transaction, and keeps most of the host's settings.
 func (c *connection) shares() bool { return c.db.Stats().MaxOpenConnections == 1 }
 
-// begin begins a transaction that writes, and waits for others no longer than it is told.
+// begin begins a writing transaction. It waits for other processes up to patience.
 func (c *connection) begin(ctx context.Context, patience time.Duration) error {
 	err := c.acquire(ctx, patience)
 	if err == nil {
@@ -74,8 +74,8 @@ func (c *connection) finish(ctx context.Context, failed error) error {
 	return failed
 }
 
-// lock takes the database's write lock. As long as other processes were seen to want it,
-// it leaves them a moment to take it first.
+// lock takes the database's write lock. If other processes recently waited for it, it pauses first, so
+// that they can take it.
 func (c *connection) lock(ctx context.Context, patience time.Duration) error {
 	begin := func() error { return c.session().exec(ctx, "BEGIN IMMEDIATE") }
 	if !c.polls {
@@ -99,7 +99,7 @@ func (c *connection) lock(ctx context.Context, patience time.Duration) error {
 	})
 }
 
-// acquire takes a connection and sets it up, for which it may have to wait for others.
+// acquire takes a connection from the pool and sets it up. It may have to wait for other processes.
 func (c *connection) acquire(ctx context.Context, patience time.Duration) error {
 	if c.conn != nil {
 		return nil
@@ -119,13 +119,12 @@ func (c *connection) acquire(ctx context.Context, patience time.Duration) error 
 	return nil
 }
 
-// A batch changes pages of several indexes at random places. They stay in memory until it
-// ends, and are copied from the log into the database once for many batches. A larger
-// cache is slower: where a batch has balanced a tree, SQLite looks at all of the cache
-// when the batch ends.
+// A batch changes pages of several indexes at random places. The pages stay in memory until the batch
+// ends. Many batches are copied from the log to the database at once. A larger cache would be slower:
+// SQLite scans the whole cache at the end of a batch that has balanced a tree.
 const (
-	cacheSize  = -8192 // KiB, at most
-	checkpoint = 8192  // pages of 4 KiB
+	cacheSize  = -8192 // maximum in KiB
+	checkpoint = 8192  // in pages of 4 KiB
 )
 
 func (c *connection) setUp(ctx context.Context, conn *sql.Conn, patience time.Duration) error {
@@ -134,8 +133,8 @@ func (c *connection) setUp(ctx context.Context, conn *sql.Conn, patience time.Du
 		c.polls = true
 		return nil
 	}
-	// First how long to wait: to read another setting looks into the file, which somebody
-	// may be locking.
+	// Set the wait first. Reading another setting opens the file, and another process may have locked
+	// it.
 	if err := c.set(ctx, conn, "busy_timeout", milliseconds(patience)); err != nil {
 		return err
 	}
@@ -147,7 +146,7 @@ func (c *connection) setUp(ctx context.Context, conn *sql.Conn, patience time.Du
 	if c.options.Relaxed {
 		settings[0].value = 1
 	}
-	if c.shares() { // as few as possible
+	if c.shares() { // change few settings of a shared connection
 		settings = settings[:1]
 	}
 	for _, s := range settings {
@@ -155,15 +154,15 @@ func (c *connection) setUp(ctx context.Context, conn *sql.Conn, patience time.Du
 			return err
 		}
 	}
-	// In WAL mode nothing but the beginning of a transaction waits for others, and lock
-	// does that better.
+	// In WAL mode only the beginning of a transaction waits for other processes. The method lock waits
+	// better than SQLite.
 	if c.polls = strings.EqualFold(mode, "wal") && !c.shares(); c.polls {
 		return waitAtMost(ctx, conn, 0)
 	}
 	return nil
 }
 
-// set changes a setting and remembers what the host had.
+// set changes a setting and records the host's value.
 func (c *connection) set(ctx context.Context, conn *sql.Conn, name string, value int64) error {
 	before := setting{name: name}
 	if err := conn.QueryRowContext(ctx, "PRAGMA "+name).Scan(&before.value); err != nil {
@@ -176,15 +175,15 @@ func (c *connection) set(ctx context.Context, conn *sql.Conn, name string, value
 	return nil
 }
 
-// waitAtMost sets how long SQLite itself waits for others.
+// waitAtMost sets how long SQLite itself waits for other processes.
 func waitAtMost(ctx context.Context, conn *sql.Conn, longest time.Duration) error {
 	_, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", milliseconds(longest)))
 	return err
 }
 
-func milliseconds(d time.Duration) int64 { return min(d.Milliseconds(), math.MaxInt32) } // more is none to SQLite
+func milliseconds(d time.Duration) int64 { return min(d.Milliseconds(), math.MaxInt32) } // SQLite reads a larger number as 0
 
-// journal sets the journal mode, which the file keeps. SQLite does not wait for others
+// journal sets the journal mode, which is stored in the file. SQLite does not wait for other processes
 // when it changes the mode.
 func (c *connection) journal(ctx context.Context, conn *sql.Conn, patience time.Duration) (mode string, err error) {
 	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil || strings.EqualFold(mode, "wal") {
@@ -196,25 +195,25 @@ func (c *connection) journal(ctx context.Context, conn *sql.Conn, patience time.
 	return mode, err
 }
 
-// How often and how long the writer waits for readers, so that the log begins anew. By
-// then it has been copied as a whole once or more.
+// How often and how long the writer waits for readers, so that the log can restart. By then the whole
+// log has been copied at least once.
 const (
-	restartEvery = 8192 // calls
+	restartEvery = 8192 // in calls
 	untilRead    = 100 * time.Millisecond
 )
 
-// errRead: somebody still reads what is in the log alone.
+// errRead means that a reader still uses a state that only the log has.
 var errRead = errors.New("the log is being read")
 
-// written lets the log begin anew after many calls. SQLite does it only when nobody reads
-// at the moment of a commit: where reads always overlap, the log would grow for ever.
+// written restarts the log after many calls. SQLite restarts it only if nobody reads at the moment of a
+// commit. With overlapping reads, the log would grow forever.
 func (c *connection) written(ctx context.Context, calls int) {
 	if c.logged += calls; c.logged < restartEvery || !c.polls || c.options.KeepSettings || c.conn == nil {
 		return
 	}
 	c.logged = 0
 	others := func(err error) bool { return errors.Is(err, errRead) || c.grammar.transient(err) }
-	_ = patiently(ctx, untilRead, others, func() error { // if not, then the next time
+	_ = patiently(ctx, untilRead, others, func() error { // after a failure, try again at the next batch
 		var busy, inLog, copied int
 		err := c.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(RESTART)").Scan(&busy, &inLog, &copied)
 		if err == nil && busy != 0 {
@@ -224,8 +223,8 @@ func (c *connection) written(ctx context.Context, calls int) {
 	})
 }
 
-// release gives the connection back when it is the only one, or at the end. With the
-// store's settings, a statement of the host would not wait for a lock at all.
+// release returns the connection to the pool if it is the only one, or if always is true. With the
+// store's settings, statements of the host would not wait for locks.
 func (c *connection) release(always bool) {
 	if c.conn == nil || !always && c.stmts != nil {
 		return
@@ -243,9 +242,9 @@ func (c *connection) release(always bool) {
 	c.conn, c.stmts = nil, nil
 }
 
-// discard takes a connection out of use whose state is not known.
+// discard closes a connection whose state is unknown.
 func (c *connection) discard() {
-	if c.stmts != nil { // first: modernc.org/sqlite panics over a statement of a closed connection
+	if c.stmts != nil { // before the connection: modernc.org/sqlite panics if a statement outlives it
 		c.stmts.close()
 		c.stmts = nil
 	}

@@ -90,7 +90,7 @@ func (s *session) saveCoupon(ctx context.Context, w engine.CouponWrite) error {
 		}
 		return s.insertEmails(ctx, c)
 	}
-	// Neither ID, code, type nor createdAt change.
+	// ID, code, type and createdAt do not change.
 	args := append(append(append([]any{}, row[4:8]...), row[9:]...), c.ID)
 	if err := s.exec(ctx, updateCoupon, args...); err != nil || w.KeepEmails {
 		return err
@@ -109,8 +109,8 @@ func (s *session) insertEmails(ctx context.Context, c coupon.Coupon) error {
 	return s.insert(ctx, insertEmails, rows)
 }
 
-// fold makes one row of the rows of a counter. The caller has locked the coupon, so that
-// nobody adds to them.
+// fold merges the rows of a counter into one. The caller has locked the coupon, so that nobody adds to
+// the counter.
 func (s *session) fold(ctx context.Context, counter string) error {
 	var sum eligibility.Count
 	slots := 0

@@ -37,27 +37,27 @@ func (d Dialect) String() string {
 	return ""
 }
 
-// grammar is what one database says otherwise than the other, for the tables of one
-// prefix. All other SQL is common.
+// grammar has the SQL that differs between the databases, for tables with one prefix. All other SQL is
+// common.
 type grammar struct {
 	dialect Dialect
 	prefix  string
-	// words replace {words} in statements; other {names} are tables.
+	// words replaces {words} in statements. Other {names} are names of tables.
 	words map[string]string
 	// pairs begins a list of pairs in an IN.
 	pairs string
-	// stored is how a counter's key is stored, and key is its inverse.
+	// stored returns the stored form of a counter's key. key is its inverse.
 	stored, key func(string) string
-	// slots is over how many rows unlimited counters are spread.
+	// slots is the number of rows over which unlimited counters are spread.
 	slots int
-	// parameters is the most placeholders of a statement.
+	// parameters is the maximum number of placeholders in a statement.
 	parameters int
-	// duplicate recognizes that a row was there already.
+	// duplicate reports whether an insert failed because the row exists.
 	duplicate func(error) bool
-	// transient recognizes that the database has undone a transaction because of others.
+	// transient reports whether the database rolled a transaction back because of other transactions.
 	transient func(error) bool
 
-	expanded sync.Map // statement as written in this package -> as the database gets it
+	expanded sync.Map // from a statement in this package to the statement for the database
 }
 
 func (d Dialect) grammar(o Options) (*grammar, error) {
@@ -75,8 +75,8 @@ func (d Dialect) grammar(o Options) (*grammar, error) {
 	return nil, faults.Err()
 }
 
-// Drivers of SQLite look for each argument among all: statements of very many
-// placeholders are slow. MySQL gets none, and its bound is the length of a statement.
+// Drivers of SQLite search all arguments for each argument, so statements with many placeholders are
+// slow. MySQL gets no placeholders. There, the bound limits the length of a statement.
 const (
 	sqliteParameters = 160
 	mysqlParameters  = 2_048
@@ -87,8 +87,8 @@ func sqliteGrammar(o Options) *grammar {
 		dialect: SQLite, prefix: o.prefix(),
 		words: map[string]string{
 			"for_update": "", "for_share": "", "by_id": "",
-			// After an error the transaction is undone as a whole. FAIL saves SQLite a copy
-			// of every page before the statement.
+			// An error rolls back the whole transaction. With FAIL, SQLite does not copy every page
+			// before the statement.
 			"insert":      "INSERT OR FAIL INTO",
 			"update":      "UPDATE OR FAIL",
 			"or_add":      " ON CONFLICT (counter, slot) DO UPDATE SET reserved = reserved + excluded.reserved, completed = completed + excluded.completed",
@@ -108,7 +108,7 @@ func mysqlGrammar(o Options) *grammar {
 		dialect: MySQL, prefix: o.prefix(),
 		words: map[string]string{
 			"for_update": " FOR UPDATE", "for_share": " LOCK IN SHARE MODE",
-			// In a small table the server would read, and lock, all rows.
+			// Without the index, the server reads and locks all rows of a small table.
 			"by_id":       " FORCE INDEX (PRIMARY)",
 			"insert":      "INSERT INTO",
 			"update":      "UPDATE",
@@ -126,8 +126,8 @@ func mysqlGrammar(o Options) *grammar {
 
 func asItIs(counter string) string { return counter }
 
-// lastFirst puts the last part of a counter's key first. A batch changes two counters of
-// each customer: where they lie together it writes one page for them.
+// lastFirst moves the last part of a counter's key to the front. A batch changes two counters of each
+// customer. Next to each other, they often share a page.
 func lastFirst(counter string) string {
 	if i := strings.LastIndexByte(counter, '/'); i >= 0 {
 		return counter[i+1:] + "/" + counter[:i]
@@ -143,17 +143,17 @@ func firstLast(stored string) string {
 	return stored
 }
 
-// sqliteBusy recognizes SQLITE_BUSY by the text of SQLite, which every driver passes on.
+// sqliteBusy reports whether an error is SQLITE_BUSY. It searches for SQLite's text, because every
+// driver keeps that.
 func sqliteBusy(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "database is locked") || strings.Contains(text, "SQLITE_BUSY")
 }
 
-// Errors of MySQL and MariaDB.
+// Error numbers of MySQL and MariaDB.
 const (
-	// changedSince: MariaDB has ended a transaction that reads an older state, since it
-	// wanted to lock a row that was changed (innodb_snapshot_isolation, on by default
-	// from 11.6.2).
+	// changedSince means that MariaDB ended a transaction because it locked a row that changed after
+	// the transaction's snapshot (innodb_snapshot_isolation, on by default from 11.6.2).
 	changedSince   = 1020
 	duplicateEntry = 1062
 	noSuchTable    = 1146
@@ -161,7 +161,7 @@ const (
 	deadlock       = 1213
 )
 
-// mysqlError recognizes an error by its number, with which drivers begin the text:
+// mysqlError reports whether an error has one of the numbers. Drivers begin the text with the number:
 // "Error 1062 (23000): Duplicate entry …".
 func mysqlError(err error, numbers ...int) bool {
 	text := err.Error()
@@ -170,14 +170,14 @@ func mysqlError(err error, numbers ...int) bool {
 	})
 }
 
-// missingTable recognizes that a table is not there.
+// missingTable reports whether an error means that a table does not exist.
 func missingTable(err error) bool {
 	return strings.Contains(err.Error(), "no such table") || mysqlError(err, noSuchTable)
 }
 
 var namePattern = regexp.MustCompile(`\{([a-z][a-z0-9_]*)\}`)
 
-// sql writes names and words into a statement: {coupons} becomes couponkit_coupons.
+// sql replaces the names and words of a statement: {coupons} becomes couponkit_coupons.
 func (g *grammar) sql(statement string) string {
 	if text, ok := g.expanded.Load(statement); ok {
 		return text.(string) //nolint:errcheck,forcetypeassert // only strings are stored
@@ -203,7 +203,7 @@ func (*GaleraError) Error() string {
 		"so that writing on several nodes exceeds limits; send all writes to one node and set Options.SingleWriter"
 }
 
-// guard refuses a database that would not keep what the store promises.
+// guard refuses a database that would break the guarantees of the store.
 func (g *grammar) guard(ctx context.Context, db *sql.DB, o Options) error {
 	switch {
 	case g.dialect == SQLite && !o.KeepSettings:
@@ -214,7 +214,7 @@ func (g *grammar) guard(ctx context.Context, db *sql.DB, o Options) error {
 	return nil
 }
 
-// guardCluster refuses a Galera cluster. A server without the variable belongs to none.
+// guardCluster refuses a Galera cluster. A server without the variable is not in a cluster.
 func (g *grammar) guardCluster(ctx context.Context, db *sql.DB) error {
 	var name, value string
 	err := g.on(db).each(ctx, "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'", func(rows *sql.Rows) error { return rows.Scan(&name, &value) })

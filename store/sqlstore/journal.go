@@ -10,21 +10,21 @@ import (
 	"github.com/couponkit/couponkit/store/engine"
 )
 
-// On SQLite one transaction writes at a time, so that entries have their positions when
-// they are written. On MySQL transactions commit in another order than they write. There
-// an entry waits until whoever reads the journal next has sealed it: the reader locks the
-// head, which holds the last position, and moves the entries that were committed. An entry
-// of an order is written after the one before it was committed, and has a higher ID.
+// On SQLite, only one transaction writes at a time, so entries get their positions when they are
+// written. On MySQL, transactions commit in another order than they write. There, an entry has no
+// position until it is sealed by the next reader of the journal. The reader locks the head, which has
+// the last position, and moves the committed entries. An entry of an order is written after the order's
+// earlier entry was committed, so it has a higher ID.
 
 const (
 	selectEntries = `SELECT position, ` + entryColumns + ` FROM {journal} WHERE position > ? ORDER BY position LIMIT ?`
 	lockHead      = `SELECT position FROM {journal_head} WHERE id = 1 FOR UPDATE`
 	moveHead      = `UPDATE {journal_head} SET position = ? WHERE id = 1`
 	findPending   = `SELECT id FROM {journal_pending} ORDER BY id LIMIT ?`
-	// A transaction of the host may find entries that were sealed since it began to read:
-	// to lock them tells which are left.
+	// In a transaction of the host, the list may have entries that were sealed since its snapshot.
+	// Locking the entries finds those that are left.
 	lockPending = `SELECT id, ` + entryColumns + ` FROM {journal_pending}{by_id} WHERE id IN ({in}) ORDER BY id FOR UPDATE`
-	// Of a small table, DELETE … WHERE id IN reads all rows, and waits for those of others.
+	// In a small table, DELETE … WHERE id IN reads all rows, and waits for rows of other transactions.
 	deletePending = `DELETE t FROM ({each}) f STRAIGHT_JOIN {journal_pending} t{by_id} ON t.id = f.id`
 	entriesOf     = `SELECT %s, ` + entryColumns + ` FROM {%s} WHERE {coupon} = ? AND version < ?`
 	insertSealed  = `INSERT INTO {journal} (position, ` + entryColumns + `) VALUES {rows}`
@@ -77,8 +77,8 @@ func (s *Store) History(ctx context.Context, couponID string, before int64, limi
 	return answered(entries, err)
 }
 
-// sumUses sums minor units: a stored amount has all decimals of its currency. MySQL returns text of
-// JSON in quotes, and SQLite without them.
+// sumUses sums minor units. A stored amount has all decimals of its currency. MySQL returns JSON text
+// in quotes, and SQLite without quotes.
 const sumUses = `SELECT (u.created_at - ?) - (u.created_at - ?) % ? AS day, u.state, COALESCE(JSON_EXTRACT(u.doc, '$.currency'), '') AS currency,
 	COUNT(*), COUNT(JSON_EXTRACT(u.doc, '$.restoredAt')), SUM(COALESCE(CAST(REPLACE(REPLACE(JSON_EXTRACT(u.doc, '$.discount'), '.', ''), '"', '') AS SIGNED), 0)),
 	SUM(COALESCE(CAST(REPLACE(REPLACE(JSON_EXTRACT(u.doc, '$.returned'), '.', ''), '"', '') AS SIGNED), 0))
@@ -103,10 +103,9 @@ func (s *Store) Sums(ctx context.Context, list store.SumList) (days []store.DayS
 	return answered(days, err)
 }
 
-// seal gives positions to the entries that were committed, at most as many as one read of
-// the journal returns.
+// seal gives positions to committed entries, at most as many as one read of the journal returns.
 func (s *session) seal(ctx context.Context) error {
-	pending, err := s.pending(ctx) // without a lock: mostly there is nothing
+	pending, err := s.pending(ctx) // read without a lock first, because usually there are none
 	if err != nil || len(pending) == 0 {
 		return err
 	}

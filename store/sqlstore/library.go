@@ -23,7 +23,7 @@ func (e *LibraryError) Error() string {
 		e.Found, LeastSQLite)
 }
 
-// guardLibrary refuses a SQLite that can damage a database.
+// guardLibrary refuses versions of SQLite that can damage a database.
 func (g *grammar) guardLibrary(ctx context.Context, db *sql.DB) error {
 	var version string
 	if err := g.on(db).each(ctx, "SELECT sqlite_version()", func(rows *sql.Rows) error { return rows.Scan(&version) }); err != nil {
@@ -35,7 +35,7 @@ func (g *grammar) guardLibrary(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// keepsLogs reports whether a version of SQLite has the correction of the log's reset.
+// keepsLogs reports whether a version of SQLite has the fix for resets of the log.
 func keepsLogs(version string) bool {
 	var major, minor, patch int
 	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/couponkit/couponkit/store/internal/sqlparts"
 )
 
-// sequence is the order of a list: newest first, or oldest first.
+// sequence is the order of a list: newest first or oldest first.
 type sequence struct {
-	created, id string // columns
+	created, id string // names of the columns
 	oldest      bool
 }
 
@@ -24,20 +24,20 @@ func newest(alias string) sequence {
 	return sequence{created: alias + ".created_at", id: alias + ".id"}
 }
 
-// sorted returns the sequence in a form that no index has. It is for short lists: SQLite would
-// otherwise prefer an index with the order to an index that finds the few rows.
+// sorted returns the sequence with an expression that no index has. It is for short lists. Otherwise
+// SQLite uses an index with the order, and not the index that finds the few rows.
 func (q sequence) sorted() sequence {
 	q.created += " + 0"
 	return q
 }
 
-// due returns the sequence of due records, the oldest first. The deadline finds them.
+// due returns the sequence of due records, oldest first. The deadline's index finds the records.
 func (q sequence) due() sequence {
 	q.oldest = true
 	return q.sorted()
 }
 
-// following narrows a list to what follows a cursor.
+// following restricts a list to the records after a cursor.
 func (q sequence) following(all sqlparts.Conditions, after string) (sqlparts.Conditions, error) {
 	if after == "" {
 		return all, nil
@@ -56,7 +56,7 @@ func (q sequence) following(all sqlparts.Conditions, after string) (sqlparts.Con
 	return all, nil
 }
 
-// order is the end of a list's statement.
+// order returns the ORDER BY and LIMIT of a list's statement.
 func (q sequence) order() string {
 	if q.oldest {
 		return " ORDER BY " + q.created + ", " + q.id + " LIMIT ?"
@@ -73,7 +73,7 @@ type found[R any] struct {
 	Next       string
 }
 
-// paged reads a page. The function reads one record more than the page has, and counts.
+// paged reads a page. The function read returns one record more than the page has, and the total.
 func paged[R coupon.Coupon | store.Settled | redemption.Use](
 	ctx context.Context, s *Store, what string, size int, read func(context.Context, *session, *found[R]) (engine.List[R], error),
 ) (page found[R], err error) {
@@ -86,10 +86,10 @@ func paged[R coupon.Coupon | store.Settled | redemption.Use](
 	return answered(page, err)
 }
 
-// maxCounted is up to where rows are counted that an index has.
+// maxCounted is the maximum count of rows if an index has them.
 const maxCounted = 10 * store.ExactTotal
 
-// total counts rows, and reports whether there are more than the most.
+// total counts rows up to most, and reports whether there are more.
 func (s *session) total(ctx context.Context, from string, all sqlparts.Conditions, most int64) (n int64, atLeast bool, err error) {
 	n, err = s.number(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM "+from+all.Where()+" LIMIT ?) counted", append(slices.Clone(all.Args), most+1)...)
 	return min(n, most), n > most, err
@@ -154,7 +154,7 @@ func (s *Store) ListOrders(ctx context.Context, list store.OrderList) (store.Ord
 	return store.OrderPage{Items: page.Items, Unreadable: page.Unreadable, Next: page.Next}, err
 }
 
-// listOrders reads the orders of a normalized list, and one more than its page has.
+// listOrders reads the orders of a normalized list. It reads one order more than the page has.
 func (s *session) listOrders(ctx context.Context, list store.OrderList) (none engine.List[store.Settled], err error) {
 	var all sqlparts.Conditions
 	all.Equal("o.customer_id", list.CustomerID)
@@ -173,8 +173,8 @@ func (s *session) listOrders(ctx context.Context, list store.OrderList) (none en
 		append(some.Args, int64(list.PageSize+1))...)
 }
 
-// dueUses finds each kind by an index of its own. What is to be refunded is reserved no more.
-// CROSS JOIN makes SQLite begin with the due uses.
+// dueUses finds each kind with an index of its own. A use with points to refund is no longer reserved,
+// so the kinds do not overlap. CROSS JOIN makes SQLite begin with the due uses.
 const dueUses = `(SELECT id FROM {uses} WHERE deadline <= ? AND state = 'reserved' AND order_id IS NULL
 	UNION ALL SELECT id FROM {uses} WHERE points_state = 'refund_due') due CROSS JOIN {uses} u ON u.id = due.id`
 
@@ -189,7 +189,7 @@ func (s *Store) ListUses(ctx context.Context, list store.UseList) (store.UsePage
 	switch {
 	case !list.DueAt.IsZero():
 		from, q, all.Args = dueUses, q.due(), []any{calendar.Instant(list.DueAt).UnixMicro()}
-	case findable(list.CustomerID) && s.grammar.dialect == SQLite: // a customer has few uses, a coupon has many
+	case findable(list.CustomerID) && s.grammar.dialect == SQLite: // a customer has fewer uses than a coupon
 		q = q.sorted()
 	}
 	all.Equal("u.coupon_id", list.CouponID)

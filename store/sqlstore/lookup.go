@@ -18,7 +18,7 @@ const (
 	selectByID   = `SELECT ` + couponColumns + ` FROM {coupons} WHERE id IN ({in})`
 	selectEmails = `SELECT coupon_id, email FROM {coupon_emails} WHERE coupon_id IN ({in}) ORDER BY coupon_id, position`
 	selectEmail  = `SELECT coupon_id, email FROM {coupon_emails} WHERE (coupon_id, email) IN ({in})`
-	// The order is one that no index has. Otherwise SQLite reads all uses of the coupon.
+	// No index has this order. Otherwise SQLite reads all uses of the coupon.
 	selectHeld = `SELECT ` + useColumns + ` FROM {uses} WHERE (customer_id, coupon_id) IN ({in}) AND state = 'reserved'
 	ORDER BY created_at + 0 DESC, id DESC`
 )
@@ -83,7 +83,7 @@ func (s *session) lookUp(ctx context.Context, by store.LookUp) (found store.Look
 	return found, err
 }
 
-// named reads the codes among the names, and the coupons of all names without their counts.
+// named reads the codes among the names. It also reads the coupons of all names, without their counts.
 func (s *session) named(ctx context.Context, names []store.Name) (codes map[coupon.Code]coupon.IssuedCode, coupons engine.List[coupon.Coupon], err error) {
 	var ids, keys []string
 	for _, n := range names {
@@ -107,7 +107,7 @@ func (s *session) named(ctx context.Context, names []store.Name) (codes map[coup
 	return codes, coupons, err
 }
 
-// held reads the customer's reserved uses of each coupon, the newest first.
+// held reads the customer's reserved uses of each coupon, newest first.
 func (s *session) held(ctx context.Context, coupons []string, customerID string, into map[string]*store.Found) error {
 	if !findable(customerID) {
 		return nil
@@ -127,7 +127,7 @@ func (s *session) held(ctx context.Context, coupons []string, customerID string,
 	})
 }
 
-// allowLists reads the entries that the look-up wants of allow-lists.
+// allowLists reads the entries of allow-lists that the look-up needs.
 func (s *session) allowLists(ctx context.Context, coupons []coupon.Coupon, by store.LookUp) error {
 	own, domain := email.Entries(by.Email)
 	if !by.Whole && (own == "" || !store.IsText(own)) {
@@ -165,8 +165,8 @@ func (s *session) allowLists(ctx context.Context, coupons []coupon.Coupon, by st
 	return nil
 }
 
-// countsOf reads the counters of the coupons, of the customer's uses of them, and all others that
-// the look-up wants.
+// countsOf reads the counters that the look-up needs: of the coupons, of the customer's uses of each
+// coupon, and the requested ones.
 func (s *session) countsOf(ctx context.Context, coupons []string, by store.LookUp) (map[string]eligibility.Count, error) {
 	keys := slices.Clone(by.Counters)
 	for _, id := range coupons {

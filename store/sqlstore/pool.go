@@ -12,11 +12,11 @@ import (
 	"github.com/couponkit/couponkit/store/engine"
 )
 
-// maxAttempts is how often a transaction is tried that the database undoes because of
-// others.
+// maxAttempts is how often a transaction is tried. The database may roll it back because of other
+// transactions.
 const maxAttempts = 10
 
-// pool runs each call in a transaction of its own: on MySQL, where rows are locked.
+// pool runs each call in its own transaction. It is for MySQL, which locks rows.
 type pool struct {
 	grammar *grammar
 	db      *sql.DB
@@ -37,7 +37,7 @@ func (p *pool) answer(ctx context.Context, r *request) error {
 	})
 }
 
-// repeat runs a transaction again that was undone because of others. Again is set after
+// repeat repeats a transaction that was rolled back because of other transactions. It sets again after
 // [engine.ErrAgain].
 func (p *pool) repeat(ctx context.Context, again *bool, run func(context.Context, *session) error) error {
 	for attempt := 1; ; attempt++ {
@@ -47,7 +47,7 @@ func (p *pool) repeat(ctx context.Context, again *bool, run func(context.Context
 			return err
 		}
 		*again = *again || met
-		// A longer moment after each attempt.
+		// Wait longer after each attempt.
 		if waited := pause(ctx, time.Duration(rand.Int64N(int64(attempt*attempt)))*time.Millisecond); waited != nil { //nolint:gosec // no secret
 			return errors.Join(waited, err)
 		}
@@ -59,7 +59,7 @@ func (p *pool) transaction(ctx context.Context, o *sql.TxOptions, run func(conte
 	if err != nil {
 		return &failure{err}
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // does nothing after a commit
 	if err := run(ctx, p.grammar.on(tx)); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// hosted runs calls within a transaction of the host.
+// hosted runs calls inside a transaction of the host.
 type hosted struct{ session *session }
 
 const savepoint = "couponkit"
@@ -110,10 +110,10 @@ func (h *hosted) write(ctx context.Context, r *request) error {
 	}
 }
 
-// errEnded: the database has ended the transaction at a statement that failed.
+// errEnded means that the database ended the transaction because a statement failed.
 var errEnded = errors.New("the transaction has ended")
 
-// within undoes what the function has written when it fails.
+// within runs a function. If it fails, within rolls back what the function wrote.
 func (h *hosted) within(ctx context.Context, run func(context.Context) error) error {
 	if _, err := h.session.on.ExecContext(ctx, "SAVEPOINT "+savepoint); err != nil {
 		return closed(&failure{err})
@@ -135,7 +135,7 @@ func (h *hosted) view(ctx context.Context, read func(context.Context, *session) 
 	return closed(read(ctx, h.session))
 }
 
-// closed adds store.ErrClosed to the error of a transaction that the host has ended.
+// closed adds store.ErrClosed to an error after the host ended the transaction.
 func closed(err error) error {
 	if errors.Is(err, sql.ErrTxDone) {
 		return fmt.Errorf("%w: %w", store.ErrClosed, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/couponkit/couponkit/store/engine"
 )
 
-// Columns in the order of the rows' arguments and scans.
+// Columns, in the order of arguments and scans.
 const (
 	orderColumns = "id, customer_id, idempotency_key, state, session_id, session_url, replaced_by, deadline, " +
 		"created_at, updated_at, version, doc"
@@ -23,12 +23,12 @@ const (
 	entryColumns = "kind, subject, version, at, made_by, data"
 )
 
-// of puts the alias of a table before each column.
+// of prefixes each column with the alias of a table.
 func of(alias, columns string) string {
 	return alias + "." + strings.ReplaceAll(columns, ", ", ", "+alias+".")
 }
 
-// orNull returns an argument: NULL for no text.
+// orNull returns an SQL argument. Empty text is NULL.
 func orNull(text string) any {
 	if text == "" {
 		return nil
@@ -36,7 +36,7 @@ func orNull(text string) any {
 	return text
 }
 
-// micros returns an argument: NULL for no instant.
+// micros returns an SQL argument. The zero time is NULL.
 func micros(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -51,7 +51,7 @@ func flag(b bool) int64 {
 	return 0
 }
 
-// instant receives an instant, or NULL.
+// instant scans an instant or NULL.
 type instant struct{ sql.Null[int64] }
 
 func (i instant) time() time.Time {
@@ -61,17 +61,18 @@ func (i instant) time() time.Time {
 	return time.UnixMicro(i.V).UTC()
 }
 
-// findable reports whether a record can have the text as ID or key at all. Databases
-// disagree on what NUL and malformed text mean.
+// findable reports whether a stored ID or key can have this text. Databases disagree about NUL and
+// malformed text.
 func findable(text string) bool {
 	return text != "" && len(text) <= eligibility.MaxCounterLength && store.IsText(text)
 }
 
-// documents of orders and uses by their IDs. The caller encodes what a request may store before
-// the writer has its turn.
+// documents are encoded orders and uses by their IDs. The caller of the store encodes them before the
+// writer handles the request.
 type documents struct{ orders, uses map[string]string }
 
-// add adds the documents of another request. An ID that two requests have gets none: one of them is stored.
+// add adds the documents of another request. If two requests have the same ID, it drops both documents,
+// because only one of the records is stored.
 func (d documents) add(more documents) {
 	addTo(d.orders, more.orders)
 	addTo(d.uses, more.uses)
@@ -86,8 +87,8 @@ func addTo(docs, more map[string]string) {
 	}
 }
 
-// others returns the documents of all written records that the documents are not of. The engine sets what
-// a new order waits for.
+// others encodes the written records that have no document yet. It encodes grown records again. The
+// engine sets which order a new order waits for.
 func (d documents) others(w engine.Writes) (documents, error) {
 	orders, uses := slices.Clone(w.GrownOrders), slices.Clone(w.GrownUses)
 	for _, o := range w.NewOrders {
@@ -107,7 +108,7 @@ func documentsOf(orders []redemption.Order, uses []redemption.Use) (documents, e
 	docs := documents{map[string]string{}, map[string]string{}}
 	for _, o := range orders {
 		if o.IsZero() {
-			continue // a points reservation
+			continue // a points reservation without an order
 		}
 		doc, err := engine.EncodeOrder(o)
 		if docs.orders[o.ID] = string(doc); err != nil {
@@ -177,14 +178,14 @@ func (s *session) couponRow(w engine.CouponWrite) ([]any, error) {
 	}, err
 }
 
-// scanCoupon reads the columns of a coupon. The coupon has no counts,
-// and tells only how many addresses it has.
+// scanCoupon reads the columns of a coupon. The coupon has no counts. Its allow-list has only its
+// length.
 func scanCoupon(rows *sql.Rows) (stored engine.StoredCoupon, err error) {
 	c := &stored.Coupon
 	var code, state string
 	var created, updated, starts, expires instant
 	var emails int
-	var unread, doc sql.RawBytes // of the columns that lists are narrowed by
+	var unread, doc sql.RawBytes // the columns for filters, which are not needed here
 	if err := rows.Scan(
 		&c.ID, &code, &unread, &unread, &state, &c.Revision, &stored.Version, &stored.Unlimited, &created, &updated, &starts, &expires,
 		&emails, &unread, &unread, &doc,
@@ -199,7 +200,7 @@ func entryRow(e store.Entry) []any {
 	return []any{string(e.Kind), e.Subject, e.Version, e.At.UnixMicro(), e.By, string(e.Data)}
 }
 
-// scanEntry reads the position and the columns of an entry.
+// scanEntry reads the position and the columns of a journal entry.
 func scanEntry(rows *sql.Rows) (e store.Entry, err error) {
 	var at instant
 	var data []byte

@@ -98,7 +98,7 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, o Options) error {
 	return nil
 }
 
-// migrateSQLite makes the tables in one transaction, for which processes wait.
+// migrateSQLite creates the tables in one transaction. Other processes wait for it.
 func (g *grammar) migrateSQLite(ctx context.Context, c *sql.Conn, statements []string) error {
 	err := patiently(ctx, time.Minute, sqliteBusy, func() error {
 		_, err := c.ExecContext(ctx, "BEGIN IMMEDIATE")
@@ -120,8 +120,8 @@ func (g *grammar) migrateSQLite(ctx context.Context, c *sql.Conn, statements []s
 	return nil
 }
 
-// migrateMySQL needs no lock: each statement makes what is not there. The record of the
-// version is the last of them, and another process may have written it.
+// migrateMySQL needs no lock, because each statement creates only what is missing. The last statement
+// records the version. Another process may have recorded it before.
 func (g *grammar) migrateMySQL(ctx context.Context, c *sql.Conn, statements []string) error {
 	done, err := g.migrated(ctx, c)
 	if err != nil || done {
@@ -142,7 +142,7 @@ func execAll(ctx context.Context, c *sql.Conn, statements []string) error {
 	return nil
 }
 
-// migrated reports whether the tables are there.
+// migrated reports whether the tables exist.
 func (g *grammar) migrated(ctx context.Context, on plain) (bool, error) {
 	err := g.check(ctx, on)
 	var other *SchemaError
@@ -152,7 +152,7 @@ func (g *grammar) migrated(ctx context.Context, on plain) (bool, error) {
 	return err == nil, err
 }
 
-// check returns nil if the tables have the version that this package works with.
+// check returns nil if the tables have the version that this package needs.
 func (g *grammar) check(ctx context.Context, on plain) error {
 	version, err := g.on(on).number(ctx, selectVersion)
 	switch {

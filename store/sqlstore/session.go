@@ -15,13 +15,13 @@ import (
 	"github.com/couponkit/couponkit/store/engine"
 )
 
-// plain is what *sql.DB, *sql.Conn and *sql.Tx have in common.
+// plain is the common interface of *sql.DB, *sql.Conn and *sql.Tx.
 type plain interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// prepared keeps the statements of one connection prepared. One goroutine uses it.
+// prepared keeps prepared statements for one connection. Only one goroutine may use it.
 type prepared struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
@@ -62,11 +62,10 @@ func (p *prepared) close() {
 	p.stmts = map[string]*sql.Stmt{}
 }
 
-// literal sends statements whose arguments are written into the text. So nothing is ever
-// prepared on MySQL: a statement is one round trip with every setting of the driver, the
-// server keeps no statements, proxies need to know of none, and a Galera node, which tears
-// transactions that prepare statements, gets none. Text is written in hexadecimal digits,
-// whose meaning no setting of the server changes.
+// literal writes arguments into the text of statements, so that MySQL never prepares a statement. Every
+// statement is one round trip with all settings of the driver. The server keeps no statements, and
+// proxies need no support for them. Galera nodes break transactions that prepare statements. Text is
+// written in hexadecimal digits, because no setting of the server changes their meaning.
 type literal struct{ on plain }
 
 func (l literal) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
@@ -85,8 +84,8 @@ func (l literal) QueryContext(ctx context.Context, query string, args ...any) (*
 	return l.on.QueryContext(ctx, text)
 }
 
-// withLiterals replaces each placeholder of the query by its argument. The statements of
-// this package have no other question marks.
+// withLiterals replaces each placeholder of the query by its argument. The statements of this package
+// have question marks only as placeholders.
 func withLiterals(query string, args []any) (string, error) {
 	var text []byte
 	for _, arg := range args {
@@ -114,12 +113,12 @@ func withLiterals(query string, args []any) (string, error) {
 	return string(append(text, query...)), nil
 }
 
-// failure is an error of the database, as opposed to an answer of the contract.
+// failure is an error of the database. It is not an answer of the contract.
 type failure struct{ error }
 
 func (f *failure) Unwrap() error { return f.error }
 
-// verdict tells an answer of the contract from an error of the database.
+// verdict splits an error: it is either an answer of the contract or an error of the database.
 func verdict(err error) (answer, failed error) {
 	var of *failure
 	if errors.As(err, &of) || errors.Is(err, engine.ErrAgain) {
@@ -132,13 +131,13 @@ func verdict(err error) (answer, failed error) {
 type session struct {
 	*grammar
 	on plain
-	// find ends the statements that look for keys. It is empty in a transaction of the
-	// store: who looks for a row does not lock it yet. A transaction of the host may read
-	// an older state of MySQL, and sees rows as they are only by locking them.
+	// find is appended to statements that search for keys. It is empty in a transaction of the store,
+	// where a search locks no rows. In a transaction of the host, MySQL may read an older state. There,
+	// find locks the rows, so that their current state is read.
 	find string
-	// docs are the documents of what may be inserted.
+	// docs are the encoded records that may be inserted.
 	docs documents
-	// changed is how many rows the database says that statements have changed.
+	// changed is the number of rows that statements have changed, as the database reports it.
 	changed int64
 }
 
@@ -166,7 +165,7 @@ func (s *session) exec(ctx context.Context, statement string, args ...any) error
 	return err
 }
 
-// each reads all rows.
+// each calls scan for each row.
 func (s *session) each(ctx context.Context, statement string, scan func(*sql.Rows) error, args ...any) error {
 	rows, err := s.on.QueryContext(ctx, s.sql(statement), args...)
 	if err != nil {
@@ -184,7 +183,7 @@ func (s *session) each(ctx context.Context, statement string, scan func(*sql.Row
 	return nil
 }
 
-// collect returns a function for each that appends what it reads.
+// collect returns a function for each. The function appends every scanned row to into.
 func collect[R any](into *[]R, scan func(*sql.Rows) (R, error)) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		r, err := scan(rows)
@@ -193,26 +192,27 @@ func collect[R any](into *[]R, scan func(*sql.Rows) (R, error)) func(*sql.Rows) 
 	}
 }
 
-// one reads the only column.
+// one scans the only column.
 func one[V any](rows *sql.Rows) (value V, err error) {
 	err = rows.Scan(&value)
 	return value, err
 }
 
-// number reads one number; no row is 0.
+// number reads one number. It returns 0 if there is no row.
 func (s *session) number(ctx context.Context, statement string, args ...any) (n int64, err error) {
 	err = s.each(ctx, statement, func(rows *sql.Rows) error { return rows.Scan(&n) }, args...)
 	return n, err
 }
 
-// eachIn reads all rows whose keys stand in the IN ({in}) of the statement, or in its table
-// ({each}). A key has width columns. Long lists are several statements.
+// eachIn reads the rows for a list of keys. The keys replace {in} of the statement, or fill its table
+// {each}. A key has width columns. A long list is split into several statements.
 func (s *session) eachIn(ctx context.Context, statement string, width int, keys []any, scan func(*sql.Rows) error) error {
 	most := powerOfTwo(s.parameters / width)
 	for len(keys) > 0 {
 		n := min(most, len(keys)/width)
 		some := slices.Clone(keys[:n*width])
-		// Few statements of different length stay prepared: the last key fills up.
+		// Repeat the last key until the number is a power of two. Then few different statements stay
+		// prepared.
 		for ; n&(n-1) != 0; n++ {
 			some = append(some, some[len(some)-width:]...)
 		}
@@ -240,10 +240,10 @@ func rowsOf(n, width int) string {
 	return strings.Repeat(row+", ", n-1) + row
 }
 
-// powerOfTwo returns the largest one that is not above n, which is at least 1.
+// powerOfTwo returns the largest power of two that is at most n, and at least 1.
 func powerOfTwo(n int) int { return 1 << (bits.Len(uint(max(n, 1))) - 1) }
 
-// insert writes rows into the {rows} of the statement, several at a time.
+// insert inserts rows at {rows} of the statement, several rows at a time.
 func (s *session) insert(ctx context.Context, statement string, rows [][]any) error {
 	for len(rows) > 0 {
 		width := len(rows[0])
@@ -256,7 +256,7 @@ func (s *session) insert(ctx context.Context, statement string, rows [][]any) er
 	return nil
 }
 
-// spoil takes a connection whose state is unknown out of the pool.
+// spoil removes a connection with an unknown state from the pool.
 func spoil(c *sql.Conn) {
 	_ = c.Raw(func(any) error { return driver.ErrBadConn })
 }

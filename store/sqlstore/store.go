@@ -90,7 +90,7 @@ type Store struct {
 	grammar *grammar
 	run     runner
 
-	mu     sync.RWMutex // held to enter, and to close
+	mu     sync.RWMutex // read-locked by calls, locked by Close
 	closed bool
 	calls  sync.WaitGroup
 }
@@ -100,25 +100,25 @@ var (
 	_ store.Transactional = (*Store)(nil)
 )
 
-// runner runs transactions: by the one writer of SQLite, in the pool of MySQL, or within a
-// transaction of the host.
+// runner runs transactions: in the writer of SQLite, in the pool of MySQL, or in a transaction of the
+// host.
 type runner interface {
-	// write answers a request in a transaction. An error is one of the database.
+	// write answers a request in a transaction. It returns only errors of the database.
 	write(ctx context.Context, r *request) error
-	// view reads, all of one state of the database.
+	// view reads one consistent state of the database.
 	view(ctx context.Context, read func(context.Context, *session) error) error
-	// seal gives positions to entries of the journal that have none.
+	// seal gives positions to journal entries without a position.
 	seal(ctx context.Context) error
 	close() error
 }
 
-// request is a call that writes, and its answer.
+// request is a writing call with its answer.
 type request struct {
 	reservation *store.Reservation
 	settlement  *store.Settlement
 	change      *store.CouponChange
 	codes       *store.CodeChange
-	late        bool // the settlement is for [engine.ApplyLate]
+	late        bool // answer the settlement with [engine.ApplyLate]
 	docs        documents
 
 	reserved store.Reserved
@@ -128,8 +128,7 @@ type request struct {
 	err      error
 }
 
-// answer runs the request in a transaction. An error is one of the database, or
-// [engine.ErrAgain].
+// answer answers the request in a transaction. It returns errors of the database and [engine.ErrAgain].
 func (r *request) answer(ctx context.Context, s *session, row int, thorough bool) error {
 	var err error
 	s.docs = r.docs
@@ -156,7 +155,7 @@ func single[A any](answers []engine.Answer[A], err error) (answer A, _ error) {
 	return answers[0].Value, answers[0].Err
 }
 
-// alone reports whether the request has to run once more, as a late settlement.
+// alone reports whether the request must run once more, as a late settlement.
 func (r *request) alone() bool {
 	r.late = !r.late && errors.Is(r.err, engine.ErrAlone)
 	return r.late
@@ -237,7 +236,7 @@ func (s *Store) Close() error {
 // anew.
 func (s *Store) Retryable(err error) bool { return err != nil && s.grammar.transient(err) }
 
-// enter begins a call; the caller calls s.calls.Done.
+// enter begins a call. The caller must call s.calls.Done at its end.
 func (s *Store) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -270,8 +269,8 @@ func (s *Store) view(ctx context.Context, what string, read func(context.Context
 	return explain(ctx, what, s.run.view(ctx, read))
 }
 
-// explain says what has failed, and that the context has ended if that is why. An answer
-// of the contract stays as it is.
+// explain adds the operation to an error of the database, and the context's error if the context has
+// ended. It does not change an answer of the contract.
 func explain(ctx context.Context, what string, err error) error {
 	_, failed := verdict(err)
 	switch {
@@ -324,7 +323,7 @@ func (s *Store) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Co
 	return answered(asked.saved, err)
 }
 
-// answered returns no value beside an error.
+// answered returns the zero value if there is an error.
 func answered[A any](value A, err error) (answer A, _ error) {
 	if err != nil {
 		return answer, err
@@ -379,7 +378,7 @@ func (s *session) orders(ctx context.Context, statement string, args ...any) (fo
 	err = s.eachIn(ctx, selectUses, 1, ids, func(rows *sql.Rows) error {
 		u, err := scanUse(rows)
 		i, known := at[u.OrderID]
-		if !known { // the row could not be read at all
+		if !known { // the order's row could not be read
 			return err
 		}
 		found.Records[i].Uses = append(found.Records[i].Uses, u)

@@ -13,9 +13,9 @@ import (
 	"github.com/couponkit/couponkit/store/engine"
 )
 
-// session implements [engine.Tx]. Keys are looked for without a lock, and rows are locked
-// by their IDs in the order of their bytes: a row has one way to it, and nobody waits for
-// an entry of an index that somebody is moving.
+// session implements [engine.Tx]. It searches for keys without locks. It locks rows by their IDs, in
+// byte order. Each row is thus locked in only one way, and nobody waits for an index entry that another
+// transaction is moving.
 
 // Load implements [engine.Tx].
 func (s *session) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
@@ -34,7 +34,7 @@ const (
 	findOrdersByKey     = `SELECT id FROM {orders} WHERE (customer_id, idempotency_key) IN ({in})`
 	findOrdersBySession = `SELECT id FROM {orders} WHERE session_id IN ({in})`
 	lockOrders          = `SELECT ` + orderColumns + ` FROM {orders}{by_id} WHERE id IN ({in}) ORDER BY id{for_update}`
-	findUsesByKey       = `SELECT id FROM {uses} WHERE idempotency_key IS NOT NULL AND (customer_id, idempotency_key) IN ({in})` // IS NOT NULL: else SQLite does not use its partial index
+	findUsesByKey       = `SELECT id FROM {uses} WHERE idempotency_key IS NOT NULL AND (customer_id, idempotency_key) IN ({in})` // SQLite uses its partial index only with IS NOT NULL
 	findUsesByExchange  = `SELECT id FROM {uses} WHERE state = 'reserved' AND exchange_id IN ({in})`
 	findUsesByOrder     = `SELECT id FROM {uses} WHERE order_id IN ({in})`
 	lockUses            = `SELECT ` + useColumns + ` FROM {uses}{by_id} WHERE id IN ({in}) ORDER BY id{for_update}`
@@ -43,7 +43,7 @@ const (
 	findFree            = `SELECT ` + useColumns + ` FROM {uses} WHERE {holder} = ? AND coupon_id = ? AND state = 'reserved' AND order_id IS NULL`
 )
 
-// unless returns the statement that locks rows, or one that only reads them.
+// unless returns the statement without its lock if peek is true.
 func unless(peek bool, statement string) string {
 	if peek {
 		return strings.TrimSuffix(statement, "{for_update}")
@@ -74,7 +74,7 @@ func (s *session) loadUses(ctx context.Context, n engine.Need, rows *engine.Rows
 	return s.eachIn(ctx, unless(n.Peek, lockUses), 1, anys(ids), func(found *sql.Rows) error {
 		u, err := scanUse(found)
 		if err == nil && u.State != redemption.Reserved && slices.Contains(exchanged, u.ID) {
-			return fmt.Errorf("%w: use %s was released", engine.ErrAgain, u.ID) // another use has the points by now
+			return fmt.Errorf("%w: use %s was released", engine.ErrAgain, u.ID) // another use has the points now
 		}
 		rows.Uses = append(rows.Uses, u)
 		return err
@@ -103,7 +103,7 @@ func (s *session) loadCounters(ctx context.Context, n engine.Need, rows *engine.
 	return s.eachIn(ctx, unless(n.Peek, lockCounters), 1, s.storedAs(n.Counters), s.scanCounts(rows.Counts))
 }
 
-// scanCounts returns a function for each that reads counters by their keys.
+// scanCounts returns a function for each. The function reads counters by their keys.
 func (s *session) scanCounts(into map[string]eligibility.Count) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		var counter string
@@ -118,26 +118,26 @@ func (s *session) storedAs(counters []string) []any {
 	return each(counters, func(counter string) any { return s.stored(counter) })
 }
 
-// loadFree does not lock: what it finds is returned to a customer, and not changed.
+// loadFree reads points reservations without locks. They are returned to a customer and not changed.
 func (s *session) loadFree(ctx context.Context, n engine.Need, rows *engine.Rows) error {
 	for _, held := range n.Free {
 		free, err := s.uses(ctx, findFree+s.find, held.CustomerID, held.CouponID)
 		if err != nil {
 			return err
 		}
-		rows.Uses = append(rows.Uses, free...) // the engine keeps one of a kind
+		rows.Uses = append(rows.Uses, free...) // the engine keeps one row of each record
 	}
 	return nil
 }
 
-// lookUp is a statement that finds IDs by keys.
+// lookUp is a statement that searches for IDs by keys.
 type lookUp struct {
 	statement string
 	width     int
 	keys      []any
 }
 
-// findIDs adds to the IDs those that are found, and sorts them.
+// findIDs adds the IDs found to ids, and sorts them.
 func (s *session) findIDs(ctx context.Context, ids []string, by ...lookUp) ([]string, error) {
 	ids = slices.Clone(ids)
 	for _, l := range by {
@@ -153,7 +153,7 @@ func unique(ids []string) []string {
 	return slices.Compact(ids)
 }
 
-// each returns what the function makes of each value.
+// each returns the result of the function for each value.
 func each[V, R any](values []V, of func(V) R) []R {
 	all := make([]R, len(values))
 	for i, value := range values {
@@ -227,8 +227,9 @@ func (s *session) saveUses(ctx context.Context, w engine.Writes, docs documents)
 	}))
 }
 
-// saveCounters keeps the order of the counters, which locks them. On SQLite nobody else
-// writes: there the order is that of the rows, and what Load has not found is not there.
+// saveCounters writes counters in the order of their keys, which is the order of locks. On SQLite there
+// is only one writer. There, it writes in the order of the rows. A counter that Load has not found does
+// not exist.
 func (s *session) saveCounters(ctx context.Context, writes []engine.CounterWrite) error {
 	if s.dialect == SQLite {
 		rows := s.counterRows(writes)
@@ -244,8 +245,9 @@ func (s *session) saveCounters(ctx context.Context, writes []engine.CounterWrite
 		if err := s.insert(ctx, addToCounters, s.counterRows(writes[:alike])); err != nil {
 			return fmt.Errorf("count: %w", err)
 		}
-		// To MySQL a row that was changed is two. An insert that fails would leave a shared
-		// lock, for which callers who begin anew would wait in a circle.
+		// MySQL counts a changed row as two. This count shows counters that already existed. A plain
+		// insert would fail for them and leave a shared lock. Transactions that start again would then
+		// wait for each other in a circle.
 		if showsNew(writes[0]) && s.changed > int64(alike) {
 			return fmt.Errorf("%w: a counter is new no more", engine.ErrAgain)
 		}
@@ -254,7 +256,7 @@ func (s *session) saveCounters(ctx context.Context, writes []engine.CounterWrite
 	return nil
 }
 
-// showsNew reports whether MySQL tells by the number of changed rows that the counter was new.
+// showsNew reports whether the number of changed rows shows on MySQL that the counter was new.
 func showsNew(w engine.CounterWrite) bool { return w.New && w.By != (eligibility.Count{}) }
 
 func (s *session) counterRows(writes []engine.CounterWrite) [][]any {

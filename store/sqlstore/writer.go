@@ -15,25 +15,25 @@ import (
 	"github.com/couponkit/couponkit/store/engine"
 )
 
-// writer is the one goroutine through which a process writes to a SQLite database, and
-// the readers beside it. SQLite lets one transaction write at a time, which waits for the
-// disk at its end. Calls that wait when a transaction has ended are joined into the next
-// one. There is no timer: a call that is alone is a transaction of its own.
+// writer is the goroutine through which a process writes to a SQLite database. Readers run beside it.
+// SQLite has one writing transaction at a time, and each waits for the disk at its end. Calls that wait
+// when a transaction ends share the next transaction. There is no timer: a single call is a transaction
+// of its own.
 type writer struct {
 	queue  chan *turn
-	mu     sync.RWMutex // held to send, and to close the queue
+	mu     sync.RWMutex // read-locked to send, locked to close the queue
 	closed bool
 	start  sync.Once
 	done   chan struct{}
 
-	// What follows belongs to the goroutine.
+	// Only the goroutine uses the fields below.
 	connection
 	batch     []*turn
-	beginning time.Time // since when it tries to begin a transaction
+	beginning time.Time // when the first attempt to begin the transaction was made
 }
 
-// turn is a request that waits for the writer. Whoever changes its state from waiting
-// decides: the writer claims it, or the caller withdraws it.
+// turn is a request that waits for the writer. Its state leaves waiting once: the writer claims it, or
+// the caller withdraws it.
 type turn struct {
 	*request
 	since  time.Time
@@ -51,13 +51,13 @@ const (
 func newWriter(g *grammar, db *sql.DB, o Options) *writer {
 	return &writer{
 		connection: connection{grammar: g, db: db, options: o},
-		// Callers who find the queue full wait until the next batch takes from it.
+		// If the queue is full, callers wait until the next batch takes requests from it.
 		queue: make(chan *turn, min(o.MaxBatch, DefaultMaxBatch)), done: make(chan struct{}),
 	}
 }
 
-// write waits until the request is committed. A context that ends before its turn has come
-// withdraws the request. Afterwards the outcome is near, and is awaited.
+// write waits until the request is committed. If the context ends first, write withdraws the request,
+// unless the writer has claimed it. A claimed request is finished soon, so write waits for its outcome.
 func (w *writer) write(ctx context.Context, r *request) error {
 	t := &turn{request: r, since: time.Now(), done: make(chan struct{})}
 	if err := w.send(ctx, t); err != nil {
@@ -89,7 +89,7 @@ func (w *writer) send(ctx context.Context, t *turn) error {
 	}
 }
 
-// close lets the goroutine finish what has been sent.
+// close waits until the goroutine has finished all sent requests.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -104,14 +104,13 @@ func (w *writer) work() {
 	defer close(w.done)
 	for t := range w.queue {
 		w.batch = append(w.batch[:0], t)
-		w.serve(context.Background()) // no caller ends a batch of several
+		w.serve(context.Background()) // a batch of several calls outlives the context of each
 	}
 	w.release(true)
 }
 
-// serve runs one transaction for the calls that wait. If it cannot begin, that is the
-// answer to the first of them. The others have a try of their own, as long as they may
-// wait.
+// serve runs one transaction for the waiting calls. If it cannot begin, the first call gets the error.
+// The other calls are tried again, as long as each may wait.
 func (w *writer) serve(ctx context.Context) {
 	if w.beginning.IsZero() {
 		w.beginning = time.Now()
@@ -132,9 +131,8 @@ func (w *writer) serve(ctx context.Context) {
 	w.release(false)
 }
 
-// again runs a batch that has failed. After [engine.ErrAgain] it looks for the IDs that
-// are taken. After any other error each call has a transaction of its own, so that a call
-// that fails does so alone.
+// again repeats a failed batch. After [engine.ErrAgain] it searches for the IDs that are taken. After
+// any other error, each call gets its own transaction, so that only the bad call fails.
 func (w *writer) again(ctx context.Context, turns []*turn, err error) {
 	if errors.Is(err, engine.ErrAgain) {
 		err = w.transaction(ctx, turns)
@@ -156,16 +154,16 @@ func (w *writer) transaction(ctx context.Context, turns []*turn) error {
 	return w.finish(ctx, w.together(ctx, turns, true))
 }
 
-// patience is how long a call may still wait for others.
+// patience returns how long a call may still wait for other processes.
 func (w *writer) patience(t *turn) time.Duration {
 	since := t.since
-	if w.beginning.After(since) { // before, it waited for its turn
+	if w.beginning.After(since) { // before that, the call waited for earlier batches
 		since = w.beginning
 	}
 	return max(0, w.options.BusyTimeout-time.Since(since))
 }
 
-// gather joins the calls that wait now.
+// gather adds the waiting calls to the batch.
 func (w *writer) gather() {
 	for len(w.batch) < w.options.MaxBatch {
 		select {
@@ -180,7 +178,7 @@ func (w *writer) gather() {
 	}
 }
 
-// claim takes the calls of the batch that were not withdrawn.
+// claim claims the calls of the batch and drops withdrawn calls.
 func (w *writer) claim() []*turn {
 	staying := w.batch[:0]
 	for _, t := range w.batch {
@@ -191,9 +189,9 @@ func (w *writer) claim() []*turn {
 	return staying
 }
 
-// together answers all requests: reservations and settlements by one call of the engine
-// each, everything else one by one. The transaction has the database to itself, so that
-// calls of the engine may follow each other in it.
+// together answers all requests. Reservations share one call of the engine, and so do settlements. All
+// other requests are answered one by one. The transaction is the only writer, so several calls of the
+// engine can follow each other in it.
 func (w *writer) together(ctx context.Context, turns []*turn, thorough bool) error {
 	s := w.session()
 	s.docs, _ = documentsOf(nil, nil)
@@ -237,7 +235,7 @@ func (w *writer) together(ctx context.Context, turns []*turn, thorough bool) err
 	return nil
 }
 
-// answer tells the callers. After an error nothing was stored.
+// answer wakes the callers. After an error, nothing was stored.
 func answer(turns []*turn, err error) {
 	for _, t := range turns {
 		t.failed = err
@@ -245,7 +243,7 @@ func answer(turns []*turn, err error) {
 	}
 }
 
-// view reads on a connection of its own.
+// view reads on its own connection.
 func (w *writer) view(ctx context.Context, read func(context.Context, *session) error) (err error) {
 	c, err := w.db.Conn(ctx)
 	if err != nil {
@@ -263,11 +261,11 @@ func (w *writer) view(ctx context.Context, read func(context.Context, *session) 
 	return read(ctx, w.grammar.on(c))
 }
 
-// seal has nothing to do: entries have positions.
+// seal does nothing: entries already have positions.
 func (w *writer) seal(context.Context) error { return nil }
 
-// leave ends whatever transaction a connection of SQLite is in, before it goes back to the
-// pool of the host. A driver may have begun one and report that the context has ended.
+// leave ends any transaction of a SQLite connection before the connection returns to the host's pool. A
+// driver may have begun a transaction and then reported that the context ended.
 func leave(ctx context.Context, c *sql.Conn) error {
 	_, err := c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 	if err == nil || inNone(err) {
@@ -277,17 +275,18 @@ func leave(ctx context.Context, c *sql.Conn) error {
 	return err
 }
 
-// inNone recognizes the error of an end of a transaction where there is none.
+// inNone reports whether an error means that there was no transaction to end.
 func inNone(err error) bool { return strings.Contains(err.Error(), "no transaction is active") }
 
-// How to wait for the lock of another process. SQLite's own waiting backs off to a tenth
-// of a second, in which a busy process takes the lock again a hundred times.
+// Intervals of polling for the lock of another process. SQLite's own waits grow to a tenth of a second.
+// In that time a busy process takes the lock a hundred times.
 const (
 	firstPoll = 200 * time.Microsecond
 	lastPoll  = 2 * time.Millisecond
 )
 
-// patiently repeats what others keep from succeeding, at least once and for so long.
+// patiently repeats try while others keep it from succeeding. It tries at least once, and stops after
+// patience.
 func patiently(ctx context.Context, patience time.Duration, others func(error) bool, try func() error) error {
 	begun := time.Now()
 	for poll := firstPoll; ; poll = min(2*poll, lastPoll) {
