@@ -126,7 +126,7 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Checkout, er
 	return s.checkoutAs(ctx, OpCheckout, PaymentLinkRequest{CheckoutRequest: r, Mode: SubscriptionLink})
 }
 
-// reserver returns what reserves orders in the service's store.
+// reserver returns the Reserver for the service's store.
 func (s *Service) reserver(check mirrors.Check) *checkout.Reserver {
 	return &checkout.Reserver{
 		Quoter: *s.quoter(check), Store: s.store, NewID: s.newID, Actor: actorOf,
@@ -135,8 +135,8 @@ func (s *Service) reserver(check mirrors.Check) *checkout.Reserver {
 	}
 }
 
-// checkoutAs is a checkout that the observer knows as the method that the host has called. In product mode,
-// the checkout is about the amount and ignores the cart.
+// checkoutAs makes a checkout. The observer gets op, the method that the host called. In product mode,
+// the checkout is for the amount and ignores the cart.
 func (s *Service) checkoutAs(ctx context.Context, op Operation, r PaymentLinkRequest) (c Checkout, err error) {
 	attempt := settle.Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, op, &attempt, &err)()
@@ -170,7 +170,7 @@ func (s *Service) checkoutAs(ctx context.Context, op Operation, r PaymentLinkReq
 		Email: of.Customer.Email, Describe: r.Describe, SuccessURL: r.SuccessURL, CancelURL: r.CancelURL,
 	})
 	attempt.SessionID = opened.Order.SessionID
-	if errors.Is(err, payments.ErrFinished) { // most likely the limit holds now
+	if errors.Is(err, payments.ErrFinished) { // the limit has probably been reached meanwhile
 		if _, refused := reserver.Price(ctx, &of); refused != nil {
 			err = refused
 		}
@@ -186,7 +186,7 @@ func (s *Service) checkoutAs(ctx context.Context, op Operation, r PaymentLinkReq
 	return made, nil
 }
 
-// withCode adds the only code of a request to the refusals that have none.
+// withCode sets the code of refusals without a code, if the request has exactly one code.
 func withCode(err error, codes ...string) error {
 	for _, r := range coupon.RejectionsOf(err) {
 		if len(codes) == 1 && r.Code == "" {

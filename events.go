@@ -112,7 +112,7 @@ func ordersOf(ended []store.Settled) (orders []redemption.Order) {
 // FlagOf returns the flag of a stored payment. An order that is not paid has no flag.
 func FlagOf(settled store.Settled) Flag { return Flag(settle.FlagOf(settled)) }
 
-// settlement returns the ledger layer of the service's store.
+// settlement returns the Ledger of package settle for the service's store.
 func (s *Service) settlement() *settle.Ledger {
 	return &settle.Ledger{
 		Store: s.store, Now: s.now, NewID: s.newID, Actor: actorOf, Logger: s.logger,

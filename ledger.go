@@ -48,7 +48,7 @@ func (s *Service) In(view store.Store) *Ledger {
 	return &Ledger{&inside}
 }
 
-// ledger works in transactions of the service's own store.
+// ledger returns a Ledger for the service's own store.
 func (s *Service) ledger() *Ledger { return &Ledger{s} }
 
 // ReserveRequest asks for an order of a cart with its coupons.
@@ -72,7 +72,7 @@ type ReserveRequest struct {
 	// Metadata is stored with the order; see [CheckoutRequest].Metadata.
 	Metadata map[string]string
 
-	findings *checkout.Findings // of Prepare
+	findings *checkout.Findings // findings of Prepare
 }
 
 // Reserved is a reserved order.
@@ -151,7 +151,7 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 		Outcome:  Outcome{Order: reserved.Order, Uses: reserved.Uses, Changed: !reserved.Replayed, Ended: ordersOf(reserved.Ended)},
 		Replayed: reserved.Replayed, Refused: reserved.Refused,
 	}
-	if made.Changed && made.Order.State.Paid() { // it was known from its payment alone
+	if made.Changed && made.Order.State.Paid() { // the order was known only from its payment
 		made.Flag = FlagOf(store.Settled{Order: made.Order, Uses: made.Uses})
 		attempt.Flag = string(made.Flag)
 	}

@@ -22,7 +22,7 @@ type OrderRequest struct {
 	AnyCustomer bool
 }
 
-// query returns what the request asks for. The error names every missing and superfluous field.
+// query returns the query for the request. The error names every missing and superfluous field.
 func (r OrderRequest) query() (settle.Query, error) {
 	var faults validation.Error
 	switch {

@@ -42,7 +42,7 @@ func ParseLinkMode(text string) (LinkMode, error) {
 
 const modeMessage = "must be subscription or product"
 
-// fault is the error for a mode that is missing or unknown.
+// fault returns the error for a missing or unknown mode.
 func (m LinkMode) fault() error {
 	if m == 0 {
 		return validation.New("mode", validation.Required, modeMessage)

@@ -71,11 +71,11 @@ func (q Quote) String() string {
 // GoString formats the quote for the messages of failed tests; see [Quote.String].
 func (q Quote) GoString() string { return fmt.Sprintf("couponkit.Quote(%s)", q) }
 
-// maxQuoteDocument bounds a quote with its terms in JSON, in bytes: beside the prices, for
-// which [pricing.MaxQuoteDocument] is, three selections at their longest.
+// maxQuoteDocument is the maximum size of a quote in JSON, in bytes. It adds three selections of
+// maximum size to [pricing.MaxQuoteDocument].
 const maxQuoteDocument = pricing.MaxQuoteDocument + 56<<20
 
-// quoteDetails are what a Quote has beside the prices.
+// quoteDetails has the fields of a Quote besides the prices.
 type quoteDetails struct {
 	Terms       []coupon.Snapshot `json:"terms,omitempty"`
 	At          time.Time         `json:"at"`
@@ -109,7 +109,7 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
-	beside := data // the terms
+	beside := data // the document without its terms
 	if len(data) > pricing.MaxQuoteDocument && len(data) <= maxQuoteDocument {
 		beside = withoutTerms(data)
 	}
@@ -125,8 +125,8 @@ func (q *Quote) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// withoutTerms returns the document without the terms, whose selections alone may be longer
-// than prices can be, or as it is where it is no document.
+// withoutTerms returns the JSON object without the member "terms". The selections in it may be longer
+// than the rest. Other text is returned unchanged.
 func withoutTerms(data []byte) []byte {
 	rest := []byte{'{'}
 	err := strictjson.Members(data, func(name string, raw json.RawMessage) {
@@ -136,7 +136,7 @@ func withoutTerms(data []byte) []byte {
 		if len(rest) > 1 {
 			rest = append(rest, ',')
 		}
-		quoted, _ := json.Marshal(name) // a string
+		quoted, _ := json.Marshal(name) // cannot fail for a string
 		rest = append(append(append(rest, quoted...), ':'), raw...)
 	})
 	if err != nil {
@@ -181,12 +181,12 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 	return newQuote(d), err
 }
 
-// quoter returns what decides about requests with the coupons of the service's store.
+// quoter returns the Quoter for the service's store.
 func (s *Service) quoter(check mirrors.Check) *quote.Quoter {
 	return &quote.Quoter{Store: s.store, Abilities: s.abilities, Mirror: check, Clock: s.clock, Logger: s.logger}
 }
 
-// newQuote returns the quote of a decision, or nothing if there is none.
+// newQuote returns the quote of a decision, or the zero value.
 func newQuote(d *quote.Decision) Quote {
 	if d == nil {
 		return Quote{}

@@ -71,21 +71,21 @@ type Payment struct {
 	Repayments []redemption.ReportedRefund
 	Disputes   []redemption.Dispute
 
-	// These fields come from Due.Answer.
-	askedAt int64     // the version of the order
-	begunBy time.Time // when a payment was begun that would have been found
+	// These fields are set by Due.Answer.
+	askedAt int64     // version of the order
+	begunBy time.Time // start of the latest payment that the search would have found
 
-	heard *heard // what a service with a recorder has heard
+	heard *heard // set if the payment comes from a service with a recorder
 }
 
-// heard is what a service has learned from its processor, and what came of it.
+// heard is a report of the processor to the service, with the result of recording it.
 type heard struct {
 	settlement store.Settlement
 	settled    store.Settled
 	recorded   bool
 }
 
-// validate names every field that no store keeps.
+// validate reports every field that a store would refuse.
 func (p Payment) validate() error {
 	var faults validation.Error
 	faults.At("orderId", redemption.CheckOrderID(p.OrderID))
@@ -145,7 +145,7 @@ func (l *Ledger) Record(ctx context.Context, p Payment) (o Outcome, err error) {
 	return o, nil
 }
 
-// recordHeard records what the service has heard, as the service has understood it. The service observes it.
+// recordHeard records the processor's report in its original form. The service observes it.
 func (l *Ledger) recordHeard(ctx context.Context, p Payment) (Outcome, error) {
 	p.heard.recorded = false
 	ledger := l.service.settlement()
@@ -157,7 +157,7 @@ func (l *Ledger) recordHeard(ctx context.Context, p Payment) (Outcome, error) {
 	return outcomeOf(ledger.Outcome(ctx, settled, p.heard.settlement.Event)), nil
 }
 
-// record applies what the service has heard, through the host's recorder if there is one.
+// record applies the processor's report. If the host has a recorder, the recorder does it.
 func (s *Service) record(ctx context.Context, settlement store.Settlement) (store.Settled, error) {
 	if s.recorder == nil || s.inTransaction || settlement.Event.Kind == redemption.PaymentBegun {
 		return s.settlement().Apply(ctx, settlement)
@@ -172,7 +172,7 @@ func (s *Service) record(ctx context.Context, settlement store.Settlement) (stor
 	return h.settled, nil
 }
 
-// payment is what was heard, as a host knows payments.
+// payment returns the report as a Payment for the host.
 func (h *heard) payment() Payment {
 	e := h.settlement.Event
 	p := Payment{OrderID: e.OrderID, ID: e.SessionID, Status: PaymentEnded, heard: h}
@@ -187,7 +187,7 @@ func (h *heard) payment() Payment {
 	return p
 }
 
-// event is the fact as an event of the order.
+// event returns the payment as an event of its order.
 func (p Payment) event(s *Service) redemption.Event {
 	now := s.now()
 	e := redemption.Event{At: now, OrderID: p.OrderID, SessionID: p.ID, AskedAt: p.askedAt}

@@ -88,13 +88,13 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (result RefundRes
 	return result, err
 }
 
-// refunds reports whether the processor returns money.
+// refunds reports whether the processor supports refunds.
 func (s *Service) refunds() bool {
 	_, able := s.processor.(processor.Refunder)
 	return able
 }
 
-// recordRefund records a refund, whose money is then due.
+// recordRefund records a refund. The repayment of its money is then due.
 func (s *Service) recordRefund(ctx context.Context, attempt *settle.Attempt, r RefundRequest) (RefundResult, error) {
 	if err := r.validate(); err != nil {
 		return RefundResult{}, err

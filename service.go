@@ -96,7 +96,7 @@ type Service struct {
 	recurring RecurringDiscount
 	guests    bool
 
-	inTransaction bool // of the host
+	inTransaction bool // the store works in a transaction of the host
 
 	sessionLifetime time.Duration
 	grace           time.Duration
@@ -300,11 +300,11 @@ func WithCreateTime(d time.Duration) Option { return func(s *Service) { s.create
 // The service caches at most 10,000 answers.
 func WithMirrorTTL(d time.Duration) Option { return func(s *Service) { s.mirrors.TTL = d } }
 
-// now returns the instant in the form in which it is stored.
+// now returns the current instant in its stored form.
 func (s *Service) now() time.Time { return calendar.Instant(s.clock()) }
 
-// idByTime makes IDs that databases write to the end of their indexes, on pages that
-// they have at hand; random ones would each touch a page of their own.
+// idByTime returns an ID that begins with the time. Databases then write it to the end of their
+// indexes, on pages that are in memory. Random IDs would each touch another page.
 func (s *Service) idByTime(prefix string) string {
 	const ofTime = 6
 	var id [16]byte
@@ -313,8 +313,8 @@ func (s *Service) idByTime(prefix string) string {
 	return prefix + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(id[:]))
 }
 
-// observed tells the observer of an attempt. Callers defer its result. If an implementation of the host panics,
-// the attempt has failed, and the panic goes on.
+// observed returns a function that reports an attempt to the observer. Callers defer it. If an
+// implementation of the host panics, the attempt counts as failed, and the panic continues.
 func (s *Service) observed(ctx context.Context, op Operation, about *settle.Attempt, err *error) func() {
 	began := s.clock()
 	return func() {
@@ -339,8 +339,8 @@ func (s *Service) observed(ctx context.Context, op Operation, about *settle.Atte
 	}
 }
 
-// changesOutside returns [ErrInTransaction] if the store works inside a transaction of the host.
-// Methods call it first if a rollback could forget what they change outside of the store.
+// changesOutside returns [ErrInTransaction] if the store works in a transaction of the host. Methods
+// call it first if they change something outside the store that a rollback would not undo.
 func (s *Service) changesOutside() error {
 	if s.inTransaction {
 		return ErrInTransaction
@@ -348,8 +348,8 @@ func (s *Service) changesOutside() error {
 	return nil
 }
 
-// detached returns a context for finishing what must not stay half done because
-// the caller has gone; it ends by itself.
+// detached returns a context for work that must be finished even if the caller's context has ended. It
+// has its own timeout.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	const cleanup = 10 * time.Second
 	return context.WithTimeout(context.WithoutCancel(ctx), cleanup)

@@ -66,7 +66,7 @@ func (s *Service) linkOf(o redemption.Order) SessionLink {
 	return SessionLink{ID: o.SessionID, URL: o.SessionURL, ExpiresAt: o.Deadline.Add(-s.grace)}
 }
 
-// payments returns the payment layer on top of the service's store.
+// payments returns the Payments for the service's store.
 func (s *Service) payments() *payments.Payments {
 	return &payments.Payments{
 		Ledger: s.settlement(), InTransaction: s.inTransaction, Recorder: s.record,
@@ -78,7 +78,7 @@ func (s *Service) payments() *payments.Payments {
 	}
 }
 
-// hasProcessor reports whether the service makes payments.
+// hasProcessor reports whether the service has a processor.
 func (s *Service) hasProcessor() bool {
 	_, none := s.processor.(payments.NoProcessor)
 	return !none

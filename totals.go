@@ -51,7 +51,7 @@ func ParseTotals(data []byte, c pricing.Currency) (Totals, error) {
 	for _, f := range faults.Fields {
 		unread[f.Path] = true
 	}
-	if unread[""] { // no object
+	if unread[""] { // it is not an object
 		return Totals{}, faults.Err()
 	}
 	amount := func(field string, n pricing.Number) int64 {

@@ -11,14 +11,14 @@ import "time"
 // date: midnight, the instant at which clocks jump over midnight, or the second midnight. The date is its midnight
 // in UTC.
 func FirstInstant(date time.Time, loc *time.Location) time.Time {
-	// No clock is further from UTC than this, and no jump is longer.
+	// No clock differs from UTC by more than this, and no clock change is longer.
 	const reach = 48 * time.Hour
 	var first time.Time
 	for at := date.Add(-reach); ; {
 		_, offset := at.In(loc).Zone()
 		start, _ := at.In(loc).ZoneBounds()
 		end := offsetEnd(at, loc)
-		// Within [start, end) it is an earlier date before this midnight.
+		// In the offset of [start, end), this instant still has an earlier date.
 		midnight := date.Add(-time.Duration(offset) * time.Second)
 		if !end.IsZero() && end.Before(midnight) {
 			midnight = end
@@ -33,8 +33,8 @@ func FirstInstant(date time.Time, loc *time.Location) time.Time {
 	}
 }
 
-// offsetEnd returns the instant at which the offset of the time zone changes, or the zero time if
-// it never does.
+// offsetEnd returns the instant at which the offset of the time zone changes, or the zero time if it
+// never changes.
 func offsetEnd(at time.Time, loc *time.Location) time.Time {
 	_, end := at.In(loc).ZoneBounds()
 	if !end.IsZero() && !end.After(at) {

@@ -38,7 +38,7 @@ func (m *Moment) UnmarshalText(text []byte) error {
 // parse reads the text of a Moment. A date is its midnight in UTC. The year is from 1 to 9999
 // inclusive. For an instant, the year in UTC counts.
 func (m Moment) parse() (t time.Time, date bool, err error) {
-	capitals := strings.ReplaceAll(strings.ReplaceAll(string(m), "t", "T"), "z", "Z") // RFC 3339 allows both
+	capitals := strings.ReplaceAll(strings.ReplaceAll(string(m), "t", "T"), "z", "Z") // RFC 3339 also allows lower case
 	if instant, err := time.Parse(time.RFC3339Nano, capitals); err == nil && isStrict(capitals) {
 		switch {
 		case !Instant(instant).After(time.Time{}):
@@ -67,15 +67,15 @@ func (m Moment) IsDate() bool {
 	return date
 }
 
-// isStrict refuses what the time package reads beyond RFC 3339: hours of one
-// digit, a comma before the fraction, offsets of a day and more.
+// isStrict refuses text that the time package reads and RFC 3339 does not allow: hours of one digit, a
+// comma before the fraction, offsets of a day and more.
 func isStrict(text string) bool {
 	const hour, fraction = len("2006-01-02T"), len("2006-01-02T15:04:05")
 	offset := text[len(text)-len("07:00"):]
 	return text[hour+1] != ':' && text[fraction] != ',' && (text[len(text)-1] == 'Z' || offset[:2] < "24" && offset[3:] < "60")
 }
 
-// lastYear is the last year that RFC 3339 can write. The first one is 1.
+// lastYear is the last year that RFC 3339 can express. The first year is 1.
 const lastYear = 9999
 
 const yearRule = "the year is within 1 to 9999"
@@ -106,7 +106,7 @@ func (m Moment) instant(days int, loc *time.Location) (time.Time, error) {
 		}
 	}
 	if at = Instant(at); at.IsZero() {
-		return at.Add(-time.Microsecond), nil // the zero time would pass for no bound
+		return at.Add(-time.Microsecond), nil // the zero time would mean no bound
 	}
 	return at, nil
 }

@@ -55,7 +55,7 @@ func (p Period) Window(at time.Time, zone Zone) Window {
 	}
 }
 
-// around returns the first days of the period of a date and of the period after it.
+// around returns the first day of the date's period, and the first day of the next period.
 func (p Period) around(date time.Time) (first, next time.Time) {
 	switch p {
 	case Week:

@@ -15,11 +15,11 @@ import (
 // MaxHours is the maximum number of entries in a schedule.
 const MaxHours = 70
 
-// minutesOfDay is the number of minutes in a day. A schedule goes by the clock on the wall, which
-// may repeat or skip minutes.
+// minutesOfDay is the number of minutes in a day. A schedule uses local time, which may repeat or skip
+// minutes.
 const minutesOfDay = 24 * 60
 
-// scheduleHorizon is how far [Schedule.Next] looks ahead.
+// scheduleHorizon is how far ahead [Schedule.Next] searches.
 const scheduleHorizon = 35 * 24 * time.Hour
 
 // Schedule restricts a coupon to certain hours of the week on the clock of a time zone. An hour that the clock
@@ -93,8 +93,8 @@ func (s Schedule) Opens(from, until time.Time) bool {
 	return false
 }
 
-// wait returns how long after an instant the schedule begins, if the offset of the time zone does
-// not change.
+// wait returns the time from an instant until the schedule opens. It assumes that the offset of the
+// time zone does not change.
 func (s Schedule) wait(from time.Time) (least time.Duration, found bool) {
 	const week = 7 * 24 * time.Hour
 	local := from.In(s.Zone.Location())
@@ -202,7 +202,7 @@ func ParseClock(text string) (minutes int, err error) {
 	return 0, validation.New("", validation.Malformed, `must be a time such as "09:30", from 00:00 to 24:00`)
 }
 
-// clock reads and writes minutes after midnight.
+// clock is a time of day in minutes after midnight.
 type clock int
 
 func (c clock) MarshalText() ([]byte, error) { return []byte(FormatClock(int(c))), nil }

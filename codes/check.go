@@ -8,9 +8,9 @@ import (
 
 const (
 	symbols = coupon.CodeSymbols
-	base    = 22 // the number of symbols
+	base    = 22 // number of symbols
 
-	// checkPrime is the number of symbols and the dash. The check sum needs a prime number.
+	// checkPrime is the number of symbols plus 1 for the dash. The check sum needs a prime number.
 	checkPrime = 23
 	// checkWeight is a primitive root of the prime. Two neighbors therefore have different weights.
 	checkWeight = 5
@@ -19,7 +19,7 @@ const (
 // appendCheck adds one character to a check sum. A code is correct if its check sum is 0.
 func appendCheck(sum, value int) int { return (sum*checkWeight + value) % checkPrime }
 
-// checkOf returns the value that makes the check sum 0, if it comes next.
+// checkOf returns the value of the next character that makes the check sum 0.
 func checkOf(sum int) int { return (checkPrime - sum*checkWeight%checkPrime) % checkPrime }
 
 // checkSum returns the check sum of a key.
@@ -31,7 +31,8 @@ func checkSum(key string) int {
 	return sum
 }
 
-// valueOf returns 0 for the dash, and 1 to 22 for every other character. Each symbol has a value of its own.
+// valueOf returns the value of a character in the check sum: 0 for the dash, and 1 to 22 for the
+// symbols.
 func valueOf(r rune) int {
 	if r == '-' {
 		return 0

@@ -10,15 +10,15 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 )
 
-// lastSymbols is the number of symbols among which the last random symbol is chosen. Of all 22, one may need the dash
-// as its check symbol, and that symbol is left out.
+// lastSymbols is the number of possible last random symbols. It is one less than base, because the
+// symbol is left out for which the check symbol would be the dash.
 const lastSymbols = base - 1
 
 // Form writes and reads the codes of one shape. The zero Form has no codes. A Form may be used by several goroutines.
 type Form struct {
 	shape  coupon.CodeShape // normalized
-	prefix string           // with its dash
-	sum    int              // the check sum of the prefix
+	prefix string           // with its trailing dash
+	sum    int              // check sum of the prefix
 }
 
 // NewForm returns the Form of a shape. If the shape is invalid, NewForm returns a [*validation.Error].
@@ -65,9 +65,9 @@ func (f Form) Random(random io.Reader) (coupon.Code, error) {
 	return f.code(nil, choices), nil
 }
 
-// code returns the code with the given choices, one for each random symbol. A choice is the index of a symbol. The last
-// choice is an index among the symbols that have a check symbol. Different choices give different codes. The code is
-// written into buffer.
+// code returns the code for the given choices, one for each random symbol. A choice is the index of a
+// symbol. The last choice skips the symbol that has no check symbol. Different choices give different
+// codes. buffer is used as memory.
 func (f Form) code(buffer, choices []byte) coupon.Code {
 	buffer = append(buffer[:0], f.prefix...)
 	sum, next := f.sum, 0
@@ -91,8 +91,8 @@ func (f Form) code(buffer, choices []byte) coupon.Code {
 	return coupon.StoredCode(string(buffer))
 }
 
-// lastValue returns the value of the last random symbol. It leaves out the value after which the check sum is 0: the
-// check symbol would be the dash.
+// lastValue returns the value of the last random symbol. It skips the value that makes the check sum 0,
+// because the check symbol would then be the dash.
 func lastValue(sum, choice int) int {
 	if none := checkOf(sum); none != 0 && choice+1 >= none {
 		return choice + 2

@@ -24,9 +24,9 @@ const MinKeyLength = 16
 var ErrShortKey = errors.New("a key for codes has at least 16 bytes")
 
 const (
-	// rounds is the number of rounds of the permutation, the same as in FF1.
+	// rounds is the number of rounds of the permutation, as in FF1.
 	rounds = 10
-	// construction is part of every derived key. Another construction needs another name.
+	// construction is part of every derived key. A change of the construction needs a new name.
 	construction = "couponkit codes 1"
 )
 
@@ -35,7 +35,7 @@ const (
 type Generator struct {
 	form        Form
 	block       cipher.Block
-	left, right uint64 // how many values each half of a number has
+	left, right uint64 // number of values of each half
 	leftSymbols int
 }
 
@@ -65,7 +65,8 @@ func newGenerator(key []byte, form Form) (*Generator, error) {
 	}, nil
 }
 
-// blockOf derives a key of its own for each shape, so that the codes of one shape tell nothing about those of another.
+// blockOf derives a key for each shape, so that the codes of one shape reveal nothing about the codes
+// of another.
 func blockOf(key []byte, shape coupon.CodeShape) (cipher.Block, error) {
 	derived, err := hkdf.Key(sha256.New, key, nil, construction+"\x00"+shape.Prefix+"\x00"+shape.Pattern, aes.BlockSize)
 	if err != nil {
@@ -74,7 +75,7 @@ func blockOf(key []byte, shape coupon.CodeShape) (cipher.Block, error) {
 	return aes.NewCipher(derived)
 }
 
-// power returns the number of texts of n symbols. It is below 2⁶³ for up to 14 symbols.
+// power returns the number of texts with n symbols. It is below 2⁶³ for up to 14 symbols.
 func power(n int) uint64 {
 	p := uint64(1)
 	for range n {
@@ -122,14 +123,14 @@ func (g *Generator) Codes(first, end uint64) (iter.Seq[coupon.Code], error) {
 	}, nil
 }
 
-// writer has the memory that all codes of a sequence share.
+// writer has memory that all codes of a sequence share.
 type writer struct {
 	in, out [aes.BlockSize]byte
 	choices [coupon.MaxCodeSymbols]byte
 	text    [coupon.MaxCodeLength + coupon.MaxCodeSymbols]byte
 }
 
-// code returns the code of a number below the capacity.
+// code returns the code with number n. n must be below the capacity.
 func (w *writer) code(g *Generator, n uint64) coupon.Code {
 	left, right := w.permuted(g, n%g.left, n/g.left)
 	choices := w.choices[:g.form.shape.Symbols]
@@ -140,8 +141,8 @@ func (w *writer) code(g *Generator, n uint64) coupon.Code {
 	return g.form.code(w.text[:0], choices)
 }
 
-// permuted runs the rounds. Each round adds a function of one half to the other half. The reverse order of the rounds,
-// with subtraction, gives the halves back.
+// permuted runs the rounds. Each round adds a function of one half to the other half. To invert it,
+// subtract in the reverse order.
 func (w *writer) permuted(g *Generator, left, right uint64) (permutedLeft, permutedRight uint64) {
 	for round := byte(0); round < rounds; round += 2 {
 		left = addMod(left, w.random(g.block, round, right, g.left), g.left)
@@ -150,7 +151,8 @@ func (w *writer) permuted(g *Generator, left, right uint64) (permutedLeft, permu
 	return left, right
 }
 
-// random is the function of the rounds: AES of the round and the half. The remainder of 128 bits is uniform to 2⁻⁶⁴.
+// random is the round function. It encrypts the number of the round and a half with AES. It returns the
+// result modulo modulus. The result is uniform to 2⁻⁶⁴, because AES gives 128 bits.
 func (w *writer) random(block cipher.Block, round byte, half, modulus uint64) uint64 {
 	w.in[0] = round
 	binary.BigEndian.PutUint64(w.in[8:], half)
@@ -158,7 +160,7 @@ func (w *writer) random(block cipher.Block, round byte, half, modulus uint64) ui
 	return bits.Rem64(binary.BigEndian.Uint64(w.out[:8]), binary.BigEndian.Uint64(w.out[8:]), modulus)
 }
 
-// addMod adds two numbers below a modulus that is below 2⁶³.
+// addMod adds two numbers modulo a modulus. Both must be below the modulus, and the modulus below 2⁶³.
 func addMod(a, b, modulus uint64) uint64 {
 	if sum := a + b; sum < modulus {
 		return sum
@@ -166,7 +168,7 @@ func addMod(a, b, modulus uint64) uint64 {
 	return a + b - modulus
 }
 
-// writeChoices writes a number in base 22, the last choice first.
+// writeChoices writes the digits of a number in base 22. The last choice is the least digit.
 func writeChoices(choices []byte, number uint64) {
 	for i := len(choices) - 1; i >= 0; i-- {
 		choices[i] = byte(number % base)
@@ -174,7 +176,7 @@ func writeChoices(choices []byte, number uint64) {
 	}
 }
 
-// space returns how many codes a shape with so many random symbols has.
+// space returns the number of codes of a shape with randomSymbols random symbols.
 func space(randomSymbols int) *big.Int {
 	texts := new(big.Int).Exp(big.NewInt(base), big.NewInt(int64(randomSymbols-1)), nil)
 	return texts.Mul(texts, big.NewInt(lastSymbols))

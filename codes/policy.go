@@ -26,7 +26,7 @@ const (
 	defaultOneIn   = 1_000
 )
 
-// withDefaults returns the policy without zero fields.
+// withDefaults returns the policy with defaults for zero fields.
 func (p Policy) withDefaults() Policy {
 	if p.GuessesPerSecond == 0 {
 		p.GuessesPerSecond = defaultGuesses
@@ -40,7 +40,7 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// guesses returns how many codes guessers can try in the period, rounded up.
+// guesses returns the number of codes that guessers can try in the period, rounded up.
 func (p Policy) guesses() *big.Int {
 	guesses := new(big.Int).Mul(big.NewInt(int64(p.Period)), big.NewInt(int64(p.GuessesPerSecond)))
 	guesses.Add(guesses, big.NewInt(int64(time.Second)-1))
@@ -92,7 +92,7 @@ func (p Policy) Check(shape coupon.CodeShape, issued uint64) error {
 		grouped(p.guesses()), grouped(new(big.Int).SetUint64(max(issued, 1))), inWords(odds), grouped(allowed), p.enough(issued, allowed)))
 }
 
-// enough tells how many random symbols have the allowed odds.
+// enough returns a text with the number of random symbols that reaches the allowed odds.
 func (p Policy) enough(issued uint64, allowed *big.Int) string {
 	for n := coupon.MinCodeSymbols; n <= coupon.MaxCodeSymbols; n++ {
 		if p.odds(n, issued).Cmp(allowed) >= 0 {
@@ -102,7 +102,7 @@ func (p Policy) enough(issued uint64, allowed *big.Int) string {
 	return "no length is enough"
 }
 
-// inWords returns odds as people say them.
+// inWords returns odds as text, such as "1 in 1,000".
 func inWords(odds *big.Int) string {
 	if odds.Sign() == 0 {
 		return "worse than 1 in 1"
@@ -110,7 +110,7 @@ func inWords(odds *big.Int) string {
 	return "1 in " + grouped(odds)
 }
 
-// grouped writes a number with commas between thousands.
+// grouped returns a number with commas between thousands.
 func grouped(n *big.Int) string {
 	text := n.String()
 	for at := len(text) - 3; at > 0; at -= 3 {

@@ -86,8 +86,8 @@ func ParseEntry(text string) (string, error) {
 	return "", refused(text, code, fault)
 }
 
-// withoutName returns the address in "Name <address>". Other text stays unchanged, and
-// so does text whose name may contain another address.
+// withoutName returns the address in "Name <address>". It returns other text unchanged. It also returns
+// text unchanged if its name may contain another address.
 func withoutName(entry string) string {
 	open := strings.LastIndexByte(entry, '<')
 	if open < 0 || entry[len(entry)-1] != '>' {
@@ -104,7 +104,7 @@ func withoutName(entry string) string {
 	return address
 }
 
-// unquoted takes the quotation marks off a name.
+// unquoted removes the quotation marks around a name.
 func unquoted(name string) (bare string, isQuoted bool) {
 	for _, mark := range [...]string{`"`, "'"} {
 		if rest, opened := strings.CutPrefix(name, mark); opened {
@@ -160,7 +160,7 @@ func isLocalPart(local string) bool {
 	return true
 }
 
-// domainFault tells why no address can have this domain. "" means no fault.
+// domainFault returns why no address can have this domain, or "".
 func domainFault(domain string) string {
 	if strings.Contains(domain, AnyMailbox) {
 		return wildcardRule
@@ -204,7 +204,7 @@ func Split(text string) []string {
 		}
 		start, quoted = at+1, false
 	}
-	for i := range len(text) { // all that matters is ASCII
+	for i := range len(text) { // all relevant characters are ASCII
 		switch b := text[i]; {
 		case b == '\n' || b == '\r' || !quoted && (b == ',' || b == ';' || b == '\t'):
 			end(i)

@@ -53,7 +53,7 @@ func CouponIDs(metadata map[string]string) []string {
 	return ids
 }
 
-// numbered is the key of the coupon at a position.
+// numbered returns the metadata key of the coupon at a position.
 func numbered(key string, i int) string {
 	if i == 0 {
 		return key

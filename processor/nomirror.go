@@ -41,7 +41,7 @@ func (NoMirror) VerifyMirror(ctx context.Context, _ coupon.Coupon) (MirrorStatus
 	return MirrorUnsupported, nil
 }
 
-// unsupported is the mirror of a coupon that the processor cannot express.
+// unsupported returns the mirror for a coupon that the processor cannot express.
 func unsupported(ctx context.Context, c coupon.Coupon) (coupon.Mirror, error) {
 	if err := ctx.Err(); err != nil {
 		return coupon.Mirror{}, err

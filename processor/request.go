@@ -130,8 +130,7 @@ func (r SessionRequest) amountFaults(a Abilities, faults *validation.Error) {
 	}
 }
 
-// sumOf sums lines of quantities and amounts in bounds; lines out of bounds, which
-// are reported on their own, count as 0.
+// sumOf adds up lines. Lines out of bounds count as 0, because they have their own faults.
 func sumOf(lines []SessionLine) (sum int64, ok bool) {
 	for _, l := range lines {
 		if l.Quantity < 1 || l.UnitAmount < 0 {

@@ -177,7 +177,7 @@ func (u *Use) UnmarshalJSON(data []byte) error {
 	})
 }
 
-// storedAmount is the text of a field in JSON, and where its minor units belong.
+// storedAmount is the text of an amount in JSON, with the target for its minor units.
 type storedAmount struct {
 	field    string
 	text     pricing.Number
@@ -185,7 +185,8 @@ type storedAmount struct {
 	minor    *int64
 }
 
-// readAmounts stores a record with its amounts in target, unless an amount is malformed.
+// readAmounts converts the amounts of a record and stores it in target. If an amount is malformed, it
+// stores nothing.
 func readAmounts[T any](target *T, read T, amounts func(*T) []storedAmount) error {
 	var faults validation.Error
 	for _, a := range amounts(&read) {

@@ -79,7 +79,7 @@ func (o Order) CheckCharge() error {
 	case !o.State.Paid() || o.Quote.Currency.IsZero():
 		return nil
 	case o.Charge.IsZero() && o.Quote.Total == 0:
-		return nil // nothing had to be charged
+		return nil // there was nothing to pay
 	case o.Charge.IsZero():
 		faults.Add("charge", validation.Required, "nobody knows what was charged")
 		return faults.Err()
@@ -100,8 +100,8 @@ func (c Charge) Differs(d Charge) bool {
 	return !c.IsZero() && !d.IsZero() && !same
 }
 
-// faults reports a charge that could not be read back from a store. What was charged is a fact:
-// that it is wrong is no fault.
+// faults reports a charge that a store could not return. A wrong amount is not a fault, because the
+// charge has happened.
 func (c Charge) faults(faults *validation.Error) {
 	if c.IsZero() {
 		return
@@ -122,7 +122,7 @@ func (c Charge) faults(faults *validation.Error) {
 	}
 }
 
-// maxLineID is the maximum length of the ID of a line, in bytes. Every ID of a cart is shorter.
+// maxLineID is the maximum length of a line's ID, in bytes. All IDs in carts are shorter.
 const maxLineID = 4 * MaxIDLength
 
 func amountFault(faults *validation.Error, field string, amount int64) {

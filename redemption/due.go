@@ -99,13 +99,13 @@ func (o Order) repaymentOf(kind DueKind, r *Refund) Due {
 	return d
 }
 
-// endIsDue reports whether the order has ended, or is ending, while its payment can perhaps be paid.
+// endIsDue reports whether the order has ended or is ending, and its payment may still be possible.
 func (o Order) endIsDue() bool {
 	return !o.BegunAt.IsZero() && (o.State.Ended() || o.State == OrderEnding)
 }
 
-// begunSession returns the session of the payment that was begun at BegunAt. If a payment in another
-// session has paid the order, it is the session that the order had before.
+// begunSession returns the session of the payment that began at BegunAt. If a payment in another
+// session has paid the order, this is the order's earlier session.
 func (o Order) begunSession() string {
 	if !o.State.Paid() {
 		return o.SessionID

@@ -11,9 +11,8 @@ import (
 // MaxLearned is the maximum number of identities that one payment can add to an order.
 const MaxLearned = 7
 
-// learn returns the claims of an order or a use together with the claims of the identities that
-// a payment has shown. A new claim counts another identity of the customer in the same way, in
-// the same period and with the same limit. Counters that are claimed already are left out.
+// learn adds claims for the identities that a payment has shown. A new claim has the same kind, period
+// and limit as an existing claim of the customer. Counters that are already claimed are skipped.
 func (e Event) learn(customerID string, claims []eligibility.Claim) []eligibility.Claim {
 	if e.Kind != Paid || customerID == "" {
 		return claims

@@ -81,7 +81,7 @@ func (o Order) after(e Event) (Order, error) {
 		return o.pending(e), nil
 	case PaymentFailed:
 		return o.ended(o.State.Ended(), e), nil
-	case SessionExpired: // a session that was finished does not expire: the payment decides
+	case SessionExpired: // a completed session cannot expire: its payment decides
 		return o.ended(o.State == OrderAwaitingPayment || o.State.Ended() || o.mayBeCreated(e), e), nil
 	case Cancelled:
 		return o.givenUp(e)
@@ -94,7 +94,7 @@ func (o Order) after(e Event) (Order, error) {
 	return o, ErrIllegal
 }
 
-// ofAnySession reports whether an event is about its order, whatever session that has.
+// ofAnySession reports whether the event belongs to its order whatever session the order has.
 func (e Event) ofAnySession() bool {
 	switch e.Kind { //nolint:exhaustive // the others name a session
 	case Refunded, PaymentBegun:
@@ -108,8 +108,8 @@ func (e Event) ofAnySession() bool {
 }
 
 // begun marks an open order before its payment is created. A repeated event marks it again, because
-// another call may create the payment. Each mark is later than the one before, even if the clock stands, so
-// that a call sees whether another one has begun after it.
+// another call may create the payment. Each mark is later than the one before, even if the clock stands
+// still. A call can therefore see whether another call has begun after it.
 func (o Order) begun(e Event) (Order, error) {
 	switch {
 	case o.State != OrderOpen:
@@ -117,7 +117,7 @@ func (o Order) begun(e Event) (Order, error) {
 	case !o.Deadline.IsZero() && !e.At.Before(o.Deadline):
 		return o, ErrDeadline
 	case o.SessionID != "":
-		return o, nil // it exists
+		return o, nil // the payment already exists
 	case !o.BegunAt.IsZero():
 		o.BegunAt = o.BegunAt.Add(time.Microsecond)
 	}
@@ -125,28 +125,28 @@ func (o Order) begun(e Event) (Order, error) {
 	return o, nil
 }
 
-// mayBeCreated reports whether the order has begun a payment that nobody knows, after the one of which the
-// event tells that it does not exist.
+// mayBeCreated reports whether an unknown payment may exist. The order began it after the payment that,
+// by the event, does not exist.
 func (o Order) mayBeCreated(e Event) bool {
 	return o.begunSession() == "" && o.BegunAt.After(e.BegunBy)
 }
 
-// paymentEnded records that the payment has ended or does not exist. A payment without a session that
-// was begun after e.BegunBy may exist all the same, and so does one that has a session since. An open order
+// paymentEnded records that the payment has ended or does not exist. A payment that began after
+// e.BegunBy may still exist, and so may a payment whose session became known since. An open order
 // without a session stays open until its deadline.
 func (o Order) paymentEnded(e Event) Order {
 	lapsed := !o.Deadline.IsZero() && !e.At.Before(o.Deadline)
 	switch {
 	case o.mayBeCreated(e):
 	case o.State == OrderOpen && !lapsed && o.SessionID == "":
-		o.BegunAt = time.Time{} // it was never created, and may be created later
+		o.BegunAt = time.Time{} // it does not exist, and a later call may create it
 	case o.unanswered() || o.State == OrderOpen:
 		return o.ended(o.State.Ended(), e)
 	}
 	return o
 }
 
-// afterOther applies an event of another session than that of the order.
+// afterOther applies an event of a session that is not the order's session.
 func (o Order) afterOther(e Event) (Order, error) {
 	switch e.Kind { //nolint:exhaustive // the others are about the order's own session
 	case Paid:
@@ -171,7 +171,7 @@ func (o Order) attached(e Event) (Order, error) {
 		return o, ErrIllegal
 	case o.BegunAt.IsZero() && o.Awaits != "":
 		return o, ErrIllegal
-	case o.SessionID == "", o.State == OrderOpen && o.SessionURL == "": // or known from a PaymentOpened event
+	case o.SessionID == "", o.State == OrderOpen && o.SessionURL == "": // the session is unknown, or known only from a PaymentOpened event
 		o.SessionID, o.Deadline = e.SessionID, e.Deadline
 	}
 	if o.State == OrderOpen && o.BegunAt.IsZero() {
@@ -181,8 +181,8 @@ func (o Order) attached(e Event) (Order, error) {
 	return o, nil
 }
 
-// opened records that a payment of the order can be paid. If the order is over, the end of the payment is
-// due. An order that waits for the end of another payment stays as it is.
+// opened records that a payment of the order can be paid. If the order has ended, the end of the
+// payment is due. An order that waits for the end of another payment does not change.
 func (o Order) opened(e Event) Order {
 	waits := o.BegunAt.IsZero() && o.Awaits != "" && !o.State.Ended()
 	if o.SessionID != "" && o.Asks == 0 || o.State.Paid() || waits {
@@ -198,11 +198,10 @@ func (o Order) opened(e Event) Order {
 	return o
 }
 
-// paid records the first payment. A later event of the payment can only tell a charge that was not
-// known.
+// paid records the first payment. A later event of the same payment can only add a missing charge.
 func (o Order) paid(e Event) Order {
 	if o.Charge.IsZero() || o.Key != "" && len(o.Charge.Tax.Lines) == 0 && o.Charge.Total() == e.Charge.Total() && len(e.Charge.Tax.Lines) > 0 {
-		o.Charge = e.Charge.Clone() // the lines of an adopted order are known now
+		o.Charge = e.Charge.Clone() // an adopted order now has its lines
 	}
 	if e.SessionID != "" {
 		o.SessionID = e.SessionID
@@ -214,8 +213,8 @@ func (o Order) paid(e Event) Order {
 	return o
 }
 
-// pending extends the deadline. A cancelled order stays cancelled, but it can still become paid
-// if the payment arrives.
+// pending extends the deadline. A canceled order stays canceled, but the payment can still make it
+// paid.
 func (o Order) pending(e Event) Order {
 	if o.State.Ended() {
 		return o
@@ -230,8 +229,8 @@ func (o Order) pending(e Event) Order {
 	return o
 }
 
-// ended records that the payment of the order can no longer be paid. The order is then cancelled, or
-// stays in its state. What a paid order has left open is that of another payment.
+// ended records that the payment of the order can no longer be paid. The order is then canceled, unless
+// it stays in its state. The open session of a paid order belongs to another payment.
 func (o Order) ended(stays bool, e Event) Order {
 	if stays && (o.State != OrderCancelled || !o.unanswered() || o.mayBeCreated(e)) {
 		return o
@@ -243,11 +242,11 @@ func (o Order) ended(stays bool, e Event) Order {
 	return o
 }
 
-// unanswered reports whether somebody may ask about the payment of the order.
+// unanswered reports whether a question about the order's payment may be open.
 func (o Order) unanswered() bool { return !o.BegunAt.IsZero() || o.Asks > 0 }
 
-// giveUp cancels an order that nobody can pay. Another order is ending until the end of its payment is
-// recorded.
+// giveUp cancels an order that cannot be paid. If it may still be paid, the order is ending until the
+// end of its payment is recorded.
 func (o Order) giveUp(e Event) Order {
 	if o.BegunAt.IsZero() || e.PaymentOver && !o.mayBeCreated(e) {
 		return o.ended(false, e)
@@ -258,7 +257,7 @@ func (o Order) giveUp(e Event) Order {
 	return o
 }
 
-// endedFor is a cancelled order after it was given up once more.
+// endedFor returns a canceled order after another request to give it up.
 func (o Order) endedFor(e Event) Order {
 	if !e.PaymentOver || o.mayBeCreated(e) {
 		return o
@@ -342,7 +341,7 @@ func (o Order) Ask(e Event) Order {
 // Fresh reports whether somebody has begun to ask for what the event tells after the order had said that
 // it has to be asked. If the order has not said so, it must not have changed since they began.
 func (o Order) Fresh(e Event) bool {
-	if o.Asks == 0 { // nobody was told to ask, so that nothing may have changed since
+	if o.Asks == 0 { // no question was open, so nothing may have changed since
 		return e.AskedAt >= o.Version
 	}
 	return e.AskedAt >= o.Asks
@@ -361,8 +360,7 @@ func (u Use) PassOn(at time.Time) Use {
 	return u.changed(at)
 }
 
-// follow changes a use to the state of its order, and adds the claims of identities that the
-// event tells of.
+// follow updates a use to the state of its order. It adds claims for the identities in the event.
 func (u Use) follow(o Order, e Event) Use {
 	state, at, had := o.State.holds(), e.At, len(u.Claims)
 	u.Claims = e.learn(o.CustomerID, u.Claims)
@@ -442,8 +440,8 @@ func (u Use) exchanged(at time.Time) (Use, error) {
 	return u.changed(at), nil
 }
 
-// refused releases a use whose points are not debited yet. Two calls may try to debit the same
-// points at once. One call may find too few points although the other call has succeeded.
+// refused releases a use whose points are not debited yet. Two calls may debit the same points at once.
+// One of them may fail although the other has succeeded.
 func (u Use) refused(at time.Time) (Use, error) {
 	if u.State == Reserved && u.PointsState != PointsPending {
 		return u, ErrIllegal

@@ -230,7 +230,7 @@ func (o Order) Validate() error {
 
 const stateMessage = "must be open, awaiting_payment, paid, cancelled, partly_refunded, refunded or ending"
 
-// snapshotFaults reports coupon terms that could not be read back from a store.
+// snapshotFaults reports coupon terms that a store could not return.
 func (o Order) snapshotFaults(faults *validation.Error) {
 	for i := range o.Coupons {
 		if err := snapshotFault(&o.Coupons[i]); err != nil {

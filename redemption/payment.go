@@ -43,11 +43,11 @@ func (o Order) otherPayment(sessionID string) int {
 	return slices.IndexFunc(o.OtherPayments, func(p Payment) bool { return p.SessionID == sessionID })
 }
 
-// paidElsewhere records a payment in another session than that of the order. If the order is not
-// paid, the payment pays it, and the order has that session from then on.
+// paidElsewhere records a payment in a session that is not the order's session. If the order is not
+// paid, this payment pays it, and the order gets its session.
 func (o Order) paidElsewhere(e Event) (Order, error) {
 	if o.State.Paid() && !o.BegunAt.IsZero() && o.begunSession() == e.SessionID {
-		o.BegunAt = time.Time{} // the payment that was to be ended is paid
+		o.BegunAt = time.Time{} // the payment that should have ended was paid
 		o = o.due(e.At)
 	}
 	if o.PaidIn(e.SessionID) {
@@ -63,7 +63,7 @@ func (o Order) paidElsewhere(e Event) (Order, error) {
 		p.InsteadOf, o.SessionURL = o.SessionID, ""
 		begun := o.BegunAt
 		o = o.paid(e)
-		o.BegunAt = begun // in the session that the order had
+		o.BegunAt = begun // in the order's earlier session
 		if !begun.IsZero() {
 			o.Deadline = e.At.Add(DueRetry)
 		}
@@ -88,7 +88,7 @@ func (o Order) Adopt(known Order, hasUses bool, uses ...Use) (Order, []Use, bool
 	if err != nil {
 		return o, uses, false
 	}
-	for i := range paid { // they were not stored before
+	for i := range paid { // these claims were not stored before
 		paid[i].Version = uses[i].Version
 	}
 	for _, c := range known.Claims {
@@ -102,8 +102,8 @@ func (o Order) Adopt(known Order, hasUses bool, uses ...Use) (Order, []Use, bool
 	return next, paid, true
 }
 
-// reportedElsewhere records what was returned of a payment in another session. A refund that fails
-// after it has succeeded lowers the amount.
+// reportedElsewhere records the refunds of a payment in another session. A refund that fails after it
+// succeeded lowers the amount.
 func (o Order) reportedElsewhere(e Event) (Order, error) {
 	i := o.otherPayment(e.SessionID)
 	if i < 0 {

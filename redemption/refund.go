@@ -27,8 +27,8 @@ const RefundIDPrefix = "rfd_"
 // and underscores. The same order and key always have the same ID, so that a refund that a rollback
 // has forgotten gets its ID again.
 func RefundID(orderID, key string) string {
-	const size = 16                                      // bytes
-	sum := sha256.Sum256([]byte(orderID + "\x00" + key)) // no ID contains NUL
+	const size = 16                                      // in bytes
+	sum := sha256.Sum256([]byte(orderID + "\x00" + key)) // IDs contain no NUL
 	return RefundIDPrefix + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:size]))
 }
 
@@ -49,12 +49,12 @@ type RefundRequest struct {
 	By string
 }
 
-// isZero reports whether nothing is given.
+// isZero reports whether no field is set.
 func (r RefundRequest) isZero() bool {
 	return r.Key == "" && !r.Elsewhere && r.By == "" && sameReturns(r.Returns, pricing.Returns{})
 }
 
-// sorted returns a copy of what is returned, with its lines in order.
+// sorted returns a copy of the returns with sorted lines.
 func sorted(r pricing.Returns) pricing.Returns {
 	r.Lines = append([]pricing.LineReturn(nil), r.Lines...)
 	slices.SortStableFunc(r.Lines, func(a, b pricing.LineReturn) int { return a.Line - b.Line })
@@ -127,8 +127,8 @@ func (o Order) RefundOf(key string) (Refund, bool) {
 	return Refund{}, false
 }
 
-// refunded records a refund. The state tells whether everything is refunded now. The processor is
-// asked for the money later: what cannot be taken back happens last.
+// refunded records a refund. The new state shows whether everything is refunded. The processor is asked
+// for the money later, because that step cannot be undone.
 func (o Order) refunded(e Event) (Order, error) {
 	if i := slices.IndexFunc(o.Refunds, func(r Refund) bool { return r.Key == e.Refund.Key }); i >= 0 {
 		if !sameReturns(o.Refunds[i].Returns, sorted(e.Refund.Returns)) {
@@ -181,7 +181,7 @@ func (o Order) NewRefund(returns pricing.Returns, elsewhere bool) (Refund, error
 	return made, nil
 }
 
-// refund gives back what the last refund of the order restores.
+// refund returns the claims that the last refund of the order restores.
 func (u Use) refund(o Order, at time.Time) Use {
 	last, whole := &o.Refunds[len(o.Refunds)-1], o.State == OrderRefunded
 	if u.State != Completed {
@@ -241,5 +241,5 @@ func CheckRefundKey(key string) error {
 	return faults.Err()
 }
 
-// invalidRefund reports whether an error tells of the input, and not of the order's state.
+// invalidRefund reports whether the input is wrong, not the order's state.
 func invalidRefund(err error) bool { return errors.Is(err, validation.ErrInvalid) }

@@ -191,7 +191,7 @@ func (o Order) Returned() int64 {
 	return o.Paid() - left
 }
 
-// repayment is a new attempt to return the money of a refund.
+// repayment returns a new attempt to return the money of a refund.
 func (o Order) repayment(refunded int64, attempt int, elsewhere bool) Repayment {
 	r := Repayment{State: RepaymentDue, Amount: min(refunded, o.Paid()-o.Returned()), Currency: o.PaidCurrency(), Attempt: attempt}
 	switch {
@@ -203,8 +203,7 @@ func (o Order) repayment(refunded int64, attempt int, elsewhere bool) Repayment 
 	return r
 }
 
-// repeated begins a new attempt of a refund whose repayment has failed. Other refunds stay as they
-// are.
+// repeated begins a new attempt for a refund whose repayment failed. It does not change other refunds.
 func (o Order) repeated(i int, e Event) Order {
 	r := o.Refunds[i]
 	if r.Repayment.State != RepaymentFailed {
@@ -215,7 +214,7 @@ func (o Order) repeated(i int, e Event) Order {
 	return o.due(e.At)
 }
 
-// reported records what the processor tells.
+// reported records a report of the processor.
 func (o Order) reported(e Event) (Order, error) {
 	if !o.State.Paid() {
 		return o, ErrIllegal
@@ -234,7 +233,7 @@ func (o Order) reported(e Event) (Order, error) {
 		case i < 0:
 			d.At, d.Currency = e.At, o.PaidCurrency()
 			o.Disputes = append(o.Disputes, d)
-		case d.State != DisputeOpen || o.Disputes[i].State == DisputeOpen: // what is decided is not open again
+		case d.State != DisputeOpen || o.Disputes[i].State == DisputeOpen: // a decided dispute does not open again
 			o.Disputes[i].State, o.Disputes[i].Amount, o.Disputes[i].Currency = d.State, d.Amount, o.PaidCurrency()
 		}
 	}
@@ -244,21 +243,21 @@ func (o Order) reported(e Event) (Order, error) {
 		return o, faults.Err()
 	}
 	if wait == DueRetry && o.wait() == RepaymentPoll {
-		o.Deadline = time.Time{} // what was due is on its way now
+		o.Deadline = time.Time{} // the due repayment is on its way
 	}
 	return o.due(e.At), nil
 }
 
-// reportedAs reports whether the processor tells of the current attempt of the refund.
+// reportedAs reports whether the report is about the current attempt of the refund.
 func (r Refund) reportedAs(report ReportedRefund) bool {
 	own := r.Repayment
 	return own.State >= RepaymentDue && report.Key != "" && report.Key == r.RepaymentKey() &&
-		(own.ID == "" || report.ID == "" || own.ID == report.ID) // the key may be that of two repayments
+		(own.ID == "" || report.ID == "" || own.ID == report.ID) // two repayments may have the same key
 }
 
-// after is the repayment after a report. A repayment never goes back to an earlier state. The one
-// exception is a failure without an ID. It comes from a refused call, and a record of the processor
-// replaces it.
+// after returns the repayment after a report. A repayment never returns to an earlier state, with one
+// exception. A failure without an ID comes from a refused call, and a record of the processor replaces
+// it.
 func (r Repayment) after(report ReportedRefund) Repayment {
 	refused := r.State == RepaymentFailed && r.ID == "" && report.ID != ""
 	if report.State <= r.State && !refused {
@@ -268,15 +267,15 @@ func (r Repayment) after(report ReportedRefund) Repayment {
 	switch {
 	case r.State == RepaymentFailed:
 		r.Failure = cut(report.Failure)
-	case report.Amount != 0 && report.Amount != r.Amount: // without an amount, it is that which was asked for
+	case report.Amount != 0 && report.Amount != r.Amount: // a report without an amount means the requested amount
 		r.Failure = fmt.Sprintf("%v were to be returned", pricing.NewMoney(r.Amount, r.Currency))
 		r.Amount = report.Amount
 	}
 	return r
 }
 
-// external adds a refund that the service did not ask for, or updates its state. A failed refund
-// that is new is left out, because it has moved no money.
+// external adds a refund that the service did not request, or updates its state. A new failed refund is
+// skipped, because it moved no money.
 func external(list []ExternalRefund, r ReportedRefund, c pricing.Currency, at time.Time) []ExternalRefund {
 	i := slices.IndexFunc(list, func(known ExternalRefund) bool { return known.ID == r.ID })
 	switch {
@@ -288,7 +287,7 @@ func external(list []ExternalRefund, r ReportedRefund, c pricing.Currency, at ti
 	return list
 }
 
-// cut shortens text to what is stored, between characters.
+// cut shortens text to the stored length. It does not split a character.
 func cut(text string) string {
 	if !isText(text) {
 		return ""
@@ -301,7 +300,7 @@ func cut(text string) string {
 	return text
 }
 
-// wait is how long a sweep waits before it looks at a paid order: 0 if nothing is due.
+// wait returns how long a sweep waits before it checks a paid order. 0 means that nothing is due.
 func (o Order) wait() (wait time.Duration) {
 	if o.endIsDue() {
 		return DueRetry
@@ -317,14 +316,14 @@ func (o Order) wait() (wait time.Duration) {
 	return wait
 }
 
-// due sets the deadline at which a sweep looks at a paid order.
+// due sets the deadline at which a sweep checks a paid order.
 func (o Order) due(at time.Time) Order {
 	wait := o.wait()
 	next := at.Add(wait)
 	switch passed := !at.Before(o.Deadline); {
 	case wait == 0:
 		o.Deadline = time.Time{}
-	case passed || next.Before(o.Deadline): // a zero deadline has passed
+	case passed || next.Before(o.Deadline): // a zero deadline counts as passed
 		o.Deadline = next
 	}
 	return o
@@ -338,7 +337,7 @@ func SameMoney(o, p Order) bool {
 		slices.EqualFunc(o.OtherPayments, p.OtherPayments, samePayment)
 }
 
-// reportFaults names every part of a report that no store keeps.
+// reportFaults reports every part of a report that a store would refuse.
 func (e Event) reportFaults(faults *validation.Error) {
 	switch {
 	case e.Kind == Reported:

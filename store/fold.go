@@ -12,5 +12,5 @@ import (
 // the folded name, code or description.
 func Fold(text string) string { return strings.Map(foldRune, coupon.Fold(text)) }
 
-// foldRune goes by the upper case first, for some letters share that alone.
+// foldRune converts to upper case first, because some letters share only their upper case.
 func foldRune(r rune) rune { return unicode15.ToLower(unicode15.ToUpper(r)) }

@@ -114,7 +114,7 @@ func (l CouponList) Code() coupon.Code {
 	return code
 }
 
-// expired expresses ExpiredAt by Expires.
+// expired replaces ExpiredAt by an equal bound of Expires.
 func (l CouponList) expired(faults *validation.Error) CouponList {
 	by := Period{Until: l.ExpiredAt.Truncate(time.Microsecond).Add(time.Microsecond)}.normalize("expiredAt", faults)
 	if l.Expires.Until.IsZero() || by.Until.Before(l.Expires.Until) {
@@ -136,7 +136,7 @@ func (p Period) Contains(at time.Time) bool {
 	return p.IsZero() || !at.IsZero() && !at.Before(p.From) && (p.Until.IsZero() || at.Before(p.Until))
 }
 
-// normalize rounds the bounds up to microseconds, which contain the same stored instants.
+// normalize rounds the bounds up to microseconds. The period then contains the same stored instants.
 func (p Period) normalize(field string, faults *validation.Error) Period {
 	for name, bound := range map[string]*time.Time{"from": &p.From, "until": &p.Until} {
 		if bound.IsZero() {

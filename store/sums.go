@@ -46,7 +46,7 @@ func (l SumList) Starts() []time.Time {
 	starts := make([]time.Time, l.Days+1)
 	year, month, day := l.From.Date()
 	for i := range starts {
-		start, _ := calendar.On(year, month, day+i).Start(l.From.Location()) // Validate bounds the year
+		start, _ := calendar.On(year, month, day+i).Start(l.From.Location()) // no error: Validate limits the year
 		starts[i] = start.In(l.From.Location())
 	}
 	return starts

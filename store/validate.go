@@ -71,14 +71,14 @@ func (r Reservation) orderFaults(faults *validation.Error) {
 	otherPaymentFaults(faults, "order", o)
 }
 
-// otherPaymentFaults reports further payments of an order that is new.
+// otherPaymentFaults reports other payments in a new order.
 func otherPaymentFaults(faults *validation.Error, field string, o redemption.Order) {
 	if len(o.OtherPayments) > 0 {
 		faults.Add(field+".otherPayments", validation.NotAllowed, "a new order has no other payments")
 	}
 }
 
-// refundFaults reports refunds of a record that is new.
+// refundFaults reports refunds in a new record.
 func refundFaults(faults *validation.Error, field string, refunds []redemption.Refund, claims []eligibility.Claim) {
 	if len(refunds) > 0 {
 		faults.Add(field+".refunds", validation.NotAllowed, "nothing of a new order is refunded")

@@ -84,11 +84,11 @@ type Error struct {
 	// occur more than once.
 	Fields []Field
 
-	entries map[string]int // faults of entries by the path of their list, those beyond the bound too
+	entries map[string]int // number of faults in the entries of each list, unnamed faults included
 }
 
-// maxErrorText is how many fields Error spells out: a cart of 10,000 broken lines
-// is one line in a log.
+// maxErrorText is the maximum number of fields in the text of Error. A cart of 10,000 broken lines then
+// makes one line in a log.
 const maxErrorText = 20
 
 // Error returns a text with the first 20 invalid fields and their messages. If there are
@@ -124,8 +124,7 @@ func (e *Error) Add(field string, code Code, message string) {
 	e.Fields = append(e.Fields, Field{Path: field, Code: code, Message: message})
 }
 
-// counted adds faults to those of a list and reports whether there is room for
-// one more by name.
+// counted adds to the number of faults in a list. It reports whether another fault may be named.
 func (e *Error) counted(list string, faults int) bool {
 	if e.entries == nil {
 		e.entries = make(map[string]int)
@@ -146,7 +145,7 @@ func (e *Error) counted(list string, faults int) bool {
 	return false
 }
 
-// beyond returns how many faults of a list have no name.
+// beyond returns how many faults of a list are not named.
 func (e *Error) beyond(list string) int { return e.entries[list] - MaxListFaults }
 
 // Merge appends the invalid fields of an error and puts a prefix in front of their paths.

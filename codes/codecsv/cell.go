@@ -8,20 +8,21 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// begins are the characters with which a cell is run by spreadsheets, and their full-width forms.
+// begins has the characters that make a spreadsheet run a cell as a formula, with their full-width
+// forms.
 const begins = "=+-@\t\r\n＝＋－＠"
 
-// shortened matches a long number as spreadsheets show it.
+// shortened matches a long number in the form that spreadsheets display.
 var shortened = regexp.MustCompile(`^[0-9][.,][0-9]+[eE]\+[0-9]+$`)
 
-// harmful reports whether a spreadsheet would run or change a cell, or whether a cell looks like one that [harmless] has
-// changed.
+// harmful reports whether a spreadsheet would run or change a cell. It also returns true for cells that
+// look like results of [harmless].
 func harmful(cell string) bool {
 	cell = strings.TrimLeft(cell, "'")
 	return cell != "" && strings.IndexAny(cell, begins) == 0 || shortened.MatchString(cell)
 }
 
-// harmless puts an apostrophe before a cell that is harmful.
+// harmless adds an apostrophe before a harmful cell.
 func harmless(cell string) string {
 	if harmful(cell) {
 		return "'" + cell
@@ -29,7 +30,7 @@ func harmless(cell string) string {
 	return cell
 }
 
-// original returns the value of a cell. It is the inverse of harmless. It also takes the text out of ="text".
+// original returns the value of a cell. It is the inverse of harmless. It also unwraps ="text".
 func original(cell string) string {
 	if rest, guarded := strings.CutPrefix(cell, "'"); guarded {
 		if harmful(rest) {
@@ -45,7 +46,7 @@ func original(cell string) string {
 	return cell
 }
 
-// count reads a whole number, which may have one or two decimals that are zero.
+// count reads a whole number. The number may have one or two decimals of 0.
 func count(cell string) (int, error) {
 	cell = strings.TrimSpace(cell)
 	whole, decimals, found := strings.Cut(strings.ReplaceAll(cell, ",", "."), ".")
@@ -62,7 +63,7 @@ func count(cell string) (int, error) {
 	return n, nil
 }
 
-// truth reads a word for true or false, as spreadsheets write them.
+// truth reads a word for true or false, in the languages of spreadsheets.
 func truth(cell string) (bool, error) {
 	switch strings.ToLower(strings.TrimSpace(cell)) {
 	case "true", "1", "yes", "y", "wahr", "ja", "vrai", "oui", "vero", "verdadero", "waar":

@@ -8,10 +8,10 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// field is what a column has.
+// field is the meaning of a column.
 type field string
 
-// The names of fields in drafts and faults are their JSON names.
+// Names of fields. Fields of drafts have their JSON names.
 const (
 	code      field = "code"
 	owner     field = "owner"
@@ -22,7 +22,7 @@ const (
 	expiresAt field = "expiresAt"
 	active    field = "active"
 
-	// A code has no place for these fields.
+	// A code cannot store these fields.
 	startsAt      field = "startsAt"
 	discountLimit field = "discountLimit"
 	limits        field = "limits"
@@ -32,7 +32,7 @@ const (
 	ignored field = ""
 )
 
-// name returns the field as faults name it.
+// name returns the name of the field in faults.
 func (f field) name() string {
 	if f == recipient {
 		f = owner
@@ -77,7 +77,7 @@ func fieldOf(name string) field {
 	}
 }
 
-// plain returns the name of a column as names are compared.
+// plain returns the name of a column in the form used for comparison.
 func plain(name string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "_", "", "-", "", "\u00a0", "").Replace(name))
 }
@@ -86,11 +86,11 @@ func plain(name string) string {
 type columns struct {
 	names  []string
 	fields []field
-	talon  bool // the codes are in a column named value
-	many   bool // more than MaxColumns
+	talon  bool // the codes are in a column named "value"
+	many   bool // there are more than MaxColumns
 }
 
-// columnsOf recognizes the columns of a header.
+// columnsOf returns the columns of a header.
 func columnsOf(header record) columns {
 	names := header.cells
 	c := columns{names: names, fields: make([]field, len(names)), many: header.tooLong}
@@ -107,7 +107,7 @@ func columnsOf(header record) columns {
 	return c
 }
 
-// known returns how many columns are read.
+// known returns the number of columns with a known field.
 func (c columns) known() (n int) {
 	for _, f := range c.fields {
 		if f != ignored {
@@ -117,7 +117,7 @@ func (c columns) known() (n int) {
 	return n
 }
 
-// ignore leaves out columns that may be lost.
+// ignore marks the named columns as ignored.
 func (c columns) ignore(names []string) {
 	for i, name := range c.names {
 		if slices.ContainsFunc(names, func(other string) bool { return plain(other) == plain(original(name)) }) {
@@ -126,7 +126,7 @@ func (c columns) ignore(names []string) {
 	}
 }
 
-// validate checks that codes are there, and that no two columns have the same field.
+// validate checks that there is a column of codes, and that no two columns have the same field.
 func (c columns) validate() error {
 	var faults validation.Error
 	if !slices.Contains(c.fields, code) {

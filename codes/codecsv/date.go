@@ -47,7 +47,7 @@ func moment(cell string, location *time.Location) (calendar.Moment, error) {
 	return "", noDate()
 }
 
-// checked returns the moment, unless it is out of range or an error is there already.
+// checked returns the moment. It returns an error if errs has one or if the moment is out of range.
 func checked(m calendar.Moment, location *time.Location, errs ...error) (calendar.Moment, error) {
 	if err := errors.Join(errs...); err != nil {
 		return "", err
@@ -60,7 +60,7 @@ func noDate() error {
 	return validation.New("", validation.Malformed, "must be a date such as 2026-12-31, or an instant such as 2026-12-31T18:00:00Z")
 }
 
-// dateOf reads a date in a form that has one meaning.
+// dateOf reads a date in an unambiguous form.
 func dateOf(text string) (time.Time, error) {
 	for _, layout := range [...]string{
 		"2006-1-2", "2006/1/2", "2006.1.2", "20060102", "2.1.2006", "2-Jan-2006", "2 Jan 2006", "2 January 2006", "Jan 2, 2006", "January 2, 2006",

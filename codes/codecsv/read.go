@@ -105,7 +105,7 @@ func NewReader(file io.Reader, o Options) (*Reader, error) {
 	return r, nil
 }
 
-// checkBeginning skips a byte order mark and refuses files that are no CSV.
+// checkBeginning skips a byte order mark. It refuses files that are not CSV.
 func (r *Reader) checkBeginning() error {
 	const zip, mark = "PK\x03\x04", "\xef\xbb\xbf"
 	beginning, err := r.scanner.in.Peek(len(zip))
@@ -123,10 +123,11 @@ func (r *Reader) checkBeginning() error {
 	return nil
 }
 
-// separators are those that files may have, the most usual first.
+// separators are the possible separators, the most frequent first.
 const separators = ",;\t|"
 
-// header returns the text of the first row that is not empty and that names no separator. That of a row sep=; is set.
+// header returns the text of the first row that is neither empty nor a separator line. A separator
+// line, such as sep=;, sets the separator.
 func (r *Reader) header() (string, error) {
 	for {
 		r.row++
@@ -143,7 +144,7 @@ func (r *Reader) header() (string, error) {
 	}
 }
 
-// line returns the text of a row with its quotation marks, and whether the file has ended.
+// line returns the text of a row with its quotation marks. ended reports whether the file has ended.
 func (r *Reader) line() (text string, ended bool, err error) {
 	var row strings.Builder
 	inside := false
@@ -169,7 +170,8 @@ func (r *Reader) line() (text string, ended bool, err error) {
 	}
 }
 
-// bestColumns splits a header by the separator that names most fields, unless the separator is known.
+// bestColumns splits a header. If the separator is unknown, it uses the separator that finds most known
+// columns.
 func (r *Reader) bestColumns(header string) (best columns) {
 	choices := separators
 	if r.scanner.separator != 0 {
@@ -177,7 +179,7 @@ func (r *Reader) bestColumns(header string) (best columns) {
 	}
 	for _, separator := range []byte(choices) {
 		s := scanner{in: bufio.NewReader(strings.NewReader(header)), separator: separator}
-		names, _ := s.next() // a text is read without error
+		names, _ := s.next() // reading from a string cannot fail
 		c := columnsOf(names)
 		if best.names == nil || c.known() > best.known() {
 			best, r.scanner.separator = c, separator
@@ -220,7 +222,7 @@ func (r *Reader) Rows() iter.Seq2[Row, error] {
 	}
 }
 
-// rowOf reads the cells of a row. Cells that are missing at the end are empty: spreadsheets leave them out.
+// rowOf reads the cells of a row. Missing cells at the end are empty, because spreadsheets omit them.
 func (r *Reader) rowOf(read record) Row {
 	row := Row{Number: r.row, Active: true}
 	var faults validation.Error
@@ -302,7 +304,7 @@ func (row *Row) setLimit(f field, cell string) error {
 	return err
 }
 
-// lost refuses a cell whose meaning a code cannot keep.
+// lost refuses a cell with a value that a code cannot store.
 func lost(f field, cell string) error {
 	cell = strings.ToLower(strings.TrimSpace(cell))
 	no, err := truth(cell)

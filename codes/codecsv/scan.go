@@ -13,26 +13,26 @@ const (
 	MaxColumns  = 256      // cells of a row
 )
 
-// record is a row of a file as texts.
+// record is a row of a file as text.
 type record struct {
 	cells    []string
-	tooLong  bool // beyond MaxRowBytes or MaxColumns; cells are incomplete
-	stray    bool // text after a closing quotation mark
-	open     bool // the file ends within a quoted cell
-	unended  bool // the file ends without the end of the row
-	finished bool // there is no row: the file has ended
+	tooLong  bool // the row exceeds MaxRowBytes or MaxColumns, so its cells are incomplete
+	stray    bool // there is text after a closing quotation mark
+	open     bool // the file ended inside a quoted cell
+	unended  bool // the last row has no end of line
+	finished bool // the file has ended, and there is no row
 }
 
-// scanner splits a file into rows, and rows into cells. Unlike encoding/csv, it needs no more memory than a row may have,
-// counts empty rows, and goes on after a row that is too long.
+// scanner splits a file into rows, and rows into cells. Unlike encoding/csv, it limits the memory of a
+// row, counts empty rows, and continues after a row that is too long.
 type scanner struct {
 	in        *bufio.Reader
 	separator byte
 	text      []byte
-	ends      []int // where each cell ends in text
+	ends      []int // end of each cell in text
 }
 
-// place is a position within a row.
+// place is the state of the scanner within a row.
 type place int
 
 const (
@@ -42,7 +42,7 @@ const (
 	afterQuote
 )
 
-// next returns the next row. The error is that of the file.
+// next returns the next row. It returns only errors of reading the file.
 func (s *scanner) next() (record, error) {
 	s.text, s.ends = s.text[:0], s.ends[:0]
 	var r record
@@ -80,7 +80,7 @@ func (s *scanner) next() (record, error) {
 	}
 }
 
-// keep adds a byte to the cell, unless the row is too long.
+// keep adds a byte to the cell unless the row is too long.
 func (s *scanner) keep(b byte, r *record) {
 	if len(s.text) >= MaxRowBytes {
 		r.tooLong = true
@@ -97,7 +97,7 @@ func (s *scanner) endCell(r *record) {
 	s.ends = append(s.ends, len(s.text))
 }
 
-// endRow reads the LF of a CR LF.
+// endRow skips the LF after a CR.
 func (s *scanner) endRow(end byte) error {
 	if end != '\r' {
 		return nil
@@ -127,7 +127,8 @@ func (s *scanner) finish(r record) record {
 	return r
 }
 
-// blank reports whether all cells of the row are empty or white space. The end of text of old programs is white space.
+// blank reports whether all cells of the row are empty or white space. The end-of-file character of old
+// programs counts as white space.
 func (r record) blank() bool {
 	return !r.tooLong && !r.stray && strings.Trim(strings.Join(r.cells, ""), " \t\r\n\u00a0\x1a") == ""
 }

@@ -24,7 +24,7 @@ type Writer struct {
 	out  io.Writer
 	rows *csv.Writer
 	mark bool
-	head bool // the header is written
+	head bool // whether the header has been written
 }
 
 // NewWriter returns a Writer. The error is a [*validation.Error] for the field separator.

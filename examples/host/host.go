@@ -19,7 +19,7 @@ type Ledger struct {
 	entries  map[string]entry // by reservation
 }
 
-// entry is what the ledger knows of one reservation.
+// entry has the ledger's data of one reservation.
 type entry struct {
 	debited int64
 	closed  bool

@@ -46,17 +46,18 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// schema is one query and so one transaction. The lock lets several processes start at once.
+// schema is a single query, so it runs in one transaction. The lock lets several processes start at
+// once.
 const schema = `SELECT pg_advisory_xact_lock(7221);
 CREATE TABLE IF NOT EXISTS orders (id text PRIMARY KEY, customer text, item text, quantity bigint, state text NOT NULL DEFAULT 'open');
 CREATE TABLE IF NOT EXISTS shipments (order_id text PRIMARY KEY REFERENCES orders);
 CREATE TABLE IF NOT EXISTS journal_cursor (only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), position bigint NOT NULL);
 INSERT INTO journal_cursor (position) VALUES (0) ON CONFLICT DO NOTHING`
 
-// host is the shop. It keeps nothing in memory that a restart would lose.
+// host is the shop. All its state is in the database, so it survives a restart.
 type host struct {
 	pool     *pgxpool.Pool
-	begin    pgxstore.Beginner // the pool
+	begin    pgxstore.Beginner // the pool, except in tests
 	coupons  *pgxstore.Store
 	payments *stripeprocessor.Processor
 	service  *couponkit.Service
@@ -74,7 +75,8 @@ func main() {
 	}
 }
 
-// run serves until the context ends. It prints its address. Tests give a clock and transactions.
+// run serves until the context ends. It prints its address. Tests pass a clock and a source of
+// transactions.
 func run(ctx context.Context, args []string, out io.Writer, now func() time.Time, begin func(*pgxpool.Pool) pgxstore.Beginner) error {
 	flags := flag.NewFlagSet("journal", flag.ContinueOnError)
 	address := flags.String("addr", "127.0.0.1:8080", "where to listen")
@@ -118,12 +120,12 @@ func run(ctx context.Context, args []string, out io.Writer, now func() time.Time
 		running.Go(func() error { return h.every(ctx, interval, call) })
 	}
 	every(*poll, func() error { return h.consume(ctx) })
-	every(*sweep, func() error { _, err := h.service.Sweep(ctx, 0); return err }) // the journal tells what it finds
+	every(*sweep, func() error { _, err := h.service.Sweep(ctx, 0); return err }) // the journal has the results of the sweep
 	every(*reconcile, func() error { _, err := h.service.Reconcile(ctx, couponkit.ReconcileOptions{}); return err })
 	running.Go(func() error { return server.Serve(listener) })
 	running.Go(func() error {
 		<-ctx.Done()
-		return server.Shutdown(context.WithoutCancel(ctx)) // when the requests under way have ended
+		return server.Shutdown(context.WithoutCancel(ctx)) // after the running requests have ended
 	})
 	if err = running.Wait(); errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -131,7 +133,7 @@ func run(ctx context.Context, args []string, out io.Writer, now func() time.Time
 	return err
 }
 
-// open makes all tables.
+// open creates all tables and returns the host.
 func open(ctx context.Context, pool *pgxpool.Pool, payments *stripeprocessor.Processor, options ...couponkit.Option) (*host, error) {
 	if err := pgxstore.Migrate(ctx, pool, pgxstore.Options{}); err != nil {
 		return nil, err
@@ -148,7 +150,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, payments *stripeprocessor.Pro
 	return &host{pool: pool, begin: pool, coupons: coupons, payments: payments, service: service, options: options}, err
 }
 
-// every calls a function at once and after each interval, until the context ends.
+// every calls a function at once, and then after each interval, until the context ends.
 func (h *host) every(ctx context.Context, interval time.Duration, call func() error) error {
 	for {
 		if err := call(); err != nil && ctx.Err() == nil {
@@ -191,11 +193,11 @@ func (h *host) order(w http.ResponseWriter, r *http.Request) {
 		status, text = http.StatusServiceUnavailable, "repeat the request"
 	}
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintln(w, text) // the customer may have gone
+	_, _ = fmt.Fprintln(w, text) // ignore a customer who closed the connection
 }
 
-// buy inserts the order and opens its payment page. A repeated call finishes what a crash has
-// interrupted. An order ID of another customer or cart is store.ErrKeyReused.
+// buy inserts the order and opens its payment page. A repeated call completes a call that a crash
+// interrupted. If another customer or cart has the order ID, the error is store.ErrKeyReused.
 func (h *host) buy(ctx context.Context, p purchase) (couponkit.Checkout, error) {
 	kept, err := h.pool.Exec(ctx, `INSERT INTO orders (id, customer, item, quantity) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (id) DO UPDATE SET id = excluded.id
@@ -217,7 +219,7 @@ func (h *host) buy(ctx context.Context, p purchase) (couponkit.Checkout, error) 
 	})
 }
 
-// settle records an event of a payment session and marks the order of the shop, in one transaction.
+// settle records an event of a payment session and updates the shop's order, in one transaction.
 func (h *host) settle(ctx context.Context, e processor.Event) error {
 	return pgx.BeginFunc(ctx, h.begin, func(tx pgx.Tx) error {
 		service, err := couponkit.New(h.coupons.WithTx(tx), h.options...)
@@ -232,7 +234,7 @@ func (h *host) settle(ctx context.Context, e processor.Event) error {
 	})
 }
 
-// mark copies the state of a redemption to the order of the shop. A paid order stays paid.
+// mark copies the state of a redemption to the shop's order. A paid order stays paid.
 func mark(ctx context.Context, tx pgx.Tx, o redemption.Order) error {
 	_, err := tx.Exec(ctx, `UPDATE orders SET state = $2 WHERE id = $1 AND state <> 'paid'`, o.Metadata["order"], o.State.String())
 	return err
@@ -254,12 +256,12 @@ func (h *host) consume(ctx context.Context) error {
 	return err
 }
 
-// handle moves the cursor past the next entry. If the entry tells of a payment, the same
-// transaction ships the order. A flagged payment waits for a person.
+// handle moves the cursor past the next entry. If the entry reports a payment, the same transaction
+// ships the order. A flagged payment waits for a person to check it.
 func (h *host) handle(ctx context.Context, cursor int64, e store.Entry) error {
 	var found couponkit.Outcome
 	if e.Kind == store.OrderPaid || e.Kind == store.OrderCancelled {
-		var err error // Refresh asks Stripe, and a transaction should not wait for Stripe
+		var err error // do this first: Refresh calls Stripe, and a transaction should not wait for Stripe
 		if found, err = h.service.Refresh(ctx, couponkit.OrderRequest{OrderID: e.Subject, AnyCustomer: true}); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func translate(accept string, refused coupon.Rejections) string {
 		for _, reason := range rejection.Reasons {
 			var line strings.Builder
 			if err := messages.ExecuteTemplate(&line, reason.Code.String(), reason.Params); err != nil {
-				line.WriteString(reason.Message()) // a code that is newer than this program
+				line.WriteString(reason.Message()) // the code is newer than this program
 			}
 			lines = append(lines, line.String())
 		}

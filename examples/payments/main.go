@@ -32,7 +32,7 @@ import (
 	"github.com/couponkit/couponkit/store/sqlstore"
 )
 
-// shop keeps nothing in memory that a restart would lose.
+// shop has all its state in the database, so it survives a restart.
 type shop struct {
 	store   *sqlstore.Store
 	coupons *couponkit.Service
@@ -43,7 +43,7 @@ func main() {
 	address, file := flag.String("addr", "127.0.0.1:8080", "where the shop listens"), flag.String("db", "shop.db", "SQLite file")
 	payments := flag.String("provider", "http://127.0.0.1:9000", "address of the payment provider")
 	flag.Parse()
-	ctx, client := context.Background(), &http.Client{Timeout: time.Minute} // less than couponkit.DefaultCreateTime
+	ctx, client := context.Background(), &http.Client{Timeout: time.Minute} // the timeout must be less than couponkit.DefaultCreateTime
 	db, err := sql.Open("sqlite", "file:"+*file+"?_pragma=busy_timeout(10000)&_txlock=immediate")
 	if err != nil {
 		log.Fatal(err)
@@ -59,7 +59,7 @@ func main() {
 		log.Fatal(err)
 	}
 	go func() {
-		for range time.Tick(time.Minute) { // for what a crash has left, and for orders whose hold is over
+		for range time.Tick(time.Minute) { // completes interrupted work, and ends orders whose hold is over
 			if err := s.runDue(ctx, ""); err != nil {
 				log.Print(err)
 			}
@@ -81,7 +81,7 @@ func open(ctx context.Context, db *sql.DB, pay *provider.Payments, options ...co
 	return &shop{store, coupons, pay}, err
 }
 
-// ServeHTTP answers customers, staff and the provider. A real shop asks who is calling.
+// ServeHTTP answers customers, staff and the provider. A real shop authenticates them.
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, id, text, err := r.Context(), r.FormValue("id"), "", error(nil)
 	switch r.URL.Path {
@@ -106,8 +106,8 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// checkout returns the address at which the customer pays. The ID was made with the form: a form that is
-// sent twice is one order.
+// checkout returns the address of the payment page. The ID was made with the form, so a form that is
+// sent twice makes one order.
 func (s *shop) checkout(ctx context.Context, id, customer string, codes []string) (string, error) {
 	_, err := s.coupons.Reserve(ctx, couponkit.ReserveRequest{OrderID: id, Hold: 30 * time.Minute, QuoteRequest: couponkit.QuoteRequest{
 		Customer: eligibility.Customer{ID: customer}, Codes: codes, Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
@@ -116,7 +116,7 @@ func (s *shop) checkout(ctx context.Context, id, customer string, codes []string
 		}},
 	}})
 	if err == nil {
-		err = s.runDue(ctx, id) // voids the payment of the customer's other tab, or finds it paid
+		err = s.runDue(ctx, id) // ends the payment in the customer's other tab, or records that it was paid
 	}
 	if err != nil {
 		return "", err
@@ -127,12 +127,13 @@ func (s *shop) checkout(ctx context.Context, id, customer string, codes []string
 	}
 	p, err := s.pay.Create(ctx, id, order.Total())
 	if err == nil {
-		_, err = s.coupons.AttachPayment(ctx, p) // an address that is not attached is not shown
+		_, err = s.coupons.AttachPayment(ctx, p) // do not show the address unless the payment is attached
 	}
 	return p.URL, err
 }
 
-// webhook asks for what the call only claims. After an error, the provider calls again.
+// webhook reads the payment from the provider, because anyone can call a webhook. After an error, the
+// provider repeats the call.
 func (s *shop) webhook(ctx context.Context, paymentID string) error {
 	p, err := s.pay.Get(ctx, paymentID)
 	if err != nil {
@@ -141,26 +142,26 @@ func (s *shop) webhook(ctx context.Context, paymentID string) error {
 	return errors.Join(s.record(ctx, p), s.runDue(ctx, p.OrderID))
 }
 
-// cancel gives nothing away that can still be paid.
+// cancel cancels an order. It releases the coupon only after the payment can no longer be paid.
 func (s *shop) cancel(ctx context.Context, id string) error {
 	_, err := s.coupons.Cancel(ctx, id)
 	return errors.Join(err, s.runDue(ctx, id))
 }
 
-// refund takes a unit back. The key was made with the form.
+// refund refunds one unit. The key was made with the form.
 func (s *shop) refund(ctx context.Context, id, key string) error {
 	back := pricing.Returns{Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}}}
 	_, err := s.coupons.Refund(ctx, couponkit.RefundRequest{OrderID: id, Key: key, Returns: back})
 	return errors.Join(err, s.runDue(ctx, id))
 }
 
-// record records what is known of a payment.
+// record records the known state of a payment.
 func (s *shop) record(ctx context.Context, p couponkit.Payment) error {
 	_, err := s.coupons.Record(ctx, p)
 	return err
 }
 
-// runDue does at the provider what is due for an order, or for all, and records the answers.
+// runDue does the due work of an order at the provider, or of all orders, and records the answers.
 func (s *shop) runDue(ctx context.Context, orderID string) error {
 	return s.pay.RunDue(ctx, s.coupons, orderID, s.record)
 }

@@ -91,8 +91,8 @@ func (g Guard) Quote(c coupon.Coupon, cart pricing.Cart, q eligibility.Question)
 	return offer, g.enforce(&offer, c, cart)
 }
 
-// enforce prices again without the lines that became too cheap, until there is
-// none: at most once a line, because a line that is out stays out.
+// enforce prices the cart again without the lines that are too cheap, until no line is. Every round
+// removes a line for good, so it ends.
 func (g Guard) enforce(offer *Offer, c coupon.Coupon, cart pricing.Cart) error {
 	eligible := eligibility.Lines(c.Scope, cart.Lines)
 	for g.exclude(offer, eligible) {
@@ -106,8 +106,7 @@ func (g Guard) enforce(offer *Offer, c coupon.Coupon, cart pricing.Cart) error {
 	return nil
 }
 
-// exclude takes lines that are too cheap out of the eligible ones and reports
-// whether there were any.
+// exclude marks lines that are too cheap as not eligible. It reports whether there were any.
 func (g Guard) exclude(offer *Offer, eligible []bool) (found bool) {
 	for i, line := range offer.Quote.Lines {
 		if g.tooCheap(line) {
@@ -117,8 +116,8 @@ func (g Guard) exclude(offer *Offer, eligible []bool) (found bool) {
 	return found
 }
 
-// tooCheap looks at the cheapest unit. A list price below the floor is the shop's
-// own decision.
+// tooCheap reports whether the cheapest unit is below the floor. A list price below the floor is the
+// shop's own decision.
 func (g Guard) tooCheap(line pricing.QuotedLine) bool {
 	floor, guarded := g.Floors[Item{Kind: line.Kind, ID: line.ItemID}]
 	return guarded && line.Discount > 0 && line.Total/line.Quantity < floor

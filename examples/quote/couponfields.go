@@ -8,17 +8,18 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// storedFields are the names of a coupon that no draft has. No answer depends on most of them.
+// storedFields are fields of a stored coupon that a draft does not have. Most of them do not change any
+// answer.
 var storedFields = []string{
 	"id", "active", "usedCount", "reservedCount", "processorCouponId", "promotionCodeId", "mirrorUnsupported",
 	"createdAt", "updatedAt", "revision",
 }
 
-// documentCouponID stands for the ID of the coupon, which no answer shows.
+// documentCouponID is used as the ID of the coupon. No answer contains it.
 const documentCouponID = coupon.IDPrefix + "document"
 
-// decodeCoupon reads the terms of a coupon and checks them as the library checks
-// a new one.
+// decodeCoupon reads the terms of a coupon. It makes the same checks as the library makes for a new
+// coupon.
 func decodeCoupon(raw []byte) (coupon.Coupon, error) {
 	if raw[0] != '{' {
 		return coupon.Coupon{}, errNoObject
@@ -62,8 +63,7 @@ func decodeCoupon(raw []byte) (coupon.Coupon, error) {
 	return made, f.err()
 }
 
-// checkStored looks at the form of what a stored coupon has and no answer
-// depends on.
+// checkStored checks only the form of stored fields that do not change any answer.
 func (f *fields) checkStored() {
 	for _, name := range [...]string{"id", "processorCouponId", "promotionCodeId"} {
 		f.text(name)

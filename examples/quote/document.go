@@ -19,18 +19,17 @@ var (
 	usageFields    = []string{"completed", "reserved", "completedByCustomer", "reservedByCustomer", "customerHoldsReservation", "orders", "periods", "spent"}
 )
 
-// document is a cart and what is asked about it. Its memory serves one document
-// after another.
+// document is a cart with the question about it. Its memory is reused for the next document.
 type document struct {
 	id       string
 	cart     pricing.Cart
 	question eligibility.Question
-	set      []eligibility.Candidate // the coupon, or the coupons of a list in its order
-	listed   bool                    // there is a list
+	set      []eligibility.Candidate // the coupon, or the coupons of the list in its order
+	listed   bool                    // the document has a list of coupons
 }
 
-// decode reads raw, which is valid JSON. Every fault is listed in a
-// [*validation.Error]; the ID is set even then, when there is one.
+// decode reads raw. raw must be valid JSON. A *validation.Error lists all faults. decode sets the ID
+// even if there are faults.
 func (d *document) decode(raw []byte, now func() time.Time) error {
 	*d = document{cart: pricing.Cart{Lines: d.cart.Lines[:0]}, set: d.set[:0]}
 	if !utf8.Valid(raw) {
@@ -76,8 +75,8 @@ func (d *document) decode(raw []byte, now func() time.Time) error {
 	return f.err()
 }
 
-// checkStep reports amounts that are off the cart's step, whether or not they
-// would be taken off: the coupon cannot be one for this cart.
+// checkStep reports amounts that are not multiples of the cart's step, even if they would not be used.
+// Such a coupon cannot apply to this cart.
 func (d *document) checkStep(f *fields, path string, c coupon.Coupon) {
 	var off *validation.Error
 	if !errors.As(c.Discount.FitsCart(d.cart), &off) || off.Fields[0].Code != validation.TooManyDecimals {
@@ -98,8 +97,8 @@ func (d *document) checkStep(f *fields, path string, c coupon.Coupon) {
 	}
 }
 
-// decodeCoupons reads the coupons of a list. Their IDs follow from their codes, so that the order
-// of the list changes no price.
+// decodeCoupons reads a list of coupons. Their IDs depend only on their codes, so that the order of the
+// list changes no price.
 func (d *document) decodeCoupons(f *fields, raw []byte) {
 	d.listed = true
 	if raw[0] != '[' {
@@ -126,7 +125,7 @@ func (d *document) decodeCoupons(f *fields, raw []byte) {
 	d.nameCoupons()
 }
 
-// nameCoupons gives each coupon of the list an ID that tells the rank of its code.
+// nameCoupons sets the ID of each coupon in the list from the rank of its code.
 func (d *document) nameCoupons() {
 	for i := range d.set {
 		rank := 0
@@ -139,7 +138,7 @@ func (d *document) nameCoupons() {
 	}
 }
 
-// decodeUsages reads the usage of all coupons, or a list with the usage of each.
+// decodeUsages reads one usage for all coupons, or a list with one usage for each.
 func (d *document) decodeUsages(f *fields, raw []byte) {
 	if raw[0] != '[' || !d.listed {
 		usage, err := decodeUsage(raw)
@@ -196,7 +195,7 @@ func decodeUsage(raw []byte) (eligibility.Usage, error) {
 	return usage, f.err()
 }
 
-// decodeLines reads the lines and adds what the cart as a whole gets wrong.
+// decodeLines reads the lines and adds the faults of the cart as a whole.
 func (d *document) decodeLines(f *fields, raw []byte) {
 	if raw[0] != '[' {
 		f.malformed("lines", "must be a list of lines")
@@ -227,21 +226,21 @@ func decodeLine(raw []byte, c pricing.Currency) (pricing.Line, error) {
 		Quantity: f.integer("quantity"), UnitPrice: f.amount("unitPrice", c),
 	}
 	f.require("id", "kind", "quantity", "unitPrice")
-	if line.ClassOf() != pricing.ShippingClass { // which no coupon selects
+	if line.ClassOf() != pricing.ShippingClass { // no coupon covers shipping
 		f.require("itemId")
 	}
 	return line, f.err()
 }
 
-// categories reads the categories of a line; absent is none.
+// categories reads the categories of a line. An absent field means no categories.
 func (f *fields) categories() pricing.Categories {
 	set, err := pricing.NewCategories(f.texts("categories", pricing.MaxCategories)...)
 	f.faults.Merge("categories", err)
 	return set
 }
 
-// amount reads money; absent is 0. Without a currency, which is a fault of its
-// own, only the form is looked at.
+// amount reads money. An absent field is 0. Without a currency, only the form is checked. The missing
+// currency has its own fault.
 func (f *fields) amount(name string, c pricing.Currency) int64 {
 	n := f.number(name)
 	if n == "" {

@@ -13,22 +13,21 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// maxFaults is how many offending fields of one object are named. A document can
-// hold millions; who sent it needs no more to see what is wrong.
+// maxFaults is the maximum number of reported fields of one object. A document can have millions of
+// faults, and the sender does not need all of them.
 const maxFaults = 50_000
 
-// fields are the values of one JSON object by name, and what is wrong with them.
-// A value of null is absent.
+// fields has the values of one JSON object by name, and its faults. A null value counts as absent.
 type fields struct {
 	names  []string
-	values [64][]byte // in the order of names
+	values [64][]byte // in the same order as names
 	faults validation.Error
 }
 
 var errNoObject = errors.New("must be a JSON object")
 
-// split takes an object apart. Fields that names does not list and fields that
-// are given twice are faults; what is no object has no fields to look at.
+// split splits an object into its fields. Fields that are not in names, and repeated fields, are
+// faults. Another value than an object is an error.
 func split(raw []byte, names []string) (fields, error) {
 	f := fields{names: names}
 	if raw[0] != '{' {
@@ -59,7 +58,7 @@ func (f *fields) err() error {
 	return found.Err()
 }
 
-// value returns the text of a field; ok is false when it is absent.
+// value returns the text of a field. ok is false if the field is absent.
 func (f *fields) value(name string) (raw []byte, ok bool) {
 	raw = f.values[slices.Index(f.names, name)]
 	return raw, raw != nil && raw[0] != 'n'
@@ -83,7 +82,7 @@ func (f *fields) begins(prefix string) bool {
 	return slices.ContainsFunc(f.faults.Fields, func(fault validation.Field) bool { return strings.HasPrefix(fault.Path, prefix) })
 }
 
-// decode reads a value in the form that the library gives it; absent leaves target alone.
+// decode reads a value in the library's JSON form. If the field is absent, it does not change target.
 func (f *fields) decode(name string, target any) {
 	if raw, ok := f.value(name); ok {
 		f.faults.Merge(name, strictjson.Value(raw, target))
@@ -94,13 +93,13 @@ func (f *fields) malformed(name, message string) {
 	f.faults.Add(name, validation.Malformed, message)
 }
 
-// text reads a JSON string; absent is "".
+// text reads a JSON string. An absent field is "".
 func (f *fields) text(name string) string {
 	text, _ := f.given(name)
 	return text
 }
 
-// given is text that tells whether there is one.
+// given is like text, and also reports whether the field is present.
 func (f *fields) given(name string) (text string, ok bool) {
 	switch raw, ok := f.value(name); {
 	case !ok:
@@ -112,7 +111,7 @@ func (f *fields) given(name string) (text string, ok bool) {
 	return "", false
 }
 
-// unquoted is what the JSON string in a field says.
+// unquoted returns the text of a JSON string.
 func (f *fields) unquoted(name string, raw []byte) (text string, ok bool) {
 	if text, ok = unquote(raw); !ok {
 		f.malformed(name, "the text has half of a surrogate pair")
@@ -120,8 +119,7 @@ func (f *fields) unquoted(name string, raw []byte) (text string, ok bool) {
 	return text, ok
 }
 
-// parsed reads a JSON string that has a form of its own; absent is the zero
-// value.
+// parsed reads a JSON string and parses it. An absent field gives the zero value.
 func parsed[T any](f *fields, name string, parse func(string) (T, error)) (value T) {
 	text, ok := f.given(name)
 	if !ok {
@@ -132,9 +130,9 @@ func parsed[T any](f *fields, name string, parse func(string) (T, error)) (value
 	return value
 }
 
-// parseInstant reads RFC 3339.
+// parseInstant parses an RFC 3339 instant.
 func parseInstant(text string) (t time.Time, err error) {
-	capitals := strings.ToUpper(text) // RFC 3339 allows both
+	capitals := strings.ToUpper(text) // RFC 3339 also allows lower case
 	if err := t.UnmarshalText([]byte(capitals)); err != nil {
 		return time.Time{}, fmt.Errorf("%.40q is no RFC 3339 instant such as 2026-11-20T12:00:00Z", text)
 	}
@@ -144,8 +142,7 @@ func parseInstant(text string) (t time.Time, err error) {
 	return t, nil
 }
 
-// number reads a decimal number from a string or a JSON number, digit by digit;
-// absent is "".
+// number reads a decimal number from a string or a JSON number, without a float. An absent field is "".
 func (f *fields) number(name string) pricing.Number {
 	raw, ok := f.value(name)
 	switch {
@@ -164,14 +161,14 @@ func (f *fields) number(name string) pricing.Number {
 	return pricing.Number(text)
 }
 
-// integer reads a whole JSON number of any exact form; absent is 0.
+// integer reads a whole number. An absent field is 0.
 func (f *fields) integer(name string) int64 {
 	raw, ok := f.value(name)
 	if !ok {
 		return 0
 	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)
-	if err != nil { // 2.0 and 2e0 are 2
+	if err != nil { // 2.0 and 2e0 are whole numbers, too
 		n, err = pricing.Number(raw).Int64()
 	}
 	if err != nil {
@@ -181,7 +178,7 @@ func (f *fields) integer(name string) int64 {
 	return n
 }
 
-// count is integer that is not negative.
+// count reads a whole number of at least 0.
 func (f *fields) count(name string) int64 {
 	n := f.integer(name)
 	if n < 0 {
@@ -190,7 +187,7 @@ func (f *fields) count(name string) int64 {
 	return n
 }
 
-// flag reads true or false.
+// flag reads true or false. It returns absent if the field is missing.
 func (f *fields) flag(name string, absent bool) bool {
 	raw, ok := f.value(name)
 	if !ok {
@@ -203,8 +200,8 @@ func (f *fields) flag(name string, absent bool) bool {
 	return word == "true"
 }
 
-// texts reads an array of at most that many strings, none empty; absent is
-// empty.
+// texts reads an array of at most most strings. Empty strings are faults. An absent field gives an
+// empty list.
 func (f *fields) texts(name string, most int) []string {
 	raw, ok := f.value(name)
 	if !ok {
@@ -227,13 +224,13 @@ func (f *fields) texts(name string, most int) []string {
 		if text == "" && len(f.faults.Fields) < maxFaults {
 			f.malformed(fmt.Sprintf("%s[%d]", name, i), "must be a text that is not empty and has no half of a surrogate pair")
 		}
-		list = append(list, text) // an empty one keeps the place of those behind it
+		list = append(list, text) // keep an empty text, so that the positions of later entries stay right
 	}
 	return list
 }
 
-// addNew adds the faults of err in fields that have none yet: what could not be
-// read at all would only be reported a second time.
+// addNew adds the faults of err for fields without a fault. A field that could not be read would
+// otherwise be reported twice.
 func (f *fields) addNew(err error) {
 	if err == nil {
 		return

@@ -7,17 +7,17 @@ import (
 	"github.com/couponkit/couponkit/internal/strictjson"
 )
 
-// The functions of this file take JSON text apart that the decoder of the stream
-// has found to be well formed. They do not check it again, which is most of what
-// a decoder does: a stream of a million carts is read once, not once a level.
+// The functions in this file split JSON text. The stream's decoder has already checked that the text is
+// well formed, so they do not check it again. Checking is most of a decoder's work. This way, each
+// document is checked once, and not once for each level of nesting.
 
 // members yields the fields of an object, in the order of the text.
 func members(object []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for rest := afterSpace(object[1:]); rest[0] != '}'; {
 			end := endOfValue(rest)
-			name, _ := unquote(rest[:end])                // one that is no text is no field's
-			rest = afterSpace(afterSpace(rest[end:])[1:]) // the colon
+			name, _ := unquote(rest[:end])                // invalid text matches no field
+			rest = afterSpace(afterSpace(rest[end:])[1:]) // skip the colon
 			end = endOfValue(rest)
 			if !yield(name, rest[:end]) {
 				return
@@ -27,7 +27,7 @@ func members(object []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// elements yields the entries of an array with their places.
+// elements yields the entries of an array with their indexes.
 func elements(array []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		rest := afterSpace(array[1:])
@@ -55,7 +55,7 @@ func afterComma(text []byte) []byte {
 	return text
 }
 
-// endOfValue returns the length of the value that the text begins with.
+// endOfValue returns the length of the first value in the text.
 func endOfValue(text []byte) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -66,7 +66,7 @@ func endOfValue(text []byte) int {
 			depth++
 			continue
 		case '}', ']':
-			if depth == 0 { // closes what the value stands in
+			if depth == 0 { // the bracket closes the object or list around the value
 				return i
 			}
 			depth--
@@ -75,7 +75,7 @@ func endOfValue(text []byte) int {
 				return i
 			}
 			continue
-		default: // within a number or a word
+		default: // inside a number or a word
 			continue
 		}
 		if depth == 0 {
@@ -97,8 +97,7 @@ func endOfString(text []byte) int {
 	return len(text)
 }
 
-// unquote returns what a JSON string says; ok is false where it has half of a surrogate
-// pair, which no text has.
+// unquote returns the text of a JSON string. ok is false if the string has half of a surrogate pair.
 func unquote(quoted []byte) (text string, ok bool) {
 	inner := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {

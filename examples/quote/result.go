@@ -11,7 +11,7 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// quoter answers one document after another in the same memory.
+// quoter answers documents one after another, in the same memory.
 type quoter struct {
 	document document
 	result   eligibility.SetResult
@@ -61,7 +61,7 @@ func (q *quoter) append(dst []byte) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// appendCoupons appends what each coupon of the list does, in the order of the list.
+// appendCoupons appends the result of each coupon, in the order of the list.
 func (q *quoter) appendCoupons(dst []byte) ([]byte, error) {
 	dst = append(dst, `,"coupons":[`...)
 	var err error
@@ -115,18 +115,18 @@ func appendComma(dst []byte, i int) []byte {
 	return dst
 }
 
-// appendAmount appends a field of money behind another field.
+// appendAmount appends a field with an amount, after another field.
 func appendAmount(dst []byte, name string, c pricing.Currency, minor int64) []byte {
 	dst = append(append(append(dst, `,"`...), name...), `":"`...)
 	return append(append(dst, c.Format(minor)...), '"')
 }
 
-// appendText appends a JSON string as encoding/json writes it.
+// appendText appends a JSON string in the format of encoding/json.
 func appendText(dst []byte, text string) []byte {
 	for i := range len(text) {
 		if b := text[i]; b < ' ' || b > '~' || b == '"' || b == '\\' || b == '<' || b == '>' || b == '&' {
 			quoted, err := json.Marshal(text)
-			if err != nil { // no string makes it fail
+			if err != nil { // cannot fail for a string
 				quoted = []byte(`""`)
 			}
 			return append(dst, quoted...)

@@ -22,24 +22,24 @@ const (
 )
 
 const (
-	// maxDocument bounds a document, with the white space before it, in bytes:
-	// room for a cart of the most lines, or an allow-list of some hundred thousand
+	// maxDocument is the maximum size of a document, in bytes, with the white space before it. It
+	// allows a cart with the maximum number of lines, or an allow-list of some hundred thousand
 	// addresses.
 	maxDocument = 16 << 20
-	// blockSize is how much is read and written at once.
+	// blockSize is the size of reads and writes, in bytes.
 	blockSize = 64 << 10
 )
 
 var errTooLarge = fmt.Errorf("a document has at most %d bytes", maxDocument)
 
-// run is the program: it answers the documents of in on out and returns the exit
-// status. now is the instant of documents that name none.
+// run answers the documents of in on out, and returns the exit status. now returns the instant for
+// documents without an instant.
 func run(in io.Reader, out, diagnostics io.Writer, now func() time.Time) int {
 	err := answer(in, out, now)
 	if err == nil {
 		return statusDone
 	}
-	// Nothing can be done about standard error that fails as well.
+	// There is no way to report a failure of standard error.
 	fmt.Fprintln(diagnostics, "quote:", err) //nolint:errcheck // see above
 	if malformed := (*malformedError)(nil); errors.As(err, &malformed) {
 		return statusMalformed
@@ -47,7 +47,7 @@ func run(in io.Reader, out, diagnostics io.Writer, now func() time.Time) int {
 	return statusFailed
 }
 
-// answer writes the results of every document up to the first malformed one.
+// answer writes the results of all documents before the first malformed document.
 func answer(in io.Reader, out io.Writer, now func() time.Time) (err error) {
 	results := bufio.NewWriterSize(out, blockSize)
 	defer func() { err = errors.Join(err, results.Flush()) }()
@@ -72,9 +72,8 @@ func answer(in io.Reader, out io.Writer, now func() time.Time) (err error) {
 	}
 }
 
-// promptReader hands over all results before it waits for input, so that a
-// program on the other side may send the next document after it has read the
-// last result.
+// promptReader flushes all results before it waits for input. A program can thus read the last result
+// before it sends the next document.
 type promptReader struct {
 	in  io.Reader
 	out *bufio.Writer
@@ -91,10 +90,10 @@ func (r promptReader) Read(p []byte) (int, error) {
 type documents struct {
 	in     *bufio.Reader
 	json   *json.Decoder
-	raw    json.RawMessage // memory of the last document
-	number int             // of the last document, from 1
-	read   int64           // bytes handed to json
-	most   int64           // bound of read while the next document is looked for
+	raw    json.RawMessage // memory of the current document
+	number int             // number of the current document, from 1
+	read   int64           // bytes that json has read
+	most   int64           // maximum of read until the current document ends
 }
 
 func newDocuments(in io.Reader) *documents {
@@ -103,7 +102,8 @@ func newDocuments(in io.Reader) *documents {
 	return d
 }
 
-// Read is what the JSON decoder reads from: in, as far as one document goes.
+// Read implements [io.Reader] for the JSON decoder. It reads from in, up to the maximum size of a
+// document.
 func (d *documents) Read(p []byte) (int, error) {
 	left := d.most - d.read
 	if left <= 0 {
@@ -114,9 +114,8 @@ func (d *documents) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next returns the text of the next document, valid JSON, which the following
-// call overwrites. The end of the stream is [io.EOF]; text that is no JSON, or
-// too much of it, is a *malformedError.
+// next returns the next document as valid JSON. The next call overwrites it. At the end of the stream,
+// the error is [io.EOF]. If the text is not JSON or too long, the error is a *malformedError.
 func (d *documents) next() ([]byte, error) {
 	start := d.json.InputOffset()
 	d.most = start + maxDocument
@@ -137,8 +136,8 @@ func (d *documents) next() ([]byte, error) {
 	return nil, &malformedError{number: d.number, id: idWithin(d.json.Buffered()), cause: err}
 }
 
-// faultWithin returns the place at which the text is no JSON, counted from 1. That is not left to
-// the decoder, whose errors depend on the Go version.
+// faultWithin returns the position of the first byte that is not JSON, counted from 1. It does not use
+// the decoder's errors, because they depend on the Go version.
 func faultWithin(text io.Reader, unknown int64) int64 {
 	raw, err := io.ReadAll(text)
 	if err == nil {
@@ -151,8 +150,8 @@ func faultWithin(text io.Reader, unknown int64) int64 {
 	return int64(fault.Byte)
 }
 
-// idWithin finds the ID at the head of a document that is malformed further on,
-// so that its sender knows which one is meant.
+// idWithin returns the ID from the beginning of a malformed document, so that the sender knows which
+// document is meant.
 func idWithin(text io.Reader) string {
 	dec := json.NewDecoder(text)
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -175,14 +174,14 @@ func idWithin(text io.Reader) string {
 	return ""
 }
 
-// malformedError names a document that cannot be answered, and why.
+// malformedError says which document cannot be answered, and why.
 type malformedError struct {
 	number int
 	id     string
 	cause  error
 }
 
-// Error lists every offending field on a line of its own.
+// Error lists every invalid field on its own line.
 func (e *malformedError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "document %d", e.number)
@@ -207,8 +206,7 @@ func (e *malformedError) Error() string {
 
 func (e *malformedError) Unwrap() error { return e.cause }
 
-// printable escapes what a terminal would act on: names of unknown fields come
-// from outside.
+// printable escapes characters that control a terminal. Names of unknown fields come from outside.
 func printable(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -24,7 +24,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once, however long closing takes
+	context.AfterFunc(ctx, stop) // the second signal ends the program at once
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return
@@ -35,12 +35,12 @@ func main() {
 	}
 }
 
-// closing is how long requests that are under way may take when the service ends, after
-// -drain: longer than the service works on one, and shorter than the 30 seconds of
-// Kubernetes. A supervisor that waits less, as docker stop does, ends the program itself.
+// closing is the time that running requests get when the service ends, after -drain. It is longer than
+// the service works on one request, and shorter than the 30 seconds of Kubernetes. A supervisor that
+// waits less, such as docker stop, kills the program.
 const closing = 25 * time.Second
 
-// run starts the service, says where it is, and ends it when the context does.
+// run starts the service and prints its address. It stops the service when the context ends.
 func run(ctx context.Context, args []string, env func(string) string, out, logs io.Writer) error {
 	config, err := readConfig(args, env, logs)
 	if err != nil {
@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, env func(string) string, out, logs 
 	return err
 }
 
-// readConfig reads flags and environment.
+// readConfig reads flags and environment variables.
 func readConfig(args []string, env func(string) string, logs io.Writer) (app.Config, error) {
 	c := app.Config{
 		StripeKey: env("STRIPE_SECRET_KEY"), StripeWebhookSecret: env("STRIPE_WEBHOOK_SECRET"), StripeURL: env("STRIPE_API_URL"),
@@ -114,7 +114,7 @@ func readConfig(args []string, env func(string) string, logs io.Writer) (app.Con
 	return c, nil
 }
 
-// contradiction reports what was asked for and would be ignored.
+// contradiction reports options that would be ignored.
 func contradiction(c app.Config) error {
 	switch {
 	case c.Crowd < 0:
@@ -141,8 +141,8 @@ func given(flags *flag.FlagSet, name string) (found bool) {
 	return found
 }
 
-// inEarnest refuses the demo, whose passwords everybody knows, to who has not asked for it
-// where money may move or strangers come by.
+// inEarnest refuses the demo data if real money or strangers may be involved, unless it was explicitly
+// requested. Everybody knows the passwords of the demo.
 func inEarnest(c app.Config) error {
 	const choose = ": -seed=false leaves the demo's users out, whose passwords are known, and -seed makes them all the same"
 	scheme, _, _ := strings.Cut(c.PublicURL, "://")
@@ -155,8 +155,8 @@ func inEarnest(c app.Config) error {
 	return nil
 }
 
-// unreachable refuses a public address that browsers could not be sent to, or that would
-// tell them a password. The error does not repeat it.
+// unreachable refuses a public address that browsers could not use, or that contains a password. The
+// error does not repeat the address.
 func unreachable(public string) error {
 	if public == "" {
 		return nil
@@ -171,10 +171,10 @@ func unreachable(public string) error {
 	return nil
 }
 
-// say writes for people; nobody is left to tell when that fails.
+// say prints a text. It ignores errors, because there is no other way to report them.
 func say(out io.Writer, text string) { _, _ = io.WriteString(out, text) }
 
-// announcement tells where to look and who can sign in.
+// announcement returns the address of the service and the users who can sign in.
 func announcement(at string, c app.Config) string {
 	processor := "simulated"
 	if c.StripeKey != "" {
@@ -200,8 +200,8 @@ func announcement(at string, c app.Config) string {
 	return b.String()
 }
 
-// storeName is the store without the passwords that a database address may hold: that
-// of the user, and those among its parameters.
+// storeName returns the store without passwords. A database address may have a password of the user and
+// passwords in its parameters.
 func storeName(store string) string {
 	scheme, _, address := strings.Cut(store, "://")
 	if !address {

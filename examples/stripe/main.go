@@ -35,14 +35,15 @@ import (
 	"github.com/couponkit/couponkit/store/pgxstore"
 )
 
-// schema is one query and so one transaction. The lock lets several processes start at once.
+// schema is a single query, so it runs in one transaction. The lock lets several processes start at
+// once.
 const schema = `SELECT pg_advisory_xact_lock(7223); CREATE TABLE IF NOT EXISTS orders (id text PRIMARY KEY, customer text, state text);
 CREATE TABLE IF NOT EXISTS shipments (order_id text PRIMARY KEY REFERENCES orders);
 CREATE TABLE IF NOT EXISTS credit_notes (order_id text REFERENCES orders, key text, cents bigint, PRIMARY KEY (order_id, key))`
 
-// shop keeps nothing in memory that a restart would lose.
+// shop has all its state in the database, so it survives a restart.
 type shop struct {
-	begin   pgxstore.Beginner // the pool
+	begin   pgxstore.Beginner // the pool, except in tests
 	store   *pgxstore.Store
 	coupons *couponkit.Service
 	webhook http.Handler
@@ -63,8 +64,8 @@ func main() {
 	}
 	go func() {
 		for range time.Tick(time.Minute) {
-			_, err := s.coupons.Sweep(ctx, 0)                                   // for what a crash has left, and for orders whose time is over
-			_, failed := s.coupons.Reconcile(ctx, couponkit.ReconcileOptions{}) // for coupons that Stripe has otherwise
+			_, err := s.coupons.Sweep(ctx, 0)                                   // completes interrupted work, and ends orders whose time is over
+			_, failed := s.coupons.Reconcile(ctx, couponkit.ReconcileOptions{}) // repairs coupons that differ at Stripe
 			if err = errors.Join(err, failed); err != nil {
 				log.Print(err)
 			}
@@ -88,7 +89,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, stripe *stripeprocessor.Proce
 	return s, err
 }
 
-// ServeHTTP answers customers, staff and Stripe. A real shop asks who is calling.
+// ServeHTTP answers customers, staff and Stripe. A real shop authenticates them.
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, text, err := r.Context(), "", error(nil)
 	switch r.URL.Path {
@@ -112,8 +113,8 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// change runs f in a transaction of the shop, again where PostgreSQL asks for that, and writes there what
-// has become of the orders.
+// change runs f in a transaction of the shop. It writes the resulting states of the orders in the same
+// transaction. It repeats the transaction if PostgreSQL asks for that.
 func (s *shop) change(ctx context.Context, f func(pgx.Tx, *couponkit.Ledger) (couponkit.Outcome, error)) error {
 	return pgxstore.Retry(ctx, func() error {
 		return pgx.BeginFunc(ctx, s.begin, func(tx pgx.Tx) error {
@@ -122,10 +123,10 @@ func (s *shop) change(ctx context.Context, f func(pgx.Tx, *couponkit.Ledger) (co
 				return err
 			}
 			changes := &pgx.Batch{}
-			for _, x := range append(o.Ended, o.Order) { // also the order of the customer's other tab
+			for _, x := range append(o.Ended, o.Order) { // Ended has the order of the customer's other tab
 				changes.Queue(`UPDATE orders SET state = $2 WHERE id = $1`, x.ID, x.State.String())
 			}
-			if o.Order.State == redemption.OrderPaid && o.Flag == couponkit.FlagNone { // a flag is for a person
+			if o.Order.State == redemption.OrderPaid && o.Flag == couponkit.FlagNone { // a person checks flagged payments
 				changes.Queue(`INSERT INTO shipments VALUES ($1) ON CONFLICT DO NOTHING`, o.Order.ID)
 			}
 			return tx.SendBatch(ctx, changes).Close()
@@ -133,8 +134,8 @@ func (s *shop) change(ctx context.Context, f func(pgx.Tx, *couponkit.Ledger) (co
 	})
 }
 
-// checkout returns the address of Stripe's page. The ID was made with the form: a form that is sent twice
-// is one order.
+// checkout returns the address of Stripe's page. The ID was made with the form, so a form that is sent
+// twice makes one order.
 func (s *shop) checkout(ctx context.Context, id, customer string, codes []string) (string, error) {
 	want := couponkit.QuoteRequest{
 		Customer: eligibility.Customer{ID: customer}, Codes: codes, Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
@@ -162,12 +163,12 @@ func (s *shop) checkout(ctx context.Context, id, customer string, codes []string
 	return session.URL, err
 }
 
-// record is the one way by which the shop hears of payments.
+// record records a payment. The shop gets every payment through it.
 func (s *shop) record(ctx context.Context, p couponkit.Payment) error {
 	return s.change(ctx, func(_ pgx.Tx, coupons *couponkit.Ledger) (couponkit.Outcome, error) { return coupons.Record(ctx, p) })
 }
 
-// refund takes a unit back. The key was made with the form. The money follows the commit.
+// refund refunds one unit. The key was made with the form. The money is returned after the commit.
 func (s *shop) refund(ctx context.Context, id, key string) error {
 	err := s.change(ctx, func(tx pgx.Tx, coupons *couponkit.Ledger) (couponkit.Outcome, error) {
 		back := pricing.Returns{Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}}}

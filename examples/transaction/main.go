@@ -33,21 +33,22 @@ import (
 	"github.com/couponkit/couponkit/store/pgxstore"
 )
 
-// schema is one query and so one transaction. The lock lets several processes start at once.
+// schema is a single query, so it runs in one transaction. The lock lets several processes start at
+// once.
 const schema = `SELECT pg_advisory_xact_lock(7222); CREATE TABLE IF NOT EXISTS orders (id text PRIMARY KEY, customer text, state text);
 CREATE TABLE IF NOT EXISTS tickets (order_id text REFERENCES orders, seat int, PRIMARY KEY (order_id, seat));
 CREATE TABLE IF NOT EXISTS credit_notes (order_id text REFERENCES orders, key text, cents bigint, PRIMARY KEY (order_id, key))`
 
-// shop keeps nothing in memory that a restart would lose.
+// shop has all its state in the database, so it survives a restart.
 type shop struct {
-	begin   pgxstore.Beginner // the pool
+	begin   pgxstore.Beginner // the pool, except in tests
 	store   *pgxstore.Store
 	coupons *couponkit.Service
 	pay     *provider.Payments
 }
 
 func main() {
-	ctx, client := context.Background(), &http.Client{Timeout: time.Minute} // less than couponkit.DefaultCreateTime
+	ctx, client := context.Background(), &http.Client{Timeout: time.Minute} // the timeout must be less than couponkit.DefaultCreateTime
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
 	if err != nil {
 		log.Fatal(err)
@@ -57,7 +58,7 @@ func main() {
 		log.Fatal(err)
 	}
 	go func() {
-		for range time.Tick(time.Minute) { // for what a crash has left, and for orders whose hold is over
+		for range time.Tick(time.Minute) { // completes interrupted work, and ends orders whose hold is over
 			if err := s.runDue(ctx, ""); err != nil {
 				log.Print(err)
 			}
@@ -79,7 +80,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, pay *provider.Payments, optio
 	return &shop{pool, store, coupons, pay}, err
 }
 
-// ServeHTTP answers customers, staff and the provider. A real shop asks who is calling.
+// ServeHTTP answers customers, staff and the provider. A real shop authenticates them.
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, id, text, err := r.Context(), r.FormValue("id"), "", error(nil)
 	switch r.URL.Path {
@@ -102,8 +103,8 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// change runs f in a transaction of the shop, again where PostgreSQL asks for that, and writes there what
-// has become of the orders.
+// change runs f in a transaction of the shop. It writes the resulting states of the orders in the same
+// transaction. It repeats the transaction if PostgreSQL asks for that.
 func (s *shop) change(ctx context.Context, f func(pgx.Tx, *couponkit.Ledger) (couponkit.Outcome, error)) error {
 	return pgxstore.Retry(ctx, func() error {
 		return pgx.BeginFunc(ctx, s.begin, func(tx pgx.Tx) error {
@@ -112,10 +113,10 @@ func (s *shop) change(ctx context.Context, f func(pgx.Tx, *couponkit.Ledger) (co
 				return err
 			}
 			changes := &pgx.Batch{}
-			for _, x := range append(o.Ended, o.Order) { // also the order of the customer's other tab
+			for _, x := range append(o.Ended, o.Order) { // Ended has the order of the customer's other tab
 				changes.Queue(`UPDATE orders SET state = $2 WHERE id = $1`, x.ID, x.State.String())
 			}
-			if o.Order.State == redemption.OrderPaid && o.Flag == couponkit.FlagNone { // a flag is for a person
+			if o.Order.State == redemption.OrderPaid && o.Flag == couponkit.FlagNone { // a person checks flagged payments
 				changes.Queue(`INSERT INTO tickets SELECT $1, generate_series(1, 3) ON CONFLICT DO NOTHING`, o.Order.ID)
 			}
 			return tx.SendBatch(ctx, changes).Close()
@@ -123,8 +124,8 @@ func (s *shop) change(ctx context.Context, f func(pgx.Tx, *couponkit.Ledger) (co
 	})
 }
 
-// checkout returns the address at which the customer pays. The ID was made with the form: a form that is
-// sent twice is one order.
+// checkout returns the address of the payment page. The ID was made with the form, so a form that is
+// sent twice makes one order.
 func (s *shop) checkout(ctx context.Context, id, customer string, codes []string) (string, error) {
 	err := s.change(ctx, func(tx pgx.Tx, coupons *couponkit.Ledger) (couponkit.Outcome, error) {
 		if _, err := tx.Exec(ctx, `INSERT INTO orders VALUES ($1, $2, 'open') ON CONFLICT DO NOTHING`, id, customer); err != nil {
@@ -137,7 +138,7 @@ func (s *shop) checkout(ctx context.Context, id, customer string, codes []string
 		}})
 		return r.Outcome, err
 	})
-	if err = errors.Join(err, s.runDue(ctx, id)); err != nil { // voids the payment of the customer's other tab, or finds it paid
+	if err = errors.Join(err, s.runDue(ctx, id)); err != nil { // ends the payment in the customer's other tab, or records that it was paid
 		return "", err
 	}
 	order, err := s.coupons.BeginPayment(ctx, id)
@@ -146,12 +147,13 @@ func (s *shop) checkout(ctx context.Context, id, customer string, codes []string
 	}
 	p, err := s.pay.Create(ctx, id, order.Total())
 	if err == nil {
-		_, err = s.coupons.AttachPayment(ctx, p) // an address that is not attached is not shown
+		_, err = s.coupons.AttachPayment(ctx, p) // do not show the address unless the payment is attached
 	}
 	return p.URL, err
 }
 
-// webhook asks for what the call only claims. After an error, the provider calls again.
+// webhook reads the payment from the provider, because anyone can call a webhook. After an error, the
+// provider repeats the call.
 func (s *shop) webhook(ctx context.Context, paymentID string) error {
 	p, err := s.pay.Get(ctx, paymentID)
 	if err != nil {
@@ -160,12 +162,12 @@ func (s *shop) webhook(ctx context.Context, paymentID string) error {
 	return errors.Join(s.record(ctx, p), s.runDue(ctx, p.OrderID))
 }
 
-// record is the one way by which the shop hears of payments.
+// record records a payment. The shop gets every payment through it.
 func (s *shop) record(ctx context.Context, p couponkit.Payment) error {
 	return s.change(ctx, func(_ pgx.Tx, coupons *couponkit.Ledger) (couponkit.Outcome, error) { return coupons.Record(ctx, p) })
 }
 
-// refund takes a ticket back. The key was made with the form. The money follows the commit.
+// refund takes back one ticket. The key was made with the form. The money is returned after the commit.
 func (s *shop) refund(ctx context.Context, id, key string) error {
 	err := s.change(ctx, func(tx pgx.Tx, coupons *couponkit.Ledger) (couponkit.Outcome, error) {
 		back := pricing.Returns{Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}}}
@@ -179,7 +181,7 @@ func (s *shop) refund(ctx context.Context, id, key string) error {
 	return errors.Join(err, s.runDue(ctx, id))
 }
 
-// runDue does at the provider what is due for an order, or for all, and records the answers.
+// runDue does the due work of an order at the provider, or of all orders, and records the answers.
 func (s *shop) runDue(ctx context.Context, orderID string) error {
 	return s.pay.RunDue(ctx, s.coupons, orderID, s.record)
 }

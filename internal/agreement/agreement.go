@@ -32,7 +32,7 @@ func Check(t *rapid.T, s store.Store) {
 	}
 }
 
-// shop is a service with its customers.
+// shop is a service with customers and their orders.
 type shop struct {
 	t       *rapid.T
 	ctx     context.Context
@@ -61,7 +61,7 @@ func open(t *rapid.T, s store.Store) *shop {
 	return shop
 }
 
-// draft is a coupon with some limits.
+// draft draws a coupon with some limits.
 func (s *shop) draft(code string) coupon.Draft {
 	chance := func(what string) bool { return rapid.IntRange(0, 2).Draw(s.t, what) == 0 }
 	limit := func(what string) coupon.Optional[int] {
@@ -125,7 +125,7 @@ func (s *shop) checkout() {
 	s.same(reasons(coupon.RejectionsOf(refused)), reasons(coupon.RejectionsOf(err)), "refusals")
 }
 
-// reasons has one entry for each rejection.
+// reasons returns the rejections as values.
 func reasons(all coupon.Rejections) (list []coupon.Rejection) {
 	for _, r := range all {
 		list = append(list, *r)
@@ -143,10 +143,10 @@ func (s *shop) exchange() {
 	_, err := s.service.ExchangePoints(s.ctx, couponkit.ExchangeRequest{
 		Coupon: rapid.SampledFrom(s.codes).Draw(s.t, "coupon"), Customer: s.customer(),
 	})
-	_ = err // most coupons cost no points
+	_ = err // ignore the error: most coupons cost no points
 }
 
-// pay pays one of the sessions that were opened. It may have ended.
+// pay pays one of the created sessions. The session may have ended.
 func (s *shop) pay() {
 	if len(s.open) == 0 {
 		return
@@ -160,7 +160,7 @@ func (s *shop) pay() {
 	}
 }
 
-// cancel cancels one of the orders. It may be paid.
+// cancel cancels one of the orders. The order may be paid.
 func (s *shop) cancel() {
 	if len(s.open) == 0 {
 		return
@@ -171,7 +171,7 @@ func (s *shop) cancel() {
 	_ = err
 }
 
-// pass lets up to 20 minutes pass, which is over midnight in Berlin after a few steps.
+// pass moves the clock forward by up to 20 minutes. After a few steps, it passes midnight in Berlin.
 func (s *shop) pass() {
 	s.now = s.now.Add(time.Duration(rapid.IntRange(1, 20).Draw(s.t, "minutes")) * time.Minute)
 }
@@ -182,7 +182,7 @@ func (s *shop) must(err error) {
 	}
 }
 
-// points is a ledger that always has enough points.
+// points is a ledger in which every customer has enough points.
 type points struct{}
 
 func (points) Debit(context.Context, string, string, int64) error { return nil }

@@ -13,7 +13,7 @@ func Text(dst []byte, text string) []byte {
 	for i := range len(text) {
 		switch b := text[i]; {
 		case b < ' ', b >= utf8.RuneSelf, b == '"', b == '\\', b == '<', b == '>', b == '&':
-			quoted, _ := json.Marshal(text) // a string
+			quoted, _ := json.Marshal(text) // cannot fail for a string
 			return append(dst, quoted...)
 		}
 	}

@@ -66,7 +66,7 @@ func (cat *Catalog) CreateCodes(
 	return b, nil
 }
 
-// addPart adds codes. It replaces codes that other coupons have.
+// addPart adds codes. If other coupons have some of the codes, it generates others.
 func (cat *Catalog) addPart(ctx context.Context, change store.CodeChange, template coupon.IssuedCode, g *keys) (err error) {
 	for range maxAttempts {
 		_, err = cat.Store.SaveCodes(ctx, change)
@@ -85,7 +85,7 @@ func (cat *Catalog) addPart(ctx context.Context, change store.CodeChange, templa
 	return err
 }
 
-// keys are random codes of one shape. They do not repeat.
+// keys generates random codes of one shape, without repetitions.
 type keys struct {
 	generator *codes.Generator
 	used      uint64
@@ -112,9 +112,9 @@ func (k *keys) next(template coupon.IssuedCode, count int64) ([]coupon.IssuedCod
 	return list, nil
 }
 
-// draftFingerprint tells whether two drafts of generated codes are the same.
+// draftFingerprint returns a text that is equal for equal drafts of generated codes.
 func draftFingerprint(d coupon.BatchDraft, template coupon.IssuedCode) string {
-	shape, _ := d.Shape.Normalize() // the draft was checked
+	shape, _ := d.Shape.Normalize() // no error: the draft was checked
 	var digest fingerprint.Digest
 	digest.Text("generated codes")
 	digest.Text(shape.Prefix)
@@ -225,7 +225,7 @@ func (cat *Catalog) AssignCodes(ctx context.Context, couponID, id string, owners
 	}
 }
 
-// assign returns a code for each of the owners, who may be in the list twice.
+// assign returns one code for each entry in owners. An owner may be listed twice.
 func (cat *Catalog) assign(ctx context.Context, couponID, id string, owners []coupon.Owner) ([]coupon.IssuedCode, error) {
 	change := store.CodeChange{Kind: store.AssignCodes, CouponID: couponID, Batch: id, By: cat.Actor(ctx), At: cat.Now()}
 	at := map[coupon.Owner]int{}

@@ -18,7 +18,7 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// maxAttempts bounds how often a change is tried while somebody else changes the same coupon.
+// maxAttempts is how often a change is tried while other calls change the same coupon.
 const maxAttempts = 5
 
 // Catalog administers the coupons of a store. All fields are required. A Catalog is safe for
@@ -49,7 +49,7 @@ type Catalog struct {
 	PendingTime time.Duration
 }
 
-// stored returns the whole coupon in any state, or coupon.ErrNotFound.
+// stored returns a coupon in any state, with its allow-list. It may return coupon.ErrNotFound.
 func (cat *Catalog) stored(ctx context.Context, id string) (coupon.Coupon, error) {
 	if id == "" {
 		return coupon.Coupon{}, notFound("")
@@ -58,8 +58,8 @@ func (cat *Catalog) stored(ctx context.Context, id string) (coupon.Coupon, error
 	return found.Coupon, err
 }
 
-// save returns the stored coupon with the allow-list of c. The store's answer may only have the number
-// of its addresses.
+// save stores c. It returns the stored coupon with the allow-list of c, because the store's answer may
+// have only the list's length.
 func (cat *Catalog) save(ctx context.Context, kind store.ChangeKind, c coupon.Coupon) (coupon.Coupon, error) {
 	saved, err := cat.Store.SaveCoupon(ctx, store.CouponChange{
 		Kind: kind, Coupon: c, Unlimited: c.Limits.MaxUses == 0, By: cat.Actor(ctx), At: cat.Now(),
@@ -70,7 +70,8 @@ func (cat *Catalog) save(ctx context.Context, kind store.ChangeKind, c coupon.Co
 	return saved, err
 }
 
-// finish completes a call even if its caller has gone. A failure is logged and left to Reconcile.
+// finish runs complete, even if the caller's context has ended. It logs a failure. Reconcile repairs it
+// later.
 func (cat *Catalog) finish(ctx context.Context, couponID, failure string, complete func(context.Context) error) {
 	ctx, cancel := cat.Detached(ctx)
 	defer cancel()

@@ -49,7 +49,7 @@ func (cat *Catalog) AddCodes(
 	return nil, err
 }
 
-// withGenerated returns the codes. A code without a key gets a generated key.
+// withGenerated returns the codes with a generated key for each code without a key.
 func withGenerated(form codes.Form, issued []coupon.IssuedCode) ([]coupon.IssuedCode, error) {
 	issued = slices.Clone(issued)
 	for i := range issued {
@@ -65,9 +65,9 @@ func withGenerated(form codes.Form, issued []coupon.IssuedCode) ([]coupon.Issued
 	return issued, nil
 }
 
-// freeTaken reports whether another attempt may succeed: the taken codes are free now, or were
-// generated. It finishes the deletions of coupons that have the codes. In a transaction of the host, it
-// cannot finish them.
+// freeTaken reports whether another attempt may succeed, because the taken codes were generated or have
+// become free. It finishes the deletions of coupons that have the codes. In a transaction of the host
+// it cannot do that.
 func (cat *Catalog) freeTaken(ctx context.Context, taken *coupon.TakenError, wanted []coupon.IssuedCode) (bool, error) {
 	for _, t := range taken.Taken {
 		if wanted[t.Index].Key.IsZero() {
@@ -84,8 +84,8 @@ func (cat *Catalog) freeTaken(ctx context.Context, taken *coupon.TakenError, wan
 	return true, nil
 }
 
-// batchFingerprint tells whether two batches are the same. The shape is normalized. The fingerprint leaves
-// out generated codes.
+// batchFingerprint returns a text that is equal for equal batches. The shape must be normalized.
+// Generated codes are left out.
 func batchFingerprint(shape coupon.CodeShape, issued []coupon.IssuedCode) string {
 	var d fingerprint.Digest
 	d.Text("codes")

@@ -14,7 +14,7 @@ import (
 // stored and removes again, together with the error. After any other error, the coupon is zero.
 func (cat *Catalog) Create(ctx context.Context, d coupon.Draft) (coupon.Coupon, error) {
 	by := coupon.Creation{ID: cat.NewID(coupon.IDPrefix), At: cat.Now(), Currency: cat.Currency, Location: cat.Location}
-	if !coupon.IsID(by.ID) { // no fault of the draft, and so no *validation.Error
+	if !coupon.IsID(by.ID) { // not a *validation.Error, because the draft is not at fault
 		return coupon.Coupon{}, fmt.Errorf("make a coupon's ID: the maker of WithIDs returned %q, which is none", by.ID)
 	}
 	c, err := coupon.New(d, by)
@@ -30,8 +30,8 @@ func (cat *Catalog) Create(ctx context.Context, d coupon.Draft) (coupon.Coupon, 
 	}
 	mirrored, err := cat.mirror(ctx, c, cat.Mirrors.EnsureMirror)
 	if err != nil {
-		// If the store recorded the mirror and its answer was lost, the coupon stays active. Nobody can
-		// tell this Create from a successful one.
+		// If the store recorded the mirror and the answer was lost, the coupon stays active. Such a
+		// coupon looks like a successful Create.
 		cat.finish(ctx, c.ID, "a failed creation is left to the reconcile", func(ctx context.Context) error {
 			return cat.remove(ctx, c)
 		})
@@ -40,8 +40,8 @@ func (cat *Catalog) Create(ctx context.Context, d coupon.Draft) (coupon.Coupon, 
 	return mirrored, nil
 }
 
-// storeNew stores the pending coupon. A rejection names the coupon that has the code. If that coupon
-// is being deleted, storeNew finishes its deletion and tries again.
+// storeNew stores the pending coupon. If another coupon has the code, the rejection names that coupon.
+// If that coupon is being deleted, storeNew finishes the deletion and tries again.
 func (cat *Catalog) storeNew(ctx context.Context, c coupon.Coupon) error {
 	for range maxAttempts {
 		_, err := cat.save(ctx, store.CreateCoupon, c)
@@ -56,11 +56,11 @@ func (cat *Catalog) storeNew(ctx context.Context, c coupon.Coupon) error {
 			return coupon.Reject(holder, coupon.CodeTaken, coupon.Params{})
 		}
 	}
-	return coupon.Reject("", coupon.CodeTaken, coupon.Params{}) // each attempt met another coupon with the code
+	return coupon.Reject("", coupon.CodeTaken, coupon.Params{}) // another coupon had the code at each attempt
 }
 
-// holder returns the ID of the coupon that has the code, or "" if the code has become free. It first
-// finishes the deletion of a coupon with the code.
+// holder returns the ID of the coupon that has the code. It first finishes the deletion of such a
+// coupon. It returns "" if the code is free.
 func (cat *Catalog) holder(ctx context.Context, code coupon.Code) (string, error) {
 	found, err := store.Find(ctx, cat.Store, store.LookUp{Names: store.ByCode(code)})
 	var unreadable *store.UnreadableError
@@ -80,8 +80,8 @@ func (cat *Catalog) holder(ctx context.Context, code coupon.Code) (string, error
 	return "", nil
 }
 
-// codeTaken turns the processor's ErrCodeTaken into the rejection that administrators know. The
-// rejection names no coupon, because no coupon of the store has the code.
+// codeTaken converts the processor's ErrCodeTaken to the rejection for administrators. The rejection
+// names no coupon, because no coupon of the store has the code.
 func codeTaken(err error) error {
 	if errors.Is(err, processor.ErrCodeTaken) {
 		return fmt.Errorf("%w: %w", coupon.Reject("", coupon.CodeTaken, coupon.Params{}), err)
@@ -145,8 +145,8 @@ func (cat *Catalog) change(
 	return coupon.Coupon{}, codeTaken(err)
 }
 
-// storeChange applies a change to the stored coupon. A change that changes nothing is not stored, and
-// the coupon keeps its revision.
+// storeChange applies a change to the stored coupon. If nothing changes, nothing is stored, and the
+// revision stays the same.
 func (cat *Catalog) storeChange(
 	ctx context.Context, id string, apply func(coupon.Coupon) (coupon.Coupon, error),
 ) (before, after coupon.Coupon, err error) {
@@ -165,14 +165,13 @@ func (cat *Catalog) storeChange(
 	return before, after, err
 }
 
-// sameContent compares what an administrator decides: the name, the description, the state and the
-// terms.
+// sameContent compares the fields that an administrator sets: name, description, state and terms.
 func sameContent(a, b coupon.Coupon) bool {
 	return a.Name == b.Name && a.Description == b.Description && a.State == b.State && a.Terms.Equal(b.Terms)
 }
 
 // undoChange restores the coupon as it was before a change. The mirror stays marked as out of date,
-// because nobody knows what the processor has done. Reconcile repairs the mirror.
+// because the outcome at the processor is unknown. Reconcile repairs the mirror.
 func (cat *Catalog) undoChange(ctx context.Context, before, after coupon.Coupon) {
 	cat.finish(ctx, before.ID, "a change is left to the reconcile", func(ctx context.Context) error {
 		before.Revision = after.Revision

@@ -45,7 +45,7 @@ func (cat *Catalog) ImportCodes(
 	}
 }
 
-// importPart is up to MaxCodes rows, which are saved in one transaction.
+// importPart is a part of an import, with at most MaxCodes rows. It is saved in one transaction.
 type importPart struct {
 	*Catalog
 
@@ -54,7 +54,7 @@ type importPart struct {
 	rows     []codecsv.Imported
 }
 
-// save adds the codes of the rows and sets the verdicts.
+// save adds the codes of the rows and sets the verdict of each row.
 func (p *importPart) save(ctx context.Context) error {
 	by := coupon.Edit{At: p.Now(), Location: p.Location}
 	var drafts []coupon.CodeDraft
@@ -89,7 +89,7 @@ func (p *importPart) save(ctx context.Context) error {
 	return err
 }
 
-// check refuses an invalid row, or returns the draft of its code with the uses that are left.
+// check refuses an invalid row. Otherwise it returns the draft of the code, with the remaining uses.
 func (p *importPart) check(row *codecsv.Imported, by coupon.Edit) (coupon.CodeDraft, coupon.Code) {
 	draft, left := row.Remaining()
 	var faults validation.Error
@@ -111,11 +111,11 @@ func (p *importPart) check(row *codecsv.Imported, by coupon.Edit) (coupon.CodeDr
 		row.Verdict = codecsv.Refused
 		return draft, coupon.Code{}
 	}
-	key, _ := coupon.ParseCode(draft.Code) // it was validated
+	key, _ := coupon.ParseCode(draft.Code) // no error: the draft is valid
 	return draft, key
 }
 
-// add saves new codes and returns those that coupons have already.
+// add saves new codes. It returns the codes that coupons already have.
 func (p *importPart) add(ctx context.Context, by coupon.Edit, drafts []coupon.CodeDraft, active []bool) (map[coupon.Code]coupon.IssuedCode, error) {
 	if !coupon.IsID(p.couponID) {
 		return nil, notFound(p.couponID)

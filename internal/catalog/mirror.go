@@ -10,8 +10,8 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// writeMirror is one of the methods of [processor.Mirror] that write the mirror of a coupon. Each of
-// them writes the name, the terms and the state.
+// writeMirror is a method of [processor.Mirror] that writes the mirror of a coupon: name, terms and
+// state.
 type writeMirror func(context.Context, coupon.Coupon) (coupon.Mirror, error)
 
 // mirror writes the mirror of the coupon and records it in the store.
@@ -42,8 +42,8 @@ func (cat *Catalog) removeMirror(ctx context.Context, c coupon.Coupon) error {
 	return nil
 }
 
-// removeUnneeded removes a mirror that was written while somebody deleted its coupon. The deletion may
-// have removed the mirror before it was written again.
+// removeUnneeded removes a mirror that was written while its coupon was being deleted. The deletion may
+// have removed the mirror before that write.
 func (cat *Catalog) removeUnneeded(ctx context.Context, c coupon.Coupon) {
 	cat.finish(ctx, c.ID, "the mirror of a deleted coupon is left to the reconcile", func(ctx context.Context) error {
 		now, err := cat.stored(ctx, c.ID)
@@ -57,9 +57,9 @@ func (cat *Catalog) removeUnneeded(ctx context.Context, c coupon.Coupon) {
 	})
 }
 
-// mirrorNewest writes the mirror of the newest revision, which it returns. Somebody has changed the
-// coupon at the same time, and the processor may have received the older terms last. If the mirror
-// cannot be written now, mirrorNewest marks it as out of date.
+// mirrorNewest writes the mirror of the newest revision, and returns that revision. It is called after
+// a concurrent change of the coupon, because the processor may have received the older terms last. If
+// the mirror cannot be written, mirrorNewest marks it as out of date.
 func (cat *Catalog) mirrorNewest(ctx context.Context, id string) (newest coupon.Coupon, err error) {
 	for range maxAttempts {
 		if newest, err = cat.Get(ctx, id); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// checkMirrorable refuses a coupon that the processor refuses. It also refuses amounts that the
-// processor cannot charge; see OnStep. The maximum of a discount may have any amount.
+// checkMirrorable refuses a coupon that the processor would refuse. It also refuses amounts that the
+// processor cannot charge; see OnStep. The maximum of a discount may be any amount.
 func (cat *Catalog) checkMirrorable(c coupon.Coupon) error {
 	var faults validation.Error
 	if check := cat.Abilities.CheckCoupon; check != nil {
@@ -50,8 +50,8 @@ func OnStep(a processor.Abilities, field string, amount pricing.Money) error {
 		"the processor charges %s in steps of %s", currency, currency.Format(step)))
 }
 
-// addMirrorFaults adds the processor's faults to the faults of an invalid draft. The processor checks
-// a valid coupon with the valid fields of the draft: its code, name, discount and limit.
+// addMirrorFaults adds the processor's faults to the faults of an invalid draft. For that, it builds a
+// valid coupon from the valid fields of the draft: code, name, discount and limit.
 func (cat *Catalog) addMirrorFaults(d coupon.Draft, by coupon.Creation, err error) error {
 	var faults, further *validation.Error
 	if !errors.As(err, &faults) {
@@ -74,7 +74,7 @@ func (cat *Catalog) addMirrorFaults(d coupon.Draft, by coupon.Creation, err erro
 		setDiscount(&sample, d)
 		checked = append(checked, discount...)
 	case d.DiscountType > pricing.FixedAmount || hasFurtherTerms(d):
-		return err // perhaps the processor makes no mirror of such a discount, and then refuses nothing
+		return err // the processor may make no mirror of such a discount, and then refuses nothing
 	}
 	if valid("maxUses") {
 		sample.MaxUses, checked = d.MaxUses, append(checked, "maxUses")
@@ -91,20 +91,21 @@ func (cat *Catalog) addMirrorFaults(d coupon.Draft, by coupon.Creation, err erro
 	return faults.Err()
 }
 
-// setDiscount gives a draft the discount of another draft.
+// setDiscount copies the discount of another draft into a draft.
 func setDiscount(to *coupon.Draft, d coupon.Draft) {
 	to.DiscountType, to.Percent, to.Amount, to.Currency, to.Lane, to.MaxDiscount = d.DiscountType, d.Percent, d.Amount, d.Currency, d.Lane, d.MaxDiscount
 	to.MaxUnits, to.Units, to.BuyQuantity, to.GetQuantity = d.MaxUnits, d.Units, d.BuyQuantity, d.GetQuantity
 	to.MaxApplications, to.Buys, to.TierBasis, to.Tiers = d.MaxApplications, d.Buys, d.TierBasis, d.Tiers
 }
 
-// hasFurtherTerms reports whether the discount of a draft has terms beside its type, value and currency.
+// hasFurtherTerms reports whether the discount of a draft has terms besides its type, value and
+// currency.
 func hasFurtherTerms(d coupon.Draft) bool {
 	return d.Lane != 0 || len(d.MaxDiscount) > 0 || len(d.Amount) > 1 || d.MaxUnits != 0 || d.Units != 0 || d.BuyQuantity != 0 ||
 		d.GetQuantity != 0 || d.MaxApplications != 0 || d.Buys != nil || d.TierBasis != 0 || len(d.Tiers) > 0
 }
 
-// furtherTerms are the fields of a draft's discount beside its type, value and currency.
+// furtherTerms returns the fields of a draft's discount besides its type, value and currency.
 func furtherTerms() []string {
 	return []string{
 		"lane", "maxDiscount", "maxUnits", "units", "buyQuantity", "getQuantity",
@@ -112,7 +113,7 @@ func furtherTerms() []string {
 	}
 }
 
-// fieldOf returns the field of a draft in which a path begins: "tiers" for "tiers[0].from".
+// fieldOf returns the field of a draft at the beginning of a path: "tiers" for "tiers[0].from".
 func fieldOf(path string) string {
 	if end := strings.IndexAny(path, ".["); end >= 0 {
 		return path[:end]

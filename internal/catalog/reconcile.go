@@ -39,7 +39,7 @@ func (cat *Catalog) Reconcile(ctx context.Context, dryRun bool) ([]Drift, error)
 	return append(drifts, listed...), err
 }
 
-// reconcileCoupons goes through the coupons of the store.
+// reconcileCoupons checks all coupons of the store.
 func (cat *Catalog) reconcileCoupons(ctx context.Context, dryRun bool) (drifts []Drift, err error) {
 	for c, err := range cat.Coupons(ctx, store.CouponList{PageSize: store.MaxPageSize}) {
 		switch unreadable := (*store.UnreadableError)(nil); {
@@ -63,7 +63,7 @@ func (cat *Catalog) reconcileCoupons(ctx context.Context, dryRun bool) (drifts [
 // repairFunc repairs one kind of difference.
 type repairFunc func(context.Context, coupon.Coupon) error
 
-// rewrite repairs a difference with a method that writes the mirror.
+// rewrite returns a repair that writes the mirror with the given method.
 func (cat *Catalog) rewrite(write writeMirror) repairFunc {
 	return func(ctx context.Context, c coupon.Coupon) error {
 		_, err := cat.mirror(ctx, c, write)
@@ -79,11 +79,12 @@ func (cat *Catalog) repair(ctx context.Context, c coupon.Coupon, kind string, re
 	}
 	err := repair(ctx, c)
 	if errors.Is(err, store.ErrStaleRevision) {
-		// Somebody has changed the coupon, and the processor may have received the older terms last.
+		// Another call has changed the coupon, and the processor may have received the older terms
+		// last.
 		_, err = cat.mirrorNewest(ctx, c.ID)
 	}
 	switch {
-	case err == nil, errors.Is(err, coupon.ErrNotFound): // a deletion takes care of the mirror
+	case err == nil, errors.Is(err, coupon.ErrNotFound): // the deletion removes the mirror
 		d.Repaired = true
 	default:
 		d.Err = fmt.Errorf("reconcile coupon %s: %w", c.ID, err)
@@ -91,8 +92,8 @@ func (cat *Catalog) repair(ctx context.Context, c coupon.Coupon, kind string, re
 	return d
 }
 
-// compare finds the difference between a coupon and its mirror. Without a difference, the function to
-// repair it is nil.
+// compare returns the difference between a coupon and its mirror, and the function to repair it. The
+// function is nil if there is no difference.
 func (cat *Catalog) compare(ctx context.Context, c coupon.Coupon) (kind string, repair repairFunc, err error) {
 	switch {
 	case c.State == coupon.Pending && cat.Now().Sub(c.UpdatedAt) < cat.PendingTime:
@@ -136,9 +137,9 @@ func (cat *Catalog) compareUnfinished(ctx context.Context, listed coupon.Coupon)
 	return DriftPending, cat.remove, nil
 }
 
-// reconcileMirrors goes through the mirrors of the processor, if it can list them. A coupon is stored
-// before its mirror is made. A mirror without a coupon is therefore left over from a deletion. A mirror
-// with other content than the store recorded was written by a call that arrived late.
+// reconcileMirrors checks all mirrors of the processor, if it can list them. A coupon is stored before
+// its mirror is made. So a mirror without a coupon is left from a deletion. A mirror that differs from
+// the recorded mirror was written by a late call.
 func (cat *Catalog) reconcileMirrors(ctx context.Context, dryRun bool) (drifts []Drift, err error) {
 	lister, can := cat.Mirrors.(processor.MirrorLister)
 	if !can {
@@ -164,8 +165,8 @@ func (cat *Catalog) reconcileMirrors(ctx context.Context, dryRun bool) (drifts [
 	return drifts, nil
 }
 
-// sameMirror reports whether a listed mirror is the mirror that the store recorded: the same coupon
-// object with the same revision, and no other active promotion code.
+// sameMirror reports whether a listed mirror is the recorded mirror. Coupon object and revision must be
+// equal, and no other promotion code may be active.
 func sameMirror(listed, stored coupon.Mirror) bool {
 	return listed.CouponID == stored.CouponID && listed.Revision == stored.Revision &&
 		(listed.PromotionCodeID == "" || listed.PromotionCodeID == stored.PromotionCodeID)

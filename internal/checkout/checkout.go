@@ -31,8 +31,8 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// maxAttempts bounds how often a request is priced and reserved again, because a coupon or a use has
-// changed in between.
+// maxAttempts is how often a request is priced and reserved. A coupon or a use may change between
+// pricing and reserving.
 const maxAttempts = 5
 
 // A Reserver reserves orders. All fields are required. A Reserver is safe for concurrent use, unless Store
@@ -122,8 +122,9 @@ func (c *Reserver) Reserve(ctx context.Context, r *Request) (Reserved, error) {
 	return Reserved{}, fmt.Errorf("reserve: %w: %w", store.ErrConflict, changed)
 }
 
-// isStale reports whether the store has refused a reservation because a coupon, a counter or a replaced order has
-// changed since the decision. The next decision then finds the reason, and returns it as a quote does.
+// isStale reports whether the store refused a reservation because a coupon, a counter or a replaced
+// order has changed since the decision. The next decision then finds the reason, and returns it like a
+// quote.
 func isStale(err error) bool {
 	switch {
 	case errors.Is(err, store.ErrKeyReused):
@@ -134,7 +135,8 @@ func isStale(err error) bool {
 	return coupon.RejectionsOf(err) != nil
 }
 
-// reserved returns an order of the store. An earlier open order must have the totals that the request expects.
+// reserved returns an order from the store. If an earlier open order is returned, its totals must equal
+// the request's expected totals.
 func (r *Request) reserved(s store.Reserved, refused coupon.Rejections, err error) (Reserved, error) {
 	made := Reserved{Reserved: s, Refused: refused}
 	if len(s.Uses) > 0 {
@@ -187,7 +189,8 @@ func (c *Reserver) reservation(ctx context.Context, of *Request, request string,
 	return r
 }
 
-// use returns an order's use of a coupon with its claims. The customer may have bought the use with points.
+// use returns an order's use of a coupon, with its claims. bought is the customer's points reservation,
+// if there is one.
 func (c *Reserver) use(o *redemption.Order, of *quote.Code, identities []string, bought redemption.Use) redemption.Use {
 	claimant := eligibility.Claimant{Coupon: &of.Coupon, Code: of.Code, Identities: identities, At: o.CreatedAt}
 	use := redemption.Use{

@@ -26,7 +26,7 @@ var ErrNotPrepared = fmt.Errorf("%w: the request must be prepared", store.ErrCon
 
 // Findings are what a reservation needs to know from outside of the store. Nil findings know nothing.
 type Findings struct {
-	asked    [2]string // the ID and the address by which the customer was looked up
+	asked    [2]string // ID and address with which the customer was looked up
 	customer eligibility.Customer
 	mirrors  map[string]mirrors.Answer // by coupon ID
 }
@@ -73,8 +73,8 @@ const (
 	MaxHold = 60 * 24 * time.Hour
 )
 
-// checkHold refuses a hold that is too short or too long. A processor's session has to end a grace period before
-// the hold.
+// checkHold refuses a hold that is too short or too long. A processor's session must end a grace period
+// before the hold.
 func (c *Reserver) checkHold(hold time.Duration) error {
 	var faults validation.Error
 	least, most := MinHold, MaxHold
@@ -102,7 +102,7 @@ func (c *Reserver) Hold(ctx context.Context, r Request) (Reserved, error) {
 	switch {
 	case err != nil:
 		return reserved, c.taken(ctx, given, err)
-	case o.State.Paid() && !reserved.Replayed: // it was known from its payment alone
+	case o.State.Paid() && !reserved.Replayed: // the order was known only from its payment
 		return reserved, nil
 	case given != "" && o.ID != given:
 		return reserved, fmt.Errorf("key of order %s: %w", o.ID, store.ErrKeyReused)
@@ -112,14 +112,15 @@ func (c *Reserver) Hold(ctx context.Context, r Request) (Reserved, error) {
 	return reserved, settle.Payable(*o)
 }
 
-// orderID returns the ID of the order of a key, so that a repetition after a rollback is the same order.
+// orderID derives the ID of an order from its key. A repeated request after a rollback gets the same
+// ID.
 func orderID(customerID, key string) string {
-	const size = 16                                         // bytes
-	sum := sha256.Sum256([]byte(customerID + "\x00" + key)) // no ID contains NUL
+	const size = 16                                         // in bytes
+	sum := sha256.Sum256([]byte(customerID + "\x00" + key)) // IDs contain no NUL
 	return redemption.OrderIDPrefix + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:size]))
 }
 
-// taken returns store.ErrKeyReused instead of a conflict if another order has the ID. Repeating the request
+// taken replaces a conflict by store.ErrKeyReused if another order has the ID. Repeating the request
 // would not help.
 func (c *Reserver) taken(ctx context.Context, orderID string, err error) error {
 	if orderID == "" || !errors.Is(err, store.ErrConflict) || errors.Is(err, ErrNotPrepared) || errors.Is(err, store.ErrKeyReused) {

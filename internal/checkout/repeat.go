@@ -11,9 +11,9 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// repeated returns the order that the customer's key has already. Two different codes may have the same
-// fingerprint: an ID and the code that reads like the ID, or a generated code and its misreading. So repeated also
-// compares the codes with the coupons of the order.
+// repeated returns the existing order for the customer's key. Two different codes may have the same
+// fingerprint: an ID and a code that looks like the ID, or a generated code and its misreading. So
+// repeated also compares the codes with the coupons of the order.
 func (c *Reserver) repeated(ctx context.Context, r *Request, request string) (store.Reserved, error) {
 	if r.Customer.ID == "" {
 		return store.Reserved{}, store.ErrNotFound

@@ -11,7 +11,7 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// validate names all that is wrong with a request. It makes the cart of an amount.
+// validate returns all faults of a request. It builds the cart for a request with an amount.
 func (c *Reserver) validate(r *Request) (err error) {
 	var faults validation.Error
 	if r.About == quote.OfAmount {
@@ -26,9 +26,8 @@ func (c *Reserver) validate(r *Request) (err error) {
 	return faults.Err()
 }
 
-// checkCart refuses a cart that cannot be priced or is empty, and a cart for which the processor opens no
-// session, as far as that is known before the cart is priced: too many lines, or lines that recur in
-// different intervals.
+// checkCart refuses a cart that is empty or cannot be priced. It also refuses a cart that the processor
+// would refuse at any price: too many lines, or lines that recur in different intervals.
 func (c *Reserver) checkCart(cart pricing.Cart) error {
 	var faults validation.Error
 	faults.Merge("", c.Quoter.CheckCart(cart))
@@ -61,8 +60,9 @@ func (c *Reserver) CheckRequest(r *Request) error {
 	return faults.Err()
 }
 
-// checkOrder refuses an order that no store keeps, or for which the processor opens no session because lines
-// have several unit prices. It is called before the session of an earlier order is ended for the order.
+// checkOrder refuses an order that no store accepts. It also refuses an order that the processor
+// refuses because its lines have several unit prices. It must be called before the session of an
+// earlier order is ended.
 func (c *Reserver) checkOrder(o redemption.Order) error {
 	var faults validation.Error
 	faults.Merge("", o.Validate())
@@ -80,7 +80,7 @@ type Totals struct {
 	Total    int64
 }
 
-// compare refuses a quote whose totals differ from what the customer was shown.
+// compare refuses a quote whose totals differ from the totals that the customer saw.
 func (t *Totals) compare(q *pricing.Quote) error {
 	if t == nil || *t == (Totals{q.Subtotal, q.Discount, q.Shipping, q.Total}) {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/couponkit/couponkit/store/storetest"
 )
 
-// onePaymentEach checks that of the payments for one coupon at most one can be paid or is paid, and that
-// an order has at most one such payment.
+// onePaymentEach checks that at most one payment for each coupon is paid or can be paid. It also checks
+// that an order has at most one such payment.
 func (w *World) onePaymentEach() {
 	codes, live := map[string]string{}, map[string][]Payment{}
 	for _, p := range w.purchases {
@@ -35,7 +35,7 @@ func (w *World) onePaymentEach() {
 	}
 }
 
-// orders are the orders of payments as couponkit has them.
+// orders returns couponkit's records of the orders of payments.
 func (w *World) orders(payments []Payment) (out string) {
 	for _, p := range payments {
 		ledger := w.order(p.Order)
@@ -46,7 +46,7 @@ func (w *World) orders(payments []Payment) (out string) {
 	return out
 }
 
-// compare compares the provider and the shop with couponkit when everything has settled.
+// compare compares the provider and the shop with couponkit, after everything has settled.
 func (w *World) compare() {
 	returned := map[string]int64{}
 	paid := map[string]bool{}
@@ -60,7 +60,7 @@ func (w *World) compare() {
 	for _, p := range w.purchases {
 		ledger, err := w.Store.Order(w.Context, store.OrderKey{ID: p.ID})
 		if errors.Is(err, store.ErrNotFound) {
-			continue // it was refused
+			continue // the refund was refused
 		} else if err != nil {
 			w.fail("order %s: %v", p.ID, err)
 		}
@@ -116,7 +116,7 @@ func (w *World) Orders() (map[string]store.Settled, error) {
 // Flagged reports whether a person has to look at an order.
 func Flagged(o store.Settled) bool { return couponkit.FlagOf(o) != couponkit.FlagNone }
 
-// refunded is the money of the refunds of an order, in minor units.
+// refunded returns the sum of an order's refunds in minor units.
 func refunded(o redemption.Order) (sum int64) {
 	for _, r := range o.Refunds {
 		sum += r.Repayment.Amount

@@ -21,8 +21,8 @@ type Life struct {
 	world *World
 
 	mu    sync.Mutex
-	steps int  // until the death
-	after bool // the last step takes effect
+	steps int  // steps until the death
+	after bool // whether the last step takes effect
 	dead  bool
 	conns []net.Conn
 }
@@ -57,9 +57,9 @@ func (l *Life) Step(effect func() error) error {
 	}
 	l.dead = true
 	if l.after {
-		_ = effect() // nobody hears the answer
+		_ = effect() // the caller gets no answer
 	}
-	for _, c := range l.conns { // as the operating system does
+	for _, c := range l.conns { // as the operating system closes them
 		_ = c.Close()
 	}
 	return ErrDead
@@ -82,7 +82,7 @@ func (t transport) RoundTrip(r *http.Request) (response *http.Response, err erro
 		response, err = t.to.RoundTrip(r) //nolint:bodyclose // the client closes it
 		return err
 	})
-	if err != nil { // nobody reads an answer that came after the death
+	if err != nil { // the dead shop gets no answer
 		return nil, err
 	}
 	return response, nil
@@ -110,7 +110,7 @@ type conn struct {
 	life *Life
 }
 
-// terminate begins the message of PostgreSQL's protocol that ends a connection.
+// terminate is the type of PostgreSQL's message that ends a connection.
 const terminate = 'X'
 
 func (c *conn) Write(message []byte) (n int, err error) {
@@ -127,7 +127,7 @@ func (c *conn) Write(message []byte) (n int, err error) {
 	return n, err
 }
 
-// hearDying waits until the server has done what a dying shop has sent.
+// hearDying waits until the server has processed everything that the dying shop sent.
 func (c *conn) hearDying() error {
 	if !c.life.dead {
 		return nil
@@ -163,7 +163,7 @@ func (c connector) Connect(context.Context) (driver.Conn, error) {
 	return &sqlConn{inner, c.life}, nil
 }
 
-// innerConn and innerStmt are what a driver has to offer.
+// innerConn and innerStmt are the interfaces that a driver must have.
 type innerConn interface {
 	driver.Conn
 	driver.ExecerContext
@@ -223,7 +223,7 @@ func (c *sqlConn) BeginTx(ctx context.Context, o driver.TxOptions) (made driver.
 	return &tx{made, c.life}, err
 }
 
-// closed closes rows that nobody reads. They would keep the connection, and its locks, after its end.
+// closed closes rows that nobody will read. Open rows would keep the connection and its locks.
 func closed(rows driver.Rows, err error) (driver.Rows, error) {
 	if err != nil && rows != nil {
 		_ = rows.Close()

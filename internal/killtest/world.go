@@ -99,7 +99,7 @@ type World struct {
 
 	random    *rand.Rand
 	trouble   bool
-	late      []request // in the order of their arrival
+	late      []request // in order of arrival
 	coupons   int
 	purchases []Purchase
 	trace     []string
@@ -108,7 +108,7 @@ type World struct {
 	kills     int
 }
 
-// request is a request that reaches the provider late.
+// request is a request that will reach the provider late.
 type request struct {
 	*http.Request
 
@@ -128,7 +128,7 @@ func New(ctx context.Context, seed uint64) *World {
 // Kills returns how often the shop was killed.
 func (w *World) Kills() int { return w.kills }
 
-// violation is a panic with what the world has found.
+// violation is the panic value for a broken rule.
 type violation struct{ error }
 
 // fail ends the run.
@@ -161,7 +161,7 @@ func (w *World) Run(lives int) (err error) {
 	return nil
 }
 
-// start starts the shop on what the last one has left.
+// start starts the shop with the data of the previous shop.
 func (w *World) start(steps int) (started bool) {
 	w.life = &Life{world: w, steps: steps, after: w.one(2)}
 	shop, err := w.Open(w.life)
@@ -191,14 +191,14 @@ func (w *World) live() {
 	w.compareTables()
 }
 
-// one reports true once in n times.
+// one returns true once in n times.
 func (w *World) one(n int) bool { return w.random.IntN(n) == 0 }
 
 func (w *World) note(format string, args ...any) {
 	w.trace = append(w.trace, w.Clock.Now().Format("15:04:05 ")+fmt.Sprintf(format, args...))
 }
 
-// pass lets time pass before a step, and late requests arrive.
+// pass lets time pass before a step, so that late requests arrive.
 func (w *World) pass() {
 	soon := len(w.late) > 0 && w.late[0].at.Sub(w.Clock.Now()) < 2*time.Second
 	if w.trouble && (w.one(20) || soon && w.one(3)) {
@@ -218,12 +218,12 @@ func (w *World) arrive() {
 			w.note("late %s %s: %v", r.Method, r.URL.Path, err)
 			continue
 		}
-		_ = response.Body.Close() // of the memory
+		_ = response.Body.Close() // cannot fail: the body is in memory
 		w.note("late %s %s: %d", r.Method, r.URL.Path, response.StatusCode)
 	}
 }
 
-// lose keeps a request back.
+// lose delays a request. It reports whether it did.
 func (w *World) lose(r *http.Request, to http.RoundTripper) bool {
 	if !w.trouble || !w.one(6) {
 		return false
@@ -234,7 +234,7 @@ func (w *World) lose(r *http.Request, to http.RoundTripper) bool {
 	}
 	body := []byte{}
 	if r.Body != nil {
-		body, _ = io.ReadAll(r.Body) // of the memory
+		body, _ = io.ReadAll(r.Body) // cannot fail: the body is in memory
 	}
 	kept := request{r.Clone(context.WithoutCancel(r.Context())), to, body, w.arrival(r, body)}
 	w.late = append(w.late, kept)
@@ -243,7 +243,7 @@ func (w *World) lose(r *http.Request, to http.RoundTripper) bool {
 	return true
 }
 
-// arrival draws when a late request arrives.
+// arrival draws the time at which a late request arrives.
 func (w *World) arrival(r *http.Request, body []byte) time.Time {
 	now := w.Clock.Now()
 	latest := now.Add(time.Minute)
@@ -269,7 +269,7 @@ func (w *World) Wait(d time.Duration) {
 	}
 }
 
-// order is an order as couponkit has it.
+// order returns an order from couponkit's store.
 func (w *World) order(id string) store.Settled {
 	found, err := w.Store.Order(w.Context, store.OrderKey{ID: id})
 	if err != nil {
@@ -280,7 +280,7 @@ func (w *World) order(id string) store.Settled {
 
 func (w *World) act() {
 	ctx := w.Context
-	if len(w.late) > 0 && w.one(3) { // something happens right before a late request arrives
+	if len(w.late) > 0 && w.one(3) { // sometimes the next step comes just before a late request
 		w.Wait(w.late[0].at.Sub(w.Clock.Now()) - time.Duration(w.random.IntN(1000))*time.Millisecond)
 	}
 	switch n := w.random.IntN(100); {
@@ -320,7 +320,7 @@ func (w *World) Coupon() coupon.Draft {
 
 func code(n int) string { return fmt.Sprintf("ONCE%d", n) }
 
-// purchase is a new order, or a form that is sent again.
+// purchase draws a new order, or a repeated form.
 func (w *World) purchase() Purchase {
 	if len(w.purchases) > 0 && w.one(2) {
 		return w.recent()
@@ -333,13 +333,13 @@ func (w *World) purchase() Purchase {
 	return p
 }
 
-// recent is one of the last orders.
+// recent draws one of the last orders.
 func (w *World) recent() Purchase {
 	return w.purchases[len(w.purchases)-1-w.random.IntN(min(6, len(w.purchases)))]
 }
 
-// customer does something with a payment at the provider. Even a payment whose address nobody was shown
-// may be paid, as if the provider had sent an invoice.
+// customer plays an action of a customer at the provider. A payment may be paid even if no customer saw
+// its address, as if the provider had sent an invoice.
 func (w *World) customer() {
 	payments := w.Provider.Payments()
 	if len(payments) == 0 {
@@ -369,7 +369,7 @@ func (w *World) arrived(p Payment) error {
 	return w.Provider.Settle(p.ID)
 }
 
-// webhook sends, repeats or loses any webhook.
+// webhook sends, repeats or loses a random webhook.
 func (w *World) webhook() {
 	waiting := w.Provider.Webhooks()
 	if len(waiting) == 0 {
@@ -399,7 +399,7 @@ func (w *World) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	out.WriteHeader(answer.Code)
 }
 
-// settle ends all trouble and lets a month pass.
+// settle ends all faults and lets a month pass.
 func (w *World) settle() {
 	w.Start()
 	for _, p := range w.Provider.Payments() {
@@ -419,7 +419,7 @@ func (w *World) settle() {
 	}
 }
 
-// deliver sends all waiting webhooks. A shop may refuse a few because it has taken too long.
+// deliver sends all waiting webhooks. The shop may refuse a few because it took too long.
 func (w *World) deliver() {
 	for refused := 0; len(w.Provider.Webhooks()) > 0; {
 		if status := w.Provider.Notify(w.Context, 0, w); status < 200 || status > 299 {

@@ -17,11 +17,11 @@ import (
 const MaxTTL = 24 * time.Hour
 
 const (
-	// trust is for how many TTLs a valid answer is used while the processor gives no newer answer.
+	// trust is the number of TTLs for which a valid answer is used if the processor does not answer.
 	trust = 10
-	// patience bounds how long a caller waits for a newer answer while the cache has an older one.
+	// patience is how long a caller waits for a newer answer if the cache has an older answer.
 	patience = 2 * time.Second
-	// maxAnswers bounds the memory.
+	// maxAnswers is the maximum number of cached answers.
 	maxAnswers = 10_000
 )
 
@@ -54,7 +54,7 @@ type Cache struct {
 
 	mu        sync.Mutex
 	answers   map[string]*Answer // by coupon ID
-	forgotten uint64             // counts the calls of Forget
+	forgotten uint64             // number of calls of Forget
 }
 
 // Ask asks the processor and remembers the answer.
@@ -120,8 +120,8 @@ func (a Answer) IsOf(c coupon.Coupon) bool {
 	return a.revision == c.Revision && a.mirror == c.Mirror
 }
 
-// get returns the answer about the coupon as it is. If a newer answer is due, one of all callers is asked to
-// get it.
+// get returns the cached answer for the coupon. If a newer answer is due, only one caller gets due, and
+// must ask the processor.
 func (m *Cache) get(c coupon.Coupon, now time.Time) (status processor.MirrorStatus, found, due bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,7 +133,7 @@ func (m *Cache) get(c coupon.Coupon, now time.Time) (status processor.MirrorStat
 	if a.Status == processor.MirrorValid {
 		usable *= trust
 	}
-	if age := now.Sub(a.at); age < 0 || age >= usable { // the age is negative if the clock was put back
+	if age := now.Sub(a.at); age < 0 || age >= usable { // the age is negative if the clock was set back
 		return 0, false, false
 	}
 	if due = !now.Before(a.next); due {
@@ -142,7 +142,7 @@ func (m *Cache) get(c coupon.Coupon, now time.Time) (status processor.MirrorStat
 	return a.Status, true, due
 }
 
-// notAsked makes a newer answer due again. The caller that was to get it has gone.
+// notAsked makes a newer answer due again, because the caller that should ask the processor has gone.
 func (m *Cache) notAsked(c coupon.Coupon, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,15 +151,15 @@ func (m *Cache) notAsked(c coupon.Coupon, now time.Time) {
 	}
 }
 
-// begin returns what put needs to know whether anything was forgotten in between.
+// begin returns a number for put. With it, put knows whether Forget was called in between.
 func (m *Cache) begin() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.forgotten
 }
 
-// put remembers an answer. It drops the answer if anything was forgotten since begin: the answer may be
-// older than the change.
+// put stores an answer. If Forget was called since begin, put drops the answer, because it may be older
+// than the change.
 func (m *Cache) put(c coupon.Coupon, status processor.MirrorStatus, at time.Time, asked uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// maxCandidates is how many of a customer's open orders may be replaced, the newest of them.
+// maxCandidates is how many of a customer's newest open orders may be replaced.
 const maxCandidates = store.MaxHeld
 
 // A HandOver is what a new order takes over from its customer. The zero value is nothing.
@@ -23,7 +23,7 @@ type HandOver struct {
 	Points map[string]redemption.Use
 }
 
-// held returns how much the customer hands over of each counter.
+// held returns how much of each counter the customer hands over.
 func (h *HandOver) held() map[string]eligibility.Count {
 	var held map[string]eligibility.Count
 	switch {
@@ -43,13 +43,12 @@ func (h *HandOver) held() map[string]eligibility.Count {
 	return held
 }
 
-// choose decides about the coupons of a request and what its order takes over for them (contract
-// section 5.3). Quotes, explanations and checkouts choose here, so that a quote is what a checkout
-// would do.
+// choose decides about the coupons of a request, and what its order takes over (contract section 5.3).
+// Quotes, explanations and checkouts all use it, so that a quote shows the result of a checkout.
 //
-// The candidates are nothing and the customer's newest open orders. The first candidate with which limits refuse
-// the fewest coupons is chosen. A request that skips refused coupons is decided again without them, because the
-// other coupons may need nothing.
+// The candidates are nothing and the customer's newest open orders. choose takes the first candidate
+// with which limits refuse the fewest coupons. If a request skips refused coupons, it is decided again
+// without them, because the other coupons may need nothing.
 func (q *Quoter) choose(ctx context.Context, d *Decision) error {
 	for {
 		takes := HandOver{Points: d.freePoints(coupon.PointsRedeemable)}
@@ -74,7 +73,7 @@ func (q *Quoter) choose(ctx context.Context, d *Decision) error {
 				}
 			}
 		}
-		if len(result.Coupons) == 0 && d.about != OfAmount { // else the outcomes say it, or Price
+		if len(result.Coupons) == 0 && d.about != OfAmount { // otherwise the outcomes or Price report it
 			d.refuseAnonymous()
 		}
 		refused := d.accept(&result, takes)
@@ -88,10 +87,10 @@ func (q *Quoter) choose(ctx context.Context, d *Decision) error {
 	}
 }
 
-// candidates returns what the order can take over so that limits refuse fewer coupons. The first candidate is all
-// points reservations that are in no order, if some of them are not taken over anyway. Open orders follow: orders
-// of the same request first, then orders whose payment has not begun, then orders whose session is known. Among
-// equals, the oldest order comes first. The number of points reservations that are taken over anyway is points.
+// candidates returns what the order can take over so that limits refuse fewer coupons. First come all
+// points reservations without an order, if more of them exist than points, the number taken over in any
+// case. Then come open orders: orders of the same request, orders whose payment has not begun, and
+// orders with a known session. Among equals, the oldest order comes first.
 func (q *Quoter) candidates(ctx context.Context, d *Decision, reached *limitsReached, points int) ([]HandOver, error) {
 	if d.Request.Customer.ID == "" {
 		return nil, nil
@@ -111,7 +110,7 @@ func (q *Quoter) candidates(ctx context.Context, d *Decision, reached *limitsRea
 		if !o.BegunAt.IsZero() {
 			rank++
 			if o.SessionID == "" {
-				rank++ // the session may be created right now
+				rank++ // another call may be creating its session
 			}
 		}
 		return rank
@@ -121,7 +120,7 @@ func (q *Quoter) candidates(ctx context.Context, d *Decision, reached *limitsRea
 	})
 	var list []HandOver
 	free := d.freePoints(coupon.PointsRedeemable, coupon.General, coupon.UserSpecific)
-	if len(free) > points { // a coupon costs no points any more
+	if len(free) > points { // there are reservations of coupons that no longer cost points
 		list = append(list, HandOver{Points: free})
 	}
 	for i := range d.openOrders {
@@ -141,13 +140,13 @@ func (q *Quoter) candidates(ctx context.Context, d *Decision, reached *limitsRea
 	return list, nil
 }
 
-// freePoints returns the customer's oldest points reservation of each coupon of the given
-// distributions that is in no order.
+// freePoints returns the customer's points reservations without an order: the oldest for each coupon of
+// the given distributions.
 func (d *Decision) freePoints(of ...coupon.Distribution) map[string]redemption.Use {
 	var free map[string]redemption.Use
 	for i := range d.Codes {
 		c := &d.Codes[i]
-		for _, u := range c.Held { // newest first, so the oldest one stays
+		for _, u := range c.Held { // newest first, so that the oldest reservation stays
 			if u.Free() && slices.Contains(of, c.Coupon.Distribution) {
 				if free == nil {
 					free = map[string]redemption.Use{}
@@ -159,14 +158,14 @@ func (d *Decision) freePoints(of ...coupon.Distribution) map[string]redemption.U
 	return free
 }
 
-// limitsReached are the limits for which coupons are refused.
+// limitsReached has the limits because of which coupons are refused.
 type limitsReached struct {
-	coupons  int      // how many are refused for a limit
-	counters []string // of these limits
-	points   []string // the coupons that cost points
+	coupons  int      // number of coupons refused because of a limit
+	counters []string // counters of these limits
+	points   []string // refused coupons that cost points
 }
 
-// limitsReached returns the limits for which a decision refuses coupons.
+// limitsReached returns the limits because of which a decision refuses coupons.
 func (d *Decision) limitsReached(result *eligibility.SetResult) (reached limitsReached) {
 	for i := range d.Codes {
 		c := &d.Codes[i]
@@ -190,7 +189,7 @@ func (d *Decision) limitsReached(result *eligibility.SetResult) (reached limitsR
 	return reached
 }
 
-// anyOf reports whether the order holds a part of a limit.
+// anyOf reports whether the order holds any of the counters.
 func (l *limitsReached) anyOf(o *store.Settled) bool {
 	for counter := range redemption.Holdings(o.Order, o.Uses...) {
 		if slices.Contains(l.counters, counter) {

@@ -24,9 +24,9 @@ type Code struct {
 	// Discount is what the coupon takes off the cart, in minor units.
 	Discount int64
 
-	plain         coupon.Code         // the plain code of the coupon
-	limits        []eligibility.Limit // of the coupon
-	taken         map[string]int64    // of the counters of the limits
+	plain         coupon.Code         // plain code of the coupon
+	limits        []eligibility.Limit // limits of the coupon
+	taken         map[string]int64    // by counter of the limits
 	mirrorInvalid bool
 }
 
@@ -74,11 +74,11 @@ func (q *Quoter) LookUp(ctx context.Context, r Request) (*Decision, error) {
 	return d, nil
 }
 
-// find finds the coupons of the codes, and what the customer has used of them.
+// find finds the coupons of the codes, and the customer's uses of them.
 func (q *Quoter) find(ctx context.Context, d *Decision) error {
 	customer := &d.Request.Customer
 	by := store.LookUp{CustomerID: customer.ID, Email: customer.Email, Identities: d.Identities()}
-	ends := make([]int, len(d.Codes)) // where the names of each code end in by.Names
+	ends := make([]int, len(d.Codes)) // end of each code's names in by.Names
 	for i := range d.Codes {
 		c := &d.Codes[i]
 		c.Typed = d.Request.Codes[i]
@@ -111,8 +111,8 @@ func (q *Quoter) find(ctx context.Context, d *Decision) error {
 	return nil
 }
 
-// reachable reports whether customers may name the coupon as they did. They may use its ID only if the
-// coupon has a plain code. An ID must not bypass the owner and the limit of a code from a batch.
+// reachable reports whether the customer may name the coupon in this way. They may use its ID only if
+// the coupon has a plain code. The ID must not bypass the owner and the limit of a batch code.
 func reachable(f *store.Found) bool {
 	return f != nil && (f.Unreadable != nil || !f.Code.Key.IsZero() || !f.Coupon.Code.IsZero())
 }
@@ -122,7 +122,7 @@ func (c *Code) refuse(rejection error) {
 	c.Found, c.Refused = new(store.Found), &coupon.Rejection{Code: c.Typed, Reasons: coupon.RejectionsOf(rejection)[0].Reasons}
 }
 
-// read takes the coupon and its counts from the answer of a look-up.
+// read takes the coupon and its counts from the result of a look-up.
 func (c *Code) read(f *store.Found, identities []string, d *Decision) error {
 	if f.Unreadable != nil {
 		return f.Unreadable
@@ -147,8 +147,8 @@ func (c *Code) read(f *store.Found, identities []string, d *Decision) error {
 	return nil
 }
 
-// count reads the counters of the coupons' limits that the look-up has not read. The customer's open
-// orders are read with them: a limit may refuse, and the decision then needs them.
+// count reads the counters that the look-up has not read. It also reads the customer's open orders: if
+// a limit refuses a coupon, the decision needs them.
 func (q *Quoter) count(ctx context.Context, d *Decision) error {
 	var counters []string
 	for i := range d.Codes {
@@ -186,8 +186,8 @@ func (q *Quoter) readOpen(ctx context.Context, d *Decision, counters []string) (
 	return answer.Counts, err
 }
 
-// refuseSameCoupons refuses codes that name one coupon: all of them, or with [eligibility.KeepFirst]
-// the later ones. A code that is refused alone excludes no other code.
+// refuseSameCoupons refuses codes of the same coupon: all of them, or with [eligibility.KeepFirst] the
+// later codes. A code that is refused for another reason excludes no code.
 func (d *Decision) refuseSameCoupons() {
 	if len(d.Codes) < 2 {
 		return
@@ -223,7 +223,7 @@ func (d *Decision) refuseSameCoupons() {
 	}
 }
 
-// excludedBy is the reason of a code that other codes of its coupon exclude.
+// excludedBy returns the reason of a code that is excluded by other codes of its coupon.
 func excludedBy(others []*Code) []coupon.Reason {
 	keys := make([]string, len(others))
 	for i, c := range others {
@@ -233,11 +233,11 @@ func excludedBy(others []*Code) []coupon.Reason {
 	return []coupon.Reason{{Code: coupon.NotCombinable, Params: coupon.Params{ExcludedBy: slices.Compact(keys)}}}
 }
 
-// usage returns what is taken of the limits of a coupon once the customer has handed something over. The map has
-// how much the hand-over holds of each counter.
+// usage returns the usage of a coupon's limits after the customer has handed over. held has the
+// handed-over part of each counter.
 func (c *Code) usage(takes *HandOver, held map[string]eligibility.Count) eligibility.Usage {
 	u := eligibility.UsageOf(c.limits, func(counter string) int64 { return max(c.taken[counter]-held[counter].Taken(), 0) })
-	if _, own := takes.Points[c.Coupon.ID]; own { // package eligibility subtracts the own use
+	if _, own := takes.Points[c.Coupon.ID]; own { // package eligibility subtracts the customer's own use
 		u.CustomerHoldsReservation = true
 		u.Reserved++
 		u.ReservedByCustomer++

@@ -47,7 +47,7 @@ const (
 	OfCart Subject = iota
 	// OfAmount is an amount from which the host has subtracted the discount. The cart has one line of this amount.
 	OfAmount
-	// ofCoupon is a coupon before there is a cart.
+	// ofCoupon is about a coupon without a cart.
 	ofCoupon
 )
 
@@ -69,9 +69,9 @@ type Decision struct {
 	Takes HandOver
 
 	about      Subject
-	identities []string        // of the customer, if they were needed
-	openOrders []store.Settled // of the customer
-	openRead   bool            // openOrders was read
+	identities []string        // identities of the customer, computed on demand
+	openOrders []store.Settled // open orders of the customer
+	openRead   bool            // whether openOrders was read
 }
 
 // CouponID returns the ID of the first coupon that the request names. The ID of a nil Decision is empty.
@@ -95,7 +95,7 @@ func (q *Quoter) Price(ctx context.Context, r Request, about Subject) (*Decision
 	}
 	uncharged := q.chargeable(d.Quote)
 	var anonymous error
-	if about == OfAmount || len(d.Applied) == 0 { // else the decision about each coupon says it
+	if about == OfAmount || len(d.Applied) == 0 { // otherwise the decision about each coupon reports it
 		anonymous = signedIn(r)
 	}
 	refused := d.Refused
@@ -107,7 +107,7 @@ func (q *Quoter) Price(ctx context.Context, r Request, about Subject) (*Decision
 		return d, d.Refuse(refused, anonymous, uncharged)
 	}
 	if len(d.Applied) > 0 {
-		d.Quote, _ = pricing.Price(d.Request.Cart) // it was priced before
+		d.Quote, _ = pricing.Price(d.Request.Cart) // no error: the cart was priced before
 		d.Applied, d.Terms = nil, nil
 	}
 	return d, d.Refuse(refused)
@@ -155,7 +155,7 @@ func (q *Quoter) decide(ctx context.Context, r Request, about Subject) (*Decisio
 	return d, err
 }
 
-// evaluate decides about the coupons that are not refused yet, for an order that takes something over.
+// evaluate decides about the coupons that are not refused yet, with the given hand-over.
 func (d *Decision) evaluate(takes HandOver) (result eligibility.SetResult, err error) {
 	held := takes.held()
 	set := make([]eligibility.Candidate, 0, len(d.Codes))
@@ -188,8 +188,8 @@ func (d *Decision) evaluate(takes HandOver) (result eligibility.SetResult, err e
 	return result, nil
 }
 
-// accept records the outcomes of the codes that were not refused before, and lists the coupons that apply. It
-// returns how many of the outcomes are refusals.
+// accept records the outcomes of the codes that were not refused before. It lists the coupons that
+// apply. It returns the number of refusals.
 func (d *Decision) accept(result *eligibility.SetResult, takes HandOver) (refused int) {
 	d.Quote, d.Takes, d.Applied, d.Refused = result.Quote, takes, make([]*Code, 0, len(d.Codes)), nil
 	for i := range d.Codes {

@@ -8,8 +8,8 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// signedIn refuses an anonymous customer, unless the request allows it. Package eligibility does so for each
-// coupon.
+// signedIn refuses an anonymous customer unless the request allows it. Package eligibility makes the
+// same check for each coupon.
 func signedIn(r Request) error {
 	if r.Customer.ID != "" || r.AllowAnonymous {
 		return nil
@@ -29,7 +29,7 @@ func (q *Quoter) chargeable(p pricing.Quote) error {
 	})
 }
 
-// refuseAnonymous adds to the refusals of all codes that the customer has to sign in.
+// refuseAnonymous adds a reason to the refusals of all codes: the customer must sign in.
 func (d *Decision) refuseAnonymous() {
 	if signedIn(d.Request) == nil {
 		return
@@ -78,7 +78,7 @@ func (d *Decision) Refuse(errs ...error) error {
 	return all
 }
 
-// addRefusal adds reasons to those of the same code.
+// addRefusal adds a refusal. Reasons for the same code are joined.
 func addRefusal(all coupon.Rejections, r *coupon.Rejection) coupon.Rejections {
 	for _, known := range all {
 		if known.CouponID == r.CouponID && known.Code == r.Code {

@@ -60,8 +60,8 @@ func CheckCodes(codes []string, policy eligibility.ConflictPolicy) error {
 	return faults.Err()
 }
 
-// inSteps gives the cart the step in which the processor charges its currency, so that every quote can be
-// charged. A step of the host stays if it is a multiple of the processor's step.
+// inSteps sets the step of the cart to the step in which the processor charges its currency. A step of
+// the host is kept if it is a multiple of the processor's step.
 func (q *Quoter) inSteps(cart pricing.Cart) (pricing.Cart, error) {
 	step := q.Abilities.AmountStep[cart.Currency]
 	switch {
@@ -78,7 +78,7 @@ func (q *Quoter) inSteps(cart pricing.Cart) (pricing.Cart, error) {
 	return cart, nil
 }
 
-// amountLine is the one line of a cart that costs an amount.
+// amountLine is the ID of the only line in a cart for an amount.
 const amountLine = "amount"
 
 // AmountCart returns a cart that costs an amount, for a request [OfAmount]. It refuses an amount that the
@@ -106,7 +106,7 @@ func (q *Quoter) AmountCart(amount pricing.Money) (pricing.Cart, error) {
 	return cart, cart.Validate()
 }
 
-// digest gathers the values of a fingerprint.
+// digest collects the values of a fingerprint.
 type digest struct{ fingerprint.Digest }
 
 func (d *digest) cart(c *pricing.Cart, prices bool) {
@@ -182,7 +182,7 @@ func (r *Request) Fingerprint(about Subject) string {
 		d.Number(2)
 	}
 	if !r.Facts.IsZero() {
-		facts, _ := json.Marshal(r.Facts) // texts alone
+		facts, _ := json.Marshal(r.Facts) // no error: the facts have only texts
 		d.Text(string(facts))
 	}
 	return d.Sum()

@@ -44,8 +44,8 @@ func (l *Ledger) Due(ctx context.Context, orderID string) iter.Seq2[Due, error] 
 	}
 }
 
-// yieldDue yields what is due for an order that was read with an error or without. It reports whether the
-// sequence goes on.
+// yieldDue yields the due work of an order. err is the error of reading the order, or nil. It reports
+// whether to continue.
 func (l *Ledger) yieldDue(ctx context.Context, o store.Settled, err error, yield func(Due, error) bool) bool {
 	var due []Due
 	if err == nil {
@@ -139,7 +139,7 @@ func (l *Ledger) OrdersAround(ctx context.Context, orderID string) (orders []sto
 func (l *Ledger) DueFor(ctx context.Context, of store.Settled) (list []Due, err error) {
 	o, now, due, begunBy := of.Order, l.Now(), of.Order.Due(of.Uses...), time.Time{}
 	if !now.Before(o.BegunAt.Add(l.CreateTime)) {
-		begunBy = o.BegunAt // nobody creates it any more
+		begunBy = o.BegunAt // no call can create it any more
 	}
 	if o.State.Paid() && len(due) == 0 && !now.Before(o.Deadline) {
 		due = o.PendingRepayments()

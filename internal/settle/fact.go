@@ -35,12 +35,12 @@ func (l *Ledger) fact(ctx context.Context, e redemption.Event, payer eligibility
 	case e.OrderID == "" && e.SessionID == "":
 		return store.Settled{}, ErrNoOrder
 	case e.Kind == redemption.PaymentOpened && e.SessionID == "":
-		return l.orderOf(ctx, e) // nobody can find the payment again
+		return l.orderOf(ctx, e) // nobody can find this payment again
 	}
 	settled, err := l.Apply(ctx, store.Settlement{Event: e})
 	switch {
 	case errors.Is(err, redemption.ErrIllegal), errors.Is(err, store.ErrSuperseded) && e.Kind == redemption.PaymentOpened:
-		return l.orderOf(ctx, e) // such as the end of a payment that the order does not have
+		return l.orderOf(ctx, e) // for example, the end of a payment that the order does not have
 	case err != nil || !settled.Order.IsZero():
 		return settled, err
 	case e.OrderID == "":
@@ -55,7 +55,7 @@ func (l *Ledger) fact(ctx context.Context, e redemption.Event, payer eligibility
 	return l.Apply(ctx, store.Settlement{Event: e, Unknown: unknown})
 }
 
-// orderOf returns the order of a payment, or nothing.
+// orderOf returns the order of a payment, or the zero value.
 func (l *Ledger) orderOf(ctx context.Context, e redemption.Event) (store.Settled, error) {
 	by := store.OrderKey{ID: e.OrderID}
 	if e.OrderID == "" {
@@ -68,7 +68,7 @@ func (l *Ledger) orderOf(ctx context.Context, e redemption.Event) (store.Settled
 	return found, err
 }
 
-// returned records what goes back to the customer.
+// returned records the money that goes back to the customer.
 func (l *Ledger) returned(ctx context.Context, settled store.Settled, paymentID string, back redemption.Report) (store.Settled, error) {
 	o := settled.Order
 	if !o.State.Paid() {
@@ -96,7 +96,7 @@ func (l *Ledger) Unknown(
 		ID: cmp.Or(paid.OrderID, l.NewID(redemption.OrderIDPrefix)), CustomerID: payer.ID, State: redemption.OrderPaid,
 		SessionID: paid.SessionID, Charge: paid.Charge.Clone(), Quote: quoteOf(paid.Charge), CreatedAt: paid.At,
 	}
-	o.Charge.Tax.Lines = nil // they name lines that nobody knows
+	o.Charge.Tax.Lines = nil // the lines of the order are unknown
 	if len(identities) > 0 {
 		o.Claims = eligibility.OrderClaims(identities)
 	}
@@ -109,7 +109,7 @@ func (l *Ledger) Unknown(
 		if err != nil && !errors.Is(err, coupon.ErrNotFound) {
 			return store.Reservation{}, err
 		}
-		found.Coupon.ID = couponID // a coupon that is gone has no limits
+		found.Coupon.ID = couponID // a deleted coupon has no limits
 		unknown.Uses = append(unknown.Uses, redemption.Use{
 			ID: l.NewID(redemption.UseIDPrefix), CouponID: couponID, CustomerID: payer.ID, OrderID: o.ID,
 			State: redemption.Completed, Origin: redemption.FromPayment,
@@ -121,11 +121,11 @@ func (l *Ledger) Unknown(
 	return unknown, nil
 }
 
-// paymentLine is the one line of an order that is known from its payment alone.
+// paymentLine is the ID of the only line in an order that is known only from its payment.
 const paymentLine = "payment"
 
-// quoteOf returns a quote of one line that costs what was charged. Each minor unit is a piece of its
-// own, so that every amount can be refunded. The quote is empty if nobody knows the charge.
+// quoteOf returns a quote with one line that costs the charge. Each minor unit is a unit of the line,
+// so that every amount can be refunded. If the charge is unknown, the quote is empty.
 func quoteOf(c redemption.Charge) pricing.Quote {
 	line := pricing.Line{ID: paymentLine, Kind: paymentLine, ItemID: paymentLine, Quantity: c.Amount, UnitPrice: 1}
 	if c.Amount == 0 {
@@ -133,7 +133,7 @@ func quoteOf(c redemption.Charge) pricing.Quote {
 	}
 	q, err := pricing.Price(pricing.Cart{Currency: c.Currency, Lines: []pricing.Line{line}})
 	if err != nil {
-		return pricing.Quote{} // a price is not negative
+		return pricing.Quote{} // a price cannot be negative
 	}
 	return q
 }
@@ -175,7 +175,7 @@ type Outcome struct {
 // Outcome is the outcome of an event that was applied.
 func (l *Ledger) Outcome(ctx context.Context, settled store.Settled, e redemption.Event) Outcome {
 	if e.SessionID != settled.Order.SessionID {
-		e.Charge = redemption.Charge{} // of another payment
+		e.Charge = redemption.Charge{} // the charge belongs to another payment
 	}
 	return Outcome{settled, l.Flag(ctx, e.Charge, settled)}
 }
@@ -203,7 +203,7 @@ func FlagOf(settled store.Settled) string {
 		return r.Repayment.Failure != "" || r.Repayment.State == redemption.RepaymentFailed
 	}
 	returned := func(r redemption.ExternalRefund) bool { return r.State != redemption.RepaymentFailed }
-	lost := func(u redemption.Use) bool { // or the customer has paid for another order with the points
+	lost := func(u redemption.Use) bool { // the customer may have spent the points on another order
 		return u.PointsState == redemption.PointsRefundDue || u.PointsState == redemption.PointsRefunded ||
 			u.State == redemption.Completed && u.PointsState == redemption.PointsPassedOn
 	}
@@ -212,13 +212,13 @@ func FlagOf(settled store.Settled) string {
 		return ""
 	case o.CheckCharge() != nil:
 		return FlagAmountMismatch
-	case o.Key == "": // no checkout has made it
+	case o.Key == "": // the order was not made by a checkout
 		return FlagUnknownOrder
 	case o.PaidTwice():
 		return FlagPaidTwice
 	case slices.ContainsFunc(settled.Uses, func(u redemption.Use) bool { return u.OverLimit }):
 		return FlagOverLimit
-	case o.State == redemption.OrderPaid && slices.ContainsFunc(settled.Uses, lost): // a refund gives points back, too
+	case o.State == redemption.OrderPaid && slices.ContainsFunc(settled.Uses, lost): // a refund also returns points
 		return FlagPointsRefunded
 	case slices.ContainsFunc(o.Refunds, failed):
 		return FlagRefundFailed

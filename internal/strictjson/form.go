@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// form is what is known of a struct type: the members that its JSON object may have.
+// form has the JSON members of a struct type.
 type form struct{ fields []field }
 
 type field struct {
 	name  string
 	index []int
-	form  *form // of the struct that the field is, points to or lists; nil for other fields
+	form  *form // form of the struct type of the field, behind pointers and lists; nil for other types
 }
 
-// formOf returns the form of a struct type. No type contains itself.
+// formOf returns the form of a struct type. The type must not contain itself.
 func formOf(t reflect.Type) *form {
 	var f form
 	var embedded []field
@@ -43,7 +43,7 @@ func formOf(t reflect.Type) *form {
 	return &f
 }
 
-// inside returns the form of the struct that a field of the type is, points to or lists.
+// inside returns the form of the struct type of a field, behind pointers and lists.
 func inside(t reflect.Type) *form {
 	for !decodes(t) && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice) {
 		t = t.Elem()
@@ -54,14 +54,14 @@ func inside(t reflect.Type) *form {
 	return formOf(t)
 }
 
-// decodes reports whether values of the type read themselves.
+// decodes reports whether the type decodes itself.
 func decodes(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// find returns the index of the field with the name, or -1. Members mostly come in the order of the
-// fields, so that find looks first at the field after the last one.
+// find returns the index of the field with the name, or -1. Members usually come in the order of the
+// fields, so find first tries the field at next.
 func (f *form) find(quoted []byte, next int) int {
 	name := quoted[1 : len(quoted)-1]
 	if slices.Contains(name, '\\') {
@@ -80,8 +80,8 @@ func (f *form) find(quoted []byte, next int) int {
 	return -1
 }
 
-// members are where the members of an object belong: to the fields of a struct, or to a target for
-// each name.
+// members has the targets for the members of an object: the fields of a struct, or one target for each
+// name.
 type members struct {
 	form    *form
 	value   reflect.Value

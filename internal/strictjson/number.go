@@ -59,7 +59,7 @@ func ScanNumber(text string) (Number, error) {
 	return n, nil
 }
 
-// scanExponent reads "e-12". A value beyond four digits comes back as that.
+// scanExponent reads an exponent such as "e-12". Greater exponents than 9999 count as 9999.
 func scanExponent(text string) (exponent int, ok bool) {
 	if text[0] != 'e' && text[0] != 'E' {
 		return 0, false
@@ -122,7 +122,7 @@ func (n Number) Scaled(places int) (int64, error) {
 	return value, nil
 }
 
-// appendDigits returns value with the digits written behind it.
+// appendDigits appends the digits to value, as in decimal notation.
 func appendDigits(value int64, digits string) (result int64, ok bool) {
 	for _, digit := range []byte(digits) {
 		d := int64(digit - '0')

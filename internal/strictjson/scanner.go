@@ -18,19 +18,19 @@ var (
 	errList   = errors.New("must be a list")
 )
 
-// maxDepth is how deep objects and lists may be nested in a value that is scanned as a whole. Other
-// values are nested as deep as their types.
+// maxDepth is the maximum nesting of objects and lists in a value of any type. The types of other
+// values limit their nesting.
 const maxDepth = 1_000
 
-// maxFaultyEntries is how many faulty entries of a bounded list are reported.
+// maxFaultyEntries is the maximum number of reported faulty entries in a bounded list.
 const maxFaultyEntries = 1_000
 
 // scanner reads JSON text by the grammar of RFC 8259.
 type scanner struct {
 	data   []byte
 	at     int
-	err    error // why the text is not JSON, or not of the kind that is expected
-	stored bool  // this library has written the text
+	err    error // error if the text is not JSON, or of an unexpected kind
+	stored bool  // the text was written by this library
 }
 
 // SyntaxError means that the text is no JSON.
@@ -55,7 +55,7 @@ func (s *scanner) peek() byte {
 	if s.at < len(s.data) {
 		return s.data[s.at]
 	}
-	return 0 // which is in no JSON text
+	return 0 // a byte that no JSON text contains
 }
 
 func (s *scanner) space() {
@@ -66,8 +66,7 @@ func (s *scanner) space() {
 
 func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\t' || b == '\r' }
 
-// open reads the bracket that begins the text. If the text begins with another value, open
-// returns the given error.
+// open reads the opening bracket. If the text begins with another value, open returns the error other.
 func (s *scanner) open(bracket byte, other error) error {
 	s.space()
 	switch b := s.peek(); {
@@ -84,7 +83,7 @@ func (s *scanner) open(bracket byte, other error) error {
 	return s.fault()
 }
 
-// closes reads the closing bracket, if it is there.
+// closes reads the closing bracket, if it comes next.
 func (s *scanner) closes(bracket byte) bool {
 	if s.peek() != bracket {
 		return false
@@ -109,7 +108,7 @@ func (s *scanner) comma(bracket byte) error {
 	return s.fault()
 }
 
-// end returns why the text is not one JSON value. Nothing may follow the value.
+// end returns an error if the text is not exactly one JSON value.
 func (s *scanner) end(what string) error {
 	if s.err != nil {
 		return s.err
@@ -121,7 +120,7 @@ func (s *scanner) end(what string) error {
 	return nil
 }
 
-// members reads an object. It calls read for every member, behind the colon; read reads the value.
+// members reads an object. After each name and colon it calls read, which must read the value.
 func (s *scanner) members(read func(quoted []byte)) {
 	s.err = s.open('{', errObject)
 	for count := 1; s.err == nil && !s.closes('}'); count++ {
@@ -140,9 +139,9 @@ func (s *scanner) members(read func(quoted []byte)) {
 	}
 }
 
-// list reads a list. It calls read for every entry; read reads the entry, and returns its faults.
-// The list has at most that many entries, where most is not 0; what comes after maxFaultyEntries
-// faulty entries of a bounded list is not read.
+// list reads a list. It calls read for each entry. read must read the entry and return its faults. If
+// most is not 0, the list is bounded: it has at most most entries, and reading stops after
+// maxFaultyEntries faulty entries.
 func (s *scanner) list(most int, read func(i int) error) error {
 	var faults validation.Error
 	faulty := 0
@@ -163,7 +162,7 @@ func (s *scanner) list(most int, read func(i int) error) error {
 	return faults.Err()
 }
 
-// emptyList reads a list that has no entries, if the text goes on with one.
+// emptyList reads an empty list, if it comes next.
 func (s *scanner) emptyList() bool {
 	if !bytes.HasPrefix(s.data[s.at:], []byte("[]")) {
 		return false
@@ -172,14 +171,14 @@ func (s *scanner) emptyList() bool {
 	return true
 }
 
-// raw reads a value of any kind as it is.
+// raw returns the text of a value of any kind.
 func (s *scanner) raw() json.RawMessage {
 	raw, err := s.value()
 	s.err = err
 	return raw
 }
 
-// name reads the name of a member and the colon behind it.
+// name reads the name of a member and the colon after it.
 func (s *scanner) name() (quoted []byte, err error) {
 	start := s.at
 	if s.peek() != '"' {
@@ -229,7 +228,7 @@ func (s *scanner) skip(depth int) error {
 
 // inside reads an object or a list.
 func (s *scanner) inside(bracket byte, depth int) error {
-	closing := bracket + 2 // in ASCII
+	closing := bracket + 2 // distance of the brackets in ASCII
 	s.at++
 	s.space()
 	for !s.closes(closing) {
@@ -276,7 +275,7 @@ func (s *scanner) text() error {
 	return errEarly
 }
 
-// escape reads the rest of an escape, but for its last byte.
+// escape reads an escape, except for its last byte.
 func (s *scanner) escape() error {
 	s.at++
 	if s.peek() != 'u' {
@@ -337,11 +336,11 @@ func text(quoted []byte) string {
 		return string(inner)
 	}
 	var text string
-	_ = json.Unmarshal(quoted, &text) // well-formed
+	_ = json.Unmarshal(quoted, &text) // no error: it is well-formed
 	return text
 }
 
-// plain returns what is between the quotes of a JSON string, if that is its text.
+// plain returns the content of a JSON string that needs no decoding.
 func plain(quoted []byte) (inner []byte, is bool) {
 	special := func(b byte) bool { return b < ' ' || b > '~' || b == '\\' || b == '"' }
 	last := len(quoted) - 1

@@ -156,7 +156,7 @@ func UnknownMember(err error) string {
 	return ""
 }
 
-// maxNameShown is how many characters of a name from outside are reported.
+// maxNameShown is the maximum length of a reported name, in characters. Names come from outside.
 const maxNameShown = 64
 
 // Shown shortens a name that somebody else chose.
@@ -171,7 +171,7 @@ func fault(message string) error {
 	return validation.New("", validation.Malformed, message)
 }
 
-// result returns the faults of a whole text, or the one of text that is not JSON.
+// result returns the faults of a whole text. If the text is not JSON, it returns only that fault.
 func (s *scanner) result(faults error, what string) error {
 	if err := s.end(what); err != nil {
 		return fault(err.Error())

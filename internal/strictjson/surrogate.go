@@ -7,8 +7,8 @@ import (
 	"unicode/utf16"
 )
 
-// halfPair reports whether a text in JSON has an escape that is half of a character beyond
-// U+FFFF, for which the standard library reads another character.
+// halfPair reports whether a JSON text has an escape of half a surrogate pair. The standard library
+// would decode it as another character.
 func halfPair(data []byte) bool {
 	for i := bytes.IndexByte(data, '\\'); i >= 0 && i < len(data)-1; i++ {
 		if data[i] != '\\' {
@@ -16,7 +16,7 @@ func halfPair(data []byte) bool {
 		}
 		unit, is := escaped(data[i:])
 		if !is {
-			i++ // what is escaped begins no escape
+			i++ // skip the escaped character
 			continue
 		}
 		if utf16.IsSurrogate(unit) {
@@ -33,7 +33,7 @@ func halfPair(data []byte) bool {
 
 const unitLength = len(`\u0000`)
 
-// escaped reads the UTF-16 unit that an escape such as \u00e9 stands for.
+// escaped returns the UTF-16 unit of an escape such as \u00e9.
 func escaped(data []byte) (unit rune, is bool) {
 	if len(data) < unitLength || data[0] != '\\' || data[1] != 'u' {
 		return 0, false

@@ -11,7 +11,7 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// object reads an object, and returns the faults of its members. Text that is not JSON is s.err.
+// object reads an object and returns the faults of its members. If the text is not JSON, it sets s.err.
 func (s *scanner) object(m members) error {
 	var faults validation.Error
 	var few [64]bool
@@ -30,7 +30,7 @@ func (s *scanner) object(m members) error {
 			faults.Add(Shown(text(name)), validation.Unknown, noSuchField)
 		case seen[i]:
 			faults.Add(m.form.fields[i].name, validation.Malformed, twice)
-			reflect.ValueOf(m.target(i)).Elem().SetZero() // none of the values is the field's
+			reflect.ValueOf(m.target(i)).Elem().SetZero() // a repeated member leaves the field empty
 		default:
 			seen[i], next = true, i+1
 			faults.Merge(m.form.fields[i].name, s.read(m.target(i), m.form.fields[i].form))
@@ -39,8 +39,8 @@ func (s *scanner) object(m members) error {
 	return faults.Err()
 }
 
-// read reads the next value into target, whose struct has the given form if that is known. It
-// returns the faults of the value. Text that is not JSON is s.err.
+// read reads the next value into target. f is the form of target's struct, or nil. read returns the
+// faults of the value. If the text is not JSON, it sets s.err.
 func (s *scanner) read(target any, f *form) error {
 	s.space()
 	_, own := target.(json.Unmarshaler)
@@ -49,7 +49,7 @@ func (s *scanner) read(target any, f *form) error {
 		switch kind := value.Kind(); {
 		case kind == reflect.Slice && first == '[':
 			return s.entries(value, f)
-		case kind == reflect.Slice && first == 'n' && s.stored && maxEntries(target) > 0: // which is never written
+		case kind == reflect.Slice && first == 'n' && s.stored && maxEntries(target) > 0: // this library never writes null for such a list
 			s.raw()
 			return fault(errList.Error())
 		case kind == reflect.Struct && first == '{':
@@ -75,9 +75,8 @@ func (s *scanner) read(target any, f *form) error {
 	return readRaw(raw, target)
 }
 
-// entries reads a list entry by entry, so that each fault has its place. Unlike the standard
-// library it refuses null for an entry, which would pass for an empty text. An empty list has the
-// form of null.
+// entries reads a list entry by entry, so that each fault has its index. Unlike the standard library,
+// it refuses null entries, which would look like empty texts. An empty list becomes nil, like null.
 func (s *scanner) entries(list reflect.Value, f *form) error {
 	if s.emptyList() {
 		list.SetZero()
@@ -107,7 +106,7 @@ func (s *scanner) entries(list reflect.Value, f *form) error {
 	return faults
 }
 
-// maxEntries returns how many entries a list may have; 0 is any number.
+// maxEntries returns the maximum number of entries of a list. 0 means no limit.
 func maxEntries(list any) int {
 	if bounded, is := list.(interface{ MaxEntries() int }); is {
 		return bounded.MaxEntries()
@@ -115,7 +114,7 @@ func maxEntries(list any) int {
 	return 0
 }
 
-// readRaw reads a value that is neither a list nor an object, or reads itself.
+// readRaw reads a value that decodes itself, or that is neither a list nor an object.
 func readRaw(raw json.RawMessage, target any) error {
 	null := string(raw) == "null"
 	switch target := target.(type) {
@@ -194,8 +193,7 @@ func textOf(raw json.RawMessage) (string, error) {
 
 func isNumber(raw json.RawMessage) bool { return raw[0] == '-' || isDigit(raw[0]) }
 
-// whole decodes a whole number. It may be written with a point or an exponent, as 2.0 and 2e0
-// are: to JSON they are 2.
+// whole decodes a whole number. It accepts 2.0 and 2e0, which equal 2 in JSON.
 func whole(raw json.RawMessage, value reflect.Value) error {
 	if !isNumber(raw) {
 		return fault("must be a whole number")
@@ -222,7 +220,7 @@ func whole(raw json.RawMessage, value reflect.Value) error {
 	return nil
 }
 
-// fewDigits reads a whole number of so few digits that an int64 holds it, without a sign.
+// fewDigits reads an unsigned whole number that surely fits an int64.
 func fewDigits(raw json.RawMessage) (n int64, few bool) {
 	for _, b := range raw {
 		if !isDigit(b) {
@@ -233,8 +231,8 @@ func fewDigits(raw json.RawMessage) (n int64, few bool) {
 	return n, len(raw) < len("9223372036854775807")
 }
 
-// relative returns an error of a target that decodes itself. It takes the name off a fault in a
-// value that is one text: its parser names the value itself, the caller of Value knows the field.
+// relative returns an error of a target that decodes itself. If the value is a text, the parser's
+// faults name the value. relative removes this name, because the caller of Value knows the field.
 func relative(err error, target any) error {
 	if err == nil {
 		return nil

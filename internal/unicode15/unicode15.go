@@ -45,7 +45,7 @@ func Invisible(r rune) bool {
 
 // Visible reports whether r looks the same to every reader. Private and unassigned characters do not.
 func Visible(r rune) bool {
-	if r < utf8.RuneSelf { // most of all texts
+	if r < utf8.RuneSelf { // ASCII, the most frequent case
 		return r >= ' ' && r <= '~'
 	}
 	return Assigned(r) && !Invisible(r) && !unicode.IsControl(r) && r != unicode.ReplacementChar
@@ -65,7 +65,7 @@ func TrimSpace(text string) string { return strings.TrimFunc(text, IsSpace) }
 
 // ToUpper returns the upper case of r, or r.
 func ToUpper(r rune) rune {
-	if r < utf8.RuneSelf { // which is the same in all versions
+	if r < utf8.RuneSelf { // ASCII, equal in all versions
 		return unicode.ToUpper(r)
 	}
 	return shifted(upper[:], r)
@@ -115,7 +115,7 @@ func NFKC(text string) string { return normalized(text, norm.NFKC) }
 // they are. Text must be valid UTF-8.
 func NFKD(text string) string { return normalized(text, norm.NFKD) }
 
-// normalized normalizes each run of assigned characters. ASCII has one form.
+// normalized normalizes each run of assigned characters. ASCII text is already normalized.
 func normalized(text string, form norm.Form) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return text

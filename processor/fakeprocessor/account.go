@@ -37,7 +37,7 @@ type PromotionCode struct {
 	Dead bool
 }
 
-// The answers of the account, which the methods of the contract translate.
+// Errors of the account. The methods of the contract translate them.
 var (
 	errExists = errors.New("exists already")
 	errGone   = errors.New("no such object")
@@ -45,8 +45,8 @@ var (
 	errDead   = errors.New("the promotion code cannot be activated again")
 )
 
-// account is what the processor holds: objects and simple operations on them, none
-// of which knows what couponkit wants. It is guarded by the processor's lock.
+// account has the processor's objects and simple operations on them. The operations know nothing of
+// couponkit. The processor's lock guards it.
 type account struct {
 	newID func(kind string, n int) string
 
@@ -67,15 +67,15 @@ func newAccount(newID func(kind string, n int) string) account {
 	}
 }
 
-// couponID derives the ID of the object that mirrors these terms of this coupon,
-// so that two calls for one mirror never make two objects.
+// couponID derives the ID of the object that mirrors these terms of this coupon. Two calls for one
+// mirror therefore never make two objects.
 func couponID(c coupon.Coupon) string {
 	terms := fmt.Sprintf("%s|%s|%d", c.Discount, c.Currency, c.Limits.MaxUses)
 	sum := sha256.Sum256([]byte(terms))
 	return "co_" + c.ID + "_" + hex.EncodeToString(sum[:4])
 }
 
-// fold is how the processor compares codes.
+// fold returns the form of a code in which the processor compares codes.
 func fold(code string) string { return coupon.Fold(code) }
 
 func (a *account) createCoupon(c Coupon) error {
@@ -96,7 +96,7 @@ func (a *account) renameCoupon(id, name string, revision int64) error {
 	return nil
 }
 
-// deleteCoupon deletes the object, and its promotion codes are dead for good.
+// deleteCoupon deletes the object. Its promotion codes can never be active again.
 func (a *account) deleteCoupon(id string) error {
 	c, ok := a.coupons[id]
 	if !ok {
@@ -106,7 +106,7 @@ func (a *account) deleteCoupon(id string) error {
 		a.kill(a.codes[codeID])
 	}
 	delete(a.coupons, id)
-	delete(a.byCoupon, id) // an object of the same ID made later has none of them
+	delete(a.byCoupon, id) // a later object with the same ID has none of these codes
 	a.byOwner[c.Owner] = slices.DeleteFunc(a.byOwner[c.Owner], func(other string) bool { return other == id })
 	if len(a.byOwner[c.Owner]) == 0 {
 		delete(a.byOwner, c.Owner)
@@ -130,8 +130,7 @@ func (a *account) codesOf(couponID string) []PromotionCode {
 	return list
 }
 
-// activeCode returns the active promotion code with this text and the coupon
-// object that it stands for.
+// activeCode returns the active promotion code with this text and its coupon object.
 func (a *account) activeCode(code string) (PromotionCode, Coupon, bool) {
 	id, ok := a.active[fold(code)]
 	if !ok {
@@ -189,6 +188,6 @@ func (a *account) deactivateCode(id string) error {
 }
 
 func (a *account) kill(code *PromotionCode) {
-	_ = a.deactivateCode(code.ID) // it is there
+	_ = a.deactivateCode(code.ID) // no error: the code exists
 	code.Dead = true
 }

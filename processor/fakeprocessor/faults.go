@@ -171,15 +171,15 @@ func (p *Processor) ForgetCalls() {
 	p.faults.log = nil
 }
 
-// faults are the injected faults and the log. It has a lock of its own: faults
-// happen outside the processor's.
+// faults has the injected faults and the log of calls. It has its own lock, because faults happen
+// outside the processor's lock.
 type faults struct {
 	mu   sync.Mutex
 	list []*Injection
 	log  []Call
 }
 
-// run makes a call: what the faults say, with the effect in between.
+// run makes a call with its faults and its effect.
 func (f *faults) run(ctx context.Context, c Call, effect func() error) error {
 	err := f.through(ctx, c, effect)
 	c.Err = err
@@ -213,15 +213,15 @@ func (f *faults) through(ctx context.Context, c Call, effect func() error) error
 	case LostBefore:
 		return fmt.Errorf("%s: lost before it took effect: %w", c, processor.ErrUnavailable)
 	case LostAfter:
-		_ = effect() // nobody hears the answer
+		_ = effect() // the caller gets no answer
 		return fmt.Errorf("%s: the answer was lost: %w", c, processor.ErrUnavailable)
 	case Delay, Hook:
 	}
 	return effect()
 }
 
-// hits takes from the injected faults those that hit the call: any number that it
-// survives, and at most one that ends it.
+// hits removes the injected faults that hit the call. around are faults that the call survives. end is
+// the fault that ends it, if there is one.
 func (f *faults) hits(c Call) (around []Fault, end Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -26,15 +26,14 @@ func (p *Processor) SetMirrorActive(ctx context.Context, c coupon.Coupon) (coupo
 	return p.converge(ctx, SetMirrorActive, c)
 }
 
-// errMoved tells that somebody else has changed the objects between two steps: the
-// next round looks again.
+// errMoved means that another call has changed the objects between two steps. The next round reads them
+// again.
 var errMoved = errors.New("the objects have changed meanwhile")
 
 const maxRounds = 8
 
-// converge is the one way to a mirror that shows all of the coupon, whatever is
-// there: the three methods that answer with the coupon's revision differ only in
-// why they are called.
+// converge makes the mirror show the whole coupon, whatever objects exist. Three methods of the
+// contract use it; only the reason of the call differs.
 func (p *Processor) converge(ctx context.Context, op Op, c coupon.Coupon) (m coupon.Mirror, err error) {
 	in := &mirroring{p: p, call: Call{Op: op, CouponID: c.ID}, c: c}
 	err = p.faults.run(ctx, in.call, func() error {
@@ -73,14 +72,14 @@ func (p *Processor) canMirror(c coupon.Coupon) bool {
 	return p.options.CanMirror == nil || p.options.CanMirror(c)
 }
 
-// mirroring is one call of a method of the mirror.
+// mirroring is a running call of a mirror method.
 type mirroring struct {
 	p    *Processor
 	call Call
 	c    coupon.Coupon
 }
 
-// step is one request to the account, at which a fault may strike.
+// step makes one request to the account. A fault may hit it.
 func (in *mirroring) step(ctx context.Context, s Step, request func(*account) error) error {
 	call := in.call
 	call.Step = s
@@ -91,7 +90,7 @@ func (in *mirroring) step(ctx context.Context, s Step, request func(*account) er
 	})
 }
 
-// round looks at what is there and does what is missing.
+// round reads the objects and makes the missing changes.
 func (in *mirroring) round(ctx context.Context) (coupon.Mirror, error) {
 	if err := in.refuseForeign(ctx); err != nil {
 		return coupon.Mirror{}, err
@@ -124,10 +123,11 @@ func (in *mirroring) round(ctx context.Context) (coupon.Mirror, error) {
 	return coupon.Mirror{CouponID: want, PromotionCodeID: code, Revision: in.c.Revision}, nil
 }
 
-// wantActive: a pending coupon is about to become active.
+// wantActive reports whether the code should be active. A pending coupon is about to become active.
 func (in *mirroring) wantActive() bool { return in.c.Active() || in.c.State == coupon.Pending }
 
-// refuseForeign finds out that somebody else has the code before anything is made.
+// refuseForeign refuses the call if another application has the code. It runs before any object is
+// made.
 func (in *mirroring) refuseForeign(ctx context.Context) error {
 	if !in.wantActive() || in.c.Code.IsZero() {
 		return nil
@@ -148,7 +148,7 @@ func (in *mirroring) list(ctx context.Context) (objects []Coupon, err error) {
 	return objects, err
 }
 
-// show makes the coupon object, or renames it.
+// show creates the coupon object, or renames it.
 func (in *mirroring) show(ctx context.Context, current *Coupon, id string) error {
 	c := in.c
 	switch {
@@ -165,8 +165,8 @@ func (in *mirroring) show(ctx context.Context, current *Coupon, id string) error
 	return nil
 }
 
-// code leaves one promotion code in the wanted state, and no other active one. For a coupon without
-// a code it leaves none.
+// code ensures that one promotion code has the wanted state, and that no other code is active. For a
+// coupon without a code, none stays active.
 func (in *mirroring) code(ctx context.Context, couponID string) (id string, err error) {
 	codes, err := in.codes(ctx, couponID)
 	if err != nil {
@@ -191,8 +191,8 @@ func (in *mirroring) code(ctx context.Context, couponID string) (id string, err 
 	return keep.ID, err
 }
 
-// choose picks the code to keep: the active one, else one that can be activated,
-// else, when it shall not be active, any.
+// choose returns the code to keep. It prefers an active code, then a code that can be activated. If the
+// code should be inactive, any code will do.
 func (in *mirroring) choose(codes []PromotionCode) PromotionCode {
 	var best PromotionCode
 	rank := 0
@@ -235,7 +235,7 @@ func (in *mirroring) deactivate(ctx context.Context, codeID string) error {
 	return in.step(ctx, DeactivateCode, func(a *account) error { return moved(a.deactivateCode(codeID)) })
 }
 
-// retire takes an object of ours out of use.
+// retire removes one of our objects from use.
 func (in *mirroring) retire(ctx context.Context, o Coupon) error {
 	codes, err := in.codes(ctx, o.ID)
 	if err != nil {
@@ -256,8 +256,7 @@ func (in *mirroring) retire(ctx context.Context, o Coupon) error {
 	})
 }
 
-// moved translates every refusal of the account: what was there when it was looked
-// at is not what is there now.
+// moved wraps every error of the account in errMoved: the objects have changed since they were read.
 func moved(err error) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errMoved, err)
@@ -306,8 +305,8 @@ func (p *Processor) VerifyMirror(ctx context.Context, c coupon.Coupon) (status p
 	return status, nil
 }
 
-// ended reports whether the coupon's promotion code has ended with it, for a processor
-// that mirrors the expiry.
+// ended reports whether the promotion code has expired with the coupon. Only a processor that mirrors
+// the expiry ends codes.
 func (p *Processor) ended(c coupon.Coupon) bool {
 	return p.options.Abilities.MirrorsExpiry && !c.Code.IsZero() && !c.ExpiresAt.IsZero() && !p.options.Now().Before(c.ExpiresAt)
 }

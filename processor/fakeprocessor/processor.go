@@ -51,7 +51,7 @@ type Options struct {
 	DelayRefunds bool
 }
 
-// id returns the ID of the n-th object of a kind.
+// id returns the ID of object n of a kind.
 func (o *Options) id(kind string, n int) string { return fmt.Sprintf("%s_%s%06d", kind, o.IDPrefix, n) }
 
 // Processor is a payment processor in memory. Create it with [New]. All methods are
@@ -60,14 +60,14 @@ type Processor struct {
 	options Options
 	faults  faults
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	account  account
 	sessions map[string]*session
 	byKey    map[string]*session
 	deadline deadlines
-	queue    []event // the oldest first
+	queue    []event // oldest first
 	taken    []event
-	last     map[string]payload // the last fact by session
+	last     map[string]payload // by session: its last event
 	eventSeq int
 
 	refundSeq, disputeSeq int
@@ -113,7 +113,7 @@ func cloneAbilities(a processor.Abilities) processor.Abilities {
 	return a
 }
 
-// lock locks the processor and lets every session end whose time has come.
+// lock locks the processor, and expires sessions whose time is over.
 func (p *Processor) lock() (now time.Time) {
 	p.mu.Lock()
 	now = p.options.Now()
@@ -125,7 +125,7 @@ func (p *Processor) lock() (now time.Time) {
 	return now
 }
 
-// deadlines is a heap of sessions, the one that expires first on top.
+// deadlines is a heap of sessions. The next session to expire is on top.
 type deadlines []*session
 
 func (d deadlines) Len() int { return len(d) }
@@ -139,14 +139,14 @@ func (d deadlines) Less(i, j int) bool {
 
 func (d deadlines) Swap(i, j int) { d[i], d[j] = d[j], d[i] }
 
-// Push is for container/heap.
+// Push implements [heap.Interface].
 func (d *deadlines) Push(x any) {
 	if s, ok := x.(*session); ok {
 		*d = append(*d, s)
 	}
 }
 
-// Pop is for container/heap.
+// Pop implements [heap.Interface].
 func (d *deadlines) Pop() any {
 	last := len(*d) - 1
 	s := (*d)[last]

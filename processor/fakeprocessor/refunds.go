@@ -10,13 +10,13 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// payback is what went back of a session's payment.
+// payback has the refunds and disputes of a session.
 type payback struct {
 	refunds  []processor.Refund
 	disputes []processor.Dispute
 }
 
-// left is what can be refunded.
+// left returns the amount that can still be refunded.
 func (s *session) left() int64 {
 	if s.PaymentStatus != processor.Paid {
 		return 0

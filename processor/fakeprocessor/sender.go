@@ -29,7 +29,7 @@ func Post(client *http.Client, url string) Sender {
 			return err
 		}
 		defer answer.Body.Close()
-		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxBody)) // lets the connection be used again
+		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxBody)) // read the rest, so that the connection can be reused
 		return acknowledged(answer.StatusCode)
 	}
 }
@@ -77,7 +77,7 @@ func acknowledged(status int) error {
 	return nil
 }
 
-// recorder keeps the status of an answer and forgets the rest.
+// recorder keeps the status of an answer and discards the rest.
 type recorder struct {
 	header http.Header
 	status int

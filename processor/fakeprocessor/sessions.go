@@ -14,7 +14,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// session is a session with what it was asked for.
+// session is a session with its request.
 type session struct {
 	processor.Session
 	request     processor.SessionRequest
@@ -23,7 +23,7 @@ type session struct {
 	payback
 }
 
-// public returns the session without sharing memory.
+// public returns a copy of the session that shares no memory.
 func (s *session) public() processor.Session {
 	out := s.Session
 	out.Metadata = maps.Clone(out.Metadata)
@@ -87,8 +87,8 @@ func (p *Processor) FindSession(ctx context.Context, orderID string, since time.
 	return out, nil
 }
 
-// sessionOf returns the newest session of an order that has not expired, else the newest; nil if
-// there is none.
+// sessionOf returns the newest session of an order that has not expired. If all have expired, it
+// returns the newest. It returns nil if there is none.
 func (p *Processor) sessionOf(orderID string, since time.Time) (newest *session) {
 	for number := len(p.sessions); number > 0; number-- {
 		s := p.sessions[p.options.id("cs", number)]
@@ -121,7 +121,7 @@ func (p *Processor) onSession(
 	return out, nil
 }
 
-// sessionCall is a method that needs one step.
+// sessionCall makes a call of one step.
 func (p *Processor) sessionCall(ctx context.Context, call Call, s Step, effect func(now time.Time) error) error {
 	return p.faults.run(ctx, call, func() error {
 		step := call
@@ -134,7 +134,7 @@ func (p *Processor) sessionCall(ctx context.Context, call Call, s Step, effect f
 	})
 }
 
-// create makes a session, or finds the one that the key has made.
+// create makes a session, or returns the session of the same key.
 func (p *Processor) create(r processor.SessionRequest, now time.Time) (*session, error) {
 	sum, unreadable := fingerprint(r)
 	if s, known := p.byKey[r.Key]; known {
@@ -171,10 +171,10 @@ func (p *Processor) end(s *session, at time.Time) {
 	p.announce(sessionExpired, s, at)
 }
 
-// fingerprint is equal for equal parameters. Values that no enumeration has are an
-// error.
+// fingerprint returns a digest of the parameters. It returns an error for invalid values of
+// enumerations.
 func fingerprint(r processor.SessionRequest) ([sha256.Size]byte, error) {
-	r.ExpiresAt, r.OrderedAt = r.ExpiresAt.UTC(), time.Time{} // the latter is no parameter
+	r.ExpiresAt, r.OrderedAt = r.ExpiresAt.UTC(), time.Time{} // OrderedAt is not a parameter
 	text, err := json.Marshal(r)
 	return sha256.Sum256(text), err
 }

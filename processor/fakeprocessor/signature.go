@@ -35,7 +35,7 @@ func mac(secret, second string, payload []byte) []byte {
 	return h.Sum(nil)
 }
 
-// maxSignatures bounds the work that one header can ask for.
+// maxSignatures is the maximum number of signatures checked in one header.
 const maxSignatures = 8
 
 // ParseEvent authenticates a delivery and returns its event. An unknown type is
@@ -75,7 +75,7 @@ func (p *Processor) authenticate(payload []byte, signature string) error {
 	return nil
 }
 
-// splitSignature reads "t=…,v1=…,v1=…"; while a secret is changed there are two.
+// splitSignature reads "t=…,v1=…,v1=…". There are two signatures while a secret is being replaced.
 func splitSignature(header string) (second string, candidates []string) {
 	for part := range strings.SplitSeq(header, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")

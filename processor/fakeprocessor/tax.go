@@ -43,10 +43,10 @@ func rate(amount, percent int64) int64 {
 	return int64(min(quotient, math.MaxInt64))
 }
 
-// paid is what the customer pays for a session, with its tax.
+// paid returns the amount that the customer pays for a session, with tax.
 func (s *session) paid() int64 { return s.Total + s.Tax.Amount }
 
-// tax adds the tax to a session that the customer finishes.
+// tax adds the tax to a session when the customer pays.
 func (p *Processor) tax(s *session) {
 	if p.options.Tax != nil {
 		s.Tax = p.options.Tax(cloneRequest(s.request)).Clone()

@@ -15,7 +15,7 @@ import (
 	"github.com/couponkit/couponkit/processor"
 )
 
-// The kinds of webhook event.
+// Types of webhook events.
 const (
 	sessionCompleted = "session.completed"
 	paymentSucceeded = "session.payment_succeeded"
@@ -25,7 +25,7 @@ const (
 	disputeChanged   = "dispute.changed"
 )
 
-// payload is the body of a delivery.
+// payload is the body of a webhook.
 type payload struct {
 	ID        string         `json:"id"`
 	Type      string         `json:"type"`
@@ -51,20 +51,20 @@ type payloadTax struct {
 	Amount int64  `json:"amount"`
 }
 
-// event is a fact that was written down; every delivery of it has the same body.
+// event is a recorded event. Every delivery of it has the same body.
 type event struct {
 	number    int
 	sessionID string
 	body      payload
 }
 
-// inOrder puts events into the order in which they happened.
+// inOrder sorts events by the time at which they happened.
 func inOrder(events []event) []event {
 	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.number, b.number) })
 	return events
 }
 
-// announce puts an event into the queue.
+// announce adds an event to the queue.
 func (p *Processor) announce(kind string, s *session, at time.Time) {
 	var taxes []payloadTax
 	for _, l := range s.Tax.Lines {
@@ -153,7 +153,7 @@ func (p *Processor) sign(events []event, now time.Time) []Delivery {
 }
 
 func (p *Processor) signed(e event, now time.Time) Delivery {
-	body, _ := json.Marshal(e.body) // strings, integers and instants of a clock in range cannot fail
+	body, _ := json.Marshal(e.body) // cannot fail for strings, integers and valid instants
 	return Delivery{EventID: e.body.ID, SessionID: e.sessionID, Payload: body, Signature: Sign(p.options.Secret, now, body)}
 }
 
@@ -187,7 +187,7 @@ func (p *Processor) Deliver(ctx context.Context, send Sender) error {
 	return errors.Join(failures...)
 }
 
-// waiting is how many events are to be delivered.
+// waiting returns the number of events to deliver.
 func (p *Processor) waiting() int {
 	p.lock()
 	defer p.mu.Unlock()

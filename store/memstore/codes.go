@@ -11,11 +11,11 @@ import (
 	"github.com/couponkit/couponkit/store/engine"
 )
 
-// batch is a batch of codes.
+// batch is a batch with the keys of its codes.
 type batch struct {
 	coupon.IssuedBatch
 
-	keys []coupon.Code // in the order in which they were added
+	keys []coupon.Code // in order of addition
 }
 
 func codeKey(couponID string, code coupon.Code) engine.CodeKey {
@@ -91,7 +91,7 @@ func (s *Store) saveCodes(couponID string, w engine.CodeWrites) {
 			return !known
 		})
 	}
-	if s.coupons[couponID] == nil { // it was deleted
+	if s.coupons[couponID] == nil { // the coupon was deleted
 		for key := range s.batches {
 			if key.CouponID == couponID {
 				delete(s.batches, key)

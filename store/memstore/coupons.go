@@ -82,7 +82,7 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, er
 	return found, nil
 }
 
-// find returns what is found of a name, or nil.
+// find returns the coupon of a name, or nil.
 func (s *Store) find(name store.Name, by *store.LookUp) *store.Found {
 	id := name.CouponID
 	if id == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// entry is where a record stands in lists.
+// entry is the sort key of a record in a list.
 type entry struct {
 	createdAt time.Time
 	id        string
@@ -20,7 +20,7 @@ func (e entry) compare(f entry) int {
 	return cmp.Or(e.createdAt.Compare(f.createdAt), cmp.Compare(e.id, f.id))
 }
 
-// timeline lists records, the oldest first.
+// timeline is a list of records, oldest first.
 type timeline struct{ entries []entry }
 
 func (t *timeline) add(e entry) {
@@ -34,7 +34,7 @@ func (t *timeline) remove(e entry) {
 	}
 }
 
-// newest returns the records that are wanted, the newest first.
+// newest returns the records that want selects, newest first.
 func (t *timeline) newest(want func(id string) bool) []entry {
 	var found []entry
 	for _, e := range slices.Backward(t.entries) {
@@ -45,7 +45,7 @@ func (t *timeline) newest(want func(id string) bool) []entry {
 	return found
 }
 
-// timelines are lists by what they are narrowed to.
+// timelines has a timeline for each value of a filter.
 type timelines map[string]*timeline
 
 const everything = ""
@@ -140,7 +140,8 @@ func wantedUse(u redemption.Use, list store.UseList) bool {
 		(list.DueAt.IsZero() || u.Due(list.DueAt))
 }
 
-// pageOf cuts a page out of records that are listed newest first. Oldest turns them over.
+// pageOf returns a page of found, which is sorted newest first. If oldest is true, the page is sorted
+// oldest first.
 func pageOf(found []entry, after store.Cursor, oldest, resume bool, size int) ([]entry, string) {
 	if oldest {
 		slices.Reverse(found)
@@ -165,7 +166,7 @@ func indexOf(found []entry, is func(entry) bool) int {
 	return len(found)
 }
 
-// cut returns the first entries, and the cursor of the page after them.
+// cut returns the first size entries, and the cursor of the next page.
 func cut(found []entry, size int) ([]entry, string) {
 	if len(found) <= size {
 		return found, ""

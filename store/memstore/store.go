@@ -24,9 +24,9 @@ type Store struct {
 	closed bool
 
 	coupons     map[string]*couponRow
-	codes       map[coupon.Code]string // the coupon of each live code
+	codes       map[coupon.Code]string // by live code: its coupon
 	issued      map[engine.CodeKey]coupon.IssuedCode
-	codesOf     map[string][]string // by coupon: the keys of its codes, sorted
+	codesOf     map[string][]string // by coupon: the sorted keys of its codes
 	batches     map[engine.CodeKey]batch
 	couponLists timeline
 
@@ -37,13 +37,13 @@ type Store struct {
 
 	uses     map[string]redemption.Use
 	useKeys  map[engine.Key]string
-	usesOf   map[string][]string // by order
+	usesOf   map[string][]string // use IDs by order
 	reserved map[string]string   // by exchange: the use that has the points
 	useLists timelines
 
 	counters map[string]eligibility.Count
 	journal  []store.Entry
-	// histories are the entries about each coupon, the first ones first.
+	// histories has the journal entries of each coupon, oldest first.
 	histories map[string][]store.Entry
 }
 
@@ -75,7 +75,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// enter begins a call; the caller unlocks.
+// enter begins a call and locks the mutex. The caller must unlock it.
 func (s *Store) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -83,7 +83,7 @@ func (s *Store) loadUses(n engine.Need, rows *engine.Rows) {
 	}
 }
 
-// held returns the reserved uses of a customer, the oldest first.
+// held returns the reserved uses of a customer, oldest first.
 func (s *Store) held(couponID, customerID string) []redemption.Use {
 	var held []redemption.Use
 	for _, at := range s.useLists.of(customerList(customerID)).entries {
@@ -94,8 +94,7 @@ func (s *Store) held(couponID, customerID string) []redemption.Use {
 	return held
 }
 
-// Save implements [engine.Tx]. The caller holds the mutex, so that no row that is to be
-// inserted can be there.
+// Save implements [engine.Tx]. The caller holds the mutex, so a row to insert cannot exist.
 func (s tx) Save(_ context.Context, w engine.Writes) error {
 	for _, o := range w.NewOrders {
 		at := entry{o.CreatedAt, o.ID}
@@ -153,7 +152,7 @@ func (s *Store) putOrder(o redemption.Order) {
 	}
 }
 
-// write appends entries to the journal. Here the order of commits is that of the calls.
+// write appends entries to the journal. Entries are committed in the order of the calls.
 func (s *Store) write(entries ...store.Entry) {
 	for _, e := range entries {
 		e.Position = int64(len(s.journal)) + 1

@@ -53,7 +53,7 @@ func (p *Payments) RunDue(
 		case redemption.ReturnMoney:
 			answer, failed = p.Refund(ctx, d.PaymentID, d.Key, d.Amount)
 		case redemption.ReturnPoints:
-			continue // nobody pays with points
+			continue // this shop has no points
 		}
 		if failed == nil {
 			failed = record(ctx, d.Answer(answer))

@@ -74,9 +74,9 @@ type Provider struct {
 	page  string
 	calls *http.ServeMux
 
-	mu       sync.Mutex // guards what follows
-	payments []*Payment // the oldest first
-	webhooks []string   // IDs of payments, the oldest webhook first
+	mu       sync.Mutex // guards the fields below
+	payments []*Payment // oldest first
+	webhooks []string   // IDs of payments with a waiting webhook, oldest first
 }
 
 // New returns a provider without payments. The page is the beginning of the address of a payment's
@@ -104,7 +104,7 @@ func (p *Provider) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer.Result(), nil
 }
 
-// money is the body of a request.
+// money is the JSON body of a request.
 type money struct {
 	Amount   int64  `json:"amount"`
 	Currency string `json:"currency,omitempty"`
@@ -199,12 +199,12 @@ func (p *Provider) refund(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, made)
 }
 
-// of returns the payment of an order; nil if there is none.
+// of returns the payment of an order, or nil.
 func (p *Provider) of(order string) *Payment {
 	return p.find(func(made *Payment) bool { return made.Order == order })
 }
 
-// payment returns the payment with an ID; nil if there is none.
+// payment returns the payment with an ID, or nil.
 func (p *Provider) payment(id string) *Payment {
 	return p.find(func(made *Payment) bool { return made.ID == id })
 }
@@ -216,7 +216,7 @@ func (p *Provider) find(wanted func(*Payment) bool) *Payment {
 	return nil
 }
 
-// change changes the state of a payment and queues the webhook.
+// change changes the state of a payment and queues its webhook.
 func (p *Provider) change(made *Payment, to State) {
 	made.State = to
 	p.webhooks = append(p.webhooks, made.ID)
@@ -225,7 +225,7 @@ func (p *Provider) change(made *Payment, to State) {
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the shop has gone
+	_ = json.NewEncoder(w).Encode(body) // the shop closed the connection
 }
 
 func refuse(w http.ResponseWriter, status int, reason string) {

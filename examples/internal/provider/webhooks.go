@@ -45,8 +45,8 @@ func (p *Provider) Drop(i int) {
 	p.webhooks = slices.Delete(p.webhooks, i, i+1)
 }
 
-// drop removes one webhook about a payment. Webhooks about one payment are all alike, and the shop
-// may have caused others meanwhile.
+// drop removes one webhook for a payment. All webhooks for a payment are equal. Requests of the shop
+// may have queued more of them meanwhile.
 func (p *Provider) drop(payment string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

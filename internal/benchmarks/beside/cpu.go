@@ -12,11 +12,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// tick is the unit of times in /proc/PID/stat.
+// tick is the unit of the times in /proc/PID/stat.
 const tick = 10 * time.Millisecond
 
-// serverCPU returns how much processor time the server's processes have used, by /proc: 0
-// where there is none. On a machine that others use too it is steadier than a rate.
+// serverCPU returns the processor time that the server's processes have used. It reads /proc, and
+// returns 0 if there is none. On a busy machine, this time is steadier than a rate.
 func serverCPU(ctx context.Context, pool *pgxpool.Pool) time.Duration {
 	var backend int
 	if pool == nil || pool.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend) != nil {
@@ -34,7 +34,7 @@ func serverCPU(ctx context.Context, pool *pgxpool.Pool) time.Duration {
 	return time.Duration(ticks) * tick
 }
 
-// ownCPU returns how much processor time the programs have used.
+// ownCPU returns the processor time that the subject's programs have used.
 func (s *subject) ownCPU() time.Duration {
 	ticks := 0
 	for _, p := range s.programs {
@@ -43,7 +43,7 @@ func (s *subject) ownCPU() time.Duration {
 	return time.Duration(ticks) * tick
 }
 
-// stat returns a field of /proc/PID/stat, which are counted from 0.
+// stat returns a field of /proc/PID/stat. Fields are counted from 0.
 func stat(pid, field int) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -34,7 +34,8 @@ type settings struct {
 	profile   string
 }
 
-// sample has the load of all processes, and microseconds of processor time for a reservation.
+// sample has the load of all processes. server and own are microseconds of processor time per
+// reservation.
 type sample struct {
 	load.Sample
 	server, own float64
@@ -104,7 +105,7 @@ func measure(ctx context.Context, server *postgrestest.Server, programs []string
 		if subjects[i], err = open(ctx, server, program, s); err != nil {
 			return fmt.Errorf("%s: %w", s.ways[i], err)
 		}
-		if _, err := subjects[i].turn(ctx, clients, s); err != nil { // to warm up
+		if _, err := subjects[i].turn(ctx, clients, s); err != nil { // the first turn warms up
 			return fmt.Errorf("%s: %w", s.ways[i], err)
 		}
 		if server == nil {
@@ -145,7 +146,7 @@ func report(clients int, ways []string, samples [][]sample) {
 	}
 }
 
-// statements prints what took the server's time.
+// statements prints the statements that took most of the server's time.
 func statements(ctx context.Context, pool *pgxpool.Pool) {
 	_, _ = pool.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
 	rows, err := pool.Query(ctx, `SELECT left(regexp_replace(query, '\s+', ' ', 'g'), 60), calls, total_exec_time, rows FROM pg_stat_statements

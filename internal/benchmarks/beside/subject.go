@@ -19,10 +19,10 @@ import (
 	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 )
 
-// commit is the one whose store is measured as "before".
+// commit is the commit whose store is measured as "before".
 const commit = "31f2763"
 
-// build compiles a way's program into the folder and returns its path.
+// build compiles the program of a way into the folder. It returns the program's path.
 func build(ctx context.Context, dir, way string) (string, error) {
 	program, module := filepath.Join(dir, way), "."
 	if way == "before" {
@@ -46,7 +46,7 @@ func command(ctx context.Context, dir, name string, arguments ...string) error {
 	return nil
 }
 
-// subject is a database with programs that reserve on it.
+// subject is a database with programs that make reservations in it.
 type subject struct {
 	pool     *pgxpool.Pool // nil for SQLite
 	drop     func(context.Context) error
@@ -60,7 +60,7 @@ type program struct {
 	out *bufio.Scanner
 }
 
-// open makes a database, in a file if there is no server.
+// open creates a database. Without a server, it creates a file.
 func open(ctx context.Context, server *postgrestest.Server, path string, c settings) (*subject, error) {
 	s := &subject{}
 	arguments := load.Program{Coupons: c.coupons}
@@ -88,7 +88,7 @@ func open(ctx context.Context, server *postgrestest.Server, path string, c setti
 			return s, err
 		}
 		s.programs = append(s.programs, p)
-		if i == 0 { // it creates what the others find
+		if i == 0 { // the first program creates the coupons for all programs
 			if _, err := p.turn(load.Turn{Clients: 1, Duration: 100 * time.Millisecond}); err != nil {
 				return s, err
 			}
@@ -127,7 +127,7 @@ func (p *program) turn(t load.Turn) (load.Sample, error) {
 	return s, err
 }
 
-// turn lets all programs reserve at once.
+// turn makes all programs reserve at once.
 func (s *subject) turn(ctx context.Context, clients int, c settings) (sample, error) {
 	server, own := serverCPU(ctx, s.pool), s.ownCPU()
 	all := make([]load.Sample, len(s.programs))
@@ -155,7 +155,8 @@ func (s *subject) turn(ctx context.Context, clients int, c settings) (sample, er
 	return total, errors.Join(failures...)
 }
 
-// close ends the programs and drops the database, after a table of statements if that is wanted.
+// close ends the programs and drops the database. If table is true, it prints the table of statements
+// first.
 func (s *subject) close(ctx context.Context, table bool) error {
 	var failures []error
 	for _, p := range s.programs {

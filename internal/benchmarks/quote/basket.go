@@ -18,7 +18,7 @@ type Basket struct {
 	Amount int64
 }
 
-// percentScale is 100 % in the units of Basket.Percent.
+// percentScale is 100 % in the unit of Basket.Percent.
 const percentScale = 1_000_000
 
 // Answer is what a way has found out.

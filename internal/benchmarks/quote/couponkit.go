@@ -8,14 +8,14 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// ours is this repository's pricing, with its checks on.
+// ours measures this repository's pricing with all checks.
 type ours struct {
 	cart     pricing.Cart
 	discount pricing.Discount
 	quote    pricing.Quote
 }
 
-// reused prices into the result of the call before.
+// reused reuses the result of the call before.
 type reused struct{ ours }
 
 func newReused(b Basket) (Pricing, error) {
@@ -27,7 +27,7 @@ func (r *reused) Price() error {
 	return r.quote.Reprice(r.cart, pricing.Terms{Discount: r.discount})
 }
 
-// fresh makes a new result, as the convenient call does.
+// fresh makes a new result for each call, like the convenient function.
 type fresh struct{ ours }
 
 func newFresh(b Basket) (Pricing, error) {

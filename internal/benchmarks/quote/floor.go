@@ -2,9 +2,9 @@ package quote
 
 import "slices"
 
-// floor is the fastest honest way to do the sums: int64, largest remainder by
-// selection, memory that is there already, and not one check. Products that leave
-// 64 bits are wrong, quietly. It is the measure of what our checks and copies cost.
+// floor is the fastest correct way to compute the amounts. It uses int64, the largest remainder by
+// selection, reused memory, and no checks. Products that overflow 64 bits give wrong results without an
+// error. The difference to floor is the cost of our checks and copies.
 type floor struct {
 	basket               Basket
 	subtotals, discounts []int64
@@ -12,7 +12,7 @@ type floor struct {
 	total                int64
 }
 
-// claim is a line's claim to a spare cent.
+// claim is the remainder of a line, by which it may get an extra cent.
 type claim struct {
 	remainder int64
 	line      int

@@ -2,10 +2,9 @@ package quote
 
 import "github.com/Rhymond/go-money"
 
-// goMoney is Rhymond/go-money with its Allocate, which spreads an amount by ratios
-// and gives the cents that are left to the first lines, whatever they cost: it has
-// no largest remainder. It has no percentages either; those are taken of the amount
-// in cents, as its users do.
+// goMoney measures Rhymond/go-money with its method Allocate. Allocate spreads an amount by ratios. It
+// gives the remaining cents to the first lines, not to those with the largest remainders. go-money has
+// no percentages. Like its users, goMoney computes them from the amount in cents.
 type goMoney struct {
 	prices     []*money.Money
 	quantities []int64

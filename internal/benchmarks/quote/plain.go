@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// plain is int64 as one writes it down: slices made where they are needed, and a
-// sort to find out who gets the spare cents.
+// plain is the simplest int64 code. It allocates slices where it needs them, and sorts the lines to
+// distribute the remaining cents.
 type plain struct {
 	basket    Basket
 	discounts []int64

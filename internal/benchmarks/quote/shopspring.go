@@ -6,11 +6,11 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// shopspringPlaces are those that Div has by default.
+// shopspringPlaces is the default number of decimals of Div.
 const shopspringPlaces = 16
 
-// shopspring is shopspring/decimal done the usual way: prices are decimals, shares
-// are multiplied and divided, and a sort finds out who gets the spare cents.
+// shopspring measures shopspring/decimal in the usual way. Prices are decimals, shares are multiplied
+// and divided, and a sort distributes the remaining cents.
 type shopspring struct {
 	lines               []shopspringLine
 	percent, amount     decimal.Decimal

@@ -22,10 +22,10 @@ import (
 //go:embed checkout.lua
 var checkoutScript []byte
 
-// unlimited is a limit of checkouts that nobody reaches.
+// unlimited is a rate limit that no run reaches.
 const unlimited = "1000000000"
 
-// bench measures one store after the other.
+// bench measures one store after another.
 type bench struct {
 	settings
 	dir   string
@@ -33,18 +33,18 @@ type bench struct {
 	wrk   string
 }
 
-// way is a service that is measured.
+// way is one build of the service to measure.
 type way struct {
 	name, program string
-	present       bool // it is of this tree, so that its tables are known
+	present       bool // built from this tree, so its tables are known
 }
 
-// note tells how far it is; nobody is left to tell when that fails.
+// note prints progress. It ignores errors, because there is no other way to report them.
 func (b *bench) note(format string, values ...any) {
 	_, _ = fmt.Fprintf(b.notes, format+"\n", values...)
 }
 
-// prepare builds what is measured.
+// prepare builds the services to measure.
 func (b *bench) prepare(ctx context.Context) (ways []way, err error) {
 	if b.wrk, err = exec.LookPath("wrk"); err != nil {
 		return nil, fmt.Errorf("the load generator is missing (Debian: apt-get install wrk): %w", err)
@@ -62,7 +62,7 @@ func (b *bench) prepare(ctx context.Context) (ways []way, err error) {
 	return append(ways, way{name: "now", program: program, present: true}), err
 }
 
-// compare measures the ways by turns, and returns a table of medians.
+// compare measures the ways in turn. It returns a table of medians.
 func (b *bench) compare(ctx context.Context, store string, ways []way) (string, error) {
 	rounds := make([][][]cell, len(ways))
 	for range b.rounds {
@@ -77,7 +77,8 @@ func (b *bench) compare(ctx context.Context, store string, ways []way) (string, 
 	return b.table(store, ways, rounds), nil
 }
 
-// table has the medians of the rounds for each number of connections; with two ways their ratio.
+// table returns the medians of the rounds for each number of connections. For two ways, it adds their
+// ratio.
 func (b *bench) table(store string, ways []way, rounds [][][]cell) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "### %s: checkouts a second, medians of %d rounds\n\n| connections | way | rate | p50, ms | p99, ms | ratio |\n|---:|---|---:|---:|---:|---:|\n",
@@ -104,7 +105,8 @@ func (b *bench) table(store string, ways []way, rounds [][][]cell) string {
 	return text.String() + "\n"
 }
 
-// turn measures a service with every number of connections, on a new database, and checks its books.
+// turn measures a service with each number of connections, on a new database. Then it checks the
+// recorded orders.
 func (b *bench) turn(ctx context.Context, store string, w way) (cells []cell, err error) {
 	dir, err := os.MkdirTemp(b.dir, "turn-")
 	if err != nil {
@@ -146,8 +148,7 @@ func (b *bench) turn(ctx context.Context, store string, w way) (cells []cell, er
 	return cells, err
 }
 
-// openStore returns the value of the flag -store, and a function that ends what was
-// begun for it.
+// openStore returns the value of the flag -store. end stops a server that was started for it.
 func openStore(ctx context.Context, dir, store string) (where string, end func() error, err error) {
 	nothing := func() error { return nil }
 	switch store {
@@ -167,7 +168,7 @@ func openStore(ctx context.Context, dir, store string) (where string, end func()
 	return store, nothing, nil
 }
 
-// cell is what was measured with one number of connections.
+// cell is the measurement with one number of connections.
 type cell struct {
 	connections int
 	checkout    result
@@ -175,7 +176,7 @@ type cell struct {
 	measured, scarce string
 }
 
-// result is what wrk has printed. Times are microseconds.
+// result is the output of wrk's script. Times are in microseconds.
 type result struct {
 	Seconds   float64
 	Done      int64
@@ -188,7 +189,7 @@ type result struct {
 
 func (r result) rate() float64 { return float64(r.Done) / r.Seconds }
 
-// cell makes two coupons and lets the customers buy.
+// cell creates two coupons and runs the customers.
 func (b *bench) cell(ctx context.Context, dir string, admin *customer, crowd []*customer, connections int) (cell, error) {
 	c := cell{connections: connections}
 	measured, scarce := fmt.Sprintf("LOAD-%d", connections), fmt.Sprintf("SCARCE-%d", connections)
@@ -215,7 +216,7 @@ func (b *bench) cell(ctx context.Context, dir string, admin *customer, crowd []*
 	return c, err
 }
 
-// load runs wrk, a thread for each connection, and reads what its script prints.
+// load runs wrk with one thread for each connection. It reads the output of wrk's script.
 func (b *bench) load(ctx context.Context, dir, base string, connections int) (r result, err error) {
 	n := strconv.Itoa(connections)
 	command := exec.CommandContext(ctx, b.wrk, "-t", n, "-c", n, "-d", fmt.Sprintf("%ds", int(b.duration.Seconds())),
@@ -248,7 +249,7 @@ func createCoupon(ctx context.Context, admin *customer, code string, percent, ma
 	return created.ID, err
 }
 
-// checkoutBody buys earbuds for 99.00 and has them delivered for 4.90.
+// checkoutBody returns a request for earbuds at 99.00 with a delivery at 4.90.
 func checkoutBody(code, discount, total string) string {
 	return fmt.Sprintf(`{"lines":[{"kind":"accessory","itemId":"earbuds","quantity":1}],"shippingOptionId":"standard","couponCode":%q,`+
 		`"expected":{"subtotal":"99.00","discount":%q,"shipping":"4.90","total":%q}}`, code, discount, total)

@@ -12,22 +12,22 @@ import (
 	"strings"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
-	_ "modernc.org/sqlite"             // the driver "sqlite"
+	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
+	_ "modernc.org/sqlite"             // driver "sqlite"
 )
 
-// books are what was compared.
+// books has the numbers that were compared.
 type books struct{ paid, completed int64 }
 
-// use is what the administration tells of one coupon.
+// use has the administration's numbers for one coupon.
 type use struct {
 	used, reserved             int64
 	completed, held, overLimit int64
 	sessions, orders           map[string]bool
 }
 
-// check compares the redemptions and counts of every coupon with each other, with
-// what the processor was paid, and with what the customers saw.
+// check compares the redemptions and counts of every coupon. It compares them with each other, with the
+// processor's payments, and with the answers to the customers.
 func (b *bench) check(ctx context.Context, admin *customer, cells []cell) (books, error) {
 	var k books
 	var err error
@@ -62,7 +62,7 @@ func (b *bench) check(ctx context.Context, admin *customer, cells []cell) (books
 	return k, errors.Join(wrong...)
 }
 
-// differences is the part of the check that concerns one number of connections.
+// differences checks the results with one number of connections.
 func (b *bench) differences(c cell, measured, scarce use) []error {
 	var wrong []error
 	fail := func(format string, values ...any) {
@@ -79,7 +79,7 @@ func (b *bench) differences(c cell, measured, scarce use) []error {
 			fail("the %s coupon has %d redemptions over its limit", name, u.overLimit)
 		}
 	}
-	// A customer who was cut off has paid and not seen it, or has not come to pay.
+	// A customer whose connection was cut off may have paid without an answer, or not yet.
 	seen, cut := c.checkout.Done-c.checkout.Scarce, int64(c.connections)
 	if measured.completed < seen || measured.completed > seen+cut || measured.held > cut {
 		fail("customers saw %d paid orders; there are %d redemptions and %d reservations", seen, measured.completed, measured.held)
@@ -91,7 +91,7 @@ func (b *bench) differences(c cell, measured, scarce use) []error {
 	return wrong
 }
 
-// settled waits until what was paid is recorded and returns how many sessions that are.
+// settled waits until all payments are recorded. It returns the number of paid sessions.
 func settled(ctx context.Context, admin *customer, cells []cell) (paid int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -155,7 +155,7 @@ func readUse(ctx context.Context, admin *customer, id string) (use, error) {
 	}
 }
 
-// paidSessions reads from /metrics how many sessions the processor was paid.
+// paidSessions reads the number of paid sessions from /metrics.
 func paidSessions(ctx context.Context, base string) (paid int64, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/metrics", http.NoBody)
 	if err != nil {
@@ -178,7 +178,7 @@ func paidSessions(ctx context.Context, base string) (paid int64, err error) {
 	return strconv.ParseInt(value, 10, 64)
 }
 
-// checkDatabase looks into the tables themselves, where there are any.
+// checkDatabase checks the tables of the store, if it has any.
 func checkDatabase(ctx context.Context, store, where string, k books) error {
 	drivers := map[string]string{"sqlite": "sqlite", "postgres": "pgx"}
 	names := map[string]string{"sqlite": "couponkit_", "postgres": "couponkit."}

@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// login is who signs in with what.
+// login is an address and a password.
 type login struct{ email, password string }
 
-// customer is somebody who has signed in.
+// customer is a signed-in user.
 type customer struct {
 	base, cookie, csrf, address string
 }
 
-// client is that of the preparations and checks; wrk has its own.
+// client is the client for preparations and checks. wrk has its own.
 var client = &http.Client{
 	Timeout:       time.Minute,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// signIn signs a demo user in from an address of their own.
+// signIn signs in a demo user. Each user gets a client address of their own.
 func signIn(ctx context.Context, base string, user login, address string) (*customer, error) {
 	c := &customer{base: base, address: address}
 	var session struct {
@@ -40,7 +40,8 @@ func signIn(ctx context.Context, base string, user login, address string) (*cust
 	return c, nil
 }
 
-// signInCrowd signs many customers in, some at once, for a password takes a while.
+// signInCrowd signs in many customers. It runs several sign-ins at once, because checking a password
+// takes long.
 func signInCrowd(ctx context.Context, base string, everybody login, size int) ([]*customer, error) {
 	crowd := make([]*customer, size)
 	var running errgroup.Group
@@ -56,7 +57,7 @@ func signInCrowd(ctx context.Context, base string, everybody login, size int) ([
 	return crowd, running.Wait()
 }
 
-// call sends JSON and reads the answer into a value; either may be nil.
+// call sends body as JSON and decodes the answer into into. Either may be nil.
 func (c *customer) call(ctx context.Context, method, path string, body, into any) error {
 	var sent io.Reader
 	if body != nil {

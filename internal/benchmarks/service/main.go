@@ -36,17 +36,17 @@ import (
 	"time"
 )
 
-// settings of a run.
+// settings are the options of a run.
 type settings struct {
 	stores      []string
 	connections []int
 	duration    time.Duration
 	scarce      int
 	rounds      int
-	beside      string // the commit that is measured too; empty is none
+	beside      string // the commit to compare with, or ""
 }
 
-// crowdSize is how many customers there are, and the most connections.
+// crowdSize is the number of customers. It is the maximum number of connections.
 const crowdSize = 256
 
 func main() {

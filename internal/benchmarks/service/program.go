@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// Patience with programs.
+// Maximum times for the start and the end of programs.
 const (
 	startTime = time.Minute
 	endTime   = 30 * time.Second
 )
 
-// program is a process that this one has started.
+// program is a started process of the service.
 type program struct {
 	url string
-	// admin and crowd are who can sign in, as the service says: an administrator, and
-	// the addresses of the first and last of many customers with their password.
+	// admin and crowd are logins that the service prints: an administrator, and the addresses of the
+	// first and the last of many customers with their password.
 	admin, crowd login
 	command      *exec.Cmd
 	ended        chan error
@@ -38,7 +38,7 @@ func build(ctx context.Context, dir string) (string, error) {
 	return buildIn(ctx, strings.TrimSpace(string(root)), filepath.Join(dir, "service"))
 }
 
-// buildIn builds the service of a tree.
+// buildIn builds the service of a source tree.
 func buildIn(ctx context.Context, root, binary string) (string, error) {
 	command := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
 	command.Dir = filepath.Join(root, "examples", "service")
@@ -49,7 +49,7 @@ func buildIn(ctx context.Context, root, binary string) (string, error) {
 	return binary, nil
 }
 
-// buildAt builds the service of another commit from the history of the repository.
+// buildAt builds the service of another commit of the repository.
 func buildAt(ctx context.Context, dir, commit string) (string, error) {
 	tree := filepath.Join(dir, "tree")
 	script := `set -e; mkdir "$1"; git -C "$(git rev-parse --show-toplevel)" archive "$2" | tar -x -C "$1"`
@@ -59,7 +59,7 @@ func buildAt(ctx context.Context, dir, commit string) (string, error) {
 	return buildIn(ctx, tree, filepath.Join(dir, "before"))
 }
 
-// start starts a command that says where it listens.
+// start starts a command that prints its address.
 func start(ctx context.Context, command *exec.Cmd) (*program, error) {
 	p := &program{command: command, ended: make(chan error, 1)}
 	said, err := command.StdoutPipe()
@@ -98,8 +98,7 @@ var (
 	crowdLine   = regexp.MustCompile(`^ +crowd-1(@\S+) to \S+, (\S+)$`)
 )
 
-// read reads a line of what the service says at its start, and reports whether it was
-// the last one that is needed.
+// read reads a line of the service's output. It reports whether this was the last line needed.
 func (p *program) read(line string) (last bool) {
 	if match := addressLine.FindStringSubmatch(line); match != nil {
 		p.url = match[1]
@@ -114,7 +113,7 @@ func (p *program) read(line string) (last bool) {
 	return false
 }
 
-// stop asks the program to end, and tells when it did not end well.
+// stop asks the program to end. It returns an error if the program does not end properly.
 func (p *program) stop() error {
 	if err := p.command.Process.Signal(os.Interrupt); err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// byHand is the rules as one writes them for one shop: yes or no, stopping at the
-// first no, with no reasons, no prices and no look at overflows.
+// byHand has the rules as a developer would write them for one shop. It answers yes or no and stops at
+// the first no. It has no reasons, no prices and no overflow checks.
 type byHand struct {
 	s       Situation
 	allowed map[string]struct{}

@@ -18,8 +18,7 @@ var celDialect = dialect{
 	},
 }
 
-// celEnvironment declares the variables. CEL has no sum; the function is the one
-// that Kubernetes adds to it.
+// celEnvironment declares the variables. CEL has no sum, so it adds the function that Kubernetes uses.
 func celEnvironment() (*cel.Env, error) {
 	return cel.NewEnv(
 		ext.NativeTypes(reflect.TypeFor[line](), ext.ParseStructTags(true)),
@@ -51,7 +50,7 @@ func sum(list ref.Val) ref.Val {
 	return total
 }
 
-// celRule evaluates a compiled rule over variables that are CEL's values already.
+// celRule evaluates a compiled rule. The variables are already converted to CEL's values.
 type celRule struct {
 	program   cel.Program
 	variables any
@@ -83,7 +82,7 @@ func compileCEL(s Situation) (*cel.Env, cel.Program, error) {
 	return env, program, err
 }
 
-// celAddresses is the allow-list in the form that CEL finds an address in fastest.
+// celAddresses returns the allow-list in the form with the fastest look-up in CEL.
 func celAddresses(env *cel.Env, s Situation) ref.Val {
 	set := make(map[ref.Val]ref.Val, s.Coupon.AllowedUserEmails.Len())
 	for address := range s.Coupon.AllowedUserEmails.All() {

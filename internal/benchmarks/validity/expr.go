@@ -7,8 +7,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// exprDialect sums with a condition inside of the sum, which spares the list that
-// filter makes.
+// exprDialect puts the condition inside the sum. This avoids the list that filter would build.
 var exprDialect = dialect{
 	field: func(name string) string { return "." + name },
 	sum: func(condition string) string {
@@ -16,8 +15,7 @@ var exprDialect = dialect{
 	},
 }
 
-// exprRule runs a compiled rule on a machine that is kept, over variables that are
-// there already.
+// exprRule runs a compiled rule. It reuses the machine and the variables.
 type exprRule struct {
 	program   *vm.Program
 	machine   vm.VM

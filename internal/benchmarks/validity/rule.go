@@ -10,16 +10,16 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// dialect is what differs between the engines' languages.
+// dialect has the differences between the languages of the engines.
 type dialect struct {
-	// field is how a rule reads a field of a line.
+	// field returns the expression for a field of a line.
 	field func(name string) string
-	// sum is the sum of price times quantity of the lines that meet the condition.
+	// sum returns the expression for the sum of price times quantity over the lines that meet the
+	// condition.
 	sum func(condition string) string
 }
 
-// rule writes the coupon's rule: the conditions that it needs and no others, those
-// that cost least first.
+// rule returns the coupon's rule. It has only the conditions that the coupon needs, the cheapest first.
 func (d dialect) rule(s Situation) string {
 	terms := []string{"active", "!mirrorInvalid"}
 	c := s.Coupon
@@ -64,7 +64,7 @@ func customerTerms(c coupon.Coupon) []string {
 	return terms
 }
 
-// covered is the condition for a line that the scope covers.
+// covered returns the condition that the scope covers a line.
 func (d dialect) covered(s coupon.Scope) string {
 	if s.AppliesTo == coupon.All {
 		return d.field("kind") + ` != "shipping"`
@@ -100,7 +100,7 @@ func selection(s *coupon.Scope, kind pricing.LineKind) coupon.Items {
 	return selections(*s)[kind]
 }
 
-// selections has the items that the scope selects, by kind.
+// selections returns the selected items of the scope, by kind.
 func selections(s coupon.Scope) map[pricing.LineKind]coupon.Items {
 	//nolint:exhaustive // shipping is never discounted
 	return map[pricing.LineKind]coupon.Items{pricing.Plan: s.Plans, pricing.Device: s.Devices, pricing.Accessory: s.Accessories}
@@ -111,8 +111,8 @@ func bound(c coupon.Coupon) bool {
 	return c.Discount.Type() == pricing.FixedAmount || !c.Conditions.MinPurchase.IsZero()
 }
 
-// least is the least eligible subtotal for which the coupon is accepted: its
-// minimum purchase, and enough for a discount that does not round to 0.
+// least returns the least eligible subtotal with which the coupon is accepted. It is at least the
+// minimum purchase, and large enough that the discount does not round to 0.
 func least(c coupon.Coupon) int64 {
 	enough := int64(1)
 	if c.Discount.Type() == pricing.Percentage {

@@ -5,8 +5,8 @@ import (
 	"github.com/couponkit/couponkit/email"
 )
 
-// variables are what the rules of both engines read. The names are the rules'; the
-// integers are int, which expr computes with fastest and cel-go takes as well.
+// variables are the inputs of the rules in both engines. Integers have type int: it is the fastest in
+// expr, and cel-go accepts it.
 type variables struct {
 	Active              bool                `expr:"active"`
 	MirrorInvalid       bool                `expr:"mirrorInvalid"`
@@ -25,7 +25,7 @@ type variables struct {
 	Lines               []line              `expr:"lines"`
 }
 
-// line is a line of the cart as the rules read it.
+// line is a line of the cart in the rules.
 type line struct {
 	Kind     string `cel:"kind" expr:"kind"`
 	Item     string `cel:"item" expr:"item"`
@@ -33,8 +33,8 @@ type line struct {
 	Quantity int    `cel:"quantity" expr:"quantity"`
 }
 
-// build makes the variables of a situation. allowed is the coupon's allow-list,
-// which a team would keep with its compiled rule.
+// build returns the variables for a situation. allowed is the coupon's allow-list. An application would
+// keep it with the compiled rule.
 func build(s *Situation, allowed map[string]struct{}) variables {
 	q := &s.Question
 	email, domain := email.Entries(q.Customer.Email)

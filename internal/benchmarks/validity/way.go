@@ -39,7 +39,7 @@ func Ways() []Way {
 	}
 }
 
-// ours asks package eligibility.
+// ours measures package eligibility.
 type ours struct {
 	situation Situation
 	set       []eligibility.Candidate

@@ -23,7 +23,7 @@ var ErrOver = errors.New("patience is over")
 
 const (
 	tick = 50 * time.Millisecond
-	most = 2 * tick // of the time between two ticks
+	most = 2 * tick // maximum time that counts between two ticks
 )
 
 // WithTimeout returns a context that ends once the program has run for so long, with
@@ -52,13 +52,13 @@ func WithTimeout(parent context.Context, limit time.Duration) (context.Context, 
 	})
 }
 
-// stopwatch adds up the time in which a program ran.
+// stopwatch measures the time in which a program ran.
 type stopwatch struct {
 	last  time.Time
 	total time.Duration
 }
 
-// see counts the time since it was last called.
+// see adds the time since the last call.
 func (s *stopwatch) see(now time.Time) {
 	s.total += min(max(now.Sub(s.last), 0), most)
 	s.last = now

@@ -14,7 +14,7 @@ type Forwarder struct {
 	serving  sync.WaitGroup
 
 	mu     sync.Mutex
-	target string // empty when cut
+	target string // "" while the connections are cut
 	open   map[net.Conn]bool
 }
 
@@ -39,7 +39,7 @@ func (f *Forwarder) Switch(target string) {
 	defer f.mu.Unlock()
 	f.target = target
 	for conn := range f.open {
-		_ = conn.Close() // its copies end
+		_ = conn.Close() // this ends the copying
 	}
 }
 
@@ -76,7 +76,7 @@ func (f *Forwarder) forward(conn net.Conn) {
 	var copying sync.WaitGroup
 	for from, to := range map[net.Conn]net.Conn{conn: server, server: conn} {
 		copying.Go(func() {
-			_, _ = io.Copy(to, from) // until one of them is closed
+			_, _ = io.Copy(to, from) // runs until one connection is closed
 			_, _ = to.Close(), from.Close()
 		})
 	}
@@ -87,7 +87,7 @@ func (f *Forwarder) forward(conn net.Conn) {
 	delete(f.open, server)
 }
 
-// hold notes the connections, or closes them if the target has changed meanwhile.
+// hold registers the connections. If the target has changed meanwhile, it closes them.
 func (f *Forwarder) hold(target string, both ...net.Conn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -40,7 +40,7 @@ func (tx leakyTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.Com
 	return tx.Tx.Exec(ctx, sql, args...)
 }
 
-// SendBatch expects that nobody waits for the results of a batch with such a statement.
+// SendBatch sends such a statement alone. It expects that the caller ignores the results of the batch.
 func (tx leakyTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	leaks := func(q *pgx.QueuedQuery) bool { return strings.HasPrefix(q.SQL, tx.of.Beginning) }
 	if !slices.ContainsFunc(b.QueuedQueries, leaks) {
@@ -49,7 +49,7 @@ func (tx leakyTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults 
 	inside := &pgx.Batch{}
 	for _, q := range b.QueuedQueries {
 		if leaks(q) {
-			_, _ = tx.Exec(ctx, q.SQL, q.Arguments...) // what fails shows in the tables
+			_, _ = tx.Exec(ctx, q.SQL, q.Arguments...) // a failure shows in the tables
 			continue
 		}
 		inside.Queue(q.SQL, q.Arguments...)

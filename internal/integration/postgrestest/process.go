@@ -15,13 +15,13 @@ import (
 	"github.com/couponkit/couponkit/internal/integration/patience"
 )
 
-// account is the user that the server runs as; zero is the user of the test.
+// account is the user that runs the server. The zero account is the user of the test.
 type account struct {
 	uid, gid uint32
 	other    bool
 }
 
-// unprivileged returns the own account, or for root that of postgres or nobody.
+// unprivileged returns the current user. For root, it returns the user postgres or nobody.
 func unprivileged() (account, error) {
 	if os.Geteuid() != 0 {
 		return account{}, nil
@@ -64,7 +64,7 @@ func (a account) attributes() *syscall.SysProcAttr {
 	return attributes
 }
 
-// process is a server process that can be started again.
+// process is a server process that can be restarted.
 type process struct {
 	path      string
 	arguments []string
@@ -74,9 +74,8 @@ type process struct {
 	ended     chan struct{} // closed when the process has ended
 }
 
-// start starts the process from a thread that lives as long as it: where the
-// system can, the death of that thread ends the server, so that a test which is
-// killed leaves none behind.
+// start starts the process from a thread that lives as long as the process. On Linux, the server ends
+// with that thread. A killed test therefore leaves no server running.
 func (p *process) start() error {
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -86,7 +85,7 @@ func (p *process) start() error {
 	command := exec.Command(p.path, p.arguments...) //nolint:noctx // it outlives the call
 	command.Dir, command.Env, command.Stdout, command.Stderr = p.dir, cleanEnvironment(), log, log
 	command.SysProcAttr = p.owner.attributes()
-	command.SysProcAttr.Setpgid = true // an interrupt of the test is not one of the server
+	command.SysProcAttr.Setpgid = true // signals for the test must not reach the server
 	dieWithParent(command.SysProcAttr)
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
@@ -95,7 +94,7 @@ func (p *process) start() error {
 		err := command.Start()
 		started <- err
 		if err == nil {
-			_ = command.Wait() // a server that is told to stop ends as it likes
+			_ = command.Wait() // ignore the exit status of a stopped server
 		}
 		close(ended)
 	}()
@@ -106,7 +105,7 @@ func (p *process) start() error {
 	return nil
 }
 
-// stop sends the signal and waits; a process that does not obey is killed.
+// stop sends the signal and waits. After limit, it kills the process.
 func (p *process) stop(signal syscall.Signal, limit time.Duration) error {
 	if p.command == nil {
 		return nil

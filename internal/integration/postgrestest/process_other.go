@@ -4,5 +4,5 @@ package postgrestest
 
 import "syscall"
 
-// dieWithParent does nothing where the system has no such signal.
+// dieWithParent does nothing, because this system has no such signal.
 func dieWithParent(*syscall.SysProcAttr) {}

@@ -53,7 +53,7 @@ func (s *Server) StartProxy(ctx context.Context, connections int) (*Proxy, error
 	return p, nil
 }
 
-// configure writes the files of the proxy.
+// configure writes the configuration of the proxy.
 func (p *Proxy) configure(ctx context.Context, server *url.URL, path string, connections int) error {
 	owner, err := unprivileged()
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *Proxy) configure(ctx context.Context, server *url.URL, path string, con
 		serverPort = "5432"
 	}
 	users, settings := filepath.Join(p.dir, "users"), filepath.Join(p.dir, "pgbouncer.ini")
-	password, _ := server.User.Password() // without one the server asks for none
+	password, _ := server.User.Password() // without a password, the server requires none
 	quote := func(text string) string { return `"` + strings.ReplaceAll(text, `"`, `""`) + `"` }
 	if err := os.WriteFile(users, []byte(quote(server.User.Username())+" "+quote(password)+"\n"), 0o600); err != nil {
 		return err
@@ -99,7 +99,7 @@ max_client_conn = 1000
 	return nil
 }
 
-// wait waits until a database can be reached.
+// wait waits until a database is reachable.
 func (p *Proxy) wait(ctx context.Context, dsn string) error {
 	ctx, cancel := patience.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -114,7 +114,7 @@ func (p *Proxy) wait(ctx context.Context, dsn string) error {
 		}
 		select {
 		case <-p.process.ended:
-			log, _ := os.ReadFile(p.process.log) // what there is
+			log, _ := os.ReadFile(p.process.log) // the log may be missing
 			return fmt.Errorf("pgbouncer ended at its start: %w\n%s", err, log)
 		case <-ctx.Done():
 			return fmt.Errorf("pgbouncer does not answer: %w", err)

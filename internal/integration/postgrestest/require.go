@@ -28,12 +28,12 @@ type Shared struct {
 	err    error
 
 	preparing sync.Once
-	prepared  string // the database's name
+	prepared  string // name of the template database
 	unready   error
 
 	mu   sync.Mutex
-	free []string                      // databases that can be lent, by their URL
-	kept []func(context.Context) error // drop the databases that no test drops
+	free []string                      // URLs of the databases that are free
+	kept []func(context.Context) error // functions that drop databases after all tests
 }
 
 // Need returns the server. Without PostgreSQL the test is skipped.
@@ -67,7 +67,7 @@ func (s *Shared) Lend(tb testing.TB) (dsn string) {
 	}
 	tb.Cleanup(func() {
 		if tb.Failed() {
-			return // whatever has happened is not handed on
+			return // the database may be damaged, so no other test gets it
 		}
 		if err := s.Empty(context.WithoutCancel(tb.Context()), dsn); err != nil {
 			tb.Error(err)
@@ -80,7 +80,7 @@ func (s *Shared) Lend(tb testing.TB) (dsn string) {
 	return dsn
 }
 
-// vacant takes a database that nobody has, or makes one.
+// vacant returns a free database, or creates one.
 func (s *Shared) vacant(tb testing.TB) (dsn string, err error) {
 	tb.Helper()
 	server, template := s.Need(tb), s.template(tb)
@@ -111,7 +111,7 @@ func (s *Shared) keep(drop func(context.Context) error) {
 	s.kept = append(s.kept, drop)
 }
 
-// template returns the name of the prepared database.
+// template returns the name of the template database.
 func (s *Shared) template(tb testing.TB) string {
 	tb.Helper()
 	s.preparing.Do(func() { s.prepared, s.unready = s.prepare(context.WithoutCancel(tb.Context())) })

@@ -33,7 +33,7 @@ var ErrNoServer = errors.New("no PostgreSQL: install it (Debian: postgresql), or
 var ErrForeign = errors.New("the server is not a throwaway one")
 
 const (
-	startTimeout = time.Minute // both as package patience counts
+	startTimeout = time.Minute // both measured by package patience
 	stopTimeout  = time.Minute
 )
 
@@ -74,7 +74,7 @@ func Start(ctx context.Context, settings ...string) (*Server, error) {
 	return s, nil
 }
 
-// initialise makes the cluster.
+// initialise creates the database cluster.
 func (s *Server) initialise(ctx context.Context, settings []string) error {
 	owner, err := unprivileged()
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *Server) Resume(ctx context.Context) error {
 		}
 		select {
 		case <-s.process.ended:
-			log, _ := os.ReadFile(s.log) // what there is
+			log, _ := os.ReadFile(s.log) // the log may be missing
 			return fmt.Errorf("PostgreSQL ended at its start: %w\n%s", err, log)
 		case <-ctx.Done():
 			return fmt.Errorf("PostgreSQL does not answer: %w", err)
@@ -205,7 +205,7 @@ func (s *Server) LogTail(most int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = log.Close() }() // it was only read
+	defer func() { _ = log.Close() }() // ignore the error of a file that was only read
 	size, err := log.Seek(0, io.SeekEnd)
 	if err != nil {
 		return "", err
@@ -236,7 +236,7 @@ func (s *Server) Close() error {
 // findBinaries returns the directory of the newest installed server.
 func findBinaries() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		if path, err = filepath.EvalSymlinks(path); err != nil { // the other programs are beside it
+		if path, err = filepath.EvalSymlinks(path); err != nil { // the other programs are in the same folder
 			return "", err
 		}
 		return filepath.Dir(path), nil
@@ -245,7 +245,7 @@ func findBinaries() (string, error) {
 	for _, pattern := range []string{
 		"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin",
 	} {
-		found, _ := filepath.Glob(pattern) // the patterns are well formed
+		found, _ := filepath.Glob(pattern) // no error: the patterns are well formed
 		for _, dir := range found {
 			if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
 				continue
@@ -261,13 +261,13 @@ func findBinaries() (string, error) {
 	return newest, nil
 }
 
-// versionOf reads the digits at the end of a path.
+// versionOf returns the number at the end of a path.
 func versionOf(path string) int {
 	begin := len(path)
 	for begin > 0 && path[begin-1] >= '0' && path[begin-1] <= '9' {
 		begin--
 	}
-	n, _ := strconv.Atoi(path[begin:]) // no digits is version 0
+	n, _ := strconv.Atoi(path[begin:]) // without digits, the version is 0
 	return n
 }
 
@@ -283,5 +283,5 @@ func freePort(ctx context.Context) (int, error) {
 	return address.Port, listener.Close()
 }
 
-// cleanEnvironment keeps settings of the developer's own PostgreSQL away.
+// cleanEnvironment returns an environment without settings of the developer's own PostgreSQL.
 func cleanEnvironment() []string { return []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"} }

@@ -66,7 +66,7 @@ func (s *Server) copyOf(ctx context.Context, primary *Server, name, address stri
 	return nil
 }
 
-// follow returns the URL by which a standby reaches the server.
+// follow returns the URL with which a standby connects to the server.
 func (s *Server) follow(name, address string) string {
 	u := *s.dsn
 	if address != "" {
@@ -108,7 +108,7 @@ func (s *Server) Signal(signal syscall.Signal) error {
 		return ErrForeign
 	}
 	pid := s.process.command.Process.Pid
-	err := syscall.Kill(pid, signal) // at first: it would begin new ones
+	err := syscall.Kill(pid, signal) // signal it first, because it would start new ones
 	children, readErr := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	err = errors.Join(err, readErr)
 	for child := range strings.FieldsSeq(string(children)) {

@@ -14,10 +14,10 @@ import (
 // text.
 const Historical = `'coupon_created', 'coupon_changed', 'coupon_mirrored', 'coupon_deleted', 'codes_added', 'code_changed', 'codes_changed'`
 
-// usesOfCoupon is the number of completed and reserved uses of a coupon c.
+// usesOfCoupon counts the completed and reserved uses of a coupon c.
 const usesOfCoupon = `(SELECT COALESCE(SUM(k.reserved + k.completed), 0) FROM {counters} k WHERE k.counter = c.uses_counter)`
 
-// none is a lower bound that every instant exceeds and that no stored absence of an instant exceeds.
+// none is a lower bound that selects all instants. It excludes rows that store "no instant".
 const none = -62_135_596_800_000_000
 
 // Conditions select rows. A row must meet all of them, and the zero value selects every row.
@@ -86,7 +86,8 @@ func (c *Conditions) Codes(list store.CodeList) {
 	if list.Unused {
 		c.And("k.batch <> '' AND COALESCE(n.reserved + n.completed, 0) = 0")
 	}
-	// Also without a cursor: PostgreSQL then expects few rows, and reads them along the primary key.
+	// Add the condition even without a cursor. PostgreSQL then expects few rows, and reads them along
+	// the primary key.
 	c.And("k.code_key > ?", list.After)
 }
 

@@ -15,13 +15,13 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// panel answers what the pages of administrators show.
+// panel provides the data of the administrators' pages.
 type panel struct {
 	calls    func() *api.API
 	location *time.Location
 }
 
-// Show returns what a page shows.
+// Show returns the data of a page.
 func (p panel) Show(template string, r *http.Request) (web.Shown, error) {
 	r, err := p.calls().Admitted(r)
 	if err != nil {
@@ -36,7 +36,7 @@ func (p panel) Show(template string, r *http.Request) (web.Shown, error) {
 	return p.coupon(r)
 }
 
-// Failure returns the status and the text of the page of an error.
+// Failure returns the status and the text of the page for an error.
 func (panel) Failure(err error) (status int, text string) {
 	status, text, faults := api.Problem(err)
 	return status, withFaults(text, faults)
@@ -50,7 +50,7 @@ func withFaults(text string, faults []validation.Field) string {
 	return strings.Join(parts, ". ") + "."
 }
 
-// shownWith shows a form with what is wrong with it. What is not the form's fault is an error.
+// shownWith adds the faults of a form to the form. It returns every other error.
 func (p panel) shownWith(shown web.Shown, err error) (web.Shown, error) {
 	if err == nil {
 		return shown, nil
@@ -71,7 +71,7 @@ type ordersShown struct {
 }
 
 func (p panel) orders(r *http.Request) (web.Shown, error) {
-	q := given(r.URL.Query()) // empty fields of the form do not narrow the list
+	q := given(r.URL.Query()) // empty fields of the form are no filters
 	r.URL.RawQuery = q.Encode()
 	page, err := p.calls().OrderPage(r)
 	shown := ordersShown{
@@ -108,7 +108,7 @@ func (p panel) order(r *http.Request) (web.Shown, error) {
 	if done {
 		return web.Shown{Redirect: "/admin/orders/" + form.Order.ID}, nil
 	}
-	session, _, _ := p.calls().Session(r) // without a session there is no token, and the form is refused
+	session, _, _ := p.calls().Session(r) // without a session there is no token, and the form will be refused
 	return p.shownWith(web.Shown{Data: orderShown{form, session.CSRFToken}}, err)
 }
 
@@ -123,7 +123,8 @@ type couponShown struct {
 	Older     string
 }
 
-// coupon shows the figures and the history of a coupon. Of one that never was there is nothing to show.
+// coupon returns the figures and the history of a coupon. If the coupon never existed, the page is
+// empty.
 func (p panel) coupon(r *http.Request) (web.Shown, error) {
 	q := given(r.URL.Query())
 	before := q.Get("before")

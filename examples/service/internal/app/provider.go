@@ -12,8 +12,7 @@ import (
 	"github.com/couponkit/couponkit/processor/stripeprocessor"
 )
 
-// provider is the payment processor with its webhook, and the simulator when it is
-// that.
+// provider is the payment processor with its webhook. simulator is set if the processor is simulated.
 type provider struct {
 	processor processor.Processor
 	webhook   func(handle func(context.Context, processor.Event) error) http.Handler
@@ -37,13 +36,13 @@ func newProvider(c Config, baseURL string) (provider, error) {
 	return provider{processor: stripe, webhook: stripe.Handler}, nil
 }
 
-// deliver brings the simulated processor's webhooks to the service over HTTP.
+// deliver sends the simulated processor's webhooks to the service over HTTP.
 func (p provider) deliver(ctx context.Context, c Config, url string) {
 	if p.simulator == nil {
 		return
 	}
 	const patience = 15 * time.Second
-	connections := &http.Transport{MaxIdleConnsPerHost: payments.Senders} // by default all but two are closed after each delivery
+	connections := &http.Transport{MaxIdleConnsPerHost: payments.Senders} // by default, all but two connections are closed after each delivery
 	client := &http.Client{Timeout: patience, Transport: connections}
 	defer client.CloseIdleConnections()
 	p.simulator.Run(ctx, client, url, c.Deliver, func(err error) {

@@ -16,15 +16,15 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// The demo coupons that change after they were made.
+// Demo coupons that are changed after their creation.
 const (
-	pausedCode = "PAUSED" // is switched off
-	oldCode    = "OLD"    // is given an expiry in the past, with which no coupon is made
+	pausedCode = "PAUSED" // is deactivated
+	oldCode    = "OLD"    // gets an expiry in the past, because a new coupon cannot have one
 )
 
-// seed makes the demo in an empty store: coupons first, then users and catalogue in
-// one transaction, so that a seeding that was cut off goes on at the next start.
-// Nothing is seeded beside users or coupons that are somebody's own.
+// seed creates the demo in an empty store: first the coupons, then users and catalog in one
+// transaction. If it is interrupted, the next start completes it. It does nothing if there are other
+// users or coupons.
 func (s *Server) seed(ctx context.Context) error {
 	drafts := demoCoupons(s.config.Now())
 	empty, err := s.Shop.Empty(ctx)
@@ -41,7 +41,7 @@ func (s *Server) seed(ctx context.Context) error {
 	return s.Shop.Seed(ctx, users, shop.DemoItems())
 }
 
-// onlyDemo reports whether the store has no coupons but those of the demo.
+// onlyDemo reports whether all coupons in the store are demo coupons.
 func onlyDemo(ctx context.Context, service *couponkit.Service, drafts []coupon.Draft) (bool, error) {
 	page, err := service.List(ctx, store.CouponList{PageSize: store.MaxPageSize})
 	if err != nil || page.Total > int64(len(drafts)) {
@@ -55,13 +55,13 @@ func onlyDemo(ctx context.Context, service *couponkit.Service, drafts []coupon.D
 	return true, nil
 }
 
-// seedCoupons makes every kind of discount, scope and distribution, and one coupon
-// for each reason to refuse that depends on the coupon.
+// seedCoupons creates coupons of every discount type, scope and distribution. It creates one coupon for
+// each reason of refusal that depends on the coupon.
 func seedCoupons(ctx context.Context, service *couponkit.Service, drafts []coupon.Draft) error {
 	for _, draft := range drafts {
 		c, err := service.Create(ctx, draft)
 		if errors.Is(err, coupon.ErrCodeTaken) {
-			continue // from a seeding that was cut off, or by another node
+			continue // created by an interrupted start or another node
 		}
 		if err != nil {
 			return fmt.Errorf("seed coupon %s: %w", draft.Code, err)
@@ -118,7 +118,7 @@ func demoCoupons(now time.Time) []coupon.Draft {
 			change(&drafts[i])
 		}
 	}
-	slices.Reverse(drafts) // the table shows the newest first
+	slices.Reverse(drafts) // so that the first draft is the newest, at the top of the table
 	return drafts
 }
 

@@ -39,7 +39,7 @@ type Server struct {
 	failed   chan error
 }
 
-// Bounds of connections.
+// Limits of connections.
 const (
 	headerTime     = 5 * time.Second
 	readTime       = 20 * time.Second
@@ -81,8 +81,8 @@ func Start(ctx context.Context, c Config) (_ *Server, err error) {
 	return s, nil
 }
 
-// reached is where a listener is reached from its own machine: a browser takes the
-// address that stands for all of them for a stranger, to whom no sign-in is sent.
+// reached returns the address of a listener for a browser on the same machine. It replaces an
+// unspecified address by localhost, because browsers send no session cookie to the unspecified address.
 func reached(listening net.Addr) string {
 	if tcp, is := listening.(*net.TCPAddr); is && tcp.IP.IsUnspecified() {
 		return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
@@ -90,7 +90,7 @@ func reached(listening net.Addr) string {
 	return listening.String()
 }
 
-// assemble builds everything on the storage and returns the handler.
+// assemble builds the service on the storage and returns the handler.
 func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	c := s.config
 	var err error
@@ -111,7 +111,7 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 		couponkit.WithLocation(c.Location),
 		couponkit.WithObserver(couponkit.ObserverFunc(func(ctx context.Context, a couponkit.Attempt) {
 			metrics.Observe(ctx, a)
-			if a.Flag != couponkit.FlagNone { // whoever has found the payment: an event, a sweep, a checkout
+			if a.Flag != couponkit.FlagNone { // called for every payment: by an event, a sweep or a checkout
 				c.Logger.WarnContext(ctx, "a payment was recorded that somebody should look at",
 					slog.String("flag", string(a.Flag)), slog.String("order", a.OrderID), slog.String("session", a.SessionID))
 			}
@@ -160,8 +160,8 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	return s.calls.Wrap(mux), nil
 }
 
-// prepare seeds an empty store, and brings the mirrors back that a simulated
-// processor has forgotten with its process.
+// prepare seeds an empty store. It restores the mirrors of a simulated processor, which were lost at
+// the last stop.
 func (s *Server) prepare(ctx context.Context) error {
 	if s.Simulator != nil {
 		if _, err := s.Service.Reconcile(ctx, couponkit.ReconcileOptions{}); err != nil {
@@ -174,7 +174,7 @@ func (s *Server) prepare(ctx context.Context) error {
 	return s.seed(ctx)
 }
 
-// run serves and does what has to be done in the background.
+// run serves requests and runs the background work.
 func (s *Server) run(local string) {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -188,7 +188,7 @@ func (s *Server) run(local string) {
 	s.running.Go(func() { s.every(ctx, s.config.Reconcile, s.reconcile) })
 }
 
-// every runs work again and again until the context ends.
+// every runs work at each interval until the context ends.
 func (s *Server) every(ctx context.Context, interval time.Duration, work func(context.Context)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -247,16 +247,16 @@ func (s *Server) Close(ctx context.Context) error {
 		s.config.Logger.WarnContext(ctx, "requests were cut off that were still under way")
 		err = nil
 	}
-	err = errors.Join(err, s.http.Close()) // nothing is left to close after a shutdown
+	err = errors.Join(err, s.http.Close()) // does nothing after a shutdown
 	s.stop()
 	s.running.Wait()
 	return errors.Join(err, s.release())
 }
 
-// release frees what was opened.
+// release closes the listener and the storage.
 func (s *Server) release() error {
 	if s.listener != nil {
-		_ = s.listener.Close() // after a shutdown it is closed already
+		_ = s.listener.Close() // already closed after a shutdown
 	}
 	if s.storage == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	_ "modernc.org/sqlite" // driver "sqlite"
 
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
@@ -23,14 +23,14 @@ import (
 	"github.com/couponkit/couponkit/store/sqlstore"
 )
 
-// storage is the coupon store and, in the same place, the shop's database.
+// storage is the coupon store and the shop's database. Both are in the same file or database.
 type storage struct {
 	coupons store.Store
 	shop    *sql.DB
 	close   []func() error
 }
 
-// Close frees everything, the last opened first.
+// Close closes everything in reverse order of opening.
 func (s *storage) Close() error {
 	var failures []error
 	for _, end := range slices.Backward(s.close) {
@@ -42,7 +42,7 @@ func (s *storage) Close() error {
 
 func (s *storage) closes(f func() error) { s.close = append(s.close, f) }
 
-// openStorage opens what Config.Store names and brings its tables up.
+// openStorage opens the storage that Config.Store names, and migrates its tables.
 func openStorage(ctx context.Context, where string) (_ *storage, err error) {
 	s := &storage{}
 	defer func() {
@@ -55,15 +55,15 @@ func openStorage(ctx context.Context, where string) (_ *storage, err error) {
 		return s, s.openMemory(ctx)
 	case isPostgres(where):
 		return s, s.openPostgres(ctx, where)
-	case strings.Contains(where, "://"): // which would become the name of a file, password and all
+	case strings.Contains(where, "://"): // an unknown scheme; as a file name it could contain a password
 		return s, errors.New("a store is a file, memory, or postgres://…")
 	}
 	return s, s.openSQLite(ctx, where)
 }
 
-// openMemory keeps coupons in memstore, and the shop in a database in memory. That
-// lives as long as a connection to it: one is held aside, because others may be
-// closed when a request is cut off.
+// openMemory keeps coupons in memstore, and the shop in an in-memory database. That database exists as
+// long as a connection to it. One connection is reserved, because canceled requests may close other
+// connections.
 func (s *storage) openMemory(ctx context.Context) (err error) {
 	s.coupons = memstore.New()
 	s.closes(s.coupons.Close)
@@ -77,7 +77,7 @@ func (s *storage) openMemory(ctx context.Context) (err error) {
 		return err
 	}
 	s.closes(keeper.Close)
-	s.shop.SetMaxOpenConns(1 + 1) // connections that share a cache would lock each other out
+	s.shop.SetMaxOpenConns(1 + 1) // more connections with a shared cache would block each other
 	return nil
 }
 
@@ -85,8 +85,8 @@ func (s *storage) openSQLite(ctx context.Context, file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	// Transactions of the shop take the write lock when they begin, so that none has to be
-	// undone because another transaction was faster.
+	// Transactions of the shop take the write lock when they begin. Otherwise, one of two concurrent
+	// transactions would fail.
 	const options = "?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_pragma=journal_mode(WAL)&_txlock=immediate"
 	path := (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath()
 	db, err := sql.Open("sqlite", "file:"+path+options)
@@ -95,8 +95,8 @@ func (s *storage) openSQLite(ctx context.Context, file string) error {
 	}
 	s.shop = db
 	s.closes(db.Close)
-	// A connection costs more than most queries: it reads the schema and prepares its
-	// statements anew. So as many are kept as may be open.
+	// Opening a connection is more expensive than most queries, because it reads the schema and
+	// prepares statements. So all connections stay open.
 	connections := max(fileConnections, 2*runtime.GOMAXPROCS(0))
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
@@ -110,8 +110,8 @@ func (s *storage) openSQLite(ctx context.Context, file string) error {
 	return nil
 }
 
-// How many connections there are: to a file, of which one writes at a time, and to
-// PostgreSQL, where transactions that wait for the disk at once share the wait.
+// Maximum numbers of connections. A file has one writer at a time. In PostgreSQL, concurrent
+// transactions share the wait for the disk.
 const (
 	fileConnections     = 8
 	postgresConnections = 24
@@ -122,7 +122,7 @@ func (s *storage) openPostgres(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(address, "pool_max_conns=") { // which pgx reads from the address
+	if !strings.Contains(address, "pool_max_conns=") { // pgx reads this parameter from the address
 		config.MaxConns = postgresConnections
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)

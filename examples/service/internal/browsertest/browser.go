@@ -35,7 +35,7 @@ import (
 // ErrNoBrowser tells that there is no Chromium to drive.
 var ErrNoBrowser = errors.New("no Chromium or Chrome was found; CHROMIUM names one")
 
-// patience is how long a tab waits for a condition.
+// patience is the maximum time that a tab waits for a condition.
 const patience = 15 * time.Second
 
 // Browser is a Chromium process. Make it with [Start].
@@ -47,16 +47,16 @@ type Browser struct {
 	idle []*Tab
 }
 
-// unneeded are features of Chromium that cost time and show nothing here: processes
-// that are started in advance, pages of its own, and questions to servers.
+// unneeded are features of Chromium that cost time and are not tested: processes started in advance,
+// internal pages, and requests to servers.
 var unneeded = []string{
 	"SpareRendererForSitePerProcess", "PreloadTopChromeWebUI", "PaintHolding", "BackForwardCache", "Translate",
 	"OptimizationHints", "MediaRouter", "DialMediaRouteProvider", "AutofillServerCommunication",
 	"CertificateTransparencyComponentUpdater", "InterestFeedContentSuggestions", "GlobalMediaControls",
 }
 
-// executables are the names of the browser, the first one that is there first. The shell
-// without windows is the same engine and takes little more than half of the time.
+// executables are the names of the browser, in order of preference. The headless shell is the same
+// engine and needs little more than half the time.
 var executables = []string{
 	"chromium-headless-shell", "chrome-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome",
 }
@@ -99,7 +99,7 @@ func Start(ctx context.Context) (*Browser, error) {
 		flags = append(flags, chromedp.Flag(name, true))
 	}
 	flags = append(flags, chromedp.Flag("disable-features", strings.Join(unneeded, ",")),
-		chromedp.Flag("renderer-process-limit", "1")) // of a profile: its pages are of one service
+		chromedp.Flag("renderer-process-limit", "1")) // per profile, because all its pages belong to one service
 	allocator, stop := chromedp.NewExecAllocator(ctx, flags...)
 	b.close = append(b.close, stop)
 	var cancel context.CancelFunc
@@ -115,14 +115,14 @@ func Start(ctx context.Context) (*Browser, error) {
 // Close ends the process and removes its profile.
 func (b *Browser) Close() {
 	if b.ctx != nil {
-		_ = chromedp.Cancel(b.ctx) // waits until the process has gone
+		_ = chromedp.Cancel(b.ctx) // waits until the process has ended
 	}
 	for _, end := range slices.Backward(b.close) {
 		end()
 	}
 }
 
-// width and height are a tab's size in CSS pixels.
+// width and height are the size of a tab in CSS pixels.
 const width, height = 1280, 900
 
 // Tab is one customer's or administrator's browser window.
@@ -131,8 +131,8 @@ type Tab struct {
 	ctx          context.Context
 	end          context.CancelFunc
 	base         string
-	release      func()    // lets go on what Hold lets wait
-	intercepting sync.Once // begins at the first Hold, Cut or Answer
+	release      func()    // releases the requests held by Hold
+	intercepting sync.Once // used by the first call of Hold, Cut or Answer
 	settle       atomic.Pointer[func(context.Context, fetch.RequestID)]
 
 	listening  sync.WaitGroup
@@ -153,7 +153,7 @@ func (b *Browser) Open(base string) (*Tab, error) {
 	return t, nil
 }
 
-// tab returns a tab that has nothing in it.
+// tab returns an empty tab.
 func (b *Browser) tab() (*Tab, error) {
 	b.mu.Lock()
 	if last := len(b.idle) - 1; last >= 0 {
@@ -165,7 +165,7 @@ func (b *Browser) tab() (*Tab, error) {
 	b.mu.Unlock()
 	t := &Tab{browser: b}
 	t.ctx, t.end = chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
-	if err := chromedp.Do(t.ctx); err != nil { // without a deadline, for it is the tab's life
+	if err := chromedp.Do(t.ctx); err != nil { // no deadline: the context lives as long as the tab
 		t.end()
 		return nil, err
 	}
@@ -186,8 +186,8 @@ func (t *Tab) Close() {
 	t.browser.idle = append(t.browser.idle, t)
 }
 
-// listen keeps what the page complains about. Answers with an error status are no
-// complaint: pages ask for things that may be refused.
+// listen collects the console messages of the page. Responses with an error status are not collected,
+// because pages make requests that may be refused.
 func (t *Tab) listen(messages iter.Seq2[chromedp.ConsoleMessage, error]) {
 	for message, err := range messages {
 		if err != nil {
@@ -214,7 +214,7 @@ func (t *Tab) do(actions ...chromedp.Action[chromedp.Void]) error {
 	return chromedp.Do(ctx, actions...)
 }
 
-// evaluate returns the JSON of an expression's value, which is awaited.
+// evaluate awaits an expression and returns its value as JSON.
 func (t *Tab) evaluate(expression string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, 2*patience)
 	defer cancel()
@@ -250,8 +250,8 @@ func (t *Tab) Wait(expression string) error {
 	return t.waitFor(expression, expression, nil, patience)
 }
 
-// waitFor waits until an expression has a value that is neither false nor null, and
-// reads it into out. what says in words what is waited for.
+// waitFor waits until an expression is neither false nor null. It decodes the value into out. what
+// describes the condition in the error.
 func (t *Tab) waitFor(what, expression string, out any, most time.Duration) error {
 	const pause = 20 * time.Millisecond
 	deadline := time.Now().Add(most)
@@ -270,13 +270,13 @@ func (t *Tab) waitFor(what, expression string, out any, most time.Duration) erro
 			return errors.Join(fmt.Errorf("waited in vain for %s; %s", what, t.situation()), err)
 		}
 		select {
-		case <-time.After(pause): // between two looks at the condition
+		case <-time.After(pause): // until the next evaluation
 		case <-t.ctx.Done():
 		}
 	}
 }
 
-// situation describes the page for the message of a test.
+// situation describes the page for a failed test.
 func (t *Tab) situation() string {
 	var text string
 	if err := t.Eval(`location.href + "\n" + document.body.innerText.replace(/\s+/g, " ").slice(0, 700)`, &text); err != nil {
@@ -288,11 +288,11 @@ func (t *Tab) situation() string {
 	return "the page is " + text
 }
 
-// point is where an element can be clicked.
+// point is the position at which an element can be clicked.
 type point struct{ X, Y float64 }
 
-// reach finds the middle of an element that is visible, enabled, at rest for two
-// frames, or for half a second of a browser that draws none, and not covered by another one.
+// reach returns the middle of an element that can be clicked. The element must be visible, enabled and
+// not covered. It must not move for two frames, or for half a second if the browser draws no frames.
 const reach = `(async () => {
   const element = document.querySelector(%[1]s);
   if (!element || element.disabled) return null;
@@ -306,8 +306,7 @@ const reach = `(async () => {
   return box.width > 0 && hit && (element.contains(hit) || hit.contains(element) && hit.tagName === "LABEL") ? {X: x, Y: y} : null;
 })()`
 
-// obstacle says why an element cannot be clicked: where it is in the window, and what is
-// there instead.
+// obstacle returns why an element cannot be clicked: its position, and the element that covers it.
 const obstacle = `(() => {
   const element = document.querySelector(%[1]s);
   if (!element) return "there is none";
@@ -345,8 +344,8 @@ func (t *Tab) Type(selector, text string) error {
 	return t.insert(text)
 }
 
-// focus clicks a field until it has the focus, as a person does whose click missed
-// because an answer that arrived just then has moved the field.
+// focus clicks a field until it has the focus. A first click may miss, because a response moved the
+// field.
 func (t *Tab) focus(selector string) error {
 	focused := fmt.Sprintf(`document.activeElement === document.querySelector(%s)`, quoted(selector))
 	var err error

@@ -15,24 +15,23 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// quoted makes a JavaScript string.
+// quoted returns text as a JavaScript string.
 func quoted(text string) string {
 	out, err := json.Marshal(text)
 	if err != nil {
-		return `""` // a string can always be marshalled
+		return `""` // cannot happen for a string
 	}
 	return string(out)
 }
 
-// insert puts text where the cursor is, as if it was pasted.
+// insert inserts text at the cursor, like a paste.
 func (t *Tab) insert(text string) error {
 	_, err := chromedp.Call(t.ctx, input.InsertText, input.InsertTextParams{Text: text})
 	return err
 }
 
-// enter presses Enter as a keyboard does: one event that is the key and its
-// character, so that a page that refuses the key never sees the character, which
-// would send a form.
+// enter presses Enter in one event with the key and its character. If the page cancels the key, it does
+// not get the character, which would submit a form.
 func (t *Tab) enter() error {
 	const enterKey = 13
 	for _, event := range []input.DispatchKeyEventParams{
@@ -93,7 +92,7 @@ func (t *Tab) Empty() error {
 	if err := t.do(chromedp.Navigate("about:blank")); err != nil {
 		return err
 	}
-	// Under load a tab whose size was merely no longer overridden kept it.
+	// Under load, a tab kept its size when the override was only removed. Set the size explicitly.
 	if err := errors.Join(t.Resize(width, height, 1), t.Zone(""), t.Scripts(true)); err != nil {
 		return err
 	}
@@ -120,16 +119,16 @@ func (t *Tab) Hold(path string) error {
 	return err
 }
 
-// pass lets a request go on.
+// pass continues a request.
 func pass(ctx context.Context, request fetch.RequestID) {
-	_, _ = chromedp.Call(ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: request}) // the page may have aborted it
+	_, _ = chromedp.Call(ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: request}) // ignore the error: the page may have aborted the request
 }
 
 // Cut lets requests to addresses that begin with a path fail, as if there was no
 // network, until [Tab.Release].
 func (t *Tab) Cut(path string) error {
 	return t.intercept(path, func(ctx context.Context, request fetch.RequestID) {
-		_, _ = chromedp.Call(ctx, fetch.FailRequest, fetch.FailRequestParams{ // it may have been aborted by the page
+		_, _ = chromedp.Call(ctx, fetch.FailRequest, fetch.FailRequestParams{ // ignore the error: the page may have aborted the request
 			RequestID: request, ErrorReason: network.ErrorReasonInternetDisconnected,
 		})
 	})
@@ -145,8 +144,8 @@ func (t *Tab) Answer(path, body string) error {
 	})
 }
 
-// intercept hands requests to addresses that begin with a path to a function, until
-// [Tab.Release].
+// intercept passes requests to a function until [Tab.Release]. The addresses of the requests begin with
+// path.
 func (t *Tab) intercept(path string, settle func(context.Context, fetch.RequestID)) error {
 	t.settle.Store(&settle)
 	t.intercepting.Do(func() {

@@ -39,8 +39,8 @@ func (c *Collector) Collect(into chan<- prometheus.Metric) {
 	}
 }
 
-// stateOf names how a session stands; unpaid is completed without money, as long as a
-// transfer is on its way or after it has failed.
+// stateOf returns the name of a session's state. A completed session is unpaid while a transfer is on
+// its way, and after the transfer failed.
 func stateOf(s processor.Session) string {
 	switch {
 	case s.Status == processor.SessionOpen:

@@ -18,7 +18,7 @@ import (
 //go:embed templates static
 var files embed.FS
 
-// maxForm is the most bytes of a form of the payment page.
+// maxForm is the maximum size of a form of the payment page, in bytes.
 const maxForm = 4 << 10
 
 // Pages serves the payment pages and their style sheet.
@@ -52,20 +52,20 @@ const staticPrefix = "/simulator/static/"
 
 func (p *Pages) serveStatic(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(r.URL.Path, "/") {
-		http.NotFound(w, r) // no listings
+		http.NotFound(w, r) // do not list folders
 		return
 	}
 	http.StripPrefix(staticPrefix, p.static).ServeHTTP(w, r)
 }
 
-// view is what the page shows.
+// view is the data of the payment page.
 type view struct {
 	ID      string
 	Title   string
 	Message string
 
 	Open    bool
-	Payable bool // later
+	Payable bool // charged in later periods
 	Waiting bool
 	Paid    bool
 	Failed  bool
@@ -73,13 +73,13 @@ type view struct {
 
 	Currency    string
 	Lines       []viewLine
-	Discount    string // of the first period; empty for none
+	Discount    string // discount of the first period, or ""
 	CouponCodes []string
 	Total       string
 	Email       string
 	SuccessURL  string
 	CancelURL   string
-	Minutes     int64 // until the session expires
+	Minutes     int64 // minutes until the session expires
 }
 
 type viewLine struct {
@@ -115,8 +115,8 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request) {
 
 var errAction = errors.New("unknown action")
 
-// act does what the customer, or the bank, does. It returns where the customer goes
-// then, or nothing when the customer stays. The customer goes after the shop got the webhook.
+// act plays an action of the customer or the bank. It returns the address that the customer is sent to,
+// or "" if the customer stays. It returns after the shop got the webhook.
 func (s *Simulator) act(ctx context.Context, id, action string) (string, error) {
 	inner := s.internalID(id)
 	request, err := s.fake.Request(inner)
@@ -132,7 +132,7 @@ func (s *Simulator) act(ctx context.Context, id, action string) (string, error) 
 	return done, err
 }
 
-// happens makes what the action says happen at the processor. It returns what act returns.
+// happens applies the action at the processor. Its result is that of act.
 func (s *Simulator) happens(ctx context.Context, request processor.SessionRequest, action, inner string) (string, error) {
 	switch action {
 	case "pay":
@@ -151,7 +151,7 @@ func (s *Simulator) happens(ctx context.Context, request processor.SessionReques
 	return "", errAction
 }
 
-// expire lets an open session end now and not when its time is over.
+// expire ends an open session before its time.
 func (s *Simulator) expire(ctx context.Context, inner string) error {
 	session, err := s.fake.ExpireSession(ctx, inner)
 	if err == nil && session.Status != processor.SessionExpired {

@@ -30,13 +30,13 @@ type Simulator struct {
 	now  func() time.Time
 
 	mu sync.Mutex
-	// outer and inner translate session IDs.
+	// outer and inner map session IDs: from the processor's ID to the public ID, and back.
 	outer map[string]string
 	inner map[string]string
-	// waiting has a channel for each session of which a customer waits, by its inner ID. The
-	// channel is closed when a webhook about the session was sent.
+	// waiting has a channel for each session whose customer waits, by its inner ID. The channel is
+	// closed when a webhook for the session was sent.
 	waiting map[string]chan struct{}
-	// ended is closed while Run does not run.
+	// ended is closed while Run is not running.
 	ended chan struct{}
 }
 
@@ -179,15 +179,15 @@ func (s *Simulator) publicID(inner string) string {
 	return outer
 }
 
-// internalID returns the processor's own ID; for a session of another run it is one
-// that the processor does not know.
+// internalID returns the processor's ID of a session. For a session of an earlier run, it returns an
+// unknown ID.
 func (s *Simulator) internalID(outer string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.inner[outer]
 }
 
-// nudge lets [Simulator.Run] deliver what is queued.
+// nudge wakes [Simulator.Run] to deliver queued webhooks.
 func (s *Simulator) nudge() {
 	select {
 	case s.wake <- struct{}{}:
@@ -226,12 +226,12 @@ func (s *Simulator) begin() chan struct{} {
 	return s.ended
 }
 
-// patience is the longest time that a customer who has paid waits for the shop, as at Stripe.
+// patience is the maximum time that a customer waits for the shop after a payment, as at Stripe.
 const patience = 10 * time.Second
 
-// listen returns a function that waits for the next webhook about the session. The function
-// returns when the webhook was sent, whether the shop has acknowledged the webhook or not. If
-// Run does not run, the function returns at once.
+// listen returns a function that waits for the next webhook of the session. The function returns after
+// the webhook was sent, even if the shop did not acknowledge it. If Run is not running, it returns at
+// once.
 func (s *Simulator) listen(inner string) (wait func(context.Context)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,7 +252,7 @@ func (s *Simulator) listen(inner string) (wait func(context.Context)) {
 	}
 }
 
-// tell ends the wait of the customers who have paid the session.
+// tell wakes the customers who wait for a webhook of the session.
 func (s *Simulator) tell(inner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +262,7 @@ func (s *Simulator) tell(inner string) {
 	}
 }
 
-// deliver sends what is queued whenever there is something, or it is time to look.
+// deliver sends queued webhooks when it is woken and at each tick.
 func (s *Simulator) deliver(ctx context.Context, tick <-chan time.Time, send fakeprocessor.Sender, failed func(error)) {
 	for {
 		select {
@@ -274,6 +274,6 @@ func (s *Simulator) deliver(ctx context.Context, tick <-chan time.Time, send fak
 		if err := s.fake.Deliver(ctx, send); err != nil && ctx.Err() == nil {
 			failed(err)
 		}
-		s.fake.ForgetCalls() // nobody reads the log, and it would grow
+		s.fake.ForgetCalls() // nobody reads the log of calls, and it would grow without limit
 	}
 }

@@ -39,9 +39,9 @@ type DB struct {
 	session query
 	user    query
 	balance query
-	// hashing has a place for each password that is compared at once.
+	// hashing limits how many passwords are compared at once.
 	hashing chan struct{}
-	// decoy is compared when there is no such user, so that an answer takes as long.
+	// decoy is compared if there is no such user, so that the answer takes equally long.
 	decoy []byte
 }
 
@@ -75,13 +75,13 @@ func Open(ctx context.Context, db *sql.DB, o Options) (*DB, error) {
 	return d, nil
 }
 
-// query is a query that most requests make.
+// query is a frequent query.
 type query struct {
 	text     string
-	prepared *sql.Stmt // may be nil
+	prepared *sql.Stmt // nil if it is not prepared
 }
 
-// row asks for one row.
+// row runs the query for one row.
 func (q query) row(ctx context.Context, db *sql.DB, values ...any) *sql.Row {
 	if q.prepared != nil {
 		return q.prepared.QueryRowContext(ctx, values...)
@@ -102,9 +102,8 @@ func (d *DB) Close() error {
 	return errors.Join(failures...)
 }
 
-// migrate makes the tables. PostgreSQL refuses one of two processes that make a
-// table at the same instant, although it is told to make it only if it is missing;
-// by the next attempt it is there.
+// migrate creates the tables. If two processes create a table at once, PostgreSQL refuses one of them,
+// even with IF NOT EXISTS. The next attempt finds the table.
 func migrate(ctx context.Context, db *sql.DB) error {
 	const attempts = 3
 	for _, statement := range schema {
@@ -121,8 +120,8 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// schema is read by SQLite and PostgreSQL alike. Instants are microseconds since
-// 1970, prices minor units of the shop's currency.
+// schema works in SQLite and PostgreSQL. Instants are microseconds since 1970. Prices are minor units
+// of the shop's currency.
 var schema = []string{
 	`CREATE TABLE IF NOT EXISTS shop_users (
 		id TEXT PRIMARY KEY,
@@ -178,13 +177,13 @@ func (d *DB) Secret(ctx context.Context, name string) ([]byte, error) {
 	return []byte(value), err
 }
 
-// within runs work in a transaction, which is kept when work returns nil.
+// within runs work in a transaction. It commits if work returns nil.
 func (d *DB) within(ctx context.Context, work func(*sql.Tx) error) error {
 	tx, err := d.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // does nothing after a commit
 	if err := work(tx); err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (d *DB) Refund(ctx context.Context, userID, reservationID string) error {
 			`UPDATE shop_point_entries SET closed = 1, changed_at = $2 WHERE reservation_id = $1 AND closed = 0
 			 RETURNING user_id, debited`, reservationID, d.options.Now().UnixMicro()).Scan(&userID, &debited)
 		if errors.Is(err, sql.ErrNoRows) {
-			return nil // refunded before
+			return nil // already refunded
 		}
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func (d *DB) Refund(ctx context.Context, userID, reservationID string) error {
 	return nil
 }
 
-// enter writes the entry of a reservation if it has none yet.
+// enter inserts the entry of a reservation unless there is one.
 func (d *DB) enter(ctx context.Context, tx *sql.Tx, userID, reservationID string, points int64, closed bool) (bool, error) {
 	state := 0
 	if closed {

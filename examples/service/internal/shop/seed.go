@@ -26,7 +26,7 @@ func DemoUsers() []DemoUser {
 	}
 }
 
-// crowdPassword is that of everybody in a crowd.
+// crowdPassword is the password of all users in the crowd.
 const crowdPassword = "crowd-demo-1"
 
 // DemoCrowd returns more customers without points, for those who want to see many of
@@ -74,7 +74,7 @@ func (d *DB) Empty(ctx context.Context) (bool, error) {
 
 // Seed stores users and a catalogue, all or nothing.
 func (d *DB) Seed(ctx context.Context, users []DemoUser, items []Item) error {
-	hashes := map[string][]byte{} // by password; before the transaction, for they take long
+	hashes := map[string][]byte{} // by password; hashed before the transaction, because hashing takes long
 	for _, u := range users {
 		if _, made := hashes[u.Password]; made {
 			continue

@@ -21,8 +21,8 @@ const MaxSessions = 20
 
 const (
 	endedSessions = `DELETE FROM shop_sessions WHERE expires_at <= $1`
-	// surplusSessions spares the one that has just begun, and as many of the others as may
-	// be beside it.
+	// surplusSessions deletes a user's oldest sessions. It keeps the new session and a number of
+	// others.
 	surplusSessions = `DELETE FROM shop_sessions WHERE user_id = $1 AND token_hash <> $2 AND token_hash NOT IN (
 		SELECT token_hash FROM shop_sessions WHERE user_id = $1 AND token_hash <> $2
 		ORDER BY expires_at DESC, token_hash LIMIT $3)`

@@ -37,11 +37,10 @@ type User struct {
 // ErrWrongPassword tells that no user has this e-mail address and password.
 var ErrWrongPassword = errors.New("wrong e-mail address or password")
 
-// maxPassword is what bcrypt reads.
+// maxPassword is the maximum length of a password, in bytes. bcrypt reads no more.
 const maxPassword = 72
 
-// addUser stores a user with a balance of points. An address or ID that is stored
-// already is left as it is.
+// addUser stores a user with a balance of points. If the address or the ID exists, it changes nothing.
 func addUser(ctx context.Context, tx *sql.Tx, u User, hash []byte, points int64) error {
 	added, err := changed(tx.ExecContext(ctx,
 		`INSERT INTO shop_users (id, email, name, role, password_hash) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
@@ -120,7 +119,7 @@ func (d *DB) Authenticate(ctx context.Context, address, password string) (User, 
 		hash = d.decoy
 	)
 	if strings.ContainsRune(address, 0) {
-		address = "" // nobody's; some databases refuse to look for the other
+		address = "" // no user has this address, and some databases refuse to search for NUL
 	}
 	err := d.db.QueryRowContext(ctx,
 		`SELECT id, email, name, role, password_hash FROM shop_users WHERE email = $1`, email.Normalize(address)).
@@ -138,8 +137,8 @@ func (d *DB) Authenticate(ctx context.Context, address, password string) (User, 
 	return u, nil
 }
 
-// compare reports whether a password is that of a hash. It waits for its turn as long as
-// the context lives, which is what an error tells.
+// compare reports whether a password matches a hash. It waits until a comparison may start. If the
+// context ends first, it returns the context's error.
 func (d *DB) compare(ctx context.Context, hash []byte, password string) (bool, error) {
 	if len(password) > maxPassword {
 		return false, nil
@@ -153,8 +152,8 @@ func (d *DB) compare(ctx context.Context, hash []byte, password string) (bool, e
 	return bcrypt.CompareHashAndPassword(hash, []byte(password)) == nil, nil
 }
 
-// hashingAtOnce is how many passwords are compared at once: where there are several
-// processors, half of them are left to those who are signed in.
+// hashingAtOnce returns how many passwords may be compared at once. With several processors, half of
+// them stay free for other requests.
 func hashingAtOnce() int {
 	const share = 2
 	return max(1, runtime.GOMAXPROCS(0)/share)

@@ -7,13 +7,13 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// option is one of several choices.
+// option is an entry of a choice.
 type option struct{ Value, Label string }
 
-// couponForm has the choices of the form of a coupon.
+// couponForm has the choices in the form of a coupon.
 type couponForm struct{}
 
-// Types are the types of discounts.
+// Types returns the types of discounts.
 func (couponForm) Types() []option {
 	return []option{
 		{"PERCENTAGE", "Percentage"},
@@ -26,16 +26,16 @@ func (couponForm) Types() []option {
 	}
 }
 
-// ValueTypes are the types that have a discount value.
+// ValueTypes returns the discount types that have a value.
 func (couponForm) ValueTypes() string {
 	return "PERCENTAGE CHEAPEST_UNITS BUY_X_GET_Y FIXED_AMOUNT FIXED_AMOUNT_PER_UNIT FIXED_UNIT_PRICE"
 }
 
-// unpaid are codes of ISO 4217 in which nobody pays: funds, units of account, and currencies that
-// were withdrawn.
+// unpaid are codes of ISO 4217 that customers do not pay in: funds, units of account, and withdrawn
+// currencies.
 const unpaid = "ANG BGN BOV CHE CHW CLF COU CUC HRK MXV SLL USN UYI UYW XAD ZWL"
 
-// Currencies are the currencies that customers pay in, that of the shop first.
+// Currencies returns the currencies that customers pay in. The shop's currency comes first.
 func (couponForm) Currencies() []option {
 	options := []option{{Value: "EUR", Label: "EUR"}}
 	for _, c := range pricing.Currencies() {
@@ -46,17 +46,17 @@ func (couponForm) Currencies() []option {
 	return options
 }
 
-// Lanes are from what a percentage is computed.
+// Lanes returns the amounts from which a percentage can be computed.
 func (couponForm) Lanes() []option {
 	return []option{{Value: "", Label: "What discounts of items leave"}, {Value: "item", Label: "List prices"}}
 }
 
-// TierBases are what tiers compare.
+// TierBases returns the quantities that tiers can be based on.
 func (couponForm) TierBases() []option {
 	return []option{{Value: "AMOUNT", Label: "The amount"}, {Value: "QUANTITY", Label: "The number of units"}}
 }
 
-// RefundPolicies are what a refund does if the rest of an order no longer meets a threshold.
+// RefundPolicies returns the policies for a refund after which the order no longer meets a threshold.
 func (couponForm) RefundPolicies() []option {
 	return []option{
 		{Value: "", Label: "As usual for this discount"},
@@ -65,27 +65,27 @@ func (couponForm) RefundPolicies() []option {
 	}
 }
 
-// Scopes are what a coupon applies to.
+// Scopes returns the scopes of a coupon.
 func (couponForm) Scopes() []option {
 	return []option{{Value: "ALL", Label: "Everything"}, {Value: "SUBSCRIPTION", Label: "Subscriptions"}, {Value: "PRODUCT", Label: "Products"}, {Value: "SPECIFIC", Label: "Specific items"}}
 }
 
-// BoughtScopes are what has to be bought.
+// BoughtScopes returns the scopes of the items that must be bought.
 func (f couponForm) BoughtScopes() []option {
 	return append([]option{{Value: "", Label: "Of what the coupon covers"}}, f.Scopes()...)
 }
 
-// ContentScopes are what a cart must contain, or must not.
+// ContentScopes returns the scopes of the items that a cart must contain or must not contain.
 func (f couponForm) ContentScopes() []option {
 	return append([]option{{Value: "", Label: "None"}}, f.Scopes()...)
 }
 
-// Distributions are who may use a coupon.
+// Distributions returns the groups of customers who may use a coupon.
 func (couponForm) Distributions() []option {
 	return []option{{Value: "GENERAL", Label: "Everybody"}, {Value: "POINTS_REDEEMABLE", Label: "For points"}, {Value: "USER_SPECIFIC", Label: "Listed customers"}}
 }
 
-// Days are the days of the week.
+// Days returns the days of the week.
 func (couponForm) Days() []option {
 	options := []option{{Value: "", Label: "Choose"}}
 	for _, day := range []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"} {
@@ -94,17 +94,17 @@ func (couponForm) Days() []option {
 	return options
 }
 
-// Subjects are whose uses a limit counts.
+// Subjects returns the choices for the uses that a limit counts.
 func (couponForm) Subjects() []option {
 	return []option{{Value: "", Label: "Choose"}, {Value: "CUSTOMER", Label: "One customer"}, {Value: "COUPON", Label: "All customers"}, {Value: "CODE", Label: "All customers, of the code"}}
 }
 
-// Periods are in what a limit counts.
+// Periods returns the choices for the period of a limit.
 func (couponForm) Periods() []option {
 	return []option{{Value: "", Label: "Choose"}, {Value: "DAY", Label: "Day"}, {Value: "WEEK", Label: "Week"}, {Value: "MONTH", Label: "Month"}}
 }
 
-// formField is a field as a template shows it.
+// formField is a field of a form, for a template.
 type formField struct {
 	Form                          couponForm
 	Name, ID, Label, Value        string
@@ -115,7 +115,7 @@ type formField struct {
 	Options                       []option
 }
 
-// newField returns a field. A limit in a period has a time zone unless somebody chooses another.
+// newField returns a field. The time zone of a period limit has a default.
 func newField(f couponForm, name, id, label string) formField {
 	field := formField{Form: f, Name: name, ID: id, Label: label}
 	if name == "periodLimits[0].timeZone" {
@@ -124,14 +124,14 @@ func newField(f couponForm, name, id, label string) formField {
 	return field
 }
 
-// formPart is a part of a form that occurs more than once, such as a scope.
+// formPart is a repeated part of a form, such as a scope.
 type formPart struct {
 	Form             couponForm
 	Prefix, ID       string
-	Name, Participle string // of a scope beside that of the coupon, such as "Bought"
+	Name, Participle string // name and verb of a scope besides the coupon's own, such as "Bought"
 }
 
-// formFunctions are what the templates of forms are written with.
+// formFunctions returns the functions for the templates of forms.
 func formFunctions() template.FuncMap {
 	return template.FuncMap{
 		"field": newField,

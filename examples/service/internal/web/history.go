@@ -35,7 +35,7 @@ type changeShown struct {
 
 type fieldShown struct{ Label, Before, After string }
 
-// changeText says a change in words.
+// changeText describes a change in words.
 func (s *Site) changeText(c Change) changeShown {
 	shown := changeShown{Title: map[store.EntryKind]string{ //nolint:exhaustive // the kinds of a coupon
 		store.CouponCreated: "Created", store.CouponChanged: "Changed", store.CouponDeleted: "Deleted",
@@ -45,14 +45,14 @@ func (s *Site) changeText(c Change) changeShown {
 		shown.Title = "Not copied to the payment processor, which cannot show this discount"
 	}
 	for _, f := range c.Fields {
-		if f.Name != "mirrorUnsupported" { // which the title says
+		if f.Name != "mirrorUnsupported" { // the title already says this
 			shown.Fields = append(shown.Fields, fieldShown{labelOf(f.Name), s.valueText(f.Name, f.Before), s.valueText(f.Name, f.After)})
 		}
 	}
 	return shown
 }
 
-// labelOf returns what a field of the API is called on the pages.
+// labelOf returns the label of an API field.
 func labelOf(name string) string {
 	if label, known := map[string]string{
 		"maxUses": "Max total uses", "maxUsesPerUser": "Max uses per customer", "allowedUserCount": "Listed customers",
@@ -74,7 +74,7 @@ func labelOf(name string) string {
 	return words(text.String())
 }
 
-// words writes a name of the API as text: "partly_refunded" is "Partly refunded".
+// words converts a name of the API to text: "partly_refunded" becomes "Partly refunded".
 func words(name string) string {
 	text := strings.ToLower(strings.ReplaceAll(name, "_", " "))
 	if text == "" {
@@ -83,9 +83,9 @@ func words(name string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-const maxValue = 200 // code points of a value in a history
+const maxValue = 200 // in code points
 
-// valueText writes a JSON value as text, and not too much of it.
+// valueText returns a JSON value as text, shortened to maxValue.
 func (s *Site) valueText(name string, value json.RawMessage) string {
 	if len(value) == 0 {
 		return ""
@@ -101,7 +101,7 @@ func (s *Site) valueText(name string, value json.RawMessage) string {
 	return text
 }
 
-// plain writes a value of a field as text. Numbers are written as they are in the JSON text.
+// plain returns a value of a field as text. Numbers keep the digits of the JSON text.
 func (s *Site) plain(name string, value any, text string) string {
 	switch v := value.(type) {
 	case bool:
@@ -118,7 +118,7 @@ func (s *Site) plain(name string, value any, text string) string {
 		var parts []string
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			label := key
-			if unicode.IsLower(rune(key[0])) { // and no currency
+			if unicode.IsLower(rune(key[0])) { // the key is not a currency
 				label = strings.ToLower(labelOf(key))
 			}
 			parts = append(parts, label+" "+s.plain(key, v[key], compact(v[key])))
@@ -129,11 +129,12 @@ func (s *Site) plain(name string, value any, text string) string {
 }
 
 func compact(value any) string {
-	text, _ := json.Marshal(value) // it was read from JSON
+	text, _ := json.Marshal(value) // cannot fail: the value was decoded from JSON
 	return string(text)
 }
 
-// word writes the text of a field: names of the API as words, and instants in the shop's time zone.
+// word returns the text of a field. Names of the API become words. Instants are in the shop's time
+// zone.
 func (s *Site) word(name, text string) string {
 	switch name {
 	case "discountType", "appliesTo", "distribution", "tierBasis", "lane", "refundPolicy", "restoreOnRefund", "day", "per", "period", "state":
@@ -146,8 +147,8 @@ func (s *Site) word(name, text string) string {
 	return text
 }
 
-// boundary writes the instant at which a coupon begins or ends. One where a day begins is that day;
-// a coupon that ends there is valid through the day before.
+// boundary returns the text for the start or the end of a coupon. An instant at the start of a day is
+// shown as a date. A coupon that ends there is valid through the day before, so the end shows that day.
 func (s *Site) boundary(at time.Time, end bool) string {
 	at = at.In(s.zone)
 	before := at.Add(-time.Nanosecond)

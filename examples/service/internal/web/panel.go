@@ -30,10 +30,10 @@ type Shown struct {
 	Redirect string
 }
 
-// maxForm is the size of a form that is read.
+// maxForm is the maximum size of a form, in bytes.
 const maxForm = 64 << 10
 
-// panelPage serves a page of administrators that depends on the request.
+// panelPage returns the handler of an administrators' page whose content depends on the request.
 func (s *Site) panelPage(p page) (http.Handler, error) {
 	t, err := s.parse(p)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Site) panelPage(p page) (http.Handler, error) {
 	})), nil
 }
 
-// unstored is an answer that nobody keeps: it has somebody's data.
+// unstored adds a header that forbids caching, because the page has personal data.
 type unstored struct{ http.ResponseWriter }
 
 // WriteHeader sends the header.
@@ -190,7 +190,7 @@ func newChart(title string, days []Day, columns []column, text func(int64) strin
 	return chart
 }
 
-// roundStep returns a round number that divides an axis into at most four parts.
+// roundStep returns the least round number that divides an axis into at most four parts.
 func roundStep(most int64) int64 {
 	for power := int64(1); ; power *= 10 {
 		for _, factor := range [...]int64{1, 2, 5} {
@@ -208,7 +208,7 @@ func counted(n int64, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// How pages show days and instants.
+// Formats of days and instants on pages.
 const (
 	dayLayout    = "2 Jan 2006"
 	momentLayout = dayLayout + ", 15:04 MST"
@@ -225,7 +225,7 @@ func formatDate(date, layout string) string {
 	return t.Format(layout)
 }
 
-// flagText says what somebody should look at in a payment.
+// flagText returns the text for a payment that somebody should check.
 func flagText(flag couponkit.Flag) string {
 	return map[couponkit.Flag]string{
 		couponkit.FlagNone:           "",
@@ -240,7 +240,7 @@ func flagText(flag couponkit.Flag) string {
 	}[flag]
 }
 
-// repaymentText says how far the money of a refund went.
+// repaymentText returns the text for the state of a refund's money.
 func repaymentText(state redemption.RepaymentState) string {
 	return map[redemption.RepaymentState]string{
 		redemption.RepaymentNone:      "",
@@ -252,7 +252,7 @@ func repaymentText(state redemption.RepaymentState) string {
 	}[state]
 }
 
-// dueText says what has to be done outside of the service.
+// dueText returns the text for work that must be done outside the service.
 func dueText(kind redemption.DueKind) string {
 	return map[redemption.DueKind]string{
 		redemption.EndPayment:   "The payment may still be possible. The payment processor is asked again until the payment has ended.",
@@ -262,7 +262,7 @@ func dueText(kind redemption.DueKind) string {
 	}[kind]
 }
 
-// disputeText says who has the money of a dispute.
+// disputeText returns the text for the state of a dispute.
 func disputeText(state redemption.DisputeState) string {
 	return map[redemption.DisputeState]string{
 		redemption.DisputeOpen: "The customer's bank has not decided.",

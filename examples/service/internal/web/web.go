@@ -38,14 +38,14 @@ var files embed.FS
 const ContentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// page is one of the pages: where it is, what it is called, and what it loads.
+// page describes a page: its address, its title, and its files.
 type page struct {
 	pattern  string // of http.ServeMux
-	template string // file in templates, without extension
+	template string // name of the file in templates, without extension
 	title    string
-	script   string // static file
-	style    string // static file beside the common ones
-	section  string // entry of the navigation that is marked
+	script   string // name of a static file
+	style    string // name of a static file, in addition to the common ones
+	section  string // marked entry of the navigation
 }
 
 func pages() []page {
@@ -63,7 +63,7 @@ func pages() []page {
 	}
 }
 
-// view is what a template sees.
+// view is the data of a template.
 type view struct {
 	Title   string
 	Script  string
@@ -76,14 +76,14 @@ type view struct {
 }
 
 const (
-	// cart is the page that can be asked for with a notice.
+	// cart is the address of the page that can show a notice.
 	cart = "/cart"
-	// oneOrder is the page whose form refunds.
+	// oneOrder is the address of the page with the refund form.
 	oneOrder = "/admin/orders/{id}"
 )
 
-// notices are what the cart says to who is sent there, by the parameter "notice" of its
-// address, which chooses among these texts and brings none of its own.
+// notices returns the texts that the cart can show to a redirected customer. The parameter "notice" of
+// the address selects a text. The address itself never contains the text.
 func notices() map[string]string {
 	return map[string]string{
 		"other_account": "This account has no order for the payment that you come back from. " +
@@ -110,7 +110,7 @@ type Site struct {
 	digest string
 	pages  map[string]http.Handler // by pattern
 	static http.Handler
-	failed *template.Template // the page of an error
+	failed *template.Template // page for an error
 }
 
 // New parses the embedded templates. An error means that the program was built
@@ -144,7 +144,7 @@ func New(options Options) (*Site, error) {
 	return site, err
 }
 
-// handler serves one page.
+// handler returns the handler of a page.
 func (s *Site) handler(p page) (http.Handler, error) {
 	switch p.template {
 	case "admin_orders", "admin_order", "admin_coupon":
@@ -209,7 +209,7 @@ func (s *Site) render(p page, notice string) ([]byte, error) {
 	return s.fill(t, p, view{Notice: notice})
 }
 
-// fill returns a page as text.
+// fill renders a page.
 func (s *Site) fill(t *template.Template, p page, v view) ([]byte, error) {
 	v.Title, v.Script, v.Style, v.Section = p.title, p.script, p.style, p.section
 	var out bytes.Buffer
@@ -219,7 +219,7 @@ func (s *Site) fill(t *template.Template, p page, v view) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// administered serves a page to administrators only, and sends everybody else to sign in.
+// administered serves a page to administrators only. It redirects everybody else to the sign-in.
 func (s *Site) administered(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		signedIn, administrator := s.who(r)
@@ -230,7 +230,7 @@ func (s *Site) administered(h http.Handler) http.Handler {
 			s.Error(w, r, http.StatusForbidden, "Administrators only", "Your account cannot manage coupons.")
 		default:
 			next := r.URL.RequestURI()
-			if r.Method == http.MethodPost { // a form is filled in anew
+			if r.Method == http.MethodPost { // a sent form must be filled in again
 				next = r.URL.Path
 			}
 			http.Redirect(w, r, "/login?next="+url.QueryEscape(next), http.StatusSeeOther)
@@ -238,8 +238,8 @@ func (s *Site) administered(h http.Handler) http.Handler {
 	})
 }
 
-// administration answers administrators with a page and sends everybody else to
-// sign in. The API guards itself; this spares people a page that they cannot use.
+// administration serves a page to administrators and redirects everybody else to the sign-in. The API
+// checks access itself. This only spares users a page that they cannot use.
 func (s *Site) administration(body []byte) http.Handler {
 	admitted := document(body)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -255,7 +255,7 @@ func (s *Site) administration(body []byte) http.Handler {
 	})
 }
 
-// noticing answers with a page, and says above it what its address asks for.
+// noticing serves a page with the notice that its address selects.
 func (s *Site) noticing(p page, plain []byte) (http.Handler, error) {
 	said := map[string]http.Handler{}
 	for name, text := range notices() {
@@ -291,12 +291,12 @@ func (s *Site) Error(w http.ResponseWriter, r *http.Request, status int, title, 
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = out.WriteTo(w) // the browser went away; nobody is left to tell
+		_, _ = out.WriteTo(w) // ignore a browser that closed the connection
 	}
 }
 
-// document answers with a finished page. Pages hold nothing of a user, but they
-// name the files of one version, so browsers ask again each time.
+// document serves a rendered page. Pages have no data of users, but they refer to files of one version.
+// So browsers must revalidate them.
 func document(body []byte) http.Handler { return documentWith(http.StatusOK, body) }
 
 func documentWith(status int, body []byte) http.Handler {
@@ -305,12 +305,12 @@ func documentWith(status int, body []byte) http.Handler {
 		w.Header().Set("Cache-Control", "no-cache")
 		w.WriteHeader(status)
 		if r.Method != http.MethodHead {
-			_, _ = w.Write(body) // the browser went away; nobody is left to tell
+			_, _ = w.Write(body) // ignore a browser that closed the connection
 		}
 	})
 }
 
-// dress sets what every page is sent with.
+// dress sets the headers of every page.
 func dress(h http.Header) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", ContentSecurityPolicy)
@@ -320,7 +320,7 @@ func dress(h http.Header) {
 
 func (s *Site) serveStatic(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(r.URL.Path, "/") || !strings.HasPrefix(r.URL.Path, "/static/"+s.digest+"/") {
-		http.NotFound(w, r) // no listings, and no files of another version
+		http.NotFound(w, r) // do not list folders, and serve only files of this version
 		return
 	}
 	h := w.Header()
@@ -329,7 +329,7 @@ func (s *Site) serveStatic(w http.ResponseWriter, r *http.Request) {
 	s.static.ServeHTTP(w, r)
 }
 
-// digestOf names a version of the files.
+// digestOf returns a digest that identifies the version of the files.
 func digestOf(fsys fs.FS) (string, error) {
 	sum := sha256.New()
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {

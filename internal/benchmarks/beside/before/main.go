@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	_ "modernc.org/sqlite" // driver "sqlite"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/benchmarks/beside/load"
@@ -69,7 +69,7 @@ func open(ctx context.Context, program load.Program) (store.Store, error) {
 		return nil, err
 	}
 	config.MaxConns = load.Connections
-	pool, err := pgxpool.NewWithConfig(ctx, config) // for as long as the program runs
+	pool, err := pgxpool.NewWithConfig(ctx, config) // open until the program ends
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func openSQLite(ctx context.Context, source string) (store.Store, error) {
 	return sqlstore.New(db, sqlstore.SQLite, sqlstore.Options{})
 }
 
-// limited is one of the coupons that the clients want, and a quote with it.
+// limited returns a limited coupon and a quote with it. The clients compete for such coupons.
 func limited(i int) (coupon.Coupon, pricing.Quote, error) {
 	code, err := coupon.ParseCode(fmt.Sprintf("HOT%d", i))
 	if err != nil {

@@ -55,8 +55,8 @@ func StartGalera(ctx context.Context, count int) (nodes []*Server, err error) {
 	return nodes, nil
 }
 
-// copy returns a node with the same data that joins the cluster at the address. It needs no
-// state transfer, as it has missed nothing.
+// copy returns a node with the same data. The node joins the cluster at the address. It has missed no
+// change, so it needs no state transfer.
 func (s *Server) copy(ctx context.Context, address string) (*Server, error) {
 	arguments, _, err := galera(address)
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *Server) copy(ctx context.Context, address string) (*Server, error) {
 	return joins, nil
 }
 
-// galera returns the arguments of a node and the address at which others join it. Without an
-// address to join, the node begins a cluster.
+// galera returns the arguments of a node, and the address for other nodes to join. Without an address
+// in join, the node starts a cluster.
 func galera(join string) (arguments []string, address string, err error) {
 	libraries, err := filepath.Glob("/usr/lib*/galera*/libgalera_smm.so")
 	if err != nil || len(libraries) == 0 {

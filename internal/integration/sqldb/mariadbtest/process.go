@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// account is the user that the server runs as; zero is the user of the test.
+// account is the user that runs the server. The zero account is the user of the test.
 type account struct {
 	uid, gid uint32
 	other    bool
 }
 
-// unprivileged returns the own account, or for root that of mysql or nobody.
+// unprivileged returns the current user. For root, it returns the user mysql or nobody.
 func unprivileged() (account, error) {
 	if os.Geteuid() != 0 {
 		return account{}, nil
@@ -59,12 +59,11 @@ func (a account) attributes() *syscall.SysProcAttr {
 // process is a running server.
 type process struct {
 	command *exec.Cmd
-	ended   chan struct{} // closed when it has ended
+	ended   chan struct{} // closed when the server has ended
 }
 
-// start starts the server from a thread that lives as long as it: where the system
-// can, the death of that thread ends the server, so that a test which is killed
-// leaves none behind.
+// start starts the server from a thread that lives as long as the server. On Linux, the server ends
+// with that thread. A killed test therefore leaves no server running.
 func start(owner account, dir, logFile, path string, arguments ...string) (*process, error) {
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -74,7 +73,7 @@ func start(owner account, dir, logFile, path string, arguments ...string) (*proc
 	command := exec.Command(path, arguments...) //nolint:noctx // it outlives the call
 	command.Dir, command.Env, command.Stdout, command.Stderr = dir, cleanEnvironment(), log, log
 	command.SysProcAttr = owner.attributes()
-	command.SysProcAttr.Setpgid = true // an interrupt of the test is not one of the server
+	command.SysProcAttr.Setpgid = true // signals for the test must not reach the server
 	dieWithParent(command.SysProcAttr)
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
@@ -83,7 +82,7 @@ func start(owner account, dir, logFile, path string, arguments ...string) (*proc
 		err := command.Start()
 		started <- err
 		if err == nil {
-			_ = command.Wait() // a server that is told to stop ends as it likes
+			_ = command.Wait() // ignore the exit status of a stopped server
 		}
 		close(ended)
 	}()
@@ -93,7 +92,7 @@ func start(owner account, dir, logFile, path string, arguments ...string) (*proc
 	return &process{command: command, ended: ended}, nil
 }
 
-// stop sends the signal and waits; a process that does not obey is killed.
+// stop sends the signal and waits. After patience, it kills the process.
 func (p *process) stop(signal syscall.Signal, patience time.Duration) error {
 	if err := p.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -108,5 +107,5 @@ func (p *process) stop(signal syscall.Signal, patience time.Duration) error {
 	return errors.Join(fmt.Errorf("%s did not stop within %s", p.command.Path, patience), err)
 }
 
-// cleanEnvironment keeps settings of the developer's own server away.
+// cleanEnvironment returns an environment without settings of the developer's own server.
 func cleanEnvironment() []string { return []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"} }

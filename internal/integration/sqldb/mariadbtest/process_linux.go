@@ -2,5 +2,5 @@ package mariadbtest
 
 import "syscall"
 
-// dieWithParent stops the server at once when the test is gone.
+// dieWithParent makes the server stop when the test ends.
 func dieWithParent(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGKILL }

@@ -20,7 +20,7 @@ type Shared struct {
 func (s *Shared) Need(tb testing.TB) *Server {
 	tb.Helper()
 	s.once.Do(func() {
-		// A commit is written, and does not wait for the disk: nobody cuts the power.
+		// Commits do not wait for the disk, because no test cuts the power.
 		s.server, s.err = Start(context.WithoutCancel(tb.Context()), "--innodb-flush-log-at-trx-commit=2")
 	})
 	switch {

@@ -66,8 +66,7 @@ func Start(ctx context.Context, more ...string) (*Server, error) {
 	return s, nil
 }
 
-// find looks for a program where servers are installed, which is not always in the
-// path of a user.
+// find searches for a program in the usual folders of servers. They are not always in a user's path.
 func find(names ...string) (string, error) {
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
@@ -104,8 +103,8 @@ func (s *Server) initialise(ctx context.Context, install string) (err error) {
 	return nil
 }
 
-// temporary keeps the server's temporary tables to itself: one that starts removes
-// those of every other that it finds in the same folder.
+// temporary gives the server its own folder for temporary tables. A starting server deletes all
+// temporary tables in its folder, even those of other servers.
 func (s *Server) temporary() string { return "--tmpdir=" + s.dir }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
@@ -169,7 +168,7 @@ func (s *Server) Resume(ctx context.Context) error {
 		"--no-defaults", "--datadir=" + s.data(), s.temporary(),
 		"--socket=" + s.config.Addr, "--pid-file=" + filepath.Join(s.dir, "pid"), "--skip-networking", "--skip-name-resolve",
 		"--max-connections=300", "--innodb-buffer-pool-size=128M", "--innodb-flush-log-at-trx-commit=1", "--skip-log-bin",
-		"--innodb-file-per-table=OFF", // a file for each table of each test costs more than the tests
+		"--innodb-file-per-table=OFF", // one file for each table of each test would take longer than the tests
 	}, s.more...)...)
 	if err != nil {
 		return fmt.Errorf("start MariaDB: %w", err)
@@ -184,10 +183,10 @@ func (s *Server) Resume(ctx context.Context) error {
 		}
 		select {
 		case <-started.ended:
-			text, _ := os.ReadFile(log) // what there is
+			text, _ := os.ReadFile(log) // the log may be missing
 			return fmt.Errorf("MariaDB ended at its start: %w\n%s", err, text)
 		case <-ctx.Done():
-			text, _ := os.ReadFile(log) // what there is
+			text, _ := os.ReadFile(log) // the log may be missing
 			return fmt.Errorf("MariaDB does not answer: %w\n%s", err, text)
 		case <-time.After(20 * time.Millisecond):
 		}

@@ -37,7 +37,7 @@ func SQLite(folder string, f Faults) func(shops int, pause func()) (simulation.D
 	}
 }
 
-// database is a file that survives its processes.
+// database is a database file that survives its processes.
 type database struct {
 	folder    string
 	shops     int
@@ -51,8 +51,7 @@ func (d *database) file() string {
 	return filepath.Join(d.folder, fmt.Sprintf("shops%d.db", d.crashes))
 }
 
-// Open is the start of a process: it opens the file, brings the tables up, as every
-// process does, and makes the stores.
+// Open starts a process. It opens the file, migrates the tables and makes the stores.
 func (d *database) Open() (simulation.Process, error) {
 	ctx := context.Background()
 	p := &process{}
@@ -76,8 +75,8 @@ func (d *database) Open() (simulation.Process, error) {
 	return p, nil
 }
 
-// Crash leaves to the next process what was in the file and its log, and not the
-// memory that the processes shared, nor any tidying up.
+// Crash leaves the file and its log to the next process. The shared memory of the processes is lost,
+// and nothing is cleaned up.
 func (d *database) Crash() error {
 	before := d.file()
 	d.crashes++
@@ -104,7 +103,7 @@ func copyFile(to, from string) error {
 	return os.WriteFile(to, content, 0o600)
 }
 
-// Close ends what is left and removes the files.
+// Close ends all processes and removes the files.
 func (d *database) Close() error {
 	for _, p := range d.processes {
 		p.Kill()
@@ -112,7 +111,7 @@ func (d *database) Close() error {
 	return os.RemoveAll(d.folder)
 }
 
-// process is a pool of connections to the file, and the stores on it.
+// process is a pool of connections to the file, with the stores that use it.
 type process struct {
 	db     *sql.DB
 	life   life
@@ -124,16 +123,16 @@ type process struct {
 // Store returns the store of a shop.
 func (p *process) Store(shop int) store.Store { return p.stores[shop] }
 
-// Cut lets the call run until its transaction has made so many statements, or is
-// about to commit, and ends the process there.
+// Cut runs the call and ends the process in its transaction: after a number of statements, or before
+// the commit.
 func (p *process) Cut(statements int, call func()) {
 	p.life.endAfter(statements)
 	call()
 	p.life.end()
 }
 
-// Kill ends the process: nothing that it does from now on reaches the database. The
-// connections are closed, as the kernel does it; an open transaction ends with them.
+// Kill ends the process. Nothing that it does afterwards reaches the database. Its connections are
+// closed, as the kernel does, and open transactions end.
 func (p *process) Kill() {
 	if p.killed {
 		return
@@ -141,7 +140,7 @@ func (p *process) Kill() {
 	p.killed = true
 	p.life.end()
 	for _, s := range p.sound {
-		_ = s.Close() // it has nobody to talk to
+		_ = s.Close() // ignore the error: the store has no connection
 	}
 	_ = p.db.Close()
 }

@@ -10,16 +10,16 @@ import (
 	"modernc.org/sqlite"
 )
 
-// errEnded is what a process gets that has ended and does not know it yet.
+// errEnded is the error of statements after the process has ended.
 var errEnded = errors.New("simulated: the process has ended")
 
-// life tells the connections of a process when it ends.
+// life decides when the connections of a process end.
 type life struct {
 	mu     sync.Mutex
 	ended  bool
-	bound  bool // to end in the next transaction that writes
-	inside bool // that transaction
-	left   int  // statements
+	bound  bool // the process ends in its next writing transaction
+	inside bool // that transaction is running
+	left   int  // number of statements until the end
 }
 
 func (l *life) endAfter(statements int) {
@@ -34,7 +34,7 @@ func (l *life) end() {
 	l.ended = true
 }
 
-// goesOn is asked before each statement.
+// goesOn is called before each statement. It returns an error if the process has ended.
 func (l *life) goesOn(statement string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,8 +56,7 @@ func (l *life) goesOn(statement string) error {
 	return nil
 }
 
-// connector opens connections of one process through the driver of
-// modernc.org/sqlite.
+// connector opens connections of one process with the driver modernc.org/sqlite.
 type connector struct {
 	dsn     string
 	life    *life
@@ -72,10 +71,10 @@ func (c connector) Connect(context.Context) (driver.Conn, error) {
 	return &conn{Conn: inner, connector: c}, nil
 }
 
-// Driver is not asked for by database/sql when there is a connector.
+// Driver is required by the interface. database/sql does not call it if there is a connector.
 func (c connector) Driver() driver.Driver { return &sqlite.Driver{} }
 
-// conn asks whether the process goes on before it passes a statement.
+// conn passes statements while the process runs.
 type conn struct {
 	driver.Conn
 	connector connector
@@ -149,7 +148,7 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 	return inner.BeginTx(ctx, o)
 }
 
-// stmt is a prepared statement; each run of it is a statement.
+// stmt is a prepared statement. Each run counts as a statement.
 type stmt struct {
 	driver.Stmt
 	text string

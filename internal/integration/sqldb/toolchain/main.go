@@ -17,7 +17,7 @@ import (
 	"os"
 	"strings"
 
-	_ "github.com/go-sql-driver/mysql" // a small driver, since each toolchain builds it
+	_ "github.com/go-sql-driver/mysql" // a small driver, because each toolchain compiles it
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
@@ -32,13 +32,13 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// These texts are not the same to all versions of Unicode.
+// Different versions of Unicode treat these texts differently.
 const (
-	gamma        = "\u026410"          // whose letter has no upper case in version 15.0
-	capitalGamma = "\ua7cb10"          // in version 16.0
-	hebrew       = "\u05d2\u030710"    // which golang.org/x/text composes to a letter of version 16.0
+	gamma        = "\u026410"          // a small letter that has no capital letter in version 15.0
+	capitalGamma = "\ua7cb10"          // its capital letter in version 16.0
+	hebrew       = "\u05d2\u030710"    // golang.org/x/text composes these to a letter of version 16.0
 	later        = "SALE\U0001fae9"    // not assigned in version 15.0
-	todhri       = "\U000105c9 \u019b" // a name, composed in version 16.0
+	todhri       = "\U000105c9 \u019b" // a name that composes in version 16.0
 	address      = "\u00c5sa.\u0264@Example.org"
 )
 
@@ -86,7 +86,7 @@ func run(ctx context.Context, command, dsn, name string) (err error) {
 	return p.print(ctx, s)
 }
 
-// oneAccount has each mirror that another process has made.
+// oneAccount returns existing mirrors of all processes, as one processor account does.
 type oneAccount struct{ *fakeprocessor.Processor }
 
 func (oneAccount) VerifyMirror(context.Context, coupon.Coupon) (processor.MirrorStatus, error) {
@@ -111,8 +111,8 @@ func cart() pricing.Cart {
 	return pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 9999}}}
 }
 
-// create makes three coupons and an order. The code of one coupon is what another version of the
-// library may have made.
+// create makes three coupons and an order. One code is as another version of the library may have
+// stored it.
 func (p *program) create(ctx context.Context) error {
 	for _, code := range []string{gamma, hebrew} {
 		d := p.draft(code)
@@ -137,7 +137,7 @@ func (p *program) create(ctx context.Context) error {
 	return err
 }
 
-// use finds each coupon by each spelling, and records the payment of the order.
+// use looks up each coupon by each spelling, and records the payment of the order.
 func (p *program) use(ctx context.Context) error {
 	for _, typed := range []string{gamma, capitalGamma, hebrew, gamma + "\u200b "} {
 		if _, err := p.Validate(ctx, couponkit.ValidateRequest{Code: p.name + typed, Customer: p.customer()}); err != nil {
@@ -171,7 +171,7 @@ func (p *program) use(ctx context.Context) error {
 	return nil
 }
 
-// print prints keys that stores keep, and a document, with the keys of all coupons.
+// print prints stored keys and a document, with the keys of all coupons.
 func (p *program) print(ctx context.Context, s *sqlstore.Store) error {
 	guest, err := couponkit.GuestID(address)
 	if err != nil {

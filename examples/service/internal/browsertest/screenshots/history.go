@@ -16,21 +16,21 @@ import (
 	"github.com/couponkit/couponkit/redemption"
 )
 
-// historyDays is how long before the pictures the service was started.
+// historyDays is the age of the service in the screenshots, in days.
 const historyDays = 29
 
-// sales are how many customers bought with the coupon on each of those days.
+// sales has the number of sales on each of those days, as digits.
 const sales = "00112324310122353410224655320"
 
-// past is a clock that is some days behind.
+// past is a clock that runs some days behind.
 type past struct{ days atomic.Int64 }
 
 func (p *past) set(days int64) { p.days.Store(days) }
 
 func (p *past) now() time.Time { return time.Now().AddDate(0, 0, -int(p.days.Load())) }
 
-// fill lets customers buy, a day at a time, until it is today. Payments go through
-// the payment page and the webhook, as those in the browser do.
+// fill makes purchases day by day up to today. Payments use the payment page and the webhook, as in a
+// browser.
 func (p *past) fill(ctx context.Context, server *app.Server) error {
 	for day, count := range sales {
 		p.set(int64(historyDays - day))
@@ -71,7 +71,7 @@ func buy(ctx context.Context, server *app.Server) error {
 	return paid(ctx, server, customer.ID, done.Order.ID)
 }
 
-// paid waits until the webhook has told of the payment.
+// paid waits until the webhook has reported the payment.
 func paid(ctx context.Context, server *app.Server, customerID, orderID string) error {
 	const patience, pause = 10 * time.Second, 2 * time.Millisecond
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {

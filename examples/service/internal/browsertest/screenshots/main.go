@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// studio is where pictures are taken.
+// studio has the server and the tab for the screenshots.
 type studio struct {
 	server *app.Server
 	tab    *browsertest.Tab
@@ -68,7 +68,7 @@ func run(ctx context.Context, dir string) error {
 	return nil
 }
 
-// createCoupons creates the coupons of the pictures beside those of the demo.
+// createCoupons creates the coupons for the screenshots, in addition to the demo coupons.
 func createCoupons(ctx context.Context, server *app.Server) error {
 	for _, text := range []string{
 		`{"code":"WELCOME","name":"Welcome","group":"welcome","discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":"2","maxUnits":4,"maxUsesPerUser":null,"budget":{"EUR":"2000"}}`,
@@ -85,7 +85,7 @@ func createCoupons(ctx context.Context, server *app.Server) error {
 	return nil
 }
 
-// signIn gives the tab a session of a demo user.
+// signIn signs the tab in as a demo user.
 func (s studio) signIn(ctx context.Context, id string) error {
 	user, err := s.server.Shop.UserByID(ctx, id)
 	if err != nil {

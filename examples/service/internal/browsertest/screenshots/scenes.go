@@ -2,7 +2,7 @@ package main
 
 import "context"
 
-// scene is a page in the state in which it is photographed.
+// scene is a page in the state that a screenshot shows.
 type scene struct {
 	name   string
 	user   string
@@ -13,7 +13,7 @@ type scene struct {
 	steps  []step
 }
 
-// step is something that is done before the picture is taken.
+// step is an action before the screenshot.
 type step func(studio) error
 
 func click(selector string) step { return func(s studio) error { return s.tab.Click(selector) } }
@@ -27,7 +27,7 @@ func visit(path string) step { return func(s studio) error { return s.tab.Go(pat
 
 func hold(condition string) step { return func(s studio) error { return s.tab.Wait(condition) } }
 
-// do plays an expression that makes no picture of its own.
+// do returns a step that evaluates an expression.
 func do(expression string) step {
 	return func(s studio) error { return s.tab.Eval(expression, nil) }
 }
@@ -38,7 +38,7 @@ const (
 	ben   = "usr_ben"
 )
 
-// Sizes of the pictures in CSS pixels.
+// Sizes of the screenshots in CSS pixels.
 const (
 	wide        = 1280
 	tall        = 860
