@@ -19,6 +19,7 @@ func TestTextThatNoDatabaseKeeps(t *testing.T) {
 		for _, b := range []*browser{nobody, ann, admin} {
 			b.loose = true
 		}
+		batches := "/admin/coupon/" + admin.creates(object{"withoutCode": true}).text("id") + "/batches"
 		for _, text := range []string{"\x00", "a\x00b", "a\xffb", "\xed\xa0\x80", "';--\x00", `\`, "%", "_"} {
 			inPath := url.PathEscape(text)
 			inQuery := url.QueryEscape(text)
@@ -38,6 +39,12 @@ func TestTextThatNoDatabaseKeeps(t *testing.T) {
 				admin.get("/admin/coupon/" + inPath + "/redemptions?after=" + inQuery),
 				admin.get("/admin/coupon/" + inPath + "/usage"),
 				admin.delete("/admin/coupon/" + inPath),
+				admin.get(batches + "?after=" + inQuery),
+				admin.post(batches, object{"id": text, "count": 1, "shape": object{"prefix": text}}),
+				admin.patch(batches+"/"+inPath, object{"active": true}),
+				admin.delete(batches + "/" + inPath + "/unused"),
+				admin.post(batches+"/"+inPath+"/assign", object{"owners": []string{"id:" + text}}),
+				admin.get(batches + "/" + inPath + "/codes.csv"),
 				admin.patch("/admin/coupon/"+inPath, object{"name": text}),
 				admin.post("/admin/coupon", object{
 					"code": text, "name": text, "description": text, "discountType": "PERCENTAGE", "discountValue": "10",
