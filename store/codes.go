@@ -90,6 +90,8 @@ func (c CodeChange) Validate() error {
 	if c.Kind != EditCode && c.Batch == "" {
 		faults.Add("batch", validation.Required, "the codes have a batch")
 	}
+	textFaults(&faults, "couponId", c.CouponID)
+	textFaults(&faults, "batch", c.Batch)
 	if c.Kind == AssignCodes {
 		c.ownerFaults(&faults)
 		return faults.Err()
@@ -190,11 +192,8 @@ func (l CodeList) Normalize() (CodeList, error) {
 	if l.CouponID == "" {
 		faults.Add("couponId", validation.Required, "is required")
 	}
-	for _, member := range [...]struct{ field, text string }{{"couponId", l.CouponID}, {"batch", l.Batch}} {
-		if !IsText(member.text) || len(member.text) > redemption.MaxIDLength {
-			faults.Add(member.field, validation.Malformed, "must be short UTF-8 text without NUL")
-		}
-	}
+	textFaults(&faults, "couponId", l.CouponID)
+	textFaults(&faults, "batch", l.Batch)
 	if l.State != 0 && l.State != coupon.Active && l.State != coupon.Inactive {
 		faults.Add("state", validation.Unknown, "must be active or inactive")
 	}
@@ -248,11 +247,9 @@ func (l BatchList) Normalize() (BatchList, error) {
 	if l.CouponID == "" {
 		faults.Add("couponId", validation.Required, "is required")
 	}
-	for _, member := range [...]struct{ field, text string }{{"couponId", l.CouponID}, {"id", l.ID}, {"after", l.After}} {
-		if !IsText(member.text) || len(member.text) > redemption.MaxIDLength {
-			faults.Add(member.field, validation.Malformed, "must be short UTF-8 text without NUL")
-		}
-	}
+	textFaults(&faults, "couponId", l.CouponID)
+	textFaults(&faults, "id", l.ID)
+	textFaults(&faults, "after", l.After)
 	l.PageSize = pageSize(l.PageSize, MaxPageSize, &faults)
 	return l, faults.Err()
 }
@@ -264,4 +261,10 @@ func CutBatches(batches []coupon.IssuedBatch, size int) (page BatchPage) {
 		page.Next = batches[size-1].ID
 	}
 	return page
+}
+
+func textFaults(faults *validation.Error, field, text string) {
+	if !IsText(text) || len(text) > redemption.MaxIDLength {
+		faults.Add(field, validation.Malformed, "must be short UTF-8 text without NUL")
+	}
 }

@@ -254,8 +254,10 @@ func invalidBatches(p *probe) {
 	ann := coupon.OwnerID("ann")
 	nameless := bulk(store.SwitchCodes, c, code)
 	nameless.Batch = ""
+	unwritable := assigning(c, ann)
+	unwritable.Batch = "spring\xff"
 	for what, change := range map[string]store.CodeChange{
-		"without a batch": nameless, "without codes": bulk(store.RemoveCodes, c), "with a code twice": bulk(store.RemoveCodes, c, code, code),
+		"without a batch": nameless, "of a batch that is no text": unwritable, "without codes": bulk(store.RemoveCodes, c), "with a code twice": bulk(store.RemoveCodes, c, code, code),
 		"without owners": assigning(c), "with an owner twice": assigning(c, ann, ann), "with nobody as an owner": assigning(c, coupon.Owner{}),
 		"with too many owners":         assigning(c, make([]coupon.Owner, coupon.MaxCodes+1)...),
 		"with a part beyond its batch": p.part(c, "autumn", 2, 2, 3), "with a part before its batch": p.part(c, "autumn", -1, 2, 3),

@@ -40,6 +40,12 @@ func TestACampaign(t *testing.T) {
 		p := w.as(ada)
 		p.visit("/admin/coupons/" + id)
 		p.hold(`document.querySelector("#customers-link")?.href === location.origin + "/cart?coupon=SPRING"`)
+		p.click("#duplicate")
+		p.see("#coupon-dialog-title", "New coupon like SPRING")
+		p.address("/admin/coupons")
+		p.visit("/admin/coupons?duplicate=cpn_none")
+		p.see("#toasts", "does not exist")
+		p.visit("/admin/coupons/" + id)
 		p.click("#campaign")
 		p.see("#batches-empty", "No batches yet")
 		for _, screen := range []struct {

@@ -57,6 +57,8 @@ function showDeleted() {
 }
 
 function showCoupon(coupon, budgets) {
+  byId("duplicate").href = `/admin/coupons?duplicate=${id}`;
+  byId("duplicate").hidden = false;
   document.title = `${called(coupon)} · couponkit`;
   byId("title").replaceChildren(foreign(called(coupon)));
   byId("title").classList.toggle("code", Boolean(coupon.code));

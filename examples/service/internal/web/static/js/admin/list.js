@@ -1,6 +1,6 @@
 // The table of coupons: search, pages and sorting in the address; status, edit and
 // delete on each row.
-import { get, patch, remove, signInAddress } from "../api.js";
+import { get, patch, remove, segment, signInAddress } from "../api.js";
 import { byId, debounce, el, foreign, icon } from "../dom.js";
 import { called, number, plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
@@ -22,6 +22,7 @@ const user = await start();
 if (isAdministrator(user)) {
   listen();
   await refresh();
+  await duplicateAsked();
 } else {
   turnAway();
 }
@@ -266,6 +267,18 @@ async function saved(coupon, created) {
   if (created) change({ page: 1, search: "", sort: "", order: "asc" });
   else replace(coupon);
   if (!created) countUsable();
+}
+
+// duplicateAsked opens the form that the address asks for, once.
+async function duplicateAsked() {
+  const asked = new URLSearchParams(location.search).get("duplicate");
+  if (!asked) return;
+  address.write(query, { replace: true });
+  try {
+    duplicate(await get(`/admin/coupon/${segment(asked)}`));
+  } catch (error) {
+    toast(error.message, "danger");
+  }
 }
 
 function askToRemove(coupon) {
