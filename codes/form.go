@@ -10,8 +10,8 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 )
 
-// lastSymbols is the number of possible last random symbols. It is one less than base, because the
-// symbol is left out for which the check symbol would be the dash.
+// lastSymbols is the number of possible last random symbols. One symbol of base is not possible: its
+// check symbol would be the dash.
 const lastSymbols = base - 1
 
 // Form writes and reads the codes of one shape. The zero Form has no codes. A Form may be used by several goroutines.

@@ -184,7 +184,7 @@ func categoriesApart(prefix string, covered, excluded []string, faults *validati
 	for i, name := range slices.Backward(excluded) {
 		position[name] = i
 	}
-	delete(position, "") // an empty name is no duplicate
+	delete(position, "") // ignore empty names
 	for i, name := range covered {
 		if at, both := position[name]; both {
 			contradict(faults, "a category is covered or excluded, not both",

@@ -140,9 +140,9 @@ type content struct {
 // contents has the possible contents of carts: within excludes the forbidden items, without does not.
 type contents struct{ within, without []content }
 
-// contents returns the possible contents of a cart without units of the excluded scope. The required
-// units are chosen so that they disturb least. If possible, they are not eligible and do not count as
-// bought.
+// contents returns the possible contents of a cart without units of the excluded scope. If possible,
+// the required units are not eligible and do not count as bought, because they then change neither the
+// discount nor its conditions.
 func (c *Coupon) contents(excluded Scope) []content {
 	exists := func(inside []Scope, outside ...Scope) bool {
 		_, found := Example(inside, append(outside, excluded)...)

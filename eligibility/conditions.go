@@ -31,7 +31,7 @@ func (d *Decision) checkCartConditions(c *coupon.Coupon, on *coverage) {
 	d.checkContainsNot(c, on)
 }
 
-// amountOf converts an amount in minor units to a parameter.
+// amountOf converts an amount in minor units to a parameter of a reason.
 func amountOf(minor int64, in pricing.Currency) coupon.Amount {
 	return coupon.Amount{Money: pricing.NewMoney(minor, in)}
 }

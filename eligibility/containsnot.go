@@ -5,7 +5,7 @@ import "github.com/couponkit/couponkit/coupon"
 // checkContainsNot refuses a cart with excluded units.
 func (d *Decision) checkContainsNot(c *coupon.Coupon, on *coverage) {
 	excluded := &c.Conditions.ContainsNot
-	if excluded.AppliesTo == 0 { // there is no exclusion
+	if excluded.AppliesTo == 0 { // nothing is excluded
 		return
 	}
 	if units := countUnits(excluded, on.lines); units > 0 {

@@ -93,8 +93,8 @@ func (e *evaluation) use(priced *indexes, but int) {
 	}
 }
 
-// refuseLast refuses the last coupon that exceeds its budget. If there is none, it refuses the last
-// coupon without an effect. It repeats this while the same quote gives the answer. It reports whether
+// refuseLast refuses the last coupon that exceeds its budget. If no coupon does, it refuses the last
+// coupon without an effect. It continues while the cart need not be priced again. It reports whether
 // the cart must be priced again.
 func (e *evaluation) refuseLast() (again bool, err error) {
 	if at := e.lastOverBudget(&e.Quote, &e.priced); at >= 0 {

@@ -49,7 +49,7 @@ type Quote struct {
 	// These fields have the discount of each coupon on each unit. They are empty if the discounts
 	// follow from the lines. Otherwise the quote has either parts, or groups with their ends and
 	// amounts.
-	parts   []int64     // what each coupon takes off each line, coupon by coupon, in steps
+	parts   []int64     // discount of each coupon on each line, coupon by coupon, in steps
 	groups  []UnitGroup // groups of equal units, line by line
 	ends    []int       // end of each line's groups
 	amounts []int64     // discount of a unit by each coupon, group by group

@@ -159,7 +159,7 @@ type QuotedCoupon struct {
 	// Amount is what the coupon takes off the cart.
 	Amount int64
 
-	eligible []bool // nil if the coupon covers the eligible lines of the quote
+	eligible []bool // nil if the coupon covers all eligible lines of the quote
 	bought   []bool // nil if no separate scope says which lines count as bought
 
 	gives  bool // it has a discount before its lane is limited to the units' cost

@@ -114,7 +114,7 @@ func (l CouponList) Code() coupon.Code {
 	return code
 }
 
-// expired replaces ExpiredAt by an equal bound of Expires.
+// expired moves ExpiredAt into the bound Expires.Until.
 func (l CouponList) expired(faults *validation.Error) CouponList {
 	by := Period{Until: l.ExpiredAt.Truncate(time.Microsecond).Add(time.Microsecond)}.normalize("expiredAt", faults)
 	if l.Expires.Until.IsZero() || by.Until.Before(l.Expires.Until) {

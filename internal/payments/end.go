@@ -152,8 +152,8 @@ func dueEnd(o redemption.Order) (due redemption.Due, is bool) {
 	return redemption.Due{}, false
 }
 
-// openSessionID returns the ID of the session that may still be paid. This is the session of the order,
-// or its earlier session if a payment came in another session.
+// openSessionID returns the ID of the session that may still be paid. This is usually the session of
+// the order. If a payment in another session has paid the order, it is the order's earlier session.
 func openSessionID(o redemption.Order) string {
 	if due, is := dueEnd(o); is {
 		return due.PaymentID

@@ -67,7 +67,8 @@ func isOurs(metadata map[string]string) bool {
 	return metadata[processor.MetadataOrderID] != "" || len(processor.CouponIDs(metadata)) > 0
 }
 
-// eventKind returns what an event means for an order, and whether the event is about a session.
+// eventKind returns the order's event for a processor's event. It reports whether the event is about a
+// session.
 func eventKind(e processor.Event) (redemption.EventKind, bool) {
 	switch e.Type {
 	case processor.Completed:

@@ -23,7 +23,7 @@ type share struct {
 	amount, limit int64  // the discount, and the budget at the reservation
 	restore       coupon.Restore
 	back          int64             // part of the amount that refunds gave back
-	holds         eligibility.Count // what the order holds now
+	holds         eligibility.Count // the order's current claim
 }
 
 // moment has a budget and the amount taken from it, between two effects.

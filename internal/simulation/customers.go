@@ -284,7 +284,7 @@ func (w *world) cancelExchange() bool {
 	})
 }
 
-// spendElsewhere lets a customer spend all points on something else, or get them back.
+// spendElsewhere plays a customer who spends all points outside the service, or gets them back.
 func (w *world) spendElsewhere() bool {
 	s := w.shop()
 	id := w.pointsCustomer(s)

@@ -84,7 +84,7 @@ func (w *world) step(number int) {
 	w.inspect()
 }
 
-// let runs a random happening of a list.
+// let runs one random entry of the list.
 func (w *world) let(list []happening) {
 	h := list[w.random.IntN(len(list))]
 	w.when(h.happen(w), "step", h.name, "")

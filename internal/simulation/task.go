@@ -55,7 +55,7 @@ const (
 // fates lists every fate of a call except normal arrival.
 var fates = [...]fate{lostBefore, lostAfter, delayed, repeated, echoed, refused, abandoned, cut}
 
-// operation is what a task does with the service of its shop.
+// operation calls the service of a task's shop.
 type operation func(ctx context.Context, t *task) error
 
 // task is a running operation on a node.

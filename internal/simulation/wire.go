@@ -50,8 +50,8 @@ func (t *touched) records(o redemption.Order, uses []redemption.Use) {
 	}
 }
 
-// outside carries out a call to the store or the processor. It has no timeout: on a slow machine, a
-// timeout of the service would end the call. A late effect has no caller.
+// outside carries out a call to the store or the processor. It removes the timeout of the service,
+// because a slow machine must not change the result. A late effect has no caller.
 func (w *world) outside(ctx context.Context, s *shop, r role, call string, effect func(context.Context) error) error {
 	if err := ctx.Err(); errors.Is(err, context.Canceled) && !w.arriving {
 		return err

@@ -165,7 +165,7 @@ func (p *Processor) create(r processor.SessionRequest, now time.Time) (*session,
 	return s, nil
 }
 
-// end lets an open session expire at an instant.
+// end expires an open session at an instant.
 func (p *Processor) end(s *session, at time.Time) {
 	s.Status = processor.SessionExpired
 	p.announce(sessionExpired, s, at)

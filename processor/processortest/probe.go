@@ -57,8 +57,8 @@ type sentinel struct {
 	error error
 }
 
-// kinds returns the errors of which every error matches exactly one. ErrCodeTaken also matches
-// ErrRejected.
+// kinds returns the sentinels of the contract. Every error matches exactly one of them. Only
+// ErrCodeTaken also matches ErrRejected.
 func kinds() []sentinel {
 	return []sentinel{
 		{"ErrUnavailable", processor.ErrUnavailable},

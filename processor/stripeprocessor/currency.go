@@ -105,7 +105,7 @@ func (m money) atMost() string {
 
 // fromStripe converts an amount reported by Stripe. Stripe charges no amounts finer than our minor
 // unit; such an amount is rounded up. An amount that overflows becomes the greatest or the least int64.
-// That number is no multiple of a step above 1, so it never equals the amount of an order.
+// That number is not a multiple of a step above 1, so it never equals the amount of an order.
 func (m money) fromStripe(amount int64) int64 {
 	multiply, divide := m.factors()
 	if multiply > 1 {

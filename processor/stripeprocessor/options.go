@@ -189,7 +189,7 @@ func environmentOf(key string) Environment {
 // objectName matches the characters of a Stripe ID.
 var objectName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// whiteSpace is common around keys and secrets that were read from files.
+// whiteSpace has the white space to trim from keys and secrets. Files often add it.
 const whiteSpace = " \t\r\n"
 
 func (o Options) faults(key string) error {

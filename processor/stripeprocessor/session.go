@@ -121,10 +121,10 @@ func (p *Processor) asFound(ctx context.Context, out *plan, found *stripe.Checko
 	return p.withPayment(ctx, found)
 }
 
-// openSession makes the session, or returns the session of an earlier call. It replaces a session that
-// ended unpaid, up to the last attempt, whose session is returned as it is. All processes use the same
-// tags for the attempts, and so find the same sessions. The tag is the number of the attempt. Without
-// an expiry, the preceding session is part of it.
+// openSession makes the session, or returns the session of an earlier call. If that session ended
+// unpaid, it makes another, up to maxSessionAttempts. Each attempt has a tag that all processes compute
+// in the same way, so that they find the same sessions. The tag is the number of the attempt. Without
+// an expiry, the keys contain the preceding session instead.
 func (p *Processor) openSession(ctx context.Context, out *plan) (made *stripe.CheckoutSession, err error) {
 	for attempt := 1; attempt <= maxSessionAttempts; attempt++ {
 		tag := strconv.Itoa(attempt)

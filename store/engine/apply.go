@@ -133,9 +133,10 @@ func late(o redemption.Order, e redemption.Event) bool {
 		(e.Kind == redemption.Paid || e.Kind == redemption.PaymentPending && o.ReplacedBy != "")
 }
 
-// find returns the order of an event. It is the order that has the session; if there is none, the named
-// order, if that has no session yet. A payment belongs to the named order, whatever session the order
-// has. SessionAttached, Cancelled, Lapsed, Refunded and PaymentBegun always belong to the named order.
+// find returns the order of an event. This is the order that has the session. If no order has it, this
+// is the named order, if that order may have the session. A payment belongs to the named order even if
+// the order has another session. SessionAttached, Cancelled, Lapsed, Refunded and PaymentBegun always
+// belong to the named order.
 func (w *work) find(e redemption.Event) (string, bool) {
 	switch e.Kind {
 	case redemption.SessionAttached, redemption.Cancelled, redemption.Lapsed, redemption.Refunded, redemption.PaymentBegun:

@@ -200,7 +200,7 @@ func (g *group[Q, A]) leave(j *job[Q, A], cause error) error {
 	return cause
 }
 
-// drain runs batches until none is left to start. It lets callers that were just answered join the next
+// drain runs batches until no batch is left to start. Callers that were just answered can join the next
 // batch.
 func (g *group[Q, A]) drain(b *batch[Q, A]) {
 	for b != nil {

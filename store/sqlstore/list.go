@@ -173,8 +173,8 @@ func (s *session) listOrders(ctx context.Context, list store.OrderList) (none en
 		append(some.Args, int64(list.PageSize+1))...)
 }
 
-// dueUses finds each kind with an index of its own. A use with points to refund is no longer reserved,
-// so the kinds do not overlap. CROSS JOIN makes SQLite begin with the due uses.
+// dueUses finds each kind of due use with its own index. A use with points to refund is no longer
+// reserved, so no use is found twice. CROSS JOIN makes SQLite begin with the due uses.
 const dueUses = `(SELECT id FROM {uses} WHERE deadline <= ? AND state = 'reserved' AND order_id IS NULL
 	UNION ALL SELECT id FROM {uses} WHERE points_state = 'refund_due') due CROSS JOIN {uses} u ON u.id = due.id`
 

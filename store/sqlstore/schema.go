@@ -120,7 +120,7 @@ func (g *grammar) migrateSQLite(ctx context.Context, c *sql.Conn, statements []s
 	return nil
 }
 
-// migrateMySQL needs no lock, because each statement creates only what is missing. The last statement
+// migrateMySQL needs no lock, because each statement creates only missing tables. The last statement
 // records the version. Another process may have recorded it before.
 func (g *grammar) migrateMySQL(ctx context.Context, c *sql.Conn, statements []string) error {
 	done, err := g.migrated(ctx, c)

@@ -123,7 +123,7 @@ func everyEventInEveryState(p *probe) {
 	}
 }
 
-// afterwards applies an event and compares the order with the result of the pure rule.
+// afterwards applies an event and compares the stored order with the result of package redemption.
 func (p *probe) afterwards(before store.Settled, e redemption.Event, what string) {
 	p.Helper()
 	if e.Kind.OfUse() {
@@ -158,7 +158,7 @@ func (p *probe) afterwards(before store.Settled, e redemption.Event, what string
 	}
 }
 
-// useAfterwards applies an event and compares the use with the result of the pure rule.
+// useAfterwards applies an event and compares the stored use with the result of package redemption.
 func (p *probe) useAfterwards(u redemption.Use, e redemption.Event, what string) {
 	p.Helper()
 	e.UseID = u.ID

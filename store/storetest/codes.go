@@ -404,8 +404,8 @@ func codeRaceClauses() []clause {
 	}
 }
 
-// raceForFreedKey deletes a coupon while other coupons take its key. At the end, one coupon has the
-// key: the only coupon that succeeded, or one that comes later.
+// raceForFreedKey deletes a coupon while other coupons take its key. At most one of these coupons may
+// succeed. If none does, a later coupon gets the key.
 func (p *probe) raceForFreedKey(old coupon.Coupon, key coupon.Code) {
 	p.Helper()
 	takers, deletion := make([]coupon.Coupon, p.can.Goroutines), p.can.Goroutines/2

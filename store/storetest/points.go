@@ -130,7 +130,8 @@ func pointsAreHandedOver(p *probe) {
 	p.uses(plain, 0, 1)
 }
 
-// everyEventOfAUse brings uses into all states and compares every event with the pure rule.
+// everyEventOfAUse brings uses into all states and compares every event with the result of package
+// redemption.
 func everyEventOfAUse(p *probe) {
 	c := p.coupon(forPoints)
 	steps := [][]redemption.EventKind{

@@ -154,8 +154,9 @@ func (q *query) period(name string, zone *time.Location) (p store.Period) {
 	return p
 }
 
-// afterMidnight moves a bound that is a date by a microsecond. A coupon that is valid through a day
-// expires at the first instant of the next day. With the moved bound, it is listed under its last day.
+// afterMidnight adds a microsecond to a bound that is a date. A coupon that is valid through a day
+// expires at the first instant of the next day. With the added microsecond, it is listed under its last
+// day.
 func afterMidnight(m calendar.Moment, bound time.Time, zone *time.Location) time.Time {
 	start, _ := m.Start(zone)
 	if end, _ := m.End(zone); start.Equal(end) { // the bound is an instant or empty

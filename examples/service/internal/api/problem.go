@@ -32,7 +32,7 @@ type problem struct {
 	Detail string `json:"detail"`
 	// Params has the facts behind a refusal.
 	Params *json.RawMessage `json:"params,omitempty"`
-	// Rejections has all reasons of a refusal. The title is that of the first.
+	// Rejections has all reasons of a refusal. Title belongs to the first reason.
 	Rejections []coupon.Reason `json:"rejections,omitempty"`
 	// Coupons has the refused coupons if there are several, each with its reasons.
 	Coupons []refusedCoupon `json:"coupons,omitempty"`
@@ -190,7 +190,7 @@ func unavailable(code, title string) problem {
 	return problem{Status: http.StatusServiceUnavailable, Code: code, Title: title, retryAfter: retryUnavailable}
 }
 
-// refusal returns the problem for refused coupons. Its title is that of the first reason.
+// refusal returns the problem for refused coupons. Its title belongs to the first reason.
 func refusal(refused coupon.Rejections, err error) problem {
 	var all coupon.Rejection
 	var coupons []refusedCoupon

@@ -77,7 +77,7 @@ func (a *API) readCoupon(r *http.Request, target json.Unmarshaler, read func() s
 		return strays{}, err
 	}
 	lists := read()
-	for i, list := range legible(body) { // also in objects with a fault, which the target leaves out
+	for i, list := range legible(body) { // also read the lists of objects with faults; the target leaves those out
 		if lists[i] == nil {
 			lists[i] = list
 		}

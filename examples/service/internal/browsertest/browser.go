@@ -250,8 +250,8 @@ func (t *Tab) Wait(expression string) error {
 	return t.waitFor(expression, expression, nil, patience)
 }
 
-// waitFor waits until an expression is neither false nor null. It decodes the value into out. what
-// describes the condition in the error.
+// waitFor waits until an expression is neither false nor null. It decodes the value into out. The error
+// contains what, a description of the condition.
 func (t *Tab) waitFor(what, expression string, out any, most time.Duration) error {
 	const pause = 20 * time.Millisecond
 	deadline := time.Now().Add(most)

@@ -65,7 +65,7 @@ type view struct {
 	Message string
 
 	Open    bool
-	Payable bool // charged in later periods
+	Payable bool // the session is open and its total is above 0
 	Waiting bool
 	Paid    bool
 	Failed  bool

@@ -41,7 +41,7 @@ type DB struct {
 	balance query
 	// hashing limits how many passwords are compared at once.
 	hashing chan struct{}
-	// decoy is compared if there is no such user, so that the answer takes equally long.
+	// decoy is a hash that is compared if there is no such user. The answer then takes equally long.
 	decoy []byte
 }
 

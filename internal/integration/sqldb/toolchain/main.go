@@ -171,7 +171,8 @@ func (p *program) use(ctx context.Context) error {
 	return nil
 }
 
-// print prints stored keys and a document, with the keys of all coupons.
+// print prints texts that must be equal for every toolchain: keys that stores keep, a document, and the
+// keys of all coupons.
 func (p *program) print(ctx context.Context, s *sqlstore.Store) error {
 	guest, err := couponkit.GuestID(address)
 	if err != nil {
