@@ -130,7 +130,7 @@ type writer struct {
 	text    [coupon.MaxCodeLength + coupon.MaxCodeSymbols]byte
 }
 
-// code returns the code with number n. n must be below the capacity.
+// code returns the code for a number. n must be below the capacity.
 func (w *writer) code(g *Generator, n uint64) coupon.Code {
 	left, right := w.permuted(g, n%g.left, n/g.left)
 	choices := w.choices[:g.form.shape.Symbols]

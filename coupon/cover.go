@@ -76,8 +76,8 @@ func Example(inside []Scope, outside ...Scope) (line pricing.Line, found bool) {
 	return pricing.Line{}, false
 }
 
-// candidates returns sample lines without categories. They are enough to test kinds and items: if any
-// line is inside all scopes of inside and outside all scopes of outside, one of the samples is.
+// candidates returns sample lines without categories. They are enough to test kinds and items. If some
+// line is covered by all scopes inside and by no scope outside, then one of the samples is such a line.
 func candidates(inside, outside []Scope) (lines []pricing.Line) {
 	free, named := itemsOutside(inside, outside), []Items(nil)
 	for _, o := range outside {

@@ -106,7 +106,7 @@ func readConfig(args []string, env func(string) string, logs io.Writer) (app.Con
 		return app.Config{}, err
 	}
 	if c.Seed && !given(flags, "seed") {
-		if err := inEarnest(c); err != nil {
+		if err := refuseDemo(c); err != nil {
 			return app.Config{}, err
 		}
 	}
@@ -141,9 +141,9 @@ func given(flags *flag.FlagSet, name string) (found bool) {
 	return found
 }
 
-// inEarnest refuses the demo data if real money or strangers may be involved, unless it was explicitly
+// refuseDemo refuses the demo data if real money or strangers may be involved, unless it was explicitly
 // requested. Everybody knows the passwords of the demo.
-func inEarnest(c app.Config) error {
+func refuseDemo(c app.Config) error {
 	const choose = ": -seed=false leaves the demo's users out, whose passwords are known, and -seed makes them all the same"
 	scheme, _, _ := strings.Cut(c.PublicURL, "://")
 	switch {

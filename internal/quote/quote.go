@@ -47,7 +47,7 @@ const (
 	OfCart Subject = iota
 	// OfAmount is an amount from which the host has subtracted the discount. The cart has one line of this amount.
 	OfAmount
-	// ofCoupon is about a coupon without a cart.
+	// ofCoupon is the subject of a request about a coupon without a cart.
 	ofCoupon
 )
 

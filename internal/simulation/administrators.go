@@ -271,7 +271,7 @@ func (w *world) reconcile() bool {
 		kind = "dry reconcile"
 	}
 	return w.begin(w.shop(), kind, "a "+kind, func(ctx context.Context, t *task) error {
-		_, err := t.service.Reconcile(ctx, couponkit.ReconcileOptions{DryRun: t.looksOnly()})
+		_, err := t.service.Reconcile(ctx, couponkit.ReconcileOptions{DryRun: t.readOnly()})
 		return err
 	})
 }

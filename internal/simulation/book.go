@@ -76,7 +76,7 @@ func (b *book) account(customerID string) *account {
 	return b.accounts[customerID]
 }
 
-// change has the records that changed, before and after.
+// change has the changed records, each before and after the change.
 type change struct {
 	orders []struct{ before, now redemption.Order }
 	uses   []struct{ before, now redemption.Use }

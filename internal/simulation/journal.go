@@ -71,8 +71,8 @@ func (w *world) follows(b *book, e store.Entry, id string, version int64) {
 	b.versions[id] = version
 }
 
-// tells maps the state of an order to the kinds that its last entry may have.
-var tells = map[redemption.OrderState][]store.EntryKind{
+// lastKinds maps the state of an order to the kinds that its last entry may have.
+var lastKinds = map[redemption.OrderState][]store.EntryKind{
 	redemption.OrderOpen: {store.OrderOpened, store.OrderChanged}, redemption.OrderAwaitingPayment: {store.OrderChanged},
 	redemption.OrderPaid: {store.OrderPaid, store.OrderChanged, store.OrderRepaid}, redemption.OrderCancelled: {store.OrderCancelled},
 	redemption.OrderPartlyRefunded: {store.OrderRefunded, store.OrderChanged, store.OrderRepaid},
@@ -88,7 +88,7 @@ func (w *world) checkJournal(s *shop, c *change) {
 	for _, o := range c.orders {
 		last(o.now.ID, o.now.Version)
 		kind := s.book.kinds[o.now.ID]
-		w.must(JournalIsWhole, slices.Contains(tells[o.now.State], kind), "order %s is %s, and its last entry is %s", o.now.ID, o.now.State, kind)
+		w.must(JournalIsWhole, slices.Contains(lastKinds[o.now.State], kind), "order %s is %s, and its last entry is %s", o.now.ID, o.now.State, kind)
 	}
 	for _, u := range c.uses {
 		last(u.now.ID, u.now.Version)

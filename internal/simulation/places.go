@@ -117,8 +117,8 @@ func (w *world) checkPaymentEnd(s *shop, before, now redemption.Order) {
 	w.must(EndsAreTrue, len(ids) == 0, "the end of the payment of order %s is recorded, and its sessions %v can be paid or are paid", now.ID, ids)
 }
 
-// told notes an answer of the processor that a payment is on its way.
-func (s *shop) told(session processor.Session, err error) (processor.Session, error) {
+// notePending notes an answer of the processor that a payment is on its way.
+func (s *shop) notePending(session processor.Session, err error) (processor.Session, error) {
 	r, missing := s.fake.Request(session.ID)
 	if err == nil && missing == nil && session.Status == processor.SessionComplete && !session.PaymentStatus.Settled() && !session.PaymentFailed {
 		s.book.pending[r.OrderID] = s.book.orders[r.OrderID].Version

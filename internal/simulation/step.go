@@ -75,17 +75,17 @@ func (w *world) step(number int) {
 	case n < w.temper.hurry && len(w.tasks) > 0:
 		w.advance()
 	case n < 8 && len(w.tasks) < w.config.InFlight:
-		w.let(w.temper.begins)
+		w.runOne(w.temper.begins)
 	case n == 8 && len(w.late) > 0:
 		w.arrive(w.random.IntN(len(w.late)))
 	default:
-		w.let(w.temper.happens)
+		w.runOne(w.temper.happens)
 	}
 	w.inspect()
 }
 
-// let runs one random entry of the list.
-func (w *world) let(list []happening) {
+// runOne runs one random entry of the list.
+func (w *world) runOne(list []happening) {
 	h := list[w.random.IntN(len(list))]
 	w.when(h.happen(w), "step", h.name, "")
 }

@@ -75,8 +75,8 @@ type task struct {
 	yield   func(struct{}) bool
 }
 
-// looksOnly reports whether the task must not write.
-func (t *task) looksOnly() bool {
+// readOnly reports whether the task must not write.
+func (t *task) readOnly() bool {
 	return t.kind == "preview" || t.kind == "follow" || t.kind == "dry reconcile"
 }
 

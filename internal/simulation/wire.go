@@ -58,7 +58,7 @@ func (w *world) outside(ctx context.Context, s *shop, r role, call string, effec
 	}
 	name, _, _ := strings.Cut(call, " ")
 	t := w.active
-	w.must(PreviewsChangeNothing, looks[name] || t == nil || !t.looksOnly() || w.arriving, "somebody who looks only calls %s", call)
+	w.must(PreviewsChangeNothing, looks[name] || t == nil || !t.readOnly() || w.arriving, "somebody who looks only calls %s", call)
 	err := effect(context.WithoutCancel(ctx))
 	s.touched.points = s.touched.points || r == ofLedger
 	if r == ofStore && !looks[name] {
@@ -234,13 +234,13 @@ func (p wiredProcessor) CreateSession(ctx context.Context, r processor.SessionRe
 
 func (p wiredProcessor) Session(ctx context.Context, id string) (processor.Session, error) {
 	return over(ctx, p.wire, "Session", func(ctx context.Context) (processor.Session, error) {
-		return p.s.told(p.Processor.Session(ctx, id))
+		return p.s.notePending(p.Processor.Session(ctx, id))
 	})
 }
 
 func (p wiredProcessor) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
 	return over(ctx, p.wire, "ExpireSession", func(ctx context.Context) (processor.Session, error) {
-		return p.s.told(p.Processor.ExpireSession(ctx, id))
+		return p.s.notePending(p.Processor.ExpireSession(ctx, id))
 	})
 }
 

@@ -70,7 +70,7 @@ func eventOfAPayment(p *probe) {
 	s := p.created(r)
 	p.none(0, p.events(), "of a session that is open")
 	p.hook(p.Customer.Pay(s.ID), "Pay")
-	p.tells(r, s, processor.Completed, processor.Paid)
+	p.reports(r, s, processor.Completed, processor.Paid)
 }
 
 func eventOfAPayer(p *probe) {
@@ -100,7 +100,7 @@ func eventOfASubscription(p *probe) {
 	r := p.subscription("key-1")
 	s := p.created(r)
 	p.hook(p.Customer.Pay(s.ID), "Pay")
-	p.tells(r, s, processor.Completed, processor.Paid)
+	p.reports(r, s, processor.Completed, processor.Paid)
 }
 
 func eventOfASessionOfTotal0(p *probe) {
@@ -114,39 +114,39 @@ func eventOfASessionOfTotal0(p *probe) {
 	r.Total = 0
 	s := p.created(r)
 	p.hook(p.Customer.Pay(s.ID), "Pay")
-	p.tells(r, s, processor.Completed, processor.NoPaymentRequired)
+	p.reports(r, s, processor.Completed, processor.NoPaymentRequired)
 }
 
 func eventsOfADelayedPayment(p *probe) {
 	r := p.request("key-1")
 	s := p.created(r)
 	p.hook(p.Customer.PayLater(s.ID), "PayLater")
-	p.tells(r, s, processor.Completed, processor.Unpaid)
+	p.reports(r, s, processor.Completed, processor.Unpaid)
 	p.hook(p.Customer.PaymentArrives(s.ID), "PaymentArrives")
-	p.tells(r, s, processor.PaymentSucceeded, processor.Paid)
+	p.reports(r, s, processor.PaymentSucceeded, processor.Paid)
 }
 
 func eventsOfAPaymentThatFails(p *probe) {
 	r := p.request("key-1")
 	s := p.created(r)
 	p.hook(p.Customer.PayLater(s.ID), "PayLater")
-	p.tells(r, s, processor.Completed, processor.Unpaid)
+	p.reports(r, s, processor.Completed, processor.Unpaid)
 	p.hook(p.Customer.PaymentFails(s.ID), "PaymentFails")
-	p.tells(r, s, processor.PaymentFailed, processor.Unpaid)
+	p.reports(r, s, processor.PaymentFailed, processor.Unpaid)
 }
 
 func eventOfASessionThatWasExpired(p *probe) {
 	r := p.request("key-1")
 	s := p.created(r)
 	p.ended(s.ID)
-	p.tells(r, s, processor.Expired, processor.Unpaid)
+	p.reports(r, s, processor.Expired, processor.Unpaid)
 }
 
 func eventOfASessionThatEndedByItself(p *probe) {
 	r := p.request("key-1")
 	s := p.created(r)
 	p.Advance(s.ExpiresAt.Sub(p.Now()))
-	p.tells(r, s, processor.Expired, processor.Unpaid)
+	p.reports(r, s, processor.Expired, processor.Unpaid)
 }
 
 func eventOfSomethingElse(p *probe) {
@@ -175,9 +175,9 @@ func (p *probe) none(kind processor.EventType, list []processor.Event, of string
 	}
 }
 
-// tells checks the events since the last call. They must report one fact, once or repeated, with all
+// reports checks the events since the last call. They must report one fact, once or repeated, with all
 // data of the session.
-func (p *probe) tells(r processor.SessionRequest, s processor.Session, kind processor.EventType, status processor.PaymentStatus) {
+func (p *probe) reports(r processor.SessionRequest, s processor.Session, kind processor.EventType, status processor.PaymentStatus) {
 	p.Helper()
 	found := 0
 	for _, e := range p.events() {

@@ -97,9 +97,9 @@ func identityOf(r processor.SessionRequest) (string, error) {
 	return shortHash(string(text)), nil
 }
 
-// terms returns the abilities that a request is checked against before its lines are converted. They do
-// not include the steps of amounts: only the total must be a multiple, and the lines are rounded. They
-// allow one interval only, because Checkout refuses several in one session.
+// terms returns the abilities against which a request is checked before its lines are converted. Steps
+// of amounts are not among them. Only the total must be a multiple of the step, because the lines are
+// rounded. Only one interval is allowed, because Checkout refuses several in one session.
 func (p *Processor) terms() processor.Abilities {
 	return processor.Abilities{MinimumCharge: p.minimum, NeedsSuccessURL: true, OneInterval: true}
 }

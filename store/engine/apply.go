@@ -126,8 +126,8 @@ func (w *work) apply(s store.Settlement) (store.Settled, error) {
 	return w.change(o, s)
 }
 
-// late reports whether the event is a payment of a canceled order. A delayed payment counts if the
-// order was replaced.
+// late reports whether the event is a late payment. That is a payment of a canceled order, or a delayed
+// payment of a replaced order.
 func late(o redemption.Order, e redemption.Event) bool {
 	return o.State == redemption.OrderCancelled &&
 		(e.Kind == redemption.Paid || e.Kind == redemption.PaymentPending && o.ReplacedBy != "")

@@ -57,7 +57,7 @@ type grammar struct {
 	// transient reports whether the database rolled a transaction back because of other transactions.
 	transient func(error) bool
 
-	expanded sync.Map // from a statement in this package to the statement for the database
+	expanded sync.Map // cache: a statement of this package, with names and words replaced
 }
 
 func (d Dialect) grammar(o Options) (*grammar, error) {

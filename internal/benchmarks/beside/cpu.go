@@ -15,8 +15,8 @@ import (
 // tick is the unit of the times in /proc/PID/stat.
 const tick = 10 * time.Millisecond
 
-// serverCPU returns the processor time that the server's processes have used. It reads /proc, and
-// returns 0 if there is none. On a busy machine, this time is steadier than a rate.
+// serverCPU returns the processor time that the server's processes have used. It reads /proc. On a
+// system without /proc it returns 0. On a busy machine, this time is steadier than a rate.
 func serverCPU(ctx context.Context, pool *pgxpool.Pool) time.Duration {
 	var backend int
 	if pool == nil || pool.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend) != nil {

@@ -125,7 +125,7 @@ func (s *Simulator) act(ctx context.Context, id, action string) (string, error) 
 	}
 	wait := s.listen(inner)
 	done, err := s.happens(ctx, request, action, inner)
-	s.nudge()
+	s.wakeRun()
 	if err == nil && done != "" {
 		wait(ctx)
 	}

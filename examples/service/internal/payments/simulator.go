@@ -119,7 +119,7 @@ func (s *Simulator) Session(ctx context.Context, id string) (processor.Session, 
 // ExpireSession is part of processor.Sessions.
 func (s *Simulator) ExpireSession(ctx context.Context, id string) (processor.Session, error) {
 	session, err := s.fake.ExpireSession(ctx, s.internalID(id))
-	s.nudge()
+	s.wakeRun()
 	return s.public(session), err
 }
 
@@ -133,7 +133,7 @@ func (s *Simulator) FindSession(ctx context.Context, orderID string, since time.
 func (s *Simulator) Refund(ctx context.Context, r processor.RefundRequest) (processor.Refund, error) {
 	r.SessionID = cmp.Or(s.internalID(r.SessionID), r.SessionID)
 	made, err := s.fake.Refund(ctx, r)
-	s.nudge()
+	s.wakeRun()
 	return made, err
 }
 
@@ -187,8 +187,8 @@ func (s *Simulator) internalID(outer string) string {
 	return s.inner[outer]
 }
 
-// nudge wakes [Simulator.Run] to deliver queued webhooks.
-func (s *Simulator) nudge() {
+// wakeRun wakes [Simulator.Run] to deliver queued webhooks.
+func (s *Simulator) wakeRun() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -207,7 +207,7 @@ func (s *Simulator) Run(ctx context.Context, client *http.Client, url string, in
 	defer ticker.Stop()
 	post := fakeprocessor.Post(client, url)
 	send := func(ctx context.Context, d fakeprocessor.Delivery) error {
-		defer s.tell(d.SessionID)
+		defer s.wakeCustomers(d.SessionID)
 		return post(ctx, d)
 	}
 	defer close(s.begin())
@@ -252,8 +252,8 @@ func (s *Simulator) listen(inner string) (wait func(context.Context)) {
 	}
 }
 
-// tell wakes the customers who wait for a webhook of the session.
-func (s *Simulator) tell(inner string) {
+// wakeCustomers wakes the customers who wait for a webhook of the session.
+func (s *Simulator) wakeCustomers(inner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if finished, listening := s.waiting[inner]; listening {

@@ -287,7 +287,7 @@ func (s *Site) Error(w http.ResponseWriter, r *http.Request, status int, title, 
 		http.Error(w, title, status)
 		return
 	}
-	dress(w.Header())
+	setHeaders(w.Header())
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
@@ -301,7 +301,7 @@ func document(body []byte) http.Handler { return documentWith(http.StatusOK, bod
 
 func documentWith(status int, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		dress(w.Header())
+		setHeaders(w.Header())
 		w.Header().Set("Cache-Control", "no-cache")
 		w.WriteHeader(status)
 		if r.Method != http.MethodHead {
@@ -310,8 +310,8 @@ func documentWith(status int, body []byte) http.Handler {
 	})
 }
 
-// dress sets the headers of every page.
-func dress(h http.Header) {
+// setHeaders sets the headers of every page.
+func setHeaders(h http.Header) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", ContentSecurityPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
