@@ -121,7 +121,7 @@ type purchase struct {
 	minUnits, maxUnits   int64
 	budget               int64
 	contents             []content // possible contents of the cart; one must fit
-	content                        // the content that is tried
+	content                        // the entry of contents that is tried now
 	anyContents          bool      // ignore the required contents
 	anyBought            bool      // BUY_X_GET_Y: ignore the bought units
 }

@@ -137,8 +137,9 @@ func itemsOutside(inside, outside []Scope) []string {
 }
 
 // categoriesOutside returns sample sets of categories that the scopes inside cover. If any set keeps a
-// line out of all scopes outside, one of the samples does. Such a set has, for each scope outside, no
-// category that the scope covers, or one that it excludes.
+// line out of all scopes outside, one of the samples does. A scope outside does not cover a line in two
+// cases: it covers no category of the line, or it excludes one. The samples have every combination of
+// these cases.
 func categoriesOutside(inside, outside []Scope) (sets []pricing.Categories) {
 	for avoided := range 1 << len(outside) {
 		taken := func(name string) bool {

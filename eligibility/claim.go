@@ -48,7 +48,8 @@ func (c Claim) OfIdentity(identity, customerID string) (Claim, bool) {
 	return c, true
 }
 
-// identityPart returns the index of the part that is the identity in a customer's counter, or 0.
+// identityPart returns which part of a counter's key is the customer's identity. It returns 0 for
+// counters of other kinds.
 func identityPart(kind string) int {
 	switch kind {
 	case customerOrders:

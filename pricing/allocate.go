@@ -180,8 +180,9 @@ func quickselect(shares []share, n, budget int) bool {
 	return true
 }
 
-// partition orders shares[low..high] around the middle share. Shares up to left come before shares from
-// right on. A share between left and right has its final position.
+// partition sorts shares[low..high] roughly around the middle share. All shares up to left come before
+// all shares from right on. If there is a share between left and right, it already has its final
+// position.
 func partition(shares []share, low, high int) (left, right int) {
 	pivot := shares[(low+high)/2]
 	right, left = low, high

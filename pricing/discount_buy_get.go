@@ -25,8 +25,8 @@ func (a *application) buyXGetY(units int64) int64 {
 	return a.percentage()
 }
 
-// applications returns how often the offer applies, at most most times. Each application must leave
-// enough bought units besides the discounted units.
+// applications returns how often the offer applies, up to most. Each application must leave enough
+// bought units besides the discounted units.
 func (a *application) applications(most int64) int64 {
 	t := a.terms.Discount.more
 	bought := int64(0)

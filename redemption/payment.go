@@ -63,7 +63,7 @@ func (o Order) paidElsewhere(e Event) (Order, error) {
 		p.InsteadOf, o.SessionURL = o.SessionID, ""
 		begun := o.BegunAt
 		o = o.paid(e)
-		o.BegunAt = begun // in the order's earlier session
+		o.BegunAt = begun // the earlier session of the order keeps its begun payment
 		if !begun.IsZero() {
 			o.Deadline = e.At.Add(DueRetry)
 		}

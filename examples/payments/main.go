@@ -148,7 +148,7 @@ func (s *shop) cancel(ctx context.Context, id string) error {
 	return errors.Join(err, s.runDue(ctx, id))
 }
 
-// refund refunds one unit. The key was made with the form.
+// refund refunds one unit. The form contains the key, so a form that is sent twice makes one refund.
 func (s *shop) refund(ctx context.Context, id, key string) error {
 	back := pricing.Returns{Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}}}
 	_, err := s.coupons.Refund(ctx, couponkit.RefundRequest{OrderID: id, Key: key, Returns: back})

@@ -167,7 +167,8 @@ func (s *shop) record(ctx context.Context, p couponkit.Payment) error {
 	return s.change(ctx, func(_ pgx.Tx, coupons *couponkit.Ledger) (couponkit.Outcome, error) { return coupons.Record(ctx, p) })
 }
 
-// refund takes back one ticket. The key was made with the form. The money is returned after the commit.
+// refund takes back one ticket. The form contains the key, so a form that is sent twice makes one
+// refund. The money is returned after the commit.
 func (s *shop) refund(ctx context.Context, id, key string) error {
 	err := s.change(ctx, func(tx pgx.Tx, coupons *couponkit.Ledger) (couponkit.Outcome, error) {
 		back := pricing.Returns{Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}}}

@@ -124,7 +124,7 @@ func (cat *Catalog) compare(ctx context.Context, c coupon.Coupon) (kind string, 
 }
 
 // compareUnfinished reads a pending coupon again. Its creation may have finished after the coupons were
-// listed, which does not change the revision. Without this check, Reconcile could remove a coupon that
+// listed. That does not change the revision. Without this check, Reconcile could remove a coupon that
 // is in use.
 func (cat *Catalog) compareUnfinished(ctx context.Context, listed coupon.Coupon) (kind string, repair repairFunc, err error) {
 	c, err := cat.stored(ctx, listed.ID)

@@ -121,7 +121,7 @@ type temper struct {
 	codes     int // number of codes in use
 	faultOdds int // one call in faultOdds fails; 0 means never
 	hurry     int // steps in ten that continue a waiting call
-	budgets   int // one coupon in budgets has a budget
+	budgets   int // one step in longTimes that moves the clock takes days
 	longTimes int // one passing of time in longTimes takes days
 	most      int64
 	begins    []happening // each repeated as often as its weight
@@ -147,7 +147,7 @@ func newTemper(c Config, random *rand.Rand) temper {
 	if c.Steps >= 10_000 {
 		t.most = 400
 	}
-	moody := random.IntN(2) == 0 // half of the worlds leave out some things and overdo others
+	moody := random.IntN(2) == 0 // in half of the worlds some events never happen, and others happen very often
 	weigh := func(list []happening) (all []happening) {
 		for _, h := range list {
 			if moody {

@@ -128,7 +128,7 @@ func manyCoupons(first coupon.Snapshot) map[string]string {
 
 func sessionInEveryCurrency(p *probe) {
 	for _, c := range currencies("EUR", "USD", "GBP", "JPY", "KRW", "KWD", "HUF", "ISK", "UGX", "BHD") {
-		p.created(p.single("key-"+c.Code(), c, p.chargeable(c, 123457))) // not a multiple of any undeclared step
+		p.created(p.single("key-"+c.Code(), c, p.chargeable(c, 123457))) // only the declared step divides the amount
 	}
 }
 

@@ -86,7 +86,7 @@ func paged[R coupon.Coupon | store.Settled | redemption.Use](
 	return answered(page, err)
 }
 
-// maxCounted is the maximum count of rows if an index has them.
+// maxCounted is the maximum count of rows in a filter that an index covers.
 const maxCounted = 10 * store.ExactTotal
 
 // total counts rows up to most, and reports whether there are more.

@@ -50,7 +50,7 @@ func orderComesBack(p *probe) {
 	}
 }
 
-// allOrNothing makes large orders in which one claim does not fit, each claim in turn.
+// allOrNothing makes one large order for each of its claims. In each order, another claim does not fit.
 func allOrNothing(p *probe) {
 	coupons := []coupon.Coupon{p.coupon(limits(9, 9)), p.coupon(), p.coupon(limits(0, 3))}
 	full := eligibility.SharedCounter("full")

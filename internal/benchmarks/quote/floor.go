@@ -12,7 +12,7 @@ type floor struct {
 	total                int64
 }
 
-// claim is the remainder of a line, by which it may get an extra cent.
+// claim has the remainder of a line. The lines with the greatest remainders get an extra cent.
 type claim struct {
 	remainder int64
 	line      int

@@ -56,8 +56,8 @@ func (a *API) batches(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// batchID returns the ID of the batch that the path of a request names. Browsers take . and .. for directories; a space
-// after the dots prevents that.
+// batchID returns the ID of the batch in the path of a request. Browsers treat . and .. as directories.
+// The address of such a batch has a space after the dots.
 func batchID(r *http.Request) string {
 	id := r.PathValue("batch")
 	if dots := strings.TrimSpace(id); dots == "." || dots == ".." {
