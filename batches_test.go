@@ -288,6 +288,16 @@ func TestAssignCodes(t *testing.T) {
 	require.Len(t, keys, 1500)
 	require.Equal(t, []coupon.Code{first[3].Key, first[1499].Key}, []coupon.Code{first[1500].Key, first[1501].Key})
 	require.Equal(t, first, assign())
+	wrong := []coupon.Owner{owners[0], owners[0], {}, owners[1]}
+	var before int
+	for _, err := range c.AssignCodes(t.Context(), c.coupon.ID, "spring", slices.Values(wrong)) {
+		if err == nil {
+			before++
+			continue
+		}
+		require.ErrorContains(t, err, "owners[2]")
+	}
+	require.Equal(t, 2, before)
 	owners = owners[:0]
 	for i := range 1001 {
 		owners = append(owners, coupon.OwnerID(fmt.Sprint("another ", i)))

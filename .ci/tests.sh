@@ -14,7 +14,7 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # mutex: the detector has nothing to find and takes ten times as long. Step readme has run them;
 # step versions runs the suite in transactions of the host and without prepared statements, the histories that are compared and the
 # failover, whose Go code is that of TestContract. Step examples kills a program. What is broken on purpose is noticed there as well.
-readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestEffects|TestLinesAgreeWithUnits|TestLargeAllowList|TestStateMachine|TestSetOracle|TestEverySubsetOfBrokenConditions|TestARefusedCouponChangesNothingForOthers|TestKeysAreTheSameOnEveryToolchain|TestNoForeignLetterBecomesAnASCIIOne|TestNoUseHasTwoPayments|TestTheExplorerFindsWhatIsLeftOut|TestAShopOfItsOwn|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint|TestServiceQuotesWhatStripeCharges|TestSearchAtItsBound|TestFindSessionAtItsBound|TestTenThousandCarts|TestMirrorsOverPages|TestAHugeRow|TestAMillionBadRows|TestEveryCodeHasOneNumber)$'
+readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestEffects|TestLinesAgreeWithUnits|TestLargeAllowList|TestStateMachine|TestSetOracle|TestEverySubsetOfBrokenConditions|TestARefusedCouponChangesNothingForOthers|TestKeysAreTheSameOnEveryToolchain|TestNoForeignLetterBecomesAnASCIIOne|TestNoUseHasTwoPayments|TestTheExplorerFindsWhatIsLeftOut|TestAShopOfItsOwn|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint|TestServiceQuotesWhatStripeCharges|TestSearchAtItsBound|TestFindSessionAtItsBound|TestTenThousandCarts|TestMirrorsOverPages|TestAHugeRow|TestAMillionBadRows|TestEveryCodeHasOneNumber|TestHistories|TestAgreesWithMemstore|TestAShortTextAsksForLittle|TestLongListsOfFaultsOfTerms|TestCountersOfDifferentThingsDiffer|TestSelectFirst)$'
 # Browsers, and the suites once more, to see what they leave behind: the detector looks at the same
 # Go code elsewhere, and makes these tests take twice as long. What is compared with peers has one
 # goroutine.
@@ -181,7 +181,8 @@ on_postgres() {
 
 tests_on_the_c_library() {
   cd internal/integration/sqldb
-  GOWORK=off go test -tags mattn -count=1 -vet=off -ldflags=-w -timeout 10m -v -run "$ON_EVERY_SQLITE" -skip 'MariaDB|Modernc|/^(modernc|mariadb)' .
+  # Most of the time of an optimized build would be that of the C compiler.
+  CGO_CFLAGS=-O1 GOWORK=off go test -tags mattn -count=1 -vet=off -ldflags=-w -timeout 10m -v -run "$ON_EVERY_SQLITE" -skip 'MariaDB|Modernc|/^(modernc|mariadb)' .
 }
 
 # installed_postgres prints the major version of the server on which the tests run.
@@ -208,10 +209,12 @@ packed_postgres() {
 }
 
 # step_simulation: readme has run thousands of lives in memory. SQLite under the race detector
-# would take thirty times as long.
-step_simulation() {
-  (cd internal/integration/sqldb && GOWORK=off go test -vet=off -ldflags=-w -count=1 -timeout 15m ./simulation)
-}
+# would take thirty times as long. The histories that are compared with the store in memory have one goroutine as well.
+step_simulation() (
+  cd internal/integration/sqldb
+  GOWORK=off go test -vet=off -ldflags=-w -count=1 -timeout 15m ./simulation
+  GOWORK=off go test -vet=off -ldflags=-w -count=1 -timeout 15m -run '^TestAgreesWithMemstore$' .
+)
 
 # step_toolchain tests what hosts import on the Go after that of go.mod, in the short form. What
 # reads source files and runs the toolchain does not depend on it. The suites are tested by what

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -214,7 +215,15 @@ func (cat *Catalog) AssignCodes(ctx context.Context, couponID, id string, owners
 			part = part[:0]
 			return true
 		}
+		n := -1
 		for owner := range owners {
+			n++
+			if err := checkOwner(owner, n); err != nil {
+				if len(part) == 0 || flush() {
+					yield(coupon.IssuedCode{}, err)
+				}
+				return
+			}
 			if part = append(part, owner); len(part) == cap(part) && !flush() {
 				return
 			}
@@ -223,6 +232,18 @@ func (cat *Catalog) AssignCodes(ctx context.Context, couponID, id string, owners
 			flush()
 		}
 	}
+}
+
+// checkOwner refuses an owner who is no customer. The fault names the position in the sequence of the caller.
+func checkOwner(owner coupon.Owner, n int) error {
+	var faults validation.Error
+	field := fmt.Sprintf("owners[%d]", n)
+	if owner.IsZero() {
+		faults.Add(field, validation.Required, "an owner is a customer")
+	}
+	_, err := coupon.ParseOwner(owner.String())
+	faults.Merge(field, err)
+	return faults.Err()
 }
 
 // assign returns one code for each entry in owners. An owner may be listed twice.
