@@ -121,8 +121,8 @@ type temper struct {
 	codes     int // number of codes in use
 	faultOdds int // one call in faultOdds fails; 0 means never
 	hurry     int // steps in ten that continue a waiting call
-	budgets   int // one step in longTimes that moves the clock takes days
-	longTimes int // one passing of time in longTimes takes days
+	budgets   int // one coupon in budgets has a budget
+	longTimes int // one step in longTimes that moves the clock takes days
 	most      int64
 	begins    []happening // each repeated as often as its weight
 	happens   []happening
