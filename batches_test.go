@@ -100,6 +100,9 @@ func TestCreateCodes(t *testing.T) {
 		require.True(t, sound, "%s", code.Key)
 	}
 	require.Equal(t, b, c.created(t, d))
+	twelve := spring()
+	twelve.Shape.Symbols = coupon.DefaultCodeSymbols
+	require.Equal(t, b, c.created(t, twelve))
 	require.Equal(t, all, c.all(t, store.CodeList{}))
 	for what, change := range map[string]func(*coupon.BatchDraft){
 		"size":   func(d *coupon.BatchDraft) { d.Count++ },
@@ -215,6 +218,11 @@ func TestBatchesThatAreRefused(t *testing.T) {
 	require.True(t, is)
 	require.Len(t, faults.Fields, 1)
 	require.Equal(t, "expiresAt", faults.Fields[0].Path)
+
+	// Without a number of symbols, there are as many as are enough. Nothing is refused but the coupon.
+	short.Shape.Symbols = 0
+	_, err = c.CreateCodes(t.Context(), "cpn_unknown", short, nil)
+	require.ErrorIs(t, err, coupon.ErrNotFound)
 
 	unknown := "cpn_unknown"
 	_, err = c.CreateCodes(t.Context(), unknown, spring(), nil)

@@ -89,15 +89,28 @@ func (p Policy) Check(shape coupon.CodeShape, issued uint64) error {
 		field = "pattern"
 	}
 	return validation.New(field, validation.TooSmall, fmt.Sprintf("%s guesses find one of %s codes with odds of %s; allowed are 1 in %s; %s",
-		grouped(p.guesses()), grouped(new(big.Int).SetUint64(max(issued, 1))), inWords(odds), grouped(allowed), p.enough(issued, allowed)))
+		grouped(p.guesses()), grouped(new(big.Int).SetUint64(max(issued, 1))), inWords(odds), grouped(allowed), p.enough(issued)))
+}
+
+// Symbols returns the smallest number of random symbols that the policy allows for so many issued codes. It returns 0 if
+// no number is allowed, or the Period is negative.
+func (p Policy) Symbols(issued uint64) int {
+	if p = p.withDefaults(); p.Period < 0 {
+		return 0
+	}
+	allowed := new(big.Int).SetUint64(p.OneIn)
+	for n := coupon.MinCodeSymbols; n <= coupon.MaxCodeSymbols; n++ {
+		if p.odds(n, issued).Cmp(allowed) >= 0 {
+			return n
+		}
+	}
+	return 0
 }
 
 // enough returns a text with the number of random symbols that reaches the allowed odds.
-func (p Policy) enough(issued uint64, allowed *big.Int) string {
-	for n := coupon.MinCodeSymbols; n <= coupon.MaxCodeSymbols; n++ {
-		if p.odds(n, issued).Cmp(allowed) >= 0 {
-			return fmt.Sprintf("%d random symbols are enough", n)
-		}
+func (p Policy) enough(issued uint64) string {
+	if n := p.Symbols(issued); n > 0 {
+		return fmt.Sprintf("%d random symbols are enough", n)
 	}
 	return "no length is enough"
 }

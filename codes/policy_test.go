@@ -47,6 +47,19 @@ func TestOdds(t *testing.T) {
 	}
 }
 
+// The smallest number of symbols is allowed, and one symbol less is refused.
+func TestSymbolsOfAPolicy(t *testing.T) {
+	t.Parallel()
+	for issued, want := range map[uint64]int{0: 9, 1: 9, 80: 10, 38_910: 12, 38_911: 13, 10_000_000: 14, math.MaxUint64: 23} {
+		n := codes.Policy{}.Symbols(issued)
+		require.Equal(t, want, n, "%d codes", issued)
+		require.NoError(t, codes.Policy{}.Check(coupon.CodeShape{Symbols: n}, issued), "%d codes", issued)
+		require.Error(t, codes.Policy{}.Check(coupon.CodeShape{Symbols: n - 1}, issued), "%d codes", issued)
+	}
+	require.Zero(t, codes.Policy{OneIn: math.MaxUint64, GuessesPerSecond: math.MaxUint32}.Symbols(math.MaxUint64))
+	require.Zero(t, codes.Policy{Period: -1}.Symbols(1))
+}
+
 // A shape that is too short is refused with the odds, and with the number of symbols that are enough.
 func TestAShortShapeIsRefused(t *testing.T) {
 	t.Parallel()

@@ -173,6 +173,8 @@ type Batch struct {
 
 // BatchDraft is an administrator's description of a batch of generated codes.
 type BatchDraft struct {
+	// Batch is the ID and the shape of the codes. A shape with neither Symbols nor Pattern gets as many random symbols as
+	// the Count needs, at least [DefaultCodeSymbols].
 	Batch
 
 	// Count is the number of codes, from 1 to [MaxBatchSize].

@@ -1,6 +1,6 @@
 // Package engine makes the decisions of a store under the lock of the store.
 //
-// A store opens a transaction and passes it to [Reserve], [Apply] or [SaveCoupon]. The engine
+// A store opens a transaction and passes it to [Reserve], [Apply], [SaveCoupon] or [SaveCodes]. The engine
 // loads rows by their keys, decides, and saves the changed rows. A call may contain a batch
 // of requests. The engine handles the requests of a batch one after the other, and each
 // request sees the changes of the requests before it. So a batch gets the same answers as
