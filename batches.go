@@ -21,7 +21,7 @@ import (
 // CreateCodes returns the batch as it is, together with these errors:
 //
 //   - A [*validation.Error] names every invalid field, such as count or shape.symbols. So few symbols
-//     that somebody could guess a code are invalid; see [codes.Policy].
+//     that somebody could guess a code are invalid; see the Policy of package codes.
 //   - coupon.ErrNotFound means that the coupon is unknown, or is being deleted.
 //   - store.ErrKeyReused means that the coupon has a batch with this ID and another shape, count, limit or expiry.
 //   - All other errors come from the store or the context.
@@ -70,7 +70,7 @@ func (s *Service) RemoveUnusedCodes(ctx context.Context, couponID, batchID strin
 //   - store.ErrNoCodesLeft means that the batch has too few codes for the next owners.
 //   - All other errors come from the store or the context.
 func (s *Service) AssignCodes(ctx context.Context, couponID, batchID string, owners iter.Seq[coupon.Owner]) iter.Seq2[coupon.IssuedCode, error] {
-	return s.catalog().AssignCodes(ctx, couponID, batchID, owners)
+	return observedSequence(ctx, s, OpAssignCodes, couponID, s.catalog().AssignCodes(ctx, couponID, batchID, owners))
 }
 
 // ImportCodes adds the codes of rows to a batch of a coupon, [coupon.MaxCodes] at a time, and yields each row with its
@@ -87,5 +87,18 @@ func (s *Service) AssignCodes(ctx context.Context, couponID, batchID string, own
 //   - store.ErrKeyReused means that the codes of the batch were not imported.
 //   - All other errors come from the store or the context.
 func (s *Service) ImportCodes(ctx context.Context, couponID, batchID string, rows iter.Seq2[codecsv.Row, error]) iter.Seq2[codecsv.Imported, error] {
-	return s.catalog().ImportCodes(ctx, couponID, batchID, rows)
+	return observedSequence(ctx, s, OpImportCodes, couponID, s.catalog().ImportCodes(ctx, couponID, batchID, rows))
+}
+
+// observedSequence reports the reading of a sequence as one attempt.
+func observedSequence[T any](ctx context.Context, s *Service, op Operation, couponID string, all iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		attempt, end := settle.Attempt{CouponID: couponID}, error(nil)
+		defer s.observed(ctx, op, &attempt, &end)()
+		for item, err := range all {
+			if end = err; !yield(item, err) {
+				return
+			}
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/codes"
+	"github.com/couponkit/couponkit/codes/codecsv"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
@@ -268,6 +269,30 @@ func TestWholeBatchesAreChanged(t *testing.T) {
 		batches = append(batches, one)
 	}
 	require.Equal(t, []coupon.IssuedBatch{b}, batches)
+}
+
+// Assigning and importing are one attempt each, which ends with the sequence and has its error.
+func TestSequencesAreObserved(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	s, err := couponkit.New(memstore.New(), couponkit.WithObserver(couponkit.ObserverFunc(func(_ context.Context, a couponkit.Attempt) {
+		if a.Operation == couponkit.OpAssignCodes || a.Operation == couponkit.OpImportCodes {
+			seen = append(seen, fmt.Sprint(a.Operation, " ", a.CouponID != "", " ", errors.Is(a.Err, store.ErrNoCodesLeft)))
+		}
+	})))
+	require.NoError(t, err)
+	c, err := s.Create(t.Context(), tenOff())
+	require.NoError(t, err)
+	row := codecsv.Row{Number: 2, Draft: coupon.CodeDraft{Code: "ONE"}, Active: true}
+	for range s.ImportCodes(t.Context(), c.ID, "file", func(yield func(codecsv.Row, error) bool) { yield(row, nil) }) {
+	}
+	for range 2 {
+		for range s.AssignCodes(t.Context(), c.ID, "file", slices.Values([]coupon.Owner{coupon.OwnerID("ann")})) {
+		}
+	}
+	for range s.AssignCodes(t.Context(), c.ID, "file", slices.Values([]coupon.Owner{coupon.OwnerID("bob")})) {
+	}
+	require.Equal(t, []string{"import_codes true false", "assign_codes true false", "assign_codes true false", "assign_codes true true"}, seen)
 }
 
 // Every owner gets one code, also an owner who is named twice, and in a repeated call.

@@ -70,6 +70,8 @@ const (
 	OpDelete         Operation = "delete"
 	OpAddCodes       Operation = "add_codes"
 	OpCreateCodes    Operation = "create_codes"
+	OpAssignCodes    Operation = "assign_codes"
+	OpImportCodes    Operation = "import_codes"
 	OpUpdateCode     Operation = "update_code"
 	OpChangeBatch    Operation = "change_batch"
 	OpValidate       Operation = "validate"

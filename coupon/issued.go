@@ -211,7 +211,7 @@ type IssuedBatch struct {
 	// Fingerprint tells whether a call repeats the one that made the batch.
 	Fingerprint string `json:"fingerprint"`
 	// Size is the number of codes for which the batch was made. Added is the number of codes that were added. If Added is
-	// below Size, [couponkit.Service.CreateCodes] with the same request adds the other codes.
+	// below Size, a repeated CreateCodes of the service adds the other codes.
 	Size  int64 `json:"size"`
 	Added int64 `json:"added"`
 	// Removed is the number of codes that were removed later.

@@ -52,7 +52,7 @@ type CodeChange struct {
 	Size int64
 	// Codes are the codes to add, to switch or to remove, 1 to [coupon.MaxCodes], or the one code after an
 	// edit. The Revision of an edited code is the revision that the caller saw. Of codes to switch or to remove,
-	// only the keys count. Codes that another batch has, or that nobody has, stay as they are.
+	// only the keys count. Codes of other batches stay as they are, and unknown codes are ignored.
 	Codes []coupon.IssuedCode
 	// Active is the new state for SwitchCodes.
 	Active bool

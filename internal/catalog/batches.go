@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/couponkit/couponkit/codes"
 	"github.com/couponkit/couponkit/coupon"
@@ -142,27 +141,6 @@ func (cat *Catalog) batch(ctx context.Context, couponID, id string) (coupon.Issu
 	return page.Items[0], nil
 }
 
-// Batches yields the batches of a coupon, page by page. An error ends the sequence.
-func (cat *Catalog) Batches(ctx context.Context, list store.BatchList) iter.Seq2[coupon.IssuedBatch, error] {
-	return func(yield func(coupon.IssuedBatch, error) bool) {
-		for {
-			page, err := cat.Store.ListBatches(ctx, list)
-			if err != nil {
-				yield(coupon.IssuedBatch{}, err)
-				return
-			}
-			for _, b := range page.Items {
-				if !yield(b, nil) {
-					return
-				}
-			}
-			if list.After = page.Next; page.Next == "" {
-				return
-			}
-		}
-	}
-}
-
 // SetBatchActive switches the codes of a batch. It returns the batch afterwards.
 func (cat *Catalog) SetBatchActive(ctx context.Context, couponID, id string, active bool) (coupon.IssuedBatch, error) {
 	from := coupon.Active
@@ -268,5 +246,5 @@ func (cat *Catalog) assign(ctx context.Context, couponID, id string, owners []co
 	for i, owner := range owners {
 		all[i] = assigned[at[owner]]
 	}
-	return slices.Clip(all), nil
+	return all, nil
 }

@@ -176,19 +176,39 @@ func (cat *Catalog) Coupons(ctx context.Context, list store.CouponList) iter.Seq
 
 // Codes yields the codes of a list, page by page. An error ends the sequence.
 func (cat *Catalog) Codes(ctx context.Context, list store.CodeList) iter.Seq2[coupon.IssuedCode, error] {
-	return func(yield func(coupon.IssuedCode, error) bool) {
-		for {
-			page, err := cat.Store.ListCodes(ctx, list)
+	return pages(func(next *string) ([]coupon.IssuedCode, error) {
+		list.After = *next
+		page, err := cat.Store.ListCodes(ctx, list)
+		*next = page.Next
+		return page.Items, err
+	}, list.After)
+}
+
+// Batches yields the batches of a list, page by page. An error ends the sequence.
+func (cat *Catalog) Batches(ctx context.Context, list store.BatchList) iter.Seq2[coupon.IssuedBatch, error] {
+	return pages(func(next *string) ([]coupon.IssuedBatch, error) {
+		list.After = *next
+		page, err := cat.Store.ListBatches(ctx, list)
+		*next = page.Next
+		return page.Items, err
+	}, list.After)
+}
+
+// pages yields the items of all pages. The function read returns the page at a cursor, and sets the cursor of the next page.
+func pages[T any](read func(cursor *string) ([]T, error), cursor string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for at := cursor; ; {
+			items, err := read(&at)
 			if err != nil {
-				yield(coupon.IssuedCode{}, err)
+				yield(*new(T), err)
 				return
 			}
-			for _, c := range page.Items {
-				if !yield(c, nil) {
+			for _, item := range items {
+				if !yield(item, nil) {
 					return
 				}
 			}
-			if list.After = page.Next; page.Next == "" {
+			if at == "" {
 				return
 			}
 		}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // A code is live until its coupon is deleted. Only one coupon can have a live code. When its coupon is
@@ -203,6 +205,9 @@ func (w *codeWork) importCodes() (known []coupon.IssuedCode, err error) {
 	}
 	if err := coupon.ExpiredCodes(added); err != nil {
 		return nil, err
+	}
+	if w.rows.Batch.Added+int64(len(added)) > coupon.MaxBatchSize {
+		return nil, validation.New("codes", validation.TooLong, fmt.Sprintf("a batch has at most %d codes", coupon.MaxBatchSize))
 	}
 	if len(added) > 0 {
 		w.grow(added)

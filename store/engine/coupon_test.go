@@ -20,6 +20,7 @@ import (
 // shelf is a transaction in which one coupon is stored.
 type shelf struct {
 	stored engine.StoredCoupon
+	codes  engine.CodeRows
 	saved  *engine.CouponWrite
 	err    error
 }
@@ -34,7 +35,7 @@ func (s *shelf) SaveCoupon(_ context.Context, w engine.CouponWrite) error {
 }
 
 func (s *shelf) LoadCodes(context.Context, engine.CodeNeed) (engine.CodeRows, error) {
-	return engine.CodeRows{}, nil
+	return s.codes, nil
 }
 
 func someCoupon(t *testing.T, revision int64) coupon.Coupon {
@@ -157,5 +158,22 @@ func TestDocuments(t *testing.T) {
 		require.Error(t, engine.DecodeOrder([]byte(broken), &redemption.Order{}))
 		require.Error(t, engine.DecodeUse([]byte(broken), &redemption.Use{}))
 		require.NotErrorIs(t, engine.DecodeOrder([]byte(broken), &redemption.Order{}), validation.ErrInvalid)
+	}
+}
+
+// An import fills a batch to its bound, and never beyond.
+func TestAnImportIsBounded(t *testing.T) {
+	t.Parallel()
+	key, err := coupon.ParseCode("NEW")
+	require.NoError(t, err)
+	for added, want := range map[int64]error{coupon.MaxBatchSize - 1: nil, coupon.MaxBatchSize: validation.ErrInvalid} {
+		s := &shelf{stored: engine.StoredCoupon{Coupon: someCoupon(t, 1), Version: 1}}
+		s.codes.Batch = coupon.IssuedBatch{ID: "file", CouponID: "cpn_a", Fingerprint: "import", Size: added, Added: added}
+		_, err := engine.SaveCodes(t.Context(), s, store.CodeChange{
+			Kind: store.ImportCodes, CouponID: "cpn_a", Batch: "file", Fingerprint: "import", At: at(1),
+			Codes: []coupon.IssuedCode{{Key: key, CouponID: "cpn_a", Batch: "file", Active: true, CreatedAt: at(1), UpdatedAt: at(1), Revision: 1}},
+		})
+		require.ErrorIs(t, err, want, "%d codes", added)
+		require.Equal(t, want == nil, s.saved != nil, "%d codes", added)
 	}
 }

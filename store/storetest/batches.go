@@ -287,6 +287,23 @@ func batchRaceClauses() []clause {
 			same(p, p.batch(c).Added, int64(size), "how many codes the batch has")
 			same(p, len(answer(p, store.Store.ListCodes, store.CodeList{CouponID: c.ID, Batch: "spring"}).Items), size, "how many codes are listed")
 		}),
+		race("race of imports", "codes that several callers import at once are added once, and all of them are added", func(p *probe) {
+			c := p.coupon()
+			all := p.issue(c, "spring", p.can.Goroutines+2).Codes
+			answers, errs := atOnce(p, p.can.Goroutines, store.Store.SaveCodes, func(i int) store.CodeChange {
+				change := p.issue(c, "spring", 0)
+				change.Kind, change.Codes = store.ImportCodes, all[i:i+3]
+				return change
+			})
+			p.succeeded(errs)
+			added := 0
+			for _, known := range answers {
+				added += 3 - len(known)
+			}
+			same(p, added, len(all), "how many codes the callers were told to be new")
+			same(p, p.batch(c).Added, int64(len(all)), "how many codes the batch counts")
+			same(p, len(answer(p, store.Store.ListCodes, store.CodeList{CouponID: c.ID, Batch: "spring", PageSize: coupon.MaxCodes}).Items), len(all), "how many codes are listed")
+		}),
 		race("race for codes to assign", "owners who ask at once get a code each, and none gets the code of another", func(p *probe) {
 			c := p.coupon()
 			p.issued(c, "spring", p.can.Goroutines)

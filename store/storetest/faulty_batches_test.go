@@ -78,7 +78,7 @@ func batchFaults() map[string]fault {
 			f.answers(store.ImportCodes, func(_ store.CodeChange, _ []coupon.IssuedCode, err error) ([]coupon.IssuedCode, error) {
 				return nil, err
 			})
-		}, []string{agreement, "codes are imported"}},
+		}, []string{agreement, "codes are imported", "race of imports"}},
 		"some owners get no code": {func(f *faulty) {
 			f.answers(store.AssignCodes, func(_ store.CodeChange, codes []coupon.IssuedCode, err error) ([]coupon.IssuedCode, error) {
 				if errors.Is(err, store.ErrNoCodesLeft) {
