@@ -118,6 +118,8 @@ type Checkout struct {
 //     key.
 //   - [ErrOrderPaid] means that the order of the key is paid, or that its payment is on its way.
 //     Together with this error, Checkout returns the order, without a Session.
+//   - [ErrPaymentOpen] means that another call creates the session of the replaced order right now. The new
+//     order holds the use already. Repeat the call with the same key.
 //   - processor.ErrRejected and processor.ErrForbidden mean that the processor refused the payment
 //     session.
 //   - [ErrUnavailable], or the error of the context, means that the result is unknown. Repeat the
