@@ -154,10 +154,9 @@ func (o Owner) validate() error {
 		}
 	case !byID || id == "":
 		faults.Add("", validation.Malformed, `must be "id:" and a customer's ID, or "email:" and an address`)
+	case len(id) > MaxOwnerIDLength:
+		faults.Add("", validation.TooLong, fmt.Sprintf("at most %d bytes", MaxOwnerIDLength))
 	default:
-		if len(id) > MaxOwnerIDLength {
-			faults.Add("", validation.TooLong, fmt.Sprintf("at most %d bytes", MaxOwnerIDLength))
-		}
 		textFaults(&faults, "", id, MaxOwnerIDLength, false)
 	}
 	return faults.Err()

@@ -157,7 +157,7 @@ func TestOwners(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, &read))
 		require.Equal(t, owner.String(), read.String())
 	}
-	for _, text := range []string{"ann", "id:", "email:nobody", "email:Ann@example.org", "id:\x01"} {
+	for _, text := range []string{"ann", "id:", "email:nobody", "email:Ann@example.org", "id:\x01", "id:" + strings.Repeat("a", 256)} {
 		_, err := coupon.ParseOwner(text)
 		requireFields(t, err, "")
 	}

@@ -22,6 +22,9 @@ const (
 	expiresAt field = "expiresAt"
 	active    field = "active"
 
+	// address is a column of recipients.
+	address field = "address"
+
 	// A code cannot store these fields.
 	startsAt      field = "startsAt"
 	discountLimit field = "discountLimit"
@@ -34,10 +37,10 @@ const (
 
 // name returns the name of the field in faults.
 func (f field) name() string {
-	if f == recipient {
+	switch f {
+	case recipient, address:
 		f = owner
-	}
-	if f == limitval {
+	case limitval:
 		f = maxUses
 	}
 	return string(f)
@@ -88,12 +91,17 @@ type columns struct {
 	fields []field
 	talon  bool // the codes are in a column named "value"
 	many   bool // there are more than MaxColumns
+	needed []field
+	lacks  string // why a file without a needed column is refused
 }
 
 // columnsOf returns the columns of a header.
 func columnsOf(header record) columns {
 	names := header.cells
-	c := columns{names: names, fields: make([]field, len(names)), many: header.tooLong}
+	c := columns{
+		names: names, fields: make([]field, len(names)), many: header.tooLong,
+		needed: []field{code}, lacks: "the first row names no column of codes, such as code",
+	}
 	for i, name := range names {
 		c.fields[i] = fieldOf(original(name))
 	}
@@ -126,11 +134,11 @@ func (c columns) ignore(names []string) {
 	}
 }
 
-// validate checks that there is a column of codes, and that no two columns have the same field.
+// validate checks that there is a needed column, and that no two columns have the same field.
 func (c columns) validate() error {
 	var faults validation.Error
-	if !slices.Contains(c.fields, code) {
-		faults.Add(string(code), validation.Required, "the first row names no column of codes, such as code")
+	if !slices.ContainsFunc(c.fields, func(f field) bool { return slices.Contains(c.needed, f) }) {
+		faults.Add(c.needed[0].name(), validation.Required, c.lacks)
 	}
 	if c.many {
 		faults.Add("row", validation.TooLong, fmt.Sprintf("the first row has more than %d cells", MaxColumns))

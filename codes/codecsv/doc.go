@@ -20,6 +20,9 @@
 // Talon.One file, a limit of 0 means none, and an empty or absent limit means one use. Elsewhere an empty limit means
 // none. An owner of ours is "id:" and a customer ID, or "email:" and an address. A recipient is a customer ID.
 //
+// A [RecipientReader] reads a list of customers who are to get codes, with one column owner, customerId,
+// recipientintegrationid or email.
+//
 // A code cannot keep everything that other systems have. A row is refused rather than loosened if it has a start date, a
 // limit of discounts or further limits, if its voucher is no discount voucher, or if it is marked as deleted.
 // [Options].Ignore names columns that may be lost. All other columns are ignored; see [Reader.Columns].

@@ -76,7 +76,10 @@ func (row Row) Remaining() (draft coupon.CodeDraft, left bool) {
 }
 
 // Reader reads the rows of a file. It is not safe for concurrent use.
-type Reader struct {
+type Reader struct{ file }
+
+// file is a file whose header was read.
+type file struct {
 	scanner  scanner
 	columns  columns
 	location *time.Location
@@ -86,27 +89,33 @@ type Reader struct {
 // NewReader reads the header of a file. The error is a [*validation.Error] if the file is no CSV, or its header does not
 // name a column of codes, or names a field twice. Otherwise it is an [*Error].
 func NewReader(file io.Reader, o Options) (*Reader, error) {
-	r := &Reader{scanner: scanner{in: bufio.NewReader(file)}, location: cmp.Or(o.Location, time.UTC)}
-	if err := r.checkBeginning(); err != nil {
-		return nil, err
-	}
-	header, err := r.header()
-	if err != nil {
-		return nil, err
-	}
-	if header == "" {
-		return nil, validation.New("file", validation.Required, "the file is empty")
-	}
-	r.columns = r.bestColumns(header)
-	r.columns.ignore(o.Ignore)
-	if err := r.columns.validate(); err != nil {
+	r := new(Reader)
+	if err := r.open(file, o, columnsOf); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
+// open reads the header of a file. of returns the columns of a header.
+func (r *file) open(in io.Reader, o Options, of func(header record) columns) error {
+	r.scanner, r.location = scanner{in: bufio.NewReader(in)}, cmp.Or(o.Location, time.UTC)
+	if err := r.checkBeginning(); err != nil {
+		return err
+	}
+	header, err := r.header()
+	if err != nil {
+		return err
+	}
+	if header == "" {
+		return validation.New("file", validation.Required, "the file is empty")
+	}
+	r.columns = r.bestColumns(header, of)
+	r.columns.ignore(o.Ignore)
+	return r.columns.validate()
+}
+
 // checkBeginning skips a byte order mark. It refuses files that are not CSV.
-func (r *Reader) checkBeginning() error {
+func (r *file) checkBeginning() error {
 	const zip, mark = "PK\x03\x04", "\xef\xbb\xbf"
 	beginning, err := r.scanner.in.Peek(len(zip))
 	switch {
@@ -128,7 +137,7 @@ const separators = ",;\t|"
 
 // header returns the text of the first row that is neither empty nor a separator line. A separator
 // line, such as sep=;, sets the separator.
-func (r *Reader) header() (string, error) {
+func (r *file) header() (string, error) {
 	for {
 		r.row++
 		text, ended, err := r.line()
@@ -145,7 +154,7 @@ func (r *Reader) header() (string, error) {
 }
 
 // line returns the text of a row with its quotation marks. ended reports whether the file has ended.
-func (r *Reader) line() (text string, ended bool, err error) {
+func (r *file) line() (text string, ended bool, err error) {
 	var row strings.Builder
 	inside := false
 	for {
@@ -172,7 +181,7 @@ func (r *Reader) line() (text string, ended bool, err error) {
 
 // bestColumns splits a header. If the separator is unknown, it uses the separator that finds most known
 // columns.
-func (r *Reader) bestColumns(header string) (best columns) {
+func (r *file) bestColumns(header string, of func(record) columns) (best columns) {
 	choices := separators
 	if r.scanner.separator != 0 {
 		choices = string(r.scanner.separator)
@@ -180,7 +189,7 @@ func (r *Reader) bestColumns(header string) (best columns) {
 	for _, separator := range []byte(choices) {
 		s := scanner{in: bufio.NewReader(strings.NewReader(header)), separator: separator}
 		names, _ := s.next() // reading from a string cannot fail
-		c := columnsOf(names)
+		c := of(names)
 		if best.names == nil || c.known() > best.known() {
 			best, r.scanner.separator = c, separator
 		}
@@ -189,7 +198,7 @@ func (r *Reader) bestColumns(header string) (best columns) {
 }
 
 // Columns returns the columns in their order, also those that are ignored.
-func (r *Reader) Columns() []Column {
+func (r *file) Columns() []Column {
 	all := make([]Column, len(r.columns.names))
 	for i, name := range r.columns.names {
 		all[i] = Column{Name: original(name), Field: r.columns.fields[i].name()}
@@ -201,6 +210,21 @@ func (r *Reader) Columns() []Column {
 // reads on where an earlier sequence has stopped.
 func (r *Reader) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
+		for read, err := range r.records() {
+			switch {
+			case err != nil:
+				yield(Row{Number: r.row}, err)
+				return
+			case !yield(r.rowOf(read), nil):
+				return
+			}
+		}
+	}
+}
+
+// records are the rows that are not blank, as text. After an error, the sequence ends.
+func (r *file) records() iter.Seq2[record, error] {
+	return func(yield func(record, error) bool) {
 		for {
 			r.row++
 			read, err := r.scanner.next()
@@ -212,19 +236,18 @@ func (r *Reader) Rows() iter.Seq2[Row, error] {
 				err = ErrTruncated
 			}
 			if err != nil {
-				yield(Row{Number: r.row}, &Error{Row: r.row, Err: err})
+				yield(record{}, &Error{Row: r.row, Err: err})
 				return
 			}
-			if !read.blank() && !yield(r.rowOf(read), nil) {
+			if !read.blank() && !yield(read, nil) {
 				return
 			}
 		}
 	}
 }
 
-// rowOf reads the cells of a row. Missing cells at the end are empty, because spreadsheets omit them.
-func (r *Reader) rowOf(read record) Row {
-	row := Row{Number: r.row, Active: true}
+// check refuses a row whose cells are not to be told from each other.
+func (r *file) check(read record) error {
 	var faults validation.Error
 	switch {
 	case read.tooLong:
@@ -234,15 +257,27 @@ func (r *Reader) rowOf(read record) Row {
 	case len(read.cells) > len(r.columns.names) && strings.Join(read.cells[len(r.columns.names):], "") != "":
 		faults.Add("row", validation.Mismatch, fmt.Sprintf("has %d cells, and the first row has %d", len(read.cells), len(r.columns.names)))
 	}
-	if row.Refusal = faults.Err(); row.Refusal != nil {
+	return faults.Err()
+}
+
+// cell returns a cell of a row. Missing cells at the end are empty, because spreadsheets omit them.
+func (r record) cell(i int) string {
+	if i < len(r.cells) {
+		return r.cells[i]
+	}
+	return ""
+}
+
+// rowOf reads the cells of a row.
+func (r *Reader) rowOf(read record) Row {
+	row := Row{Number: r.row, Active: true}
+	if row.Refusal = r.check(read); row.Refusal != nil {
 		return row
 	}
+	var faults validation.Error
 	limited := false
 	for i, f := range r.columns.fields {
-		cell := ""
-		if i < len(read.cells) {
-			cell = read.cells[i]
-		}
+		cell := read.cell(i)
 		if f == code && shortened.MatchString(cell) {
 			faults.Add(f.name(), validation.Malformed, "is a number that a spreadsheet has shortened: format the column as text")
 			continue
@@ -291,7 +326,7 @@ func (row *Row) set(f field, cell string, location *time.Location) (err error) {
 		row.Active, err = truth(cell)
 	case startsAt, discountLimit, limits, voucherType, deleted:
 		return lost(f, cell)
-	case ignored:
+	case address, ignored:
 	}
 	return err
 }

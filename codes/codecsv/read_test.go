@@ -202,7 +202,7 @@ func TestCells(t *testing.T) {
 		{"owner", "ann", "refused owner malformed"},
 		{"owner", "email:ann", "refused owner malformed"},
 		{"recipientintegrationid", "ann", "A owner id:ann"},
-		{"recipientintegrationid", strings.Repeat("a", 256), "refused owner too_long owner too_long"},
+		{"recipientintegrationid", strings.Repeat("a", 256), "refused owner too_long"},
 		{"active", "true", "A"},
 		{"active", "FALSCH", "A inactive"},
 		{"active", "0", "A inactive"},

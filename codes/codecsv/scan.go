@@ -2,6 +2,7 @@ package codecsv
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -47,6 +48,9 @@ func (s *scanner) next() (record, error) {
 	s.text, s.ends = s.text[:0], s.ends[:0]
 	var r record
 	for at := cellStart; ; {
+		if r.tooLong {
+			s.skip(at)
+		}
 		b, err := s.in.ReadByte()
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
@@ -87,6 +91,22 @@ func (s *scanner) keep(b byte, r *record) {
 		return
 	}
 	s.text = append(s.text, b)
+}
+
+// skip discards the bytes in memory that only continue a cell. The cells of a row that is too long are lost anyway.
+func (s *scanner) skip(at place) {
+	if at == cellStart || at == afterQuote {
+		return
+	}
+	text, _ := s.in.Peek(s.in.Buffered()) // never fails
+	end := bytes.IndexByte(text, '"')
+	if at == unquoted {
+		end = bytes.IndexAny(text, string([]byte{'\n', '\r', s.separator}))
+	}
+	if end < 0 {
+		end = len(text)
+	}
+	_, _ = s.in.Discard(end) // never fails
 }
 
 func (s *scanner) endCell(r *record) {

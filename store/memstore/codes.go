@@ -31,8 +31,11 @@ func (tx couponTx) LoadCodes(_ context.Context, n engine.CodeNeed) (engine.CodeR
 		}
 	}
 	for _, key := range tx.codesOf[n.CouponID] {
+		if len(rows.Codes) >= n.Live {
+			break
+		}
 		code := tx.countedCode(tx.issued[engine.CodeKey{CouponID: n.CouponID, Code: key}])
-		if n.Live > len(rows.Codes) && tx.codes[code.Key] == n.CouponID {
+		if tx.codes[code.Key] == n.CouponID {
 			rows.Codes = append(rows.Codes, code)
 		}
 	}
@@ -41,12 +44,16 @@ func (tx couponTx) LoadCodes(_ context.Context, n engine.CodeNeed) (engine.CodeR
 	if !n.All && n.Free == 0 {
 		return rows, nil
 	}
+	owners := make(map[coupon.Owner]bool, len(n.Owners))
+	for _, owner := range n.Owners {
+		owners[owner] = true
+	}
 	for _, key := range known.keys {
 		c := tx.countedCode(tx.issued[codeKey(n.CouponID, key)])
 		if n.All {
 			rows.All = append(rows.All, c)
 		}
-		if slices.Contains(n.Owners, c.Owner) {
+		if owners[c.Owner] {
 			rows.Owned = append(rows.Owned, c)
 		}
 		if free := c.Active && c.Owner.IsZero() && c.UsedCount+c.ReservedCount == 0 && (c.ExpiresAt.IsZero() || c.ExpiresAt.After(n.At)); free && len(rows.Free) < n.Free {
