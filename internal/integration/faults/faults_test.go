@@ -96,6 +96,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	require.NoError(t, storetest.Check(t.Context(), h.store))
+	require.True(t, h.hasAdopted(), "no reservation found its payment")
 	t.Log("\n" + h.summary())
 }
 
@@ -146,18 +147,27 @@ func newServer(t *testing.T) *postgrestest.Server {
 
 // tally is what has happened in the rounds with one fault.
 type tally struct {
-	rounds, calls, acknowledged, repeated, unanswered, undecided, violations int
+	rounds, calls, acknowledged, adopted, repeated, unanswered, undecided, violations int
+}
+
+func (h *harness) hasAdopted() bool {
+	for _, n := range h.tallies {
+		if n.adopted > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // summary is a table of what has happened.
 func (h *harness) summary() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(table, "fault\trounds\tcalls\tacknowledged\tafter repeating\tunanswered\tundecided\tviolations\t")
+	_, _ = fmt.Fprintln(table, "fault\trounds\tcalls\tacknowledged\tadopted\tafter repeating\tunanswered\tundecided\tviolations\t")
 	for _, what := range []fault{calm, terminate, kill, pause, crash} {
 		if n := h.tallies[what]; n != nil {
-			_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", what,
-				n.rounds, n.calls, n.acknowledged, n.repeated, n.unanswered, n.undecided, n.violations)
+			_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", what,
+				n.rounds, n.calls, n.acknowledged, n.adopted, n.repeated, n.unanswered, n.undecided, n.violations)
 		}
 	}
 	_ = table.Flush() // into memory

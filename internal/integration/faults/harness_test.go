@@ -152,6 +152,9 @@ func (h *harness) judge(number int, what fault, history []call) {
 		default:
 			h.current.acknowledged++
 		}
+		if c.adopted() {
+			h.current.adopted++
+		}
 		if c.Failure != "" && (what == calm || c.Ended == math.MaxInt64 && what != kill) {
 			h.violation("round %d (%s): %s of %s failed: %s", number, what, c.Operation.Call, c.Operation.Order, c.Failure)
 		}
@@ -286,14 +289,21 @@ func (h *harness) readBack(history []call, coupons []roundCoupon) (reads []call)
 	return reads
 }
 
+// maxPasses is far more often than orders wait for each other.
+const maxPasses = 100
+
 // sweep lapses every live order after its deadline, and ends every payment. No reservation is left then.
 func (h *harness) sweep(number int, what fault, coupons []roundCoupon) {
 	h.t.Helper()
-	for {
+	for passes := 0; ; passes++ {
 		due, err := h.store.ListOrders(h.t.Context(), store.OrderList{DueAt: afterwards, PageSize: store.MaxPageSize})
 		require.NoError(h.t, err)
 		if len(due.Items) == 0 {
 			break
+		}
+		if passes > maxPasses {
+			h.violation("round %d (%s): after the sweep, this is due: %s", number, what, view(due.Items[0].Order, due.Items[0].Uses))
+			return
 		}
 		ended := 0
 		for _, o := range due.Items {

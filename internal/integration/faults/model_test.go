@@ -119,7 +119,13 @@ func (b book) reserve(o operation) (book, outcome) {
 	if exceeded := b.exceeded(claimsOf(r.Order, r.Uses), replaced); len(exceeded) > 0 {
 		return b, refused(&store.LimitError{Exceeded: exceeded})
 	}
-	return next.with(asNew(r)).did(r.Order.ID)
+	order, uses := asNew(r)
+	if paid, known := b[o.Order]; known {
+		if order, uses, known = order.Adopt(paid.Order, len(paid.Uses) > 0, uses...); !known {
+			return b, refused(store.ErrConflict)
+		}
+	}
+	return next.with(order, uses).did(o.Order)
 }
 
 func asNew(r store.Reservation) (redemption.Order, []redemption.Use) {

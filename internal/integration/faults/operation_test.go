@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -37,7 +38,7 @@ type operation struct {
 	Over     bool   // an order is given up whose payment is over
 	BegunBy  int    // what is told of a payment without a session, in microseconds after the epoch
 	AskedAt  int64  // of a payment that is on its way
-	NewID    string // of the record of an unknown payment
+	NewID    string // of the record of an unknown payment; the named order's, if its reservation may adopt the payment
 }
 
 // event is an event's kind. It is a number in JSON, where the kind cannot be read.
@@ -69,6 +70,11 @@ type call struct {
 	// Failure is the last error that was no answer.
 	Failure      string `json:",omitempty"`
 	Began, Ended int64
+}
+
+// adopted reports whether a reservation found its payment.
+func (c call) adopted() bool {
+	return c.Operation.Call == reserve && c.Outcome.Did && strings.Contains(c.Outcome.View, " "+redemption.OrderPaid.String()+" ")
 }
 
 // String shows a call in a line.
@@ -137,6 +143,9 @@ func (o operation) settlement() store.Settlement {
 		s.Event.At = later
 	}
 	if o.Event.kind() == redemption.Paid {
+		if o.NewID == o.Order {
+			o.Coupons = nil // of what was bought nobody knows anything
+		}
 		o.Order, o.Key, o.Replaces = o.NewID, "", ""
 		s.Unknown = o.reservation(pricing.Quote{})
 		order := &s.Unknown.Order

@@ -115,7 +115,11 @@ type wire struct {
 // Write overwrites them with spaces, so that no length changes.
 func (w *wire) Write(b []byte) (int, error) {
 	if w.unlocked.Load() {
-		for text, instead := range map[string]string{"FOR UPDATE": "", "coalesce(c.reserved + c.completed, 0) BETWEEN w.least AND w.most": "true"} {
+		for _, r := range [][2]string{
+			{"FOR UPDATE SKIP LOCKED", ""}, {"FOR UPDATE", ""},
+			{"coalesce(c.reserved + c.completed, 0) BETWEEN w.least AND w.most", "true"},
+		} {
+			text, instead := r[0], r[1]
 			b = bytes.ReplaceAll(b, []byte(text), []byte(instead+strings.Repeat(" ", len(text)-len(instead))))
 		}
 	}
@@ -177,7 +181,9 @@ func (w *client) make(s *pgxstore.Store, t task, random *rand.Rand) {
 	number := w.number
 	w.mu.Unlock()
 	c := call{Operation: choose(random, t), Began: time.Now().UnixNano()}
-	c.Operation.NewID = fmt.Sprintf("new-%d-%d", os.Getpid(), number)
+	if c.Operation.NewID == "" {
+		c.Operation.NewID = fmt.Sprintf("new-%d-%d", os.Getpid(), number)
+	}
 	if err := w.say(line{Number: number, Call: c}); err != nil {
 		return
 	}
@@ -234,7 +240,8 @@ func (w *client) on(ctx context.Context, s *pgxstore.Store, mode string, do func
 // choose makes an operation. There are few customers and keys, so that the processes meet
 // on the same records. A key tells what its order is: k1 wants the first coupon, k2 the
 // second, k3 both, and k1-2 and k1-3 replace the order before. Half of all operations are about k1 and
-// its successors of one customer, whose payments begin and end.
+// its successors of one customer, whose payments begin and end. Payments of paid0 to paid2 come before or after
+// the reservations of their orders.
 func choose(random *rand.Rand, t task) operation {
 	n, depth, customer := random.IntN(3), pick(random, 0, 0, 0, 1, 2), random.IntN(3)
 	kind := pick(random, redemption.SessionAttached, redemption.SessionAttached, redemption.Paid, redemption.Paid, redemption.PaymentPending,
@@ -254,6 +261,16 @@ func choose(random *rand.Rand, t task) operation {
 	orderOf := func(key string) string { return redemption.OrderIDPrefix + o.Customer + "-" + key }
 	o.Key = keyOf(depth)
 	o.Order = orderOf(o.Key)
+	if random.IntN(4) == 0 {
+		o.Key = fmt.Sprint("paid", n)
+		o.Order = orderOf(o.Key)
+		o.NewID, o.Session, o.Event = o.Order, "cs_"+o.Order, event(redemption.Paid)
+		o.Coupons = t.Coupons[:random.IntN(2)] // a limit is soon reached
+		if o.Call = pick(random, reserve, apply); o.Call == reserve {
+			o.NewID, o.Session, o.Event = "", "", 0
+		}
+		return o
+	}
 	switch o.Call {
 	case reserve:
 		if depth > 0 {
