@@ -71,6 +71,7 @@ step_purity() {
   check_pure codes calendar coupon email pricing "${reading[@]}" || failed=1
   check_pure codes/codecsv calendar coupon email pricing "${reading[@]}" || failed=1
   check_pure eligibility calendar coupon email pricing "${reading[@]}" || failed=1
+  check_pure eligibility/offers calendar coupon eligibility email pricing "${reading[@]}" || failed=1
   check_pure redemption calendar coupon eligibility email pricing "${reading[@]}" || failed=1
   return "$failed"
 }

@@ -4,7 +4,7 @@
 readonly COVERAGE_FLOOR=95
 # The newest Go. The go directive of the modules names the oldest that is supported.
 readonly NEXT_GO=1.27.3
-readonly PURE_PACKAGES="pricing calendar email coupon codes codes/codecsv eligibility redemption"
+readonly PURE_PACKAGES="pricing calendar email coupon codes codes/codecsv eligibility eligibility/offers redemption"
 # SQLite itself, which is C in the words of Go, is compiled without the race detector,
 # its drivers with it: that keeps its data outside of Go's heap, where the detector does
 # not look, and pays for it with two thirds of the time of all that uses SQLite.

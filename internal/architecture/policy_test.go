@@ -43,6 +43,9 @@ var policy = []floor{
 	{"2 rules and claims", []rule{
 		{path: "eligibility", modules: core},
 	}},
+	{"2 the best of many coupons, on top of rules", []rule{
+		{path: "eligibility/offers"},
+	}},
 	{"2 state machine, on top of claims", []rule{
 		{path: "redemption", modules: core},
 	}},

@@ -1,0 +1,176 @@
+package offers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
+)
+
+// MaxOffers is the maximum number of offers of one search.
+const MaxOffers = 1_000
+
+// Query is what a search asks for.
+type Query struct {
+	// Cart is the cart of the customer.
+	Cart pricing.Cart
+	// Question has the time, the customer and the facts of the purchase. Its Usage, Code, MirrorInvalid
+	// and Conflicts are ignored.
+	Question eligibility.Question
+	// Usage returns how often a coupon was used. A search calls Usage only for coupons that could come
+	// into its result. With a nil Usage, no coupon was ever used.
+	Usage func(c *coupon.Coupon) eligibility.Usage
+	// Held are the IDs of the [coupon.PointsRedeemable] coupons that the customer has exchanged points
+	// for. A search finds no other coupon of this kind. Unknown IDs are ignored.
+	Held []string
+}
+
+// Offer is a coupon that the customer may use, with its discount.
+type Offer struct {
+	Coupon *coupon.Coupon
+	// Discount is what the coupon takes off the cart alone, in minor units of the cart's currency.
+	Discount int64
+}
+
+// compare orders offers: the greatest discount first, then the least ID.
+func (o Offer) compare(p Offer) int {
+	return cmp.Or(cmp.Compare(p.Discount, o.Discount), cmp.Compare(o.Coupon.ID, p.Coupon.ID))
+}
+
+// Search searches an [Index]. It reuses its memory, so that repeated searches allocate none. The zero
+// Search is ready to use. Goroutines that search at the same time need a Search each. A Search keeps the
+// last index and query alive.
+type Search struct {
+	walk   walk
+	query  *Query
+	cart   pricing.Cart
+	offers []Offer
+	most   int
+	set    [1]eligibility.Candidate
+	result eligibility.SetResult
+}
+
+// Best returns the coupon with the greatest discount. Of equal discounts, the coupon with the least ID
+// comes first, by its bytes. The result is the same as that of calling [eligibility.Evaluate] for every
+// coupon of the index. found is false if the customer can use no coupon of the index for the cart.
+//
+// A coupon whose amounts are not multiples of the cart's step cannot be used. Best returns a
+// [*validation.Error] if the cart is invalid.
+func (s *Search) Best(x *Index, q Query) (best Offer, found bool, err error) {
+	offers, err := s.Top(x, q, 1)
+	if err != nil || len(offers) == 0 {
+		return Offer{}, false, err
+	}
+	return offers[0], true, nil
+}
+
+// Top returns up to n coupons in the order of [Search.Best], each with its discount alone. The result is
+// valid until the next search. Top returns a [*validation.Error] if the cart is invalid, or n is not from
+// 1 to [MaxOffers].
+func (s *Search) Top(x *Index, q Query, n int) ([]Offer, error) {
+	if n < 1 || n > MaxOffers {
+		return nil, validation.New("n", validation.TooLarge, fmt.Sprintf("must be from 1 to %d", MaxOffers))
+	}
+	if err := s.begin(x, &q); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	if !s.mayHaveCoupons() {
+		return nil, nil
+	}
+	s.most = n
+	s.offerHeld()
+	s.walk.open(byRatio, byMinimum-1)
+	for {
+		c, _ := s.walk.next(s.worst())
+		if c == nil {
+			return s.offers, nil
+		}
+		s.offer(c)
+	}
+}
+
+// begin checks the cart and measures it.
+func (s *Search) begin(x *Index, q *Query) error {
+	if err := s.result.Reevaluate(nil, q.Cart, eligibility.Question{}); err != nil {
+		return err
+	}
+	s.query, s.cart, s.offers = q, q.Cart, s.offers[:0]
+	of := q.Question
+	of.Usage, of.Code, of.MirrorInvalid, of.Conflicts = eligibility.Usage{}, coupon.IssuedCode{}, false, eligibility.RefuseAll
+	s.walk.begin(x, &q.Cart, &of)
+	return nil
+}
+
+func (s *Search) end() { s.query = nil }
+
+// mayHaveCoupons reports whether the customer may use a coupon without any condition.
+func (s *Search) mayHaveCoupons() bool {
+	anything := coupon.Coupon{State: coupon.Active, Terms: coupon.Terms{Distribution: coupon.General}}
+	return eligibility.Check(&anything, s.walk.question).Allowed()
+}
+
+// offerHeld offers the coupons that the customer has exchanged points for.
+func (s *Search) offerHeld() {
+	for _, id := range s.query.Held {
+		for at, shelf := range s.walk.shelves {
+			if shelf == nil {
+				continue
+			}
+			slot, ok := shelf.find(id)
+			if !ok || !s.walk.seen.add(uint64(at)<<32|uint64(slot)) {
+				continue
+			}
+			if c := shelf.coupons.at(slot); c.Distribution == coupon.PointsRedeemable {
+				s.offer(c)
+			}
+		}
+	}
+}
+
+// worst returns the place that a coupon has to be before.
+func (s *Search) worst() place {
+	if len(s.offers) < s.most {
+		return place{discount: 1, id: anyID}
+	}
+	last := &s.offers[len(s.offers)-1]
+	return place{discount: last.Discount, id: idPrefix(last.Coupon.ID)}
+}
+
+// offer decides about a coupon, and adds it to the offers if it is one of the best.
+func (s *Search) offer(c *coupon.Coupon) {
+	discount := s.discount(c)
+	if discount == 0 {
+		return
+	}
+	o := Offer{c, discount}
+	at, _ := slices.BinarySearchFunc(s.offers, o, Offer.compare)
+	if at == s.most {
+		return
+	}
+	if len(s.offers) == s.most {
+		s.offers = s.offers[:s.most-1]
+	}
+	s.offers = slices.Insert(s.offers, at, o)
+}
+
+// discount returns what a coupon takes off the cart alone. It returns 0 if the coupon cannot be used.
+func (s *Search) discount(c *coupon.Coupon) int64 {
+	s.set[0] = eligibility.Candidate{Coupon: c, Usage: s.usage(c)}
+	err := s.result.Reevaluate(s.set[:], s.cart, s.walk.question)
+	if err != nil || !s.result.Coupons[0].Decision.Allowed() {
+		return 0
+	}
+	return s.result.Coupons[0].Discount
+}
+
+func (s *Search) usage(c *coupon.Coupon) eligibility.Usage {
+	if s.query.Usage == nil {
+		return eligibility.Usage{}
+	}
+	return s.query.Usage(c)
+}

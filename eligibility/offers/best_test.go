@@ -1,0 +1,48 @@
+package offers_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/eligibility/offers"
+	"github.com/couponkit/couponkit/internal/testsize"
+)
+
+// A search finds what trying every coupon finds.
+func TestBestIsTheBestOfAll(t *testing.T) {
+	t.Parallel()
+	var s offers.Search
+	rapid.Check(t, func(t *rapid.T) {
+		coupons, q := drawShop(t)
+		x := indexOf(t, coupons)
+		want := tryAll(coupons, q)
+		for _, n := range []int{1, 3, offers.MaxOffers} {
+			got, err := s.Top(x, q, n)
+			require.NoError(t, err)
+			if diff := cmp.Diff(words(want[:min(n, len(want))]), words(got)); diff != "" {
+				t.Fatalf("the best %d (-want +got):\n%s", n, diff)
+			}
+		}
+	})
+}
+
+// The same holds for many small shops in which most coupons apply.
+func TestBestOfSmallShops(t *testing.T) {
+	t.Parallel()
+	var s offers.Search
+	for seed := range testsize.Of(20_000, 1_000_000) {
+		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		coupons, q := smallShop(r, 12)
+		want := tryAll(coupons, q)
+		n := 1 + r.IntN(4)
+		got, err := s.Top(indexOf(t, coupons), q, n)
+		require.NoError(t, err)
+		if diff := cmp.Diff(words(want[:min(n, len(want))]), words(got)); diff != "" {
+			t.Fatalf("seed %d: the best %d (-want +got):\n%s", seed, n, diff)
+		}
+	}
+}
