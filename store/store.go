@@ -15,6 +15,7 @@ type Store interface {
 	Orders
 	Counters
 	Journal
+	Attempts
 	// Close releases the resources of the store. Close may be called more than once.
 	Close() error
 }

@@ -57,6 +57,9 @@ var policy = []floor{
 		{path: "store/engine", modules: decimal},
 		{path: "store/internal/sqlparts", modules: decimal},
 	}},
+	{"3 rate limiter", []rule{
+		{path: "ratelimit"},
+	}},
 	{"3 answers about mirrors", []rule{
 		{path: "internal/mirrors"},
 	}},

@@ -131,6 +131,14 @@ func (v wiredStore) SaveCodes(ctx context.Context, c store.CodeChange) ([]coupon
 	})
 }
 
+func (v wiredStore) SaveAttempts(ctx context.Context, c store.AttemptChange) (time.Time, error) {
+	return over(ctx, v.wire, "SaveAttempts", func(ctx context.Context) (time.Time, error) { return v.inner().SaveAttempts(ctx, c) })
+}
+
+func (v wiredStore) ForgetAttempts(ctx context.Context, at time.Time) (int, error) {
+	return over(ctx, v.wire, "ForgetAttempts", func(ctx context.Context) (int, error) { return v.inner().ForgetAttempts(ctx, at) })
+}
+
 func (v wiredStore) ListBatches(ctx context.Context, list store.BatchList) (store.BatchPage, error) {
 	return over(ctx, v.wire, "ListBatches", func(ctx context.Context) (store.BatchPage, error) { return v.inner().ListBatches(ctx, list) })
 }

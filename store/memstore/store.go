@@ -10,6 +10,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -42,6 +43,7 @@ type Store struct {
 	useLists timelines
 
 	counters map[string]eligibility.Count
+	attempts map[string]time.Time // when each bucket is full
 	journal  []store.Entry
 	// histories has the journal entries of each coupon, oldest first.
 	histories map[string][]store.Entry
@@ -63,7 +65,7 @@ func New() *Store {
 		orders: map[string]redemption.Order{}, orderKeys: map[engine.Key]string{}, sessions: map[string]string{},
 		orderLists: timelines{}, uses: map[string]redemption.Use{}, useKeys: map[engine.Key]string{},
 		usesOf: map[string][]string{}, reserved: map[string]string{}, useLists: timelines{},
-		counters: map[string]eligibility.Count{}, histories: map[string][]store.Entry{},
+		counters: map[string]eligibility.Count{}, attempts: map[string]time.Time{}, histories: map[string][]store.Entry{},
 	}
 }
 

@@ -134,6 +134,12 @@ CREATE TABLE {counters} (
     PRIMARY KEY (counter, part)
 ) WITH (fillfactor = 50);
 
+-- Buckets of a rate limiter. One that is full is not needed.
+CREATE TABLE {attempts} (
+    bucket  text COLLATE "C" PRIMARY KEY,
+    full_at bigint NOT NULL
+) WITH (fillfactor = 50);
+
 -- Entries that have no position in the journal yet. Their IDs tell entries of one subject
 -- apart, whose transactions waited for each other, and nothing of others.
 CREATE TABLE {journal_pending} (

@@ -31,6 +31,7 @@ type statements struct {
 	liveKeys, liveCodes, batchCodes, batch, batches, readCodes      string
 	insertBatch, insertCodes, updateCodes, removeCodes, retireCodes string
 	deleteBatches, updateBatch, ownedCodes, freeCodes               string
+	lockAttempts, insertAttempts, updateAttempts, forgetAttempts    string
 }
 
 const (
@@ -77,6 +78,7 @@ func newStatements(options Options) *statements {
 	s.reading()
 	s.writing()
 	s.catalog()
+	s.attempts()
 	return s
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
 	"github.com/couponkit/couponkit/store/internal/sqlparts"
 	"github.com/couponkit/couponkit/validation"
@@ -93,6 +94,7 @@ func sqliteGrammar(o Options) *grammar {
 			"update":      "UPDATE OR FAIL",
 			"or_add":      " ON CONFLICT (counter, slot) DO UPDATE SET reserved = reserved + excluded.reserved, completed = completed + excluded.completed",
 			"new_entries": o.prefix() + "journal",
+			"forgotten":   fmt.Sprintf("bucket IN (SELECT bucket FROM %sattempts WHERE full_at <= ? LIMIT %d)", o.prefix(), store.MaxForgotten),
 			"holder":      "exchange_id IS NOT NULL AND customer_id",
 			"coupon":      "kind IN (" + sqlparts.Historical + ") AND subject",
 		},
@@ -114,6 +116,7 @@ func mysqlGrammar(o Options) *grammar {
 			"update":      "UPDATE",
 			"or_add":      " ON DUPLICATE KEY UPDATE reserved = reserved + VALUES(reserved), completed = completed + VALUES(completed)",
 			"new_entries": o.prefix() + "journal_pending",
+			"forgotten":   fmt.Sprintf("full_at <= ? LIMIT %d", store.MaxForgotten),
 			"holder":      "holder",
 			"coupon":      "coupon",
 		},

@@ -118,14 +118,18 @@ type request struct {
 	settlement  *store.Settlement
 	change      *store.CouponChange
 	codes       *store.CodeChange
+	attempts    *store.AttemptChange
+	forget      time.Time
 	late        bool // answer the settlement with [engine.ApplyLate]
 	docs        documents
 
-	reserved store.Reserved
-	settled  store.Settled
-	saved    coupon.Coupon
-	issued   []coupon.IssuedCode
-	err      error
+	reserved  store.Reserved
+	settled   store.Settled
+	saved     coupon.Coupon
+	issued    []coupon.IssuedCode
+	retryAt   time.Time
+	forgotten int
+	err       error
 }
 
 // answer answers the request in a transaction. It returns errors of the database and [engine.ErrAgain].
@@ -141,8 +145,12 @@ func (r *request) answer(ctx context.Context, s *session, row int, thorough bool
 		r.settled, err = single(engine.Apply(ctx, s, row, *r.settlement))
 	case r.codes != nil:
 		r.issued, err = engine.SaveCodes(ctx, s, *r.codes)
-	default:
+	case r.attempts != nil:
+		r.retryAt, err = engine.SaveAttempts(ctx, s, *r.attempts)
+	case r.change != nil:
 		r.saved, err = engine.SaveCoupon(ctx, s, *r.change)
+	default:
+		r.forgotten, err = s.forget(ctx, r.forget)
 	}
 	r.err, err = verdict(err)
 	return err

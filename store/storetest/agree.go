@@ -33,7 +33,7 @@ func Agree(t *testing.T, newStore, newReference func(t *testing.T) store.Store) 
 		rt.Repeat(map[string]func(*rapid.T){
 			"": func(*rapid.T) {}, "reserve": h.reserve, "hand over": h.handOver, "exchange": h.exchange, "take points": h.takePoints,
 			"repeat": h.repeat, "event": h.event, "event again": h.event, "give up": h.giveUp, "use": h.useEvent, "unknown": h.unknownPayment, "refund": h.refund,
-			"edit": h.edit, "coupon": h.createOrDelete, "codes": h.addCodes, "code": h.changeCode, "batch": h.changeBatch, "by a code": h.reserveByCode, "read": h.read,
+			"edit": h.edit, "coupon": h.createOrDelete, "codes": h.addCodes, "code": h.changeCode, "batch": h.changeBatch, "by a code": h.reserveByCode, "attempt": h.attempt, "read": h.read,
 		})
 		h.compareEverything()
 	})

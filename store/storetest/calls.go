@@ -61,6 +61,8 @@ func (p *probe) calls() []call {
 		on("History", false, c.ID, func(s store.Store, ctx context.Context, id string) ([]store.Entry, error) {
 			return s.History(ctx, id, 0, 100)
 		}),
+		on("SaveAttempts", true, attempts(store.TakeAttempts, 1, 0, "bob"), store.Store.SaveAttempts),
+		on("ForgetAttempts", true, at(0), store.Store.ForgetAttempts),
 		on("Sums", false, store.SumList{CouponID: c.ID, From: at(0), Days: 3}, store.Store.Sums),
 	}
 }

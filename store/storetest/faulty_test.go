@@ -39,12 +39,14 @@ type faulty struct {
 	journal func(ctx context.Context, after int64, limit int) ([]store.Entry, error)
 	sums    func(ctx context.Context, list store.SumList) ([]store.DaySum, error)
 	history func(ctx context.Context, couponID string, before int64, limit int) ([]store.Entry, error)
+	try     func(ctx context.Context, c store.AttemptChange) (time.Time, error)
+	forget  func(ctx context.Context, at time.Time) (int, error)
 	close   func() error
 }
 
 func newFaulty() *faulty {
 	s := newDamageable()
-	return &faulty{s, s.Reserve, s.Apply, s.SaveCoupon, s.SaveCodes, s.ListCodes, s.ListBatches, s.Order, s.LookUp, s.ListCoupons, s.ListOrders, s.ListUses, s.Counts, s.Journal, s.Sums, s.History, s.Close}
+	return &faulty{s, s.Reserve, s.Apply, s.SaveCoupon, s.SaveCodes, s.ListCodes, s.ListBatches, s.Order, s.LookUp, s.ListCoupons, s.ListOrders, s.ListUses, s.Counts, s.Journal, s.Sums, s.History, s.SaveAttempts, s.ForgetAttempts, s.Close}
 }
 
 func (f *faulty) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
@@ -69,6 +71,14 @@ func (f *faulty) ListCodes(ctx context.Context, list store.CodeList) (store.Code
 
 func (f *faulty) ListBatches(ctx context.Context, list store.BatchList) (store.BatchPage, error) {
 	return f.batches(ctx, list)
+}
+
+func (f *faulty) SaveAttempts(ctx context.Context, c store.AttemptChange) (time.Time, error) {
+	return f.try(ctx, c)
+}
+
+func (f *faulty) ForgetAttempts(ctx context.Context, at time.Time) (int, error) {
+	return f.forget(ctx, at)
 }
 
 func (f *faulty) Order(ctx context.Context, by store.OrderKey) (store.Settled, error) {
@@ -234,7 +244,7 @@ type fault struct {
 
 func faults() map[string]fault {
 	all := map[string]fault{}
-	for _, group := range []map[string]fault{reservationFaults(), eventFaults(), refundFaults(), couponFaults(), codeFaults(), batchFaults(), readFaults(), journalFaults(), damageFaults()} {
+	for _, group := range []map[string]fault{reservationFaults(), eventFaults(), refundFaults(), couponFaults(), codeFaults(), batchFaults(), attemptFaults(), readFaults(), journalFaults(), damageFaults()} {
 		maps.Copy(all, group)
 	}
 	return all

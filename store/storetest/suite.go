@@ -78,7 +78,7 @@ func clauses(can Capabilities) []clause {
 	for _, group := range [][]clause{
 		reserveClauses(), limitClauses(), replayClauses(), pointsClauses(), handOverClauses(),
 		applyClauses(), lateClauses(), couponClauses(), codeClauses(), batchClauses(), lookUpClauses(), listClauses(), journalClauses(),
-		callClauses(), textClauses(), identityClauses(), refundClauses(), chargeClauses(), raceClauses(), eventRaceClauses(), codeRaceClauses(), batchRaceClauses(), codeReservationRaceClauses(),
+		callClauses(), textClauses(), identityClauses(), refundClauses(), chargeClauses(), attemptClauses(), raceClauses(), eventRaceClauses(), codeRaceClauses(), batchRaceClauses(), codeReservationRaceClauses(),
 	} {
 		all = append(all, group...)
 	}

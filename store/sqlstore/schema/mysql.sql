@@ -116,6 +116,13 @@ CREATE TABLE IF NOT EXISTS {counters} (
     PRIMARY KEY (counter, slot)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
+-- Buckets of a rate limiter. One that is full is not needed.
+CREATE TABLE IF NOT EXISTS {attempts} (
+    bucket  VARBINARY(64) NOT NULL,
+    full_at BIGINT NOT NULL,
+    PRIMARY KEY (bucket)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
 -- Entries wait here until the sealer gives them positions.
 CREATE TABLE IF NOT EXISTS {journal_pending} (
     id      BIGINT NOT NULL AUTO_INCREMENT,

@@ -118,6 +118,12 @@ CREATE TABLE {counters} (
     PRIMARY KEY (counter, slot)
 ) STRICT, WITHOUT ROWID;
 
+-- Buckets of a rate limiter. One that is full is not needed.
+CREATE TABLE {attempts} (
+    bucket  TEXT NOT NULL PRIMARY KEY,
+    full_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- One transaction writes at a time, so that positions have the order of the commits.
 -- AUTOINCREMENT gives no position twice, even if the host deletes entries.
 CREATE TABLE {journal} (

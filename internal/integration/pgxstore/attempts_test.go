@@ -1,0 +1,120 @@
+package pgxstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/couponkit/couponkit/ratelimit"
+	pgxstore "github.com/couponkit/couponkit/store/pgxstore"
+)
+
+// guesserVariable makes the test binary a process that guesses, on the database that it names.
+const guesserVariable = "COUPONKIT_PGX_GUESSER"
+
+var (
+	guessLimits   = ratelimit.Limits{"customer": {Attempts: 17, Window: time.Minute}, "address": {Attempts: 40, Window: time.Minute}}
+	guessesBegin  = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	sameCustomer  = ratelimit.Subject{Limit: "customer", ID: "ann"}
+	guessCallers  = 8
+	guessesOfEach = 25
+)
+
+// runGuesser guesses as often as it may, with codes of which every fifth exists. It prints how often it failed.
+func runGuesser(ctx context.Context, dsn string) error {
+	pool, err := pgxpool.New(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	s, err := pgxstore.New(pool, pgxstore.Options{})
+	if err != nil {
+		return err
+	}
+	limiter, err := ratelimit.NewStored(s, guessLimits, func() time.Time { return guessesBegin })
+	if err != nil {
+		return err
+	}
+	var failed atomic.Int64
+	var all sync.WaitGroup
+	errs := make([]error, guessCallers)
+	for caller := range guessCallers {
+		all.Go(func() {
+			for i := range guessesOfEach {
+				who := []ratelimit.Subject{sameCustomer, {Limit: "address", ID: fmt.Sprint("a", caller%4)}}
+				err := limiter.Take(ctx, 1, who...)
+				switch {
+				case errors.Is(err, ratelimit.ErrTooManyAttempts):
+				case err != nil:
+					errs[caller] = err
+					return
+				case i%5 == 0: // the code exists
+					errs[caller] = errors.Join(errs[caller], limiter.Return(ctx, 1, who...))
+				default:
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	fmt.Println(failed.Load())
+	return errors.Join(errors.Join(errs...), s.Close())
+}
+
+// TestALimitHoldsAcrossProcesses: two processes on one database fail together as often as one may.
+func TestALimitHoldsAcrossProcesses(t *testing.T) {
+	t.Parallel()
+	dsn := shared.Lend(t)
+	program, err := os.Executable()
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	var failed [2]int
+	var errs [2]error
+	for i := range failed {
+		all.Go(func() {
+			guesser := exec.CommandContext(t.Context(), program)
+			guesser.Env, guesser.Stderr = append(os.Environ(), guesserVariable+"="+dsn), os.Stderr
+			said, err := guesser.Output()
+			if err == nil {
+				failed[i], err = strconv.Atoi(strings.TrimSpace(string(said)))
+			}
+			errs[i] = err
+		})
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(errs[:]...))
+	require.Equal(t, guessLimits["customer"].Attempts, failed[0]+failed[1], "failures of both processes: %v", failed)
+}
+
+// TestAttemptsTakeTwoRoundTrips: the buckets of all subjects are locked in one, and written in another.
+func TestAttemptsTakeTwoRoundTrips(t *testing.T) {
+	t.Parallel()
+	var talk conversation
+	s := newStore(t, talk.on(t, shared.Lend(t)), pgxstore.Options{})
+	limiter, err := ratelimit.NewStored(s, guessLimits, nil)
+	require.NoError(t, err)
+	who := []ratelimit.Subject{sameCustomer, {Limit: "address", ID: "here"}}
+	for range 2 { // statements are prepared
+		require.NoError(t, limiter.Take(t.Context(), 1, who...))
+		require.NoError(t, limiter.Return(t.Context(), 1, who...))
+	}
+	for what, call := range map[string]func(context.Context, int, ...ratelimit.Subject) error{"Take": limiter.Take, "Return": limiter.Return} {
+		before := talk.trips.Load()
+		require.NoError(t, call(t.Context(), 1, who...))
+		require.Equal(t, int64(2), talk.trips.Load()-before, what)
+	}
+	forgotten, err := s.ForgetAttempts(t.Context(), time.Now().Add(time.Hour))
+	require.NoError(t, err)
+	require.Equal(t, 2, forgotten)
+}
