@@ -4,8 +4,8 @@ go 1.26.0
 
 replace (
 	github.com/couponkit/couponkit => ../../..
-	// Only programs of go-dqlite need cobra. This version has few requirements of its own.
-	github.com/spf13/cobra => github.com/spf13/cobra v1.8.1
+	// Only programs of go-dqlite need cobra. This version, which cmd/couponkit has, has few requirements of its own.
+	github.com/spf13/cobra => github.com/spf13/cobra v1.10.2
 )
 
 require (

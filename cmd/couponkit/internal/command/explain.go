@@ -1,0 +1,66 @@
+package command
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/couponkit/couponkit"
+)
+
+var explainColumns = []column[couponkit.ExplainedCode]{
+	{"code", func(e couponkit.ExplainedCode) any { return e.Code }},
+	{"couponId", func(e couponkit.ExplainedCode) any { return e.CouponID }},
+	{"applied", func(e couponkit.ExplainedCode) any { return e.Applied }},
+	{"discount", func(e couponkit.ExplainedCode) any { return moneyText(e.Discount) }},
+	{"reasons", func(e couponkit.ExplainedCode) any {
+		texts := make([]string, len(e.Reasons))
+		for i, r := range e.Reasons {
+			texts[i] = r.Code.String() + ": " + r.Message()
+		}
+		return strings.Join(texts, "; ")
+	}},
+}
+
+func (t *tool) explainCommand() *cobra.Command {
+	var r couponkit.QuoteRequest
+	var file string
+	c := command("explain CODE...", "Tell why codes do not apply to a cart", `The cart is a JSON object, such as
+  {"currency": "EUR", "lines": [{"kind": "device", "itemId": "phone", "quantity": 1, "unitPrice": "199.00"}]}
+Nothing is reserved.`, 1, 32, func(c *cobra.Command, args []string) error {
+		data, err := t.read(file)
+		if err != nil {
+			return err
+		}
+		if err := r.Cart.UnmarshalJSON(data); err != nil {
+			return err
+		}
+		r.Codes = args
+		return t.withService(c.Context(), func(ctx context.Context, s *couponkit.Service) error {
+			e, err := s.Explain(ctx, r)
+			if len(e.Codes) == 0 {
+				return err
+			}
+			out := newSheet(t, explainColumns)
+			for _, code := range e.Codes {
+				if err := out.add(code); err != nil {
+					return err
+				}
+			}
+			if err := out.close(); err != nil {
+				return err
+			}
+			t.say("to pay: %s %s", e.Quote.Currency.Format(e.Quote.Total), e.Quote.Currency.Code())
+			return err
+		})
+	})
+	fileFlag(c, &file, "the cart as JSON")
+	c.Flags().StringVar(&r.Customer.ID, "customer", "", "ID of the customer")
+	c.Flags().StringVar(&r.Customer.Email, "email", "", "e-mail address of the customer")
+	c.Flags().StringSliceVar(&r.Customer.Tags, "tag", nil, "tag of the customer")
+	c.Flags().StringVar(&r.Facts.Country, "country", "", "country of delivery, such as DE")
+	c.Flags().StringVar(&r.Facts.Channel, "channel", "", "sales channel")
+	c.Flags().BoolVar(&r.AllowAnonymous, "anonymous", false, "accept a customer without an ID where everybody may use the coupon")
+	return c
+}
