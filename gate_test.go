@@ -74,6 +74,10 @@ func (s gated) Journal(ctx context.Context, after int64, limit int) ([]store.Ent
 	return through(s.gate, "Journal", func() ([]store.Entry, error) { return s.Store.Journal(ctx, after, limit) })
 }
 
+func (s gated) JournalEnd(ctx context.Context) (int64, error) {
+	return through(s.gate, "JournalEnd", func() (int64, error) { return s.Store.JournalEnd(ctx) })
+}
+
 // gatedProcessor is a processor behind a gate.
 type gatedProcessor struct {
 	processor.Processor

@@ -111,6 +111,10 @@ func (s *Service) Journal(ctx context.Context, after int64, limit int) ([]store.
 	return s.store.Journal(ctx, after, limit)
 }
 
+// JournalEnd returns the position of the last journal entry; see [store.Journal]. Any error comes from
+// the store or the context.
+func (s *Service) JournalEnd(ctx context.Context) (int64, error) { return s.store.JournalEnd(ctx) }
+
 // History returns the journal entries about one coupon, the newest change first; see
 // [store.Journal]. Data of an entry has the coupon before and after the change, and By tells who
 // made it. Any error comes from the store or the context.

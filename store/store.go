@@ -288,6 +288,11 @@ type Journal interface {
 	// same order, use or coupon are in the sequence of the changes.
 	Journal(ctx context.Context, after int64, limit int) ([]Entry, error)
 
+	// JournalEnd returns the last position, or 0 if no entry has a position. An entry that has none yet gets
+	// a higher one. A reader that starts after this position sees every change that a call of the store
+	// which began later did not show.
+	JournalEnd(ctx context.Context) (int64, error)
+
 	// History returns the entries about one coupon, the highest Version first. It also returns
 	// entries that have no position yet. If before is not 0, History returns only the entries
 	// with a lower Version. History returns at most limit entries, and never more than

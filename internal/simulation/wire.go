@@ -72,7 +72,7 @@ func (w *world) outside(ctx context.Context, s *shop, r role, call string, effec
 
 // looks are the calls that change nothing.
 var looks = map[string]bool{
-	"LookUp": true, "ListCoupons": true, "Order": true, "ListOrders": true, "ListUses": true, "Counts": true, "Journal": true,
+	"LookUp": true, "ListCoupons": true, "Order": true, "ListOrders": true, "ListUses": true, "Counts": true, "Journal": true, "JournalEnd": true,
 	"VerifyMirror": true, "Mirrors": true, "Session": true, "FindSession": true, "Refunds": true,
 }
 
@@ -181,6 +181,10 @@ func (v wiredStore) Counts(ctx context.Context, keys []string) ([]eligibility.Co
 
 func (v wiredStore) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
 	return over(ctx, v.wire, "Journal", func(ctx context.Context) ([]store.Entry, error) { return v.inner().Journal(ctx, after, limit) })
+}
+
+func (v wiredStore) JournalEnd(ctx context.Context) (int64, error) {
+	return over(ctx, v.wire, "JournalEnd", v.inner().JournalEnd)
 }
 
 // Close does nothing: the process owns the store.

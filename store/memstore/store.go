@@ -201,6 +201,15 @@ func (s *Store) Journal(ctx context.Context, after int64, limit int) ([]store.En
 	return entries, nil
 }
 
+// JournalEnd implements [store.Journal].
+func (s *Store) JournalEnd(ctx context.Context) (int64, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	return int64(len(s.journal)), nil
+}
+
 func copyRecords(o redemption.Order, uses []redemption.Use) (redemption.Order, []redemption.Use) {
 	copied := make([]redemption.Use, len(uses))
 	for i, u := range uses {

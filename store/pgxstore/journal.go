@@ -33,6 +33,17 @@ func (s *Store) Journal(ctx context.Context, after int64, limit int) ([]store.En
 	return entries, wrap("read the journal", err)
 }
 
+// JournalEnd implements [store.Journal] in one round trip.
+func (s *Store) JournalEnd(ctx context.Context) (int64, error) {
+	ends, err := readAll(ctx, s, "read the end of the journal", func(into *[]int64) func(pgx.Rows) error {
+		return collect(into, func(row pgx.Rows) (end int64, err error) { return end, row.Scan(&end) })
+	}, s.sql.journalEnd)
+	if err != nil || len(ends) == 0 {
+		return 0, err
+	}
+	return ends[0], nil
+}
+
 func scanEntry(row pgx.Rows) (e store.Entry, err error) {
 	var at int64
 	err = row.Scan(&e.Position, &e.Kind, &e.Subject, &e.Version, &at, &e.By, (*[]byte)(&e.Data))

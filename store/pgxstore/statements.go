@@ -22,6 +22,7 @@ type statements struct {
 	insertOrders, updateOrders, growOrders                          string
 	insertUses, updateUses, growUses                                string
 	insertEntries, lockJournal, sealJournal, moveHead, readJournal  string
+	journalEnd                                                      string
 	readHistory, sums                                               string
 	lockCoupon, codeOwner, counted, counts                          string
 	insertCoupon, updateCoupon, deleteCoupon                        string
@@ -165,6 +166,7 @@ func (s *statements) writing() {
 		INSERT INTO {journal} (position, kind, subject, version, at, actor, data)
 		SELECT (SELECT position FROM {journal_head}) + row_number() OVER (ORDER BY s.id), s.kind, s.subject, s.version, s.at, s.actor, s.data
 		FROM sealed s`, sealLimit)) // a join with journal_head would look so expensive that PostgreSQL would compile the plan
+	s.journalEnd = s.name("read the end of the journal", `SELECT position FROM {journal_head}`)
 	s.moveHead = s.name("move the journal's head", `UPDATE {journal_head} h SET position = j.last
 		FROM (SELECT max(position) AS last FROM {journal}) j WHERE j.last > h.position`)
 	s.counts = s.name("read counters", `SELECT k.counter, c.reserved, c.completed FROM unnest((SELECT $1::text[])) AS k (counter)

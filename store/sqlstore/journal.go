@@ -18,6 +18,7 @@ import (
 
 const (
 	selectEntries = `SELECT position, ` + entryColumns + ` FROM {journal} WHERE position > ? ORDER BY position LIMIT ?`
+	lastPosition  = `SELECT COALESCE(MAX(position), 0) FROM {journal}`
 	lockHead      = `SELECT position FROM {journal_head} WHERE id = 1 FOR UPDATE`
 	moveHead      = `UPDATE {journal_head} SET position = ? WHERE id = 1`
 	findPending   = `SELECT id FROM {journal_pending} ORDER BY id LIMIT ?`
@@ -58,6 +59,15 @@ func (s *Store) entries(ctx context.Context, after int64, limit int) (entries []
 		return t.each(ctx, selectEntries, collect(&entries, scanEntry), max(after, 0), int64(limit))
 	})
 	return entries, err
+}
+
+// JournalEnd implements [store.Journal].
+func (s *Store) JournalEnd(ctx context.Context) (end int64, err error) {
+	err = s.view(ctx, "read the end of the journal", func(ctx context.Context, t *session) (err error) {
+		end, err = t.number(ctx, lastPosition)
+		return err
+	})
+	return end, err
 }
 
 // History implements [store.Journal].

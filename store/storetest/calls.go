@@ -58,6 +58,7 @@ func (p *probe) calls() []call {
 		on("Journal", false, int64(0), func(s store.Store, ctx context.Context, after int64) ([]store.Entry, error) {
 			return s.Journal(ctx, after, 100)
 		}),
+		on("JournalEnd", false, int64(0), func(s store.Store, ctx context.Context, _ int64) (int64, error) { return s.JournalEnd(ctx) }),
 		on("History", false, c.ID, func(s store.Store, ctx context.Context, id string) ([]store.Entry, error) {
 			return s.History(ctx, id, 0, 100)
 		}),

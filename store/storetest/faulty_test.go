@@ -37,6 +37,7 @@ type faulty struct {
 	uses    func(ctx context.Context, list store.UseList) (store.UsePage, error)
 	counts  func(ctx context.Context, keys []string) ([]eligibility.Count, error)
 	journal func(ctx context.Context, after int64, limit int) ([]store.Entry, error)
+	ends    func(ctx context.Context) (int64, error)
 	sums    func(ctx context.Context, list store.SumList) ([]store.DaySum, error)
 	history func(ctx context.Context, couponID string, before int64, limit int) ([]store.Entry, error)
 	try     func(ctx context.Context, c store.AttemptChange) (time.Time, error)
@@ -46,7 +47,7 @@ type faulty struct {
 
 func newFaulty() *faulty {
 	s := newDamageable()
-	return &faulty{s, s.Reserve, s.Apply, s.SaveCoupon, s.SaveCodes, s.ListCodes, s.ListBatches, s.Order, s.LookUp, s.ListCoupons, s.ListOrders, s.ListUses, s.Counts, s.Journal, s.Sums, s.History, s.SaveAttempts, s.ForgetAttempts, s.Close}
+	return &faulty{s, s.Reserve, s.Apply, s.SaveCoupon, s.SaveCodes, s.ListCodes, s.ListBatches, s.Order, s.LookUp, s.ListCoupons, s.ListOrders, s.ListUses, s.Counts, s.Journal, s.JournalEnd, s.Sums, s.History, s.SaveAttempts, s.ForgetAttempts, s.Close}
 }
 
 func (f *faulty) Reserve(ctx context.Context, r store.Reservation) (store.Reserved, error) {
@@ -120,6 +121,8 @@ func (f *faulty) Counts(ctx context.Context, keys []string) ([]eligibility.Count
 func (f *faulty) Journal(ctx context.Context, after int64, limit int) ([]store.Entry, error) {
 	return f.journal(ctx, after, limit)
 }
+
+func (f *faulty) JournalEnd(ctx context.Context) (int64, error) { return f.ends(ctx) }
 
 func (f *faulty) Sums(ctx context.Context, list store.SumList) ([]store.DaySum, error) {
 	return f.sums(ctx, list)
@@ -1172,6 +1175,13 @@ func journalFaults() map[string]fault {
 				return slices.DeleteFunc(entries, func(e store.Entry) bool { return e.Position == 2 })
 			})
 		}, []string{agreement, "what the journal tells", "coupons in the journal", "a reader misses nothing"}},
+		"the journal ends before its last entry": {func(f *faulty) {
+			sound := f.ends
+			f.ends = func(ctx context.Context) (int64, error) {
+				end, err := sound(ctx)
+				return max(end-1, 0), err
+			}
+		}, []string{"pages of the journal"}},
 		"the journal tells twice": {func(f *faulty) {
 			f.entries(func(entries []store.Entry) []store.Entry {
 				if len(entries) > 0 {

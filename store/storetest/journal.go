@@ -209,11 +209,18 @@ func actorsInTheJournal(p *probe) {
 }
 
 func pagesOfTheJournal(p *probe) {
+	ends := func(want int64, what string) {
+		end, err := p.s.JournalEnd(p.Context())
+		p.ok(err, "JournalEnd")
+		same(p, end, want, "the end of %s", what)
+	}
+	ends(0, "an empty journal")
 	for range 7 {
 		p.reserve(p.checkout("ann"))
 	}
 	all := p.everything().Journal
 	same(p, len(all), 7, "the number of entries")
+	ends(all[len(all)-1].Position, "the journal")
 	journal := func(after int64, limit int) []store.Entry {
 		entries, err := p.s.Journal(p.Context(), after, limit)
 		p.ok(err, "Journal(%d, %d)", after, limit)

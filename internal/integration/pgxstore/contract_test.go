@@ -173,6 +173,10 @@ func (s *transactions) Journal(ctx context.Context, after int64, limit int) ([]s
 	return within(ctx, s, func(s *pgxstore.Store) ([]store.Entry, error) { return s.Journal(ctx, after, limit) })
 }
 
+func (s *transactions) JournalEnd(ctx context.Context) (int64, error) {
+	return within(ctx, s, func(s *pgxstore.Store) (int64, error) { return s.JournalEnd(ctx) })
+}
+
 func (s *transactions) Sums(ctx context.Context, list store.SumList) ([]store.DaySum, error) {
 	return within(ctx, s, func(s *pgxstore.Store) ([]store.DaySum, error) { return s.Sums(ctx, list) })
 }

@@ -206,6 +206,10 @@ func (h *hosted) Journal(ctx context.Context, after int64, limit int) ([]store.E
 	return in(ctx, h, func(s *sqlstore.Store) ([]store.Entry, error) { return s.Journal(ctx, after, limit) })
 }
 
+func (h *hosted) JournalEnd(ctx context.Context) (int64, error) {
+	return in(ctx, h, func(s *sqlstore.Store) (int64, error) { return s.JournalEnd(ctx) })
+}
+
 func (h *hosted) Sums(ctx context.Context, list store.SumList) ([]store.DaySum, error) {
 	return in(ctx, h, func(s *sqlstore.Store) ([]store.DaySum, error) { return s.Sums(ctx, list) })
 }
