@@ -65,6 +65,7 @@ type API struct {
 	buying   limiters
 	origins  *http.CrossOriginProtection
 	ending   atomic.Bool
+	uploads  chan struct{} // has an entry for each upload
 }
 
 // New returns the interface. An origin in BaseURL that cannot be read is an error.
@@ -97,6 +98,7 @@ func New(o Options) (*API, error) {
 		logins:   newLimiters(o.Limits.LoginsPerUser, o.Limits.LoginsPerAddress, o.Now),
 		buying:   newLimiters(o.Limits.CheckoutsPerUser, o.Limits.CheckoutsPerAddress, o.Now),
 		origins:  http.NewCrossOriginProtection(),
+		uploads:  make(chan struct{}, maxUploads),
 	}
 	a.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, problem{Status: http.StatusForbidden, Code: "cross_origin", Title: "This request comes from another site."})
@@ -155,6 +157,7 @@ var calls = []call{
 	{"GET /admin/coupon/{id}/history", administrator, 0, (*API).history},
 	{"GET /admin/coupon/{id}/codes", administrator, 0, (*API).codes},
 	{"POST /admin/coupon/{id}/codes", administrator, couponBody, (*API).addCodes},
+	{"GET /admin/coupon/{id}/codes.csv", administrator, 0, (*API).downloadCodes},
 	{"GET /admin/coupon/{id}/codes/{code}", administrator, 0, (*API).getCode},
 	{"PATCH /admin/coupon/{id}/codes/{code}", administrator, smallBody, (*API).updateCode},
 	{"GET /admin/coupon/{id}/batches", administrator, 0, (*API).batches},
@@ -162,7 +165,8 @@ var calls = []call{
 	{"PATCH /admin/coupon/{id}/batches/{batch}", administrator, smallBody, (*API).switchBatch},
 	{"DELETE /admin/coupon/{id}/batches/{batch}/unused", administrator, 0, (*API).removeUnused},
 	{"POST /admin/coupon/{id}/batches/{batch}/assign", administrator, couponBody, (*API).assignCodes},
-	{"GET /admin/coupon/{id}/batches/{batch}/codes.csv", administrator, 0, (*API).downloadCodes},
+	{"POST /admin/coupon/{id}/batches/{batch}/assign.csv", administrator, uploadBody, (*API).assignFile},
+	{"POST /admin/coupon/{id}/batches/{batch}/codes.csv", administrator, uploadBody, (*API).importCodes},
 	{"GET /admin/order/all", administrator, 0, (*API).listOrders},
 	{"GET /admin/order/{id}", administrator, 0, (*API).soldOrder},
 	{"POST /admin/order/{id}/refund", administrator, smallBody, (*API).makeRefund},

@@ -12,22 +12,50 @@ import (
 	"github.com/couponkit/couponkit/codes/codecsv"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
-// downloadCodes writes the codes of a batch as CSV, page by page. A download may take longer than other requests: each page
+// export selects the codes of a download.
+type export struct {
+	store.CodeList
+
+	// used selects codes with a completed or reserved use. Each page is searched for them, however few they are.
+	used bool
+}
+
+func (a *API) readExport(r *http.Request) (export, error) {
+	q := query{r: r}
+	q.only("batch", "owner", "state", "unused", "used")
+	e := export{
+		CodeList: store.CodeList{CouponID: r.PathValue("id"), Batch: q.text("batch"), State: q.state(), Unused: q.flag("unused"), PageSize: coupon.MaxCodes},
+		used:     q.flag("used"),
+	}
+	var err error
+	e.Owner, err = coupon.ParseOwner(q.text("owner"))
+	q.faults.At("owner", err)
+	if e.used && e.Unused {
+		q.faults.Add("used", validation.Mismatch, "codes are used or unused")
+	}
+	if err := q.faults.Err(); err != nil {
+		return e, err
+	}
+	if e.Batch != "" {
+		_, err = a.batchOf(r.Context(), e.CouponID, e.Batch)
+	} else {
+		_, err = a.Service.Get(r.Context(), e.CouponID)
+	}
+	return e, err
+}
+
+// downloadCodes writes codes of a coupon as CSV, page by page. A download may take longer than other requests: each page
 // has the time of a request, and the connection is broken off if the rest cannot be read. So a file that arrives whole is
 // complete.
 func (a *API) downloadCodes(w http.ResponseWriter, r *http.Request) error {
-	q := query{r: r}
-	q.only("state", "unused")
-	list := store.CodeList{CouponID: r.PathValue("id"), Batch: batchID(r), State: q.state(), Unused: q.flag("unused"), PageSize: coupon.MaxCodes}
-	if err := q.faults.Err(); err != nil {
+	list, err := a.readExport(r)
+	if err != nil {
 		return err
 	}
-	if _, err := a.batchOf(r.Context(), list.CouponID, list.Batch); err != nil {
-		return err
-	}
-	page, err := a.Service.ListCodes(r.Context(), list)
+	page, err := a.Service.ListCodes(r.Context(), list.CodeList)
 	if err != nil {
 		return err
 	}
@@ -45,12 +73,15 @@ func (a *API) downloadCodes(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (a *API) writePages(w http.ResponseWriter, r *http.Request, list store.CodeList, page store.CodePage, out *codecsv.Writer) error {
+func (a *API) writePages(w http.ResponseWriter, r *http.Request, list export, page store.CodePage, out *codecsv.Writer) error {
 	connection := http.NewResponseController(w)
 	for {
 		// A test without a connection has no deadline that could pass.
 		_ = connection.SetWriteDeadline(time.Now().Add(requestTime))
 		for _, c := range page.Items {
+			if list.used && c.UsedCount+c.ReservedCount == 0 {
+				continue
+			}
 			if err := out.Write(c); err != nil {
 				return err
 			}
@@ -59,7 +90,7 @@ func (a *API) writePages(w http.ResponseWriter, r *http.Request, list store.Code
 			return out.Flush()
 		}
 		var err error
-		if page, err = a.nextCodes(r, list); err != nil {
+		if page, err = a.nextCodes(r, list.CodeList); err != nil {
 			return err
 		}
 	}
@@ -72,8 +103,11 @@ func (a *API) nextCodes(r *http.Request, list store.CodeList) (store.CodePage, e
 	return a.Service.ListCodes(ctx, list)
 }
 
-// fileName names a file after a batch.
+// fileName names a file after a batch, if there is one.
 func fileName(batch string) string {
+	if batch == "" {
+		return "codes.csv"
+	}
 	return "codes-" + strings.Map(func(c rune) rune {
 		if unicode.IsLetter(c) || unicode.IsDigit(c) || c == '-' || c == '_' {
 			return c

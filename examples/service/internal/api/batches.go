@@ -132,13 +132,18 @@ func (a *API) createBatch(w http.ResponseWriter, r *http.Request) error {
 		})
 	})
 	a.audit(r, "create codes", id, err)
-	if errors.Is(err, store.ErrKeyReused) {
-		return problem{
-			Status: http.StatusUnprocessableEntity, Code: "idempotency_key_reused", Title: "The coupon has a batch with this ID and other codes.",
-			Errors: []validation.Field{{Path: "id", Code: validation.Taken, Message: "the coupon has a batch with this ID and other codes"}},
-		}
+	return reusedBatch(err, "id")
+}
+
+// reusedBatch returns the problem for the ID of a batch that has other codes. field has the ID. Other errors stay.
+func reusedBatch(err error, field string) error {
+	if !errors.Is(err, store.ErrKeyReused) {
+		return err
 	}
-	return err
+	return problem{
+		Status: http.StatusUnprocessableEntity, Code: "idempotency_key_reused", Title: "The coupon has a batch with this ID and other codes.",
+		Errors: []validation.Field{{Path: field, Code: validation.Taken, Message: "the coupon has a batch with this ID and other codes"}},
+	}
 }
 
 // switchBatch switches all codes of a batch on or off.

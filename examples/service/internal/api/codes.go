@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -74,14 +73,8 @@ func (a *API) addCodes(w http.ResponseWriter, r *http.Request) error {
 	}
 	codes, err := a.Service.AddCodes(r.Context(), id, batch, drafts)
 	a.audit(r, "add codes", id, err)
-	if errors.Is(err, store.ErrKeyReused) {
-		return problem{
-			Status: http.StatusUnprocessableEntity, Code: "idempotency_key_reused", Title: "The coupon has a batch with this ID and other codes.",
-			Errors: []validation.Field{{Path: "batch.id", Code: validation.Taken, Message: "the coupon has a batch with this ID and other codes"}},
-		}
-	}
 	if err != nil {
-		return err
+		return reusedBatch(err, "batch.id")
 	}
 	writeJSON(w, http.StatusCreated, Codes{Items: codes})
 	return nil

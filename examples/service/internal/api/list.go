@@ -44,10 +44,14 @@ func unreadable(records []*store.UnreadableError) (list []Unreadable) {
 }
 
 // listedCoupon is a coupon in a list. It has the number of addresses on the allow-list, but not the
-// addresses.
-type listedCoupon struct{ coupon.Coupon }
+// addresses. A coupon with budgets has what is left of them.
+type listedCoupon struct {
+	coupon.Coupon
 
-// MarshalJSON writes the coupon without the addresses.
+	budgets []UsageBudget
+}
+
+// MarshalJSON writes the coupon without the addresses, and with the rest of its budgets.
 func (l listedCoupon) MarshalJSON() ([]byte, error) {
 	c := l.Coupon
 	c.AllowedUserEmails = coupon.EmailSet{}
@@ -62,6 +66,11 @@ func (l listedCoupon) MarshalJSON() ([]byte, error) {
 	delete(fields, "allowedUserEmails")
 	if fields["allowedUserCount"], err = json.Marshal(l.AllowedUserEmails.Len()); err != nil {
 		return nil, err
+	}
+	if len(l.budgets) > 0 {
+		if fields["budgets"], err = json.Marshal(l.budgets); err != nil {
+			return nil, err
+		}
 	}
 	return json.Marshal(fields)
 }
@@ -98,8 +107,12 @@ func (a *API) listCoupons(w http.ResponseWriter, r *http.Request) error {
 		Items: make([]listedCoupon, len(page.Items)), Page: list.Page, PageSize: list.PageSize,
 		Total: page.Total, AtLeast: page.AtLeast, SortedWithin: within, Unreadable: unreadable(page.Unreadable),
 	}
+	spent, err := a.Service.Spent(r.Context(), page.Items...)
+	if err != nil {
+		return err
+	}
 	for i, c := range page.Items {
-		view.Items[i] = listedCoupon{c}
+		view.Items[i] = listedCoupon{c, budgets(c, spent[i])}
 	}
 	writeJSON(w, http.StatusOK, view)
 	return nil
@@ -207,7 +220,7 @@ func (a *API) usable(ctx context.Context, list store.CouponList, by, order strin
 	var left []coupon.Coupon
 	for i, c := range all {
 		of := budgets(c, spent[i])
-		if len(of) == 0 || slices.ContainsFunc(of, func(b UsageBudget) bool { return b.spent.Minor() < b.amount.Minor() }) {
+		if len(of) == 0 || slices.ContainsFunc(of, func(b UsageBudget) bool { return b.left.Minor() > 0 }) {
 			left = append(left, c)
 		}
 	}

@@ -116,8 +116,10 @@ type UsageBudget struct {
 	Currency string `json:"currency"`
 	Amount   string `json:"amount"`
 	Spent    string `json:"spent"`
+	// Left is the rest. It is 0 if late payments have exceeded the budget.
+	Left string `json:"left"`
 
-	amount, spent pricing.Money
+	left pricing.Money
 }
 
 // budgets returns the budgets of a coupon, with the amounts spent.
@@ -125,8 +127,8 @@ func budgets(c coupon.Coupon, spent coupon.MoneySet) []UsageBudget {
 	found := []UsageBudget{}
 	for m := range c.Limits.Budget.All() {
 		taken, _ := spent.In(m.Currency())
-		money := pricing.NewMoney(taken, m.Currency())
-		found = append(found, UsageBudget{m.Currency().Code(), m.Amount(), money.Amount(), m, money})
+		left := pricing.NewMoney(max(m.Minor()-taken, 0), m.Currency())
+		found = append(found, UsageBudget{m.Currency().Code(), m.Amount(), pricing.NewMoney(taken, m.Currency()).Amount(), left.Amount(), left})
 	}
 	return found
 }

@@ -66,7 +66,7 @@ func TestGeneratingABatch(t *testing.T) {
 func TestBatchesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, inMemory)
-	admin, _, path := w.campaign(t)
+	admin, id, path := w.campaign(t)
 	for name, test := range map[string]struct {
 		body object
 		want map[string]string
@@ -96,7 +96,8 @@ func TestBatchesThatAreRefused(t *testing.T) {
 	for _, batch := range []string{"none", "%2F", "%00", strings.Repeat("a", 300)} {
 		for _, a := range []answer{
 			admin.patch(path+"/"+batch, object{"active": false}), admin.delete(path + "/" + batch + "/unused"),
-			admin.post(path+"/"+batch+"/assign", object{"owners": []string{"id:ann"}}), admin.get(path + "/" + batch + "/codes.csv"),
+			admin.post(path+"/"+batch+"/assign", object{"owners": []string{"id:ann"}}), admin.upload(path+"/"+batch+"/assign.csv", "owner\nid:ann\n"),
+			admin.get("/admin/coupon/" + id + "/codes.csv?batch=" + batch),
 		} {
 			require.Containsf(t, []int{http.StatusNotFound, http.StatusUnprocessableEntity}, a.status, "%s: %s", a.of, a.body)
 		}
@@ -167,7 +168,8 @@ func TestDownloadingCodes(t *testing.T) {
 	codes := []object{{"code": "=1+1", "owner": "email:ann@example.org", "maxUses": 2}, {"code": "@SUM(A1)", "owner": "id:-2+3"}, {"code": "PLAIN"}, {}}
 	admin.post("/admin/coupon/"+id+"/codes", object{"batch": object{"id": name}, "codes": codes}).is(http.StatusCreated)
 	admin.patch("/admin/coupon/"+id+"/codes/plain", object{"active": false}).is(http.StatusOK)
-	at := path + "/" + url.PathEscape(name) + "/codes.csv"
+	csvOf := func(batch string) string { return "/admin/coupon/" + id + "/codes.csv?batch=" + url.QueryEscape(batch) }
+	at := csvOf(name)
 	file := admin.get(at).is(http.StatusOK)
 	require.Equal(t, "text/csv; charset=utf-8", file.header.Get("Content-Type"))
 	require.Equal(t, "attachment; filename=codes--HYPERLINK--https---evil-example------.csv", file.header.Get("Content-Disposition"))
@@ -183,13 +185,54 @@ func TestDownloadingCodes(t *testing.T) {
 	require.Len(t, readBack(t, file), len(codes))
 	require.Contains(t, readBack(t, file), "=1+1 of email:ann@example.org")
 
-	require.Empty(t, cmp.Diff([]string{"PLAIN of "}, readBack(t, admin.get(at+"?state=inactive").is(http.StatusOK))))
-	require.Len(t, readBack(t, admin.get(at+"?state=active&unused=true").is(http.StatusOK)), 3)
-	for _, query := range []string{"?state=pending", "?unused=perhaps", "?batch=other"} {
-		admin.get(at+query).refused(http.StatusUnprocessableEntity, "invalid_input")
+	require.Empty(t, cmp.Diff([]string{"PLAIN of "}, readBack(t, admin.get(at+"&state=inactive").is(http.StatusOK))))
+	require.Len(t, readBack(t, admin.get(at+"&state=active&unused=true").is(http.StatusOK)), 3)
+	for query, field := range map[string]string{
+		"&state=pending": "state", "&unused=perhaps": "unused", "&used=2": "used", "&used=true&unused=true": "used", "&owner=ann": "owner", "&page=1": "page", "&batch=other": "batch",
+	} {
+		require.Contains(t, admin.get(at+query).refused(http.StatusUnprocessableEntity, "invalid_input").fields(), field)
 	}
 	admin.post(path, object{"id": "pages", "count": 2_001}).is(http.StatusCreated)
-	require.Len(t, readBack(t, admin.get(path+"/pages/codes.csv").is(http.StatusOK)), 2_001)
+	require.Len(t, readBack(t, admin.get(csvOf("pages")).is(http.StatusOK)), 2_001)
+}
+
+// TestDownloadingSomeCodes: a file has the codes of an owner, the used or the unused ones, of one batch or of all.
+func TestDownloadingSomeCodes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin, id, _ := w.campaign(t)
+	for batch, codes := range map[string][]object{
+		"spring": {{"code": "S-ANN", "owner": "email:ann@example.org"}, {"code": "S-PAID"}, {"code": "S-OPEN"}, {"code": "S-NEW"}},
+		"autumn": {{"code": "A-ANN", "owner": "email:ann@example.org"}, {"code": "A-PAID"}},
+	} {
+		admin.post("/admin/coupon/"+id+"/codes", object{"batch": object{"id": batch}, "codes": codes}).is(http.StatusCreated)
+	}
+	ann, ben := w.as(t, "ann"), w.as(t, "ben")
+	cart := object{"lines": []object{line("plan", "basic", 1)}}
+	ann.pays(ann.checkout(with(cart, object{"couponCode": "S-PAID"})).is(http.StatusCreated))
+	ben.pays(ben.checkout(with(cart, object{"couponCode": "A-PAID"})).is(http.StatusCreated))
+	w.as(t, "admin").checkout(with(cart, object{"couponCode": "S-OPEN"})).is(http.StatusCreated)
+	for query, want := range map[string]string{
+		"":                             "A-ANN A-PAID S-ANN S-NEW S-OPEN S-PAID",
+		"?batch=spring":                "S-ANN S-NEW S-OPEN S-PAID",
+		"?used=true":                   "A-PAID S-OPEN S-PAID",
+		"?used=true&batch=spring":      "S-OPEN S-PAID",
+		"?unused=true":                 "A-ANN S-ANN S-NEW",
+		"?owner=email:ann@example.org": "A-ANN S-ANN",
+		"?owner=email:ann@example.org&batch=autumn&unused=true&state=active": "A-ANN",
+		"?owner=id:nobody":                       "",
+		"?used=true&owner=email:ann@example.org": "",
+	} {
+		var codes []string
+		for _, line := range readBack(t, admin.get("/admin/coupon/"+id+"/codes.csv"+query).is(http.StatusOK)) {
+			code, _, _ := strings.Cut(line, " of ")
+			codes = append(codes, code)
+		}
+		require.Equal(t, want, strings.Join(codes, " "), query)
+	}
+	admin.get("/admin/coupon/"+id+"/codes.csv?batch=winter").refused(http.StatusNotFound, "coupon_not_found")
+	admin.get("/admin/coupon/cpn_none/codes.csv").refused(http.StatusNotFound, "coupon_not_found")
+	w.as(t, "ann").get("/admin/coupon/"+id+"/codes.csv").refused(http.StatusForbidden, "administrator_required")
 }
 
 // readBack returns the codes of a file with their owners.

@@ -3,6 +3,7 @@ package app_test
 import (
 	"net/http"
 	"net/url"
+	"path"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,7 +45,9 @@ func TestTextThatNoDatabaseKeeps(t *testing.T) {
 				admin.patch(batches+"/"+inPath, object{"active": true}),
 				admin.delete(batches + "/" + inPath + "/unused"),
 				admin.post(batches+"/"+inPath+"/assign", object{"owners": []string{"id:" + text}}),
-				admin.get(batches + "/" + inPath + "/codes.csv"),
+				admin.get(path.Dir(batches) + "/codes.csv?batch=" + inQuery),
+				admin.upload(batches+"/"+inPath+"/codes.csv", "code\n"+text+"\n"),
+				admin.upload(batches+"/"+inPath+"/assign.csv", "owner\n"+text+"\n"),
 				admin.patch("/admin/coupon/"+inPath, object{"name": text}),
 				admin.post("/admin/coupon", object{
 					"code": text, "name": text, "description": text, "discountType": "PERCENTAGE", "discountValue": "10",

@@ -78,7 +78,7 @@ func TestCouponsThatCanBeUsedNow(t *testing.T) {
 	admin.get("/admin/coupon/all?usable=1").refused(http.StatusUnprocessableEntity, "invalid_input")
 }
 
-// The usage of a coupon tells its budgets and what is spent of each.
+// The usage of a coupon, and the list, tell its budgets, what is spent of each and what is left.
 func TestTheUsageTellsWhatIsSpentOfABudget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -87,8 +87,11 @@ func TestTheUsageTellsWhatIsSpentOfABudget(t *testing.T) {
 	ann.pays(ann.checkout(object{"lines": []object{line("accessory", "charger", 1)}, "shippingOptionId": "pickup", "couponCode": "SPEND"}).is(http.StatusCreated))
 	usage := admin.get("/admin/coupon/" + id + "/usage").is(http.StatusOK)
 	require.Equal(t, []any{
-		object{"currency": "EUR", "amount": "20.00", "spent": "5.00"}, object{"currency": "USD", "amount": "24.00", "spent": "0.00"},
+		object{"currency": "EUR", "amount": "20.00", "spent": "5.00", "left": "15.00"}, object{"currency": "USD", "amount": "24.00", "spent": "0.00", "left": "24.00"},
 	}, usage.list("budgets"))
+	listed := admin.get("/admin/coupon/all?search=spend").is(http.StatusOK)
+	require.Equal(t, usage.list("budgets"), listed.list("items.0.budgets"))
+	require.NotContains(t, string(admin.get("/admin/coupon/all?search=summer10").is(http.StatusOK).body), "budgets")
 	plain := admin.get("/admin/coupon/" + admin.get("/admin/coupon/SUMMER10").text("id") + "/usage").is(http.StatusOK)
 	require.Empty(t, plain.list("budgets"))
 	admin.delete("/admin/coupon/" + id).is(http.StatusNoContent)

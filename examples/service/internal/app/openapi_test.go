@@ -151,11 +151,17 @@ func (d *description) checkContent(t *testing.T, b descriptionBody, pointer []st
 		t.Errorf("%v is %s, which the document does not tell: %s", pointer, media, body)
 		return
 	}
-	if !strings.HasSuffix(media, "json") {
-		return
+	var values [][]byte
+	switch {
+	case media == "application/jsonl":
+		values = bytes.Split(bytes.TrimSuffix(body, []byte("\n")), []byte("\n"))
+	case strings.HasSuffix(media, "json"):
+		values = [][]byte{body}
 	}
-	if err := d.valid(append(slices.Clone(pointer), "content", media, "schema"), body); err != nil {
-		t.Errorf("%v: %v\n%s", pointer, err, body)
+	for _, value := range values {
+		if err := d.valid(append(slices.Clone(pointer), "content", media, "schema"), value); err != nil {
+			t.Errorf("%v: %v\n%s", pointer, err, value)
+		}
 	}
 }
 

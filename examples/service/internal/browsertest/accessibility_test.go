@@ -161,6 +161,16 @@ func situations() []situation {
 			p.click("#generate")
 			p.visible("[data-field=count] .field-error")
 		}},
+		{"campaign with files", ada, func(p page) {
+			p.click("#import-send")
+			p.fill("#assign-id", "mailing")
+			p.choosesFile("#assign-file", "email\nann@example.org\nnowhere\n")
+			p.click("#assign-send")
+			p.visible("#assign-rows tr")
+			p.fill("#export-owner", "id:")
+			p.click("#export-form [type=submit]")
+			p.visible("[data-field=owner] .field-error")
+		}},
 		{"orders", ada, func(p page) { p.visit("/admin/orders"); p.visible("#orders a[href^='/admin/orders/']") }},
 		{"order with a refund to be made", ada, func(p page) {
 			p.click("#orders a[href^='/admin/orders/']")

@@ -172,7 +172,7 @@ func TestErrorsAreShownAtTheirFields(t *testing.T) {
 		p.fault("name", "Enter a name.")
 		p.fault("discountValue", "Enter a number greater than 0.")
 		p.hold(`document.activeElement.id === "f-code"`)
-		p.hold(`document.querySelector("#f-code").getAttribute("aria-describedby") === "error-code f-code-hint"`)
+		p.hold(`document.querySelector("#f-code").getAttribute("aria-describedby") === "error-f-code f-code-hint"`)
 
 		p.fill("#f-code", "summer10") // is taken
 		p.fill("#f-name", "Again")

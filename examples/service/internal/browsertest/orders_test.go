@@ -120,6 +120,7 @@ func TestTheChartOfACouponOpensAtToday(t *testing.T) {
 			p.must(p.Resize(width, 800, 1))
 			p.visit(w.detail("SPEND"))
 			p.see("#facts", "€5.00 of €1,000.00")
+			p.see("#facts", "€995.00")
 			p.hold(`!document.querySelector("#facts").innerText.includes("No limit")`)
 			p.hold(`[...document.querySelectorAll(".chart")].every((chart) => {
 				const last = [...chart.querySelectorAll("rect.bar-completed")].at(-1).getBoundingClientRect(), place = chart.getBoundingClientRect();
@@ -151,17 +152,18 @@ func TestOrdersAreReadableOnAPhone(t *testing.T) {
 	})
 }
 
-// The table tells budget, group and maximum units. A coupon with a budget has a limit.
+// The table tells budget and its rest, group and maximum units. A coupon with a budget has a limit.
 func TestTheTableTellsTheTermsOfACoupon(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		w.create(coupon.Draft{
 			Code: "TERMS", Name: "Terms", Group: "spring", DiscountType: pricing.FixedAmountPerUnit, Amount: coupon.Amounts{"": "5"}, MaxUnits: 4,
 			Budget: coupon.NewAmounts(pricing.NewMoney(1000_00, pricing.EUR()), pricing.NewMoney(20_00, pricing.USD())),
 		})
+		w.buy(ann, "TERMS")
 		p := w.administer()
 		for _, width := range []int64{1280, 390} {
 			p.must(p.Resize(width, 800, 1))
-			for _, words := range []string{"Group spring", "€5.00 off each unit, at most 4 units", "Budget €1,000.00", "Budget $20.00"} {
+			for _, words := range []string{"Group spring", "€5.00 off each unit, at most 4 units", "Budget €1,000.00, €995.00 left", "Budget $20.00, $20.00 left"} {
 				p.see(rowOf("TERMS"), words)
 			}
 			p.hold(fmt.Sprintf(`!document.querySelector(%q).innerText.includes("no limit") && document.querySelector(%q).innerText.includes("no limit")`, rowOf("TERMS"), rowOf("TENOFF")))

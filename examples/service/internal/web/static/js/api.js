@@ -50,12 +50,16 @@ async function renew() {
   signedIn = Promise.resolve(now);
 }
 
-async function send(method, path, { body, headers = {}, signal, accepted } = {}) {
+async function send(method, path, { body, file, each, headers = {}, signal, accepted } = {}) {
   const init = { method, signal, credentials: "same-origin", headers: { Accept: "application/json", ...headers } };
   if (method !== "GET") init.headers["X-CSRF-Token"] = (await session()).csrfToken ?? "";
   if (body !== undefined) {
     init.headers["Content-Type"] = "application/json";
     init.body = JSON.stringify(body);
+  }
+  if (file) {
+    init.headers["Content-Type"] = "text/csv";
+    init.body = file;
   }
   let response;
   try {
@@ -65,6 +69,7 @@ async function send(method, path, { body, headers = {}, signal, accepted } = {})
     throw new ApiError(0, { code: "unreachable", detail: "The server cannot be reached. Check the connection and try again." });
   }
   hear(response.headers.get("Date"));
+  if (each && response.ok) return readLines(response, each);
   const value = await read(response);
   if (response.status === 202) accepted?.();
   return value;
@@ -82,6 +87,28 @@ async function read(response) {
   throw new ApiError(response.status, value ?? { detail: `The server answered ${response.status}. Try again in a moment.` });
 }
 
+// readLines calls each with the verdicts of an answer, line by line, and returns the last line, which counts them.
+async function readLines(response, each) {
+  let last = null;
+  try {
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      const lines = (rest + part.value).split("\n");
+      rest = lines.pop();
+      for (const line of lines) {
+        last = parse(line);
+        if (last.done === undefined) each(last);
+      }
+    }
+  } catch {
+    last = null;
+  }
+  if (last?.problem) throw new ApiError(last.problem.status, last.problem);
+  if (!last?.done) throw new ApiError(0, { code: "unreachable", detail: "The server stopped in the middle." });
+  return last;
+}
+
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 
 // parse reads JSON. A whole number that a browser would round is the text of its digits.
@@ -93,6 +120,8 @@ function parse(text) {
 const get = (path, options) => request("GET", path, options);
 const post = (path, body, options) => request("POST", path, { body, ...options });
 const patch = (path, body) => request("PATCH", path, { body });
+// upload sends a CSV file, and calls each with the verdict of each row.
+const upload = (path, file, each) => request("POST", path, { file, each });
 const remove = (path) => request("DELETE", path);
 
 // untilDone repeats a request as long as the API answers that a part of the work is left. It calls progress with each answer,
@@ -112,4 +141,4 @@ const segment = (text) => encodeURIComponent(/^\.{1,2}$/.test(text) ? `${text} `
 // signInAddress is where to sign in and come back from.
 const signInAddress = () => `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
 
-export { ApiError, get, patch, post, remove, segment, session, signInAddress, untilDone };
+export { ApiError, get, patch, post, remove, segment, session, signInAddress, untilDone, upload };

@@ -20,12 +20,12 @@ function showError(form, name, text) {
     describe(each, hint(field));
   }
   if (text.length === 0) return;
-  const id = `error-${name}`;
+  const wrong = control(field);
+  const id = `error-${wrong.id || name}`;
   const texts = [text].flat();
   field.append(el("div", { class: "field-error", id }, texts.length === 1 ? texts[0] : el("ul", {}, ...texts.map((each) => el("li", {}, each)))));
   const folded = field.closest("details");
   if (folded) folded.open = true;
-  const wrong = control(field);
   wrong.setAttribute("aria-invalid", "true");
   describe(wrong, `${id} ${hint(field)}`.trim());
 }
@@ -43,8 +43,23 @@ function showFaults(form, faults) {
   first?.closest("[data-field]").scrollIntoView({ block: "nearest" });
 }
 
+// showRefusal shows the faults of an error at their fields, and everything else in a note. again says what to do if nobody knows
+// whether the call was carried out.
+function showRefusal(form, note, error, again) {
+  const faults = {};
+  const others = [];
+  for (const { field, message } of error.errors) {
+    if (fieldOf(form, field)) (faults[field] ??= []).push(message);
+    else others.push(`${field}: ${message}`);
+  }
+  showFaults(form, faults);
+  if (error.errors.length > 0 && others.length === 0) return;
+  note.textContent = [...(others.length > 0 ? others : [error.message]), ...(error.lost ? [again] : [])].join(" ");
+  note.hidden = false;
+}
+
 function clearErrors(form) {
   for (const field of form.querySelectorAll("[data-field]")) showError(form, field.dataset.field, "");
 }
 
-export { clearErrors, fieldOf, showError, showFaults };
+export { clearErrors, fieldOf, showError, showFaults, showRefusal };

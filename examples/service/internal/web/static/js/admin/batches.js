@@ -1,10 +1,11 @@
 // The campaign of a coupon: its batches of generated codes, with their counts.
 import { get, segment, signInAddress, untilDone } from "../api.js";
 import { byId, el, foreign } from "../dom.js";
-import { clearErrors, fieldOf, showFaults } from "../fields.js";
+import { clearErrors, fieldOf, showRefusal } from "../fields.js";
 import { called, moment, number, plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
 import { cell, codeRow } from "./coderow.js";
+import { exportForm, fileForm } from "./files.js";
 
 const id = location.pathname.split("/").at(-2);
 const path = `/admin/coupon/${id}/batches`;
@@ -42,12 +43,20 @@ function listen() {
   form.addEventListener("submit", generate);
   byId("stop").addEventListener("click", () => { stopped = true; });
   byId("find-form").addEventListener("submit", find);
+  fileForm("import", path, "codes.csv", reload);
+  fileForm("assign", path, "assign.csv", reload);
+  exportForm(`/admin/coupon/${id}`);
   byId("batches-more").addEventListener("click", () => more().catch((error) => toast(error.message, "danger")));
+}
+
+async function reload() {
+  await refresh().catch((error) => toast(error.message, "danger"));
 }
 
 // refresh shows the first batches.
 async function refresh() {
   next = "";
+  byId("batch-names").replaceChildren();
   const rows = await load();
   byId("batches-rows").replaceChildren(...rows);
   byId("batches").hidden = rows.length === 0;
@@ -62,7 +71,13 @@ async function load() {
   const page = await get(`${path}?${new URLSearchParams({ pageSize: 20, ...(next && { after: next }) })}`);
   next = page.next;
   byId("batches-pager").hidden = next === "";
+  byId("batch-names").append(...page.items.map((batch) => el("option", { value: batch.id })));
   return page.items.map(batchRow);
+}
+
+// csvOf is the address of a file with codes of a batch.
+function csvOf(batch, filter = {}) {
+  return `/admin/coupon/${id}/codes.csv?${new URLSearchParams({ batch: batch.id, ...filter })}`;
 }
 
 function batchRow(batch) {
@@ -80,8 +95,8 @@ function batchRow(batch) {
     cell("Reserved", "", number(batch.reservedCount)),
     cell("Inactive", "", number(batch.inactive)),
     cell("Actions", "span", el("div", { class: "batch-actions" },
-      el("a", { class: "button", href: `${path}/${segment(batch.id)}/codes.csv`, download: true, "aria-label": `Download all: ${batch.id}` }, "Download all"),
-      el("a", { class: "button", href: `${path}/${segment(batch.id)}/codes.csv?unused=true`, download: true, "aria-label": `Download unused: ${batch.id}` }, "Download unused"),
+      el("a", { class: "button", href: csvOf(batch), download: true, "aria-label": `Download all: ${batch.id}` }, "Download all"),
+      el("a", { class: "button", href: csvOf(batch, { unused: true }), download: true, "aria-label": `Download unused: ${batch.id}` }, "Download unused"),
       batch.inactive < left && action("off", "Switch off", (each) => switchTo(each, false)),
       batch.inactive > 0 && action("on", "Switch on", (each) => switchTo(each, true)),
       left > 0 && action("remove", "Remove unused", askToRemove, "button-danger"))));
@@ -157,7 +172,7 @@ async function generate(event) {
   } finally {
     setWorking(false);
   }
-  await refresh().catch((error) => toast(error.message, "danger"));
+  await reload();
 }
 
 function showProgress(batch) {
@@ -178,16 +193,7 @@ function setWorking(now) {
 }
 
 function showFailure(error) {
-  const faults = {};
-  const others = [];
-  for (const { field, message } of error.errors) {
-    if (fieldOf(form, field)) (faults[field] ??= []).push(message);
-    else others.push(`${field}: ${message}`);
-  }
-  showFaults(form, faults);
-  if (error.errors.length > 0 && others.length === 0) return;
-  byId("batch-error").textContent = [...(others.length > 0 ? others : [error.message]), ...(error.lost ? ["Generate again with the same values: no code is made twice."] : [])].join(" ");
-  byId("batch-error").hidden = false;
+  showRefusal(form, byId("batch-error"), error, "Generate again with the same values: no code is made twice.");
 }
 
 // find shows one code of the coupon.

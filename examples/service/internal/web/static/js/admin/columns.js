@@ -47,8 +47,11 @@ function usage(coupon) {
   }));
 }
 
-// budgets are the amounts that a coupon takes off at most in all, currency by currency.
-const budgets = (coupon) => Object.entries(typeof coupon.budget === "string" ? { [coupon.currency]: coupon.budget } : coupon.budget ?? {}).map(([currency, amount]) => el("div", { class: "muted nowrap" }, `Budget ${money(amount, currency)}`));
+// budgets are the amounts that a coupon takes off at most in all, currency by currency, and what is left if that is known.
+const budgets = (coupon) => (coupon.budgets ?? amounts(coupon)).map(({ currency, amount, left }) => el("div", { class: "muted" },
+  el("span", { class: "nowrap" }, `Budget ${money(amount, currency)}`), left && [", ", el("span", { class: "nowrap" }, `${money(left, currency)} left`)]));
+
+const amounts = ({ budget, currency }) => Object.entries(typeof budget === "string" ? { [currency]: budget } : budget ?? {}).map(([of, amount]) => ({ currency: of, amount }));
 
 function expiry(coupon) {
   const at = coupon.expiresAt;

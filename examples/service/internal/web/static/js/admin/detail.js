@@ -70,7 +70,7 @@ function showCoupon(coupon, budgets) {
     ["Scope", scopes[coupon.appliesTo]],
     ["Used", coupon.maxUses ? `${number(coupon.usedCount)} of ${number(coupon.maxUses)}` : number(coupon.usedCount)],
     ["Max uses", coupon.budget && !coupon.maxUses ? "By the budget" : limit(coupon.maxUses)],
-    ...budgets.map(({ currency, amount, spent }) => ["Budget spent", `${money(spent, currency)} of ${money(amount, currency)}`]),
+    ...budgets.flatMap(({ currency, amount, spent, left }) => [["Budget spent", `${money(spent, currency)} of ${money(amount, currency)}`], ["Budget left", money(left, currency)]]),
     ["Reserved", number(coupon.reservedCount)],
     ["Per customer", limit(coupon.maxUsesPerUser)],
     ["Min purchase", coupon.minPurchase ? money(own(coupon.minPurchase, coupon.currency), coupon.currency) : "None"],

@@ -187,8 +187,12 @@ function newest(coupon) {
   return shown?.revision > coupon.revision ? shown : coupon;
 }
 
-// replace puts a version of a coupon into the table and keeps the focus.
-function replace(coupon) {
+// replace puts a version of a coupon into the table and keeps the focus. Only a list knows what is left of a budget, and the
+// rest of the same budget stays.
+function replace(version) {
+  const shown = items.find((each) => each.id === version.id);
+  const sameBudget = JSON.stringify(shown?.budget) === JSON.stringify(version.budget);
+  const coupon = sameBudget ? { budgets: shown?.budgets, ...version } : version;
   items = items.map((each) => (each.id === coupon.id ? coupon : each));
   const old = rowOf(coupon);
   if (!old) return;
