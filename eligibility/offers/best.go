@@ -52,6 +52,7 @@ type Search struct {
 	most   int
 	set    [1]eligibility.Candidate
 	result eligibility.SetResult
+	sets   setSearch
 }
 
 // Best returns the coupon with the greatest discount. Of equal discounts, the coupon with the least ID
@@ -83,15 +84,11 @@ func (s *Search) Top(x *Index, q Query, n int) ([]Offer, error) {
 		return nil, nil
 	}
 	s.most = n
-	s.offerHeld()
-	s.walk.open(byRatio, byMinimum-1)
-	for {
-		c, _ := s.walk.next(s.worst())
-		if c == nil {
-			return s.offers, nil
-		}
+	s.visit(func() place { return s.worst() }, func(c *coupon.Coupon, _ int64) bool {
 		s.offer(c)
-	}
+		return true
+	})
+	return s.offers, nil
 }
 
 // begin checks the cart and measures it.
@@ -114,8 +111,31 @@ func (s *Search) mayHaveCoupons() bool {
 	return eligibility.Check(&anything, s.walk.question).Allowed()
 }
 
-// offerHeld offers the coupons that the customer has exchanged points for.
-func (s *Search) offerHeld() {
+// visit calls use for every coupon that could come before the place that worst returns, with an upper bound
+// of its discount. It stops if use returns false.
+func (s *Search) visit(worst func() place, use func(c *coupon.Coupon, bound int64) bool) {
+	if !s.visitHeld(use) {
+		return
+	}
+	s.walk.open(byRatio, byMinimum-1)
+	const early = 32 // a good offer for much of the cart leaves out most coupons for single items
+	for i := 0; ; i++ {
+		if i == early {
+			s.walk.openItems(worst())
+		}
+		c, bound := s.walk.next(worst())
+		if c == nil && i < early {
+			i = early - 1
+			continue
+		}
+		if c == nil || !use(c, bound) {
+			return
+		}
+	}
+}
+
+// visitHeld is visit for the coupons that the customer has exchanged points for.
+func (s *Search) visitHeld(use func(c *coupon.Coupon, bound int64) bool) bool {
 	for _, id := range s.query.Held {
 		for at, shelf := range s.walk.shelves {
 			if shelf == nil {
@@ -125,11 +145,13 @@ func (s *Search) offerHeld() {
 			if !ok || !s.walk.seen.add(uint64(at)<<32|uint64(slot)) {
 				continue
 			}
-			if c := shelf.coupons.at(slot); c.Distribution == coupon.PointsRedeemable {
-				s.offer(c)
+			c := shelf.coupons.at(slot)
+			if c.Distribution == coupon.PointsRedeemable && !use(c, s.walk.measures.total.subtotal) {
+				return false
 			}
 		}
 	}
+	return true
 }
 
 // worst returns the place that a coupon has to be before.

@@ -115,22 +115,24 @@ func (s *shelfBuilder) add(c *coupon.Coupon) (entries int) {
 	slot := uint32(len(s.coupons)) //nolint:gosec // below MaxCoupons
 	s.coupons = append(s.coupons, c)
 	s.slots.add(hashID(c.ID))
-	set := uint64(0)
+	var set hashedSet
+	size := 0
 	for t := range listedUnder(c) {
 		hash := t.hash()
 		if t.group == ofItem || t.group == ofCategory {
-			set |= bitOf(hash)
+			set.add(hash)
+			size++
 		} else if t.group != ofCustomer {
 			set = wide
 		}
 		s.under = append(s.under, s.position(&t, hash))
 	}
 	if c.Distribution != coupon.General {
-		set = scopeSet(&c.Scope)
+		set, size = scopeSet(&c.Scope)
 	}
 	s.until = append(s.until, len(s.under))
 	before := len(s.listed)
-	s.listed = appendListed(s.listed, c, s.currency, slot, set)
+	s.listed = appendListed(s.listed, c, s.currency, slot, set, size)
 	return len(s.listed) - before
 }
 
@@ -174,8 +176,8 @@ func (s *shelfBuilder) build() shelf {
 func (s *shelfBuilder) deal() (labels []*label, entries int) {
 	slices.SortFunc(s.listed, func(a, b listed) int {
 		switch {
-		case a.form != b.form:
-			return int(a.form) - int(b.form)
+		case a.listKind != b.listKind:
+			return a.compare(b.listKind)
 		case a.entry.before(b.entry.rank):
 			return -1
 		}
@@ -189,8 +191,8 @@ func (s *shelfBuilder) deal() (labels []*label, entries int) {
 	counts, ends := make([]uint32, len(s.targets)), make([][]entry, len(s.targets))
 	var touched []uint32
 	for first := 0; first < len(s.listed); {
-		f, last := s.listed[first].form, first
-		for ; last < len(s.listed) && s.listed[last].form == f; last++ {
+		kind, last := s.listed[first].listKind, first
+		for ; last < len(s.listed) && s.listed[last].listKind == kind; last++ {
 			for _, at := range s.targetsOf(s.listed[last].entry.slot) {
 				if counts[at] == 0 {
 					touched = append(touched, at)
@@ -210,7 +212,7 @@ func (s *shelfBuilder) deal() (labels []*label, entries int) {
 			}
 		}
 		for _, at := range touched {
-			all[at].lists = append(all[at].lists, list{f, treeOf(ends[at])})
+			all[at].lists = append(all[at].lists, list{kind, ends[at][0].key, treeOf(ends[at])})
 			ends[at] = nil
 		}
 		touched, first = touched[:0], last

@@ -1,8 +1,10 @@
 package offers
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -26,34 +28,41 @@ type met struct {
 // covers at most. The memory is reused.
 type measures struct {
 	total    amounts // of all goods
+	dearest  int64   // greatest price of a unit
 	step     int64
 	met      []met    // each target once
 	places   []uint32 // hash table of positions in met, plus 1
 	huge     bool     // sums of categories may overflow
-	goods    []pricing.Line
+	dear     []dear
 	items    weights
 	category weights
+}
+
+// dear is a line in descending order of prices. Its amounts are those of the lines before.
+type dear struct {
+	price, quantity int64
+	amounts
 }
 
 // weights are the amounts of the targets by their bit in hashed sets. sums has the sums for each byte of
 // a set.
 type weights struct {
 	used  bool
-	bits  [64]amounts
-	sums  [8][256]int64
-	units [8][256]int64
+	bits  [128]amounts
+	sums  [16][256]int64
+	units [16][256]int64
 }
 
 // clear prepares the weights for another cart.
 func (w *weights) clear() {
 	if w.used {
-		w.bits, w.used = [64]amounts{}, false
+		w.bits, w.used = [128]amounts{}, false
 	}
 }
 
 func (w *weights) add(hash uint64, a amounts) {
 	w.used = true
-	w.bits[hash>>58].add(a)
+	w.bits[bitOf(hash)].add(a)
 }
 
 // sum computes the sums of all bytes.
@@ -73,21 +82,21 @@ func (w *weights) sum() {
 }
 
 // subtotal returns the sum of the amounts of a hashed set.
-func (w *weights) subtotal(set uint64) int64 {
-	s := &w.sums
-	return s[0][set&255] + s[1][set>>8&255] + s[2][set>>16&255] + s[3][set>>24&255] +
-		s[4][set>>32&255] + s[5][set>>40&255] + s[6][set>>48&255] + s[7][set>>56]
-}
+func (w *weights) subtotal(set *hashedSet) int64 { return sumOf(&w.sums, set) }
 
-func (w *weights) unitsOf(set uint64) int64 {
-	s := &w.units
-	return s[0][set&255] + s[1][set>>8&255] + s[2][set>>16&255] + s[3][set>>24&255] +
-		s[4][set>>32&255] + s[5][set>>40&255] + s[6][set>>48&255] + s[7][set>>56]
+func (w *weights) unitsOf(set *hashedSet) int64 { return sumOf(&w.units, set) }
+
+func sumOf(s *[16][256]int64, set *hashedSet) int64 {
+	a, b := set[0], set[1]
+	return s[0][a&255] + s[1][a>>8&255] + s[2][a>>16&255] + s[3][a>>24&255] +
+		s[4][a>>32&255] + s[5][a>>40&255] + s[6][a>>48&255] + s[7][a>>56] +
+		s[8][b&255] + s[9][b>>8&255] + s[10][b>>16&255] + s[11][b>>24&255] +
+		s[12][b>>32&255] + s[13][b>>40&255] + s[14][b>>48&255] + s[15][b>>56]
 }
 
 // take measures a valid cart.
 func (m *measures) take(cart *pricing.Cart) {
-	m.total, m.step, m.met, m.goods = amounts{}, max(cart.Step, 1), m.met[:0], m.goods[:0]
+	m.total, m.dearest, m.step, m.met, m.dear = amounts{}, 0, max(cart.Step, 1), m.met[:0], m.dear[:0]
 	clear(m.places)
 	m.items.clear()
 	m.category.clear()
@@ -97,7 +106,8 @@ func (m *measures) take(cart *pricing.Cart) {
 		if class == pricing.ShippingClass {
 			continue
 		}
-		m.goods = append(m.goods, *l)
+		m.dear = append(m.dear, dear{price: l.UnitPrice, quantity: l.Quantity})
+		m.dearest = max(m.dearest, l.UnitPrice)
 		a := amounts{subtotal: l.UnitPrice * l.Quantity}
 		if l.UnitPrice > 0 {
 			a.units = l.Quantity
@@ -121,6 +131,11 @@ func (m *measures) take(cart *pricing.Cart) {
 		case ofCategory:
 			m.category.add(t.hash, t.amounts)
 		}
+	}
+	slices.SortFunc(m.dear, func(a, b dear) int { return cmp.Compare(b.price, a.price) })
+	for i := 1; i < len(m.dear); i++ {
+		m.dear[i].amounts = m.dear[i-1].amounts
+		m.dear[i].add(amounts{m.dear[i-1].price * m.dear[i-1].quantity, m.dear[i-1].quantity})
 	}
 	const most = math.MaxInt64 / (pricing.MaxCategories * 2)
 	m.huge = m.total.subtotal > most || m.total.units > most
@@ -182,7 +197,7 @@ func (m *measures) covered(e *entry) int64 {
 	case m.huge && w == &m.category:
 		return m.total.subtotal
 	}
-	return min(w.subtotal(e.scope), m.total.subtotal)
+	return min(w.subtotal(&e.scope), m.total.subtotal)
 }
 
 // unitsOf returns the greatest number of units that a coupon with an entry can cover.
@@ -200,15 +215,35 @@ func (m *measures) unitsOf(e *entry) int64 {
 	case m.huge && w == &m.category:
 		return m.total.units
 	}
-	return min(w.unitsOf(e.scope), m.total.units)
+	return min(w.unitsOf(&e.scope), m.total.units)
+}
+
+// pieces returns an upper bound of the discount of a coupon with a key of the form byPieces. The result
+// may be above the subtotal.
+func (m *measures) pieces(key uint32) int64 {
+	price := m.dearest/10_000 + 1
+	if price > math.MaxInt64/math.MaxUint32 {
+		return math.MaxInt64
+	}
+	if m.dearest <= math.MaxInt64/math.MaxUint32 {
+		return m.dearest*int64(key)/10_000 + m.step + 1
+	}
+	return price*int64(key) + m.step + 1
 }
 
 // above returns what the units of all goods cost above a price.
-func (m *measures) above(price int64) (sum int64) {
-	for i := range m.goods {
-		if l := &m.goods[i]; l.UnitPrice > price {
-			sum += (l.UnitPrice - price) * l.Quantity
+func (m *measures) above(price int64) int64 {
+	low, high := 0, len(m.dear)
+	for low < high {
+		if middle := (low + high) / 2; m.dear[middle].price > price {
+			low = middle + 1
+		} else {
+			high = middle
 		}
 	}
-	return sum
+	if low == 0 {
+		return 0
+	}
+	last := &m.dear[low-1]
+	return last.subtotal + last.price*last.quantity - price*(last.units+last.quantity)
 }

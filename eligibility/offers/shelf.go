@@ -29,12 +29,13 @@ type position struct {
 // label is a target with its lists.
 type label struct {
 	target target
-	lists  []list // sorted by form
+	lists  []list // sorted by kind
 }
 
-// list has the entries of one form. It is never empty.
+// list has the entries of one kind. It is never empty.
 type list struct {
-	form form
+	listKind
+	top  uint32 // key of the first entry
 	root *node
 }
 
@@ -108,7 +109,8 @@ func (s *shelf) remove(id string) {
 }
 
 func (s *shelf) listedOf(c *coupon.Coupon, slot uint32) []listed {
-	return appendListed(nil, c, s.currency, slot, scopeSet(&c.Scope))
+	set, items := scopeSet(&c.Scope)
+	return appendListed(nil, c, s.currency, slot, set, items)
 }
 
 // relist replaces entries of a coupon under all its targets.
@@ -135,30 +137,33 @@ func (s *shelf) relist(c *coupon.Coupon, old, now []listed) {
 // replace replaces entries in lists, which it overwrites.
 func (s *shelf) replace(lists []list, old, now []listed) []list {
 	for _, e := range old {
-		at, found := slices.BinarySearchFunc(lists, e.form, compareForm)
-		kept := slices.ContainsFunc(now, func(n listed) bool { return n.form == e.form && n.entry.rank == e.entry.rank })
+		at, found := slices.BinarySearchFunc(lists, e.listKind, compareKind)
+		kept := slices.ContainsFunc(now, func(n listed) bool { return n.listKind == e.listKind && n.entry.rank == e.entry.rank })
 		if !found || kept {
 			continue
 		}
 		s.entries--
 		if lists[at].root = lists[at].root.cut(e.entry.rank); lists[at].root == nil {
 			lists = slices.Delete(lists, at, at+1)
+		} else {
+			lists[at].top = lists[at].root.first().key
 		}
 	}
 	for _, e := range now {
-		at, found := slices.BinarySearchFunc(lists, e.form, compareForm)
+		at, found := slices.BinarySearchFunc(lists, e.listKind, compareKind)
 		if !found {
-			lists = slices.Insert(lists, at, list{form: e.form})
+			lists = slices.Insert(lists, at, list{listKind: e.listKind})
 		}
 		lists[at].root = lists[at].root.put(e.entry)
-		if !slices.ContainsFunc(old, func(o listed) bool { return o.form == e.form && o.entry.rank == e.entry.rank }) {
+		lists[at].top = lists[at].root.first().key
+		if !slices.ContainsFunc(old, func(o listed) bool { return o.listKind == e.listKind && o.entry.rank == e.entry.rank }) {
 			s.entries++
 		}
 	}
 	return lists
 }
 
-func compareForm(l list, f form) int { return int(l.form) - int(f) }
+func compareKind(l list, k listKind) int { return l.compare(k) }
 
 func (s *shelf) addLabel(l *label, hash uint64) {
 	var at uint32

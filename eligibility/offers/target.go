@@ -30,7 +30,7 @@ type target struct {
 	text  string
 }
 
-// hash returns the hash of a target. Its upper 6 bits choose the bit of the target in a hashed set.
+// hash returns the hash of a target. Its upper 7 bits choose the bit of the target in a hashed set.
 func (t *target) hash() uint64 {
 	h := hashText(14695981039346656037^uint64(t.group)<<8^uint64(t.class), string(t.kind))
 	return mixed(hashText(h, t.text))
@@ -54,11 +54,16 @@ func mixed(h uint64) uint64 {
 
 func hashID(id string) uint64 { return mixed(hashText(14695981039346656037, id)) }
 
-// bitOf returns the bit of a hash in a hashed set of targets.
-func bitOf(hash uint64) uint64 { return 1 << (hash >> 58) }
+// hashedSet is a set of targets with a bit for each hash.
+type hashedSet [2]uint64
 
 // wide is the hashed set of a coupon that is listed under everything, a class or kinds.
-const wide = 1<<64 - 1
+var wide = hashedSet{1<<64 - 1, 1<<64 - 1} // never changed
+
+// bitOf returns the position of a hash in a hashed set.
+func bitOf(hash uint64) int { return int(hash >> 57) }
+
+func (h *hashedSet) add(hash uint64) { h[bitOf(hash)>>6] |= 1 << (bitOf(hash) & 63) }
 
 // targetsOf yields the targets of a scope. If every covered line is one of some items, these are the
 // targets, otherwise the categories, the kinds, the class or everything.
@@ -135,15 +140,16 @@ func coversItems(s *coupon.Scope) bool {
 // byCategory reports whether the targets of the scope are categories.
 func byCategory(s *coupon.Scope) bool { return s.Categories.Len() > 0 && !coversItems(s) }
 
-// scopeSet returns the hashed set of the targets of a scope.
-func scopeSet(s *coupon.Scope) (set uint64) {
+// scopeSet returns the hashed set of the targets of a scope, and their number.
+func scopeSet(s *coupon.Scope) (set hashedSet, size int) {
 	for t := range targetsOf(s) {
 		if t.group < ofItem {
-			return wide
+			return wide, 0
 		}
-		set |= bitOf(t.hash())
+		set.add(t.hash())
+		size++
 	}
-	return set
+	return set, size
 }
 
 // listedUnder yields the targets under which a coupon is listed. A coupon for certain customers is listed

@@ -1,6 +1,7 @@
 package offers
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"strings"
@@ -10,8 +11,8 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// form tells what the key of an entry means. A target has one list for each form. The lists before
-// byMinimum hold every coupon once. The others hold coupons with a threshold again.
+// form tells what the key of an entry means. A target has one list for each form. Each coupon is in one or
+// two of the lists before byMinimum. The other lists hold coupons with a threshold again.
 type form uint8
 
 // These constants are the forms. Keys of money are in minor units of the list's currency.
@@ -20,6 +21,9 @@ const (
 	byRatio form = iota
 	// byUnit has coupons that take at most an amount for each eligible unit. The key is the amount.
 	byUnit
+	// byPieces has coupons that take a ratio of the price of a number of units. The key is the ratio
+	// times the number, in parts of 10,000.
+	byPieces
 	// byPrice has coupons that lower the price of each unit. A lower price has a greater key.
 	byPrice
 	// byCap has coupons that take at most an amount and at most a ratio of the eligible subtotal. The
@@ -38,16 +42,19 @@ const one = 1_000_000
 
 // bound is the greatest discount of a coupon in one currency, whatever the cart.
 type bound struct {
-	ratio int64 // of the eligible subtotal, in parts of one
-	cap   int64 // in minor units
-	unit  int64 // of each eligible unit, in minor units
-	price int64 // of a unit below which nothing is taken off
+	ratio  int64 // of the eligible subtotal, in parts of one
+	cap    int64 // in minor units
+	unit   int64 // of each eligible unit, in minor units
+	pieces int64 // number of units with a discount
+	each   int64 // of the price of these units, in parts of one
+	price  int64 // of a unit below which nothing is taken off
 }
 
-// boundOf returns the bound of a coupon that accepts the currency. Amounts that are not restricted are
-// [math.MaxInt64].
-func boundOf(c *coupon.Coupon, in pricing.Currency) bound {
-	b := bound{one, math.MaxInt64, math.MaxInt64, 0}
+// boundsOf returns the bound of a coupon that accepts the currency. Values that are not restricted are
+// [math.MaxInt64]. A coupon with tiers of percentages and of amounts has two bounds, and its discount is at
+// most the greater bound.
+func boundsOf(c *coupon.Coupon, in pricing.Currency) (b, second bound, two bool) {
+	b = bound{ratio: one, cap: math.MaxInt64, unit: math.MaxInt64, pieces: math.MaxInt64}
 	if c.Discount.Type().HasPercent() {
 		b.ratio = c.Discount.Percent().Of(one)
 	}
@@ -55,20 +62,28 @@ func boundOf(c *coupon.Coupon, in pricing.Currency) bound {
 		if c.Discount.Type() == pricing.FixedAmount {
 			b.cap = c.Discount.Amount().Minor()
 		}
-		return b
+		return b, b, false
 	}
 	t := c.Discount.Terms()
 	b.amounts(&t, in)
-	switch t.Type {
+	b.each = b.ratio
+	if t.MaxUnits > 0 {
+		b.pieces = t.MaxUnits
+	}
+	switch t.Type { //nolint:exhaustive // the other types have no further terms
+	case pricing.CheapestUnits:
+		b.pieces = t.Units
 	case pricing.BuyXGetY:
+		if t.MaxApplications > 0 {
+			b.pieces = t.MaxApplications * t.GetQuantity
+		}
 		if c.Buys.IsZero() { // the cheapest units cost at most their share of all units
 			b.ratio = min(one, (b.ratio*t.GetQuantity+t.BuyQuantity+t.GetQuantity-1)/(t.BuyQuantity+t.GetQuantity))
 		}
 	case pricing.Tiered:
-		b.tiers(t.Tiers)
-	case pricing.Percentage, pricing.FixedAmount, pricing.FixedAmountPerUnit, pricing.FixedUnitPrice, pricing.CheapestUnits:
+		return b.tiers(t.Tiers)
 	}
-	return b
+	return b, b, false
 }
 
 // amounts adds the amounts in a currency to the bound.
@@ -95,17 +110,23 @@ func (b *bound) amounts(t *pricing.DiscountTerms, in pricing.Currency) {
 	}
 }
 
-// tiers adds the greatest of the tiers to the bound.
-func (b *bound) tiers(tiers []pricing.Tier) {
-	ratio, most := int64(0), int64(0)
+// tiers returns the bound of the tiers with percentages and that of the tiers with amounts.
+func (b *bound) tiers(tiers []pricing.Tier) (first, second bound, two bool) {
+	first, second = *b, *b
+	first.ratio = 0
+	most := int64(0)
 	for _, t := range tiers {
 		if t.Percent.IsZero() {
-			ratio, most = one, max(most, t.Amount)
+			most = max(most, t.Amount)
 		} else {
-			ratio, most = max(ratio, t.Percent.Of(one)), math.MaxInt64
+			first.ratio = max(first.ratio, t.Percent.Of(one))
 		}
 	}
-	b.ratio, b.cap = ratio, min(b.cap, most)
+	second.cap = min(b.cap, most)
+	if first.ratio == 0 {
+		return second, second, false
+	}
+	return first, second, most > 0
 }
 
 // product returns a*b, or math.MaxInt64 if the product is greater. a and b must not be negative.
@@ -117,21 +138,16 @@ func product(a, b int64) int64 {
 	return int64(low)
 }
 
-// part returns an upper bound of a ratio of an amount in a cart with a step. The result is rounded up to
-// a step.
+// part returns a ratio of an amount, rounded half up to a step as in package pricing. The amount must be a
+// multiple of the step.
 func part(amount, ratio, step int64) int64 {
-	high, low := bits.Mul64(uint64(amount), uint64(ratio)) //nolint:gosec // not negative
-	quotient, rest := bits.Div64(high, low, one)           // ratio <= one, so that the high word is below one
-	p := int64(quotient)                                   //nolint:gosec // at most the amount
-	if rest > 0 {
-		p++
-	}
 	if step > 1 {
-		if over := p % step; over > 0 {
-			p += step - over
-		}
+		amount /= step
 	}
-	return min(p, amount)
+	high, low := bits.Mul64(uint64(amount), uint64(ratio)) //nolint:gosec // not negative
+	low, carry := bits.Add64(low, one/2, 0)
+	quotient, _ := bits.Div64(high+carry, low, one) // ratio <= one, so that the high word is below one
+	return int64(quotient) * step                   //nolint:gosec // at most the amount
 }
 
 // listing returns the form and the key under which a coupon with the bound is listed.
@@ -140,6 +156,8 @@ func (b *bound) listing() (form, uint32) {
 	case b.cap < math.MaxInt64:
 		halvings := bits.Len64(one) - bits.Len64(uint64(b.ratio))        //nolint:gosec // at least 1
 		return byCap + form(min(halvings, capForms-1)), saturated(b.cap) //nolint:gosec // not negative
+	case b.pieces < math.MaxInt64:
+		return byPieces, saturated(product((b.each+piece-1)/piece, b.pieces))
 	case b.unit < math.MaxInt64:
 		return byUnit, saturated(b.unit)
 	case b.price > 0:
@@ -147,6 +165,9 @@ func (b *bound) listing() (form, uint32) {
 	}
 	return byRatio, uint32(b.ratio) //nolint:gosec // at most one
 }
+
+// piece is the ratio that a key of the form byPieces counts.
+const piece = one / 10_000
 
 // ratioOf returns the greatest ratio in lists of a form byCap+n.
 func ratioOf(f form) int64 {
@@ -167,15 +188,38 @@ func amount(key uint32) int64 {
 	return int64(key)
 }
 
-// listed is an entry with the form of its list.
+// listed is an entry with the kind of its list.
 type listed struct {
-	form  form
+	listKind
 	entry entry
 }
 
-// appendListed appends the entries of a coupon for a currency. The coupon has one entry by its discount,
-// and one for each threshold. scope is the hashed set of its scope.
-func appendListed(dst []listed, c *coupon.Coupon, in pricing.Currency, slot uint32, scope uint64) []listed {
+// listKind tells which entries are in one list.
+type listKind struct {
+	form form
+	size size
+}
+
+func (k listKind) compare(l listKind) int {
+	return cmp.Or(cmp.Compare(k.form, l.form), cmp.Compare(k.size, l.size))
+}
+
+// size is a class of the number of items that a coupon covers.
+type size uint8
+
+// sizes has the greatest numbers of the classes. The last class has no greatest number.
+var sizes = [...]int{1, 4, 10, 20} // never changed
+
+func sizeOf(items int) (s size) {
+	for int(s) < len(sizes) && items > sizes[s] {
+		s++
+	}
+	return s
+}
+
+// appendListed appends the entries of a coupon for a currency. The coupon has an entry for each of its
+// bounds and thresholds. scope is the hashed set of its scope, and items the number of items in it.
+func appendListed(dst []listed, c *coupon.Coupon, in pricing.Currency, slot uint32, scope hashedSet, items int) []listed {
 	minimum, quantity := thresholds(c, in)
 	e := entry{
 		rank: rank{slot: slot, id: idPrefix(c.ID)}, scope: scope, least: coarse(minimum),
@@ -190,17 +234,23 @@ func appendListed(dst []listed, c *coupon.Coupon, in pricing.Currency, slot uint
 	if !c.ExpiresAt.IsZero() {
 		e.until = dayOf(c.ExpiresAt.Add(-1))
 	}
-	b := boundOf(c, in)
-	f, key := b.listing()
-	e.key = key
-	dst = append(dst, listed{f, e})
+	b, second, two := boundsOf(c, in)
+	kind := listKind{size: sizeOf(items)}
+	kind.form, e.key = b.listing()
+	dst = append(dst, listed{kind, e})
+	if two {
+		kind.form, e.key = second.listing()
+		dst = append(dst, listed{kind, e})
+	}
 	if minimum > 0 {
 		e.key = ^saturated(minimum)
-		dst = append(dst, listed{byMinimum, e})
+		kind.form = byMinimum
+		dst = append(dst, listed{kind, e})
 	}
 	if quantity > 0 {
 		e.key = ^saturated(quantity)
-		dst = append(dst, listed{byQuantity, e})
+		kind.form = byQuantity
+		dst = append(dst, listed{kind, e})
 	}
 	return dst
 }

@@ -6,9 +6,9 @@ import "sort"
 // leaves out a coupon that could be used.
 type entry struct {
 	rank
-	scope uint64 // hashed set of the items or categories of the coupon; all bits for a wide scope
-	least uint16 // encoded minimum purchase, rounded down
-	from  uint16 // days between which the coupon can be valid, both inclusive
+	scope hashedSet // items or categories of the coupon
+	least uint16    // encoded minimum purchase, rounded down
+	from  uint16    // days between which the coupon can be valid, both inclusive
 	until uint16
 	gate  uint16 // hashed set of countries and channels
 }

@@ -26,6 +26,9 @@ type walk struct {
 	heap    []uint32 // positions of sources, as a heap with the greatest bound first
 	seen    seen
 	items   []met
+	sums    []int64 // of the subtotals of items
+	first   form
+	last    form
 	address struct{ text, own, domain string }
 }
 
@@ -37,8 +40,9 @@ type source struct {
 	form   form
 	last   uint32 // the key of bound
 	bound  int64  // greatest discount of the entries that were not read
-	cover  int64  // greatest subtotal that a coupon of the list covers, if no list before it has the coupon
-	units  int64
+	cover  int64  // greatest subtotal of a coupon that has to be found in the list
+	need   int64  // a coupon with the last key that covers less than need has a discount below reach
+	reach  int64
 }
 
 // A place is the position of an offer in the order of offers. An entry that surely comes later is left
@@ -65,42 +69,55 @@ func (x *Index) shelf(c pricing.Currency) *shelf {
 	return nil
 }
 
-// open finds the lists of the cart's and the customer's targets. It opens the lists with forms from first
-// to last.
+// open opens the lists of the cart's categories, kinds and classes, and of the customer, with forms from
+// first to last. openItems has to follow.
 func (w *walk) open(first, last form) {
-	w.sources, w.heap = w.sources[:0], w.heap[:0]
-	w.items = w.items[:0]
+	w.sources, w.heap, w.items = w.sources[:0], w.heap[:0], w.items[:0]
+	w.first, w.last = first, last
 	for i := range w.measures.met {
-		switch m := &w.measures.met[i]; m.target.group {
-		case ofItem:
+		if m := &w.measures.met[i]; m.target.group == ofItem {
 			w.items = append(w.items, *m)
-		case ofCategory:
-			w.read(&m.target, m.hash, w.measures.total, first, last)
-		case everything, ofClass, ofKind, ofCustomer:
-			w.read(&m.target, m.hash, w.measures.total, first, last)
+		} else {
+			w.read(&m.target, m.hash, nil, 0)
 		}
 	}
-	w.readCustomer(first, last)
+	w.openCustomer()
+	w.order()
+}
+
+// openItems opens the lists of the cart's items. It leaves out lists that have no coupon before a place.
+//
+// A coupon for several items of the cart is in several lists. It has to be found only in the list of its
+// greatest item. There, its other items are among the next items.
+func (w *walk) openItems(worst place) {
 	slices.SortFunc(w.items, func(a, b met) int { return cmp.Compare(b.subtotal, a.subtotal) })
-	// A coupon for several items of the cart is in several lists. The list of its greatest item is
-	// enough. The other items of the coupon are then further down.
-	var rest amounts
+	w.sums = append(w.sums[:0], 0)
 	for i := range w.items {
-		rest.add(w.items[i].amounts)
+		w.sums = append(w.sums, w.sums[i]+w.items[i].subtotal)
 	}
 	for i := range w.items {
-		m := &w.items[i]
-		units := w.measures.total.units // items are not ordered by units
-		w.read(&m.target, m.hash, amounts{rest.subtotal, units}, first, last)
-		rest.subtotal -= m.subtotal
+		var covers [len(sizes) + 1]int64
+		for size := range covers {
+			end := len(w.items)
+			if size < len(sizes) {
+				end = min(end, i+sizes[size])
+			}
+			covers[size] = w.sums[end] - w.sums[i]
+		}
+		w.read(&w.items[i].target, w.items[i].hash, &covers, worst.discount)
 	}
+	w.order()
+}
+
+// order makes the heap.
+func (w *walk) order() {
 	for i := len(w.heap)/2 - 1; i >= 0; i-- {
 		w.sink(i)
 	}
 }
 
-// readCustomer opens the lists of the customer's address and domain.
-func (w *walk) readCustomer(first, last form) {
+// openCustomer opens the lists of the customer's address and domain.
+func (w *walk) openCustomer() {
 	a := &w.address
 	if a.text != w.question.Customer.Email {
 		a.text = w.question.Customer.Email
@@ -109,13 +126,14 @@ func (w *walk) readCustomer(first, last form) {
 	for _, entry := range [...]string{a.own, a.domain} {
 		if entry != "" {
 			t := target{group: ofCustomer, text: entry}
-			w.read(&t, t.hash(), w.measures.total, first, last)
+			w.read(&t, t.hash(), nil, 0)
 		}
 	}
 }
 
-// read opens the lists of a target.
-func (w *walk) read(t *target, hash uint64, cover amounts, first, last form) {
+// read opens the lists of a target whose bounds are not below the least. covers has the greatest subtotals
+// by the size of coupons. If covers is nil, it is the subtotal of the cart.
+func (w *walk) read(t *target, hash uint64, covers *[len(sizes) + 1]int64, least int64) {
 	for i, s := range w.shelves {
 		if s == nil {
 			continue
@@ -125,15 +143,22 @@ func (w *walk) read(t *target, hash uint64, cover amounts, first, last form) {
 			continue
 		}
 		for _, l := range s.labels.at(at).lists {
-			if l.form < first || l.form > last {
+			if l.form < w.first || l.form > w.last {
+				continue
+			}
+			cover := w.measures.total.subtotal
+			if covers != nil {
+				cover = covers[l.size]
+			}
+			bound := w.boundOf(l.form, l.top, cover, w.measures.total.units)
+			if bound < least {
 				continue
 			}
 			w.sources = slices.Grow(w.sources, 1)[:len(w.sources)+1]
 			src := &w.sources[len(w.sources)-1]
-			src.root, src.shelf, src.form, src.cover, src.units = l.root, uint8(i), l.form, cover.subtotal, cover.units
+			src.root, src.shelf, src.form, src.cover, src.last, src.bound = l.root, uint8(i), l.form, cover, l.top, bound
+			src.reach = -1
 			src.cursor.begin(l.root)
-			src.last = src.cursor.leaf[0].key
-			src.bound = w.boundOf(src.form, src.last, src.cover, src.units)
 			w.heap = append(w.heap, uint32(len(w.sources)-1)) //nolint:gosec // two shelves, few forms, few targets
 		}
 	}
@@ -146,6 +171,11 @@ func (w *walk) boundOf(f form, key uint32, cover, units int64) int64 {
 		return part(cover, int64(key), w.measures.step)
 	case byUnit:
 		return min(cover, product(amount(key), units))
+	case byPieces:
+		if key < math.MaxUint32 {
+			cover = min(cover, w.measures.pieces(key))
+		}
+		return cover
 	case byPrice:
 		return min(cover, w.measures.above(int64(^key)))
 	case byMinimum, byQuantity:
@@ -182,8 +212,8 @@ func (w *walk) nextOf(s *source, worst place) (c *coupon.Coupon, bound int64) {
 		for len(s.cursor.leaf) > 0 {
 			e := &s.cursor.leaf[0]
 			if e.key != s.last {
-				s.last = e.key
-				if b := w.boundOf(s.form, e.key, s.cover, s.units); b < s.bound {
+				s.last, s.reach = e.key, -1
+				if b := w.boundOf(s.form, e.key, s.cover, w.measures.total.units); b < s.bound {
 					s.bound = b
 					return nil, 0
 				}
@@ -205,6 +235,16 @@ func (w *walk) nextOf(s *source, worst place) (c *coupon.Coupon, bound int64) {
 	return nil, 0
 }
 
+// setNeed computes need, so that most entries need no division.
+func (s *source) setNeed(reach, step int64) {
+	s.reach, s.need = reach, reach
+	if s.form == byRatio && s.last > 0 {
+		if below := product(max(reach-step, 0), one); below < math.MaxInt64 {
+			s.need = below / int64(s.last)
+		}
+	}
+}
+
 // skip moves a source to the next key.
 func (w *walk) skip(s *source) {
 	if s.last == 0 {
@@ -213,8 +253,8 @@ func (w *walk) skip(s *source) {
 	}
 	s.cursor.start(s.root, rank{key: s.last - 1})
 	if len(s.cursor.leaf) > 0 {
-		s.last = s.cursor.leaf[0].key
-		s.bound = min(s.bound, w.boundOf(s.form, s.last, s.cover, s.units))
+		s.last, s.reach = s.cursor.leaf[0].key, -1
+		s.bound = min(s.bound, w.boundOf(s.form, s.last, s.cover, w.measures.total.units))
 	}
 }
 
@@ -225,6 +265,12 @@ func (w *walk) candidate(s *source, e *entry, worst place) (c *coupon.Coupon, bo
 	}
 	cover := w.measures.covered(e)
 	if e.least > coarse(cover) {
+		return nil, 0
+	}
+	if s.reach != worst.discount {
+		s.setNeed(worst.discount, w.measures.step)
+	}
+	if cover < s.need {
 		return nil, 0
 	}
 	units := int64(0)

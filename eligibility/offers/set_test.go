@@ -1,0 +1,133 @@
+package offers_test
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/eligibility/offers"
+	"github.com/couponkit/couponkit/internal/testsize"
+	"github.com/couponkit/couponkit/validation"
+)
+
+// trySets tries every set of at most most coupons.
+func trySets(coupons []*coupon.Coupon, q offers.Query, most int) (best offers.Set) {
+	usable := slices.DeleteFunc(slices.Clone(coupons), func(c *coupon.Coupon) bool {
+		return c.State != coupon.Active || c.Distribution == coupon.PointsRedeemable && !slices.Contains(q.Held, c.ID)
+	})
+	slices.SortFunc(usable, func(a, b *coupon.Coupon) int { return cmp.Compare(a.ID, b.ID) })
+	var try func(set []eligibility.Candidate, from int)
+	try = func(set []eligibility.Candidate, from int) {
+		if r, err := eligibility.EvaluateSet(set, q.Cart, q.Question); err == nil && r.Err() == nil && len(set) > 0 {
+			// Sets come in the order of their IDs.
+			if d := r.Quote.Discount; d > best.Discount || d == best.Discount && d > 0 && len(set) < len(best.Offers) {
+				best = offers.Set{Discount: d}
+				for i, c := range set {
+					best.Offers = append(best.Offers, offers.Offer{Coupon: c.Coupon, Discount: r.Coupons[i].Discount})
+				}
+			}
+		}
+		if len(set) == most {
+			return
+		}
+		for i := from; i < len(usable); i++ {
+			c := eligibility.Candidate{Coupon: usable[i]}
+			if q.Usage != nil {
+				c.Usage = q.Usage(usable[i])
+			}
+			try(append(slices.Clip(set), c), i+1)
+		}
+	}
+	try(nil, 0)
+	return best
+}
+
+func checkSet(t require.TestingT, s *offers.Search, coupons []*coupon.Coupon, q offers.Query, most int) string {
+	want := trySets(coupons, q, most)
+	got, err := s.Set(indexOf(t, coupons), q, offers.SetOptions{MaxCoupons: most})
+	require.NoError(t, err)
+	require.True(t, got.Proved)
+	require.Equal(t, got.Discount, got.Bound)
+	require.Equal(t, want.Discount, got.Discount)
+	return gocmp.Diff(words(want.Offers), words(got.Offers))
+}
+
+// A search finds the set that trying every set finds.
+func TestTheBestSetOfSmallShops(t *testing.T) {
+	t.Parallel()
+	var s offers.Search
+	for seed := range testsize.Of(4_000, 1_000_000) {
+		r := rand.New(rand.NewPCG(uint64(seed), 5))
+		coupons, q := smallShop(r, 8)
+		if r.IntN(3) == 0 { // many equal totals
+			for _, c := range coupons {
+				c.Discount = coupons[0].Discount
+			}
+		}
+		most := 1 + r.IntN(4)
+		if diff := checkSet(t, &s, coupons, q, most); diff != "" {
+			t.Fatalf("seed %d, up to %d coupons (-want +got):\n%s", seed, most, diff)
+		}
+	}
+}
+
+func TestTheBestSetIsTheBestOfAll(t *testing.T) {
+	t.Parallel()
+	var s offers.Search
+	rapid.Check(t, func(t *rapid.T) {
+		coupons, q := drawShop(t)
+		if diff := checkSet(t, &s, coupons, q, rapid.IntRange(1, 3).Draw(t, "most")); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A search that ran out of nodes has a bound that holds, and a set that the customer can use.
+func TestASetThatIsNotProved(t *testing.T) {
+	t.Parallel()
+	var s offers.Search
+	unproved := 0
+	for seed := range testsize.Of(1_000, 50_000) {
+		r := rand.New(rand.NewPCG(uint64(seed), 6))
+		coupons, q := smallShop(r, 8)
+		want := trySets(coupons, q, 3)
+		got, err := s.Set(indexOf(t, coupons), q, offers.SetOptions{MaxCoupons: 3, MaxNodes: 1 + r.IntN(8)})
+		require.NoError(t, err)
+		require.LessOrEqual(t, want.Discount, got.Bound, "seed %d", seed)
+		require.LessOrEqual(t, got.Discount, want.Discount, "seed %d", seed)
+		require.Equal(t, got.Bound-got.Discount, got.Gap())
+		set := make([]eligibility.Candidate, len(got.Offers))
+		for i, o := range got.Offers {
+			set[i].Coupon = o.Coupon
+		}
+		of, err := eligibility.EvaluateSet(set, q.Cart, q.Question)
+		require.NoError(t, err)
+		require.NoError(t, of.Err(), "seed %d", seed)
+		require.Equal(t, of.Quote.Discount, got.Discount)
+		if got.Proved {
+			require.Empty(t, gocmp.Diff(words(want.Offers), words(got.Offers)))
+		} else {
+			unproved++
+		}
+	}
+	require.Positive(t, unproved)
+}
+
+func TestInvalidOptionsOfSets(t *testing.T) {
+	t.Parallel()
+	var s offers.Search
+	_, q := smallShop(rand.New(rand.NewPCG(1, 1)), 0)
+	for _, o := range []offers.SetOptions{{}, {MaxCoupons: 33}, {MaxCoupons: 1, MaxNodes: -1}} {
+		_, err := s.Set(new(offers.Index), q, o)
+		require.ErrorIs(t, err, validation.ErrInvalid)
+	}
+	_, err := s.Set(new(offers.Index), offers.Query{}, offers.SetOptions{MaxCoupons: 1})
+	require.ErrorIs(t, err, validation.ErrInvalid)
+}
