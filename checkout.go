@@ -109,6 +109,7 @@ type Checkout struct {
 //     If several coupons are refused, the error is [coupon.Rejections], in the order of the request's
 //     codes. errors.As with a *coupon.Rejection finds only the first; use [coupon.RejectionsOf] to
 //     read all.
+//   - [ErrTooManyAttempts] means that the customer has entered too many wrong codes.
 //   - store.ErrKeyReused means that the key was used for a different request, or that the key's
 //     open order has different totals than expected.
 //   - store.ErrConflict means that five attempts failed because of concurrent changes.
@@ -143,6 +144,7 @@ func (s *Service) checkoutAs(ctx context.Context, op Operation, r PaymentLinkReq
 	attempt := settle.Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, op, &attempt, &err)()
 	reserver := s.reserver(s.mirrors.Ask)
+	reserver.Quoter.Guard = s.guard(&attempt, false)
 	of := checkout.Request{
 		Request: quote.Request{Cart: r.Cart, Codes: r.Codes, Conflicts: r.Conflicts, SkipRefused: r.SkipRefused, Facts: r.Facts},
 		Key:     r.Key, Expected: (*checkout.Totals)(r.Expected), Metadata: r.Metadata, PayNow: true, SuccessURL: r.SuccessURL,

@@ -2,6 +2,7 @@ package couponkit
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"time"
@@ -168,6 +169,7 @@ func (s *Service) Sweep(ctx context.Context, limit int) (report SweepReport, err
 		limit = DefaultSweepLimit
 	}
 	found, err := s.payments().Sweep(ctx, limit)
+	err = errors.Join(err, s.forgetAttempts(ctx))
 	return SweepReport{
 		Paid: outcomesOf(found.Paid), Cancelled: outcomesOf(found.Cancelled), Repaid: outcomesOf(found.Repaid),
 		Waiting: found.Waiting, Lapsed: found.Lapsed, Refunded: found.Refunded, Flagged: found.Flagged, Failed: found.Failed,

@@ -34,11 +34,14 @@ type ExplainedCode struct {
 	Reasons []coupon.Reason `json:"rejections"`
 }
 
-// Explain tells for each code of a request whether it applies to the cart, with its discount, or
+// Explain tells staff for each code of a request whether it applies to the cart, with its discount, or
 // every reason why it is refused. Explain prices the cart with the coupons that apply, as
 // [Service.Quote] does with SkipRefused. A refused coupon is no error. Explain changes nothing and
 // reserves nothing. The order of the codes changes only the order of the entries, except with
 // [eligibility.KeepFirst].
+//
+// Explain hides nothing and takes no attempts, whatever the options of the service: it would tell strangers which
+// codes exist. Show customers a [Service.Quote] with SkipRefused.
 //
 // Explain returns these errors:
 //

@@ -113,7 +113,8 @@ type Attempt struct {
 	OrderID    string
 	SessionID  string
 	// Reasons contains the reason codes of a rejection, in the order of the rejection. Reasons is
-	// empty if the call was not refused.
+	// empty if the call was not refused. With [WithOpaqueRefusals], CouponID is the true one, and so are Reasons,
+	// as far as they depend neither on the cart nor on counters.
 	Reasons []coupon.RejectionCode
 	// Err is the error that the call returned. After a panic, Err describes the panic. Err is nil if
 	// the call succeeded.
@@ -161,7 +162,7 @@ const (
 )
 
 // An Observer receives every attempt, including refused and failed attempts. Use an Observer for
-// metrics, for audit logs, or to limit the guessing of codes. The service calls Observe in the
+// metrics or for audit logs. To limit the guessing of codes, use [WithLimiter]. The service calls Observe in the
 // goroutine of the attempt, so Observe should return quickly. Implementations must be safe for
 // concurrent use. Observe is called once for each attempt. After a crash, the service does not
 // report an interrupted attempt.

@@ -23,8 +23,8 @@ const (
 	MaxHold = checkout.MaxHold // 60 days
 )
 
-// ErrNotPrepared means that a reservation needs an answer of the user directory or of the processor that
-// the request does not have, or that a coupon was changed since. Call [Service.Prepare] again.
+// ErrNotPrepared means that a reservation needs an answer of the user directory, of the processor or of the
+// limiter that the request does not have, or that a coupon was changed since. Call [Service.Prepare] again.
 // ErrNotPrepared matches store.ErrConflict.
 var ErrNotPrepared = checkout.ErrNotPrepared
 
@@ -86,14 +86,16 @@ type Reserved struct {
 }
 
 // Prepare asks the user directory and the processor for what a reservation in a transaction of the host
-// must know. It returns the request with the answers. A service without a directory and without a
-// processor needs no Prepare. Prepare returns the errors of [Service.Quote] that do not concern the coupons.
+// must know. It returns the request with the answers. A service without a directory, a processor and a limiter
+// needs no Prepare. Prepare returns the errors of [Service.Quote] that do not concern the coupons.
 func (s *Service) Prepare(ctx context.Context, r ReserveRequest) (ReserveRequest, error) {
 	customer, err := s.customer(ctx, r.Customer)
 	if err != nil {
 		return r, err
 	}
-	findings, err := checkout.Prepare(ctx, *s.quoter(s.mirrors.Ask), quote.Request(r.QuoteRequest), customer)
+	quoter := s.quoter(s.mirrors.Ask)
+	quoter.Guard = s.guard(nil, false)
+	findings, err := checkout.Prepare(ctx, *quoter, quote.Request(r.QuoteRequest), customer)
 	if err != nil {
 		return r, err
 	}
@@ -142,7 +144,12 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 	if err != nil {
 		return Reserved{}, err
 	}
-	reserved, err := s.reserver(check).Hold(ctx, of)
+	if s.limiter != nil && !r.findings.Know(r.Codes) {
+		return Reserved{}, ErrNotPrepared // nobody has counted the codes
+	}
+	reserver := s.reserver(check)
+	reserver.Quoter.Guard = s.guard(&attempt, true)
+	reserved, err := reserver.Hold(ctx, of)
 	attempt.OrderID, attempt.CouponID = reserved.Order.ID, reserved.CouponID
 	if err != nil && !errors.Is(err, ErrOrderEnded) && !errors.Is(err, ErrOrderPaid) {
 		return Reserved{}, err
@@ -247,7 +254,7 @@ func (l *Ledger) Refund(ctx context.Context, r RefundRequest) (result RefundResu
 // Reserve is [Ledger.Reserve] in a transaction of its own. It prepares the request first, as
 // [Service.Prepare] does.
 func (s *Service) Reserve(ctx context.Context, r ReserveRequest) (Reserved, error) {
-	if r.findings == nil && (s.users != nil || s.hasProcessor()) {
+	if r.findings == nil && (s.users != nil || s.hasProcessor() || s.limiter != nil) {
 		prepared, err := s.Prepare(ctx, r)
 		if err != nil {
 			return Reserved{}, err

@@ -31,6 +31,7 @@ type ExchangeRequest struct {
 // ExchangePoints returns these errors:
 //
 //   - A [*coupon.Rejection] lists every reason why the customer may not use the coupon.
+//   - [ErrTooManyAttempts] means that the customer has entered too many wrong codes.
 //   - [ErrInsufficientPoints] means that the customer has too few points. The error also matches
 //     coupon.ErrPointsNotRedeemed, so check for ErrInsufficientPoints first.
 //   - A [*validation.Error] means that the coupon is not points-redeemable or that the key
@@ -56,7 +57,9 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return redemption.Use{}, err
 	}
-	reserved, err = s.payments().Exchange(ctx, &attempt, payments.ExchangeRequest(r))
+	payer := s.payments()
+	payer.Quoter.Guard = s.guard(&attempt, false)
+	reserved, err = payer.Exchange(ctx, &attempt, payments.ExchangeRequest(r))
 	return reserved, withCode(err, r.Coupon)
 }
 

@@ -153,7 +153,7 @@ func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 // nothing. A quote is what a checkout would do: an open order of the customer that the checkout would
 // replace is not in its way. Quote may have to ask the processor about the coupons; see
 // [WithMirrorTTL].
-// [Service.Explain] tells more about several coupons.
+// [Service.Explain] tells staff more about several coupons.
 //
 // Quote returns these errors:
 //
@@ -165,6 +165,7 @@ func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 //     rejection, Quote returns the cart at its list prices.
 //   - coupon.ErrBelowMinimumCharge means that the processor cannot charge the total. Quote then
 //     returns the discounted prices instead of the list prices.
+//   - [ErrTooManyAttempts] means that the customer has entered too many wrong codes.
 //   - [ErrUnavailable] means that the processor did not answer.
 func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error) {
 	attempt := settle.Attempt{CustomerID: r.Customer.ID}
@@ -173,6 +174,7 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 		return Quote{}, err
 	}
 	quoter := s.quoter(s.mirrors.Recent)
+	quoter.Guard = s.guard(&attempt, false)
 	if err := quoter.Validate(quote.Request(r)); err != nil {
 		return Quote{}, err
 	}
@@ -182,6 +184,7 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 }
 
 // quoter returns the Quoter for the service's store.
+// It has no guard: callers that work for customers set it.
 func (s *Service) quoter(check mirrors.Check) *quote.Quoter {
 	return &quote.Quoter{Store: s.store, Abilities: s.abilities, Mirror: check, Clock: s.clock, Logger: s.logger}
 }

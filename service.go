@@ -16,12 +16,14 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/couponkit/couponkit/calendar"
+	"github.com/couponkit/couponkit/codes"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/mirrors"
 	"github.com/couponkit/couponkit/internal/payments"
 	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/ratelimit"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -95,6 +97,10 @@ type Service struct {
 	symbols   language.Tag
 	recurring RecurringDiscount
 	guests    bool
+
+	limiter ratelimit.Limiter // may be nil
+	opaque  bool
+	forms   []codes.Form
 
 	inTransaction bool // the store works in a transaction of the host
 
@@ -183,6 +189,11 @@ func (s *Service) validate() error {
 	}
 	if s.sessionLifetime > 0 && s.grace > math.MaxInt64-s.sessionLifetime {
 		faults.Add("grace", validation.TooLarge, "is too long together with the session lifetime")
+	}
+	for i, form := range s.forms {
+		if form.Shape().Symbols == 0 {
+			faults.Add(fmt.Sprintf("codeForms[%d]", i), validation.Required, "a form has a shape")
+		}
 	}
 	if s.recurring > EveryPeriod {
 		faults.Add("recurringDiscount", validation.Unknown, "must be FirstPeriod or EveryPeriod")
@@ -328,7 +339,8 @@ func (s *Service) observed(ctx context.Context, op Operation, about *settle.Atte
 		}
 		a.Duration = s.clock().Sub(began)
 		refusedID := ""
-		for _, refused := range coupon.RejectionsOf(a.Err) {
+		for _, told := range coupon.RejectionsOf(a.Err) {
+			refused := about.True(told)
 			refusedID = cmp.Or(refusedID, refused.CouponID)
 			for _, r := range refused.Reasons {
 				a.Reasons = append(a.Reasons, r.Code)

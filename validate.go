@@ -40,7 +40,8 @@ type ValidateRequest struct {
 // processor about the coupon; see [WithMirrorTTL].
 //
 // If the customer may not use the coupon, Validate returns a [*coupon.Rejection] that lists every
-// reason. If the processor does not answer, the error matches [ErrUnavailable].
+// reason; see [WithOpaqueRefusals]. If the processor does not answer, the error matches [ErrUnavailable].
+// [ErrTooManyAttempts] means that the customer has entered too many wrong codes.
 func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation, err error) {
 	attempt := settle.Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, OpValidate, &attempt, &err)()
@@ -52,7 +53,9 @@ func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Validation{}, err
 	}
-	d, err := s.quoter(s.mirrors.Recent).Check(ctx, quote.Request{
+	quoter := s.quoter(s.mirrors.Recent)
+	quoter.Guard = s.guard(&attempt, false)
+	d, err := quoter.Check(ctx, quote.Request{
 		Codes: []string{r.Code}, Customer: r.Customer, Facts: r.Facts, AllowAnonymous: r.AllowAnonymous,
 	})
 	attempt.CouponID = d.CouponID()

@@ -106,21 +106,35 @@ func lastValue(sum, choice int) int {
 // ok is false if the form has no such code. One wrong character is always refused, and so are two swapped neighbors,
 // also in the prefix. Letters that people confuse are not wrong.
 func (f Form) Read(typed coupon.Code) (generated coupon.Code, ok bool) {
+	key, ok := f.corrected(typed)
+	if !ok || checkSum(key) != 0 {
+		return coupon.Code{}, false
+	}
+	return coupon.StoredCode(key), true
+}
+
+// Refuses reports whether a typed code has this form and a wrong check symbol. It has the prefix, the length and the
+// dashes of the form, and all of its other characters are symbols, or letters that people confuse with them. The form
+// has no such code. A handmade code with any other character is not refused, nor one whose last character happens to
+// be its check symbol. Refuses asks no database.
+func (f Form) Refuses(typed coupon.Code) bool {
+	key, ok := f.corrected(typed)
+	return ok && checkSum(key) != 0
+}
+
+// corrected returns the text of a code in this form, with confused letters replaced, whatever its check symbol.
+func (f Form) corrected(typed coupon.Code) (key string, ok bool) {
 	text, ok := strings.CutPrefix(typed.String(), f.prefix)
 	if !ok || text == "" || len(text) != len(f.shape.Pattern) {
-		return coupon.Code{}, false
+		return "", false
 	}
 	text = coupon.AsCodeSymbols(text)
 	for i := range len(text) {
 		if dash := f.shape.Pattern[i] == '-'; dash != (text[i] == '-') || !dash && strings.IndexByte(symbols, text[i]) < 0 {
-			return coupon.Code{}, false
+			return "", false
 		}
 	}
-	key := f.prefix + text
-	if checkSum(key) != 0 {
-		return coupon.Code{}, false
-	}
-	return coupon.StoredCode(key), true
+	return f.prefix + text, true
 }
 
 // AsGenerated returns the generated code that a customer meant, whatever its shape. It replaces the letters that people

@@ -317,3 +317,29 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestRefuses: a form refuses what has its form and a wrong check symbol, and nothing else.
+func TestRefuses(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		form, err := codes.NewForm(coupon.CodeShape{Prefix: "SPRING", Symbols: 12})
+		require.NoError(t, err)
+		text := "SPRING-" + rapid.StringOfN(rapid.RuneFrom([]rune(coupon.CodeSymbols+"AEO-")), 13, 16, -1).Draw(t, "text")
+		code, err := coupon.ParseCode(text)
+		require.NoError(t, err)
+		_, read := form.Read(code)
+		if form.Refuses(code) {
+			require.False(t, read)
+			repaired := 0
+			for _, symbol := range coupon.CodeSymbols {
+				other, err := coupon.ParseCode(text[:len(text)-1] + string(symbol))
+				require.NoError(t, err)
+				if _, ok := form.Read(other); ok {
+					repaired++
+				}
+			}
+			require.LessOrEqual(t, repaired, 1)
+		}
+	})
+	require.False(t, codes.Form{}.Refuses(coupon.StoredCode("X")))
+}

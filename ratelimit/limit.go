@@ -154,7 +154,7 @@ func (l Limits) buckets(n int, subjects []Subject) ([]store.Bucket, error) {
 		return nil, faults.Err()
 	}
 	if n < 0 {
-		faults.Add("n", validation.TooSmall, "is not negative")
+		faults.Add("attempts", validation.TooSmall, "is not negative")
 	}
 	buckets := make([]store.Bucket, len(subjects))
 	for i, s := range subjects {
@@ -172,7 +172,7 @@ func (l Limits) buckets(n int, subjects []Subject) ([]store.Bucket, error) {
 			faults.Add(path, validation.Mismatch, "each subject is named once")
 		}
 		if n > limit.Attempts {
-			faults.Add("n", validation.TooLarge, fmt.Sprintf("the limit %s allows %d attempts", s.Limit, limit.Attempts))
+			faults.Add("attempts", validation.TooLarge, fmt.Sprintf("the limit %s allows %d attempts", s.Limit, limit.Attempts))
 			continue
 		}
 		interval := limit.interval()

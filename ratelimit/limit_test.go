@@ -103,8 +103,8 @@ func TestInvalidCallsAreRefused(t *testing.T) {
 			{1, []ratelimit.Subject{of("customer", strings.Repeat("x", ratelimit.MaxIDLength+1))}, validation.Field{Path: "subjects[0].id", Code: validation.TooLong}},
 			{1, []ratelimit.Subject{of("session", "x")}, validation.Field{Path: "subjects[0].limit", Code: validation.Unknown}},
 			{1, []ratelimit.Subject{ann, ann}, validation.Field{Path: "subjects[1]", Code: validation.Mismatch}},
-			{-1, []ratelimit.Subject{ann}, validation.Field{Path: "n", Code: validation.TooSmall}},
-			{3, []ratelimit.Subject{ann}, validation.Field{Path: "n", Code: validation.TooLarge}},
+			{-1, []ratelimit.Subject{ann}, validation.Field{Path: "attempts", Code: validation.TooSmall}},
+			{3, []ratelimit.Subject{ann}, validation.Field{Path: "attempts", Code: validation.TooLarge}},
 		} {
 			for _, call := range []func(context.Context, int, ...ratelimit.Subject) error{l.Take, l.Return} {
 				invalid, ok := errors.AsType[*validation.Error](call(t.Context(), c.n, c.subjects...))

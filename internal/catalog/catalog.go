@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,8 @@ type Catalog struct {
 	Detached func(context.Context) (context.Context, context.CancelFunc)
 	Logger   *slog.Logger
 
+	// Forms are forms of generated codes. A handmade code in such a form needs a correct check symbol.
+	Forms    []codes.Form
 	Currency pricing.Currency // of a draft that names no currency
 	Location *time.Location   // of a date without a time
 	// PendingTime is the age at which Reconcile removes an unfinished coupon.
@@ -78,6 +81,14 @@ func (cat *Catalog) finish(ctx context.Context, couponID, failure string, comple
 	if err := complete(ctx); err != nil {
 		cat.Logger.WarnContext(ctx, failure, slog.String("coupon", couponID), slog.Any("error", err))
 	}
+}
+
+// checkHandmade refuses a code that customers could not enter.
+func (cat *Catalog) checkHandmade(code coupon.Code) error {
+	if slices.ContainsFunc(cat.Forms, func(f codes.Form) bool { return f.Refuses(code) }) {
+		return validation.New("code", validation.Malformed, "has the form of a generated code, and a wrong check symbol")
+	}
+	return nil
 }
 
 func notFound(id string) error { return coupon.Reject(id, coupon.CouponNotFound, coupon.Params{}) }

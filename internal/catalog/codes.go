@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/couponkit/couponkit/codes"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/fingerprint"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // AddCodes adds a batch of codes to a coupon: all of them, or none.
@@ -19,6 +21,13 @@ func (cat *Catalog) AddCodes(
 	by := coupon.Edit{At: cat.Now(), Location: cat.Location}
 	wanted, err := coupon.NewCodes(couponID, b, drafts, by)
 	if err != nil {
+		return nil, err
+	}
+	var faults validation.Error
+	for i := range wanted {
+		faults.Merge(fmt.Sprintf("codes[%d]", i), cat.checkHandmade(wanted[i].Key))
+	}
+	if err := faults.Err(); err != nil {
 		return nil, err
 	}
 	form, err := codes.NewForm(b.Shape)

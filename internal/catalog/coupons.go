@@ -21,6 +21,9 @@ func (cat *Catalog) Create(ctx context.Context, d coupon.Draft) (coupon.Coupon, 
 	if err != nil {
 		return coupon.Coupon{}, cat.addMirrorFaults(d, by, err)
 	}
+	if err := cat.checkHandmade(c.Code); err != nil {
+		return coupon.Coupon{}, err
+	}
 	if err := cat.checkMirrorable(c); err != nil {
 		return coupon.Coupon{}, err
 	}

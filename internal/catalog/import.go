@@ -97,6 +97,9 @@ func (p *importPart) check(row *codecsv.Imported, by coupon.Edit) (coupon.CodeDr
 		faults.Add("code", validation.Required, "a code is required")
 	}
 	faults.Merge("", row.Draft.Validate(by.Location))
+	if key, err := coupon.ParseCode(row.Draft.Code); err == nil {
+		faults.Merge("", p.checkHandmade(key))
+	}
 	end, _ := draft.ExpiresAt.End(by.Location)
 	switch {
 	case !left:

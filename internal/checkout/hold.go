@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ var ErrNotPrepared = fmt.Errorf("%w: the request must be prepared", store.ErrCon
 
 // Findings are what a reservation needs to know from outside of the store. Nil findings know nothing.
 type Findings struct {
+	codes    []string
 	asked    [2]string // ID and address with which the customer was looked up
 	customer eligibility.Customer
 	mirrors  map[string]mirrors.Answer // by coupon ID
@@ -34,7 +36,7 @@ type Findings struct {
 // Prepare asks about the mirrors of the coupons of a request. The customer is the request's customer, as the
 // user directory knows them.
 func Prepare(ctx context.Context, q quote.Quoter, r quote.Request, customer eligibility.Customer) (*Findings, error) {
-	f := &Findings{asked: [2]string{r.Customer.ID, r.Customer.Email}, customer: customer, mirrors: map[string]mirrors.Answer{}}
+	f := &Findings{codes: slices.Clone(r.Codes), asked: [2]string{r.Customer.ID, r.Customer.Email}, customer: customer, mirrors: map[string]mirrors.Answer{}}
 	ask := q.Mirror
 	q.Mirror = func(ctx context.Context, c coupon.Coupon, at time.Time) (processor.MirrorStatus, error) {
 		status, err := ask(ctx, c, at)
@@ -47,6 +49,16 @@ func Prepare(ctx context.Context, q quote.Quoter, r quote.Request, customer elig
 	r.Customer = customer
 	_, err := q.LookUp(ctx, r)
 	return f, err
+}
+
+// Know reports whether all of these codes were prepared.
+func (f *Findings) Know(codes []string) bool {
+	for _, code := range codes {
+		if f == nil || !slices.Contains(f.codes, code) {
+			return false
+		}
+	}
+	return true
 }
 
 // Customer returns the customer of a request, as the user directory knows them, or [ErrNotPrepared].

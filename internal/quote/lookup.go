@@ -8,7 +8,6 @@ import (
 	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/internal/catalog"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -48,15 +47,25 @@ func (d *Decision) Identities() []string {
 }
 
 // LookUp looks up what the codes of a request name, in at most two calls of the store. It refuses a code
-// that names no coupon, and codes that name the same coupon. It decides nothing else.
+// that names no coupon, and codes that name the same coupon. It decides nothing else. The guard stands around it.
 func (q *Quoter) LookUp(ctx context.Context, r Request) (*Decision, error) {
 	d := &Decision{Request: r, At: calendar.Instant(q.Clock()), Codes: make([]Code, len(r.Codes))}
 	if len(r.Codes) == 0 {
 		return d, nil
 	}
-	if err := q.find(ctx, d); err != nil {
+	if q.Guard.Opaque && signedIn(r) != nil {
+		d.refuseUnknown()
+		return d, nil
+	}
+	outcome, err := q.Guard.attempt(ctx, r.Codes)
+	if err != nil {
 		return nil, err
 	}
+	if err := q.find(ctx, d); err != nil {
+		outcome(0)
+		return nil, err
+	}
+	outcome(q.Guard.screen(d))
 	if err := q.count(ctx, d); err != nil {
 		return nil, err
 	}
@@ -82,7 +91,7 @@ func (q *Quoter) find(ctx context.Context, d *Decision) error {
 	for i := range d.Codes {
 		c := &d.Codes[i]
 		c.Typed = d.Request.Codes[i]
-		names, err := catalog.Names(c.Typed)
+		names, err := q.Guard.names(c.Typed)
 		if err != nil {
 			c.refuse(err)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// A Quoter decides about requests. All fields are required, but Mirror only for requests with codes. A Quoter is
+// A Quoter decides about requests. All fields but Guard are required, and Mirror only for requests with codes. A Quoter is
 // safe for concurrent use.
 type Quoter struct {
 	Store     store.Coupons
@@ -25,6 +25,7 @@ type Quoter struct {
 	Mirror    mirrors.Check
 	Clock     func() time.Time
 	Logger    *slog.Logger
+	Guard     Guard
 }
 
 // Request is a request for a price. Its fields are those of couponkit.QuoteRequest.

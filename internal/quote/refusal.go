@@ -36,6 +36,9 @@ func (d *Decision) refuseAnonymous() {
 	}
 	for i := range d.Codes {
 		r := d.Codes[i].Refused
+		if r.Has(coupon.UserRequired) {
+			continue
+		}
 		r.Reasons = append(r.Reasons, coupon.Reason{Code: coupon.UserRequired})
 		slices.SortStableFunc(r.Reasons, coupon.CompareReasons)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/calendar"
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
@@ -170,7 +171,24 @@ func (l *Ledger) Find(ctx context.Context, by Query) (store.Settled, error) {
 }
 
 // Attempt is what an observer hears of a call, as far as it is known.
-type Attempt struct{ CouponID, CustomerID, OrderID, SessionID, Flag string }
+type Attempt struct {
+	CouponID, CustomerID, OrderID, SessionID, Flag string
+
+	hidden coupon.Rejections // what the customer does not hear
+}
+
+// Hide records the true refusals of codes whose customer only hears that they do not exist.
+func (a *Attempt) Hide(hidden coupon.Rejections) { a.hidden = hidden }
+
+// True returns the true refusal behind one that the customer hears.
+func (a *Attempt) True(told *coupon.Rejection) *coupon.Rejection {
+	for _, r := range a.hidden {
+		if r.Code == told.Code && told.Has(coupon.CouponNotFound) {
+			return r
+		}
+	}
+	return told
+}
 
 // Of fills the attempt with an order.
 func (a *Attempt) Of(settled store.Settled) {
