@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/couponkit/couponkit/codes/codecsv"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/testsize"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
 	"github.com/couponkit/couponkit/validation"
@@ -145,6 +147,56 @@ func TestCreateCodesGoesOn(t *testing.T) {
 			})
 		}
 	}
+}
+
+// batchCounter counts the codes that are added to a batch, and keeps none of them.
+type batchCounter struct {
+	store.Store
+
+	batch coupon.IssuedBatch
+	heard func()
+}
+
+func (s *batchCounter) SaveCodes(_ context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
+	s.heard()
+	if c.From != s.batch.Added || len(c.Codes) > coupon.MaxCodes {
+		return nil, store.ErrStaleRevision
+	}
+	s.batch = coupon.IssuedBatch{ID: c.Batch, CouponID: c.CouponID, Fingerprint: c.Fingerprint, Size: c.Size, Added: c.From + int64(len(c.Codes))}
+	return c.Codes, nil
+}
+
+func (s *batchCounter) ListBatches(context.Context, store.BatchList) (page store.BatchPage, err error) {
+	if s.batch.ID != "" {
+		page.Items = []coupon.IssuedBatch{s.batch}
+	}
+	return page, nil
+}
+
+// A batch of a million codes needs the memory of a part.
+func TestCreateCodesNeedsConstantMemory(t *testing.T) {
+	var stats runtime.MemStats
+	parts, most := 0, uint64(0)
+	s := &batchCounter{Store: memstore.New(), heard: func() {
+		if parts++; parts%25 == 0 {
+			runtime.GC()
+			runtime.ReadMemStats(&stats)
+			most = max(most, stats.HeapAlloc)
+		}
+	}}
+	service, err := couponkit.New(s)
+	require.NoError(t, err)
+	c, err := service.Create(t.Context(), tenOff())
+	require.NoError(t, err)
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	before := stats.HeapAlloc
+	count := int64(testsize.Of(100_000, 1_000_000))
+	b, err := service.CreateCodes(t.Context(), c.ID, coupon.BatchDraft{Batch: coupon.Batch{ID: "mailing"}, Count: count}, nil)
+	require.NoError(t, err)
+	require.Equal(t, count, b.Added)
+	require.Greater(t, parts, 25)
+	require.Less(t, most, before+4<<20)
 }
 
 // Several calls fill one batch, which has neither a gap nor a code too many.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -150,4 +151,42 @@ func TestImportsThatAreRefused(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	}
 	require.NoError(t, one(c.coupon.ID, "import"))
+}
+
+// Two imports of one file at once: every code is added once, and each of the imports has a verdict for every row.
+func TestTwoImportsAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newCampaign(t)
+	const rows = 2500
+	file := func(yield func(codecsv.Row, error) bool) {
+		for i := range rows {
+			draft := coupon.CodeDraft{Code: fmt.Sprintf("CODE-%04d", i), MaxUses: coupon.Set(1)}
+			if !yield(codecsv.Row{Number: int64(i) + 2, Draft: draft, Active: true}, nil) {
+				return
+			}
+		}
+	}
+	var group sync.WaitGroup
+	counts, errs := make([]map[codecsv.Verdict]int, 2), make([]error, 2)
+	for i := range counts {
+		counts[i] = map[codecsv.Verdict]int{}
+		group.Go(func() {
+			for row, err := range c.ImportCodes(t.Context(), c.coupon.ID, "import", file) {
+				errs[i] = errors.Join(errs[i], err)
+				counts[i][row.Verdict]++
+			}
+		})
+	}
+	group.Wait()
+	require.NoError(t, errors.Join(errs...))
+	require.Equal(t, rows, counts[0][codecsv.Added]+counts[1][codecsv.Added])
+	for _, verdicts := range counts {
+		require.Equal(t, rows, verdicts[codecsv.Added]+verdicts[codecsv.Known])
+	}
+	var stored int
+	for _, err := range c.Codes(t.Context(), store.CodeList{CouponID: c.coupon.ID, Batch: "import"}) {
+		require.NoError(t, err)
+		stored++
+	}
+	require.Equal(t, rows, stored)
 }

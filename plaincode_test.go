@@ -2,6 +2,7 @@ package couponkit_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/codes/codecsv"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/processor"
 )
@@ -93,6 +95,33 @@ func TestTheIDOfACouponWithoutACodeIsUnknown(t *testing.T) {
 	v, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: c.ID, Customer: bob})
 	require.NoError(t, err)
 	require.Equal(t, other.ID, v.CouponID, "the coupon whose code reads like the ID")
+}
+
+// Codes of a batch are not mirrored, however they are made. The coupon is, and so is its plain code.
+func TestCodesOfABatchAreNotMirrored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, tenOff())
+	before := len(w.fake.Calls())
+	w.issue(t, c, "handmade", coupon.CodeDraft{Code: "MINE"})
+	_, err := w.CreateCodes(t.Context(), c.ID, coupon.BatchDraft{Batch: coupon.Batch{ID: "generated"}, Count: 3}, nil)
+	require.NoError(t, err)
+	row := codecsv.Row{Number: 2, Draft: coupon.CodeDraft{Code: "FILED"}, Active: true}
+	for imported, err := range w.ImportCodes(t.Context(), c.ID, "imported", func(yield func(codecsv.Row, error) bool) { yield(row, nil) }) {
+		require.NoError(t, err)
+		require.Equal(t, codecsv.Added, imported.Verdict)
+	}
+	for _, err := range w.AssignCodes(t.Context(), c.ID, "generated", slices.Values([]coupon.Owner{coupon.OwnerID(ann.ID)})) {
+		require.NoError(t, err)
+	}
+	_, err = w.SetBatchActive(t.Context(), c.ID, "generated", false)
+	require.NoError(t, err)
+	_, err = w.RemoveUnusedCodes(t.Context(), c.ID, "generated")
+	require.NoError(t, err)
+	require.Len(t, w.fake.Calls(), before)
+	require.Len(t, w.fake.Coupons(), 1)
+	require.Len(t, w.fake.PromotionCodes(), 1)
+	w.wantMirrored(t, c.ID, processor.MirrorValid)
 }
 
 // The mirror of a coupon without a plain code is the processor's coupon alone, and has no state.

@@ -42,6 +42,7 @@ func TestPlansThatWereMadeForEmptyTables(t *testing.T) {
 		FROM couponkit.coupons CROSS JOIN generate_series(1, $1::integer) n WHERE id = $2`, others, c.ID)
 	run(`INSERT INTO couponkit.codes SELECT $2, 'OTHER-' || n, true, 'others', n, 'shared/by-code/' || $2 || '/OTHER-' || n, 1, '', true, 0, 0, 0, 1
 		FROM generate_series(1, $1::integer) n`, others, c.ID)
+	run(`INSERT INTO couponkit.code_batches SELECT $2, 'others', 'f', 'shared/by-batch', $1::integer, $1::integer, 0, 0, 0, 0`, others, c.ID)
 	run(`INSERT INTO couponkit.coupon_emails SELECT $2, 'other' || n || '@example.org', n FROM generate_series(1, $1::integer) n`, others, c.ID)
 	run(`INSERT INTO couponkit.orders SELECT 'ord_other' || n, 'other' || n, 'k', 'paid', 'cs_other' || n, '', '', deadline, created_at - n, updated_at, 2, doc
 		FROM couponkit.orders CROSS JOIN generate_series(1, $1::integer) n WHERE id = 'ord_early-0-k'`, others)
@@ -149,6 +150,10 @@ func callsAbout(t *testing.T, c coupon.Coupon, customer string) []about {
 		}},
 		{"list codes", 300, func(s store.Store) error {
 			_, err := s.ListCodes(t.Context(), store.CodeList{CouponID: c.ID, PageSize: 100})
+			return err
+		}},
+		{"list batches with their counts", few, func(s store.Store) error {
+			_, err := s.ListBatches(t.Context(), store.BatchList{CouponID: c.ID})
 			return err
 		}},
 		{"order by ID", few, read(store.OrderKey{ID: order})},
