@@ -55,11 +55,17 @@ func (s *statements) codes() {
 		SELECT w.key, w.counter, w.max_uses, w.owner, w.expires_at, $6, true, $7, $10 + w.position - 1, w.active, $8, $9, 1
 		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $11::boolean[]) WITH ORDINALITY
 		AS w (key, counter, max_uses, owner, expires_at, active, position)`))
+	// PostgreSQL would join these tables by reading all codes of a coupon, if there are up to some hundred thousand. So the codes are
+	// looked up first. Nobody changes them meanwhile, because the coupon is locked.
+	places := func(keys, id string) string {
+		return `ctid = ANY (ARRAY(SELECT f.ctid FROM unnest((SELECT ` + keys + `::text[])) AS x (key)
+			CROSS JOIN LATERAL (SELECT f.ctid FROM {codes} f WHERE f.coupon_id = ` + id + ` AND f.code_key = x.key OFFSET 0) f))`
+	}
 	s.updateCodes = s.name("update codes", `UPDATE {codes} k SET max_uses = w.max_uses, owner = w.owner, active = w.active, expires_at = w.expires_at,
 		updated_at = $7, revision = w.revision FROM unnest($1::text[], $2::bigint[], $3::text[], $4::boolean[], $5::bigint[], $6::bigint[])
-		AS w (key, max_uses, owner, active, expires_at, revision) WHERE k.coupon_id = $8 AND k.code_key = w.key`)
-	s.removeCodes = s.name("remove codes", `DELETE FROM {codes} WHERE coupon_id = $1 AND code_key = ANY ($2::text[])`)
-	s.retireCodes = s.name("retire codes", `UPDATE {codes} SET live = NULL WHERE coupon_id = $1 AND code_key = ANY ($2::text[])`)
+		AS w (key, max_uses, owner, active, expires_at, revision) WHERE k.code_key = w.key AND k.`+places("$1", "$8"))
+	s.removeCodes = s.name("remove codes", `DELETE FROM {codes} WHERE `+places("$2", "$1"))
+	s.retireCodes = s.name("retire codes", `UPDATE {codes} SET live = NULL WHERE `+places("$2", "$1"))
 	s.deleteBatches = s.name("delete batches", `DELETE FROM {code_batches} WHERE coupon_id = $1`)
 }
 

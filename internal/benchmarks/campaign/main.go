@@ -98,7 +98,7 @@ func compare(ctx context.Context, s settings, title string, ways ...way) error {
 	}
 	last := medians[len(medians)-1]
 	for i, w := range ways {
-		fmt.Fprintf(os.Stdout, "%s: %s %v, %.2f times (%v)\n", title, w.name, medians[i], float64(medians[i])/float64(last), all[i])
+		_, _ = fmt.Fprintf(os.Stdout, "%s: %s %v, %.2f times (%v)\n", title, w.name, medians[i], float64(medians[i])/float64(last), all[i])
 	}
 	return nil
 }

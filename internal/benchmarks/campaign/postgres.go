@@ -82,7 +82,7 @@ func watch() func() {
 		status, _ := os.ReadFile("/proc/self/status")
 		_, peak, _ := strings.Cut(string(status), "VmHWM:")
 		peak, _, _ = strings.Cut(peak, "\n")
-		fmt.Fprintf(os.Stdout, "memory of the import: heap at most %.1f MiB, process at most %s\n", float64(most)/(1<<20), strings.TrimSpace(peak))
+		_, _ = fmt.Fprintf(os.Stdout, "memory of the import: heap at most %.1f MiB, process at most %s\n", float64(most)/(1<<20), strings.TrimSpace(peak))
 	}
 }
 

@@ -95,7 +95,7 @@ func generated(key string, count int) func(yield func(coupon.Code) bool) {
 	if err != nil {
 		panic(err) // the shape is a constant
 	}
-	all, err := g.Codes(0, uint64(count)) //nolint:gosec // a flag
+	all, err := g.Codes(0, uint64(count))
 	if err != nil {
 		panic(err)
 	}

@@ -56,6 +56,20 @@ func TestPlansThatWereMadeForEmptyTables(t *testing.T) {
 			t.Errorf("%s reads %d rows beside %d others, and at most %d are its own", call.name, rows, others, call.most)
 		}
 	}
+	run(`ANALYZE couponkit.codes`) // PostgreSQL then knows that one coupon has all codes
+	codes := make([]coupon.IssuedCode, others/40)
+	for i := range codes {
+		codes[i] = coupon.IssuedCode{Key: coupon.StoredCode(fmt.Sprint("OTHER-", i+1)), CouponID: c.ID}
+	}
+	for _, kind := range []store.CodeChangeKind{store.SwitchCodes, store.RemoveCodes} {
+		change := store.CodeChange{Kind: kind, CouponID: c.ID, Batch: "others", Codes: codes, At: at}
+		rows := rowsRead(t, pool, s, func(s store.Store) error {
+			changed, err := s.SaveCodes(t.Context(), change)
+			require.Len(t, changed, len(codes))
+			return err
+		})
+		require.Less(t, rows, int64(20*len(codes)), "rows that a change of kind %d reads", kind)
+	}
 }
 
 // PostgreSQL compiles a plan that it expects to cost more than jit_above_cost, which takes 20 ms. No
