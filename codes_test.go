@@ -245,6 +245,7 @@ func TestOneCouponTwice(t *testing.T) {
 		{[]string{"one", "two"}, eligibility.KeepFirst, []string{"applied", "not_combinable [ONE]"}},
 		{[]string{"two", c.ID}, eligibility.RefuseAll, []string{"not_combinable [TEN]", "not_combinable [TWO]"}},
 		{[]string{"ten", c.ID}, eligibility.KeepFirst, []string{"applied", "not_combinable [TEN]"}},
+		{[]string{"two", "one"}, eligibility.KeepBest, []string{"not_combinable [ONE]", "applied"}},
 		{[]string{"theirs", "one"}, eligibility.RefuseAll, []string{"user_not_allowed []", "applied"}},
 		{[]string{"theirs", "one", "ten"}, eligibility.RefuseAll, []string{"user_not_allowed []", "not_combinable [TEN]", "not_combinable [ONE]"}},
 	} {

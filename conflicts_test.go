@@ -1,6 +1,7 @@
 package couponkit_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,7 +104,7 @@ func withEntry(m map[string][]string, key string, value []string) map[string][]s
 func TestAnUnknownConflictPolicy(t *testing.T) {
 	t.Parallel()
 	w := exclusiveWorld(t)
-	const unknown = eligibility.KeepFirst + 1
+	const unknown = eligibility.KeepBest + 1
 	request := couponkit.QuoteRequest{Cart: phones(), Codes: []string{"TEN", "TEN"}, Customer: ann, Conflicts: unknown}
 	_, err := w.Quote(t.Context(), request)
 	require.Equal(t, []string{"conflicts", "codes[1]"}, faultyFields(t, err))
@@ -155,4 +156,36 @@ func TestKeepFirstRefusesTheRequestByDefault(t *testing.T) {
 	_, err := w.Checkout(t.Context(), r)
 	require.ErrorIs(t, err, coupon.ErrNotCombinable)
 	require.Equal(t, []string{"ALONE not_combinable"}, refusedFor(err))
+}
+
+// With KeepBest the cheapest cart decides, whatever the order of the codes. The key of a checkout stands for
+// the policy, and not for the order.
+func TestKeepBest(t *testing.T) {
+	t.Parallel()
+	for about, c := range map[string]struct {
+		codes    []string
+		discount int64
+		reasons  []string
+	}{
+		"two coupons together":                       {[]string{"ALONE", "TEN", "PERCENT"}, 13_00, []string{"ALONE not_combinable"}},
+		"the better of two":                          {[]string{"ALONE", "TEN"}, 10_00, []string{"ALONE not_combinable"}},
+		"an exclusive coupon that takes more":        {[]string{"PERCENT", "ALONE"}, 6_00, []string{"PERCENT not_combinable"}},
+		"a coupon that is refused alone is not kept": {[]string{"OFF", "TEN"}, 10_00, []string{"OFF coupon_inactive", "OFF not_combinable"}},
+	} {
+		t.Run(about, func(t *testing.T) {
+			t.Parallel()
+			w := exclusiveWorld(t)
+			checkout := w.withCodes(c.codes...)
+			checkout.Key, checkout.Conflicts, checkout.SkipRefused = "best", eligibility.KeepBest, true
+			made := w.checkout(t, checkout)
+			require.Equal(t, c.discount, made.Order.Quote.Discount)
+			require.ElementsMatch(t, c.reasons, refusedFor(made.Refused))
+			slices.Reverse(checkout.Codes)
+			again := w.checkout(t, checkout)
+			require.Equal(t, made.Order.ID, again.Order.ID)
+			checkout.Conflicts = eligibility.RefuseAll
+			_, err := w.Checkout(t.Context(), checkout)
+			require.Error(t, err)
+		})
+	}
 }

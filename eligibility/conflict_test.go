@@ -13,23 +13,23 @@ import (
 
 func TestConflictPolicies(t *testing.T) {
 	t.Parallel()
-	for p, name := range map[eligibility.ConflictPolicy]string{eligibility.RefuseAll: "refuse_all", eligibility.KeepFirst: "keep_first"} {
+	for p, name := range map[eligibility.ConflictPolicy]string{eligibility.RefuseAll: "refuse_all", eligibility.KeepFirst: "keep_first", eligibility.KeepBest: "keep_best"} {
 		require.Equal(t, name, p.String())
 		require.NoError(t, p.Validate())
 		read, err := eligibility.ParseConflictPolicy(name)
 		require.NoError(t, err)
 		require.Equal(t, p, read)
 	}
-	for _, name := range []string{"", "KEEP_FIRST", "keep_best"} {
+	for _, name := range []string{"", "KEEP_FIRST", "keep_least"} {
 		_, err := eligibility.ParseConflictPolicy(name)
 		require.ErrorIs(t, err, validation.ErrInvalid, name)
 	}
-	const unknown = eligibility.KeepFirst + 1
+	const unknown = eligibility.KeepBest + 1
 	require.Empty(t, unknown.String())
 	q := sound().question
 	q.Conflicts = unknown
 	_, err := eligibility.EvaluateSet(nil, sound().cart, q)
-	require.EqualError(t, err, "invalid input: conflicts: must be refuse_all or keep_first")
+	require.EqualError(t, err, "invalid input: conflicts: must be refuse_all, keep_first or keep_best")
 	_, err = eligibility.CheckSet(nil, pricing.EUR(), q)
 	require.ErrorIs(t, err, validation.ErrInvalid)
 }

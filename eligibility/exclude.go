@@ -8,20 +8,26 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// exclude applies the conflict policy. It refuses coupons that cannot be combined with a coupon that is
+// exclude applies a conflict policy other than KeepBest. It refuses coupons that cannot be combined with a coupon that is
 // usable alone.
 func (e *evaluation) exclude(policy ConflictPolicy) {
 	if !e.conflicting { // most sets have no conflict
 		return
 	}
-	var excluding, left [pricing.MaxCoupons]bool
+	var excluding [pricing.MaxCoupons]bool
 	for at := range e.set {
 		i := e.index(e.set[at].Coupon.ID)
 		excluding[i] = e.Coupons[i].Decision.Allowed() && e.members[i].beyond == 0 && (policy != KeepFirst || !e.meets(i, &excluding))
 	}
+	e.excludeBy(&excluding)
+}
+
+// excludeBy refuses the coupons that cannot be combined with the excluding coupons.
+func (e *evaluation) excludeBy(excluding *[pricing.MaxCoupons]bool) {
+	var left [pricing.MaxCoupons]bool
 	for i := range e.members {
-		if e.meets(i, &excluding) {
-			e.refuseExcluded(i, &excluding)
+		if e.meets(i, excluding) {
+			e.refuseExcluded(i, excluding)
 		}
 		left[i] = e.Coupons[i].Decision.Allowed()
 	}

@@ -41,6 +41,7 @@ func (e *evaluation) refuseAlone() error {
 			return err
 		}
 		discount := e.Quote.Discount
+		m.alone = discount
 		if d.checkTaken(c, &m.on, discount); !d.Allowed() {
 			e.refuseBudget(i, discount)
 		} else if e.exceeds(i, discount) {

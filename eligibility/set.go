@@ -31,6 +31,9 @@ type Outcome struct {
 	// Discount is what the coupon takes off the cart, in minor units. The Discount of a refused
 	// coupon is 0.
 	Discount int64
+	// Instead is what the best choice with this coupon would take off the cart, in minor units. With
+	// [KeepBest], a coupon has an Instead if it is usable alone and not kept. Otherwise Instead is 0.
+	Instead int64
 }
 
 // SetResult contains the decisions about a set of coupons and the priced cart.
@@ -59,6 +62,7 @@ type indexes [pricing.MaxCoupons]uint8
 type member struct {
 	at        uint8 // index in the set
 	conflicts bool  // it conflicts with another coupon of the set
+	alone     int64 // its discount alone, if it was priced
 	beyond    int64 // its discount alone if that exceeds its budget, otherwise 0
 	on        coverage
 }
@@ -120,19 +124,30 @@ func (r *SetResult) Reevaluate(set []Candidate, cart pricing.Cart, q Question) e
 // evaluate implements Reevaluate without copies. It overwrites the question.
 func (r *SetResult) evaluate(set []Candidate, cart *pricing.Cart, q *Question) error {
 	e := evaluation{r, set, cart}
-	if err := e.begin(q); err != nil {
+	err := e.begin(q)
+	if err != nil {
 		return err
 	}
-	e.cover()
-	err := e.refuseAlone()
+	if err = e.alone(); err == nil {
+		if q.Conflicts == KeepBest && e.conflicting {
+			err = e.keepBest(q)
+		} else {
+			e.exclude(q.Conflicts)
+		}
+	}
 	if err == nil {
-		e.exclude(q.Conflicts)
 		err = e.price()
 	}
 	if err != nil {
 		return e.fault(err)
 	}
 	return nil
+}
+
+// alone decides about each coupon alone for the cart.
+func (e *evaluation) alone() error {
+	e.cover()
+	return e.refuseAlone()
 }
 
 // CheckSet decides which coupons of a set a customer may use together, without looking at a cart.
@@ -146,6 +161,9 @@ func CheckSet(set []Candidate, cart pricing.Currency, q Question) ([]Outcome, er
 	}
 	for i := range e.Coupons {
 		e.Coupons[i].Decision = e.Coupons[i].Decision.CheckCurrency(e.coupon(i), cart)
+	}
+	if q.Conflicts == KeepBest {
+		q.Conflicts = RefuseAll
 	}
 	e.exclude(q.Conflicts)
 	return e.Coupons, nil

@@ -103,7 +103,7 @@ func (s *shop) checkout() {
 	request := couponkit.CheckoutRequest{
 		Customer: s.customer(), SkipRefused: rapid.Bool().Draw(s.t, "skip"),
 		Codes:     rapid.Permutation(s.codes).Draw(s.t, "codes")[:rapid.IntRange(0, len(s.codes)).Draw(s.t, "number")],
-		Conflicts: rapid.SampledFrom([]eligibility.ConflictPolicy{eligibility.RefuseAll, eligibility.KeepFirst}).Draw(s.t, "conflicts"),
+		Conflicts: rapid.SampledFrom([]eligibility.ConflictPolicy{eligibility.RefuseAll, eligibility.KeepFirst, eligibility.KeepBest}).Draw(s.t, "conflicts"),
 		Cart: pricing.Cart{
 			Currency: rapid.SampledFrom([]pricing.Currency{pricing.EUR(), pricing.EUR(), pricing.USD()}).Draw(s.t, "currency"),
 			Lines:    []pricing.Line{{ID: "1", Kind: pricing.Device, ItemID: "phone", Quantity: rapid.Int64Range(1, 3).Draw(s.t, "phones"), UnitPrice: 20_00}},

@@ -1,6 +1,7 @@
 package quote
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -196,7 +197,8 @@ func (q *Quoter) readOpen(ctx context.Context, d *Decision, counters []string) (
 }
 
 // refuseSameCoupons refuses codes of the same coupon: all of them, or with [eligibility.KeepFirst] the
-// later codes. A code that is refused for another reason excludes no code.
+// later codes. With [eligibility.KeepBest] it keeps the code with the least key. A code that is refused for
+// another reason excludes no code.
 func (d *Decision) refuseSameCoupons() {
 	if len(d.Codes) < 2 {
 		return
@@ -218,9 +220,14 @@ func (d *Decision) refuseSameCoupons() {
 			}
 			return c.Refused != nil
 		})
+		if d.Request.Conflicts == eligibility.KeepBest {
+			slices.SortFunc(same, func(a, b *Code) int {
+				return cmp.Or(cmp.Compare(a.Code.Key.String(), b.Code.Key.String()), cmp.Compare(a.Typed, b.Typed))
+			})
+		}
 		for i, c := range same {
 			by := same[:1]
-			if d.Request.Conflicts != eligibility.KeepFirst {
+			if d.Request.Conflicts == eligibility.RefuseAll {
 				by = slices.Delete(slices.Clone(same), i, i+1)
 			} else if i == 0 {
 				continue

@@ -181,6 +181,9 @@ func (r *Request) Fingerprint(about Subject) string {
 	if keepFirst {
 		d.Number(2)
 	}
+	if len(keys) > 1 && r.Conflicts == eligibility.KeepBest {
+		d.Number(3)
+	}
 	if !r.Facts.IsZero() {
 		facts, _ := json.Marshal(r.Facts) // no error: the facts have only texts
 		d.Text(string(facts))
