@@ -22,7 +22,7 @@ type statements struct {
 	insertOrders, updateOrders, growOrders                          string
 	insertUses, updateUses, growUses                                string
 	insertEntries, lockJournal, sealJournal, moveHead, readJournal  string
-	journalEnd                                                      string
+	journalEnd, recountClaims, recountCodes                         string
 	readHistory, sums                                               string
 	lockCoupon, codeOwner, counted, counts                          string
 	insertCoupon, updateCoupon, deleteCoupon                        string
@@ -177,6 +177,8 @@ func (s *statements) writing() {
 	const history = `kind, subject, version, at, actor, data FROM {journal%s} WHERE subject = $1 AND version < $2 AND kind IN (` + sqlparts.Historical + `)`
 	s.readHistory = s.name("read the history of a coupon", fmt.Sprintf(`SELECT position, `+history+` UNION ALL SELECT 0, `+history+`
 		ORDER BY version DESC LIMIT $3`, "", "_pending"))
+	s.recountClaims = s.name("recount the counters", recountStatement())
+	s.recountCodes = s.name("recount the codes of batches", recountCodes)
 	s.sums = s.name("sum up uses", `SELECT (u.created_at - $2) - (u.created_at - $2) % $4, u.state, coalesce(u.d ->> 'currency', ''),
 		count(*), count(u.d ->> 'restoredAt'), sum(coalesce(replace(u.d ->> 'discount', '.', '')::bigint, 0)), sum(coalesce(replace(u.d ->> 'returned', '.', '')::bigint, 0))
 		FROM (SELECT u.created_at, u.state, u.doc::jsonb AS d FROM {uses} u WHERE u.coupon_id = $1

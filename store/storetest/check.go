@@ -157,7 +157,7 @@ var errContradiction = errors.New("the store contradicts itself")
 // Check reads the whole store and returns an error for every invariant that does not hold.
 // Nobody may write meanwhile.
 //
-//   - Each counter holds what its records hold.
+//   - Each counter holds what its records hold. A [store.Verifier] confirms it.
 //   - No counter holds more than a limit that was claimed, but by uses that are flagged.
 //   - Each use follows its order and its refunds. IDs, sessions, keys and codes are unique.
 //   - At most one use has the points of an exchange.
@@ -168,7 +168,11 @@ func Check(ctx context.Context, s store.Store) error {
 	if err != nil {
 		return err
 	}
-	return all.Check()
+	c := checker{}
+	if err := c.verified(ctx, s); err != nil {
+		return err
+	}
+	return errors.Join(all.Check(), errors.Join(c.faults...))
 }
 
 // Check is [Check] of what was read.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -33,6 +34,9 @@ type Capabilities struct {
 	// Damage, the suite checks that a record that cannot be read does not affect other records.
 	// Nil declares that no other program can change what the store keeps.
 	Damage func(t *testing.T, s store.Store, kind, id string) (restore func())
+	// Miscount adds to a stored counter, for which no record holds a claim. With Miscount, the suite checks that
+	// [store.Verifier] finds the counter. Nil declares that no other program can change what the store keeps.
+	Miscount func(t *testing.T, s store.Store, counter string, by eligibility.Count)
 	// Goroutines is how many goroutines call at once; 0 is [DefaultGoroutines].
 	Goroutines int
 	// Rounds is how often each race is run; 0 is 1.
@@ -84,6 +88,9 @@ func clauses(can Capabilities) []clause {
 	}
 	if can.Damage != nil {
 		all = append(all, damageClauses()...)
+	}
+	if can.Miscount != nil {
+		all = append(all, verifyClauses()...)
 	}
 	if can.Reopen != nil {
 		all = append(all, reopenClauses()...)

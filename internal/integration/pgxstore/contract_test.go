@@ -43,6 +43,13 @@ func suite(t *testing.T, wrap func(*pgxstore.Store, *pgxpool.Pool) store.Store, 
 		t.Helper()
 		dsn, _ := d.of.Load(s)
 		return damage(t, postgrestest.NewPool(t, dsn.(string)), kind, id)
+	}, Miscount: func(t *testing.T, s store.Store, counter string, by eligibility.Count) {
+		t.Helper()
+		dsn, _ := d.of.Load(s)
+		_, err := postgrestest.NewPool(t, dsn.(string)).Exec(t.Context(), `INSERT INTO couponkit.counters AS c (counter, part, reserved, completed) VALUES ($1, 0, $2, $3)
+			ON CONFLICT (counter, part) DO UPDATE SET reserved = c.reserved + excluded.reserved, completed = c.completed + excluded.completed`,
+			counter, by.Reserved, by.Completed)
+		require.NoError(t, err)
 	}})
 }
 

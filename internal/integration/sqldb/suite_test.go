@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"strings"
 	"sync"
 	"testing"
 
@@ -38,6 +39,20 @@ func (d database) damage(t *testing.T, prefix, kind, id string) (restore func())
 	return func() { write(document) }
 }
 
+// miscount adds to a counter. SQLite stores the last part of its key first.
+func (d database) miscount(t *testing.T, prefix, counter string, by eligibility.Count) {
+	t.Helper()
+	insert := " ON CONFLICT (counter, slot) DO UPDATE SET reserved = reserved + excluded.reserved, completed = completed + excluded.completed"
+	if d.dialect == sqlstore.MySQL {
+		insert = " ON DUPLICATE KEY UPDATE reserved = reserved + VALUES(reserved), completed = completed + VALUES(completed)"
+	} else if last := strings.LastIndexByte(counter, '/'); last >= 0 {
+		counter = counter[last+1:] + "/" + counter[:last]
+	}
+	_, err := d.connect(t).ExecContext(t.Context(), "INSERT INTO "+prefix+"counters (counter, slot, reserved, completed) VALUES (?, 0, ?, ?)"+insert,
+		counter, by.Reserved, by.Completed)
+	require.NoError(t, err)
+}
+
 func (r *reopener) fresh(t *testing.T, d database) store.Store {
 	t.Helper()
 	s := r.open(t, d)
@@ -64,6 +79,11 @@ func runSuite(t *testing.T, goroutines int, prefix string, open func(*testing.T,
 			d, known := r.of.Load(s)
 			require.True(t, known)
 			return d.(database).damage(t, r.prefix, kind, id)
+		}, Miscount: func(t *testing.T, s store.Store, counter string, by eligibility.Count) {
+			t.Helper()
+			d, known := r.of.Load(s)
+			require.True(t, known)
+			d.(database).miscount(t, r.prefix, counter, by)
 		}})
 }
 

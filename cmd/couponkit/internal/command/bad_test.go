@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"os/exec"
@@ -202,6 +203,23 @@ func positions(csv string) (found []string) {
 		found = append(found, position)
 	}
 	return found
+}
+
+// TestVerifyFindsAWrongCounter: a number that somebody has changed by hand is a row, and the status is 1.
+func TestVerifyFindsAWrongCounter(t *testing.T) {
+	t.Parallel()
+	m := onFile(t)
+	m.ok(summer, "coupon", "create")
+	require.Equal(t, "counter,number,counted,recounted\n", m.ok("", "store", "verify", "-o", "csv"))
+	db, err := sql.Open("sqlite", "file:"+m.env["COUPONKIT_DATABASE"])
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), "INSERT INTO couponkit_counters (counter, slot, reserved, completed) VALUES ('7/shared/planted', 0, 3, 0)")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	status, out, words := m.run("", "store", "verify", "-o", "csv")
+	require.Equal(t, command.Failed, status, words)
+	require.Equal(t, "counter,number,counted,recounted\nshared/planted/7,reserved,3,0\n", out)
+	require.Contains(t, words, "1 numbers differ")
 }
 
 // TestTheOutputIsHarmless: names can neither run in a spreadsheet nor command a terminal.

@@ -295,6 +295,7 @@ func (s *shop) restOfTheTool() {
 	s.ok("", "sweep", "--dry-run")
 	s.ok("", "sweep")
 	s.fails(command.Usage, "", "reconcile")
+	require.Empty(s, s.objects("", "store", "verify"), "the service counts what its records hold")
 	entries := s.objects("", "journal", "tail", "-n", "1000")
 	by := map[any]bool{}
 	for _, e := range entries {

@@ -3,18 +3,20 @@ package command
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/couponkit/couponkit/examples/service/server"
+	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/pgxstore"
 	"github.com/couponkit/couponkit/store/sqlstore"
 )
 
 func (t *tool) storeCommands() *cobra.Command {
-	return group("store", "Prepare and verify the database", "", t.storeMigrate())
+	return group("store", "Prepare and verify the database", "", t.storeMigrate(), t.storeVerify())
 }
 
 func (t *tool) storeMigrate() *cobra.Command {
@@ -41,6 +43,42 @@ func (t *tool) storeMigrate() *cobra.Command {
 		})
 	dryRunFlag(c, &dryRun)
 	return c
+}
+
+var differenceColumns = []column[store.Difference]{
+	{"counter", func(d store.Difference) any { return d.Counter }},
+	{"number", func(d store.Difference) any { return d.Number }},
+	{"counted", func(d store.Difference) any { return d.Counted }},
+	{"recounted", func(d store.Difference) any { return d.Recounted }},
+}
+
+func (t *tool) storeVerify() *cobra.Command {
+	return command("verify", "Recount every counter, and report differences", `It recounts the counters from orders and uses, and the codes of batches, in one consistent state. Each stored number that
+the records do not confirm is a row. Exit code 1 means that there is one. Nothing is changed, and a shop may be open.`,
+		0, 0, func(c *cobra.Command, _ []string) error {
+			return t.withStore(c.Context(), func(s store.Store) error {
+				v, able := store.As[store.Verifier](s)
+				if !able {
+					return errors.New("the store cannot recount")
+				}
+				n := 0
+				err := list(t, func(yield func(store.Difference, error) bool) {
+					for d, err := range v.Verify(c.Context()) {
+						if n++; !yield(d, err) {
+							return
+						}
+					}
+				}, differenceColumns)
+				switch {
+				case err != nil:
+					return err
+				case n > 0:
+					return fmt.Errorf("%d numbers differ", n)
+				}
+				t.say("every number is confirmed")
+				return nil
+			})
+		})
 }
 
 // printSchema prints the statements without a database.

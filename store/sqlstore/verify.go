@@ -1,0 +1,106 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
+)
+
+var _ store.Verifier = (*Store)(nil)
+
+// recountClaims selects the counters whose numbers differ: those that are stored, and those of the records.
+const recountClaims = `SELECT n.counter, SUM(n.reserved), SUM(n.completed), SUM(n.held_reserved), SUM(n.held_completed)
+	FROM (SELECT counter, reserved, completed, 0 AS held_reserved, 0 AS held_completed FROM {counters}%s%s) n
+	GROUP BY n.counter HAVING SUM(n.reserved) <> SUM(n.held_reserved) OR SUM(n.completed) <> SUM(n.held_completed)`
+
+// heldOnSQLite selects the claims of a table's records, with what they hold. The texts are the name of the table, and the
+// states in which records hold claims as reserved and as completed. All characters of the last part of a key are removed
+// from the end of the key, which leaves what comes before it; see lastFirst.
+const heldOnSQLite = ` UNION ALL SELECT CASE k.rest WHEN '' THEN k.counter ELSE substr(k.counter, length(k.rest) + 1) || '/' || substr(k.rest, 1, length(k.rest) - 1) END, 0, 0,
+		CASE WHEN k.state IN (%[2]s) THEN k.held ELSE 0 END, CASE WHEN k.state IN (%[2]s) THEN 0 ELSE k.held END
+	FROM (SELECT r.state, json_extract(c.value, '$.counter') AS counter,
+			rtrim(json_extract(c.value, '$.counter'), replace(json_extract(c.value, '$.counter'), '/', '')) AS rest,
+			json_extract(c.value, '$.amount') - COALESCE(json_extract(c.value, '$.returned'), 0) AS held
+		FROM %[1]s r, json_each(r.doc, '$.claims') c WHERE r.state IN (%[2]s, %[3]s)) k`
+
+// heldOnMySQL is heldOnSQLite for MySQL, whose keys are stored as they are. The numbers count the claims of a record:
+// MariaDB 10.5 has no JSON_TABLE.
+const heldOnMySQL = ` UNION ALL SELECT k.counter, 0, 0, CASE WHEN k.state IN (%[2]s) THEN k.held ELSE 0 END, CASE WHEN k.state IN (%[2]s) THEN 0 ELSE k.held END
+	FROM (SELECT r.state, CAST(JSON_UNQUOTE(JSON_EXTRACT(r.doc, CONCAT('$.claims[', i.number, '].counter'))) AS BINARY) AS counter,
+			CAST(JSON_EXTRACT(r.doc, CONCAT('$.claims[', i.number, '].amount')) AS SIGNED)
+				- COALESCE(CAST(JSON_EXTRACT(r.doc, CONCAT('$.claims[', i.number, '].returned')) AS SIGNED), 0) AS held
+		FROM %[1]s r JOIN numbers i ON i.number < JSON_LENGTH(r.doc, '$.claims') WHERE r.state IN (%[2]s, %[3]s)) k`
+
+const (
+	mostClaims = `SELECT GREATEST(COALESCE((SELECT MAX(JSON_LENGTH(doc, '$.claims')) FROM {uses}), 0), COALESCE((SELECT MAX(JSON_LENGTH(doc, '$.claims')) FROM {orders}), 0))`
+	numbers    = `WITH RECURSIVE numbers AS (SELECT 0 AS number UNION ALL SELECT number + 1 FROM numbers WHERE number + 1 < ?) `
+)
+
+// recountCodes selects the batches whose numbers of codes differ.
+const recountCodes = `SELECT b.coupon_id, b.id, b.added - b.removed, b.assigned, b.inactive,
+		COALESCE(c.codes, 0), COALESCE(c.assigned, 0), COALESCE(c.inactive, 0)
+	FROM {code_batches} b LEFT JOIN (SELECT coupon_id, batch, COUNT(*) AS codes, SUM(CASE WHEN owner <> '' THEN 1 ELSE 0 END) AS assigned,
+			SUM(CASE WHEN active = 0 THEN 1 ELSE 0 END) AS inactive
+		FROM {codes} WHERE live IS NOT NULL AND batch <> '' GROUP BY coupon_id, batch) c ON c.coupon_id = b.coupon_id AND c.batch = b.id
+	WHERE b.added - b.removed <> COALESCE(c.codes, 0) OR b.assigned <> COALESCE(c.assigned, 0) OR b.inactive <> COALESCE(c.inactive, 0)`
+
+// errEnough means that the reader of a sequence has ended its loop.
+var errEnough = errors.New("the loop has ended")
+
+// Verify implements [store.Verifier]. The database recounts, and only differences leave it.
+func (s *Store) Verify(ctx context.Context) iter.Seq2[store.Difference, error] {
+	return func(yield func(store.Difference, error) bool) {
+		err := s.view(ctx, "verify the counters", func(ctx context.Context, t *session) error {
+			if err := t.verifyClaims(ctx, yield); err != nil {
+				return err
+			}
+			return t.verifyCodes(ctx, yield)
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(store.Difference{}, err)
+		}
+	}
+}
+
+func (s *session) verifyClaims(ctx context.Context, yield func(store.Difference, error) bool) error {
+	held, with, args := heldOnSQLite, "", []any(nil)
+	if s.dialect == MySQL {
+		most, err := s.number(ctx, mostClaims)
+		if err != nil {
+			return err
+		}
+		held, with, args = heldOnMySQL, numbers, []any{most}
+	}
+	of := func(table string, orders bool) string {
+		reserved, completed := engine.HeldStates(orders)
+		return fmt.Sprintf(held, table, reserved, completed)
+	}
+	statement := with + fmt.Sprintf(recountClaims, of("{orders}", true), of("{uses}", false))
+	return s.each(ctx, statement, func(rows *sql.Rows) error {
+		var counter string
+		var counted, recounted eligibility.Count
+		err := rows.Scan(&counter, &counted.Reserved, &counted.Completed, &recounted.Reserved, &recounted.Completed)
+		if err == nil && !store.CompareCounts(s.key(counter), counted, recounted, yield) {
+			err = errEnough
+		}
+		return err
+	}, args...)
+}
+
+func (s *session) verifyCodes(ctx context.Context, yield func(store.Difference, error) bool) error {
+	return s.each(ctx, recountCodes, func(rows *sql.Rows) error {
+		var couponID, batch string
+		var counted, recounted store.BatchCounts
+		err := rows.Scan(&couponID, &batch, &counted.Codes, &counted.Assigned, &counted.Inactive, &recounted.Codes, &recounted.Assigned, &recounted.Inactive)
+		if err == nil && !store.CompareBatch(couponID, batch, counted, recounted, yield) {
+			err = errEnough
+		}
+		return err
+	})
+}
