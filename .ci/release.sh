@@ -2,8 +2,9 @@
 # A release: one commit beside main, on which every released module requires the version that
 # is tagged, and a tag for each. A host's `go get` ignores replace directives, which main needs.
 
-# Nested modules that hosts import. The root is released with them.
-readonly RELEASED="store/pgxstore processor/stripeprocessor"
+# Nested modules that are released with the root, each after those that it requires: those that hosts
+# import, and the tool with what it is made of. The tests of programs require internal/integration.
+readonly RELEASED="store/pgxstore processor/stripeprocessor internal/integration examples/service cmd/couponkit"
 
 # step_releases releases a version that nobody else has, for it names the commit, in a clone, and
 # uses it as a host does.
@@ -32,16 +33,20 @@ make_release() {
   publish "$tree" "$proxy" . "$version"
   for module in $RELEASED; do
     pin "$tree/$module" "$version"
+    publish "$tree" "$proxy" "$module" "$version" # for the modules that require it
   done
   git -C "$tree" -c user.name=couponkit -c user.email=release@couponkit.invalid \
     commit -q -a -m "release $version: modules require it"
   git -C "$tree" tag "$version"
   for module in $RELEASED; do
-    publish "$tree" "$proxy" "$module" "$version"
     git -C "$tree" tag "$module/$version"
   done
   for module in $RELEASED; do
-    use_release "$tree.host/${module##*/}" "$module" "$version"
+    case $module in
+      cmd/* | examples/*) install_release "$tree.host/${module##*/}" "$module" "$version" ;;
+      internal/*) ;; # nobody imports it
+      *) use_release "$tree.host/${module##*/}" "$module" "$version" ;;
+    esac
   done
 }
 
@@ -92,6 +97,19 @@ use_release() {
     ! go list -m -f '{{if .Replace}}{{.Path}}{{end}}' all | grep . || die "$module replaces modules of its host"
     [[ $(go list -m -f '{{.Version}}' "$MODULE") == "$version" ]] || die "$module does not require $version"
   )
+  printf 'ok\t%s/%s %s\n' "$MODULE" "$module" "$version"
+}
+
+# install_release installs a program as a person does, who has nothing else of couponkit.
+install_release() {
+  local dir=$1 module=$2 version=$3
+  mkdir -p "$dir"
+  (cd "$dir" && GOSUMDB=off GOBIN="$dir" GOFLAGS="$GOFLAGS -ldflags=-w" go install "$MODULE/$module@$version")
+  "$dir/${module##*/}" --help >"$dir/help" 2>&1 || die "$module does not show its help"
+  [[ -s $dir/help ]] || die "the help of $module is empty"
+  if [[ $module == cmd/couponkit ]]; then
+    [[ $("$dir/couponkit" --version) == "$version" ]] || die "the tool does not know its version"
+  fi
   printf 'ok\t%s/%s %s\n' "$MODULE" "$module" "$version"
 }
 
