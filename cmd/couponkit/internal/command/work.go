@@ -146,7 +146,7 @@ func (t *tool) journalTail() *cobra.Command {
 		}
 		return t.withService(c.Context(), func(ctx context.Context, s *couponkit.Service) error {
 			if !c.Flags().Changed("after") {
-				last, err := lastPosition(ctx, s)
+				last, err := s.JournalEnd(ctx)
 				if err != nil {
 					return err
 				}
@@ -196,35 +196,4 @@ func (t *tool) tail(ctx context.Context, s *couponkit.Service, after int64, most
 		case <-time.After(pollTime):
 		}
 	}
-}
-
-// lastPosition returns the position of the newest entry. The journal is read from a position on: whether an entry comes
-// after a position is asked a few dozen times.
-func lastPosition(ctx context.Context, s *couponkit.Service) (int64, error) {
-	var last int64 // an entry is here, or none exists
-	var none int64 = 1
-	for ; ; none *= 2 {
-		entries, err := s.Journal(ctx, none-1, 1)
-		if err != nil || len(entries) == 0 {
-			if err != nil {
-				return 0, err
-			}
-			break
-		}
-		last = entries[0].Position
-		none = max(none, last)
-	}
-	for last < none-1 { // an entry comes after last-1, and none after none-1
-		middle := last + (none-last)/2
-		entries, err := s.Journal(ctx, middle-1, 1)
-		switch {
-		case err != nil:
-			return 0, err
-		case len(entries) == 0:
-			none = middle
-		default:
-			last = entries[0].Position
-		}
-	}
-	return last, nil
 }
