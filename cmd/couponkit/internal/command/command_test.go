@@ -150,7 +150,7 @@ func TestUsage(t *testing.T) {
 		{"code", "disable"},
 		{"code", "disable", "A", "--batch", "b"},
 		{"code", "disable", "--batch", "b"},
-		{"code", "export", "SUMMER10", "--owner", "nobody"},
+		{"code", "export", "SUMMER10", "--owner", "nobody"}, {"code", "export", "SUMMER10", "--used", "--unused"},
 		{"order", "refund", "1"},
 		{"order", "refund", "1", "--key", "k"},
 		{"order", "refund", "1", "--key", "k", "--all", "--shipping"},

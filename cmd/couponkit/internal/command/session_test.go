@@ -191,6 +191,7 @@ func (s *shop) coupons() {
 
 	tenOff := s.objects("", "coupon", "show", "TENOFF")[0]
 	require.Equal(s, json.Number("1"), tenOff["usedCount"])
+	require.Empty(s, s.objects("", "code", "export", "TENOFF", "--used"), "the plain code counts with its coupon")
 	id, _ := tenOff["id"].(string)
 	s.same(tenOff, s.shown(id), mirror...)
 
@@ -250,7 +251,7 @@ func (s *shop) codes() {
 	s.same(s.objects("", "code", "check", "hand-made")[0], s.get("/admin/coupon/"+id+"/codes/HAND-MADE"))
 
 	exported := s.ok("", "code", "export", "SUMMER20", "--batch", "mailing", "--byte-order-mark")
-	require.Equal(s, string(s.ask(http.MethodGet, "/admin/coupon/"+id+"/batches/mailing/codes.csv", "")), exported)
+	require.Equal(s, string(s.ask(http.MethodGet, "/admin/coupon/"+id+"/codes.csv?batch=mailing", "")), exported)
 
 	s.ok("", "code", "disable", "HAND-MADE", "--dry-run")
 	require.Equal(s, json.Number("0"), batch("hand")["inactive"])
