@@ -43,8 +43,8 @@ make_release() {
   done
   for module in $RELEASED; do
     case $module in
-      cmd/* | examples/*) install_release "$tree.host/${module##*/}" "$module" "$version" ;;
-      internal/*) ;; # nobody imports it
+      cmd/*) install_release "$tree.host/${module##*/}" "$module" "$version" ;;
+      examples/* | internal/*) ;; # the tool, which was installed, is made of it
       *) use_release "$tree.host/${module##*/}" "$module" "$version" ;;
     esac
   done
@@ -105,11 +105,7 @@ install_release() {
   local dir=$1 module=$2 version=$3
   mkdir -p "$dir"
   (cd "$dir" && GOSUMDB=off GOBIN="$dir" GOFLAGS="$GOFLAGS -ldflags=-w" go install "$MODULE/$module@$version")
-  "$dir/${module##*/}" --help >"$dir/help" 2>&1 || die "$module does not show its help"
-  [[ -s $dir/help ]] || die "the help of $module is empty"
-  if [[ $module == cmd/couponkit ]]; then
-    [[ $("$dir/couponkit" --version) == "$version" ]] || die "the tool does not know its version"
-  fi
+  [[ $("$dir/${module##*/}" --version) == "$version" ]] || die "$module does not know its version"
   printf 'ok\t%s/%s %s\n' "$MODULE" "$module" "$version"
 }
 

@@ -19,9 +19,9 @@ var _ store.Verifier = (*Store)(nil)
 // states in which records hold claims as reserved and as completed.
 const heldClaims = `SELECT c.counter, 0, 0, CASE WHEN r.reserved THEN c.amount - coalesce(c.returned, 0) ELSE 0 END,
 		CASE WHEN r.reserved THEN 0 ELSE c.amount - coalesce(c.returned, 0) END
-	FROM (SELECT state IN (%[2]s) AS reserved, doc::json -> 'claims' AS claims FROM %[1]s
+	FROM (SELECT state IN (%[2]s) AS reserved, (doc::json -> 'claims')::jsonb AS claims FROM %[1]s
 		WHERE state IN (%[2]s, %[3]s)) r,
-	LATERAL json_to_recordset(r.claims) AS c (counter text, amount bigint, returned bigint)`
+	LATERAL jsonb_to_recordset(r.claims) AS c (counter text, amount bigint, returned bigint)`
 
 // recountClaims selects the counters whose numbers differ: those that are stored, and those of the records.
 const recountClaims = `SELECT n.counter, sum(n.reserved)::bigint, sum(n.completed)::bigint, sum(n.held_reserved)::bigint, sum(n.held_completed)::bigint
