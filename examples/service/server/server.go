@@ -106,11 +106,12 @@ func readConfig(args []string, p Program) (app.Config, error) {
 		}
 		return err
 	})
+	flags.BoolVar(&c.PlainRefusals, "plain-refusals", false, "tell customers why a code is not for them; by default it is refused like one that does not exist")
 	flags.BoolVar(&c.BehindProxy, "behind-proxy", false, "take the client's address from X-Forwarded-For")
-	flags.IntVar(&c.Limits.AttemptsPerUser.Burst, "attempts-per-user", 0, "codes that one user may look up at once in vain; 0 is the default")
-	flags.IntVar(&c.Limits.AttemptsPerAddress.Burst, "attempts-per-address", 0, "codes that one address may look up at once in vain; 0 is the default")
-	flags.IntVar(&c.Limits.CheckoutsPerUser.Burst, "checkouts-per-user", 0, "checkouts that one user may open at once; 0 is the default")
-	flags.IntVar(&c.Limits.CheckoutsPerAddress.Burst, "checkouts-per-address", 0, "checkouts that one address may open at once; 0 is the default")
+	flags.IntVar(&c.Limits.AttemptsPerUser.Attempts, "attempts-per-user", 0, "codes that one user may look up at once in vain; 0 is the default")
+	flags.IntVar(&c.Limits.AttemptsPerAddress.Attempts, "attempts-per-address", 0, "codes that one address may look up at once in vain; 0 is the default")
+	flags.IntVar(&c.Limits.CheckoutsPerUser.Attempts, "checkouts-per-user", 0, "checkouts that one user may open at once; 0 is the default")
+	flags.IntVar(&c.Limits.CheckoutsPerAddress.Attempts, "checkouts-per-address", 0, "checkouts that one address may open at once; 0 is the default")
 	flags.DurationVar(&c.Sweep, "sweep", app.DefaultSweep, "how often reservations that have lapsed are released")
 	flags.DurationVar(&c.Reconcile, "reconcile", app.DefaultReconcile, "how often the processor's coupons are compared with the store's")
 	flags.DurationVar(&c.Drain, "drain", 0, "how long requests are still taken after /readyz says that the service is about to end")
@@ -141,9 +142,9 @@ func contradiction(c app.Config) error {
 		return fmt.Errorf("a crowd of %d", c.Crowd)
 	case c.Crowd > 0 && !c.Seed:
 		return errors.New("a crowd is part of the demo, which -seed=false leaves out")
-	case min(c.Limits.AttemptsPerUser.Burst, c.Limits.AttemptsPerAddress.Burst) < 0:
+	case min(c.Limits.AttemptsPerUser.Attempts, c.Limits.AttemptsPerAddress.Attempts) < 0:
 		return errors.New("a limit of attempts is not negative")
-	case min(c.Limits.CheckoutsPerUser.Burst, c.Limits.CheckoutsPerAddress.Burst) < 0:
+	case min(c.Limits.CheckoutsPerUser.Attempts, c.Limits.CheckoutsPerAddress.Attempts) < 0:
 		return errors.New("a limit of checkouts is not negative")
 	case c.Sweep <= 0 || c.Reconcile <= 0:
 		return errors.New("what is done again and again is done with an interval: -sweep and -reconcile are greater than 0")

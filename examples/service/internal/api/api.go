@@ -14,10 +14,11 @@ import (
 	"github.com/couponkit/couponkit/examples/service/internal/shop"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/ratelimit"
 	"github.com/couponkit/couponkit/store"
 )
 
-// Options configure an [API]. Service, Shop, Catalog and Webhook are required, and
+// Options configure an [API]. Service, Shop, Catalog, Webhook and Limiter are required, and
 // GuestKey with Guests.
 type Options struct {
 	// Service decides about coupons.
@@ -35,10 +36,10 @@ type Options struct {
 	Metrics *Metrics
 	// Logger hears of failures; nil discards.
 	Logger *slog.Logger
-	// Now is the clock of the limits; nil is time.Now.
+	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Limits bound attempts; see [Limits] for the defaults.
-	Limits Limits
+	// Limiter counts failed attempts, with the limits of Limits.Named. The Service has the same limiter.
+	Limiter ratelimit.Limiter
 	// ClientAddress tells who asks; nil is the address of the connection.
 	ClientAddress func(*http.Request) string
 	// ErrorPage answers a browser with a page where a program gets a problem document: with
@@ -60,18 +61,15 @@ type Options struct {
 // API serves the HTTP interface. Make it with [New]; it is safe for concurrent use.
 type API struct {
 	Options
-	attempts limiters
-	logins   limiters
-	buying   limiters
-	origins  *http.CrossOriginProtection
-	ending   atomic.Bool
-	uploads  chan struct{} // has an entry for each upload
+	origins *http.CrossOriginProtection
+	ending  atomic.Bool
+	uploads chan struct{} // has an entry for each upload
 }
 
 // New returns the interface. An origin in BaseURL that cannot be read is an error.
 func New(o Options) (*API, error) {
-	if o.Service == nil || o.Shop == nil || o.Webhook == nil {
-		return nil, errors.New("api: Service, Shop and Webhook are required")
+	if o.Service == nil || o.Shop == nil || o.Webhook == nil || o.Limiter == nil {
+		return nil, errors.New("api: Service, Shop, Webhook and Limiter are required")
 	}
 	if o.Guests && len(o.GuestKey) == 0 {
 		return nil, errors.New("api: guests need a key for their cookies")
@@ -91,15 +89,7 @@ func New(o Options) (*API, error) {
 		o.ClientAddress = connectionAddress
 	}
 	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
-	o.Limits = o.Limits.orDefaults()
-	a := &API{
-		Options:  o,
-		attempts: newLimiters(o.Limits.AttemptsPerUser, o.Limits.AttemptsPerAddress, o.Now),
-		logins:   newLimiters(o.Limits.LoginsPerUser, o.Limits.LoginsPerAddress, o.Now),
-		buying:   newLimiters(o.Limits.CheckoutsPerUser, o.Limits.CheckoutsPerAddress, o.Now),
-		origins:  http.NewCrossOriginProtection(),
-		uploads:  make(chan struct{}, maxUploads),
-	}
+	a := &API{Options: o, origins: http.NewCrossOriginProtection(), uploads: make(chan struct{}, maxUploads)}
 	a.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, problem{Status: http.StatusForbidden, Code: "cross_origin", Title: "This request comes from another site."})
 	}))
@@ -209,6 +199,7 @@ func (a *API) serve(c call, w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	r, err := a.admit(c, r)
 	if err == nil {
+		r = a.guesser(r)
 		r.Body = http.MaxBytesReader(w, r.Body, c.maxBody)
 		err = c.handle(a, w, r)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/couponkit/couponkit/examples/service/internal/api"
 	"github.com/couponkit/couponkit/examples/service/internal/shop"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/ratelimit"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
 )
@@ -90,14 +91,17 @@ func newHostile() (*hostile, error) {
 	if err != nil {
 		return nil, err
 	}
-	free := api.Limit{Burst: 1 << 30, Every: time.Nanosecond}
+	free := ratelimit.Limit{Attempts: 1_000_000, Window: time.Second}
+	limiter, err := ratelimit.NewMemory(api.Limits{
+		AttemptsPerUser: free, AttemptsPerAddress: free, LoginsPerUser: free, LoginsPerAddress: free,
+		CheckoutsPerUser: free, CheckoutsPerAddress: free,
+	}.Named(), ratelimit.MemoryOptions{Now: fuzzNoon})
+	if err != nil {
+		return nil, err
+	}
 	calls, err := api.New(api.Options{
 		Service: service, Shop: s, Catalog: catalog, Webhook: payments.Handler, BaseURL: "http://shop.example",
-		Logger: logger, Now: fuzzNoon,
-		Limits: api.Limits{
-			AttemptsPerUser: free, AttemptsPerAddress: free, LoginsPerUser: free, LoginsPerAddress: free,
-			CheckoutsPerUser: free, CheckoutsPerAddress: free,
-		},
+		Logger: logger, Now: fuzzNoon, Limiter: limiter,
 	})
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/codes"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -21,40 +22,6 @@ import (
 // keyPrefix begins the idempotency keys that this service makes when a client sends none. Every order
 // needs a key, because the return address from the payment page contains it.
 const keyPrefix = "auto-"
-
-// guess takes one attempt for each code, before the codes are looked up. It takes none if there are too
-// many codes, because these are refused without a look-up. The caller passes the outcome to the
-// returned function. That function gives back the attempts of codes that exist.
-func (a *API) guess(r *http.Request, codes ...string) (func(error), error) {
-	var giveBacks []func()
-	giveBack := func(n int) {
-		for _, give := range giveBacks[:min(n, len(giveBacks))] {
-			give()
-		}
-	}
-	for _, code := range codes {
-		if strings.TrimSpace(code) == "" || len(codes) > pricing.MaxCoupons {
-			continue
-		}
-		give, err := a.attempts.take(customerOf(r).ID, a.ClientAddress(r))
-		if err != nil {
-			giveBack(len(giveBacks))
-			return nil, err
-		}
-		giveBacks = append(giveBacks, give)
-	}
-	return func(err error) { giveBack(len(giveBacks) - unknown(err)) }, nil
-}
-
-// unknown counts the codes of a request that do not exist.
-func unknown(err error) (n int) {
-	for _, r := range coupon.RejectionsOf(err) {
-		if r.Has(coupon.CouponNotFound) {
-			n++
-		}
-	}
-	return n
-}
 
 // customer returns the signed-in user. In this shop, the tag of a customer is the user's role.
 func customer(r *http.Request) eligibility.Customer {
@@ -68,12 +35,7 @@ func customer(r *http.Request) eligibility.Customer {
 
 func (a *API) applyCoupon(w http.ResponseWriter, r *http.Request) error {
 	code := r.PathValue("codeOrId")
-	outcome, err := a.guess(r, code)
-	if err != nil {
-		return err
-	}
 	validation, err := a.Service.Validate(r.Context(), couponkit.ValidateRequest{Code: code, Customer: customer(r), Facts: eligibility.Facts{Channel: channel}, AllowAnonymous: a.Guests})
-	outcome(err)
 	if err != nil {
 		return err
 	}
@@ -113,38 +75,66 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	if len(codes) > 0 && who.ID == "" && !a.Guests {
 		codes, view.Rejections = nil, []coupon.Reason{{Code: coupon.UserRequired}}
 	}
-	outcome, err := a.guess(r, codes...)
-	if err != nil {
-		return err
-	}
-	explained, err := a.Service.Explain(r.Context(), couponkit.QuoteRequest{Cart: cart, Codes: codes, Conflicts: request.conflicts(), Customer: who, Facts: facts, AllowAnonymous: true})
-	refused := explained.Quote.Refused
-	outcome(errors.Join(err, refused))
+	priced, err := a.Service.Quote(r.Context(), couponkit.QuoteRequest{
+		Cart: cart, Codes: codes, Conflicts: request.conflicts(), SkipRefused: true, Customer: who, Facts: facts, AllowAnonymous: true,
+	})
 	if err != nil && coupon.RejectionsOf(err) == nil {
 		return err
 	}
-	view.add(explained, append(refused, coupon.RejectionsOf(err)...))
+	view.add(priced, codes, append(priced.Refused, coupon.RejectionsOf(err)...))
 	writeJSON(w, http.StatusOK, view)
 	return nil
 }
 
-// add adds the effect of the codes, and all reasons for refusing coupons or the total.
-func (v *quoteView) add(e couponkit.Explanation, refused coupon.Rejections) {
-	v.Quote = e.Quote.Quote
-	for _, code := range e.Codes {
-		explained := explainedCode{ExplainedCode: code}
-		if i := slices.IndexFunc(e.Quote.Terms, func(s coupon.Snapshot) bool { return s.ID == code.CouponID }); i >= 0 && code.Applied {
-			explained.Terms = &e.Quote.Terms[i]
-		}
-		v.Coupons = append(v.Coupons, explained)
+// add adds the effect of the codes, and all reasons for refusing coupons or the total. The library's Explain would do
+// the same, but it is for staff.
+func (v *quoteView) add(q couponkit.Quote, codes []string, refused coupon.Rejections) {
+	v.Quote = q.Quote
+	for _, typed := range codes {
+		v.Coupons = append(v.Coupons, effectOf(typed, q))
 	}
-	if len(e.Quote.Terms) == 1 {
-		v.Coupon = &e.Quote.Terms[0]
+	if len(q.Terms) == 1 {
+		v.Coupon = &q.Terms[0]
 	}
 	for _, r := range refused {
 		v.Rejections = append(v.Rejections, r.Reasons...)
 	}
 	slices.SortStableFunc(v.Rejections, coupon.CompareReasons)
+}
+
+// effectOf returns the effect of a typed code on a cart. A code that is not refused names one of the coupons that apply.
+func effectOf(typed string, q couponkit.Quote) explainedCode {
+	e := explainedCode{ExplainedCode: couponkit.ExplainedCode{Code: typed, Discount: pricing.NewMoney(0, q.Currency), Reasons: []coupon.Reason{}}}
+	if i := slices.IndexFunc(q.Refused, func(r *coupon.Rejection) bool { return r.Code == typed }); i >= 0 {
+		e.CouponID, e.Reasons = q.Refused[i].CouponID, q.Refused[i].Reasons
+		for _, reason := range e.Reasons {
+			if reason.Code == coupon.NotCombinable {
+				e.ExcludedBy = reason.Params.ExcludedBy
+			}
+		}
+		return e
+	}
+	i := slices.IndexFunc(q.Terms, func(s coupon.Snapshot) bool { return s.ID == strings.TrimSpace(typed) || named(s.Code, typed) })
+	if i < 0 {
+		return e
+	}
+	e.CouponID, e.Applied, e.Terms = q.Terms[i].ID, true, &q.Terms[i]
+	for _, c := range q.Coupons {
+		if c.ID == e.CouponID {
+			e.Discount = pricing.NewMoney(c.Amount, q.Currency)
+		}
+	}
+	return e
+}
+
+// named reports whether a typed text is read as a code.
+func named(code coupon.Code, typed string) bool {
+	read, err := coupon.TypedCode(typed)
+	if err != nil {
+		return false
+	}
+	generated, _ := codes.AsGenerated(read)
+	return read == code || generated == code
 }
 
 type checkoutView struct {
@@ -180,7 +170,7 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 	}
 	checkout.Cart, checkout.Expected, checkout.Customer, checkout.Facts = cart, totals, who, facts
 	checkout.SkipRefused, checkout.Conflicts = request.skip, request.conflicts()
-	done, err := a.buy(w, r, codes, func() (couponkit.Checkout, error) { return a.Service.Checkout(r.Context(), checkout) })
+	done, err := a.buy(w, r, func() (couponkit.Checkout, error) { return a.Service.Checkout(r.Context(), checkout) })
 	if err != nil {
 		return err
 	}
@@ -222,25 +212,13 @@ func (a *API) checkoutRequest(
 }
 
 // buy opens a checkout within the limits. A call counts as a checkout only if it may have opened a
-// session at the processor. A code counts as a guess only if it does not exist.
-func (a *API) buy(
-	w http.ResponseWriter, r *http.Request, codes []string, open func() (couponkit.Checkout, error),
-) (couponkit.Checkout, error) {
-	giveBack, err := a.buying.take(customerOf(r).ID, a.ClientAddress(r))
+// session at the processor.
+func (a *API) buy(w http.ResponseWriter, r *http.Request, open func() (couponkit.Checkout, error)) (couponkit.Checkout, error) {
+	giveBack, err := a.take(r, checkouts, customerOf(r).ID)
 	if err != nil {
-		return couponkit.Checkout{}, err
-	}
-	outcome, err := a.guess(r, codes...)
-	if err != nil {
-		giveBack()
 		return couponkit.Checkout{}, err
 	}
 	done, err := replayed(open())
-	if err == nil {
-		outcome(done.Refused)
-	} else {
-		outcome(err)
-	}
 	if done.Replayed || err != nil && problemOf(err).Status < http.StatusInternalServerError {
 		giveBack()
 	}
@@ -306,7 +284,7 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	link.Cart, link.SkipRefused, link.Conflicts, link.Facts = cart, request.skip, request.conflicts(), facts
-	done, err := a.buy(w, r, codes, func() (couponkit.Checkout, error) { return a.Service.PaymentLink(r.Context(), link) })
+	done, err := a.buy(w, r, func() (couponkit.Checkout, error) { return a.Service.PaymentLink(r.Context(), link) })
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ type problem struct {
 	Errors []validation.Field `json:"errors,omitempty"`
 
 	retryAfter time.Duration
+	retryAt    time.Time // another form of retryAfter
 }
 
 // refusedCoupon is a refused coupon with its reasons.
@@ -68,6 +69,9 @@ const statusHungUp = 499
 // not logged as a failure.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
+	if !p.retryAt.IsZero() {
+		p.retryAfter = max(p.retryAt.Sub(a.Now()), time.Second)
+	}
 	if p.Status >= http.StatusInternalServerError && errors.Is(r.Context().Err(), context.Canceled) {
 		p = problem{Status: statusHungUp, Code: "client_hung_up", Title: "The client did not wait for the answer."}
 	}
@@ -114,6 +118,8 @@ func problemOf(err error) problem {
 			Status: http.StatusRequestEntityTooLarge, Code: "too_large", Title: "The request is too large.",
 			Detail: "At most " + strconv.FormatInt(large.Limit, 10) + " bytes are read.",
 		}
+	case errors.Is(err, couponkit.ErrTooManyAttempts):
+		return tooMany(err)
 	case errors.Is(err, couponkit.ErrUnavailable):
 		return unavailable("processor_unavailable", "The payment processor does not answer at the moment.")
 	case errors.As(err, &taken):

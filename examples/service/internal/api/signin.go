@@ -61,7 +61,7 @@ func (a *API) login(w http.ResponseWriter, r *http.Request) error {
 	if err := read.besides(faults); err != nil {
 		return err
 	}
-	giveBack, err := a.logins.take(email.Normalize(address), a.ClientAddress(r))
+	giveBack, err := a.take(r, logins, email.Normalize(address))
 	if err != nil {
 		return err
 	}

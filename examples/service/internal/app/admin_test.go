@@ -55,7 +55,7 @@ func TestACouponsLife(t *testing.T) {
 	admin.patch(at, object{"name": "Too late", "revision": 1}).refused(http.StatusConflict, "stale_revision")
 
 	require.Equal(t, false, admin.patch(at+"/status", object{"active": false}).is(http.StatusOK).value("active"))
-	w.as(t, "ann").get("/payment/apply-coupon/spring-15").refused(http.StatusUnprocessableEntity, "coupon_inactive")
+	w.as(t, "ann").get("/payment/apply-coupon/spring-15").refused(http.StatusNotFound, "coupon_not_found")
 	require.Equal(t, true, admin.patch(at+"/status", object{"active": true}).is(http.StatusOK).value("active"))
 
 	admin.delete(at).is(http.StatusNoContent)
@@ -315,7 +315,7 @@ func TestAHundredThousandAddresses(t *testing.T) {
 	admin.loose = true // half a second of schema for one answer
 	admin.creates(object{"code": "MANY", "distribution": "USER_SPECIFIC", "allowedUserEmails": text.String()})
 	w.as(t, "ann").get("/payment/apply-coupon/MANY").is(http.StatusOK)
-	w.as(t, "ben").get("/payment/apply-coupon/MANY").refused(http.StatusUnprocessableEntity, "user_not_allowed")
+	w.as(t, "ben").get("/payment/apply-coupon/MANY").refused(http.StatusNotFound, "coupon_not_found")
 }
 
 // TestTheRedemptionsOfACoupon: of a coupon that there is not they are 404, as the coupon

@@ -117,7 +117,7 @@ func TestChangingABatch(t *testing.T) {
 		code := admin.get("/admin/coupon/" + id + "/codes?batch=" + url.QueryEscape(test.name)).text("items.1.code")
 		cart := object{"lines": []object{line("plan", "basic", 1)}, "couponCode": code}
 		require.Equal(t, 3, admin.patch(at, object{"active": false}).is(http.StatusOK).number("inactive"))
-		customer.checkout(cart).refused(http.StatusUnprocessableEntity, "coupon_inactive")
+		customer.checkout(cart).refused(http.StatusNotFound, "coupon_not_found")
 		require.Equal(t, 0, admin.patch(at, object{"active": true}).is(http.StatusOK).number("inactive"))
 		customer.pays(customer.checkout(cart).is(http.StatusCreated))
 		removed := admin.delete(at + "/unused").is(http.StatusOK)
@@ -143,7 +143,7 @@ func TestAssigningCodes(t *testing.T) {
 	require.Equal(t, 2, admin.get(path).number("items.0.assigned"))
 	ann, ben := w.as(t, "ann"), w.as(t, "ben")
 	cart := object{"lines": []object{line("plan", "basic", 1)}, "couponCode": assigned.text("items.0.code")}
-	ben.checkout(cart).refused(http.StatusUnprocessableEntity, "user_not_allowed")
+	ben.checkout(cart).refused(http.StatusNotFound, "coupon_not_found")
 	ann.checkout(cart).is(http.StatusCreated)
 
 	many := make([]string, coupon.MaxCodes+1)

@@ -43,6 +43,9 @@ type Config struct {
 	BehindProxy bool
 	// Limits of attempts; zero fields are the defaults of package api.
 	Limits api.Limits
+	// PlainRefusals tells customers why a code is not for them. By default, such a code is refused like one that
+	// does not exist; see couponkit.WithOpaqueRefusals.
+	PlainRefusals bool
 
 	// Logger hears what happens; nil discards.
 	Logger *slog.Logger

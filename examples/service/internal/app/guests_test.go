@@ -29,7 +29,7 @@ func TestAGuestBuysACart(t *testing.T) {
 	cart := object{"lines": []object{line("accessory", "charger", 1)}, "shippingOptionId": "pickup", "codes": []string{"SPRING", "HELLO"}}
 	require.Equal(t, "10.00", guest.post("/payment/quote", cart).is(http.StatusOK).text("quote.discount"))
 	guest.get("/payment/apply-coupon/SPRING").is(http.StatusOK)
-	guest.get("/payment/apply-coupon/VIP15").refused(http.StatusUnauthorized, "user_required")
+	guest.get("/payment/apply-coupon/VIP15").refused(http.StatusNotFound, "coupon_not_found")
 	require.Equal(t, map[string]string{"email": "required"}, guest.checkout(cart).refused(http.StatusUnprocessableEntity, "invalid_input").fields())
 	for _, malformed := range []string{"gus", "gus@", "*@example.org"} {
 		require.Contains(t, guest.post("/payment/cart-checkout", with(cart, object{"email": malformed})).refused(http.StatusUnprocessableEntity, "invalid_input").fields(), "email")
@@ -96,7 +96,7 @@ func TestAGuestSeesTheOrdersOfTheirBrowser(t *testing.T) {
 // TestTheCookieOfAGuestIsBounded: the oldest orders leave it.
 func TestTheCookieOfAGuestIsBounded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, withGuests, func(c *app.Config) { c.Limits.CheckoutsPerAddress.Burst = 1_000 })
+	w := newWorld(t, withGuests, func(c *app.Config) { c.Limits.CheckoutsPerAddress.Attempts = 1_000 })
 	guest := w.browser(t)
 	var orders []string
 	for i := range 25 {

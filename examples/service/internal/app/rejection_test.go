@@ -22,7 +22,7 @@ import (
 // its message and its parameters.
 func TestEveryRejection(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, plainRefusals)
 	admin := w.as(t, "admin")
 	phone := object{"lines": []object{line("device", "phone-s", 1)}, "shippingOptionId": "standard"}
 	buys := func(b *browser, code string) answer { // apart from the quote, which carries the refusal
@@ -191,7 +191,7 @@ func TestALookUpWithoutACode(t *testing.T) {
 // reason is told (contract section 7).
 func TestAQuoteCarriesItsRefusal(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, plainRefusals)
 	w.as(t, "admin").creates(object{"code": "BOTH", "appliesTo": "SUBSCRIPTION", "minPurchase": "50", "distribution": "USER_SPECIFIC", "allowedUserEmails": "x@example.org"})
 	cart := object{"lines": []object{line("device", "watch", 2)}, "couponCode": "BOTH"}
 	a := w.as(t, "ann").post("/payment/quote", cart).is(http.StatusOK)

@@ -19,6 +19,7 @@ import (
 	"github.com/couponkit/couponkit/examples/service/internal/api"
 	"github.com/couponkit/couponkit/examples/service/internal/app"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
+	"github.com/couponkit/couponkit/ratelimit"
 )
 
 // guarded are the calls that need a sign-in; those of the administration need an
@@ -334,8 +335,8 @@ func (r *records) String() string {
 func TestCodesCannotBeGuessed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *app.Config) {
-		c.Limits.AttemptsPerUser = api.Limit{Burst: 5, Every: time.Minute}
-		c.Limits.AttemptsPerAddress = api.Limit{Burst: 8, Every: time.Minute}
+		c.Limits.AttemptsPerUser = ratelimit.Limit{Attempts: 5, Window: 5 * time.Minute}
+		c.Limits.AttemptsPerAddress = ratelimit.Limit{Attempts: 8, Window: 8 * time.Minute}
 	})
 	ann, ben, nobody := w.as(t, "ann"), w.as(t, "ben"), w.browser(t)
 	for range 50 {
@@ -377,7 +378,7 @@ func TestCodesCannotBeGuessed(t *testing.T) {
 // TestManyGuessesAtOnce: a crowd of requests does not slip through the limit.
 func TestManyGuessesAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *app.Config) { c.Limits.AttemptsPerUser = api.Limit{Burst: 4, Every: time.Hour} })
+	w := newWorld(t, func(c *app.Config) { c.Limits.AttemptsPerUser = ratelimit.Limit{Attempts: 4, Window: 4 * time.Hour} })
 	ann := w.as(t, "ann")
 	const crowd = 40
 	statuses := make(chan int, crowd)
@@ -396,8 +397,8 @@ func TestManyGuessesAtOnce(t *testing.T) {
 func TestCheckoutsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *app.Config) {
-		c.Limits.CheckoutsPerUser = api.Limit{Burst: 3, Every: time.Minute}
-		c.Limits.CheckoutsPerAddress = api.Limit{Burst: 4, Every: time.Minute}
+		c.Limits.CheckoutsPerUser = ratelimit.Limit{Attempts: 3, Window: 3 * time.Minute}
+		c.Limits.CheckoutsPerAddress = ratelimit.Limit{Attempts: 4, Window: 4 * time.Minute}
 	})
 	ann, ben := w.as(t, "ann"), w.as(t, "ben")
 	plan := object{"lines": []object{line("plan", "basic", 1)}}
@@ -423,7 +424,7 @@ func TestCheckoutsAreLimited(t *testing.T) {
 // whether an account exists is not told.
 func TestPasswordsCannotBeGuessed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *app.Config) { c.Limits.LoginsPerUser = api.Limit{Burst: 3, Every: time.Minute} })
+	w := newWorld(t, func(c *app.Config) { c.Limits.LoginsPerUser = ratelimit.Limit{Attempts: 3, Window: 3 * time.Minute} })
 	b := w.browser(t)
 	for range 10 {
 		b.signIn("ann@example.org", "ann-demo-1")
@@ -505,7 +506,7 @@ func TestBehindAProxy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *app.Config) {
 		c.BehindProxy = true
-		c.Limits.AttemptsPerAddress = api.Limit{Burst: 1, Every: time.Hour}
+		c.Limits.AttemptsPerAddress = ratelimit.Limit{Attempts: 1, Window: 1 * time.Hour}
 	})
 	quote := object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "GUESS"}
 	from := func(addresses ...string) answer {
@@ -529,7 +530,7 @@ func TestAProxyThatNobodyNamed(t *testing.T) {
 		w := newWorld(t, func(c *app.Config) {
 			c.BehindProxy = named
 			c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-			c.Limits.AttemptsPerAddress = api.Limit{Burst: 1, Every: time.Hour}
+			c.Limits.AttemptsPerAddress = ratelimit.Limit{Attempts: 1, Window: 1 * time.Hour}
 		})
 		quote := object{"lines": []object{line("plan", "basic", 1)}, "couponCode": "GUESS"}
 		w.as(t, "ann").get("/payment/apply-coupon/SUMMER10").is(http.StatusOK)

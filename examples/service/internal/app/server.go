@@ -120,6 +120,11 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	if c.Guests {
 		options = append(options, couponkit.WithGuests())
 	}
+	limiter, guarding, err := guard(c, s.storage.coupons)
+	if err != nil {
+		return nil, err
+	}
+	options = append(options, guarding...)
 	if s.Service, err = couponkit.New(s.storage.coupons, append(options, couponkit.WithProcessor(s.provider.processor))...); err != nil {
 		return nil, err
 	}
@@ -140,7 +145,7 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	}
 	s.calls, err = api.New(api.Options{
 		Service: s.Service, Shop: s.Shop, Catalog: catalog, Webhook: s.provider.webhook,
-		BaseURL: s.URL, Metrics: metrics, Logger: c.Logger, Now: c.Now, Limits: c.Limits,
+		BaseURL: s.URL, Metrics: metrics, Logger: c.Logger, Now: c.Now, Limiter: limiter,
 		ClientAddress: clientAddress(c), InsecureCookies: c.InsecureCookies, Guests: c.Guests, GuestKey: guestKey, Location: c.Location,
 		ErrorPage: site.Error,
 	})

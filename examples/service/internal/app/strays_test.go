@@ -199,7 +199,7 @@ func TestADomainIsListed(t *testing.T) {
 	require.Equal(t, []any{"*@example.org", "zoe@example.com"}, listed("STAFF", "*@Example.ORG;Zoe <zoe@example.com>\t\n").list("allowedUserEmails"))
 	listed("OTHERS", "*@example.com,*@mail.example.org,*@org.example")
 	ann.get("/payment/apply-coupon/STAFF").is(http.StatusOK)
-	ann.get("/payment/apply-coupon/OTHERS").refused(http.StatusUnprocessableEntity, "user_not_allowed")
+	ann.get("/payment/apply-coupon/OTHERS").refused(http.StatusNotFound, "coupon_not_found")
 	for _, entry := range []string{"*", "*@*", "*@*.example.org", "a*@example.org", "*@localhost", "@example.org", "ann@example"} {
 		a := admin.post("/admin/coupon", object{
 			"code": "WIDE", "name": "Wide", "discountType": "PERCENTAGE", "discountValue": "1", "distribution": "USER_SPECIFIC", "allowedUserEmails": []string{entry},

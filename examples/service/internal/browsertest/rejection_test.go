@@ -51,7 +51,7 @@ func TestEachReasonForARefusalIsShown(t *testing.T) {
 		}{
 			{"1", "", earbuds(), "code_required", "Enter a coupon code."},
 			{"1", "NOSUCHCODE", earbuds(), "coupon_not_found", "This coupon code does not exist."},
-			{"2", "PAUSED", earbuds(), "coupon_inactive", "This coupon is not active."},
+			{"2", "PAUSED", earbuds(), "coupon_not_found", "This coupon code does not exist."},
 			{"2", "OLD", earbuds(), "coupon_expired", "This coupon has expired. It was valid "},
 			{"contract", "SOON", earbuds(), "coupon_not_started", "This coupon can be used from "},
 			{"3", "STALE", earbuds(), "processor_out_of_sync", "This coupon cannot be used for payment at the moment."},
@@ -82,7 +82,7 @@ func TestACouponOfSomebodyElseIsRefused(t *testing.T) {
 			p               page
 			reason, message string
 		}{
-			{w.as(cleo), "user_not_allowed", "This coupon is not meant for your account."},
+			{w.as(cleo), "coupon_not_found", "This coupon code does not exist."},
 			{w.visitor(), "user_required", "Sign in first."},
 		} {
 			row.p.fillCart(earbuds())
@@ -142,7 +142,7 @@ func TestARefusalAtTheCheckoutIsShown(t *testing.T) {
 		_, err := w.Service.SetActive(w.t.Context(), w.coupon("SUMMER10").ID, false)
 		require.NoError(w.t, err)
 		p.click("#pay-now")
-		p.see("#coupon-message [data-code=coupon_inactive]", "This coupon is not active.")
+		p.see("#coupon-message [data-code=coupon_not_found]", "This coupon code does not exist.")
 		p.see(".coupon-applied", "Not applied")
 		p.see("[data-total=total]", "€99.00")
 		p.gone("[data-total=discount]")
