@@ -30,7 +30,7 @@ func TestSubjects(t *testing.T) {
 	for _, address := range []string{"", "203.0.113.7", strings.Repeat("x", 60_000)} {
 		a := &API{Options: Options{Limiter: limiter, ClientAddress: func(*http.Request) string { return address }}}
 		for _, user := range []string{"", "ann", strings.Repeat("y", 60_000)} {
-			giveBack, err := a.take(httptest.NewRequest(http.MethodGet, "/", nil), logins, user)
+			giveBack, err := a.take(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), logins, user)
 			require.NoError(t, err)
 			giveBack()
 		}

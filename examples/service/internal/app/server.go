@@ -106,25 +106,11 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	if s.Simulator != nil {
 		metrics.Register(payments.NewCollector(s.Simulator))
 	}
-	options := []couponkit.Option{
-		couponkit.WithUsers(s.Shop), couponkit.WithPoints(s.Shop), couponkit.WithLogger(c.Logger), couponkit.WithClock(c.Now),
-		couponkit.WithLocation(c.Location),
-		couponkit.WithObserver(couponkit.ObserverFunc(func(ctx context.Context, a couponkit.Attempt) {
-			metrics.Observe(ctx, a)
-			if a.Flag != couponkit.FlagNone { // called for every payment: by an event, a sweep or a checkout
-				c.Logger.WarnContext(ctx, "a payment was recorded that somebody should look at",
-					slog.String("flag", string(a.Flag)), slog.String("order", a.OrderID), slog.String("session", a.SessionID))
-			}
-		})),
-	}
-	if c.Guests {
-		options = append(options, couponkit.WithGuests())
-	}
 	limiter, guarding, err := guard(c, s.storage.coupons)
 	if err != nil {
 		return nil, err
 	}
-	options = append(options, guarding...)
+	options := append(s.options(metrics), guarding...)
 	if s.Service, err = couponkit.New(s.storage.coupons, append(options, couponkit.WithProcessor(s.provider.processor))...); err != nil {
 		return nil, err
 	}
@@ -163,6 +149,26 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	}
 	site.Register(mux)
 	return s.calls.Wrap(mux), nil
+}
+
+// options returns the options of the service, apart from its guard and its processor.
+func (s *Server) options(metrics *api.Metrics) []couponkit.Option {
+	c := s.config
+	options := []couponkit.Option{
+		couponkit.WithUsers(s.Shop), couponkit.WithPoints(s.Shop), couponkit.WithLogger(c.Logger), couponkit.WithClock(c.Now),
+		couponkit.WithLocation(c.Location),
+		couponkit.WithObserver(couponkit.ObserverFunc(func(ctx context.Context, a couponkit.Attempt) {
+			metrics.Observe(ctx, a)
+			if a.Flag != couponkit.FlagNone { // called for every payment: by an event, a sweep or a checkout
+				c.Logger.WarnContext(ctx, "a payment was recorded that somebody should look at",
+					slog.String("flag", string(a.Flag)), slog.String("order", a.OrderID), slog.String("session", a.SessionID))
+			}
+		})),
+	}
+	if c.Guests {
+		options = append(options, couponkit.WithGuests())
+	}
+	return options
 }
 
 // prepare seeds an empty store. It restores the mirrors of a simulated processor, which were lost at
