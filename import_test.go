@@ -169,7 +169,7 @@ func TestTwoImportsAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	counts, errs := make([]map[codecsv.Verdict]int, 2), make([]error, 2)
 	for i := range counts {
-		counts[i] = map[codecsv.Verdict]int{}
+		counts[i] = make(map[codecsv.Verdict]int)
 		group.Go(func() {
 			for row, err := range c.ImportCodes(t.Context(), c.coupon.ID, "import", file) {
 				errs[i] = errors.Join(errs[i], err)

@@ -37,10 +37,10 @@ const (
 
 // name returns the name of the field in faults.
 func (f field) name() string {
-	switch f {
-	case recipient, address:
+	if f == recipient || f == address {
 		f = owner
-	case limitval:
+	}
+	if f == limitval {
 		f = maxUses
 	}
 	return string(f)

@@ -132,6 +132,7 @@ func tour(t *testing.T, s store.Store) {
 		_, err = s.ListUses(ctx, list)
 		require.NoError(t, err)
 	}
+	tourCodes(t, s, c)
 	_, err = s.Counts(ctx, []string{eligibility.CouponUses(c.ID), "none"})
 	require.NoError(t, err)
 	_, err = s.Journal(ctx, 0, 3)
@@ -142,6 +143,27 @@ func tour(t *testing.T, s store.Store) {
 		require.NoError(t, err)
 		listed.Revision++
 	}
+}
+
+// tourCodes makes every call about codes of a batch.
+func tourCodes(t *testing.T, s store.Store, c coupon.Coupon) {
+	t.Helper()
+	code := coupon.IssuedCode{Key: coupon.StoredCode("SPRING-1"), CouponID: c.ID, Batch: "spring", Active: true, Revision: 1, CreatedAt: noon(), UpdatedAt: noon()}
+	other := code
+	other.Key = coupon.StoredCode("SPRING-2")
+	change := store.CodeChange{CouponID: c.ID, Batch: "spring", Fingerprint: "f", Codes: []coupon.IssuedCode{code, other}, Owners: []coupon.Owner{coupon.OwnerID("ann")}, At: noon()}
+	for _, kind := range []store.CodeChangeKind{store.AddCodes, store.ImportCodes, store.AssignCodes, store.SwitchCodes, store.RemoveCodes} {
+		change.Kind = kind
+		_, err := s.SaveCodes(t.Context(), change)
+		require.NoError(t, err)
+	}
+	for _, list := range []store.CodeList{{}, {Batch: "spring", State: coupon.Inactive}, {Owner: coupon.OwnerID("ann"), Unused: true}} {
+		list.CouponID = c.ID
+		_, err := s.ListCodes(t.Context(), list)
+		require.NoError(t, err)
+	}
+	_, err := s.ListBatches(t.Context(), store.BatchList{CouponID: c.ID})
+	require.NoError(t, err)
 }
 
 // plan returns the steps in which SQLite runs a statement.
