@@ -103,7 +103,7 @@ var policy = []floor{
 	{"proof: a world for the whole service", []rule{
 		{path: "internal/simulation", modules: core},
 	}},
-	{"proof: engines, never tagged", []rule{
+	{"proof: engines. The one tag, of internal/integration, is for the tests of programs", []rule{
 		{path: "internal/agreement", modules: engines, suite: true},
 		{path: "internal/architecture"},
 		{path: "internal/killtest", modules: engines, suite: true},

@@ -146,7 +146,7 @@ func (t *tool) journalTail() *cobra.Command {
 		}
 		return t.withService(c.Context(), func(ctx context.Context, s *couponkit.Service) error {
 			if !c.Flags().Changed("after") {
-				last, err := s.JournalEnd(ctx)
+				last, err := newest(ctx, s)
 				if err != nil {
 					return err
 				}
@@ -195,5 +195,19 @@ func (t *tool) tail(ctx context.Context, s *couponkit.Service, after int64, most
 			return nil
 		case <-time.After(pollTime):
 		}
+	}
+}
+
+// newest returns the last position. Reading the journal gives positions to some of the entries that have none yet.
+func newest(ctx context.Context, s *couponkit.Service) (int64, error) {
+	for before := int64(-1); ; {
+		last, err := s.JournalEnd(ctx)
+		if err != nil || last == before {
+			return last, err
+		}
+		if _, err := s.Journal(ctx, last, 1); err != nil {
+			return 0, err
+		}
+		before = last
 	}
 }
