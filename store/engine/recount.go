@@ -13,9 +13,9 @@ func HeldStates(orders bool) (reserved, completed string) {
 	claims := []eligibility.Claim{{Counter: "c", Amount: 1}}
 	var asReserved, asCompleted []string
 	for state := 1; ; state++ {
-		held, name := redemption.Holdings(redemption.Order{}, redemption.Use{State: redemption.State(state), Claims: claims}), redemption.State(state).String() //nolint:gosec // small
+		held, name := redemption.Holdings(redemption.Order{}, redemption.Use{State: redemption.State(state), Claims: claims}), redemption.State(state).String()
 		if orders {
-			held, name = redemption.Holdings(redemption.Order{State: redemption.OrderState(state), Claims: claims}), redemption.OrderState(state).String() //nolint:gosec // small
+			held, name = redemption.Holdings(redemption.Order{State: redemption.OrderState(state), Claims: claims}), redemption.OrderState(state).String()
 		}
 		switch {
 		case name == "":
