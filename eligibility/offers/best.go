@@ -41,18 +41,20 @@ func (o Offer) compare(p Offer) int {
 	return cmp.Or(cmp.Compare(p.Discount, o.Discount), cmp.Compare(o.Coupon.ID, p.Coupon.ID))
 }
 
-// Search searches an [Index]. It reuses its memory, so that repeated searches allocate none. The zero
+// Search searches an [Index]. It reuses its memory. A repeated search allocates memory only for coupons that
+// the rules refuse in the end. The zero
 // Search is ready to use. Goroutines that search at the same time need a Search each. A Search keeps the
 // last index and query alive.
 type Search struct {
 	walk   walk
-	query  *Query
+	query  Query
 	cart   pricing.Cart
 	offers []Offer
 	most   int
 	set    [1]eligibility.Candidate
 	result eligibility.SetResult
 	sets   setSearch
+	near   nearSearch
 }
 
 // Best returns the coupon with the greatest discount. Of equal discounts, the coupon with the least ID
@@ -96,14 +98,14 @@ func (s *Search) begin(x *Index, q *Query) error {
 	if err := s.result.Reevaluate(nil, q.Cart, eligibility.Question{}); err != nil {
 		return err
 	}
-	s.query, s.cart, s.offers = q, q.Cart, s.offers[:0]
+	s.query, s.cart, s.offers = *q, q.Cart, s.offers[:0]
 	of := q.Question
 	of.Usage, of.Code, of.MirrorInvalid, of.Conflicts = eligibility.Usage{}, coupon.IssuedCode{}, false, eligibility.RefuseAll
 	s.walk.begin(x, &q.Cart, &of)
 	return nil
 }
 
-func (s *Search) end() { s.query = nil }
+func (s *Search) end() { s.query.Usage = nil }
 
 // mayHaveCoupons reports whether the customer may use a coupon without any condition.
 func (s *Search) mayHaveCoupons() bool {
@@ -182,6 +184,11 @@ func (s *Search) offer(c *coupon.Coupon) {
 
 // discount returns what a coupon takes off the cart alone. It returns 0 if the coupon cannot be used.
 func (s *Search) discount(c *coupon.Coupon) int64 {
+	// Most coupons that would be refused are left out here, because reasons of a refusal take memory.
+	minimum, quantity := thresholds(c, s.cart.Currency)
+	if has := s.coveredBy(c); has.units == 0 || has.subtotal < minimum || has.units < quantity {
+		return 0
+	}
 	s.set[0] = eligibility.Candidate{Coupon: c, Usage: s.usage(c)}
 	err := s.result.Reevaluate(s.set[:], s.cart, s.walk.question)
 	if err != nil || !s.result.Coupons[0].Decision.Allowed() {

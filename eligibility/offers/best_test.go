@@ -1,6 +1,7 @@
 package offers_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility/offers"
 	"github.com/couponkit/couponkit/internal/testsize"
 )
@@ -45,4 +47,25 @@ func TestBestOfSmallShops(t *testing.T) {
 			t.Fatalf("seed %d: the best %d (-want +got):\n%s", seed, n, diff)
 		}
 	}
+}
+
+// A search that is repeated allocates no memory.
+func TestRepeatedSearchesAllocateNothing(t *testing.T) {
+	var s offers.Search
+	r := rand.New(rand.NewPCG(1, 9))
+	var coupons []*coupon.Coupon
+	for i := range 2_000 {
+		c := randomCoupon(r, fmt.Sprintf("%s%04d", coupon.IDPrefix, i))
+		c.Conditions, c.Limits = coupon.Conditions{}, coupon.Limits{}
+		coupons = append(coupons, c)
+	}
+	x := indexOf(t, coupons)
+	_, q := smallShop(r, 0)
+	q.Cart.Step = 0
+	allocations := testing.AllocsPerRun(100, func() {
+		if _, found, err := s.Best(x, q); err != nil || !found {
+			t.Error("no coupon is found", err)
+		}
+	})
+	require.Zero(t, allocations)
 }

@@ -123,7 +123,7 @@ func (s *shelfBuilder) add(c *coupon.Coupon) (entries int) {
 			set.add(hash)
 			size++
 		} else if t.group != ofCustomer {
-			set = wide
+			set, size = scopeSet(&c.Scope)
 		}
 		s.under = append(s.under, s.position(&t, hash))
 	}

@@ -97,7 +97,7 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 	}
 	b := &s.sets
 	b.begin(o, alone)
-	s.query = &q
+	s.query = q
 	defer s.end()
 	if o.MaxCoupons > 1 {
 		s.bestOfGroups(x)

@@ -140,11 +140,18 @@ func coversItems(s *coupon.Scope) bool {
 // byCategory reports whether the targets of the scope are categories.
 func byCategory(s *coupon.Scope) bool { return s.Categories.Len() > 0 && !coversItems(s) }
 
-// scopeSet returns the hashed set of the targets of a scope, and their number.
+// restricted is the number of items of a wide scope that does not cover all goods.
+const restricted = 2
+
+// scopeSet returns the hashed set of the targets of a scope, and their number. The number of a wide scope is 0
+// if the scope covers all goods, otherwise restricted.
 func scopeSet(s *coupon.Scope) (set hashedSet, size int) {
 	for t := range targetsOf(s) {
 		if t.group < ofItem {
-			return wide, 0
+			if t.group == everything && s.ExcludedItems.Len()+s.ExcludedCategories.Len() == 0 {
+				return wide, 0
+			}
+			return wide, restricted
 		}
 		set.add(t.hash())
 		size++

@@ -38,6 +38,7 @@ type source struct {
 	root   *node
 	shelf  uint8
 	form   form
+	whole  bool   // each coupon covers all goods
 	last   uint32 // the key of bound
 	bound  int64  // greatest discount of the entries that were not read
 	cover  int64  // greatest subtotal of a coupon that has to be found in the list
@@ -157,7 +158,7 @@ func (w *walk) read(t *target, hash uint64, covers *[len(sizes) + 1]int64, least
 			w.sources = slices.Grow(w.sources, 1)[:len(w.sources)+1]
 			src := &w.sources[len(w.sources)-1]
 			src.root, src.shelf, src.form, src.cover, src.last, src.bound = l.root, uint8(i), l.form, cover, l.top, bound
-			src.reach = -1
+			src.reach, src.whole = -1, t.group == everything && l.size == 0
 			src.cursor.begin(l.root)
 			w.heap = append(w.heap, uint32(len(w.sources)-1)) //nolint:gosec // two shelves, few forms, few targets
 		}
@@ -260,7 +261,7 @@ func (w *walk) skip(s *source) {
 
 // candidate returns the coupon of an entry, unless it surely cannot be used or comes after a place.
 func (w *walk) candidate(s *source, e *entry, worst place) (c *coupon.Coupon, bound int64) {
-	if e.from > w.day || e.until < w.day || e.gate&w.gate.country == 0 || e.gate&w.gate.channel == 0 {
+	if !w.admits(e) {
 		return nil, 0
 	}
 	cover := w.measures.covered(e)
@@ -289,6 +290,11 @@ func (w *walk) candidate(s *source, e *entry, worst place) (c *coupon.Coupon, bo
 		return nil, 0
 	}
 	return c, bound
+}
+
+// admits reports whether the hints of an entry allow the day and the facts.
+func (w *walk) admits(e *entry) bool {
+	return e.from <= w.day && e.until >= w.day && e.gate&w.gate.country != 0 && e.gate&w.gate.channel != 0
 }
 
 // isOpen reports whether the coupon may be open to the customer at the instant.

@@ -1,0 +1,155 @@
+package offers_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/eligibility/offers"
+	"github.com/couponkit/couponkit/pricing"
+)
+
+// loop is what a team would write: decide about every coupon.
+func loop(coupons []*coupon.Coupon, cart pricing.Cart, q eligibility.Question, r *eligibility.SetResult) (best *coupon.Coupon, discount int64) {
+	var set [1]eligibility.Candidate
+	for _, c := range coupons {
+		set[0].Coupon = c
+		if err := r.Reevaluate(set[:], cart, q); err != nil {
+			continue
+		}
+		if d := r.Coupons[0].Discount; d > discount || d == discount && d > 0 && c.ID < best.ID {
+			best, discount = c, d
+		}
+	}
+	return best, discount
+}
+
+func build(tb testing.TB, coupons []*coupon.Coupon) *offers.Index {
+	tb.Helper()
+	x, err := offers.New(slices.Values(coupons), offers.Limits{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return x
+}
+
+func quantile(times []time.Duration, part float64) time.Duration {
+	slices.Sort(times)
+	return times[int(float64(len(times)-1)*part)]
+}
+
+func BenchmarkBest(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
+		shop := newShop(1)
+		coupons := shop.coupons(n)
+		x := build(b, coupons)
+		carts := make([]pricing.Cart, 1000)
+		for i := range carts {
+			carts[i] = shop.cart(50)
+		}
+		q := shop.question()
+		b.Run(fmt.Sprintf("index of %d", n), func(b *testing.B) {
+			var s offers.Search
+			var times []time.Duration
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				start := time.Now()
+				if _, _, err := s.Best(x, offers.Query{Cart: carts[i%len(carts)], Question: q}); err != nil {
+					b.Fatal(err)
+				}
+				if len(times) < 100_000 {
+					times = append(times, time.Since(start))
+				}
+			}
+			b.ReportMetric(float64(quantile(times, 0.5).Nanoseconds())/1e3, "p50-µs")
+			b.ReportMetric(float64(quantile(times, 0.99).Nanoseconds())/1e3, "p99-µs")
+		})
+		b.Run(fmt.Sprintf("loop over %d", n), func(b *testing.B) {
+			var r eligibility.SetResult
+			for i := 0; b.Loop(); i++ {
+				loop(coupons, carts[i%len(carts)], q, &r)
+			}
+		})
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	const n = 1_000_000
+	coupons := newShop(1).coupons(n)
+	targets := 0
+	for _, c := range coupons {
+		targets += max(1, c.Scope.Devices.Len(), c.Scope.Categories.Len())
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	x := build(b, coupons)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	for b.Loop() {
+		x = build(b, coupons)
+	}
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(targets), "B/target")
+	b.ReportMetric(float64(targets)/float64(n), "targets/coupon")
+	runtime.KeepAlive(x)
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	shop := newShop(1)
+	coupons := shop.coupons(1_000_000)
+	x := build(b, coupons)
+	for name, change := range map[string]func(c *coupon.Coupon){
+		"name":       func(c *coupon.Coupon) { c.Name = "Other" },
+		"dates":      func(c *coupon.Coupon) { c.ExpiresAt = c.ExpiresAt.AddDate(0, 0, 1) },
+		"percentage": func(c *coupon.Coupon) { c.Discount = shop.discount(false) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			var times []time.Duration
+			for b.Loop() {
+				c := *coupons[shop.IntN(len(coupons))]
+				change(&c)
+				start := time.Now()
+				var err error
+				if x, err = x.With(&c); err != nil {
+					b.Fatal(err)
+				}
+				times = append(times, time.Since(start))
+			}
+			b.ReportMetric(float64(quantile(times, 0.5).Nanoseconds())/1e3, "p50-µs")
+			b.ReportMetric(float64(quantile(times, 0.99).Nanoseconds())/1e3, "p99-µs")
+		})
+	}
+}
+
+func BenchmarkSet(b *testing.B) {
+	for _, n := range []int{1_000, 1_000_000} {
+		b.Run(fmt.Sprintf("up to 3 of %d", n), func(b *testing.B) {
+			shop := newShop(1)
+			x := build(b, shop.coupons(n))
+			q := shop.question()
+			var s offers.Search
+			var times []time.Duration
+			var nodes, proved int
+			for b.Loop() {
+				cart := shop.cart(50)
+				start := time.Now()
+				set, err := s.Set(x, offers.Query{Cart: cart, Question: q}, offers.SetOptions{MaxCoupons: 3})
+				if err != nil {
+					b.Fatal(err)
+				}
+				times, nodes = append(times, time.Since(start)), nodes+set.Nodes
+				if set.Proved {
+					proved++
+				}
+			}
+			b.ReportMetric(float64(quantile(times, 0.5).Nanoseconds())/1e3, "p50-µs")
+			b.ReportMetric(float64(quantile(times, 0.99).Nanoseconds())/1e3, "p99-µs")
+			b.ReportMetric(float64(nodes)/float64(len(times)), "nodes")
+			b.ReportMetric(100*float64(proved)/float64(len(times)), "%proved")
+		})
+	}
+}
