@@ -30,9 +30,11 @@ type Set struct {
 	Offers []Offer
 	// Discount is what the set takes off the cart, in minor units.
 	Discount int64
-	// Proved reports whether the search has shown that no other set is better. If Proved is false, the
-	// search has considered MaxNodes, and another set may be better.
+	// Proved reports whether the search has shown that no other set takes more off.
 	Proved bool
+	// Complete reports whether the search ended before MaxNodes. The set is then proved, and the first of
+	// the sets with its discount.
+	Complete bool
 	// Bound is an upper bound of the discount of every set. If Proved is true, Bound is Discount.
 	Bound int64
 	// Nodes is the number of coupons and of sets that the search has considered.
@@ -93,7 +95,7 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 	}
 	alone, found, err := s.Best(x, q)
 	if err != nil || !found {
-		return Set{Proved: err == nil}, err
+		return Set{Proved: err == nil, Complete: err == nil}, err
 	}
 	b := &s.sets
 	b.begin(o, alone)
@@ -106,7 +108,7 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 		b.sort()
 		s.descend(0)
 	}
-	b.best.Proved, b.best.Nodes = !b.exhausted, b.nodes
+	b.best.Complete, b.best.Nodes = !b.exhausted, b.nodes
 	b.best.Bound = b.best.Discount
 	if b.exhausted {
 		b.best.Bound = s.walk.measures.total.subtotal
@@ -114,6 +116,7 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 			b.best.Bound = max(b.best.Discount, min(b.best.Bound, b.rest(nil, b.most)))
 		}
 	}
+	b.best.Proved = b.best.Bound == b.best.Discount
 	return b.best, nil
 }
 

@@ -54,6 +54,7 @@ func checkSet(t require.TestingT, s *offers.Search, coupons []*coupon.Coupon, q 
 	got, err := s.Set(indexOf(t, coupons), q, offers.SetOptions{MaxCoupons: most})
 	require.NoError(t, err)
 	require.True(t, got.Proved)
+	require.True(t, got.Complete)
 	require.Equal(t, got.Discount, got.Bound)
 	require.Equal(t, want.Discount, got.Discount)
 	return gocmp.Diff(words(want.Offers), words(got.Offers))
@@ -112,6 +113,10 @@ func TestASetThatIsNotProved(t *testing.T) {
 		require.NoError(t, of.Err(), "seed %d", seed)
 		require.Equal(t, of.Quote.Discount, got.Discount)
 		if got.Proved {
+			require.Equal(t, want.Discount, got.Discount)
+		}
+		if got.Complete {
+			require.True(t, got.Proved)
 			require.Empty(t, gocmp.Diff(words(want.Offers), words(got.Offers)))
 		} else {
 			unproved++
