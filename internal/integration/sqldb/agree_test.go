@@ -42,7 +42,7 @@ func (d database) emptied(t *testing.T, db *sql.DB) *sqlstore.Store {
 		sqlstore.SQLite: {"DELETE FROM sqlite_sequence"},
 		sqlstore.MySQL:  {"DELETE FROM couponkit_journal_pending", "UPDATE couponkit_journal_head SET position = 0"},
 	}[d.dialect]
-	for _, table := range []string{"coupons", "codes", "code_batches", "coupon_emails", "orders", "uses", "counters", "journal"} {
+	for _, table := range []string{"coupons", "codes", "code_batches", "coupon_emails", "orders", "uses", "counters", "attempts", "journal"} {
 		statements = append(statements, "DELETE FROM couponkit_"+table)
 	}
 	for _, statement := range statements {
