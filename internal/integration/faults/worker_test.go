@@ -116,7 +116,8 @@ type wire struct {
 func (w *wire) Write(b []byte) (int, error) {
 	if w.unlocked.Load() {
 		for _, r := range [][2]string{
-			{"FOR UPDATE SKIP LOCKED", ""}, {"FOR UPDATE", ""},
+			{"FOR UPDATE SKIP LOCKED", ""},
+			{"FOR UPDATE", ""},
 			{"coalesce(c.reserved + c.completed, 0) BETWEEN w.least AND w.most", "true"},
 		} {
 			text, instead := r[0], r[1]
