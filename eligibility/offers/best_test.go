@@ -11,7 +11,6 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility/offers"
-	"github.com/couponkit/couponkit/internal/testsize"
 )
 
 // A search finds what trying every coupon finds.
@@ -36,7 +35,7 @@ func TestBestIsTheBestOfAll(t *testing.T) {
 func TestBestOfSmallShops(t *testing.T) {
 	t.Parallel()
 	var s offers.Search
-	for seed := range testsize.Of(20_000, 1_000_000) {
+	for seed := range *shops {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		coupons, q := smallShop(r, 12)
 		want := tryAll(coupons, q)

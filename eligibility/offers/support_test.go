@@ -2,6 +2,7 @@ package offers_test
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -14,9 +15,15 @@ import (
 	"github.com/couponkit/couponkit/coupon/coupontest"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/eligibility/offers"
+	"github.com/couponkit/couponkit/internal/testsize"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/pricing/pricingtest"
 )
+
+// shops is how many small shops each search is compared with brute force on. A long run:
+//
+//	go test ./eligibility/offers -run SmallShops -shops 1000000 -timeout 0
+var shops = flag.Int("shops", testsize.Of(6_000, 12_000), "how many small shops are searched")
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
