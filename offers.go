@@ -31,15 +31,16 @@ type Offers struct {
 	store  OfferStore
 	limits offers.Limits
 
-	index    atomic.Pointer[offers.Index]
-	updating sync.Mutex
-	loaded   bool
-	position int64 // in the journal; guarded by updating
+	index atomic.Pointer[offers.Index]
+
+	updating sync.Mutex // guards what follows
+	loading  *loading   // until the first update is complete
+	position int64      // in the journal
 }
 
 // NewOffers returns Offers without coupons. The limits restrict the memory of the index.
 func NewOffers(s OfferStore, limits offers.Limits) *Offers {
-	o := &Offers{store: s, limits: limits}
+	o := &Offers{store: s, limits: limits, loading: new(loading)}
 	o.index.Store(new(offers.Index))
 	return o
 }
@@ -59,66 +60,86 @@ func (o *Offers) Index() *offers.Index { return o.index.Load() }
 func (o *Offers) Update(ctx context.Context) (read int, err error) {
 	o.updating.Lock()
 	defer o.updating.Unlock()
-	if !o.loaded {
-		if read, err = o.load(ctx); err != nil {
-			return 0, fmt.Errorf("load offers: %w", err)
+	if o.loading != nil {
+		if read, err = o.load(ctx, o.loading); err != nil {
+			return read, fmt.Errorf("load offers: %w", err)
 		}
+		o.loading = nil
 	}
 	for {
 		entries, err := o.store.Journal(ctx, o.position, store.MaxJournalLimit)
 		if err != nil {
 			return read, fmt.Errorf("update offers: %w", err)
 		}
-		changed := changedCoupons(entries)
-		if err := o.refresh(ctx, changed); err != nil {
-			return read, fmt.Errorf("update offers: %w", err)
+		last := len(entries) < store.MaxJournalLimit
+		for len(entries) > 0 {
+			ids, n := changedCoupons(entries)
+			if err := o.refresh(ctx, ids); err != nil {
+				return read, fmt.Errorf("update offers: %w", err)
+			}
+			read += len(ids)
+			o.position, entries = entries[n-1].Position, entries[n:]
 		}
-		read += len(changed)
-		if len(entries) > 0 {
-			o.position = entries[len(entries)-1].Position
-		}
-		if len(entries) < store.MaxJournalLimit {
+		if last {
 			return read, nil
 		}
 	}
 }
 
-// load builds the index of all coupons. What changes while it reads them is in the journal after the position
-// that it has read first.
-func (o *Offers) load(ctx context.Context) (read int, err error) {
-	position, err := o.store.JournalEnd(ctx)
+// loading is a first update that is not complete.
+type loading struct {
+	begun, listed bool
+	list          store.CouponList
+	coupons       []*coupon.Coupon
+}
+
+// load builds the index of all coupons. What changes while it reads them, perhaps in several calls, is in the
+// journal after the position that it has read first.
+func (o *Offers) load(ctx context.Context, l *loading) (read int, err error) {
+	if !l.begun {
+		if o.position, err = o.store.JournalEnd(ctx); err != nil {
+			return 0, err
+		}
+		l.begun, l.list = true, store.CouponList{State: coupon.Active, PageSize: store.MaxNames}
+	}
+	for !l.listed {
+		page, err := o.page(ctx, l)
+		if err != nil {
+			return read, err
+		}
+		read += page
+	}
+	index, err := offers.New(slices.Values(l.coupons), o.limits)
+	if err != nil {
+		*l = loading{} // the coupons may be fewer when they are read again
+		return read, err
+	}
+	o.index.Store(index)
+	return read, nil
+}
+
+// page reads the next page of coupons.
+func (o *Offers) page(ctx context.Context, l *loading) (read int, err error) {
+	page, err := o.store.ListCoupons(ctx, l.list)
 	if err != nil {
 		return 0, err
 	}
 	var all []*coupon.Coupon
-	list := store.CouponList{State: coupon.Active, PageSize: store.MaxPageSize}
-	for more := true; more; more = list.After != "" {
-		page, err := o.store.ListCoupons(ctx, list)
-		if err != nil {
-			return 0, err
+	var specific []string // the list has no addresses
+	for i := range page.Items {
+		if c := &page.Items[i]; c.Distribution == coupon.UserSpecific {
+			specific = append(specific, c.ID)
+		} else {
+			all = append(all, c)
 		}
-		var specific []string // the list has no addresses
-		for i := range page.Items {
-			if c := &page.Items[i]; c.Distribution == coupon.UserSpecific {
-				specific = append(specific, c.ID)
-			} else {
-				all = append(all, c)
-			}
-		}
-		whole, _, err := o.read(ctx, specific)
-		if err != nil {
-			return 0, err
-		}
-		all = append(all, whole...)
-		list.After = page.Next
 	}
-	index, err := offers.New(slices.Values(all), o.limits)
+	whole, _, err := o.read(ctx, specific)
 	if err != nil {
 		return 0, err
 	}
-	o.index.Store(index)
-	o.loaded, o.position = true, position
-	return len(all), nil
+	l.coupons = append(append(l.coupons, all...), whole...)
+	l.list.After, l.listed = page.Next, page.Next == ""
+	return len(all) + len(whole), nil
 }
 
 // refresh reads coupons again, and takes those out of the index that are gone.
@@ -134,35 +155,41 @@ func (o *Offers) refresh(ctx context.Context, ids []string) error {
 	return err
 }
 
-// read returns the coupons with some IDs, with their whole allow-lists, and the IDs that no readable coupon has.
+// read returns the coupons with at most [store.MaxNames] IDs, with their whole allow-lists, and the IDs that no
+// readable coupon has.
 func (o *Offers) read(ctx context.Context, ids []string) (found []*coupon.Coupon, gone []string, err error) {
-	for some := range slices.Chunk(ids, store.MaxNames) {
-		answer, err := o.store.LookUp(ctx, store.LookUp{Names: store.ByID(some...), Whole: true})
-		if err != nil {
-			return nil, nil, err
-		}
-		for i, f := range answer.Coupons {
-			if f == nil || f.Unreadable != nil {
-				gone = append(gone, some[i])
-			} else {
-				found = append(found, &f.Coupon)
-			}
+	if len(ids) == 0 {
+		return nil, nil, nil
+	}
+	answer, err := o.store.LookUp(ctx, store.LookUp{Names: store.ByID(ids...), Whole: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, f := range answer.Coupons {
+		if f == nil || f.Unreadable != nil {
+			gone = append(gone, ids[i])
+		} else {
+			found = append(found, &f.Coupon)
 		}
 	}
 	return found, gone, nil
 }
 
-// changedCoupons returns the IDs of the coupons that journal entries are about.
-func changedCoupons(entries []store.Entry) (ids []string) {
+// changedCoupons returns the IDs of at most [store.MaxNames] coupons that the first n entries are about.
+func changedCoupons(entries []store.Entry) (ids []string, n int) {
 	for _, e := range entries {
 		switch e.Kind {
 		case store.CouponCreated, store.CouponChanged, store.CouponMirrored, store.CouponDeleted:
-			ids = append(ids, e.Subject)
+			if !slices.Contains(ids, e.Subject) {
+				ids = append(ids, e.Subject)
+			}
 		case store.CodesAdded, store.CodeChanged, store.CodesChanged,
 			store.OrderOpened, store.OrderChanged, store.OrderPaid, store.OrderCancelled, store.OrderRefunded, store.OrderRepaid,
 			store.PointsReserved, store.PointsChanged, store.PointsGivenBack:
 		}
+		if n++; len(ids) == store.MaxNames {
+			break
+		}
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
+	return ids, n
 }

@@ -220,8 +220,20 @@ func TestOffersKeepWhatTheyHave(t *testing.T) {
 		require.ErrorIs(t, err, validation.ErrInvalid)
 		require.Equal(t, 1, small.Index().Len())
 	}
-	_, err := couponkit.NewOffers(w.store, offers.Limits{MaxEntries: 3}).Update(t.Context())
+	late := couponkit.NewOffers(w.store, offers.Limits{MaxEntries: 3})
+	_, err := late.Update(t.Context())
 	require.ErrorIs(t, err, validation.ErrInvalid)
+	require.NoError(t, w.Delete(t.Context(), c.ID))
+	for i := range 3 {
+		found, err := w.Find(t.Context(), fmt.Sprint("MORE", i))
+		require.NoError(t, err)
+		require.NoError(t, w.Delete(t.Context(), found.ID))
+	}
+	for _, o := range []*couponkit.Offers{small, late} { // there is room again
+		_, err := o.Update(t.Context())
+		require.NoError(t, err)
+		sameAsStore(t, w, o.Index())
+	}
 }
 
 // hookedStore calls a function after each page of coupons.
