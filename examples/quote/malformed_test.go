@@ -65,7 +65,7 @@ func TestMalformed(t *testing.T) {
 		"everything of a number":   {`{"id":1,"at":2,"currency":3,"customer":4,"lines":5,"coupon":6,"usage":7}`, []string{"id", "at", "currency", "customer", "lines", "usage", "coupon"}},
 		"everything of a list":     {`{"id":[],"at":[],"currency":[],"customer":[],"lines":{},"coupon":[],"usage":[]}`, []string{"id", "at", "currency", "customer", "lines", "usage", "coupon"}},
 		"a coupon and coupons":     {strings.Replace(withLine(goodLine), `"coupon"`, `"coupons":[],"coupon"`, 1), []string{"coupons"}},
-		"an unknown policy":        {strings.Replace(withLine(goodLine), `"coupon"`, `"conflicts":"keep_best","coupon"`, 1), []string{"conflicts"}},
+		"an unknown policy":        {strings.Replace(withLine(goodLine), `"coupon"`, `"conflicts":"keep_cheapest","coupon"`, 1), []string{"conflicts"}},
 		"coupons that are no list": {`{"id":"x","currency":"EUR","lines":[],"coupons":{}}`, []string{"coupons"}},
 		"33 coupons":               {withCoupons(33), []string{"coupons"}},
 		"the same code twice":      {`{"id":"x","currency":"EUR","lines":[` + goodLine + `],"coupons":[` + goodCoupon + `,` + goodCoupon + `]}`, []string{"coupons[1].code"}},
