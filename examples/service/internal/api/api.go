@@ -18,7 +18,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Options configure an [API]. Service, Shop, Catalog, Webhook and Limiter are required, and
+// Options configure an [API]. Service, Shop, Catalog and Webhook are required, and
 // GuestKey with Guests.
 type Options struct {
 	// Service decides about coupons.
@@ -38,7 +38,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Limiter counts failed attempts, with the limits of Limits.Named. The Service has the same limiter.
+	// Limiter counts failed attempts, with the limits of Limits.Named. The Service has the same limiter. nil counts in
+	// memory, with the usual limits.
 	Limiter ratelimit.Limiter
 	// ClientAddress tells who asks; nil is the address of the connection.
 	ClientAddress func(*http.Request) string
@@ -68,8 +69,8 @@ type API struct {
 
 // New returns the interface. An origin in BaseURL that cannot be read is an error.
 func New(o Options) (*API, error) {
-	if o.Service == nil || o.Shop == nil || o.Webhook == nil || o.Limiter == nil {
-		return nil, errors.New("api: Service, Shop, Webhook and Limiter are required")
+	if o.Service == nil || o.Shop == nil || o.Webhook == nil {
+		return nil, errors.New("api: Service, Shop and Webhook are required")
 	}
 	if o.Guests && len(o.GuestKey) == 0 {
 		return nil, errors.New("api: guests need a key for their cookies")
@@ -84,6 +85,13 @@ func New(o Options) (*API, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Limiter == nil {
+		limiter, err := ratelimit.NewMemory(Limits{}.Named(), ratelimit.MemoryOptions{Now: o.Now})
+		if err != nil {
+			return nil, err
+		}
+		o.Limiter = limiter
 	}
 	if o.ClientAddress == nil {
 		o.ClientAddress = connectionAddress
