@@ -39,7 +39,7 @@ func TestAGuestBuysACart(t *testing.T) {
 	p.see("#coupon-message [data-code=user_usage_limit_reached]", "as often as it allows")
 	p.click("#remove-coupon")
 	p.apply("VIP15")
-	p.see("#coupon-message [data-code=user_required]", "Sign in")
+	p.see("#coupon-message [data-code=coupon_not_found]", "does not exist") // like any code of others
 }
 
 // Where there are no guests, nobody can pay without signing in.

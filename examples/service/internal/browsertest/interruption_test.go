@@ -14,6 +14,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/examples/service/internal/api"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/ratelimit"
 	"github.com/couponkit/couponkit/redemption"
 )
 
@@ -244,8 +245,9 @@ func TestACouponThatIsGoneLeavesTheTable(t *testing.T) {
 // reserve opens checkouts of a customer with a coupon.
 func (w *world) reserve(userID, code string, count int) {
 	w.t.Helper()
+	ctx := couponkit.WithSubjects(w.t.Context(), ratelimit.Subject{Limit: "attempts_per_user", ID: userID})
 	for range count {
-		_, err := w.Service.Checkout(w.t.Context(), couponkit.CheckoutRequest{
+		_, err := w.Service.Checkout(ctx, couponkit.CheckoutRequest{
 			Customer: eligibility.Customer{ID: userID}, Codes: []string{code}, SuccessURL: w.URL + "/plans", CancelURL: w.URL + "/cart",
 			Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
 				{ID: "1", Kind: pricing.Accessory, ItemID: "earbuds", Quantity: 1, UnitPrice: 99_00},

@@ -13,6 +13,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/examples/service/internal/app"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/ratelimit"
 	"github.com/couponkit/couponkit/redemption"
 )
 
@@ -46,6 +47,7 @@ func (p *past) fill(ctx context.Context, server *app.Server) error {
 
 func buy(ctx context.Context, server *app.Server) error {
 	customer := eligibility.Customer{ID: "usr_cleo", Email: "cleo@example.org"}
+	ctx = couponkit.WithSubjects(ctx, ratelimit.Subject{Limit: "attempts_per_user", ID: customer.ID})
 	done, err := server.Service.Checkout(ctx, couponkit.CheckoutRequest{
 		Customer: customer, Codes: []string{"SUMMER10"}, SuccessURL: server.URL + "/plans", CancelURL: server.URL + "/cart",
 		Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
