@@ -19,8 +19,9 @@ func (s *statements) attempts() {
 		SELECT * FROM unnest($1::text[], $2::bigint[])`))
 	s.updateAttempts = s.name("update attempts", `UPDATE {attempts} a SET full_at = w.full_at
 		FROM unnest($1::text[], $2::bigint[]) AS w (bucket, full_at) WHERE a.bucket = w.bucket`)
+	// A plan may run IN (SELECT … LIMIT …) once for each row, and then delete more. An array is made once.
 	s.forgetAttempts = s.name("forget attempts", fmt.Sprintf(`DELETE FROM {attempts} WHERE full_at <= $1
-		AND bucket IN (SELECT bucket FROM {attempts} WHERE full_at <= $1 LIMIT %d FOR UPDATE SKIP LOCKED)`, store.MaxForgotten))
+		AND bucket = ANY (ARRAY(SELECT bucket FROM {attempts} WHERE full_at <= $1 LIMIT %d FOR UPDATE SKIP LOCKED))`, store.MaxForgotten))
 }
 
 // LoadAttempts implements [engine.AttemptTx] in one round trip.
