@@ -35,13 +35,17 @@ func Reserve(
 
 // lookAgain checks refused requests again: their keys, exchanges and counters. Another transaction may
 // have inserted these while this one waited for a lock. The rows of Load are then from two instants,
-// and lookAgain returns [ErrAgain].
+// and lookAgain returns [ErrAgain]. It does so too if an order is known from its payment, whose claims
+// are then those of the request.
 func (w *work) lookAgain(ctx context.Context, tx Tx, requests []store.Reservation, answers []Answer[store.Reserved]) error {
 	n := Need{Peek: true}
 	for i, r := range requests {
 		if refused(answers[i]) {
 			n.names(r)
 			n.Counters = append(n.Counters, w.absentOf(r, answers[i].Err)...)
+			if !r.Order.IsZero() && w.orders[r.Order.ID] == nil {
+				n.OrderIDs = append(n.OrderIDs, r.Order.ID)
+			}
 		}
 	}
 	if len(n.OrderKeys) == 0 && len(n.UseKeys) == 0 && len(n.Exchanges) == 0 && len(n.Counters) == 0 {
@@ -60,7 +64,7 @@ func (w *work) lookAgain(ctx context.Context, tx Tx, requests []store.Reservatio
 	}
 	w.add(n, rows)
 	for i, r := range requests {
-		if refused(answers[i]) && w.appeared(r, held) {
+		if refused(answers[i]) && (w.appeared(r, held) || w.paidMeanwhile(r, n.OrderIDs)) {
 			return ErrAgain
 		}
 	}
@@ -100,6 +104,12 @@ func (w *work) appeared(r store.Reservation, held map[string]bool) bool {
 		now, found := w.holder(u.ExchangeID)
 		return found && !w.uses[now.ID].added
 	})
+}
+
+// paidMeanwhile reports whether the order of the request, which was absent, is known from its payment.
+func (w *work) paidMeanwhile(r store.Reservation, absent []string) bool {
+	row := w.orders[r.Order.ID]
+	return row != nil && slices.Contains(absent, r.Order.ID) && row.order.FromPayment()
 }
 
 func (n *Need) ids(r store.Reservation) {

@@ -163,6 +163,9 @@ func adoptsAPayment(p *probe) {
 	p.unchanged("a reservation that exceeds a limit", func() { fails(p, store.Store.Reserve, full, store.ErrLimit, "of a paid order") })
 	mine := called(p.checkout("ann"), paid("ann", "cs_mine").ID)
 	same(p, p.reserve(mine).Order.State, redemption.OrderPaid, "a paid order of the same customer")
+	first := called(p.checkout("cleo"), paid("cleo", "cs_only").ID)
+	first.Order.Claims[0].Limit = 1
+	same(p, p.reserve(first).Order.State, redemption.OrderPaid, "a paid order whose payment has made its claim up to the limit")
 	p.refused(called(p.checkout("ann"), paid("bob", "cs_bob").ID), store.ErrConflict, "of another customer's paid order")
 	p.refused(called(p.checkout("ann"), paid("ann", "cs_uses", p.coupon()).ID), store.ErrConflict, "of a paid order that has uses")
 }
