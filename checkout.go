@@ -130,9 +130,9 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Checkout, er
 }
 
 // reserver returns the Reserver for the service's store.
-func (s *Service) reserver(check mirrors.Check) *checkout.Reserver {
+func (s *Service) reserver(check mirrors.Check, attempt *settle.Attempt) *checkout.Reserver {
 	return &checkout.Reserver{
-		Quoter: *s.quoter(check), Store: s.store, NewID: s.newID, Actor: actorOf,
+		Quoter: *s.quoter(check, attempt), Store: s.store, NewID: s.newID, Actor: actorOf,
 		Sessions: s.hasProcessor(), Lifetime: s.sessionLifetime, Grace: s.grace,
 		SessionLines: func(o redemption.Order) int { return s.payments().CountLines(o) },
 	}
@@ -143,8 +143,7 @@ func (s *Service) reserver(check mirrors.Check) *checkout.Reserver {
 func (s *Service) checkoutAs(ctx context.Context, op Operation, r PaymentLinkRequest) (c Checkout, err error) {
 	attempt := settle.Attempt{CustomerID: r.Customer.ID}
 	defer s.observed(ctx, op, &attempt, &err)()
-	reserver := s.reserver(s.mirrors.Ask)
-	reserver.Quoter.Guard = s.guard(&attempt, false)
+	reserver := s.reserver(s.mirrors.Ask, &attempt)
 	of := checkout.Request{
 		Request: quote.Request{Cart: r.Cart, Codes: r.Codes, Conflicts: r.Conflicts, SkipRefused: r.SkipRefused, Facts: r.Facts},
 		Key:     r.Key, Expected: (*checkout.Totals)(r.Expected), Metadata: r.Metadata, PayNow: true, SuccessURL: r.SuccessURL,

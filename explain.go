@@ -34,14 +34,13 @@ type ExplainedCode struct {
 	Reasons []coupon.Reason `json:"rejections"`
 }
 
-// Explain tells staff for each code of a request whether it applies to the cart, with its discount, or
+// Explain tells for each code of a request whether it applies to the cart, with its discount, or
 // every reason why it is refused. Explain prices the cart with the coupons that apply, as
 // [Service.Quote] does with SkipRefused. A refused coupon is no error. Explain changes nothing and
 // reserves nothing. The order of the codes changes only the order of the entries, except with
 // [eligibility.KeepFirst].
 //
-// Explain hides nothing and takes no attempts, whatever the options of the service: it would tell strangers which
-// codes exist. Show customers a [Service.Quote] with SkipRefused.
+// Staff who need the true reasons ask a service without [WithOpaqueRefusals] and [WithLimiter].
 //
 // Explain returns these errors:
 //
@@ -49,6 +48,7 @@ type ExplainedCode struct {
 //     or that a code is given twice. Different codes of one coupon are refused as not_combinable.
 //   - coupon.ErrBelowMinimumCharge means that the processor cannot charge the total. Explain returns
 //     the explanation together with this error.
+//   - [ErrTooManyAttempts] means that the customer has entered too many wrong codes.
 //   - [ErrUnavailable] means that the processor did not answer.
 func (s *Service) Explain(ctx context.Context, r QuoteRequest) (e Explanation, err error) {
 	attempt := settle.Attempt{CustomerID: r.Customer.ID}
@@ -56,7 +56,7 @@ func (s *Service) Explain(ctx context.Context, r QuoteRequest) (e Explanation, e
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Explanation{}, err
 	}
-	quoter := s.quoter(s.mirrors.Recent)
+	quoter := s.quoter(s.mirrors.Recent, &attempt)
 	if err := quoter.Validate(quote.Request(r)); err != nil {
 		return Explanation{}, err
 	}

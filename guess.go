@@ -19,7 +19,7 @@ var ErrTooManyAttempts = ratelimit.ErrTooManyAttempts
 // WithLimiter limits how often customers may enter wrong codes. The subjects of a call come from its context;
 // see [WithSubjects]. By default, nobody is limited.
 //
-// Validate, Quote, Checkout, PaymentLink, ExchangePoints, Prepare and Reserve take an attempt for each code
+// Validate, Quote, Explain, Checkout, PaymentLink, ExchangePoints, Prepare and Reserve take an attempt for each code
 // before they look any up. Without enough attempts left, they return [ErrTooManyAttempts] and look nothing up.
 // Afterwards they give back the attempts of all codes but these:
 //
@@ -31,7 +31,7 @@ var ErrTooManyAttempts = ratelimit.ErrTooManyAttempts
 // The limit must allow as many attempts as a request may have codes. A request with codes whose context has no
 // subject fails with a [*validation.Error]. If the limiter fails, the call fails, and nothing is looked up.
 //
-// Explain and the methods for administrators are for staff, and not limited. In a transaction of the host,
+// The methods for administrators are not limited. In a transaction of the host,
 // [Ledger.Reserve] takes no attempts: it needs a request of [Service.Prepare], which has taken them.
 func WithLimiter(l ratelimit.Limiter) Option { return func(s *Service) { s.limiter = l } }
 
@@ -45,7 +45,7 @@ func WithLimiter(l ratelimit.Limiter) Option { return func(s *Service) { s.limit
 //   - The store is asked as often for a code that exists as for one that does not, and the processor is not asked.
 //   - The observer still gets the true reasons and the coupon; see [Attempt].
 //
-// [Service.Explain] tells every reason and is for staff. Show customers a [Service.Quote] with SkipRefused.
+// Staff who need the true reasons ask a service without this option.
 func WithOpaqueRefusals() Option { return func(s *Service) { s.opaque = true } }
 
 // WithCodeForms names the forms of the codes that are generated for this store. A text that a customer enters
@@ -68,13 +68,10 @@ func WithSubjects(ctx context.Context, subjects ...ratelimit.Subject) context.Co
 	return context.WithValue(ctx, subjectsKey{}, slices.Clone(subjects))
 }
 
-// guard returns the guard of a call for a customer. It takes no attempts if they were taken before.
-func (s *Service) guard(attempt *settle.Attempt, taken bool) quote.Guard {
-	g := quote.Guard{Opaque: s.opaque, Forms: s.forms}
-	if attempt != nil {
-		g.Hidden = attempt.Hide
-	}
-	if s.limiter != nil && !taken {
+// guard returns the guard of a call. The attempt hears of what it hides.
+func (s *Service) guard(attempt *settle.Attempt) quote.Guard {
+	g := quote.Guard{Opaque: s.opaque, Hidden: attempt.Hide, Forms: s.forms}
+	if s.limiter != nil {
 		g.Take = s.takeAttempts
 	}
 	return g

@@ -120,7 +120,7 @@ func TestOnlyWrongCodesCount(t *testing.T) {
 				_, err := w.ExchangePoints(ctx, couponkit.ExchangeRequest{Coupon: "NONE", Customer: ann})
 				return err
 			}},
-			{"an explanation for staff", 0, func() error {
+			{"an explanation", 2, func() error {
 				cart.Codes = []string{"NONE", "BOBS"}
 				_, err := w.Explain(ctx, cart)
 				return err

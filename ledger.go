@@ -93,9 +93,7 @@ func (s *Service) Prepare(ctx context.Context, r ReserveRequest) (ReserveRequest
 	if err != nil {
 		return r, err
 	}
-	quoter := s.quoter(s.mirrors.Ask)
-	quoter.Guard = s.guard(nil, false)
-	findings, err := checkout.Prepare(ctx, *quoter, quote.Request(r.QuoteRequest), customer)
+	findings, err := checkout.Prepare(ctx, *s.quoter(s.mirrors.Ask, new(settle.Attempt)), quote.Request(r.QuoteRequest), customer)
 	if err != nil {
 		return r, err
 	}
@@ -147,8 +145,8 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 	if s.limiter != nil && !r.findings.Know(r.Codes) {
 		return Reserved{}, ErrNotPrepared // nobody has counted the codes
 	}
-	reserver := s.reserver(check)
-	reserver.Quoter.Guard = s.guard(&attempt, true)
+	reserver := s.reserver(check, &attempt)
+	reserver.Quoter.Guard.Take = nil // Prepare has taken the attempts
 	reserved, err := reserver.Hold(ctx, of)
 	attempt.OrderID, attempt.CouponID = reserved.Order.ID, reserved.CouponID
 	if err != nil && !errors.Is(err, ErrOrderEnded) && !errors.Is(err, ErrOrderPaid) {

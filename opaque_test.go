@@ -148,11 +148,15 @@ func TestEveryReasonIsHiddenFromStrangers(t *testing.T) {
 				require.Empty(t, cmp.Diff(unknown, err, cmpopts.EquateComparable(time.Time{})), code)
 				require.NotErrorIs(t, err, reason.Sentinel())
 			}
-			e, err := w.Explain(t.Context(), couponkit.QuoteRequest{
-				Cart: phones(), Codes: []string{"FOR-BOB"}, Customer: ann, Facts: eligibility.Facts{Channel: "web", Country: "DE"},
-			})
+			staff, err := couponkit.New(w.store, couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)))
 			require.NoError(t, err)
-			require.Equal(t, made.ID, e.Codes[0].CouponID, "staff hears everything")
+			for asked, id := range map[*couponkit.Service]string{w.Service: "", staff: made.ID} {
+				e, err := asked.Explain(t.Context(), couponkit.QuoteRequest{
+					Cart: phones(), Codes: []string{"FOR-BOB"}, Customer: ann, Facts: eligibility.Facts{Channel: "web", Country: "DE"},
+				})
+				require.NoError(t, err)
+				require.Equal(t, id, e.Codes[0].CouponID, "only staff hears everything")
+			}
 		})
 	}
 }

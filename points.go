@@ -58,7 +58,7 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 		return redemption.Use{}, err
 	}
 	payer := s.payments()
-	payer.Quoter.Guard = s.guard(&attempt, false)
+	payer.Quoter = s.quoter(s.mirrors.Ask, &attempt)
 	reserved, err = payer.Exchange(ctx, &attempt, payments.ExchangeRequest(r))
 	return reserved, withCode(err, r.Coupon)
 }

@@ -153,7 +153,7 @@ func (q Quote) RequiresPayment() bool { return q.Total > 0 }
 // nothing. A quote is what a checkout would do: an open order of the customer that the checkout would
 // replace is not in its way. Quote may have to ask the processor about the coupons; see
 // [WithMirrorTTL].
-// [Service.Explain] tells staff more about several coupons.
+// [Service.Explain] tells more about several coupons.
 //
 // Quote returns these errors:
 //
@@ -173,8 +173,7 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Quote{}, err
 	}
-	quoter := s.quoter(s.mirrors.Recent)
-	quoter.Guard = s.guard(&attempt, false)
+	quoter := s.quoter(s.mirrors.Recent, &attempt)
 	if err := quoter.Validate(quote.Request(r)); err != nil {
 		return Quote{}, err
 	}
@@ -184,9 +183,11 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 }
 
 // quoter returns the Quoter for the service's store.
-// It has no guard: callers that work for customers set it.
-func (s *Service) quoter(check mirrors.Check) *quote.Quoter {
-	return &quote.Quoter{Store: s.store, Abilities: s.abilities, Mirror: check, Clock: s.clock, Logger: s.logger}
+// The attempt hears of what the guard hides.
+func (s *Service) quoter(check mirrors.Check, attempt *settle.Attempt) *quote.Quoter {
+	return &quote.Quoter{
+		Store: s.store, Abilities: s.abilities, Mirror: check, Clock: s.clock, Logger: s.logger, Guard: s.guard(attempt),
+	}
 }
 
 // newQuote returns the quote of a decision, or the zero value.

@@ -70,7 +70,7 @@ func (s *Service) linkOf(o redemption.Order) SessionLink {
 func (s *Service) payments() *payments.Payments {
 	return &payments.Payments{
 		Ledger: s.settlement(), InTransaction: s.inTransaction, Recorder: s.record,
-		Processor: s.processor, Abilities: s.abilities, Points: s.points, Quoter: s.quoter(s.mirrors.Ask),
+		Processor: s.processor, Abilities: s.abilities, Points: s.points, Quoter: s.quoter(s.mirrors.Ask, new(settle.Attempt)),
 		Observe: func(ctx context.Context, op string, attempt *settle.Attempt, err *error) func() {
 			return s.observed(ctx, Operation(op), attempt, err)
 		},

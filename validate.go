@@ -53,9 +53,7 @@ func (s *Service) Validate(ctx context.Context, r ValidateRequest) (v Validation
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Validation{}, err
 	}
-	quoter := s.quoter(s.mirrors.Recent)
-	quoter.Guard = s.guard(&attempt, false)
-	d, err := quoter.Check(ctx, quote.Request{
+	d, err := s.quoter(s.mirrors.Recent, &attempt).Check(ctx, quote.Request{
 		Codes: []string{r.Code}, Customer: r.Customer, Facts: r.Facts, AllowAnonymous: r.AllowAnonymous,
 	})
 	attempt.CouponID = d.CouponID()

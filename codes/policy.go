@@ -92,6 +92,15 @@ func (p Policy) Check(shape coupon.CodeShape, issued uint64) error {
 		grouped(p.guesses()), grouped(new(big.Int).SetUint64(max(issued, 1))), inWords(odds), grouped(allowed), p.enough(issued)))
 }
 
+// Shape returns the shape of codes of which so many are issued. A shape with neither Symbols nor Pattern gets as many
+// random symbols as the policy needs, at least [coupon.DefaultCodeSymbols]. The errors are those of [Policy.Check].
+func (p Policy) Shape(shape coupon.CodeShape, issued uint64) (coupon.CodeShape, error) {
+	if shape.Symbols == 0 && shape.Pattern == "" {
+		shape.Symbols = max(coupon.DefaultCodeSymbols, p.Symbols(issued))
+	}
+	return shape, p.Check(shape, issued)
+}
+
 // Symbols returns the smallest number of random symbols that the policy allows for so many issued codes. It returns 0 if
 // no number is allowed, or the Period is negative.
 func (p Policy) Symbols(issued uint64) int {

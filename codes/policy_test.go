@@ -55,6 +55,13 @@ func TestSymbolsOfAPolicy(t *testing.T) {
 		require.Equal(t, want, n, "%d codes", issued)
 		require.NoError(t, codes.Policy{}.Check(coupon.CodeShape{Symbols: n}, issued), "%d codes", issued)
 		require.Error(t, codes.Policy{}.Check(coupon.CodeShape{Symbols: n - 1}, issued), "%d codes", issued)
+		shape, err := codes.Policy{}.Shape(coupon.CodeShape{Prefix: "VIP"}, issued)
+		require.NoError(t, err)
+		require.Equal(t, coupon.CodeShape{Prefix: "VIP", Symbols: max(coupon.DefaultCodeSymbols, n)}, shape)
+		short := coupon.CodeShape{Symbols: n - 1}
+		shape, err = codes.Policy{}.Shape(short, issued)
+		require.Error(t, err)
+		require.Equal(t, short, shape)
 	}
 	require.Zero(t, codes.Policy{OneIn: math.MaxUint64, GuessesPerSecond: math.MaxUint32}.Symbols(math.MaxUint64))
 	require.Zero(t, codes.Policy{Period: -1}.Symbols(1))

@@ -171,6 +171,8 @@ type CodeList struct {
 	State coupon.State
 	// Unused selects the codes of batches that have no completed and no reserved use.
 	Unused bool
+	// Used selects the codes of batches that have a completed or a reserved use. It excludes Unused.
+	Used bool
 	// After is the value of [CodePage].Next from the previous page. It is empty for the first page.
 	After string
 	// PageSize is the maximum number of codes on the page, from 1 to [coupon.MaxCodes]. A PageSize of 0
@@ -197,6 +199,9 @@ func (l CodeList) Normalize() (CodeList, error) {
 	if l.State != 0 && l.State != coupon.Active && l.State != coupon.Inactive {
 		faults.Add("state", validation.Unknown, "must be active or inactive")
 	}
+	if l.Used && l.Unused {
+		faults.Add("used", validation.Mismatch, "codes are used or unused")
+	}
 	if l.After != "" {
 		if key, err := coupon.ParseCode(l.After); err != nil || key.String() != l.After {
 			faults.Add("after", validation.Malformed, "must be the Next of a page")
@@ -209,7 +214,7 @@ func (l CodeList) Normalize() (CodeList, error) {
 // Wants reports whether the list selects a code, whatever its page.
 func (l CodeList) Wants(c coupon.IssuedCode) bool {
 	return c.CouponID == l.CouponID && (l.Batch == "" || l.Batch == c.Batch) && (l.Owner.IsZero() || l.Owner == c.Owner) &&
-		(l.State == 0 || c.Active == (l.State == coupon.Active)) && (!l.Unused || !c.Plain() && c.UsedCount+c.ReservedCount == 0)
+		(l.State == 0 || c.Active == (l.State == coupon.Active)) && (!l.Unused && !l.Used || !c.Plain() && l.Used == (c.UsedCount+c.ReservedCount > 0))
 }
 
 // CutCodes returns the first codes as a page of the given size.

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"iter"
-
-	"github.com/couponkit/couponkit/eligibility"
 )
 
 // Verifier is an optional interface of a [Store]. It recounts what the store counts.
@@ -42,24 +40,3 @@ const (
 	AssignedCodes NumberKind = "assigned"
 	InactiveCodes NumberKind = "inactive"
 )
-
-// CompareCounts yields each number of a counter that differs. It returns false if the loop ends.
-func CompareCounts(counter string, counted, recounted eligibility.Count, yield func(Difference, error) bool) bool {
-	return compare(counter, ReservedClaims, counted.Reserved, recounted.Reserved, yield) &&
-		compare(counter, CompletedClaims, counted.Completed, recounted.Completed, yield)
-}
-
-// BatchCounts are the numbers of the codes of a batch.
-type BatchCounts struct{ Codes, Assigned, Inactive int64 }
-
-// CompareBatch yields each number of a batch that differs. It returns false if the loop ends.
-func CompareBatch(couponID, batch string, counted, recounted BatchCounts, yield func(Difference, error) bool) bool {
-	counter := eligibility.BatchUses(couponID, batch)
-	return compare(counter, BatchCodes, counted.Codes, recounted.Codes, yield) &&
-		compare(counter, AssignedCodes, counted.Assigned, recounted.Assigned, yield) &&
-		compare(counter, InactiveCodes, counted.Inactive, recounted.Inactive, yield)
-}
-
-func compare(counter string, number NumberKind, counted, recounted int64, yield func(Difference, error) bool) bool {
-	return counted == recounted || yield(Difference{counter, number, counted, recounted}, nil)
-}

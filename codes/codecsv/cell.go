@@ -16,21 +16,22 @@ const begins = "=+-@\t\r\n＝＋－＠"
 var shortened = regexp.MustCompile(`^[0-9][.,][0-9]+[eE]\+[0-9]+$`)
 
 // harmful reports whether a spreadsheet would run or change a cell. It also returns true for cells that
-// look like results of [harmless].
+// look like results of [Harmless].
 func harmful(cell string) bool {
 	cell = strings.TrimLeft(cell, "'")
 	return cell != "" && strings.IndexAny(cell, begins) == 0 || shortened.MatchString(cell)
 }
 
-// harmless adds an apostrophe before a harmful cell.
-func harmless(cell string) string {
+// Harmless returns a cell that no spreadsheet runs or changes: it adds an apostrophe before a cell that begins like a
+// formula, or looks like a shortened number. The [Writer] writes such cells, and the [Reader] takes the apostrophe away.
+func Harmless(cell string) string {
 	if harmful(cell) {
 		return "'" + cell
 	}
 	return cell
 }
 
-// original returns the value of a cell. It is the inverse of harmless. It also unwraps ="text".
+// original returns the value of a cell. It is the inverse of [Harmless]. It also unwraps ="text".
 func original(cell string) string {
 	if rest, guarded := strings.CutPrefix(cell, "'"); guarded {
 		if harmful(rest) {

@@ -5,10 +5,7 @@ import (
 	"io"
 )
 
-var (
-	Harmless = harmless
-	Original = original
-)
+var Original = original
 
 // Cells returns the cells of all rows of a file.
 func Cells(file io.Reader, separator byte) (rows [][]string, err error) {

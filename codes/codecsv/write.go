@@ -56,7 +56,7 @@ func (w *Writer) Write(c coupon.IssuedCode) error {
 		strconv.FormatInt(c.Revision, 10),
 	}
 	for i := range row {
-		row[i] = harmless(row[i])
+		row[i] = Harmless(row[i])
 	}
 	return w.rows.Write(row[:])
 }

@@ -41,10 +41,9 @@ func (o Offer) compare(p Offer) int {
 	return cmp.Or(cmp.Compare(p.Discount, o.Discount), cmp.Compare(o.Coupon.ID, p.Coupon.ID))
 }
 
-// Search searches an [Index]. It reuses its memory. A repeated search allocates memory only for coupons that
-// the rules refuse in the end. The zero
-// Search is ready to use. Goroutines that search at the same time need a Search each. A Search keeps the
-// last index and query alive.
+// Search searches an [Index]. The zero Search is ready to use. Goroutines that search at the same time need a
+// Search each. A Search reuses its memory: a repeated search allocates only for coupons that the rules refuse
+// in the end. It keeps the last index and query alive.
 type Search struct {
 	walk   walk
 	query  Query
@@ -75,8 +74,8 @@ func (s *Search) Best(x *Index, q Query) (best Offer, found bool, err error) {
 // valid until the next search. Top returns a [*validation.Error] if the cart is invalid, or n is not from
 // 1 to [MaxOffers].
 func (s *Search) Top(x *Index, q Query, n int) ([]Offer, error) {
-	if n < 1 || n > MaxOffers {
-		return nil, validation.New("n", validation.TooLarge, fmt.Sprintf("must be from 1 to %d", MaxOffers))
+	if err := within("n", n, MaxOffers); err != nil {
+		return nil, err
 	}
 	if err := s.begin(x, &q); err != nil {
 		return nil, err
@@ -91,6 +90,17 @@ func (s *Search) Top(x *Index, q Query, n int) ([]Offer, error) {
 		return true
 	})
 	return s.offers, nil
+}
+
+// within refuses a number that is not from 1 to most.
+func within(field string, n, most int) error {
+	switch {
+	case n < 1:
+		return validation.New(field, validation.TooSmall, "must be at least 1")
+	case n > most:
+		return validation.New(field, validation.TooLarge, fmt.Sprintf("must be at most %d", most))
+	}
+	return nil
 }
 
 // begin checks the cart and measures it.

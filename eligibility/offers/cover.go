@@ -82,11 +82,15 @@ func (w *weights) sum() {
 }
 
 // subtotal returns the sum of the amounts of a hashed set.
-func (w *weights) subtotal(set *hashedSet) int64 { return sumOf(&w.sums, set) }
+func (w *weights) subtotal(set *hashedSet) int64 { return w.sumOf(&w.sums, set) }
 
-func (w *weights) unitsOf(set *hashedSet) int64 { return sumOf(&w.units, set) }
+func (w *weights) unitsOf(set *hashedSet) int64 { return w.sumOf(&w.units, set) }
 
-func sumOf(s *[16][256]int64, set *hashedSet) int64 {
+// sumOf returns a sum of a hashed set. Sums of weights that are not used are those of another cart.
+func (w *weights) sumOf(s *[16][256]int64, set *hashedSet) int64 {
+	if !w.used {
+		return 0
+	}
 	a, b := set[0], set[1]
 	return s[0][a&255] + s[1][a>>8&255] + s[2][a>>16&255] + s[3][a>>24&255] +
 		s[4][a>>32&255] + s[5][a>>40&255] + s[6][a>>48&255] + s[7][a>>56] +
@@ -182,40 +186,33 @@ func (m *measures) spread() {
 	}
 }
 
-// covered returns the greatest amounts that a coupon with an entry can cover.
+// covered returns the greatest subtotal that a coupon with an entry can cover.
 func (m *measures) covered(e *entry) int64 {
-	if e.scope == wide {
-		return m.total.subtotal
+	if w := m.weightsOf(e); w != nil {
+		return min(w.subtotal(&e.scope), m.total.subtotal)
 	}
-	w := &m.items
-	if e.gate&categoryGate != 0 {
-		w = &m.category
-	}
-	switch {
-	case !w.used:
-		return 0
-	case m.huge && w == &m.category:
-		return m.total.subtotal
-	}
-	return min(w.subtotal(&e.scope), m.total.subtotal)
+	return m.total.subtotal
 }
 
 // unitsOf returns the greatest number of units that a coupon with an entry can cover.
 func (m *measures) unitsOf(e *entry) int64 {
-	if e.scope == wide {
-		return m.total.units
+	if w := m.weightsOf(e); w != nil {
+		return min(w.unitsOf(&e.scope), m.total.units)
 	}
-	w := &m.items
-	if e.gate&categoryGate != 0 {
-		w = &m.category
-	}
+	return m.total.units
+}
+
+// weightsOf returns the weights of the targets of an entry, or nil if only the whole cart is a bound.
+func (m *measures) weightsOf(e *entry) *weights {
 	switch {
-	case !w.used:
-		return 0
-	case m.huge && w == &m.category:
-		return m.total.units
+	case e.scope == wide:
+		return nil
+	case e.gate&categoryGate == 0:
+		return &m.items
+	case m.huge && m.category.used:
+		return nil
 	}
-	return min(w.unitsOf(&e.scope), m.total.units)
+	return &m.category
 }
 
 // pieces returns an upper bound of the discount of a coupon with a key of the form byPieces. The result

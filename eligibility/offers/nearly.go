@@ -2,14 +2,12 @@ package offers
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/validation"
 )
 
 // NearOptions restricts a search for coupons that the customer nearly gets.
@@ -62,8 +60,8 @@ type nearSearch struct {
 // The time depends on the coupons with a minimum within reach. Nearly returns a [*validation.Error] if the
 // cart is invalid, or Most is out of bounds. The result is valid until the next search.
 func (s *Search) Nearly(x *Index, q Query, o NearOptions) ([]Near, error) {
-	if o.Most < 1 || o.Most > MaxOffers {
-		return nil, validation.New("most", validation.TooLarge, fmt.Sprintf("must be from 1 to %d", MaxOffers))
+	if err := within("most", o.Most, MaxOffers); err != nil {
+		return nil, err
 	}
 	if err := s.begin(x, &q); err != nil {
 		return nil, err

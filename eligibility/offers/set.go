@@ -2,7 +2,6 @@ package offers
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -122,9 +121,7 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 
 func (o SetOptions) validate() error {
 	var faults validation.Error
-	if o.MaxCoupons < 1 || o.MaxCoupons > pricing.MaxCoupons {
-		faults.Add("maxCoupons", validation.TooLarge, fmt.Sprintf("must be from 1 to %d", pricing.MaxCoupons))
-	}
+	faults.Merge("", within("maxCoupons", o.MaxCoupons, pricing.MaxCoupons))
 	if o.MaxNodes < 0 {
 		faults.Add("maxNodes", validation.TooSmall, "must not be negative")
 	}

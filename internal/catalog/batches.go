@@ -27,12 +27,9 @@ func (cat *Catalog) CreateCodes(
 	if !coupon.IsID(couponID) {
 		return b, notFound(couponID)
 	}
-	count := uint64(d.Count) //nolint:gosec // the draft was checked
-	if d.Shape.Symbols == 0 && d.Shape.Pattern == "" {
-		d.Shape.Symbols = max(coupon.DefaultCodeSymbols, codes.Policy{}.Symbols(count))
-	}
 	var faults validation.Error
-	faults.Merge("shape", codes.Policy{}.Check(d.Shape, count))
+	d.Shape, err = codes.Policy{}.Shape(d.Shape, uint64(d.Count)) //nolint:gosec // the draft was checked
+	faults.Merge("shape", err)
 	if err := faults.Err(); err != nil {
 		return b, err
 	}

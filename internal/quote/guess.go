@@ -13,15 +13,15 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// A Guard keeps strangers from finding codes by guessing. The zero Guard does nothing: it is right for staff.
+// A Guard keeps strangers from finding codes by guessing. The zero Guard does nothing.
 // See docs/design.md, section "Guessing".
 type Guard struct {
 	// Take takes n attempts before codes are looked up. It returns a function that gives n of them back. Take
 	// may be nil.
 	Take func(ctx context.Context, n int) (giveBack func(n int), err error)
-	// Opaque refuses a code that is not for the customer like a code that does not exist.
+	// Opaque refuses a code that is not for the customer like a code that does not exist. Hidden gets the true
+	// refusals of a look-up, if there are any.
 	Opaque bool
-	// Hidden gets the true refusals of each look-up, if there are any. Hidden may be nil.
 	Hidden func(coupon.Rejections)
 	// Forms are the forms of generated codes. A code in such a form with a wrong check symbol is not looked up.
 	Forms []codes.Form
@@ -80,7 +80,7 @@ func (g *Guard) screen(d *Decision) (failed int) {
 			c.refuse(coupon.Reject("", coupon.CouponNotFound, coupon.Params{}))
 		}
 	}
-	if g.Hidden != nil {
+	if len(hidden) > 0 {
 		g.Hidden(hidden)
 	}
 	return failed

@@ -9,35 +9,21 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
+	"github.com/couponkit/couponkit/store/engine"
 )
 
 var _ store.Verifier = (*Store)(nil)
 
-// Verify implements [store.Verifier]. It needs memory for all counters.
+// Verify implements [store.Verifier]. It needs memory for all counters, and nobody else uses the store meanwhile.
 func (s *Store) Verify(ctx context.Context) iter.Seq2[store.Difference, error] {
-	return func(yield func(store.Difference, error) bool) {
-		found, err := s.differences(ctx)
-		if err != nil {
-			yield(store.Difference{}, err)
-			return
-		}
-		for _, d := range found {
-			if !yield(d, nil) {
-				return
-			}
-		}
-	}
+	return engine.Verify(func(r *engine.Recount) error { return s.recount(ctx, r) })
 }
 
-func (s *Store) differences(ctx context.Context) (found []store.Difference, _ error) {
+func (s *Store) recount(ctx context.Context, r *engine.Recount) error {
 	if err := s.enter(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	defer s.mu.Unlock()
-	note := func(d store.Difference, _ error) bool {
-		found = append(found, d)
-		return true
-	}
 	held := map[string]eligibility.Count{}
 	add := func(more map[string]eligibility.Count) {
 		for key, count := range more {
@@ -53,9 +39,11 @@ func (s *Store) differences(ctx context.Context) (found []store.Difference, _ er
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(held)), maps.Keys(s.counters))
 	slices.Sort(keys)
 	for _, key := range slices.Compact(keys) {
-		store.CompareCounts(key, s.counters[key], held[key], note)
+		if err := r.Counter(key, s.counters[key], held[key]); err != nil {
+			return err
+		}
 	}
-	codes := map[[2]string]store.BatchCounts{}
+	codes := map[[2]string]engine.BatchCounts{}
 	for key, c := range s.issued {
 		b := codes[[2]string{key.CouponID, c.Batch}]
 		b.Codes++
@@ -68,8 +56,10 @@ func (s *Store) differences(ctx context.Context) (found []store.Difference, _ er
 		codes[[2]string{key.CouponID, c.Batch}] = b
 	}
 	for _, b := range s.batches {
-		counted := store.BatchCounts{Codes: b.Added - b.Removed, Assigned: b.Assigned, Inactive: b.Inactive}
-		store.CompareBatch(b.CouponID, b.ID, counted, codes[[2]string{b.CouponID, b.ID}], note)
+		counted := engine.BatchCounts{Codes: b.Added - b.Removed, Assigned: b.Assigned, Inactive: b.Inactive}
+		if err := r.Batch(b.CouponID, b.ID, counted, codes[[2]string{b.CouponID, b.ID}]); err != nil {
+			return err
+		}
 	}
-	return found, nil
+	return nil
 }

@@ -202,7 +202,7 @@ func (s *Store) ListCodes(ctx context.Context, asked store.CodeList) (store.Code
 	var all sqlparts.Conditions
 	all.Codes(asked)
 	counted := ""
-	if asked.Unused {
+	if asked.Unused || asked.Used {
 		counted = codeCounts
 	}
 	// The page is limited before its codes are counted, so that it is read along the primary key.

@@ -2,13 +2,11 @@ package pgxstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
 )
@@ -47,17 +45,10 @@ func recountStatement() string {
 
 // Verify implements [store.Verifier]. The database recounts, and only differences leave it.
 func (s *Store) Verify(ctx context.Context) iter.Seq2[store.Difference, error] {
-	return func(yield func(store.Difference, error) bool) {
-		if err := s.verify(ctx, yield); err != nil && !errors.Is(err, errEnough) {
-			yield(store.Difference{}, wrap("verify the counters", err))
-		}
-	}
+	return engine.Verify(func(r *engine.Recount) error { return wrap("verify the counters", s.recount(ctx, r)) })
 }
 
-// errEnough means that the reader of a sequence has ended its loop.
-var errEnough = errors.New("the loop has ended")
-
-func (s *Store) verify(ctx context.Context, yield func(store.Difference, error) bool) (err error) {
+func (s *Store) recount(ctx context.Context, r *engine.Recount) (err error) {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
@@ -69,25 +60,11 @@ func (s *Store) verify(ctx context.Context, yield func(store.Difference, error) 
 		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // nothing was written
 	}
 	if err := eachRow(ctx, tx, s.sql.recountClaims, func(rows pgx.Rows) error {
-		var counter string
-		var counted, recounted eligibility.Count
-		err := rows.Scan(&counter, &counted.Reserved, &counted.Completed, &recounted.Reserved, &recounted.Completed)
-		if err == nil && !store.CompareCounts(counter, counted, recounted, yield) {
-			err = errEnough
-		}
-		return err
+		return r.ScanCounter(rows.Scan, func(key string) string { return key })
 	}); err != nil {
 		return err
 	}
-	return eachRow(ctx, tx, s.sql.recountCodes, func(rows pgx.Rows) error {
-		var couponID, batch string
-		var counted, recounted store.BatchCounts
-		err := rows.Scan(&couponID, &batch, &counted.Codes, &counted.Assigned, &counted.Inactive, &recounted.Codes, &recounted.Assigned, &recounted.Inactive)
-		if err == nil && !store.CompareBatch(couponID, batch, counted, recounted, yield) {
-			err = errEnough
-		}
-		return err
-	})
+	return eachRow(ctx, tx, s.sql.recountCodes, func(rows pgx.Rows) error { return r.ScanBatch(rows.Scan) })
 }
 
 // eachRow calls scan for each row, as it arrives.

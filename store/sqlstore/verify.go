@@ -3,11 +3,9 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"iter"
 
-	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
 )
@@ -50,25 +48,19 @@ const recountCodes = `SELECT b.coupon_id, b.id, b.added - b.removed, b.assigned,
 		FROM {codes} WHERE live IS NOT NULL AND batch <> '' GROUP BY coupon_id, batch) c ON c.coupon_id = b.coupon_id AND c.batch = b.id
 	WHERE b.added - b.removed <> COALESCE(c.codes, 0) OR b.assigned <> COALESCE(c.assigned, 0) OR b.inactive <> COALESCE(c.inactive, 0)`
 
-// errEnough means that the reader of a sequence has ended its loop.
-var errEnough = errors.New("the loop has ended")
-
 // Verify implements [store.Verifier]. The database recounts, and only differences leave it.
 func (s *Store) Verify(ctx context.Context) iter.Seq2[store.Difference, error] {
-	return func(yield func(store.Difference, error) bool) {
-		err := s.view(ctx, "verify the counters", func(ctx context.Context, t *session) error {
-			if err := t.verifyClaims(ctx, yield); err != nil {
+	return engine.Verify(func(r *engine.Recount) error {
+		return s.view(ctx, "verify the counters", func(ctx context.Context, t *session) error {
+			if err := t.recountClaims(ctx, r); err != nil {
 				return err
 			}
-			return t.verifyCodes(ctx, yield)
+			return t.each(ctx, recountCodes, func(rows *sql.Rows) error { return r.ScanBatch(rows.Scan) })
 		})
-		if err != nil && !errors.Is(err, errEnough) {
-			yield(store.Difference{}, err)
-		}
-	}
+	})
 }
 
-func (s *session) verifyClaims(ctx context.Context, yield func(store.Difference, error) bool) error {
+func (s *session) recountClaims(ctx context.Context, r *engine.Recount) error {
 	held, with, args := heldOnSQLite, "", []any(nil)
 	if s.dialect == MySQL {
 		most, err := s.number(ctx, mostClaims)
@@ -82,25 +74,5 @@ func (s *session) verifyClaims(ctx context.Context, yield func(store.Difference,
 		return fmt.Sprintf(held, table, reserved, completed)
 	}
 	statement := with + fmt.Sprintf(recountClaims, of("{orders}", true), of("{uses}", false))
-	return s.each(ctx, statement, func(rows *sql.Rows) error {
-		var counter string
-		var counted, recounted eligibility.Count
-		err := rows.Scan(&counter, &counted.Reserved, &counted.Completed, &recounted.Reserved, &recounted.Completed)
-		if err == nil && !store.CompareCounts(s.key(counter), counted, recounted, yield) {
-			err = errEnough
-		}
-		return err
-	}, args...)
-}
-
-func (s *session) verifyCodes(ctx context.Context, yield func(store.Difference, error) bool) error {
-	return s.each(ctx, recountCodes, func(rows *sql.Rows) error {
-		var couponID, batch string
-		var counted, recounted store.BatchCounts
-		err := rows.Scan(&couponID, &batch, &counted.Codes, &counted.Assigned, &counted.Inactive, &recounted.Codes, &recounted.Assigned, &recounted.Inactive)
-		if err == nil && !store.CompareBatch(couponID, batch, counted, recounted, yield) {
-			err = errEnough
-		}
-		return err
-	})
+	return s.each(ctx, statement, func(rows *sql.Rows) error { return r.ScanCounter(rows.Scan, s.key) }, args...)
 }

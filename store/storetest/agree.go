@@ -404,7 +404,9 @@ func (h *history) read(t *rapid.T) {
 		atOnce.Names = append(atOnce.Names, store.Name{Code: code.Key})
 	}
 	read(h, store.Store.ListBatches, store.BatchList{CouponID: c.ID, PageSize: 2})
-	read(h, store.Store.ListCodes, store.CodeList{CouponID: c.ID, PageSize: 2, Unused: rapid.Bool().Draw(t, "unused")})
+	codes := store.CodeList{CouponID: c.ID, PageSize: 2, Unused: rapid.Bool().Draw(t, "unused")}
+	codes.Used = !codes.Unused && rapid.Bool().Draw(t, "used")
+	read(h, store.Store.ListCodes, codes)
 	atOnce.Names = atOnce.Names[:min(len(atOnce.Names), store.MaxNames)]
 	read(h, store.Store.LookUp, atOnce)
 	coupons := store.CouponList{PageSize: rapid.IntRange(1, 3).Draw(t, "size"), Page: rapid.IntRange(0, 3).Draw(t, "page"), Search: rapid.SampledFrom([]string{"", "1", "code"}).Draw(t, "search")}

@@ -196,6 +196,8 @@ func codesAreListed(p *probe) {
 		{State: coupon.Inactive},
 		{Unused: true},
 		{Unused: true, Batch: "spring", State: coupon.Active},
+		{Used: true},
+		{Used: true, Batch: "spring", State: coupon.Active},
 	} {
 		list.CouponID = c.ID
 		var want []coupon.IssuedCode

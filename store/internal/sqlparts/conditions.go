@@ -83,8 +83,11 @@ func (c *Conditions) Codes(list store.CodeList) {
 		c.And("NOT k.active")
 	case coupon.Pending, coupon.Deleting:
 	}
-	if list.Unused {
+	switch {
+	case list.Unused:
 		c.And("k.batch <> '' AND COALESCE(n.reserved + n.completed, 0) = 0")
+	case list.Used:
+		c.And("k.batch <> '' AND n.reserved + n.completed > 0")
 	}
 	// Add the condition even without a cursor. PostgreSQL then expects few rows, and reads them along
 	// the primary key.

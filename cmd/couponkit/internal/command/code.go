@@ -84,11 +84,7 @@ func (t *tool) generate(ctx context.Context, s *couponkit.Service, of coupon.Cou
 		if _, err := draft.Code(of.ID, coupon.Edit{At: t.Now(), Location: t.settings.location}); err != nil {
 			return coupon.IssuedBatch{}, err
 		}
-		shape, issued := draft.Shape, uint64(max(draft.Count, 0))
-		if shape.Symbols == 0 && shape.Pattern == "" {
-			shape.Symbols = max(coupon.DefaultCodeSymbols, codes.Policy{}.Symbols(issued))
-		}
-		if err := (codes.Policy{}).Check(shape, issued); err != nil {
+		if _, err := (codes.Policy{}).Shape(draft.Shape, uint64(draft.Count)); err != nil { //nolint:gosec // the draft was checked
 			return coupon.IssuedBatch{}, err
 		}
 		t.say("%d codes would be added", draft.Count)

@@ -276,9 +276,12 @@ func verdict(ctx context.Context, s *couponkit.Service, couponID, batch, code st
 func (t *tool) codeExport() *cobra.Command {
 	var by store.CodeList
 	var owner, state string
-	var mark, used bool
+	var mark bool
 	c := command("export CODE|ID", "Export codes of a coupon", `CSV, which is the default here, has the columns of code import. Cells that a spreadsheet would run begin with an
 apostrophe, which code import takes away.`, 1, 1, func(c *cobra.Command, args []string) error {
+		if by.Used && by.Unused {
+			return usagef("codes are used or unused")
+		}
 		var faults validation.Error
 		var err error
 		if owner != "" {
@@ -289,18 +292,12 @@ apostrophe, which code import takes away.`, 1, 1, func(c *cobra.Command, args []
 			by.State, err = coupon.ParseState(state)
 			faults.Merge("", err)
 		}
-		if used && by.Unused {
-			faults.Add("used", validation.NotAllowed, "codes are used or unused")
-		}
 		if err := faults.Err(); err != nil {
 			return usageError{err}
 		}
 		return t.withCoupon(c.Context(), args[0], func(ctx context.Context, s *couponkit.Service, of coupon.Coupon) error {
 			by.CouponID, by.PageSize = of.ID, coupon.MaxCodes
 			all := s.Codes(ctx, by)
-			if used {
-				all = usedCodes(all)
-			}
 			if t.format.or(csvFormat) != csvFormat {
 				return list(t, all, codeColumns)
 			}
@@ -311,21 +308,10 @@ apostrophe, which code import takes away.`, 1, 1, func(c *cobra.Command, args []
 	c.Flags().StringVar(&owner, "owner", "", "only codes of this owner: email: and an address, or id: and a customer ID")
 	c.Flags().StringVar(&state, "state", "", "active or inactive")
 	c.Flags().BoolVar(&by.Unused, "unused", false, "only codes without a use")
-	c.Flags().BoolVar(&used, "used", false, "only codes with a use")
+	c.Flags().BoolVar(&by.Used, "used", false, "only codes with a use")
 	c.Flags().BoolVar(&mark, "byte-order-mark", false, "begin with a mark by which spreadsheets recognize UTF-8")
 	complete(c, "state", "active", "inactive")
 	return c
-}
-
-// usedCodes leaves out the codes without a use. The plain code has none of its own.
-func usedCodes(all iter.Seq2[coupon.IssuedCode, error]) iter.Seq2[coupon.IssuedCode, error] {
-	return func(yield func(coupon.IssuedCode, error) bool) {
-		for c, err := range all {
-			if (err != nil || c.UsedCount+c.ReservedCount > 0) && !yield(c, err) {
-				return
-			}
-		}
-	}
 }
 
 func (t *tool) writeCodes(all iter.Seq2[coupon.IssuedCode, error], mark bool) error {

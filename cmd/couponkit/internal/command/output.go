@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/couponkit/couponkit/codes/codecsv"
 )
 
 // format is a form of data on standard output. It is a value of a flag.
@@ -75,7 +77,7 @@ func (s *sheet[T]) add(item T) error {
 		}
 		cells := make([]string, len(s.columns))
 		for i, c := range s.columns {
-			cells[i] = harmless(text(c.cell(item)))
+			cells[i] = codecsv.Harmless(text(c.cell(item)))
 		}
 		return s.csv.Write(cells)
 	case tableFormat:
@@ -191,14 +193,6 @@ func printable(cell string) string {
 		}
 		return r
 	}, cell)
-}
-
-// harmless puts an apostrophe before a cell that a spreadsheet would run.
-func harmless(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r\n'", rune(cell[0])) {
-		return "'" + cell
-	}
-	return cell
 }
 
 // say prints words. Nobody could be told of an error.

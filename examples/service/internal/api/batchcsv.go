@@ -12,39 +12,21 @@ import (
 	"github.com/couponkit/couponkit/codes/codecsv"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/store"
-	"github.com/couponkit/couponkit/validation"
 )
 
-// export selects the codes of a download.
-type export struct {
-	store.CodeList
-
-	// used selects codes with a completed or reserved use. Each page is searched for them, however few they are.
-	used bool
-}
-
-func (a *API) readExport(r *http.Request) (export, error) {
+func (a *API) readExport(r *http.Request) (list store.CodeList, err error) {
 	q := query{r: r}
-	q.only("batch", "owner", "state", "unused", "used")
-	e := export{
-		CodeList: store.CodeList{CouponID: r.PathValue("id"), Batch: q.text("batch"), State: q.state(), Unused: q.flag("unused"), PageSize: coupon.MaxCodes},
-		used:     q.flag("used"),
+	q.only(codeFilter...)
+	if list = q.codes(); q.faults.Err() != nil {
+		return list, q.faults.Err()
 	}
-	var err error
-	e.Owner, err = coupon.ParseOwner(q.text("owner"))
-	q.faults.At("owner", err)
-	if e.used && e.Unused {
-		q.faults.Add("used", validation.Mismatch, "codes are used or unused")
-	}
-	if err := q.faults.Err(); err != nil {
-		return e, err
-	}
-	if e.Batch != "" {
-		_, err = a.batchOf(r.Context(), e.CouponID, e.Batch)
+	list.PageSize = coupon.MaxCodes
+	if list.Batch != "" {
+		_, err = a.batchOf(r.Context(), list.CouponID, list.Batch)
 	} else {
-		_, err = a.Service.Get(r.Context(), e.CouponID)
+		_, err = a.Service.Get(r.Context(), list.CouponID)
 	}
-	return e, err
+	return list, err
 }
 
 // downloadCodes writes codes of a coupon as CSV, page by page. A download may take longer than other requests: each page
@@ -55,7 +37,7 @@ func (a *API) downloadCodes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := a.Service.ListCodes(r.Context(), list.CodeList)
+	page, err := a.Service.ListCodes(r.Context(), list)
 	if err != nil {
 		return err
 	}
@@ -73,15 +55,12 @@ func (a *API) downloadCodes(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (a *API) writePages(w http.ResponseWriter, r *http.Request, list export, page store.CodePage, out *codecsv.Writer) error {
+func (a *API) writePages(w http.ResponseWriter, r *http.Request, list store.CodeList, page store.CodePage, out *codecsv.Writer) error {
 	connection := http.NewResponseController(w)
 	for {
 		// A test without a connection has no deadline that could pass.
 		_ = connection.SetWriteDeadline(time.Now().Add(requestTime))
 		for _, c := range page.Items {
-			if list.used && c.UsedCount+c.ReservedCount == 0 {
-				continue
-			}
 			if err := out.Write(c); err != nil {
 				return err
 			}
@@ -90,7 +69,7 @@ func (a *API) writePages(w http.ResponseWriter, r *http.Request, list export, pa
 			return out.Flush()
 		}
 		var err error
-		if page, err = a.nextCodes(r, list.CodeList); err != nil {
+		if page, err = a.nextCodes(r, list); err != nil {
 			return err
 		}
 	}

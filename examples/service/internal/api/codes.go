@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/store"
@@ -15,18 +16,26 @@ type Codes struct {
 	Next string `json:"next"`
 }
 
-// Codes returns the codes of the coupon that the path of a request names.
-func (a *API) Codes(r *http.Request) (Codes, error) {
-	q := query{r: r}
-	q.only("batch", "owner", "state", "unused", "after", "pageSize")
+// codeFilter are the parameters that select codes of a coupon.
+var codeFilter = []string{"batch", "owner", "state", "unused", "used"} // never changed
+
+// codes reads the codeFilter, and the coupon in the path.
+func (q *query) codes() store.CodeList {
 	list := store.CodeList{
-		CouponID: r.PathValue("id"), Batch: q.text("batch"), After: q.text("after"),
-		PageSize: q.number("pageSize", store.DefaultPageSize, store.MaxPageSize),
+		CouponID: q.r.PathValue("id"), Batch: q.text("batch"), State: q.state(), Unused: q.flag("unused"), Used: q.flag("used"),
 	}
-	list.State, list.Unused = q.state(), q.flag("unused")
 	var err error
 	list.Owner, err = coupon.ParseOwner(q.text("owner"))
 	q.faults.At("owner", err)
+	return list
+}
+
+// Codes returns the codes of the coupon that the path of a request names.
+func (a *API) Codes(r *http.Request) (Codes, error) {
+	q := query{r: r}
+	q.only(append(slices.Clip(codeFilter), "after", "pageSize")...)
+	list := q.codes()
+	list.After, list.PageSize = q.text("after"), q.number("pageSize", store.DefaultPageSize, store.MaxPageSize)
 	if err := q.faults.Err(); err != nil {
 		return Codes{}, err
 	}

@@ -8,10 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/couponkit/couponkit"
-	"github.com/couponkit/couponkit/codes"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
@@ -75,66 +73,34 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 	if len(codes) > 0 && who.ID == "" && !a.Guests {
 		codes, view.Rejections = nil, []coupon.Reason{{Code: coupon.UserRequired}}
 	}
-	priced, err := a.Service.Quote(r.Context(), couponkit.QuoteRequest{
-		Cart: cart, Codes: codes, Conflicts: request.conflicts(), SkipRefused: true, Customer: who, Facts: facts, AllowAnonymous: true,
+	explained, err := a.Service.Explain(r.Context(), couponkit.QuoteRequest{
+		Cart: cart, Codes: codes, Conflicts: request.conflicts(), Customer: who, Facts: facts, AllowAnonymous: true,
 	})
 	if err != nil && coupon.RejectionsOf(err) == nil {
 		return err
 	}
-	view.add(priced, codes, append(priced.Refused, coupon.RejectionsOf(err)...))
+	view.add(explained, append(explained.Quote.Refused, coupon.RejectionsOf(err)...))
 	writeJSON(w, http.StatusOK, view)
 	return nil
 }
 
-// add adds the effect of the codes, and all reasons for refusing coupons or the total. The library's Explain would do
-// the same, but it is for staff.
-func (v *quoteView) add(q couponkit.Quote, codes []string, refused coupon.Rejections) {
-	v.Quote = q.Quote
-	for _, typed := range codes {
-		v.Coupons = append(v.Coupons, effectOf(typed, q))
+// add adds the effect of the codes, and all reasons for refusing coupons or the total.
+func (v *quoteView) add(e couponkit.Explanation, refused coupon.Rejections) {
+	v.Quote = e.Quote.Quote
+	for _, code := range e.Codes {
+		explained := explainedCode{ExplainedCode: code}
+		if i := slices.IndexFunc(e.Quote.Terms, func(s coupon.Snapshot) bool { return s.ID == code.CouponID }); i >= 0 && code.Applied {
+			explained.Terms = &e.Quote.Terms[i]
+		}
+		v.Coupons = append(v.Coupons, explained)
 	}
-	if len(q.Terms) == 1 {
-		v.Coupon = &q.Terms[0]
+	if len(e.Quote.Terms) == 1 {
+		v.Coupon = &e.Quote.Terms[0]
 	}
 	for _, r := range refused {
 		v.Rejections = append(v.Rejections, r.Reasons...)
 	}
 	slices.SortStableFunc(v.Rejections, coupon.CompareReasons)
-}
-
-// effectOf returns the effect of a typed code on a cart. A code that is not refused names one of the coupons that apply.
-func effectOf(typed string, q couponkit.Quote) explainedCode {
-	e := explainedCode{ExplainedCode: couponkit.ExplainedCode{Code: typed, Discount: pricing.NewMoney(0, q.Currency), Reasons: []coupon.Reason{}}}
-	if i := slices.IndexFunc(q.Refused, func(r *coupon.Rejection) bool { return r.Code == typed }); i >= 0 {
-		e.CouponID, e.Reasons = q.Refused[i].CouponID, q.Refused[i].Reasons
-		for _, reason := range e.Reasons {
-			if reason.Code == coupon.NotCombinable {
-				e.ExcludedBy = reason.Params.ExcludedBy
-			}
-		}
-		return e
-	}
-	i := slices.IndexFunc(q.Terms, func(s coupon.Snapshot) bool { return s.ID == strings.TrimSpace(typed) || named(s.Code, typed) })
-	if i < 0 {
-		return e
-	}
-	e.CouponID, e.Applied, e.Terms = q.Terms[i].ID, true, &q.Terms[i]
-	for _, c := range q.Coupons {
-		if c.ID == e.CouponID {
-			e.Discount = pricing.NewMoney(c.Amount, q.Currency)
-		}
-	}
-	return e
-}
-
-// named reports whether a typed text is read as a code.
-func named(code coupon.Code, typed string) bool {
-	read, err := coupon.TypedCode(typed)
-	if err != nil {
-		return false
-	}
-	generated, _ := codes.AsGenerated(read)
-	return read == code || generated == code
 }
 
 type checkoutView struct {

@@ -102,7 +102,7 @@ function exportForm(coupon) {
     const owner = value("owner");
     const filter = {
       ...(value("batch") && { batch: value("batch") }), ...(value("state") && { state: value("state") }),
-      ...(owner && { owner: ownerOf(owner) }), ...(value("uses") === "unused" && { unused: true }),
+      ...(owner && { owner: ownerOf(owner) }), ...(value("uses") && { [value("uses")]: true }),
     };
     try {
       const { items } = await get(`${coupon}/codes?${new URLSearchParams({ ...filter, pageSize: 1 })}`);
@@ -114,7 +114,7 @@ function exportForm(coupon) {
       showRefusal(form, byId("export-error"), error, "");
       return;
     }
-    byId("export-link").href = `${coupon}/codes.csv?${new URLSearchParams({ ...filter, ...(value("uses") === "used" && { used: true }) })}`;
+    byId("export-link").href = `${coupon}/codes.csv?${new URLSearchParams(filter)}`;
     byId("export-link").click();
   });
 }
