@@ -59,6 +59,8 @@ type Config struct {
 	Sweep     time.Duration
 	Reconcile time.Duration
 	Deliver   time.Duration
+	// Follow is how often the index of coupons is brought up to date; 0 is the default.
+	Follow time.Duration
 	// SweepTime and ReconcileTime bound one such run; 0 is the default. What a run does
 	// not come to is left to the next.
 	SweepTime     time.Duration
@@ -74,6 +76,7 @@ const (
 	DefaultSweep     = 30 * time.Second
 	DefaultReconcile = 5 * time.Minute
 	DefaultDeliver   = time.Second
+	DefaultFollow    = time.Second
 
 	// DefaultSweepTime is enough for a thousand sessions at Stripe's rate. While the
 	// processor does not answer, each costs its adapter's patience, and a run without a
@@ -106,7 +109,7 @@ func (c Config) orDefaults() Config {
 	for _, d := range [...]struct {
 		value    *time.Duration
 		fallback time.Duration
-	}{{&c.Sweep, DefaultSweep}, {&c.Reconcile, DefaultReconcile}, {&c.Deliver, DefaultDeliver}, {&c.SweepTime, DefaultSweepTime}, {&c.ReconcileTime, DefaultReconcileTime}} {
+	}{{&c.Sweep, DefaultSweep}, {&c.Reconcile, DefaultReconcile}, {&c.Deliver, DefaultDeliver}, {&c.Follow, DefaultFollow}, {&c.SweepTime, DefaultSweepTime}, {&c.ReconcileTime, DefaultReconcileTime}} {
 		if *d.value <= 0 {
 			*d.value = d.fallback
 		}

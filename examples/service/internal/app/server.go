@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/eligibility/offers"
 	"github.com/couponkit/couponkit/examples/service/internal/api"
 	"github.com/couponkit/couponkit/examples/service/internal/payments"
 	"github.com/couponkit/couponkit/examples/service/internal/shop"
@@ -30,6 +31,7 @@ type Server struct {
 
 	config   Config
 	calls    *api.API
+	offers   *couponkit.Offers
 	storage  *storage
 	provider provider
 	http     *http.Server
@@ -106,6 +108,7 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	if s.Simulator != nil {
 		metrics.Register(payments.NewCollector(s.Simulator))
 	}
+	s.offers = couponkit.NewOffers(s.storage.coupons, offers.Limits{})
 	limiter, guarding, err := guard(c, s.storage.coupons)
 	if err != nil {
 		return nil, err
@@ -197,6 +200,10 @@ func (s *Server) run(local string) {
 	s.running.Go(func() { s.provider.deliver(ctx, s.config, local+"/payment/webhook") })
 	s.running.Go(func() { s.every(ctx, s.config.Sweep, s.sweep) })
 	s.running.Go(func() { s.every(ctx, s.config.Reconcile, s.reconcile) })
+	s.running.Go(func() {
+		s.follow(ctx)
+		s.every(ctx, s.config.Follow, s.follow)
+	})
 }
 
 // every runs work at each interval until the context ends.
@@ -222,6 +229,13 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 	if !report.IsZero() {
 		s.config.Logger.InfoContext(ctx, "swept", slog.Any("report", report))
+	}
+}
+
+// follow brings the index of coupons up to date. After a failure, the index stays as it is until the next try.
+func (s *Server) follow(ctx context.Context) {
+	if _, err := s.offers.Update(ctx); err != nil && ctx.Err() == nil {
+		s.config.Logger.WarnContext(ctx, "the index of coupons is not up to date", slog.Any("error", err))
 	}
 }
 
