@@ -221,6 +221,9 @@ func (t *Terms) distributionFaults(faults *validation.Error) {
 	if !known {
 		faults.Add("distribution", validation.Unknown, distributions.Rule())
 	}
+	if t.Automatic && t.Distribution == PointsRedeemable {
+		faults.Add("automatic", validation.NotAllowed, "customers exchange points for a POINTS_REDEEMABLE coupon by its code")
+	}
 	switch listed := t.AllowedUserEmails.Len(); {
 	case t.Distribution == UserSpecific && listed == 0:
 		faults.Add("allowedUserEmails", validation.Required, "a USER_SPECIFIC coupon needs at least one address or domain")

@@ -91,7 +91,7 @@ func (d *Draft) edited(c pricing.Currency, loc *time.Location, faults *validatio
 // AllowedUserEmails.
 func (d *Draft) terms(t *Terms, c pricing.Currency, loc *time.Location, faults *validation.Error) {
 	*t = Terms{
-		Currency: c, Group: d.Group, Distribution: d.Distribution, PointsRequired: d.PointsRequired, RestoreOnRefund: d.RestoreOnRefund,
+		Currency: c, Group: d.Group, Automatic: d.Automatic, Distribution: d.Distribution, PointsRequired: d.PointsRequired, RestoreOnRefund: d.RestoreOnRefund,
 		Limits: Limits{
 			MaxUses:        limit(d.MaxUses, "maxUses", faults),
 			MaxUsesPerUser: limit(d.MaxUsesPerUser, "maxUsesPerUser", faults),

@@ -43,6 +43,7 @@ var wrongMembers = map[string]struct {
 	"excludedItemIds":    {`["a","a",""]`, "excludedItemIds[2]", "required", "required"},
 	"excludedCategories": {`[""]`, "excludedCategories[0]", "required", "required"},
 	"group":              {`"summer "`, "group", "malformed", "malformed"},
+	"automatic":          {`"yes"`, "automatic", "malformed", "malformed"},
 	"distribution":       {`"EVERYBODY"`, "distribution", "unknown", "unknown"},
 	"allowedUserEmails":  {`["ann@example.org","bob"]`, "allowedUserEmails[1]", "malformed", "malformed"},
 	"pointsRequired":     {`-1`, "pointsRequired", "too_small", "too_small"},

@@ -42,7 +42,7 @@ var (
 )
 
 // UnmarshalJSON reads a draft from a JSON object with the field names of contract section 7. A draft has a code, or
-// "withoutCode": true. The caller must limit the length of the JSON text.
+// is automatic, or says "withoutCode": true. The caller must limit the length of the JSON text.
 //
 // If the text is not one JSON object, UnmarshalJSON returns a [*validation.Error], and *d stays unchanged. If only some
 // fields are unknown or malformed, UnmarshalJSON succeeds, and [New] reports their faults together with all others.
@@ -57,14 +57,14 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// codeFaults adds a fault to the given faults if a draft has no code and does not set withoutCode.
+// codeFaults adds a fault to the given faults if a draft that is not automatic has no code and does not set withoutCode.
 func (d *Draft) codeFaults(known []validation.Field, withoutCode bool) []validation.Field {
 	faults := validation.Error{Fields: known}
 	switch u := newUnread(known); {
-	case u.names("code"), u.names("withoutCode"):
+	case u.names("code"), u.names("withoutCode"), u.names("automatic") && d.Code == "":
 	case withoutCode && d.Code != "":
 		faults.Add("withoutCode", validation.NotAllowed, "a draft has a code, or says that it has none")
-	case !withoutCode && d.Code == "":
+	case !withoutCode && d.Code == "" && !d.Automatic:
 		faults.At("code", codeFault(validation.Required, "a code is required"))
 	}
 	return faults.Fields
@@ -81,7 +81,7 @@ func (d Draft) MarshalJSON() ([]byte, error) {
 		fields
 		WithoutCode   bool    `json:"withoutCode,omitzero"`
 		DiscountValue Amounts `json:"discountValue,omitzero"`
-	}{fields(d), d.Code == "", d.value()})
+	}{fields(d), d.Code == "" && !d.Automatic, d.value()})
 }
 
 // UnmarshalJSON reads a patch from a JSON object with the field names of contract section 7. If the text is not one
@@ -141,8 +141,9 @@ type wireTerms struct {
 	ExpiresAt       *time.Time           `json:"expiresAt"`
 }
 
-// wireAudience has the terms for who may use a coupon and how often.
+// wireAudience has the terms for who may use a coupon, by which way, and how often.
 type wireAudience struct {
+	Automatic         bool         `json:"automatic,omitzero"`
 	Distribution      Distribution `json:"distribution"`
 	AllowedUserEmails EmailSet     `json:"allowedUserEmails"`
 	PointsRequired    *int64       `json:"pointsRequired"`
@@ -167,7 +168,7 @@ func (t Terms) wire() wireTerms {
 		DeviceIDs: t.Scope.Devices, AccessoryIDs: t.Scope.Accessories, Kinds: t.Scope.Kinds, Categories: t.Scope.Categories,
 		ExcludedItemIDs: t.Scope.ExcludedItems, ExcludedCategories: t.Scope.ExcludedCategories, Group: t.Group,
 		wireAudience: &wireAudience{
-			Distribution: t.Distribution, AllowedUserEmails: t.AllowedUserEmails, PointsRequired: orNull(t.PointsRequired),
+			Automatic: t.Automatic, Distribution: t.Distribution, AllowedUserEmails: t.AllowedUserEmails, PointsRequired: orNull(t.PointsRequired),
 			MaxUses: orNull(t.Limits.MaxUses), MaxUsesPerUser: orNull(t.Limits.MaxUsesPerUser),
 		},
 		wireConditions: wireConditions{

@@ -73,6 +73,7 @@ var members = [...]struct {
 	{"description", func(to, from *Coupon) { to.Description = from.Description }},
 	{"appliesTo", func(to, from *Coupon) { to.Scope.AppliesTo = from.Scope.AppliesTo }},
 	{"group", func(to, from *Coupon) { to.Group = from.Group }},
+	{"automatic", func(to, from *Coupon) { to.Automatic = from.Automatic }},
 	{"distribution", func(to, from *Coupon) { to.Distribution = from.Distribution }},
 	{"allowedUserEmails", func(to, from *Coupon) { to.AllowedUserEmails = from.AllowedUserEmails }},
 	{"pointsRequired", func(to, from *Coupon) { to.PointsRequired = from.PointsRequired }},

@@ -11,7 +11,8 @@ import (
 // Snapshot holds the terms of a coupon at the time of a checkout, which an order keeps (specification 2.5). It has no
 // audience and no limits: no distribution, no e-mail address, no points and no customer tags.
 type Snapshot struct {
-	ID   string
+	ID string
+	// Code is the code by which the coupon came. It is zero for an automatic coupon that came by itself.
 	Code Code
 	Name string
 	Terms
@@ -21,7 +22,7 @@ type Snapshot struct {
 // Snapshot returns the current terms of the coupon.
 func (c Coupon) Snapshot() Snapshot {
 	s := Snapshot{ID: c.ID, Code: c.Code, Name: c.Name, Terms: c.Terms, Revision: c.Revision}
-	s.Distribution, s.AllowedUserEmails, s.PointsRequired, s.Limits = 0, EmailSet{}, 0, Limits{}
+	s.Automatic, s.Distribution, s.AllowedUserEmails, s.PointsRequired, s.Limits = false, 0, EmailSet{}, 0, Limits{}
 	s.Conditions.CustomerTags = CustomerTags{}
 	return s
 }
@@ -32,7 +33,7 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 	terms.wireAudience, terms.wireLimits, terms.CustomerTags = nil, nil, CustomerTags{}
 	return json.Marshal(struct {
 		ID   string `json:"id"`
-		Code Code   `json:"code"`
+		Code Code   `json:"code,omitzero"`
 		Name string `json:"name"`
 		wireTerms
 		Revision int64 `json:"revision"`
@@ -58,7 +59,7 @@ func (s *Snapshot) UnmarshalJSON(data []byte) error {
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	read.Distribution, read.AllowedUserEmails = 0, EmailSet{}
+	read.Automatic, read.Distribution, read.AllowedUserEmails = false, 0, EmailSet{}
 	*s = read
 	return nil
 }

@@ -25,6 +25,9 @@ type Terms struct {
 	// Group is the group of the coupon, at most [MaxGroupLength] code points long. A coupon without a group is
 	// exclusive. Of one group, at most one coupon applies to a cart.
 	Group string
+	// Automatic tells that the coupon needs no code: a quote and a checkout find it by themselves. It may have codes,
+	// too. A [PointsRedeemable] coupon is never Automatic.
+	Automatic bool
 	// Distribution defines who may use the coupon.
 	Distribution Distribution
 	// AllowedUserEmails is the allow-list of a [UserSpecific] coupon. Other coupons have none.
@@ -81,8 +84,8 @@ type Conditions struct {
 // Amounts, percentages and dates are text, which [New] reads once.
 type Draft struct {
 	// Code is the plain code as an administrator typed it. [ParseCode] defines which codes are valid. Without a Code,
-	// customers reach the coupon only by the codes of its batches. JSON says so with "withoutCode": true; see
-	// [Draft.UnmarshalJSON].
+	// customers reach the coupon only by the codes of its batches, or it is Automatic. Otherwise JSON says so with
+	// "withoutCode": true; see [Draft.UnmarshalJSON].
 	Code string `json:"code,omitzero"`
 	// Name is the name of the coupon, 1 to [MaxNameLength] code points long.
 	Name         string               `json:"name"`
@@ -119,6 +122,8 @@ type Draft struct {
 	ExcludedItemIDs    []string  `json:"excludedItemIds,omitempty"`
 	ExcludedCategories []string  `json:"excludedCategories,omitempty"`
 	Group              string    `json:"group,omitzero"`
+	// Automatic tells that the coupon needs no code. The draft then has a Code, or none.
+	Automatic bool `json:"automatic,omitzero"`
 	// Distribution defines who may use the coupon. A zero Distribution means [General].
 	Distribution Distribution `json:"distribution,omitzero"`
 	// AllowedUserEmails lists the customers who may use a [UserSpecific] coupon.
@@ -174,6 +179,7 @@ type Patch struct {
 	ExcludedItemIDs    Optional[[]string]        `json:"excludedItemIds,omitzero"`
 	ExcludedCategories Optional[[]string]        `json:"excludedCategories,omitzero"`
 	Group              Optional[string]          `json:"group,omitzero"`
+	Automatic          Optional[bool]            `json:"automatic,omitzero"`
 	Distribution       Optional[Distribution]    `json:"distribution,omitzero"`
 	AllowedUserEmails  Optional[EmailList]       `json:"allowedUserEmails,omitzero"`
 	PointsRequired     Optional[int64]           `json:"pointsRequired,omitzero"`

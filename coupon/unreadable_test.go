@@ -38,6 +38,7 @@ var (
 		"excludedItemIds":    itemTexts,
 		"excludedCategories": {"", `[]`, `["x"]`, `["z"]`, `["","x"]`},
 		"group":              {"", `""`, `"g"`, `" g"`, `"\u0007"`},
+		"automatic":          {"", `false`, `true`, `"yes"`},
 		"maxDiscount":        {"", `null`, `"9"`, `{"EUR":"9"}`, `"0"`, `"9.001"`, `{"JPY":"5"}`, `{"QQQ":"5"}`},
 		"maxUnits":           {"", `null`, `2`, `0`, `-1`, `1000001`},
 		"units":              {"", `2`, `-1`},

@@ -247,7 +247,6 @@ func snapshotFault(s *coupon.Snapshot) error {
 		name  string
 		given bool
 	}{
-		{"code", !s.Code.IsZero()},
 		{"discountType", !s.Discount.IsZero()},
 		{"currency", !s.Currency.IsZero()},
 		{"appliesTo", s.Scope.AppliesTo != 0},

@@ -155,10 +155,10 @@ func Patch(c coupon.Coupon) *rapid.Generator[coupon.Patch] {
 		drawn, changed := map[string]any{}, map[string]any{"maxUses": d.MaxUses, "maxUsesPerUser": d.MaxUsesPerUser}
 		through(t, d, &drawn)
 		for _, members := range [...]string{
-			"name", "description", "group", "minPurchase", "distribution allowedUserEmails pointsRequired", "startsAt expiresAt",
+			"name", "description", "group", "minPurchase", "automatic distribution allowedUserEmails pointsRequired", "startsAt expiresAt",
 			"appliesTo planIds deviceIds accessoryIds kinds categories excludedItemIds excludedCategories", conditionsAndLimits,
 		} {
-			audience := strings.HasPrefix(members, "distribution") && c.AllowedUserEmails.Narrowed()
+			audience := strings.HasPrefix(members, "automatic distribution") && c.AllowedUserEmails.Narrowed()
 			if rapid.Bool().Draw(t, "change "+members) || audience {
 				for name := range strings.FieldsSeq(members) {
 					changed[name] = drawn[name] // a missing value becomes null and clears the field

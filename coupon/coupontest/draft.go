@@ -111,6 +111,7 @@ func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency, discount 
 		d.Group = Group().Draw(t, "group")
 	}
 	drawAudience(t, d)
+	d.Automatic = d.Distribution != coupon.PointsRedeemable && rapid.IntRange(0, 3).Draw(t, "automatic") == 0
 	d.MaxUses, d.MaxUsesPerUser = optionalLimit(t, "max uses"), optionalLimit(t, "max uses per user")
 	d.MinPurchase = minimums(t, minimum(t, currency))
 	if most := minimum(t, currency); most.Minor() > 0 && rapid.IntRange(0, 3).Draw(t, "has a maximum purchase") == 0 {

@@ -76,6 +76,7 @@ func couponComesBack(p *probe) {
 		p.draft(func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(1), at(2) }),
 		p.draft(func(c *coupon.Coupon) { c.StartsAt, c.ExpiresAt = at(2), at(1) }), // expires before it starts
 		p.draft(func(c *coupon.Coupon) { c.RefundPolicy, c.RestoreOnRefund = pricing.Rebill, coupon.RestoreAlways }),
+		p.draft(func(c *coupon.Coupon) { c.Automatic = true }),
 		p.draft(mirrored(1)),
 	} {
 		p.own(c.Validate())

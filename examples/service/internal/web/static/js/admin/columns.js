@@ -11,8 +11,8 @@ const cell = (label, className, ...children) => el("td", { role: "cell", class: 
 // row shows one coupon. The handlers are edit, toggle and remove.
 function row(coupon, handlers) {
   return el("tr", { role: "row", "data-id": coupon.id, "data-code": coupon.code ?? "" },
-    cell(null, "cell-code", el("a", { href: `/admin/coupons/${encodeURIComponent(coupon.id)}`, title: called(coupon) }, coupon.code ?? el("span", { class: "muted" }, "No code"))),
-    cell(null, "cell-name", el("div", {}, foreign(coupon.name)), audience(coupon), coupon.group && el("div", { class: "sub muted" }, "Group ", foreign(coupon.group))),
+    cell(null, "cell-code", el("a", { href: `/admin/coupons/${encodeURIComponent(coupon.id)}`, title: called(coupon) }, coupon.code ?? el("span", { class: "muted" }, coupon.automatic ? "Automatic" : "No code"))),
+    cell(null, "cell-name", el("div", {}, foreign(coupon.name)), audience(coupon), coupon.automatic && coupon.code && el("div", { class: "sub muted" }, "Automatic"), coupon.group && el("div", { class: "sub muted" }, "Group ", foreign(coupon.group))),
     cell("Discount", "cell-discount", discount(coupon)),
     cell("Scope", "", el("div", {}, scopes[coupon.appliesTo] ?? coupon.appliesTo), selection(coupon)),
     cell("Usage", "cell-usage", usage(coupon), ...budgets(coupon)),

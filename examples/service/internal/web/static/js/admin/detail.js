@@ -62,7 +62,7 @@ function showCoupon(coupon, budgets) {
   document.title = `${called(coupon)} · couponkit`;
   byId("title").replaceChildren(foreign(called(coupon)));
   byId("title").classList.toggle("code", Boolean(coupon.code));
-  byId("subtitle").replaceChildren(coupon.code ? foreign(coupon.name) : "Customers use it by the codes below", ...(coupon.description ? [". ", foreign(coupon.description)] : []));
+  byId("subtitle").replaceChildren(coupon.code ? foreign(coupon.name) : coupon.automatic ? "Carts get it without a code" : "Customers use it by the codes below", ...(coupon.description ? [". ", foreign(coupon.description)] : []));
   byId("mirror-unsupported").hidden = !coupon.mirrorUnsupported;
   const limit = (value) => (value ? number(value) : "No limit");
   const facts = [
@@ -75,6 +75,7 @@ function showCoupon(coupon, budgets) {
     ["Per customer", limit(coupon.maxUsesPerUser)],
     ["Min purchase", coupon.minPurchase ? money(own(coupon.minPurchase, coupon.currency), coupon.currency) : "None"],
     ...(coupon.maxPurchase ? [["Max purchase", money(own(coupon.maxPurchase, coupon.currency), coupon.currency)]] : []),
+    ...(coupon.automatic ? [["Automatic", "Yes"]] : []),
     ["Group", coupon.group ? foreign(coupon.group) : "None"],
     ["Start", coupon.startsAt ? (midnight(coupon.startsAt) ? day : moment)(coupon.startsAt) : "At once"],
     ["Expiry", coupon.expiresAt ? (midnight(coupon.expiresAt) ? dayOfEnd : moment)(coupon.expiresAt) : "Never"],

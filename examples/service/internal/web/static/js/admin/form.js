@@ -358,7 +358,7 @@ function check() {
   const positive = (text) => /^\d+$/.test(text.trim()) && Number(text) > 0;
   const kept = (name) => inputs[name].value.trim() === String(editing?.[name] ?? ""); // and is not sent
   if (!editing) {
-    if (!inputs.withoutCode.checked && inputs.code.value.trim() === "") faults.code = "Enter a code.";
+    if (!inputs.withoutCode.checked && !inputs.automatic.checked && inputs.code.value.trim() === "") faults.code = "Enter a code.";
     const value = decimal(inputs.discountValue.value);
     if (inputs.discountType.value === "TIERED") delete faults.discountValue;
     else if (!percentages.has(inputs.discountType.value) && grouped(inputs.discountValue.value)) faults.discountValue = noGroups;
@@ -429,7 +429,7 @@ function terms() {
 
 // changes returns the terms that differ from the coupon.
 function changes(coupon, wanted) {
-  const before = { ...coupon, firstOrder: coupon.firstOrder ?? false, startsAt: midnight(coupon.startsAt) ? firstDay(coupon.startsAt) : coupon.startsAt, expiresAt: midnight(coupon.expiresAt) ? lastDay(coupon.expiresAt) : coupon.expiresAt, minPurchase: coupon.minPurchase ?? null, description: coupon.description ?? "", allowedUserEmails: lines(coupon.allowedUserEmails) };
+  const before = { ...coupon, firstOrder: coupon.firstOrder ?? false, automatic: coupon.automatic ?? false, startsAt: midnight(coupon.startsAt) ? firstDay(coupon.startsAt) : coupon.startsAt, expiresAt: midnight(coupon.expiresAt) ? lastDay(coupon.expiresAt) : coupon.expiresAt, minPurchase: coupon.minPurchase ?? null, description: coupon.description ?? "", allowedUserEmails: lines(coupon.allowedUserEmails) };
   const same = (a, b) => JSON.stringify(a ?? null) === JSON.stringify(b ?? null);
   return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => !same(Array.isArray(value) ? before[name] ?? [] : before[name], value)));
 }

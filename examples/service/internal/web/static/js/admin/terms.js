@@ -133,6 +133,7 @@ function further(form, pickers, lists) {
       for (const name of tags) inputs[`customerTags.${name}`].value = (value?.[name] ?? []).join("\n");
     },
     periodLimits: (value) => lists.periodLimits.write(value ?? []),
+    automatic(value) { inputs.automatic.checked = value === true; },
     firstOrder(value) { inputs.firstOrder.checked = value === true; },
     buys: (value) => writeScope("buys", value),
     contains(value) {
@@ -148,7 +149,7 @@ function further(form, pickers, lists) {
     discount: () => given([...all(fixed, read), ["buys", scope("buys")], ["tiers", tiers()]]),
     // conditions returns all terms that can be edited.
     conditions: () => ({
-      ...Object.fromEntries(all(changeable, read)), customerTags: customerTags(), firstOrder: inputs.firstOrder.checked, schedule: schedule(), periodLimits: periodLimits(), contains: contains(), containsNot: scope("containsNot"),
+      ...Object.fromEntries(all(changeable, read)), customerTags: customerTags(), firstOrder: inputs.firstOrder.checked, automatic: inputs.automatic.checked, schedule: schedule(), periodLimits: periodLimits(), contains: contains(), containsNot: scope("containsNot"),
     }),
     // writes tells whether a term is one of these.
     writes: (name) => name in writers,
