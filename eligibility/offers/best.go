@@ -54,6 +54,8 @@ type Search struct {
 	result eligibility.SetResult
 	sets   setSearch
 	near   nearSearch
+
+	overBudget bool // a budget alone has refused a coupon, which may fit it beside others
 }
 
 // Best returns the coupon with the greatest discount. Of equal discounts, the coupon with the least ID
@@ -200,11 +202,15 @@ func (s *Search) discount(c *coupon.Coupon) int64 {
 		return 0
 	}
 	s.set[0] = eligibility.Candidate{Coupon: c, Usage: s.usage(c)}
-	err := s.result.Reevaluate(s.set[:], s.cart, s.walk.question)
-	if err != nil || !s.result.Coupons[0].Decision.Allowed() {
+	if err := s.result.Reevaluate(s.set[:], s.cart, s.walk.question); err != nil {
 		return 0
 	}
-	return s.result.Coupons[0].Discount
+	d := &s.result.Coupons[0]
+	if !d.Decision.Allowed() {
+		s.overBudget = s.overBudget || d.Decision.Without(coupon.BudgetExhausted).Allowed()
+		return 0
+	}
+	return d.Discount
 }
 
 func (s *Search) usage(c *coupon.Coupon) eligibility.Usage {

@@ -44,14 +44,26 @@ type dear struct {
 	amounts
 }
 
-// weights are the amounts of the targets by their bit in hashed sets. sums has the sums for each byte of
-// a set.
+// weights are the amounts of the targets by their bit in hashed sets. If there are few bits, list has them.
+// Otherwise sums and units have the sums for each byte of a set.
 type weights struct {
 	used  bool
+	few   bool
+	list  []weight
 	bits  [128]amounts
 	sums  [16][256]int64
 	units [16][256]int64
 }
+
+// weight is the amount of one bit.
+type weight struct {
+	bit uint8
+	amounts
+}
+
+// fewBits is the greatest number of bits that are added one by one. Tables of sums for few bits take longer to
+// compute than most searches.
+const fewBits = 16
 
 // clear prepares the weights for another cart.
 func (w *weights) clear() {
@@ -65,9 +77,18 @@ func (w *weights) add(hash uint64, a amounts) {
 	w.bits[bitOf(hash)].add(a)
 }
 
-// sum computes the sums of all bytes.
+// sum makes the list, or computes the sums of all bytes.
 func (w *weights) sum() {
 	if !w.used {
+		return
+	}
+	w.list = w.list[:0]
+	for bit := range w.bits {
+		if w.bits[bit] != (amounts{}) {
+			w.list = append(w.list, weight{uint8(bit), w.bits[bit]})
+		}
+	}
+	if w.few = len(w.list) <= fewBits; w.few {
 		return
 	}
 	for b := range w.sums {
@@ -82,9 +103,29 @@ func (w *weights) sum() {
 }
 
 // subtotal returns the sum of the amounts of a hashed set.
-func (w *weights) subtotal(set *hashedSet) int64 { return w.sumOf(&w.sums, set) }
+func (w *weights) subtotal(set *hashedSet) (sum int64) {
+	if !w.used || !w.few {
+		return w.sumOf(&w.sums, set)
+	}
+	for i := range w.list {
+		if l := &w.list[i]; set[l.bit>>6]>>(l.bit&63)&1 != 0 {
+			sum += l.subtotal
+		}
+	}
+	return sum
+}
 
-func (w *weights) unitsOf(set *hashedSet) int64 { return w.sumOf(&w.units, set) }
+func (w *weights) unitsOf(set *hashedSet) (sum int64) {
+	if !w.used || !w.few {
+		return w.sumOf(&w.units, set)
+	}
+	for i := range w.list {
+		if l := &w.list[i]; set[l.bit>>6]>>(l.bit&63)&1 != 0 {
+			sum += l.units
+		}
+	}
+	return sum
+}
 
 // sumOf returns a sum of a hashed set. Sums of weights that are not used are those of another cart.
 func (w *weights) sumOf(s *[16][256]int64, set *hashedSet) int64 {

@@ -92,12 +92,16 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 	if err := o.validate(); err != nil {
 		return Set{}, err
 	}
+	s.overBudget = false
 	alone, found, err := s.Best(x, q)
-	if err != nil || !found {
+	if err != nil || !found && !s.overBudget {
 		return Set{Proved: err == nil, Complete: err == nil}, err
 	}
 	b := &s.sets
-	b.begin(o, alone)
+	b.begin(o)
+	if found {
+		b.best.Discount, b.best.Offers = alone.Discount, append(b.best.Offers, alone)
+	}
 	s.query = q
 	defer s.end()
 	if o.MaxCoupons > 1 {
@@ -128,7 +132,7 @@ func (o SetOptions) validate() error {
 	return faults.Err()
 }
 
-func (b *setSearch) begin(o SetOptions, alone Offer) {
+func (b *setSearch) begin(o SetOptions) {
 	b.most, b.limit, b.nodes = o.MaxCoupons, cmp.Or(o.MaxNodes, DefaultMaxNodes), 1
 	b.exhausted, b.bounded = false, false
 	b.candidates, b.bounds, b.chosen = b.candidates[:0], b.bounds[:0], b.chosen[:0]
@@ -136,7 +140,7 @@ func (b *setSearch) begin(o SetOptions, alone Offer) {
 		b.groups = map[string]int{}
 	}
 	clear(b.groups)
-	b.best = Set{Offers: append(b.best.Offers[:0], alone), Discount: alone.Discount}
+	b.best = Set{Offers: b.best.Offers[:0]}
 }
 
 // group returns the number of a group.

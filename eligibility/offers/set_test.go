@@ -14,6 +14,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/eligibility/offers"
 	"github.com/couponkit/couponkit/internal/testsize"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -88,6 +89,31 @@ func TestTheBestSetIsTheBestOfAll(t *testing.T) {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
 	})
+}
+
+// Coupons that exceed their budgets alone may fit them together, because they share the price of a unit.
+func TestASetOfCouponsThatExceedTheirBudgetsAlone(t *testing.T) {
+	t.Parallel()
+	percent, err := pricing.ParsePercent("100")
+	require.NoError(t, err)
+	free, err := pricing.NewDiscount(pricing.DiscountTerms{Type: pricing.Percentage, Currency: pricing.EUR(), Percent: percent, Lane: pricing.ItemLane})
+	require.NoError(t, err)
+	var coupons []*coupon.Coupon
+	for _, id := range []string{"a", "b"} {
+		c := &coupon.Coupon{ID: coupon.IDPrefix + id, State: coupon.Active, Terms: coupon.Terms{
+			Distribution: coupon.General, Currency: pricing.EUR(), Group: id, Discount: free, Scope: coupon.Scope{AppliesTo: coupon.All},
+		}}
+		c.Limits.Budget = coupon.NewMoneySet(pricing.NewMoney(60, pricing.EUR()))
+		coupons = append(coupons, c)
+	}
+	q := offers.Query{Question: eligibility.Question{At: noon, Customer: eligibility.Customer{ID: "u"}}, Cart: pricing.Cart{
+		Currency: pricing.EUR(), Lines: []pricing.Line{{ID: "1", Kind: pricing.Device, ItemID: "i", Quantity: 1, UnitPrice: 100}},
+	}}
+	var s offers.Search
+	require.Empty(t, checkSet(t, &s, coupons, q, 2))
+	got, err := s.Set(indexOf(t, coupons), q, offers.SetOptions{MaxCoupons: 2})
+	require.NoError(t, err)
+	require.Equal(t, int64(100), got.Discount)
 }
 
 // A search that ran out of nodes has a bound that holds, and a set that the customer can use.
