@@ -72,6 +72,7 @@ step_purity() {
   check_pure codes/codecsv calendar coupon email pricing "${reading[@]}" || failed=1
   check_pure eligibility calendar coupon email pricing "${reading[@]}" || failed=1
   check_pure eligibility/offers calendar coupon eligibility email pricing "${reading[@]}" || failed=1
+  check_pure eligibility/replay calendar coupon eligibility eligibility/offers email pricing "${reading[@]}" || failed=1
   check_pure redemption calendar coupon eligibility email pricing "${reading[@]}" || failed=1
   return "$failed"
 }

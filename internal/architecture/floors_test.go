@@ -65,7 +65,7 @@ func TestRoomsOfTheRoot(t *testing.T) {
 	for _, room := range rooms {
 		own, _ := inRepository(room)
 		require.NotEmpty(t, violations(imports{own: {module}}), "%s may import the root", own)
-		for _, pure := range []string{"validation", "pricing", "calendar", "email", "coupon", "eligibility", "eligibility/offers", "redemption"} {
+		for _, pure := range []string{"validation", "pricing", "calendar", "email", "coupon", "eligibility", "eligibility/offers", "eligibility/replay", "redemption"} {
 			require.NotEmpty(t, violations(imports{pure: {room}}), "%s may import %s", pure, own)
 		}
 	}

@@ -46,6 +46,9 @@ var policy = []floor{
 	{"2 the best of many coupons, on top of rules", []rule{
 		{path: "eligibility/offers"},
 	}},
+	{"2 what coupons would have changed, on top of the best of many", []rule{
+		{path: "eligibility/replay"},
+	}},
 	{"2 state machine, on top of claims", []rule{
 		{path: "redemption", modules: core},
 	}},
