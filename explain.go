@@ -27,6 +27,9 @@ type ExplainedCode struct {
 	// the cart's currency. The Discount of a refused coupon is 0.
 	Applied  bool          `json:"applied"`
 	Discount pricing.Money `json:"discount"`
+	// Instead is what the cart would save in all with the coupon and the others that it allows. With
+	// [eligibility.KeepBest], a coupon has an Instead if it is refused because others are better.
+	Instead pricing.Money `json:"instead,omitzero"`
 	// ExcludedBy are the codes of the coupons with which the coupon cannot be combined, sorted.
 	ExcludedBy []string `json:"excludedBy,omitempty"`
 	// Reasons are all reasons why the coupon is refused. The parameters of a reason tell how far the
@@ -76,6 +79,9 @@ func explained(c *quote.Code, currency pricing.Currency) ExplainedCode {
 	e := ExplainedCode{
 		Code: c.Typed, CouponID: c.Coupon.ID, Applied: c.Refused == nil,
 		Discount: pricing.NewMoney(c.Discount, currency), Reasons: []coupon.Reason{},
+	}
+	if c.Instead > 0 {
+		e.Instead = pricing.NewMoney(c.Instead, currency)
 	}
 	if !e.Applied {
 		e.Reasons = c.Refused.Reasons

@@ -23,6 +23,8 @@ type Code struct {
 	Refused *coupon.Rejection
 	// Discount is what the coupon takes off the cart, in minor units.
 	Discount int64
+	// Instead is what the best choice with the coupon would take off, if better coupons exclude it.
+	Instead int64
 
 	plain         coupon.Code         // plain code of the coupon
 	limits        []eligibility.Limit // limits of the coupon

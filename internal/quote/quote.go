@@ -197,7 +197,7 @@ func (d *Decision) accept(result *eligibility.SetResult, takes HandOver) (refuse
 		c := &d.Codes[i]
 		if c.Refused == nil {
 			o := outcomeOf(result, c)
-			if c.Discount = o.Discount; !o.Decision.Allowed() {
+			if c.Discount, c.Instead = o.Discount, o.Instead; !o.Decision.Allowed() {
 				c.Refused = &coupon.Rejection{CouponID: o.CouponID, Code: c.Typed, Reasons: o.Decision.Reasons()}
 				refused++
 			}

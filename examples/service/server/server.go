@@ -100,6 +100,8 @@ func readConfig(args []string, p Program) (app.Config, error) {
 	flags.StringVar(&c.PublicURL, "public-url", "", "where customers reach the service; default is where it listens")
 	flags.BoolVar(&c.InsecureCookies, "insecure-cookies", false, "let browsers send sign-ins over plain HTTP; for browsers that do not trust their own machine")
 	flags.BoolVar(&c.Guests, "guests", false, "let customers pay a cart with an e-mail address, without signing in")
+	flags.BoolVar(&c.SuggestBest, "suggest-best", false, "show customers the best coupon for their cart; shows codes")
+	flags.BoolVar(&c.SuggestNearly, "suggest-nearly", false, "show customers which coupons they get by buying a little more; shows codes")
 	flags.Func("time-zone", "the time zone in which dates begin and end, such as Europe/Berlin (default UTC)", func(name string) (err error) {
 		if c.Location, err = time.LoadLocation(name); name == "" || name == "Local" {
 			err = errors.New("needs the IANA name of a time zone")

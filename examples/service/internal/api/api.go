@@ -50,6 +50,8 @@ type Options struct {
 	BatchTime time.Duration
 	// InsecureCookies lets browsers send the session over plain HTTP.
 	InsecureCookies bool
+	// Suggestions tell customers about coupons for their cart. By default, they do not.
+	Suggestions Suggestions
 	// Guests lets customers buy a cart without signing in. The Service then has the option
 	// couponkit.WithGuests.
 	Guests bool
@@ -173,6 +175,7 @@ var calls = []call{
 
 	{"GET /payment/apply-coupon/{codeOrId}", buyer, 0, (*API).applyCoupon},
 	{"POST /payment/quote", anyone, smallBody, (*API).quote},
+	{"POST /payment/offers", anyone, smallBody, (*API).offers},
 	{"POST /payment/cart-checkout", buyer, smallBody, (*API).cartCheckout},
 	{"POST /payment/payment-link", signedIn, smallBody, (*API).paymentLink},
 	{"POST /payment/cancel", signedIn, smallBody, (*API).cancelOrder},

@@ -25,21 +25,23 @@ type cartRequest struct {
 	code       string // a single code, as the specification has it
 	codes      []string
 	skip       bool   // checkouts only: leave out refused coupons
-	keepFirst  bool   // of codes that exclude each other, keep the first
+	conflicts  policy // for codes that exclude each other
 	email      string // of a guest
 	country    string // country of delivery
 }
 
 func (c *cartRequest) targets() map[string]any {
-	return map[string]any{"lines": &c.lines, "shippingOptionId": &c.shippingID, "couponCode": &c.code, "codes": &c.codes, "email": &c.email, "country": &c.country, "keepFirst": &c.keepFirst}
+	return map[string]any{"lines": &c.lines, "shippingOptionId": &c.shippingID, "couponCode": &c.code, "codes": &c.codes, "email": &c.email, "country": &c.country, "conflicts": &c.conflicts}
 }
 
-// conflicts returns the policy for codes that exclude each other.
-func (c *cartRequest) conflicts() eligibility.ConflictPolicy {
-	if c.keepFirst {
-		return eligibility.KeepFirst
-	}
-	return eligibility.RefuseAll
+// policy is a conflict policy by its name.
+type policy eligibility.ConflictPolicy
+
+// UnmarshalText refuses other names.
+func (p *policy) UnmarshalText(text []byte) error {
+	parsed, err := eligibility.ParseConflictPolicy(string(text))
+	*p = policy(parsed)
+	return err
 }
 
 // channel is the sales channel of this shop.

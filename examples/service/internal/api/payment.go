@@ -74,7 +74,7 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 		codes, view.Rejections = nil, []coupon.Reason{{Code: coupon.UserRequired}}
 	}
 	explained, err := a.Service.Explain(r.Context(), couponkit.QuoteRequest{
-		Cart: cart, Codes: codes, Conflicts: request.conflicts(), Customer: who, Facts: facts, AllowAnonymous: true,
+		Cart: cart, Codes: codes, Conflicts: eligibility.ConflictPolicy(request.conflicts), Customer: who, Facts: facts, AllowAnonymous: true,
 	})
 	if err != nil && coupon.RejectionsOf(err) == nil {
 		return err
@@ -135,7 +135,7 @@ func (a *API) cartCheckout(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	checkout.Cart, checkout.Expected, checkout.Customer, checkout.Facts = cart, totals, who, facts
-	checkout.SkipRefused, checkout.Conflicts = request.skip, request.conflicts()
+	checkout.SkipRefused, checkout.Conflicts = request.skip, eligibility.ConflictPolicy(request.conflicts)
 	done, err := a.buy(w, r, func() (couponkit.Checkout, error) { return a.Service.Checkout(r.Context(), checkout) })
 	if err != nil {
 		return err
@@ -249,7 +249,7 @@ func (a *API) paymentLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	link.Cart, link.SkipRefused, link.Conflicts, link.Facts = cart, request.skip, request.conflicts(), facts
+	link.Cart, link.SkipRefused, link.Conflicts, link.Facts = cart, request.skip, eligibility.ConflictPolicy(request.conflicts), facts
 	done, err := a.buy(w, r, func() (couponkit.Checkout, error) { return a.Service.PaymentLink(r.Context(), link) })
 	if err != nil {
 		return err

@@ -14,6 +14,8 @@ type sessionView struct {
 	CSRFToken string    `json:"csrfToken"`
 	// Guests reports whether customers can buy without signing in.
 	Guests bool `json:"guests"`
+	// Offers reports whether the shop tells customers about coupons for their cart.
+	Offers bool `json:"offers"`
 }
 
 type userView struct {
@@ -27,7 +29,7 @@ type userView struct {
 func (a *API) session(w http.ResponseWriter, r *http.Request) error {
 	s, known := sessionFrom(r.Context())
 	if !known {
-		writeJSON(w, http.StatusOK, sessionView{Guests: a.Guests})
+		writeJSON(w, http.StatusOK, sessionView{Guests: a.Guests, Offers: a.Suggestions.any()})
 		return nil
 	}
 	return a.writeSession(w, r, s)
@@ -40,7 +42,7 @@ func (a *API) writeSession(w http.ResponseWriter, r *http.Request, s shop.Sessio
 	}
 	writeJSON(w, http.StatusOK, sessionView{
 		User:      &userView{ID: s.User.ID, Email: s.User.Email, Name: s.User.Name, Role: s.User.Role, Points: points},
-		CSRFToken: s.CSRFToken, Guests: a.Guests,
+		CSRFToken: s.CSRFToken, Guests: a.Guests, Offers: a.Suggestions.any(),
 	})
 	return nil
 }

@@ -1,7 +1,9 @@
 package app_test
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,8 +23,8 @@ func (w *world) combinable(t *testing.T) {
 	}
 }
 
-// TestTheFirstCodeIsKept: with keepFirst, a code that excludes those before it is refused alone; a
-// quote and a checkout agree. Without it all of them are refused.
+// TestTheFirstCodeIsKept: with keep_first, a code that excludes those before it is refused alone; a
+// quote and a checkout agree. By default all of them are refused.
 func TestTheFirstCodeIsKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -30,7 +32,7 @@ func TestTheFirstCodeIsKept(t *testing.T) {
 	ann := w.as(t, "ann")
 	cart := object{"lines": []object{line("accessory", "charger", 1)}, "shippingOptionId": "pickup", "codes": []string{"SPRING", "LONELY"}}
 	require.Equal(t, "0.00", ann.post("/payment/quote", cart).is(http.StatusOK).text("quote.discount"))
-	first := with(cart, object{"keepFirst": true})
+	first := with(cart, object{"conflicts": "keep_first"})
 	quoted := ann.post("/payment/quote", first).is(http.StatusOK)
 	require.Equal(t, []any{"5.00", "SPRING", true, "LONELY", false}, []any{
 		quoted.text("quote.discount"), quoted.text("coupons.0.code"), quoted.value("coupons.0.applied"), quoted.text("coupons.1.code"), quoted.value("coupons.1.applied"),
@@ -41,6 +43,31 @@ func TestTheFirstCodeIsKept(t *testing.T) {
 	require.Equal(t, []any{"5.00", "LONELY"}, []any{bought.text("quote.discount"), bought.text("refused.0.code")})
 	reversed := ann.post("/payment/quote", with(first, object{"codes": []string{"LONELY", "SPRING"}})).is(http.StatusOK)
 	require.Equal(t, []any{true, false}, []any{reversed.value("coupons.0.applied"), reversed.value("coupons.1.applied")})
+}
+
+// TestTheBestCodeIsKept: with keep_best, a cart costs as little as its codes allow, and the others tell what
+// they would save.
+func TestTheBestCodeIsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.combinable(t)
+	_, err := w.Service.Create(t.Context(), coupon.Draft{Code: "SUPER", Name: "Super", DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "8"}})
+	require.NoError(t, err)
+	ann := w.as(t, "ann")
+	cart := object{"lines": []object{line("accessory", "charger", 1)}, "shippingOptionId": "pickup", "conflicts": "keep_best"}
+	for _, codes := range [][]string{{"SUPER", "SPRING"}, {"SPRING", "SUPER"}} {
+		quoted := ann.post("/payment/quote", with(cart, object{"codes": codes})).is(http.StatusOK)
+		require.Equal(t, "8.00", quoted.text("quote.discount"))
+		spring := fmt.Sprintf("coupons.%d.", slices.Index(codes, "SPRING"))
+		require.Equal(t, []any{false, "5.00", "SUPER"}, []any{quoted.value(spring + "applied"), quoted.text(spring + "instead"), quoted.text(spring + "excludedBy.0")})
+	}
+	all := with(cart, object{"codes": []string{"SUPER", "SPRING", "HELLO"}, "skipRefused": true}) // two together are better than one
+	quoted := ann.post("/payment/quote", with(cart, object{"codes": []string{"SUPER", "SPRING", "HELLO"}})).is(http.StatusOK)
+	require.Equal(t, []any{"10.00", "8.00"}, []any{quoted.text("quote.discount"), quoted.text("coupons.0.instead")})
+	bought := ann.post("/payment/cart-checkout", with(all, object{"expected": expected(quoted)})).is(http.StatusCreated)
+	require.Equal(t, []any{"10.00", "SUPER"}, []any{bought.text("quote.discount"), bought.text("refused.0.code")})
+	wrong := ann.post("/payment/quote", with(cart, object{"conflicts": "keep_all"})).refused(http.StatusUnprocessableEntity, "invalid_input")
+	require.Equal(t, map[string]string{"conflicts": "unknown"}, wrong.fields())
 }
 
 // TestSeveralCodesInOneCart: quote, checkout and order with a list of codes.

@@ -36,6 +36,10 @@ type Config struct {
 	InsecureCookies bool
 	// Guests lets customers pay a cart with an e-mail address, without signing in.
 	Guests bool
+	// SuggestBest shows customers the best coupon for their cart, and SuggestNearly the coupons that they nearly
+	// get. Both show every coupon with a plain code that the customer may use.
+	SuggestBest   bool
+	SuggestNearly bool
 	// Location is the time zone of the shop, in which dates begin and end; nil is UTC.
 	Location *time.Location
 	// BehindProxy takes the client's address from the last entry of X-Forwarded-For,

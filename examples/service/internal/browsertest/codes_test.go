@@ -15,8 +15,10 @@ import (
 // combinable makes coupons of different groups, and one that excludes every other one.
 func (w *world) combinable() {
 	w.t.Helper()
-	for code, group := range map[string]string{"SPRING": "season", "AUTUMN": "season", "HELLO": "welcome", "LONELY": ""} {
-		w.create(coupon.Draft{Code: code, Name: code, Group: group, DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "5"}})
+	for code, draft := range map[string]struct{ group, amount string }{
+		"SPRING": {"season", "5"}, "AUTUMN": {"season", "4"}, "WINTER": {"season", "8"}, "HELLO": {"welcome", "5"}, "LONELY": {"", "3"},
+	} {
+		w.create(coupon.Draft{Code: code, Name: code, Group: draft.group, DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": draft.amount}})
 	}
 	w.create(coupon.Draft{Code: "BIG", Name: "Big", Group: "big", MinPurchase: coupon.Amounts{"": "150"}, DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "20"}})
 }
@@ -64,8 +66,8 @@ func TestACartIsBoughtWithSeveralCoupons(t *testing.T) {
 	})
 }
 
-// A code that cannot be combined with those before it is refused. The cart stays as it was.
-func TestACodeThatCannotBeCombinedIsRefused(t *testing.T) {
+// Of codes that cannot be combined, the cart keeps the best, and tells what the other would have saved.
+func TestTheBestCodeIsKept(t *testing.T) {
 	onOneStore(t, func(w *world) {
 		w.combinable()
 		p := w.as(ann)
@@ -74,14 +76,12 @@ func TestACodeThatCannotBeCombinedIsRefused(t *testing.T) {
 			p.fillCart(earbuds())
 			p.apply("SPRING")
 			p.applied("SPRING", "€5.00", "€94.00")
-			for _, code := range []string{"AUTUMN", "LONELY"} {
+			for code, instead := range map[string]string{"AUTUMN": "€4.00", "LONELY": "€3.00"} {
 				p.eval(`window.totals = []; window.seen = new MutationObserver(() => totals.push(document.querySelector("[data-total=total]")?.innerText));
 					seen.observe(document.querySelector("#checkout .totals"), { childList: true })`, nil)
-				if code == "AUTUMN" {
-					p.click("#add-coupon")
-				}
+				p.eval(`document.querySelector("#add-coupon").checkVisibility() && document.querySelector("#add-coupon").click()`, nil)
 				p.apply(code)
-				p.see("#coupon-message [data-code=not_combinable]", code+" cannot be used together with SPRING. It was not added.")
+				p.see("#coupon-message [data-code=not_combinable]", code+" cannot be used together with SPRING. With it you would save "+instead+" instead of €5.00.")
 				p.hold(`document.querySelectorAll("[data-coupon]").length === 1 && document.querySelectorAll("#coupon-message .note").length === 1`)
 				p.hold(`document.activeElement.id === "coupon-code" && document.activeElement.getAttribute("aria-invalid") === "true"`)
 				p.hold(`totals.every((each) => each === "€94.00") && !document.querySelector("#pay-now").disabled`)
@@ -95,7 +95,11 @@ func TestACodeThatCannotBeCombinedIsRefused(t *testing.T) {
 			p.another("HELLO")
 			p.see("[data-total=total]", "€89.00")
 		}
-		p.toPayment("89.00 EUR")
+		p.another("WINTER")
+		p.see("#coupon-message [data-code=not_combinable]", "SPRING cannot be used together with WINTER. With it you would save €10.00 instead of €13.00.")
+		p.hold(`document.querySelectorAll("[data-coupon]").length === 2 && document.querySelector("[data-coupon=SPRING]") === null`)
+		p.see("[data-total=total]", "€86.00")
+		p.toPayment("86.00 EUR")
 	})
 }
 
@@ -163,7 +167,7 @@ func TestALinkBringsACode(t *testing.T) {
 			p.see("[data-total=total]", "€89.00")
 			p.address("/cart?notice=other_account")
 			p.visit("/cart?coupon=AUTUMN")
-			p.see("#coupon-message [data-code=not_combinable]", "AUTUMN cannot be used together with SPRING. It was not added.")
+			p.see("#coupon-message [data-code=not_combinable]", "AUTUMN cannot be used together with SPRING. With it you would save €9.00 instead of €10.00.")
 			p.see("[data-total=total]", "€89.00")
 			p.visit("/cart?coupon=NOSUCHCODE")
 			p.see("#coupon-message", "NOSUCHCODE: This coupon code does not exist.")

@@ -9,7 +9,7 @@ import * as orders from "./orders.js";
 
 const lists = { plan: "plans", device: "devices", accessory: "accessories" };
 const user = await start();
-const { guests } = await session();
+const { guests, offers } = await session();
 const customer = user?.id ?? (guests ? "guest" : "");
 let summary;
 let restored = false; // whether the codes that were entered before are in the cart
@@ -37,6 +37,7 @@ function open(shop) {
     shippingOptions: shop.shippingOptions,
     lines: basket.lines,
     several: true,
+    suggests: offers,
     guests,
     onQuote: showLines,
     pay: payCart,

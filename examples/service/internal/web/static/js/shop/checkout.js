@@ -6,6 +6,7 @@ import * as fields from "../fields.js";
 import { isZero, money } from "../format.js";
 import { retry } from "../shell.js";
 import { couponBox } from "./coupon_box.js";
+import { offersBox } from "./offers.js";
 
 // Rejections that belong to the coupon; all others are about the checkout.
 const aboutCoupon = new Set(["code_required", "coupon_not_found", "coupon_inactive", "coupon_not_started", "coupon_expired", "processor_out_of_sync",
@@ -36,6 +37,7 @@ function newKey() {
 //   showLines         whether the lines are listed in the summary
 //   guests            whether somebody who is not signed in can pay with an e-mail address
 //   several           whether the cart can have several coupons
+//   suggests          whether the shop suggests coupons
 function checkout(host, options) {
   let shipping = options.shippingOptions[0]?.id;
   let quote = null;
@@ -44,6 +46,7 @@ function checkout(host, options) {
   let paying = false;
 
   const couponHost = el("div");
+  const offersHost = el("ul", { class: "offers", id: "offers", role: "list", "aria-label": "Coupons for this cart", hidden: true });
   const linesHost = el("ul", { class: "lines summary-lines", role: "list", hidden: !options.showLines });
   const totals = el("dl", { class: "totals", "aria-live": "polite" });
   const message = el("div", { role: "alert" });
@@ -54,8 +57,9 @@ function checkout(host, options) {
   const address = el("div", { class: "field", "data-field": "email" }, el("label", { for: "guest-email" }, "E-mail address"), email);
   if (guest) signIn.className = "sign-in-instead";
   if (guest) signIn.textContent = "Sign in instead";
-  host.replaceChildren(couponHost, ...shippingChoice(), linesHost, totals, ...(guest ? [address] : []), message, ...(options.user || guest ? [payButton] : []), ...(options.user ? [] : [signIn]));
+  host.replaceChildren(couponHost, offersHost, ...shippingChoice(), linesHost, totals, ...(guest ? [address] : []), message, ...(options.user || guest ? [payButton] : []), ...(options.user ? [] : [signIn]));
   const box = couponBox(couponHost, options, requote);
+  const offers = offersBox(offersHost, options.currency, box.use);
 
   function shippingChoice() {
     if (options.shippingOptions.length === 0) return [];
@@ -71,7 +75,7 @@ function checkout(host, options) {
     const body = { lines: options.lines() };
     if (shipping) body.shippingOptionId = shipping;
     const codes = box.codes();
-    if (options.several && codes.length > 0) Object.assign(body, { codes, keepFirst: true });
+    if (options.several && codes.length > 0) Object.assign(body, { codes, conflicts: "keep_best" });
     else if (codes.length > 0) [body.couponCode] = codes;
     if (guest && (payment || (email.value.trim() !== "" && email.checkValidity()))) body.email = email.value.trim();
     return body;
@@ -93,6 +97,7 @@ function checkout(host, options) {
       quote = answer.quote;
       box.show(answer);
       showQuote();
+      if (options.suggests) offers.show(request());
       message.replaceChildren();
       payButton.disabled = paying || answer.rejections.length > 0;
     } catch (error) {

@@ -15,8 +15,7 @@ function couponBox(host, { currency, several = false }, changed) {
   let adding = false; // whether the customer enters a further code
   let last = []; // what the newest quote explained of each code
   let ofQuote = false; // whether the reasons are those of a quote, and not of looking a code up
-  const fresh = new Set(); // codes that no quote has accepted yet
-  let excluded = null; // the newest of those that was taken back, with its reason
+  let excluded = null; // the code that was taken back last, with its reason
   let tried = ""; // the code that was entered elsewhere, and is tried here
 
   const input = el("input", { class: "input input-code", id: "coupon-code", autocomplete: "off", autocapitalize: "characters", spellcheck: "false", placeholder: "Enter a code" });
@@ -46,8 +45,10 @@ function couponBox(host, { currency, several = false }, changed) {
   function settle() {
     const at = document.activeElement;
     if (at !== document.body && !form.contains(at) && at.checkVisibility()) return;
-    (form.hidden ? [...chips.querySelectorAll("button")].at(-1) : input).focus();
+    goOn();
   }
+
+  const goOn = () => (form.hidden ? [...chips.querySelectorAll("button")].at(-1) : input).focus();
 
   // replaces tells whether a code that is entered takes the place of all others: there is one
   // code, or the form asks for the first one.
@@ -74,7 +75,6 @@ function couponBox(host, { currency, several = false }, changed) {
   function choose(found) {
     if (chosen.some((each) => each.couponId === found.couponId)) return;
     chosen = [...chosen, found];
-    if (several) fresh.add(found.code);
   }
 
   const refusal = (error) => ({ code: error.code, text: sentence(error, currency), params: error.params });
@@ -100,24 +100,22 @@ function couponBox(host, { currency, several = false }, changed) {
     for (const [reason, code] of refused.slice(-1)) refuse([{ ...reason, text: `${code}: ${reason.text}` }], code);
   }
 
-  // revises takes a code back that a quote refuses because of the codes before it, or that was tried
-  // in vain. It reports whether there is one: the cart is then as it was, and is priced again.
-  function revises({ coupons = [] }) {
+  // revises takes a code back that a quote refuses because others are better, or that was tried in
+  // vain. It reports whether there is one: the cart is then priced again.
+  function revises({ quote, coupons = [] }) {
     const refused = (code) => coupons.find((each) => each.code === code && !each.applied);
     if (tried !== "" && refused(tried)) {
       [chosen, tried] = [[], ""];
       return true;
     }
-    const last = chosen.findLast(({ code }) => fresh.has(code) && refused(code)?.rejections.some((each) => each.code === "not_combinable"));
-    if (!last || chosen.length === 1) {
-      fresh.clear();
-      return false;
-    }
+    const last = chosen.findLast(({ code }) => refused(code)?.rejections.some((each) => each.code === "not_combinable"));
+    if (!last || chosen.length === 1) return false;
+    const { excludedBy, instead } = refused(last.code);
+    const saves = instead ? ` With it you would save ${money(instead, currency)} instead of ${money(quote.discount, currency)}.` : "";
     chosen = chosen.filter((each) => each !== last);
-    fresh.delete(last.code);
     kept.remove(last.code);
-    adding = input.value.trim() !== "";
-    excluded = [[{ code: "not_combinable", text: `${last.code} cannot be used together with ${refused(last.code).excludedBy?.join(", ") || "your other coupons"}. It was not added.` }], last.code];
+    adding = input.value.trim() === last.code;
+    excluded = [[{ code: "not_combinable", text: `${last.code} cannot be used together with ${excludedBy?.join(", ") || "your other coupons"}.${saves}` }], last.code];
     return true;
   }
 
@@ -233,6 +231,13 @@ function couponBox(host, { currency, several = false }, changed) {
 
   return {
     codes: () => chosen.map((each) => each.code),
+    // use adds a code that the shop suggests to those of the cart.
+    async use(code) {
+      adding = chosen.length > 0;
+      input.value = code;
+      await apply(code);
+      goOn();
+    },
     restore,
     revises,
     // show tells what the quote of the cart says. One without a code says nothing about the
