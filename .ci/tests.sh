@@ -14,11 +14,18 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # mutex: the detector has nothing to find and takes ten times as long. Step readme has run them;
 # step versions runs the suite in transactions of the host and without prepared statements, the histories that are compared and the
 # failover, whose Go code is that of TestContract. Step examples kills a program. What is broken on purpose is noticed there as well.
-readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestEffects|TestLinesAgreeWithUnits|TestLargeAllowList|TestStateMachine|TestSetOracle|TestEverySubsetOfBrokenConditions|TestARefusedCouponChangesNothingForOthers|TestKeysAreTheSameOnEveryToolchain|TestNoForeignLetterBecomesAnASCIIOne|TestNoUseHasTwoPayments|TestTheExplorerFindsWhatIsLeftOut|TestAShopOfItsOwn|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint|TestServiceQuotesWhatStripeCharges|TestSearchAtItsBound|TestFindSessionAtItsBound|TestTenThousandCarts|TestMirrorsOverPages|TestAHugeRow|TestAMillionBadRows|TestEveryCodeHasOneNumber|TestHistories|TestAgreesWithMemstore|TestAShortTextAsksForLittle|TestLongListsOfFaultsOfTerms|TestCountersOfDifferentThingsDiffer|TestSelectFirst|TestEveryWrongCharacterIsRefused|TestEverySwapOfNeighborsIsRefused|TestTheConstruction|TestCodesLookRandom|TestWrongSymbolsAreRefusedWithoutTheShape|TestBestIsTheBestOfAll|TestBestOfSmallShops|TestTheBestSetOfSmallShops|TestTheBestSetIsTheBestOfAll|TestNearlyIsExact|TestChangesGiveTheIndexOfTheCoupons|TestLongListsGrowAndShrink|TestKeepBestIsTheBestChoice|TestMemoryIsBounded|TestCreateCodesNeedsConstantMemory)$'
+readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestEffects|TestLinesAgreeWithUnits|TestLargeAllowList|TestStateMachine|TestSetOracle|TestEverySubsetOfBrokenConditions|TestARefusedCouponChangesNothingForOthers|TestKeysAreTheSameOnEveryToolchain|TestNoForeignLetterBecomesAnASCIIOne|TestNoUseHasTwoPayments|TestTheExplorerFindsWhatIsLeftOut|TestAShopOfItsOwn|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint|TestServiceQuotesWhatStripeCharges|TestSearchAtItsBound|TestFindSessionAtItsBound|TestTenThousandCarts|TestMirrorsOverPages|TestAHugeRow|TestAMillionBadRows|TestEveryCodeHasOneNumber|TestHistories|TestAgreesWithMemstore|TestAShortTextAsksForLittle|TestLongListsOfFaultsOfTerms|TestCountersOfDifferentThingsDiffer|TestSelectFirst|TestEveryWrongCharacterIsRefused|TestEverySwapOfNeighborsIsRefused|TestTheConstruction|TestCodesLookRandom|TestWrongSymbolsAreRefusedWithoutTheShape|TestBestIsTheBestOfAll|TestBestOfSmallShops|TestTheBestSetOfSmallShops|TestTheBestSetIsTheBestOfAll|TestNearlyIsExact|TestChangesGiveTheIndexOfTheCoupons|TestLongListsGrowAndShrink|TestKeepBestIsTheBestChoice|TestMemoryIsBounded|TestCreateCodesNeedsConstantMemory|TestProgramsOfTwoToolchainsShareADatabase)$'
+# Clauses with thousands of cases, one after another. Step readme has run them in memory, versions on
+# PostgreSQL and the C library of SQLite, simulation on the other databases.
+readonly MANY_CASES='^(every_event_in_every_state|every_event_of_a_use|events_in_any_order|any_text_comes_back|the_largest_order)$'
 # Browsers, and the suites once more, to see what they leave behind: the detector looks at the same
 # Go code elsewhere, and makes these tests take twice as long. What is compared with peers has one
-# goroutine. So has the tool, whose tests start the service, and what counts on PostgreSQL alone.
-readonly FROM_OUTSIDE='/internal/(browsertest|command|integration/leaks|benchmarks/(quote|validity|verify))$'
+# goroutine. So has the tool, whose tests start the service, and what counts on PostgreSQL alone. Most
+# tests of the service send one request after another; AT_ONCE are those that do not. The histories of several
+# processes are of programs that the tests of pgxstore run as one.
+readonly FROM_OUTSIDE='/(service/server|internal/(app|browsertest|command|integration/(faults|leaks)|benchmarks/(quote|validity|verify)))$'
+readonly AT_ONCE='/internal/app$'
+readonly TESTS_AT_ONCE='^(TestTheLastUse|TestManyGuessesAtOnce|TestTwoNodes|TestAShutdownWaits|TestARestart|TestImportingCodes|TestGeneratingABatch|TestAGuestBuysACart|TestPoints)$'
 # Step readme has run the packages that read source files and run the toolchain, and the
 # simulation, each of whose lives is one goroutine. Step simulation has it on SQLite. Generators, and
 # tables of characters, have neither goroutines nor variables.
@@ -136,8 +143,14 @@ race_tests() {
   # What was compiled with the detector would sleep for a second before it exits, and the
   # tests start hundreds of such programs.
   # shellcheck disable=SC2086 # one word a package
-  GORACE=atexit_sleep_ms=50 go test -race "${flags[@]}" -vet=off -ldflags=-w -count=1 -skip "$NOTHING_SHARED" -timeout 15m -v $packages >"$part" 2>&1
+  GORACE=atexit_sleep_ms=50 go test -race "${flags[@]}" -vet=off -ldflags=-w -count=1 -skip "$NOTHING_SHARED|^TestContract\$/$MANY_CASES|^TestContract\$/./$MANY_CASES" -timeout 15m -v $packages >"$part" 2>&1
   status=$?
+  packages=$(go list ./... | grep -E "$AT_ONCE")
+  if [[ $status -eq 0 && -n $packages ]]; then
+    # shellcheck disable=SC2086 # one word a package
+    go test -race "${flags[@]}" -vet=off -ldflags=-w -count=1 -run "$TESTS_AT_ONCE" -timeout 15m -v $packages >>"$part" 2>&1
+    status=$?
+  fi
   set -e
   cat "$part" >>"$log"
   if [[ $status -ne 0 ]]; then
@@ -233,7 +246,7 @@ packed_postgres() {
 step_simulation() (
   cd internal/integration/sqldb
   GOWORK=off go test -vet=off -ldflags=-w -count=1 -timeout 15m ./simulation
-  GOWORK=off go test -vet=off -ldflags=-w -count=1 -timeout 15m -run '^TestAgreesWithMemstore$' .
+  GOWORK=off go test -vet=off -ldflags=-w -count=1 -timeout 15m -run "^TestAgreesWithMemstore\$|^TestProgramsOfTwoToolchainsShareADatabase\$|^TestContract\$/^(modernc|mariadb)\$/$MANY_CASES" .
 )
 
 # step_toolchain tests what hosts import on the Go after that of go.mod, in the short form. What
