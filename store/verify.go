@@ -12,7 +12,8 @@ type Verifier interface {
 	// Without a difference, the sequence is empty. Verify needs memory for one difference at a time, and changes nothing.
 	// Other callers may read and write meanwhile. The loop must not call the store.
 	//
-	// After an error, the sequence ends. A record that cannot be read is such an error.
+	// After an error, the sequence ends. A record whose claims cannot be read is an [*UnreadableError]. Verify need not
+	// read other parts of a record.
 	Verify(ctx context.Context) iter.Seq2[Difference, error]
 }
 

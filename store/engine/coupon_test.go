@@ -139,12 +139,12 @@ func TestDocuments(t *testing.T) {
 	u.Discount, u.Points, u.Claims = 1<<53+1, 7, []eligibility.Claim{claim("b", eligibility.MaxAmount, 0)}
 	data, err := engine.EncodeOrder(o)
 	require.NoError(t, err)
-	got := redemption.Order{ID: o.ID, Key: o.Key, CustomerID: o.CustomerID, State: o.State, CreatedAt: o.CreatedAt, Deadline: o.Deadline}
+	got := redemption.Order{ID: o.ID, Key: o.Key, CustomerID: o.CustomerID, State: o.State, CreatedAt: o.CreatedAt, Deadline: o.Deadline, Claims: o.Claims}
 	require.NoError(t, engine.DecodeOrder(data, &got))
 	require.Empty(t, cmp.Diff(o, got))
 	data, err = engine.EncodeUse(u)
 	require.NoError(t, err)
-	use := redemption.Use{ID: u.ID, CouponID: u.CouponID, CustomerID: u.CustomerID, OrderID: u.OrderID, State: u.State, CreatedAt: u.CreatedAt}
+	use := redemption.Use{ID: u.ID, CouponID: u.CouponID, CustomerID: u.CustomerID, OrderID: u.OrderID, State: u.State, CreatedAt: u.CreatedAt, Claims: u.Claims}
 	require.NoError(t, engine.DecodeUse(data, &use))
 	require.Empty(t, cmp.Diff(u, use))
 	c := someCoupon(t, 3)
@@ -154,7 +154,7 @@ func TestDocuments(t *testing.T) {
 	decoded := coupon.Coupon{ID: c.ID, Code: c.Code, State: c.State, Revision: c.Revision, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Terms: coupon.Terms{AllowedUserEmails: c.AllowedUserEmails}}
 	require.NoError(t, engine.DecodeCoupon(data, &decoded))
 	require.Empty(t, cmp.Diff(c, decoded))
-	for _, broken := range []string{"", "{", `{"claims":"none"}`, `[]`} {
+	for _, broken := range []string{"", "{", `{"metadata":"none","origin":0}`, `[]`} {
 		require.Error(t, engine.DecodeOrder([]byte(broken), &redemption.Order{}))
 		require.Error(t, engine.DecodeUse([]byte(broken), &redemption.Use{}))
 		require.NotErrorIs(t, engine.DecodeOrder([]byte(broken), &redemption.Order{}), validation.ErrInvalid)

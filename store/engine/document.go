@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,17 +18,17 @@ import (
 )
 
 // A SQL store keeps searched and changing fields in columns. All other fields are in a JSON document,
-// so that a new field needs no new column.
+// so that a new field needs no new column. Claims have a column of their own, so that a database can
+// recount them without reading documents.
 
-// orderDocument has the fields of an order that never change. The exceptions are Claims, Charge,
-// Refunds, ExternalRefunds, Disputes, OtherPayments, BegunAt and Asks.
+// orderDocument has the fields of an order that never change. The exceptions are Charge, Refunds,
+// ExternalRefunds, Disputes, OtherPayments, BegunAt and Asks.
 type orderDocument struct {
-	Fingerprint string              `json:"fingerprint,omitempty"`
-	Replaces    string              `json:"replaces,omitempty"`
-	Awaits      string              `json:"awaits,omitempty"`
-	Claims      []eligibility.Claim `json:"claims,omitempty"`
-	Coupons     []coupon.Snapshot   `json:"coupons,omitempty"`
-	Quote       *pricing.Quote      `json:"quote,omitempty"`
+	Fingerprint string            `json:"fingerprint,omitempty"`
+	Replaces    string            `json:"replaces,omitempty"`
+	Awaits      string            `json:"awaits,omitempty"`
+	Coupons     []coupon.Snapshot `json:"coupons,omitempty"`
+	Quote       *pricing.Quote    `json:"quote,omitempty"`
 	laterDocument
 }
 
@@ -45,7 +46,7 @@ type laterDocument struct {
 }
 
 // EncodeOrder returns the fields of an order that stores do not keep in columns, as JSON. The columns are ID,
-// Key, CustomerID, State, SessionID, SessionURL, ReplacedBy, Deadline, CreatedAt, UpdatedAt and Version.
+// Key, CustomerID, State, SessionID, SessionURL, ReplacedBy, Deadline, CreatedAt, UpdatedAt, Version and Claims.
 func EncodeOrder(o redemption.Order) ([]byte, error) { return AppendOrder(nil, &o) }
 
 // AppendOrder appends the JSON that EncodeOrder returns. It writes an orderDocument member by member.
@@ -53,7 +54,6 @@ func AppendOrder(dst []byte, o *redemption.Order) (_ []byte, err error) {
 	dst = appendjson.OptionalText(append(dst, '{'), "fingerprint", o.Fingerprint)
 	dst = appendjson.OptionalText(dst, "replaces", o.Replaces)
 	dst = appendjson.OptionalText(dst, "awaits", o.Awaits)
-	dst = appendClaims(dst, o.Claims)
 	if len(o.Coupons) > 0 {
 		dst = append(appendjson.Name(dst, "coupons"), '[')
 		for i := range o.Coupons {
@@ -79,12 +79,9 @@ func AppendOrder(dst []byte, o *redemption.Order) (_ []byte, err error) {
 	return append(dst, '}'), err
 }
 
-// appendClaims appends claims in the format of encoding/json. It appends nothing if there are none.
-func appendClaims(dst []byte, claims []eligibility.Claim) []byte {
-	if len(claims) == 0 {
-		return dst
-	}
-	dst = append(appendjson.Name(dst, "claims"), '[')
+// AppendClaims appends claims as a JSON array in the format of encoding/json.
+func AppendClaims(dst []byte, claims []eligibility.Claim) []byte {
+	dst = append(dst, '[')
 	for i := range claims {
 		c := &claims[i]
 		dst = appendjson.TextMember(append(appendjson.Next(dst), '{'), "counter", c.Counter)
@@ -95,13 +92,30 @@ func appendClaims(dst []byte, claims []eligibility.Claim) []byte {
 	return append(dst, ']')
 }
 
-// DecodeOrder reads the JSON that EncodeOrder returned into an order.
+// DecodeClaims reads the JSON that AppendClaims appended for a record. The kind of the record is "order" or "use".
+// The error is a [*store.UnreadableError].
+func DecodeClaims(kind, id string, data []byte) (claims []eligibility.Claim, err error) {
+	if err := json.Unmarshal(data, &claims); err != nil {
+		return nil, UnreadableClaims(kind, id, err)
+	}
+	if slices.ContainsFunc(claims, func(c eligibility.Claim) bool { return c.Counter == "" || c.Amount == 0 }) {
+		return nil, UnreadableClaims(kind, id, errIncomplete)
+	}
+	return orNil(claims), nil
+}
+
+// UnreadableClaims returns the error for a record whose claims cannot be read.
+func UnreadableClaims(kind, id string, cause error) error {
+	return unreadable(kind, id, "its claims", cause)
+}
+
+// DecodeOrder reads the JSON that EncodeOrder returned into an order. The order's claims stay as they are.
 func DecodeOrder(data []byte, o *redemption.Order) error {
 	var doc orderDocument
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return unreadable("order", o.ID, "its document", err)
 	}
-	o.Fingerprint, o.Replaces, o.Claims, o.Coupons, o.Metadata = doc.Fingerprint, doc.Replaces, orNil(doc.Claims), orNil(doc.Coupons), doc.Metadata
+	o.Fingerprint, o.Replaces, o.Coupons, o.Metadata = doc.Fingerprint, doc.Replaces, orNil(doc.Coupons), doc.Metadata
 	o.Charge, o.Awaits, o.BegunAt, o.Asks = doc.Charge, doc.Awaits, doc.BegunAt, doc.Asks
 	o.Refunds, o.ExternalRefunds, o.Disputes = orNil(doc.Refunds), orNil(doc.ExternalRefunds), orNil(doc.Disputes)
 	o.OtherPayments = orNil(doc.OtherPayments)
@@ -122,25 +136,24 @@ func ReadOrder(o *redemption.Order, state string, document []byte) (err error) {
 	return DecodeOrder(document, o)
 }
 
-// useDocument has the fields of a use that never change. The exceptions are Claims, Returned and
-// RestoredAt: a payment may add claims, and a refund returns them. Stores read Discount, Returned,
+// useDocument has the fields of a use that never change. The exceptions are Returned and
+// RestoredAt, which a refund changes. Stores read Discount, Returned,
 // Currency and RestoredAt in SQL, by their JSON names, for [store.Orders].Sums. Discount and Returned
 // have all decimals of Currency. Without the point, their text is the number of minor units.
 type useDocument struct {
-	Code       coupon.Code         `json:"code,omitzero"`
-	Origin     redemption.Origin   `json:"origin"`
-	Discount   pricing.Number      `json:"discount,omitempty"`
-	Returned   pricing.Number      `json:"returned,omitempty"`
-	Currency   pricing.Currency    `json:"currency,omitzero"`
-	Points     int64               `json:"points,omitempty"`
-	Claims     []eligibility.Claim `json:"claims,omitempty"`
-	Restore    coupon.Restore      `json:"restoreOnRefund,omitzero"`
-	RestoredAt time.Time           `json:"restoredAt,omitzero"`
+	Code       coupon.Code       `json:"code,omitzero"`
+	Origin     redemption.Origin `json:"origin"`
+	Discount   pricing.Number    `json:"discount,omitempty"`
+	Returned   pricing.Number    `json:"returned,omitempty"`
+	Currency   pricing.Currency  `json:"currency,omitzero"`
+	Points     int64             `json:"points,omitempty"`
+	Restore    coupon.Restore    `json:"restoreOnRefund,omitzero"`
+	RestoredAt time.Time         `json:"restoredAt,omitzero"`
 }
 
 // EncodeUse returns as JSON the fields of a use that stores do not keep in columns. The columns are ID,
 // CouponID, CustomerID, OrderID, Key, ExchangeID, State, PointsState, OverLimit, Deadline, CreatedAt, UpdatedAt,
-// CompletedAt, ReleasedAt and Version.
+// CompletedAt, ReleasedAt, Version and Claims.
 func EncodeUse(u redemption.Use) ([]byte, error) { return AppendUse(nil, &u) }
 
 // AppendUse appends the JSON that EncodeUse returns. It writes a useDocument member by member.
@@ -151,7 +164,6 @@ func AppendUse(dst []byte, u *redemption.Use) (_ []byte, err error) {
 	dst = appendjson.OptionalText(dst, "returned", string(u.Currency.OptionalNumber(u.Returned)))
 	dst = appendjson.OptionalText(dst, "currency", u.Currency.Code())
 	dst = appendjson.OptionalInt(dst, "points", u.Points)
-	dst = appendClaims(dst, u.Claims)
 	if u.Restore != coupon.RestoreFull {
 		dst = appendjson.TextMember(dst, "restoreOnRefund", u.Restore.String())
 	}
@@ -161,7 +173,7 @@ func AppendUse(dst []byte, u *redemption.Use) (_ []byte, err error) {
 	return append(dst, '}'), err
 }
 
-// DecodeUse reads the JSON that EncodeUse returned into a use.
+// DecodeUse reads the JSON that EncodeUse returned into a use. The use's claims stay as they are.
 func DecodeUse(data []byte, u *redemption.Use) error {
 	var doc useDocument
 	if err := json.Unmarshal(data, &doc); err != nil {
@@ -179,7 +191,7 @@ func DecodeUse(data []byte, u *redemption.Use) error {
 		return unreadable("use", u.ID, "its returned discount", err)
 	}
 	u.Code = doc.Code
-	u.Origin, u.Discount, u.Points, u.Claims = doc.Origin, discount, doc.Points, orNil(doc.Claims)
+	u.Origin, u.Discount, u.Points = doc.Origin, discount, doc.Points
 	u.Returned, u.Currency, u.Restore, u.RestoredAt = returned, doc.Currency, doc.Restore, doc.RestoredAt
 	return nil
 }

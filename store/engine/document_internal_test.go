@@ -30,9 +30,8 @@ func TestEveryMemberOfADocumentIsWritten(t *testing.T) {
 	require.NoError(t, err)
 	terms := coupon.Terms{Currency: pricing.EUR(), Discount: discount, Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, RefundPolicy: pricing.Keep}
 	charge := redemption.Charge{Currency: pricing.EUR(), Amount: 18_00}
-	claims := []eligibility.Claim{{Counter: "c", Amount: 2, Limit: 3, Returned: 1}, {Counter: "d", Amount: 1}}
 	order, err := EncodeOrder(redemption.Order{
-		Fingerprint: "print", Replaces: "ord_0", Awaits: "ord_0", BegunAt: noon, Asks: 1, Claims: claims, Quote: quote, Charge: charge, Metadata: map[string]string{"b": "2", "a": "1"},
+		Fingerprint: "print", Replaces: "ord_0", Awaits: "ord_0", BegunAt: noon, Asks: 1, Quote: quote, Charge: charge, Metadata: map[string]string{"b": "2", "a": "1"},
 		Coupons:         []coupon.Snapshot{coupon.Coupon{ID: "cpn_1", Code: code, Name: "Ten", Terms: terms}.Snapshot()},
 		Refunds:         []redemption.Refund{{ID: "rfd_1", Key: "k", Result: pricing.Refund{Currency: pricing.EUR()}, At: noon}},
 		ExternalRefunds: []redemption.ExternalRefund{{ID: "re_1", Amount: 1, Currency: pricing.EUR(), State: redemption.RepaymentPending, At: noon}},
@@ -42,11 +41,15 @@ func TestEveryMemberOfADocumentIsWritten(t *testing.T) {
 	require.NoError(t, err)
 	sameAsEncodingJSON(t, order, new(orderDocument))
 	use, err := EncodeUse(redemption.Use{
-		Code: code, Origin: redemption.FromPoints, Discount: 2_00, Returned: 1_00, Currency: pricing.EUR(), Points: 5, Claims: claims,
+		Code: code, Origin: redemption.FromPoints, Discount: 2_00, Returned: 1_00, Currency: pricing.EUR(), Points: 5,
 		Restore: coupon.RestoreAlways, RestoredAt: noon,
 	})
 	require.NoError(t, err)
 	sameAsEncodingJSON(t, use, new(useDocument))
+	claims := []eligibility.Claim{{Counter: `"<c>`, Amount: 2, Limit: 3, Returned: 1}, {Counter: "d", Amount: 1}}
+	again, err := json.Marshal(claims)
+	require.NoError(t, err)
+	require.Equal(t, string(again), string(AppendClaims(nil, claims)))
 }
 
 // sameAsEncodingJSON reads a document, requires that no member is missing, and writes it again.

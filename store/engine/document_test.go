@@ -42,7 +42,7 @@ func TestDocumentsComeBack(t *testing.T) {
 		require.NoError(t, err)
 		o := redemption.Order{
 			ID: "ord", Fingerprint: "f", Replaces: "ord_before", Quote: quote, Coupons: []coupon.Snapshot{c.Snapshot()},
-			Metadata: map[string]string{"k": "v"}, Claims: []eligibility.Claim{{Counter: "c", Amount: 1}},
+			Metadata: map[string]string{"k": "v"},
 		}
 		document, err = engine.EncodeOrder(o)
 		require.NoError(t, err)
@@ -56,8 +56,10 @@ func TestDocumentsComeBack(t *testing.T) {
 // failure that is not taken for invalid input of a caller.
 func FuzzDocuments(f *testing.F) {
 	f.Add([]byte(`{}`))
-	f.Add([]byte(`{"claims":[{"counter":"shared/uses/cpn","amount":1,"limit":3}],"metadata":{"k":"v"},"fingerprint":"f"}`))
-	f.Add([]byte(`{"metadata":{},"claims":[],"coupons":[],"refunds":[],"externalRefunds":[],"disputes":[],"origin":"points"}`))
+	f.Add([]byte(`[{"counter":"shared/uses/cpn","amount":1,"limit":3}]`))
+	f.Add([]byte(`[{"counter":"","amount":1},{}]`))
+	f.Add([]byte(`{"metadata":{"k":"v"},"fingerprint":"f"}`))
+	f.Add([]byte(`{"metadata":{},"coupons":[],"refunds":[],"externalRefunds":[],"disputes":[],"origin":"points"}`))
 	f.Add([]byte(`{"origin":"points","points":5,"discount":-1}`))
 	f.Add([]byte(`{"origin":"checkout","currency":"EUR","discount":"45.00","returned":"1e1"}`))
 	f.Add([]byte(`{"disputes":[{"id":"dp","currency":"EUR","state":"open","amount":"45.00"}],"externalRefunds":[{"id":"re","state":"pending","amount":"45","tax":"7"}]}`))
@@ -70,6 +72,12 @@ func FuzzDocuments(f *testing.F) {
 		var c, c2 coupon.Coupon
 		again(t, engine.DecodeOrder(data, &o), func() ([]byte, error) { return engine.EncodeOrder(o) }, func(d []byte) error { return engine.DecodeOrder(d, &o2) }, &o, &o2)
 		again(t, engine.DecodeUse(data, &u), func() ([]byte, error) { return engine.EncodeUse(u) }, func(d []byte) error { return engine.DecodeUse(d, &u2) }, &u, &u2)
+		claims, err := engine.DecodeClaims("use", "use_1", data)
+		var claims2 []eligibility.Claim
+		again(t, err, func() ([]byte, error) { return engine.AppendClaims(nil, claims), nil }, func(d []byte) (err error) {
+			claims2, err = engine.DecodeClaims("use", "use_1", d)
+			return err
+		}, &claims, &claims2)
 		again(t, engine.DecodeCoupon(data, &c), func() ([]byte, error) { return engine.EncodeCoupon(c) }, func(d []byte) error { return engine.DecodeCoupon(d, &c2) }, &c, &c2)
 	})
 }
@@ -124,8 +132,8 @@ func TestStoredKeysAreReadAsTheyStand(t *testing.T) {
 func TestWhatIsEmptyHasOneForm(t *testing.T) {
 	t.Parallel()
 	for _, none := range []string{
-		`{"origin":"points"`, `{"origin":"points","metadata":{},"claims":[],"coupons":[],"refunds":[],"externalRefunds":[],"disputes":[]`,
-		`{"origin":"points","metadata":null,"claims":null,"coupons":null,"refunds":null,"externalRefunds":null,"disputes":null`,
+		`{"origin":"points"`, `{"origin":"points","metadata":{},"coupons":[],"refunds":[],"externalRefunds":[],"disputes":[]`,
+		`{"origin":"points","metadata":null,"coupons":null,"refunds":null,"externalRefunds":null,"disputes":null`,
 	} {
 		var o redemption.Order
 		require.NoError(t, engine.DecodeOrder([]byte(none+"}"), &o))

@@ -189,18 +189,20 @@ type orderRow struct {
 	state                      string
 	deadline, created, updated int64
 	document                   []byte
+	claims                     claimRow
 }
 
 func (r *orderRow) columns() []any {
 	return []any{
 		&r.o.ID, &r.o.CustomerID, &r.o.Key, &r.state, &r.o.SessionID, &r.o.SessionURL, &r.o.ReplacedBy,
-		&r.deadline, &r.created, &r.updated, &r.o.Version, &r.document,
+		&r.deadline, &r.created, &r.updated, &r.o.Version, &r.document, &r.claims.counters, &r.claims.amounts,
 	}
 }
 
 func (r *orderRow) order() (redemption.Order, error) {
 	r.o.Deadline, r.o.CreatedAt, r.o.UpdatedAt = instant(r.deadline), instant(r.created), instant(r.updated)
 	err := engine.ReadOrder(&r.o, r.state, r.document)
+	r.o.Claims = r.claims.list()
 	return r.o, err
 }
 
@@ -211,6 +213,7 @@ type useRow struct {
 	over                                            *bool
 	deadline, created, updated, completed, released int64
 	document                                        []byte
+	claims                                          claimRow
 }
 
 func (r *useRow) columns() []any {
@@ -220,6 +223,7 @@ func (r *useRow) columns() []any {
 		text(&r.u.ID), text(&r.u.OrderID), text(&r.u.CouponID), text(&r.u.CustomerID), text(&r.u.Key), text(&r.u.ExchangeID),
 		text(&r.state), text(&r.points), &r.over, number(&r.deadline), number(&r.created), number(&r.updated),
 		number(&r.completed), number(&r.released), number(&r.u.Version), &r.document,
+		&r.claims.counters, &r.claims.amounts,
 	}
 }
 
@@ -228,5 +232,6 @@ func (r *useRow) use() (redemption.Use, error) {
 	r.u.Deadline, r.u.CreatedAt, r.u.UpdatedAt = instant(r.deadline), instant(r.created), instant(r.updated)
 	r.u.CompletedAt, r.u.ReleasedAt = instant(r.completed), instant(r.released)
 	err := engine.ReadUse(&r.u, r.state, r.points, r.document)
+	r.u.Claims = r.claims.list()
 	return r.u, err
 }

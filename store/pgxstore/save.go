@@ -29,25 +29,27 @@ func (t *tx) Save(ctx context.Context, w engine.Writes) error {
 	return t.send(ctx, b, true)
 }
 
-// queueRecords writes orders and uses. It writes the documents of new records and of records with more
-// claims than before.
+// queueRecords writes orders and uses. It writes the documents and claims of new and of grown records.
 func (t *tx) queueRecords(b *pgx.Batch, w engine.Writes) error {
 	var failed [4]error
-	failed[0] = queueDocuments(b, t.sql.insertOrders, w.NewOrders, orderColumns, engine.AppendOrder)
+	ofOrder := func(o *redemption.Order) []eligibility.Claim { return o.Claims }
+	ofUse := func(u *redemption.Use) []eligibility.Claim { return u.Claims }
+	failed[0] = queueDocuments(b, t.sql.insertOrders, w.NewOrders, orderColumns, engine.AppendOrder, ofOrder)
 	if len(w.Orders) > 0 {
 		b.Queue(t.sql.updateOrders, orderColumns(w.Orders)...)
 	}
-	failed[1] = queueDocuments(b, t.sql.growOrders, w.GrownOrders, orderColumns, engine.AppendOrder)
-	failed[2] = queueDocuments(b, t.sql.insertUses, w.NewUses, useColumns, engine.AppendUse)
+	failed[1] = queueDocuments(b, t.sql.growOrders, w.GrownOrders, orderColumns, engine.AppendOrder, ofOrder)
+	failed[2] = queueDocuments(b, t.sql.insertUses, w.NewUses, useColumns, engine.AppendUse, ofUse)
 	if len(w.Uses) > 0 {
 		b.Queue(t.sql.updateUses, useColumns(w.Uses)...)
 	}
-	failed[3] = queueDocuments(b, t.sql.growUses, w.GrownUses, useColumns, engine.AppendUse)
+	failed[3] = queueDocuments(b, t.sql.growUses, w.GrownUses, useColumns, engine.AppendUse, ofUse)
 	return errors.Join(failed[:]...)
 }
 
 func queueDocuments[T any](
 	b *pgx.Batch, statement string, records []T, columns func([]T) []any, encode func([]byte, *T) ([]byte, error),
+	claims func(*T) []eligibility.Claim,
 ) error {
 	if len(records) == 0 {
 		return nil
@@ -56,7 +58,11 @@ func queueDocuments[T any](
 	if err != nil {
 		return fmt.Errorf("encode a document: %w", err)
 	}
-	b.Queue(statement, append(columns(records), texts(list, itself))...)
+	of := func(list func(dst []byte, claims []eligibility.Claim) []byte) any {
+		all, _ := documents(records, func(dst []byte, record *T) ([]byte, error) { return list(dst, claims(record)), nil })
+		return texts(all, itself)
+	}
+	b.Queue(statement, append(columns(records), texts(list, itself), of(appendCounters), of(appendAmounts))...)
 	return nil
 }
 

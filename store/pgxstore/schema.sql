@@ -3,6 +3,8 @@
 -- IDs, keys and counters are compared byte by byte: their collation is "C".
 -- Instants are microseconds since 1970 in UTC. The first instant of the year 1 means none.
 -- Documents are JSON, kept as the text that was written.
+-- A record with n claims has their counters in claimed, and 3n numbers in amounts: what each
+-- claim holds, then the limits, then what refunds have returned.
 
 CREATE TABLE {version} (
     version    integer PRIMARY KEY,
@@ -88,7 +90,10 @@ CREATE TABLE {orders} (
     created_at  bigint NOT NULL,
     updated_at  bigint NOT NULL,
     version     bigint NOT NULL,
-    doc         text NOT NULL
+    doc         text NOT NULL,
+    claimed     text[] COLLATE "C" NOT NULL DEFAULT '{}',
+    amounts     bigint[] NOT NULL DEFAULT '{}',
+    CONSTRAINT orders_claims CHECK (cardinality(amounts) = 3 * cardinality(claimed) AND array_position(claimed, NULL) IS NULL AND array_position(amounts, NULL) IS NULL)
 );
 CREATE UNIQUE INDEX orders_key ON {orders} (customer_id, key);
 CREATE UNIQUE INDEX orders_session ON {orders} (session_id) WHERE session_id <> '';
@@ -112,7 +117,10 @@ CREATE TABLE {uses} (
     completed_at bigint NOT NULL,
     released_at  bigint NOT NULL,
     version      bigint NOT NULL,
-    doc          text NOT NULL
+    doc          text NOT NULL,
+    claimed      text[] COLLATE "C" NOT NULL DEFAULT '{}',
+    amounts      bigint[] NOT NULL DEFAULT '{}',
+    CONSTRAINT uses_claims CHECK (cardinality(amounts) = 3 * cardinality(claimed) AND array_position(claimed, NULL) IS NULL AND array_position(amounts, NULL) IS NULL)
 );
 CREATE INDEX uses_order ON {uses} (order_id) WHERE order_id <> '';
 CREATE INDEX uses_customer ON {uses} (customer_id, coupon_id, state);

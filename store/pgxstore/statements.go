@@ -22,7 +22,7 @@ type statements struct {
 	insertOrders, updateOrders, growOrders                          string
 	insertUses, updateUses, growUses                                string
 	insertEntries, lockJournal, sealJournal, moveHead, readJournal  string
-	journalEnd, recountClaims, recountCodes                         string
+	journalEnd, suspectBuckets, recountClaims, recountCodes         string
 	readHistory, sums                                               string
 	lockCoupon, codeOwner, counted, counts                          string
 	insertCoupon, updateCoupon, deleteCoupon                        string
@@ -37,9 +37,9 @@ type statements struct {
 
 const (
 	orderList = `o.id, o.customer_id, coalesce(o.key, ''), o.state, o.session_id, o.session_url, o.replaced_by,
-	o.deadline, o.created_at, o.updated_at, o.version, o.doc`
+	o.deadline, o.created_at, o.updated_at, o.version, o.doc, o.claimed, o.amounts`
 	useList = `u.id, u.order_id, u.coupon_id, u.customer_id, u.key, u.exchange_id, u.state, u.points_state,
-	u.over_limit, u.deadline, u.created_at, u.updated_at, u.completed_at, u.released_at, u.version, u.doc`
+	u.over_limit, u.deadline, u.created_at, u.updated_at, u.completed_at, u.released_at, u.version, u.doc, u.claimed, u.amounts`
 	orderNames = `id, customer_id, key, state, session_id, session_url, replaced_by, deadline, created_at, updated_at, version`
 	useNames   = `id, order_id, coupon_id, customer_id, key, exchange_id, state, points_state, over_limit, deadline,
 	created_at, updated_at, completed_at, released_at, version`
@@ -61,6 +61,10 @@ const (
 const (
 	orderTypes = `text text text text text text text bigint bigint bigint bigint`
 	useTypes   = `text text text text text text text text boolean bigint bigint bigint bigint bigint bigint`
+	// grownNames are the columns that change seldom. An array of arrays is written as an array of texts.
+	grownNames = `, doc, claimed, amounts`
+	grownTypes = ` text text::text[] text::bigint[]`
+	setGrown   = `doc = excluded.doc, claimed = excluded.claimed, amounts = excluded.amounts`
 )
 
 // arrays returns a table with one row for each element of the arrays $1, $2 and so on. Only the first
@@ -69,7 +73,11 @@ const (
 func arrays(names, types string) string {
 	var columns []string
 	for i, name := range strings.Split(names, ",") {
-		columns = append(columns, fmt.Sprintf("($%d::%s[])[n] AS %s", i+1, strings.Fields(types)[i], strings.TrimSpace(name)))
+		element, cast, converted := strings.Cut(strings.Fields(types)[i], "::")
+		if converted {
+			cast = "::" + cast
+		}
+		columns = append(columns, fmt.Sprintf("($%d::%s[])[n]%s AS %s", i+1, element, cast, strings.TrimSpace(name)))
 	}
 	return "(SELECT " + strings.Join(columns, ", ") + " FROM (SELECT n::integer FROM unnest($1::text[]) WITH ORDINALITY AS w (first, n)) w) AS w"
 }
@@ -121,25 +129,25 @@ func (s *statements) reading() {
 }
 
 func (s *statements) writing() {
-	s.insertOrders = s.name("insert orders", guarded(`INSERT INTO {orders} (`+orderNames+`, doc)
-		SELECT id, customer_id, nullif(key, ''), state, session_id, session_url, replaced_by, deadline, created_at, updated_at, version, doc
-		FROM `+arrays(orderNames+", doc", orderTypes+" text")))
+	s.insertOrders = s.name("insert orders", guarded(`INSERT INTO {orders} (`+orderNames+grownNames+`)
+		SELECT id, customer_id, nullif(key, ''), state, session_id, session_url, replaced_by, deadline, created_at, updated_at, version`+grownNames+`
+		FROM `+arrays(orderNames+grownNames, orderTypes+grownTypes)))
 	s.updateOrders = s.name("update orders", `INSERT INTO {orders} AS o (`+orderNames+`, doc)
 		SELECT w.*, '' FROM `+arrays(orderNames, orderTypes)+`
 		ON CONFLICT (id) DO UPDATE SET state = excluded.state, session_id = excluded.session_id, session_url = excluded.session_url,
 		replaced_by = excluded.replaced_by, deadline = excluded.deadline, updated_at = excluded.updated_at, version = excluded.version`)
-	s.growOrders = s.name("write documents of orders", `INSERT INTO {orders} (`+orderNames+`, doc)
-		SELECT * FROM `+arrays(orderNames+", doc", orderTypes+" text")+` ON CONFLICT (id) DO UPDATE SET doc = excluded.doc,
+	s.growOrders = s.name("write documents of orders", `INSERT INTO {orders} (`+orderNames+grownNames+`)
+		SELECT * FROM `+arrays(orderNames+grownNames, orderTypes+grownTypes)+` ON CONFLICT (id) DO UPDATE SET `+setGrown+`,
 		customer_id = excluded.customer_id, key = nullif(excluded.key, '')`)
-	s.insertUses = s.name("insert uses", guarded(`INSERT INTO {uses} (`+useNames+`, doc)
-		SELECT * FROM `+arrays(useNames+", doc", useTypes+" text")))
+	s.insertUses = s.name("insert uses", guarded(`INSERT INTO {uses} (`+useNames+grownNames+`)
+		SELECT * FROM `+arrays(useNames+grownNames, useTypes+grownTypes)))
 	s.updateUses = s.name("update uses", `INSERT INTO {uses} AS u (`+useNames+`, doc)
 		SELECT w.*, '' FROM `+arrays(useNames, useTypes)+`
 		ON CONFLICT (id) DO UPDATE SET state = excluded.state, points_state = excluded.points_state, over_limit = excluded.over_limit,
 		deadline = excluded.deadline, updated_at = excluded.updated_at, completed_at = excluded.completed_at,
 		released_at = excluded.released_at, version = excluded.version`)
-	s.growUses = s.name("write documents of uses", `INSERT INTO {uses} (`+useNames+`, doc)
-		SELECT * FROM `+arrays(useNames+", doc", useTypes+" text")+` ON CONFLICT (id) DO UPDATE SET doc = excluded.doc`)
+	s.growUses = s.name("write documents of uses", `INSERT INTO {uses} (`+useNames+grownNames+`)
+		SELECT * FROM `+arrays(useNames+grownNames, useTypes+grownTypes)+` ON CONFLICT (id) DO UPDATE SET `+setGrown)
 	// Count the rows after all of them are locked.
 	s.checkCounters = s.name("lock and check counters", fmt.Sprintf(`SELECT CASE WHEN count(*) FILTER (WHERE l.fits)
 		< cardinality($1::text[]) THEN ('%scounters within their bounds: ' || count(*) FILTER (WHERE l.fits))::integer END FROM (
@@ -177,7 +185,8 @@ func (s *statements) writing() {
 	const history = `kind, subject, version, at, actor, data FROM {journal%s} WHERE subject = $1 AND version < $2 AND kind IN (` + sqlparts.Historical + `)`
 	s.readHistory = s.name("read the history of a coupon", fmt.Sprintf(`SELECT position, `+history+` UNION ALL SELECT 0, `+history+`
 		ORDER BY version DESC LIMIT $3`, "", "_pending"))
-	s.recountClaims = s.name("recount the counters", recountStatement())
+	s.suspectBuckets = s.name("find buckets of counters that differ", recounting(suspectBuckets))
+	s.recountClaims = s.name("recount the counters", recounting(recountClaims))
 	s.recountCodes = s.name("recount the codes of batches", recountCodes)
 	s.sums = s.name("sum up uses", `SELECT (u.created_at - $2) - (u.created_at - $2) % $4, u.state, coalesce(u.d ->> 'currency', ''),
 		count(*), count(u.d ->> 'restoredAt'), sum(coalesce(replace(u.d ->> 'discount', '.', '')::bigint, 0)), sum(coalesce(replace(u.d ->> 'returned', '.', '')::bigint, 0))

@@ -117,22 +117,22 @@ func FuzzOrderDocuments(f *testing.F) {
 	const quote = `{"currency":"EUR","subtotal":"10.00","eligibleSubtotal":"0.00","discount":"0.00","shipping":"0.00","total":"10.00",` +
 		`"lines":[{"id":"1","kind":"device","itemId":"phone","quantity":1,"unitPrice":"10.00","recurs":"","eligible":false,` +
 		`"subtotal":"10.00","discount":"0.00","total":"10.00","units":[{"quantity":1,"unitPrice":"10.00"}]}]}`
-	f.Add(`{"quote":`+quote+`,"metadata":{"a":"b"},"replaces":"ord_0"}`, `{"origin":"checkout","discount":250}`)
-	f.Add(`{"quote":`+quote+`,"coupons":[{"id":"cpn_1","code":"TEN","discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","refundPolicy":"keep"}]}`, `{"origin":"checkout"}`)
-	f.Add(`{"quote":`+quote+`,"coupons":[{"id":"cpn_1","code":"TEN"}],"claims":[{"counter":"a","amount":1,"limit":2}]}`, `{"origin":"points","points":5,"claims":[{"counter":"a"}]}`)
-	f.Add(`{}`, `null`)
-	f.Add(`{"quote":{"lines":[{}]}}`, `{"origin":1}`)
-	f.Fuzz(func(t *testing.T, order, use string) {
-		readOrder := func(doc string) (redemption.Order, bool) {
-			return scanned(t, []any{"ord_1", "ann", "k", "open", nil, "", "", nil, int64(1), int64(1), int64(1), doc}, scanOrder)
+	f.Add(`{"quote":`+quote+`,"metadata":{"a":"b"},"replaces":"ord_0"}`, `{"origin":"checkout","discount":250}`, `[]`)
+	f.Add(`{"quote":`+quote+`,"coupons":[{"id":"cpn_1","code":"TEN","discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","refundPolicy":"keep"}]}`, `{"origin":"checkout"}`, `[{"counter":"a","amount":1}]`)
+	f.Add(`{"quote":`+quote+`,"coupons":[{"id":"cpn_1","code":"TEN"}]}`, `{"origin":"points","points":5}`, `[{"counter":"a","amount":1,"limit":2}]`)
+	f.Add(`{}`, `null`, `null`)
+	f.Add(`{"quote":{"lines":[{}]}}`, `{"origin":1}`, `[{}]`)
+	f.Fuzz(func(t *testing.T, order, use, claims string) {
+		readOrder := func(doc document) (redemption.Order, bool) {
+			return scanned(t, []any{"ord_1", "ann", "k", "open", nil, "", "", nil, int64(1), int64(1), int64(1), doc.text, doc.claims}, scanOrder)
 		}
-		readUse := func(doc string) (redemption.Use, bool) {
+		readUse := func(doc document) (redemption.Use, bool) {
 			return scanned(t, []any{
-				"use_1", "ord_1", "cpn_1", "ann", nil, nil, "reserved", "none", int64(0), nil, int64(1), int64(1), nil, nil, int64(1), doc,
+				"use_1", "ord_1", "cpn_1", "ann", nil, nil, "reserved", "none", int64(0), nil, int64(1), int64(1), nil, nil, int64(1), doc.text, doc.claims,
 			}, scanUse)
 		}
-		o, readable := readOrder(order)
-		u, readableUse := readUse(use)
+		o, readable := readOrder(document{order, claims})
+		u, readableUse := readUse(document{use, claims})
 		if !readable || !readableUse || o.Validate() != nil || u.Validate() != nil {
 			return // or nobody has written them
 		}

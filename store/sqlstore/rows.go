@@ -15,9 +15,9 @@ import (
 // Columns, in the order of arguments and scans.
 const (
 	orderColumns = "id, customer_id, idempotency_key, state, session_id, session_url, replaced_by, deadline, " +
-		"created_at, updated_at, version, doc"
+		"created_at, updated_at, version, doc, claims"
 	useColumns = "id, order_id, coupon_id, customer_id, idempotency_key, exchange_id, state, points_state, over_limit, " +
-		"deadline, created_at, updated_at, completed_at, released_at, version, doc"
+		"deadline, created_at, updated_at, completed_at, released_at, version, doc, claims"
 	couponColumns = "id, code, discount_type, uses_counter, state, revision, version, unlimited, created_at, updated_at, " +
 		"starts_at, expires_at, emails, max_uses, search, doc"
 	entryColumns = "kind, subject, version, at, made_by, data"
@@ -69,7 +69,10 @@ func findable(text string) bool {
 
 // documents are encoded orders and uses by their IDs. The caller of the store encodes them before the
 // writer handles the request.
-type documents struct{ orders, uses map[string]string }
+type documents struct{ orders, uses map[string]document }
+
+// document is the JSON of a record, and the JSON of its claims.
+type document struct{ text, claims string }
 
 // add adds the documents of another request. If two requests have the same ID, it drops both documents,
 // because only one of the records is stored.
@@ -78,10 +81,10 @@ func (d documents) add(more documents) {
 	addTo(d.uses, more.uses)
 }
 
-func addTo(docs, more map[string]string) {
+func addTo(docs, more map[string]document) {
 	for id, doc := range more {
 		if _, twice := docs[id]; twice {
-			doc = ""
+			doc = document{}
 		}
 		docs[id] = doc
 	}
@@ -92,12 +95,12 @@ func addTo(docs, more map[string]string) {
 func (d documents) others(w engine.Writes) (documents, error) {
 	orders, uses := slices.Clone(w.GrownOrders), slices.Clone(w.GrownUses)
 	for _, o := range w.NewOrders {
-		if d.orders[o.ID] == "" || o.Awaits != "" {
+		if d.orders[o.ID].text == "" || o.Awaits != "" {
 			orders = append(orders, o)
 		}
 	}
 	for _, u := range w.NewUses {
-		if d.uses[u.ID] == "" {
+		if d.uses[u.ID].text == "" {
 			uses = append(uses, u)
 		}
 	}
@@ -105,29 +108,33 @@ func (d documents) others(w engine.Writes) (documents, error) {
 }
 
 func documentsOf(orders []redemption.Order, uses []redemption.Use) (documents, error) {
-	docs := documents{map[string]string{}, map[string]string{}}
+	docs := documents{map[string]document{}, map[string]document{}}
 	for _, o := range orders {
 		if o.IsZero() {
 			continue // a points reservation without an order
 		}
 		doc, err := engine.EncodeOrder(o)
-		if docs.orders[o.ID] = string(doc); err != nil {
+		if docs.orders[o.ID] = withClaims(doc, o.Claims); err != nil {
 			return docs, err
 		}
 	}
 	for _, u := range uses {
 		doc, err := engine.EncodeUse(u)
-		if docs.uses[u.ID] = string(doc); err != nil {
+		if docs.uses[u.ID] = withClaims(doc, u.Claims); err != nil {
 			return docs, err
 		}
 	}
 	return docs, nil
 }
 
-func orderRow(o redemption.Order, doc string) []any {
+func withClaims(doc []byte, claims []eligibility.Claim) document {
+	return document{string(doc), string(engine.AppendClaims(nil, claims))}
+}
+
+func orderRow(o redemption.Order, doc document) []any {
 	return []any{
 		o.ID, o.CustomerID, orNull(o.Key), o.State.String(), orNull(o.SessionID), o.SessionURL, o.ReplacedBy, micros(o.Deadline),
-		o.CreatedAt.UnixMicro(), o.UpdatedAt.UnixMicro(), o.Version, doc,
+		o.CreatedAt.UnixMicro(), o.UpdatedAt.UnixMicro(), o.Version, doc.text, doc.claims,
 	}
 }
 
@@ -135,21 +142,24 @@ func scanOrder(rows *sql.Rows) (o redemption.Order, err error) {
 	var key, session sql.Null[string]
 	var state string
 	var deadline, created, updated instant
-	var doc sql.RawBytes
+	var doc, claims sql.RawBytes
 	if err := rows.Scan(&o.ID, &o.CustomerID, &key, &state, &session, &o.SessionURL, &o.ReplacedBy, &deadline,
-		&created, &updated, &o.Version, &doc); err != nil {
+		&created, &updated, &o.Version, &doc, &claims); err != nil {
 		return o, err
 	}
 	o.Key, o.SessionID = key.V, session.V
 	o.Deadline, o.CreatedAt, o.UpdatedAt = deadline.time(), created.time(), updated.time()
+	if o.Claims, err = engine.DecodeClaims("order", o.ID, claims); err != nil {
+		return o, err
+	}
 	return o, engine.ReadOrder(&o, state, doc)
 }
 
-func useRow(u redemption.Use, doc string) []any {
+func useRow(u redemption.Use, doc document) []any {
 	return []any{
 		u.ID, orNull(u.OrderID), u.CouponID, u.CustomerID, orNull(u.Key), orNull(u.ExchangeID), u.State.String(),
 		u.PointsState.String(), flag(u.OverLimit), micros(u.Deadline), u.CreatedAt.UnixMicro(), u.UpdatedAt.UnixMicro(),
-		micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, doc,
+		micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, doc.text, doc.claims,
 	}
 }
 
@@ -157,14 +167,17 @@ func scanUse(rows *sql.Rows) (u redemption.Use, err error) {
 	var order, key, exchange sql.Null[string]
 	var state, points string
 	var deadline, created, updated, completed, released instant
-	var doc sql.RawBytes
+	var doc, claims sql.RawBytes
 	if err := rows.Scan(&u.ID, &order, &u.CouponID, &u.CustomerID, &key, &exchange, &state, &points, &u.OverLimit,
-		&deadline, &created, &updated, &completed, &released, &u.Version, &doc); err != nil {
+		&deadline, &created, &updated, &completed, &released, &u.Version, &doc, &claims); err != nil {
 		return u, err
 	}
 	u.OrderID, u.Key, u.ExchangeID = order.V, key.V, exchange.V
 	u.Deadline, u.CreatedAt, u.UpdatedAt = deadline.time(), created.time(), updated.time()
 	u.CompletedAt, u.ReleasedAt = completed.time(), released.time()
+	if u.Claims, err = engine.DecodeClaims("use", u.ID, claims); err != nil {
+		return u, err
+	}
 	return u, engine.ReadUse(&u, state, points, doc)
 }
 

@@ -171,11 +171,11 @@ func pairs(keys []engine.Key) []any {
 const (
 	insertOrders = `{insert} {orders} (` + orderColumns + `) VALUES {rows}`
 	updateOrder  = `{update} {orders} SET state = ?, session_id = ?, session_url = ?, replaced_by = ?, deadline = ?,
-	updated_at = ?, version = ?, doc = COALESCE(?, doc) WHERE id = ?`
+	updated_at = ?, version = ?, doc = COALESCE(?, doc), claims = COALESCE(?, claims) WHERE id = ?`
 	adoptOrder = `{update} {orders} SET customer_id = ?, idempotency_key = ? WHERE id = ?`
 	insertUses = `{insert} {uses} (` + useColumns + `) VALUES {rows}`
 	updateUse  = `{update} {uses} SET state = ?, points_state = ?, over_limit = ?, deadline = ?, updated_at = ?,
-	completed_at = ?, released_at = ?, version = ?, doc = COALESCE(?, doc) WHERE id = ?`
+	completed_at = ?, released_at = ?, version = ?, doc = COALESCE(?, doc), claims = COALESCE(?, claims) WHERE id = ?`
 	addToCounters = `{insert} {counters} (counter, slot, reserved, completed) VALUES {rows}{or_add}`
 	insertEntries = `{insert} {new_entries} (` + entryColumns + `) VALUES {rows}`
 )
@@ -200,8 +200,9 @@ func (s *session) Save(ctx context.Context, w engine.Writes) error {
 
 func (s *session) saveOrders(ctx context.Context, w engine.Writes, docs documents) error {
 	for _, o := range w.Orders {
+		doc := docs.orders[o.ID]
 		if err := s.exec(ctx, updateOrder, o.State.String(), orNull(o.SessionID), o.SessionURL, o.ReplacedBy,
-			micros(o.Deadline), o.UpdatedAt.UnixMicro(), o.Version, orNull(docs.orders[o.ID]), o.ID); err != nil {
+			micros(o.Deadline), o.UpdatedAt.UnixMicro(), o.Version, orNull(doc.text), orNull(doc.claims), o.ID); err != nil {
 			return fmt.Errorf("update order: %w", err)
 		}
 	}
@@ -217,8 +218,9 @@ func (s *session) saveOrders(ctx context.Context, w engine.Writes, docs document
 
 func (s *session) saveUses(ctx context.Context, w engine.Writes, docs documents) error {
 	for _, u := range w.Uses {
+		doc := docs.uses[u.ID]
 		if err := s.exec(ctx, updateUse, u.State.String(), u.PointsState.String(), flag(u.OverLimit), micros(u.Deadline),
-			u.UpdatedAt.UnixMicro(), micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, orNull(docs.uses[u.ID]), u.ID); err != nil {
+			u.UpdatedAt.UnixMicro(), micros(u.CompletedAt), micros(u.ReleasedAt), u.Version, orNull(doc.text), orNull(doc.claims), u.ID); err != nil {
 			return fmt.Errorf("update use: %w", err)
 		}
 	}

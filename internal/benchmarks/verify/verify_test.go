@@ -3,8 +3,8 @@ package verify
 import (
 	"context"
 	"flag"
-	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,10 +65,10 @@ func open(tb testing.TB, orders int) shop {
 // multiply copies the one order and its use, until there are as many.
 func multiply(ctx context.Context, tb testing.TB, pool *pgxpool.Pool, orders int) {
 	tb.Helper()
-	var document string
-	require.NoError(tb, pool.QueryRow(ctx, "SELECT doc FROM couponkit.uses").Scan(&document))
-	hash := regexp.MustCompile(`[0-9a-f]{64}`).FindString(document)
-	require.NotEmpty(tb, hash, "the counter of the address: %s", document)
+	var counters string
+	require.NoError(tb, pool.QueryRow(ctx, "SELECT claimed::text FROM couponkit.uses").Scan(&counters))
+	hash := regexp.MustCompile(`[0-9a-f]{64}`).FindString(counters)
+	require.NotEmpty(tb, hash, "the counter of the address: %s", counters)
 	exec := func(statement string, args ...any) {
 		_, err := pool.Exec(ctx, statement, args...)
 		require.NoError(tb, err)
@@ -76,15 +76,21 @@ func multiply(ctx context.Context, tb testing.TB, pool *pgxpool.Pool, orders int
 	// Verify reads no index, and to fill them takes most of the time.
 	exec(`DO $$ DECLARE name text; BEGIN FOR name IN SELECT indexrelid::regclass FROM pg_index
 		WHERE indrelid IN ('couponkit.orders'::regclass, 'couponkit.uses'::regclass) AND NOT indisprimary LOOP EXECUTE 'DROP INDEX ' || name; END LOOP; END $$`)
-	const copies = `INSERT INTO couponkit.%[1]s SELECT (jsonb_populate_record(NULL::couponkit.%[1]s,
-			replace(replace(to_jsonb(r)::text, $1, 'customer-' || lpad(i::text, 7, '0')), $2, encode(sha256(i::text::bytea), 'hex'))::jsonb
-			|| jsonb_build_object('id', r.id || i))).*
-		FROM couponkit.%[1]s r, generate_series(1, $3::int) i`
-	exec(fmt.Sprintf(copies, "orders"), firstCustomer, hash, orders-1)
-	exec(fmt.Sprintf(copies, "uses"), firstCustomer, hash, orders-1)
+	for _, table := range []string{"orders", "uses"} {
+		var columns string
+		require.NoError(tb, pool.QueryRow(ctx, `SELECT string_agg(CASE atttypid::regtype::text
+				WHEN 'text' THEN format('replace(replace(%1$I, $1, n.customer), $2, n.hash)', attname)
+				WHEN 'text[]' THEN format('replace(replace(%1$I::text, $1, n.customer), $2, n.hash)::text[]', attname)
+				ELSE quote_ident(attname) END, ', ' ORDER BY attnum)
+			FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped`, "couponkit."+table).Scan(&columns))
+		columns = strings.Replace(columns, "replace(replace(id, $1, n.customer), $2, n.hash)", "id || n.i", 1)
+		exec("INSERT INTO couponkit."+table+" SELECT "+columns+" FROM couponkit."+table+` r, LATERAL (
+			SELECT i, 'customer-' || lpad(i::text, 7, '0') AS customer, encode(sha256(i::text::bytea), 'hex') AS hash FROM generate_series(1, $3::int) i) n`,
+			firstCustomer, hash, orders-1)
+	}
 	exec("TRUNCATE couponkit.counters")
-	exec(`INSERT INTO couponkit.counters SELECT c ->> 'counter', 0, 0, sum((c ->> 'amount')::bigint) FROM (
-		SELECT doc FROM couponkit.orders UNION ALL SELECT doc FROM couponkit.uses) r, jsonb_array_elements(doc::jsonb -> 'claims') c GROUP BY 1`)
+	exec(`INSERT INTO couponkit.counters SELECT counter, 0, 0, count(*) FROM (
+		SELECT unnest(claimed) AS counter FROM couponkit.orders UNION ALL SELECT unnest(claimed) FROM couponkit.uses) c GROUP BY 1`)
 	exec("VACUUM ANALYZE couponkit.orders, couponkit.uses, couponkit.counters")
 }
 
@@ -113,32 +119,33 @@ func TestTheCopiesAreCounted(t *testing.T) {
 }
 
 // BenchmarkVerify recounts uses and their orders. The ratios are to two aggregates over the table of uses alone: one that
-// reads the documents, and one that groups their claims by counter.
+// reads the documents, and one that sums their claims by counter. Each takes its best turn.
 func BenchmarkVerify(b *testing.B) {
 	s := open(b, *uses)
 	aggregates := map[string]string{
 		"plain": "SELECT state, count(*), sum(length(doc)) FROM couponkit.uses GROUP BY state",
-		"json": `SELECT count(*) FROM (SELECT c.counter, sum(c.amount) FROM couponkit.uses u,
-			LATERAL json_to_recordset(u.doc::json -> 'claims') AS c (counter text, amount bigint) GROUP BY 1) n`,
+		"claims": `SELECT count(*) FROM (SELECT c.counter, sum(c.held) FROM (
+			SELECT unnest(claimed) AS counter, unnest(amounts[:cardinality(claimed)]) AS held FROM couponkit.uses) c GROUP BY 1) n`,
 	}
-	var verified time.Duration
-	b.ResetTimer()
-	for b.Loop() {
-		began := time.Now()
-		require.Zero(b, s.verify(b))
-		verified += time.Since(began)
-	}
-	b.StopTimer()
-	verified /= time.Duration(b.N)
+	ways := map[string]func(){"verify": func() { require.Zero(b, s.verify(b)) }}
 	for name, statement := range aggregates {
-		best := time.Hour
-		for range 3 {
-			began := time.Now()
+		ways[name] = func() {
 			_, err := s.pool.Exec(b.Context(), statement)
 			require.NoError(b, err)
-			best = min(best, time.Since(began))
 		}
-		b.ReportMetric(best.Seconds(), name+"-s")
-		b.ReportMetric(verified.Seconds()/best.Seconds(), "x-"+name)
+	}
+	best := map[string]time.Duration{}
+	for b.Loop() {
+		for name, run := range ways { // by turns: other programs slow all ways down alike
+			began := time.Now()
+			run()
+			if took := time.Since(began); best[name] == 0 || took < best[name] {
+				best[name] = took
+			}
+		}
+	}
+	for name := range ways {
+		b.ReportMetric(best[name].Seconds(), name+"-s")
+		b.ReportMetric(best["verify"].Seconds()/best[name].Seconds(), "x-"+name)
 	}
 }

@@ -211,3 +211,19 @@ func rowsRead(t *testing.T, pool *pgxpool.Pool, s *pgxstore.Store, call func(sto
 	}))
 	return rows
 }
+
+// TestClaimsOfARecordAreWhole: the database refuses claims that no program can read.
+func TestClaimsOfARecordAreWhole(t *testing.T) {
+	t.Parallel()
+	pool := postgrestest.NewPool(t, shared.NewCopy(t), func(*pgxpool.Config) {})
+	s := newStore(t, pool, pgxstore.Options{})
+	for _, call := range callsAbout(t, create(t, s, newCoupon(t, "HOT", coupon.Limits{MaxUses: 10})), "ann") {
+		require.NoError(t, call.make(s), call.name)
+	}
+	for _, table := range []string{"orders", "uses"} {
+		for _, claims := range []string{"'{a}', '{1}'", "'{a,b}', '{1,1,1}'", "'{NULL}', '{1,1,1}'", "'{a}', '{1,NULL,1}'"} {
+			_, err := pool.Exec(t.Context(), "UPDATE couponkit."+table+" SET (claimed, amounts) = ROW ("+claims+")")
+			require.ErrorContains(t, err, table+"_claims", claims)
+		}
+	}
+}

@@ -479,3 +479,37 @@ func TestKilledMariaDBLosesNothing(t *testing.T) {
 	require.Equal(t, callers*each, completed(t, s, c))
 	require.NoError(t, storetest.Check(t.Context(), s))
 }
+
+// TestVerifyNamesADamagedRecord: claims that cannot be read are an error of Verify that names their record.
+func TestVerifyNamesADamagedRecord(t *testing.T) {
+	onEach(t, func(t *testing.T, d database) {
+		desk, db := newDesk(t), d.connect(t)
+		s := d.storeOn(t, db, sqlstore.Options{})
+		desk.serve(s)
+		desk.create("ten", 0)
+		bought := desk.buy("ann")
+		for _, claims := range []string{"{", `{"counter":"a"}`, `[{"amount":1}]`, `[{"counter":"a"}]`, `["a"]`, "7"} {
+			for table, id := range map[string]string{"order": bought.Order.ID, "use": bought.Uses[0].ID} {
+				var sound string
+				require.NoError(t, db.QueryRowContext(t.Context(), "SELECT claims FROM couponkit_"+table+"s WHERE id = ?", id).Scan(&sound))
+				write := func(claims string) {
+					_, err := db.ExecContext(t.Context(), "UPDATE couponkit_"+table+"s SET claims = ? WHERE id = ?", claims, id)
+					require.NoError(t, err)
+				}
+				write(claims)
+				var failed error
+				for _, err := range s.Verify(t.Context()) {
+					failed = errors.Join(failed, err)
+				}
+				var named *store.UnreadableError
+				require.ErrorAs(t, failed, &named, "%s of %s", claims, table)
+				require.Equal(t, []string{table, id}, []string{named.Kind, named.ID})
+				write(sound)
+				for difference, err := range s.Verify(t.Context()) {
+					require.NoError(t, err)
+					t.Errorf("sound claims differ: %+v", difference)
+				}
+			}
+		}
+	})
+}

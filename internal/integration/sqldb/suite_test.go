@@ -25,14 +25,17 @@ type reopener struct {
 	of     sync.Map // store.Store -> database
 }
 
-// damage replaces the document of a record by text that is not JSON.
+// damage replaces the document of a record by text that is not JSON. Of a use, it replaces the claims.
 func (d database) damage(t *testing.T, prefix, kind, id string) (restore func()) {
 	t.Helper()
-	db, table := d.connect(t), prefix+kind+"s"
+	db, table, column := d.connect(t), prefix+kind+"s", "doc"
+	if kind == "use" {
+		column = "claims"
+	}
 	var document string
-	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT doc FROM "+table+" WHERE id = ?", id).Scan(&document))
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT "+column+" FROM "+table+" WHERE id = ?", id).Scan(&document))
 	write := func(text string) {
-		_, err := db.ExecContext(t.Context(), "UPDATE "+table+" SET doc = ? WHERE id = ?", text, id)
+		_, err := db.ExecContext(t.Context(), "UPDATE "+table+" SET "+column+" = ? WHERE id = ?", text, id)
 		require.NoError(t, err)
 	}
 	write("{")

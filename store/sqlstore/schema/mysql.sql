@@ -72,6 +72,7 @@ CREATE TABLE IF NOT EXISTS {orders} (
     created_at      BIGINT NOT NULL, updated_at BIGINT NOT NULL,
     version         BIGINT NOT NULL,
     doc             LONGTEXT NOT NULL, -- JSON
+    claims          LONGTEXT NOT NULL, -- JSON
     PRIMARY KEY (id),
     UNIQUE KEY {orders_key} (customer_id, idempotency_key),
     UNIQUE KEY {orders_session} (session_id),
@@ -95,6 +96,7 @@ CREATE TABLE IF NOT EXISTS {uses} (
     completed_at    BIGINT, released_at BIGINT,
     version         BIGINT NOT NULL,
     doc             LONGTEXT NOT NULL, -- JSON
+    claims          LONGTEXT NOT NULL, -- JSON
     -- NULL but for points reservations, which so are few in an index.
     holder          VARBINARY(255) GENERATED ALWAYS AS (CASE WHEN exchange_id IS NOT NULL THEN customer_id END) STORED,
     PRIMARY KEY (id),

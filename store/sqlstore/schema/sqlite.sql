@@ -73,7 +73,8 @@ CREATE TABLE {orders} (
     deadline        INTEGER,
     created_at      INTEGER NOT NULL, updated_at INTEGER NOT NULL,
     version         INTEGER NOT NULL,
-    doc             TEXT NOT NULL -- JSON
+    doc             TEXT NOT NULL, -- JSON
+    claims          TEXT NOT NULL  -- JSON
 ) STRICT;
 
 CREATE UNIQUE INDEX {orders_key} ON {orders} (customer_id, idempotency_key);
@@ -96,7 +97,8 @@ CREATE TABLE {uses} (
     created_at      INTEGER NOT NULL, updated_at INTEGER NOT NULL,
     completed_at    INTEGER, released_at INTEGER,
     version         INTEGER NOT NULL,
-    doc             TEXT NOT NULL -- JSON
+    doc             TEXT NOT NULL, -- JSON
+    claims          TEXT NOT NULL  -- JSON
 ) STRICT;
 
 -- Customers have no index of their uses: an order has those, and another index has points.
