@@ -118,7 +118,7 @@ func scanBatch(row pgx.Rows, b *coupon.IssuedBatch, more ...any) error {
 // LoadCodes implements [engine.CouponTx] in one round trip.
 func (t *tx) LoadCodes(ctx context.Context, n engine.CodeNeed) (rows engine.CodeRows, err error) {
 	b := new(pgx.Batch)
-	if len(n.Keys) > 0 {
+	if len(n.Keys) > 0 && !t.unseen {
 		queue(b, collect(&rows.Codes, scanCode), t.sql.liveKeys, each(n.Keys, coupon.Code.String))
 	}
 	if n.Live > 0 {
@@ -174,7 +174,8 @@ func (t *tx) queueCodes(b *pgx.Batch, w engine.CouponWrite) {
 	}
 }
 
-// SaveCodes implements [store.Coupons].
+// SaveCodes implements [store.Coupons]. New codes are inserted without a look-up: the insert fails if one exists, and the
+// next attempt looks them up. Parts of an import are alike, so that a part after one with existing codes looks first.
 func (s *Store) SaveCodes(ctx context.Context, c store.CodeChange) (saved []coupon.IssuedCode, err error) {
 	c = c.Normalize()
 	if err := c.Validate(); err != nil {
@@ -183,10 +184,16 @@ func (s *Store) SaveCodes(ctx context.Context, c store.CodeChange) (saved []coup
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
+	adds := c.Kind == store.AddCodes || c.Kind == store.ImportCodes
+	unseen := adds && !s.shared.looksFirst.Load()
 	err = s.transact(ctx, func(t *tx) (err error) {
+		t.unseen, unseen = unseen, false
 		saved, err = engine.SaveCodes(ctx, t, c)
 		return err
 	})
+	if adds {
+		s.shared.looksFirst.Store(c.Kind == store.ImportCodes && len(saved) > 0)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ type tx struct {
 	begin, commit string
 	locked        []string // counters that Load has locked
 	early         bool     // set if Load locks all counters
+	unseen        bool     // set if LoadCodes finds no codes by their keys, because the insert shows which exist
 
 	begun, saved bool
 	failed       error // error of the database

@@ -112,3 +112,31 @@ func rowsOfCodes(b *testing.B, pool *pgxpool.Pool, batch string) (all [][]any) {
 	require.NoError(b, rows.Err())
 	return all
 }
+
+// TestAnImportBesideKnownCodes: codes are inserted without a look-up, and rows of codes that exist are told all the same.
+func TestAnImportBesideKnownCodes(t *testing.T) {
+	t.Parallel()
+	pool := postgrestest.NewPool(t, shared.NewCopy(t), func(*pgxpool.Config) {})
+	service, err := couponkit.New(newStore(t, pool, pgxstore.Options{}))
+	require.NoError(t, err)
+	create := func(code string) coupon.Coupon {
+		c, err := service.Create(t.Context(), coupon.Draft{Code: code, Name: code, DiscountType: pricing.FixedAmount, Amount: coupon.Amounts{"": "10"}})
+		require.NoError(t, err)
+		return c
+	}
+	ten, other := create("TEN"), create("OTHER")
+	imports := func(c coupon.Coupon, batch string, file, count int) map[codecsv.Verdict]int {
+		verdicts := map[codecsv.Verdict]int{}
+		for row, err := range service.ImportCodes(t.Context(), c.ID, batch, numbered(file, count)) {
+			require.NoError(t, err)
+			verdicts[row.Verdict]++
+		}
+		return verdicts
+	}
+	type verdicts = map[codecsv.Verdict]int
+	require.Equal(t, verdicts{codecsv.Added: 1_500}, imports(ten, "spring", 1, 1_500))
+	require.Equal(t, verdicts{codecsv.Known: 1_500, codecsv.Added: 700}, imports(ten, "spring", 1, 2_200))
+	require.Equal(t, verdicts{codecsv.Taken: 2_200, codecsv.Added: 100}, imports(other, "spring", 1, 2_300))
+	require.Equal(t, verdicts{codecsv.Added: 1_500}, imports(other, "spring", 2, 1_500))
+	require.Equal(t, verdicts{codecsv.Taken: 1_500}, imports(ten, "summer", 2, 1_500))
+}
