@@ -15,6 +15,8 @@ type Explanation struct {
 	Quote Quote
 	// Codes has one entry for each code of the request, in the order of the request.
 	Codes []ExplainedCode
+	// Automatic are the automatic coupons that apply, sorted by ID. They have no Code.
+	Automatic []ExplainedCode
 }
 
 // ExplainedCode tells whether a code applies to a cart.
@@ -30,7 +32,8 @@ type ExplainedCode struct {
 	// Instead is what the cart would save in all with the coupon and the others that it allows. With
 	// [eligibility.KeepBest], a coupon has an Instead if it is refused because others are better.
 	Instead pricing.Money `json:"instead,omitzero"`
-	// ExcludedBy are the codes of the coupons with which the coupon cannot be combined, sorted.
+	// ExcludedBy are the codes of the coupons with which the coupon cannot be combined, sorted. An automatic
+	// coupon has its ID there.
 	ExcludedBy []string `json:"excludedBy,omitempty"`
 	// Reasons are all reasons why the coupon is refused. The parameters of a reason tell how far the
 	// cart or the customer is from meeting it. Reasons is empty if the coupon applies.
@@ -71,6 +74,11 @@ func (s *Service) Explain(ctx context.Context, r QuoteRequest) (e Explanation, e
 	e = Explanation{Quote: newQuote(d), Codes: make([]ExplainedCode, len(d.Codes))}
 	for i := range d.Codes {
 		e.Codes[i] = explained(&d.Codes[i], d.Quote.Currency)
+	}
+	for _, c := range d.Applied {
+		if c.Typed == "" {
+			e.Automatic = append(e.Automatic, explained(c, d.Quote.Currency))
+		}
 	}
 	return e, err
 }

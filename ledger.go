@@ -147,6 +147,7 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 	}
 	reserver := s.reserver(check, &attempt)
 	reserver.Quoter.Guard.Take = nil // Prepare has taken the attempts
+	reserver.Quoter.Prepared = r.findings.Automatic()
 	reserved, err := reserver.Hold(ctx, of)
 	attempt.OrderID, attempt.CouponID = reserved.Order.ID, reserved.CouponID
 	if err != nil && !errors.Is(err, ErrOrderEnded) && !errors.Is(err, ErrOrderPaid) {
@@ -252,14 +253,20 @@ func (l *Ledger) Refund(ctx context.Context, r RefundRequest) (result RefundResu
 // Reserve is [Ledger.Reserve] in a transaction of its own. It prepares the request first, as
 // [Service.Prepare] does.
 func (s *Service) Reserve(ctx context.Context, r ReserveRequest) (Reserved, error) {
-	if r.findings == nil && (s.users != nil || s.hasProcessor() || s.limiter != nil) {
+	if r.findings != nil || s.users == nil && !s.hasProcessor() && s.limiter == nil {
+		return s.ledger().Reserve(ctx, r)
+	}
+	const attempts = 3 // coupons may change between Prepare and Reserve
+	for i := 1; ; i++ {
 		prepared, err := s.Prepare(ctx, r)
 		if err != nil {
 			return Reserved{}, err
 		}
-		r = prepared
+		reserved, err := s.ledger().Reserve(ctx, prepared)
+		if i == attempts || !errors.Is(err, ErrNotPrepared) {
+			return reserved, err
+		}
 	}
-	return s.ledger().Reserve(ctx, r)
 }
 
 // BeginPayment is [Ledger.BeginPayment] in a transaction of its own.

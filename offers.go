@@ -9,6 +9,7 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility/offers"
+	"github.com/couponkit/couponkit/internal/quote"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -31,7 +32,8 @@ type Offers struct {
 	store  OfferStore
 	limits offers.Limits
 
-	index atomic.Pointer[offers.Index]
+	index     atomic.Pointer[offers.Index]
+	automatic quote.Automatic
 
 	updating sync.Mutex // guards what follows
 	loading  *loading   // until the first update is complete
@@ -42,8 +44,39 @@ type Offers struct {
 func NewOffers(s OfferStore, limits offers.Limits) *Offers {
 	o := &Offers{store: s, limits: limits, loading: new(loading)}
 	o.index.Store(new(offers.Index))
+	o.automatic.Store(new(offers.Index))
 	return o
 }
+
+// WithAutomatic lets Quote, Explain, Checkout, Prepare and Reserve look for automatic coupons in o; see
+// [coupon.Terms]. Somebody calls [Offers.Update]; until the first update no automatic coupon is found. By default,
+// customers reach coupons only by codes.
+//
+// The index proposes up to 32 coupons: those with the greatest discounts alone, and, if there are more, the coupons of
+// the best set. They are read from the store together with the codes, so a quote still asks the store
+// at most twice, and an old index never grants what the store refuses. The best set of these coupons is chosen:
+//
+//   - A code that applies excludes automatic coupons as it excludes other codes, and the other way round it never
+//     does. With [eligibility.KeepBest] and SkipRefused, all compete, and the code wins among equal totals.
+//   - An automatic coupon never refuses a request. It is left out if it does not apply, if the processor would not
+//     charge the total, if it is used up, or if the processor does not answer about its mirror.
+//   - It takes no attempt of the limiter, and is not part of a request's fingerprint: a repeated key returns its
+//     first order.
+//   - An order of the customer that holds an automatic coupon is replaced as it is for a code.
+//   - If it is taken between the quote and the checkout, the checkout decides again without it. Give
+//     [CheckoutRequest].Expected, so that the customer never pays more than they have seen.
+//
+// [Service.PaymentLink] for an amount, [Service.Validate] and points have no automatic coupons.
+func WithAutomatic(o *Offers) Option {
+	return func(s *Service) {
+		if s.automatic = nil; o != nil {
+			s.automatic = &o.automatic
+		}
+	}
+}
+
+// Automatic returns the current index of the automatic coupons.
+func (o *Offers) Automatic() *offers.Index { return o.automatic.Load() }
 
 // Index returns the current index. It takes no lock, and never waits for an update. The index has no
 // coupons before the first update has succeeded.
@@ -109,7 +142,11 @@ func (o *Offers) load(ctx context.Context, l *loading) (read int, err error) {
 		}
 		read += page
 	}
+	automatic := slices.DeleteFunc(slices.Clone(l.coupons), func(c *coupon.Coupon) bool { return !c.Automatic })
 	index, err := offers.New(slices.Values(l.coupons), o.limits)
+	if err == nil {
+		err = o.storeAutomatic(offers.New(slices.Values(automatic), o.limits))
+	}
 	if err != nil {
 		*l = loading{} // the coupons may be fewer when they are read again
 		return read, err
@@ -149,8 +186,26 @@ func (o *Offers) refresh(ctx context.Context, ids []string) error {
 		return err
 	}
 	index, err := o.Index().Without(gone...).With(found...)
-	if err == nil {
+	if err != nil {
+		return err
+	}
+	var automatic []*coupon.Coupon
+	for _, c := range found {
+		if c.Automatic {
+			automatic = append(automatic, c)
+		} else {
+			gone = append(gone, c.ID)
+		}
+	}
+	if err = o.storeAutomatic(o.Automatic().Without(gone...).With(automatic...)); err == nil {
 		o.index.Store(index)
+	}
+	return err
+}
+
+func (o *Offers) storeAutomatic(x *offers.Index, err error) error {
+	if err == nil {
+		o.automatic.Store(x)
 	}
 	return err
 }

@@ -25,7 +25,7 @@ type QuoteRequest struct {
 	Cart pricing.Cart
 	// Codes are the codes or IDs of coupons, at most [pricing.MaxCoupons]. The order of the codes
 	// does not matter, except with [eligibility.KeepFirst]. Without codes, the service prices the cart
-	// without a coupon.
+	// without a coupon, or with automatic ones; see [WithAutomatic].
 	Codes []string
 	// Conflicts tells which coupons are refused if coupons exclude each other. By default, all of them
 	// are refused. SkipRefused tells whether a refused coupon refuses the whole request.
@@ -46,7 +46,8 @@ type QuoteRequest struct {
 // Quote is a priced cart.
 type Quote struct {
 	pricing.Quote
-	// Terms are the terms of the coupons that were applied to the cart, sorted by ID.
+	// Terms are the terms of the coupons that were applied to the cart, sorted by ID. An automatic coupon has no
+	// Code there.
 	Terms []coupon.Snapshot `json:"terms,omitempty"`
 	// Refused are the coupons that were left out, in the order of the request's codes; see
 	// [QuoteRequest].SkipRefused. They are not part of the JSON.
@@ -187,6 +188,7 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 func (s *Service) quoter(check mirrors.Check, attempt *settle.Attempt) *quote.Quoter {
 	return &quote.Quoter{
 		Store: s.store, Abilities: s.abilities, Mirror: check, Clock: s.clock, Logger: s.logger, Guard: s.guard(attempt),
+		Automatic: s.automatic,
 	}
 }
 

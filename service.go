@@ -20,6 +20,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/mirrors"
 	"github.com/couponkit/couponkit/internal/payments"
+	"github.com/couponkit/couponkit/internal/quote"
 	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor"
@@ -101,6 +102,8 @@ type Service struct {
 	limiter ratelimit.Limiter // may be nil
 	opaque  bool
 	forms   []codes.Form
+
+	automatic *quote.Automatic // may be nil
 
 	inTransaction bool // the store works in a transaction of the host
 

@@ -108,6 +108,7 @@ func samePatches(w *world) map[string]coupon.Patch {
 		"Currency":           {Currency: coupon.Set("EUR")},
 		"RefundPolicy":       {RefundPolicy: coupon.Set(d.RefundPolicy)},
 		"RestoreOnRefund":    {RestoreOnRefund: coupon.Set(d.RestoreOnRefund)},
+		"Automatic":          {Automatic: coupon.Set(d.Automatic)},
 	}
 }
 

@@ -75,6 +75,7 @@ func TestACouponBecomesAutomatic(t *testing.T) {
 	on, err := c.Apply(coupon.Patch{Automatic: coupon.Set(true)}, coupon.Edit{At: time.Unix(1, 0)})
 	require.NoError(t, err)
 	require.True(t, on.Automatic)
+	require.False(t, on.Terms.Equal(c.Terms))
 	off, err := on.Apply(coupon.Patch{Automatic: coupon.Clear[bool]()}, coupon.Edit{At: time.Unix(2, 0)})
 	require.NoError(t, err)
 	require.False(t, off.Automatic)

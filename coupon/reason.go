@@ -80,7 +80,8 @@ type Params struct {
 	// Country is the country of delivery, or empty if the host named none. Countries are those of the coupon.
 	Country   string   `json:"country,omitzero" of:"country_not_allowed"`
 	Countries []string `json:"countries,omitempty" of:"country_not_allowed"`
-	// ExcludedBy are the codes of the coupons with which the coupon cannot be combined, sorted.
+	// ExcludedBy are the codes of the coupons with which the coupon cannot be combined, sorted. A coupon that came
+	// without a code has its ID there.
 	ExcludedBy []string `json:"excludedBy,omitempty" of:"not_combinable"`
 	// Field is the name of the cart total that does not match. Submitted is the total in the request, and Computed is
 	// the total that the service computed.

@@ -378,7 +378,7 @@ type wireConditions struct {
 // Equal reports whether t and u are the same terms.
 func (t Terms) Equal(u Terms) bool {
 	return t.Currency == u.Currency && t.Discount.Equal(u.Discount) && t.Scope.Equal(u.Scope) && t.Buys.Equal(u.Buys) &&
-		t.Group == u.Group && t.Distribution == u.Distribution && t.AllowedUserEmails.Equal(u.AllowedUserEmails) &&
+		t.Group == u.Group && t.Automatic == u.Automatic && t.Distribution == u.Distribution && t.AllowedUserEmails.Equal(u.AllowedUserEmails) &&
 		t.PointsRequired == u.PointsRequired && t.Limits.Equal(u.Limits) && t.Conditions.Equal(u.Conditions) &&
 		t.RefundPolicy == u.RefundPolicy && t.RestoreOnRefund == u.RestoreOnRefund &&
 		t.StartsAt.Equal(u.StartsAt) && t.ExpiresAt.Equal(u.ExpiresAt)

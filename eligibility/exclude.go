@@ -43,7 +43,7 @@ func (e *evaluation) refuseExcluded(i int, excluding *[pricing.MaxCoupons]bool) 
 	by := make([]string, 0, len(e.members))
 	for j := range e.members {
 		if excluding[j] && e.conflict(i, j) {
-			by = append(by, e.Coupons[j].Code.String())
+			by = append(by, cmp.Or(e.Coupons[j].Code.String(), e.Coupons[j].CouponID))
 		}
 	}
 	slices.Sort(by)

@@ -71,8 +71,12 @@ type setSearch struct {
 	bounds             []groupBound // sorted by bound, the greatest first
 	rank               []int        // by group: its position in bounds
 	chosen             []int
+	beside             []eligibility.Candidate
+	base               int64 // the sum of the bounds of the coupons beside
+	accept             func(*pricing.Quote) bool
 	best               Set
 	set                []eligibility.Candidate
+	tried              []Offer
 	result             eligibility.SetResult
 }
 
@@ -111,16 +115,22 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 		b.sort()
 		s.descend(0)
 	}
+	return s.proved(), nil
+}
+
+// proved returns the best set with what the search has shown.
+func (s *Search) proved() Set {
+	b := &s.sets
 	b.best.Complete, b.best.Nodes = !b.exhausted, b.nodes
 	b.best.Bound = b.best.Discount
 	if b.exhausted {
 		b.best.Bound = s.walk.measures.total.subtotal
 		if b.bounded {
-			b.best.Bound = max(b.best.Discount, min(b.best.Bound, b.rest(nil, b.most)))
+			b.best.Bound = max(b.best.Discount, min(b.best.Bound, plus(b.base, b.rest(nil, b.most))))
 		}
 	}
 	b.best.Proved = b.best.Bound == b.best.Discount
-	return b.best, nil
+	return b.best
 }
 
 func (o SetOptions) validate() error {
@@ -140,6 +150,7 @@ func (b *setSearch) begin(o SetOptions) {
 		b.groups = map[string]int{}
 	}
 	clear(b.groups)
+	b.beside, b.base, b.accept = b.beside[:0], 0, nil
 	b.best = Set{Offers: b.best.Offers[:0]}
 }
 
@@ -310,7 +321,7 @@ func countsSomeUnits(d *pricing.Discount) bool {
 // descend tries all sets that begin with the chosen candidates and go on with candidates from first on.
 func (s *Search) descend(first int) {
 	b := &s.sets
-	sum := int64(0)
+	sum := b.base
 	for _, at := range b.chosen {
 		sum = plus(sum, b.candidates[at].most)
 	}
@@ -374,7 +385,7 @@ func (b *setSearch) compareIDs() int {
 // try evaluates the set of the chosen candidates, and keeps it if it is better than the best set.
 func (s *Search) try() {
 	b := &s.sets
-	b.set = b.set[:0]
+	b.set = append(b.set[:0], b.beside...)
 	for _, at := range b.chosen {
 		c := b.candidates[at].coupon
 		b.set = append(b.set, eligibility.Candidate{Coupon: c, Usage: s.usage(c)})
@@ -388,17 +399,22 @@ func (s *Search) try() {
 		}
 	}
 	discount := b.result.Quote.Discount
-	order := cmp.Or(cmp.Compare(b.best.Discount, discount), cmp.Compare(len(b.set), len(b.best.Offers)))
-	for i := 0; i < len(b.set) && order == 0; i++ {
-		order = cmp.Compare(b.result.Coupons[i].CouponID, b.best.Offers[i].Coupon.ID)
-	}
-	if order >= 0 {
+	order := cmp.Or(cmp.Compare(b.best.Discount, discount), cmp.Compare(len(b.chosen), len(b.best.Offers)))
+	if order > 0 || b.accept != nil && !b.accept(&b.result.Quote) {
 		return
 	}
-	b.best.Discount, b.best.Offers = discount, b.best.Offers[:0]
-	for i := range b.result.Coupons {
+	b.tried = b.tried[:0]
+	for i := range b.result.Coupons { // sorted by ID
 		o := &b.result.Coupons[i]
-		at := slices.IndexFunc(b.set, func(c eligibility.Candidate) bool { return c.Coupon.ID == o.CouponID })
-		b.best.Offers = append(b.best.Offers, Offer{b.set[at].Coupon, o.Discount})
+		at := slices.IndexFunc(b.chosen, func(at int) bool { return b.candidates[at].coupon.ID == o.CouponID })
+		if at >= 0 { // not beside
+			b.tried = append(b.tried, Offer{b.candidates[b.chosen[at]].coupon, o.Discount})
+		}
+	}
+	if order == 0 {
+		order = slices.CompareFunc(b.tried, b.best.Offers, func(o, p Offer) int { return cmp.Compare(o.Coupon.ID, p.Coupon.ID) })
+	}
+	if order < 0 {
+		b.best.Discount, b.best.Offers = discount, append(b.best.Offers[:0], b.tried...)
 	}
 }

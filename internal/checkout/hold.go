@@ -31,6 +31,16 @@ type Findings struct {
 	asked    [2]string // ID and address with which the customer was looked up
 	customer eligibility.Customer
 	mirrors  map[string]mirrors.Answer // by coupon ID
+	// automatic are the IDs of the automatic coupons that the decision looked at.
+	automatic []string
+}
+
+// Automatic returns the IDs of the automatic coupons that were looked at. Nil findings return nil.
+func (f *Findings) Automatic() []string {
+	if f == nil {
+		return nil
+	}
+	return f.automatic
 }
 
 // Prepare asks about the mirrors of the coupons of a request. The customer is the request's customer, as the
@@ -47,7 +57,10 @@ func Prepare(ctx context.Context, q quote.Quoter, r quote.Request, customer elig
 		return nil, err
 	}
 	r.Customer = customer
-	_, err := q.LookUp(ctx, r)
+	d, err := q.Foresee(ctx, r)
+	if d != nil {
+		f.automatic = d.Names()
+	}
 	return f, err
 }
 

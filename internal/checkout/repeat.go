@@ -23,7 +23,7 @@ func (c *Reserver) repeated(ctx context.Context, r *Request, request string) (st
 		err = store.ErrKeyReused
 	}
 	for i := range before.Order.Coupons {
-		if err == nil {
+		if err == nil && !before.Order.Coupons[i].Code.IsZero() { // an automatic coupon has no code
 			err = c.named(ctx, r.Codes, before.Order.Coupons[i])
 		}
 	}

@@ -51,40 +51,72 @@ func (h *HandOver) held() map[string]eligibility.Count {
 // without them, because the other coupons may need nothing.
 func (q *Quoter) choose(ctx context.Context, d *Decision) error {
 	for {
-		takes := HandOver{Points: d.freePoints(coupon.PointsRedeemable)}
-		result, err := d.evaluate(takes)
+		chosen, reached, err := q.chooseHandOver(ctx, d)
 		if err != nil {
 			return err
 		}
-		reached := d.limitsReached(&result)
-		fewest := reached.coupons
-		if fewest > 0 {
-			candidates, err := q.candidates(ctx, d, &reached, len(takes.Points))
+		if again, err := q.askMirrors(ctx, d, &chosen.result); again || err != nil {
 			if err != nil {
 				return err
 			}
-			for i := 0; i < len(candidates) && fewest > 0; i++ {
-				other, err := d.evaluate(candidates[i])
-				if err != nil {
-					return err
-				}
-				if n := d.limitsReached(&other).coupons; n < fewest {
-					result, takes, fewest = other, candidates[i], n
-				}
-			}
+			continue
 		}
-		if len(result.Coupons) == 0 && d.about != OfAmount { // otherwise the outcomes or Price report it
+		if len(chosen.Coupons) == 0 && d.about != OfAmount { // otherwise the outcomes or Price report it
 			d.refuseAnonymous()
 		}
-		refused := d.accept(&result, takes)
-		if !d.Request.SkipRefused || refused == 0 || fewest == reached.coupons {
+		refused := d.accept(&chosen.result, chosen.takes)
+		if !d.Request.SkipRefused || refused == 0 || chosen.limited == reached {
 			return nil
 		}
-		if refused == len(result.Coupons) {
+		if refused == len(chosen.Coupons) {
 			d.Takes = HandOver{}
 			return nil
 		}
 	}
+}
+
+// handedOver is a result with what the order takes over for it. limited is the number of codes that are refused
+// because of limits.
+type handedOver struct {
+	result
+
+	takes   HandOver
+	limited int
+}
+
+// better reports whether limits refuse fewer codes than in another result. Automatic coupons count among
+// equals.
+func (h *handedOver) better(than *handedOver) bool {
+	return h.limited < than.limited || h.limited == than.limited && h.Quote.Discount > than.Quote.Discount
+}
+
+// chooseHandOver returns the best result, and the number of codes that limits refuse without a replaced order.
+func (q *Quoter) chooseHandOver(ctx context.Context, d *Decision) (best handedOver, without int, err error) {
+	best.takes = HandOver{Points: d.freePoints(coupon.PointsRedeemable)}
+	if best.result, err = d.evaluate(best.takes); err != nil {
+		return best, 0, err
+	}
+	reached := d.limitsReached(&best.result)
+	best.limited = reached.coupons
+	automatic := d.automaticLimits(&reached)
+	if best.limited == 0 && !automatic {
+		return best, 0, nil
+	}
+	candidates, err := q.candidates(ctx, d, &reached, len(best.takes.Points))
+	if err != nil {
+		return best, 0, err
+	}
+	for i := 0; i < len(candidates) && (best.limited > 0 || automatic); i++ {
+		other := handedOver{takes: candidates[i]}
+		if other.result, err = d.evaluate(other.takes); err != nil {
+			return best, 0, err
+		}
+		other.limited = d.limitsReached(&other.result).coupons
+		if other.limited < best.limited || automatic && other.better(&best) {
+			best = other
+		}
+	}
+	return best, reached.coupons, nil
 }
 
 // candidates returns what the order can take over so that limits refuse fewer coupons. First come all
@@ -166,13 +198,13 @@ type limitsReached struct {
 }
 
 // limitsReached returns the limits because of which a decision refuses coupons.
-func (d *Decision) limitsReached(result *eligibility.SetResult) (reached limitsReached) {
+func (d *Decision) limitsReached(r *result) (reached limitsReached) {
 	for i := range d.Codes {
 		c := &d.Codes[i]
 		if c.Refused != nil {
 			continue
 		}
-		decision := &outcomeOf(result, c).Decision
+		decision := &outcomeOf(&r.SetResult, c.Coupon.ID).Decision
 		limited := decision.Has(coupon.PointsNotRedeemed)
 		if limited {
 			reached.points = append(reached.points, c.Coupon.ID)

@@ -30,6 +30,7 @@ type Code struct {
 	limits        []eligibility.Limit // limits of the coupon
 	taken         map[string]int64    // by counter of the limits
 	mirrorInvalid bool
+	mirrorAsked   bool // only of an automatic coupon
 }
 
 // CouponAt returns the coupon, and its code of a batch, as the decision has seen them.
@@ -49,11 +50,12 @@ func (d *Decision) Identities() []string {
 	return d.identities
 }
 
-// LookUp looks up what the codes of a request name, in at most two calls of the store. It refuses a code
-// that names no coupon, and codes that name the same coupon. It decides nothing else. The guard stands around it.
-func (q *Quoter) LookUp(ctx context.Context, r Request) (*Decision, error) {
-	d := &Decision{Request: r, At: calendar.Instant(q.Clock()), Codes: make([]Code, len(r.Codes))}
-	if len(r.Codes) == 0 {
+// LookUp looks up what the codes of a request name, and automatic coupons, in at most two calls of the store. It
+// refuses a code that names no coupon, and codes that name the same coupon. It decides nothing else. The guard
+// stands around it.
+func (q *Quoter) LookUp(ctx context.Context, r Request, about Subject) (*Decision, error) {
+	d := &Decision{Request: r, At: calendar.Instant(q.Clock()), Codes: make([]Code, len(r.Codes)), about: about, quoter: q}
+	if len(r.Codes) == 0 && q.Automatic == nil {
 		return d, nil
 	}
 	if q.Guard.Opaque && signedIn(r) != nil {
@@ -86,7 +88,7 @@ func (q *Quoter) LookUp(ctx context.Context, r Request) (*Decision, error) {
 	return d, nil
 }
 
-// find finds the coupons of the codes, and the customer's uses of them.
+// find finds the coupons of the codes, automatic coupons, and the customer's uses of them.
 func (q *Quoter) find(ctx context.Context, d *Decision) error {
 	customer := &d.Request.Customer
 	by := store.LookUp{CustomerID: customer.ID, Email: customer.Email, Identities: d.Identities()}
@@ -101,6 +103,8 @@ func (q *Quoter) find(ctx context.Context, d *Decision) error {
 		by.Names = append(by.Names, names...)
 		ends[i] = len(by.Names)
 	}
+	typed := len(by.Names)
+	by.Names = append(by.Names, store.ByID(q.automatic(d, store.MaxNames-typed)...)...)
 	if len(by.Names) == 0 {
 		return nil
 	}
@@ -119,6 +123,9 @@ func (q *Quoter) find(ctx context.Context, d *Decision) error {
 		} else if c.Refused == nil {
 			c.refuse(coupon.Reject("", coupon.CouponNotFound, coupon.Params{}))
 		}
+	}
+	if len(by.Names) > typed {
+		q.readAutomatic(ctx, d, answer.Coupons[typed:])
 	}
 	return nil
 }
@@ -163,13 +170,13 @@ func (c *Code) read(f *store.Found, identities []string, d *Decision) error {
 // a limit refuses a coupon, the decision needs them.
 func (q *Quoter) count(ctx context.Context, d *Decision) error {
 	var counters []string
-	for i := range d.Codes {
-		for _, l := range d.Codes[i].limits {
-			if _, known := d.Codes[i].taken[l.Counter]; !known {
+	d.codes(func(c *Code) {
+		for _, l := range c.limits {
+			if _, known := c.taken[l.Counter]; !known {
 				counters = append(counters, l.Counter)
 			}
 		}
-	}
+	})
 	if len(counters) == 0 {
 		return nil
 	}
@@ -178,12 +185,11 @@ func (q *Quoter) count(ctx context.Context, d *Decision) error {
 		return err
 	}
 	for at, counter := range counters {
-		for i := range d.Codes {
-			c := &d.Codes[i]
+		d.codes(func(c *Code) {
 			if slices.ContainsFunc(c.limits, func(l eligibility.Limit) bool { return l.Counter == counter }) {
 				c.taken[counter] = counts[at].Taken()
 			}
-		}
+		})
 	}
 	return nil
 }
@@ -266,7 +272,7 @@ func (c *Code) usage(takes *HandOver, held map[string]eligibility.Count) eligibi
 // Named looks up a code for which a customer wants to exchange points. [Decision.CheckExchange] decides about its
 // coupon. If the code names no coupon, the error also tells whether the customer has to sign in.
 func (q *Quoter) Named(ctx context.Context, code string, c eligibility.Customer) (*Decision, error) {
-	d, err := q.LookUp(ctx, Request{Codes: []string{code}, Customer: c})
+	d, err := q.LookUp(ctx, Request{Codes: []string{code}, Customer: c}, ofCoupon)
 	if err != nil {
 		return nil, err
 	}

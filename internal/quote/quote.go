@@ -17,7 +17,8 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// A Quoter decides about requests. All fields but Guard are required, and Mirror only for requests with codes. A Quoter is
+// A Quoter decides about requests. Guard, Automatic and Prepared may be zero, and Mirror may be nil for requests
+// without coupons. A Quoter is
 // safe for concurrent use.
 type Quoter struct {
 	Store     store.Coupons
@@ -26,6 +27,10 @@ type Quoter struct {
 	Clock     func() time.Time
 	Logger    *slog.Logger
 	Guard     Guard
+	// Automatic finds automatic coupons. With a nil Automatic, only codes apply. Prepared are the IDs that an earlier
+	// look-up has found, or nil.
+	Automatic *Automatic
+	Prepared  []string
 }
 
 // Request is a request for a price. Its fields are those of couponkit.QuoteRequest.
@@ -59,9 +64,12 @@ type Decision struct {
 	At      time.Time
 	// Codes are the codes of the request, in its order.
 	Codes []Code
+	// Automatic are the automatic coupons that the decision looks at. Each has an empty Typed.
+	Automatic []Code
 	// Quote is the cart priced with the coupons that apply. A request that is refused has list prices.
 	Quote pricing.Quote
-	// Applied are the codes whose coupons apply, sorted by the IDs of the coupons. Terms are their terms.
+	// Applied are the codes and automatic coupons that apply, sorted by the IDs of the coupons. Terms are their
+	// terms.
 	Applied []*Code
 	Terms   []coupon.Snapshot
 	// Refused are the coupons that do not apply, in the order of the codes. It is empty if the request is refused.
@@ -69,6 +77,7 @@ type Decision struct {
 	// Takes is what an order takes over so that the coupons apply.
 	Takes HandOver
 
+	quoter     *Quoter
 	about      Subject
 	identities []string        // identities of the customer, computed on demand
 	openOrders []store.Settled // open orders of the customer
@@ -142,11 +151,10 @@ func (q *Quoter) decide(ctx context.Context, r Request, about Subject) (*Decisio
 		return nil, err
 	}
 	r.Cart = cart
-	d, err := q.LookUp(ctx, r)
+	d, err := q.LookUp(ctx, r, about)
 	if err != nil {
 		return nil, err
 	}
-	d.about = about
 	if err := q.choose(ctx, d); err != nil {
 		return nil, err
 	}
@@ -156,8 +164,21 @@ func (q *Quoter) decide(ctx context.Context, r Request, about Subject) (*Decisio
 	return d, err
 }
 
+// Foresee looks up a request, and decides about it if there are automatic coupons. So it asks about the mirrors of
+// all coupons that an order is likely to have. A cart that cannot be priced gets no automatic coupons.
+func (q *Quoter) Foresee(ctx context.Context, r Request) (*Decision, error) {
+	if cart, err := q.inSteps(r.Cart); err == nil {
+		r.Cart = cart
+	}
+	d, err := q.LookUp(ctx, r, OfCart)
+	if err == nil && len(d.Automatic) > 0 {
+		err = q.choose(ctx, d)
+	}
+	return d, err
+}
+
 // evaluate decides about the coupons that are not refused yet, with the given hand-over.
-func (d *Decision) evaluate(takes HandOver) (result eligibility.SetResult, err error) {
+func (d *Decision) evaluate(takes HandOver) (r result, err error) {
 	held := takes.held()
 	set := make([]eligibility.Candidate, 0, len(d.Codes))
 	for i := range d.Codes {
@@ -167,36 +188,35 @@ func (d *Decision) evaluate(takes HandOver) (result eligibility.SetResult, err e
 			})
 		}
 	}
-	question := eligibility.Question{
-		At: d.At, Customer: d.Request.Customer, Facts: d.Request.Facts, AllowAnonymous: d.Request.AllowAnonymous,
-		Conflicts: d.Request.Conflicts,
-	}
+	question := d.question()
 	switch d.about {
 	case OfCart:
-		return eligibility.EvaluateSet(set, d.Request.Cart, question)
+		r.SetResult, err = eligibility.EvaluateSet(set, d.Request.Cart, question)
+		if err == nil && len(d.Automatic) > 0 {
+			err = d.addAutomatic(&r, set, &takes, held)
+		}
 	case OfAmount:
-		result.Coupons, err = eligibility.CheckSet(set, d.Request.Cart.Currency, question)
-		return result, err
+		r.Coupons, err = eligibility.CheckSet(set, d.Request.Cart.Currency, question)
 	case ofCoupon:
 		for i := range set {
 			c := &set[i]
 			question.Code, question.Usage, question.MirrorInvalid = c.Code, c.Usage, c.MirrorInvalid
-			result.Coupons = append(result.Coupons, eligibility.Outcome{
+			r.Coupons = append(r.Coupons, eligibility.Outcome{
 				CouponID: c.Coupon.ID, Code: c.Coupon.Code, Decision: eligibility.Check(c.Coupon, question),
 			})
 		}
 	}
-	return result, nil
+	return r, err
 }
 
 // accept records the outcomes of the codes that were not refused before. It lists the coupons that
 // apply. It returns the number of refusals.
-func (d *Decision) accept(result *eligibility.SetResult, takes HandOver) (refused int) {
-	d.Quote, d.Takes, d.Applied, d.Refused = result.Quote, takes, make([]*Code, 0, len(d.Codes)), nil
+func (d *Decision) accept(r *result, takes HandOver) (refused int) {
+	d.Quote, d.Takes, d.Applied, d.Refused = r.Quote, takes, make([]*Code, 0, len(d.Codes)), nil
 	for i := range d.Codes {
 		c := &d.Codes[i]
 		if c.Refused == nil {
-			o := outcomeOf(result, c)
+			o := outcomeOf(&r.SetResult, c.Coupon.ID)
 			if c.Discount, c.Instead = o.Discount, o.Instead; !o.Decision.Allowed() {
 				c.Refused = &coupon.Rejection{CouponID: o.CouponID, Code: c.Typed, Reasons: o.Decision.Reasons()}
 				refused++
@@ -208,6 +228,10 @@ func (d *Decision) accept(result *eligibility.SetResult, takes HandOver) (refuse
 			d.Refused = append(d.Refused, c.Refused)
 		}
 	}
+	for _, chosen := range r.automatic {
+		chosen.code.Discount = chosen.discount
+		d.Applied = append(d.Applied, chosen.code)
+	}
 	slices.SortFunc(d.Applied, func(a, b *Code) int { return cmp.Compare(a.Coupon.ID, b.Coupon.ID) })
 	d.Terms = slices.Grow(d.Terms[:0], len(d.Applied))
 	for _, c := range d.Applied {
@@ -216,7 +240,7 @@ func (d *Decision) accept(result *eligibility.SetResult, takes HandOver) (refuse
 	return refused
 }
 
-// outcomeOf returns the outcome of a code that takes part in a decision.
-func outcomeOf(result *eligibility.SetResult, c *Code) *eligibility.Outcome {
-	return &result.Coupons[slices.IndexFunc(result.Coupons, func(o eligibility.Outcome) bool { return o.CouponID == c.Coupon.ID })]
+// outcomeOf returns the outcome of a coupon that takes part in a decision.
+func outcomeOf(r *eligibility.SetResult, couponID string) *eligibility.Outcome {
+	return &r.Coupons[slices.IndexFunc(r.Coupons, func(o eligibility.Outcome) bool { return o.CouponID == couponID })]
 }

@@ -1,0 +1,113 @@
+package offers
+
+import (
+	"slices"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
+)
+
+// ChoiceOptions restricts a choice among coupons.
+type ChoiceOptions struct {
+	SetOptions
+	// Beside are coupons that the customer uses in any case. Each of them must be allowed beside the
+	// chosen set. MaxCoupons does not count them.
+	Beside []*coupon.Coupon
+	// Accept reports whether a cart may have these prices. With a nil Accept, all prices are accepted.
+	Accept func(*pricing.Quote) bool
+}
+
+// Choose returns the best set of the given coupons without an index. The sets have the order of
+// [Search.Set], and the Discount of a set is that of its coupons and of those beside it. The set is
+// empty if no coupon takes anything off beside the others. The coupons have different IDs.
+//
+// Choose evaluates each coupon alone, so it is for few coupons. It returns the errors of [Search.Set]. The
+// result is valid until the next search.
+func (s *Search) Choose(coupons []*coupon.Coupon, q Query, o ChoiceOptions) (Set, error) {
+	if err := o.validate(); err != nil {
+		return Set{}, err
+	}
+	if err := s.begin(&Index{}, &q); err != nil {
+		return Set{}, err
+	}
+	defer s.end()
+	b := &s.sets
+	b.begin(o.SetOptions)
+	b.accept = o.Accept
+	if err := s.putBeside(o.Beside); err != nil {
+		return Set{}, err
+	}
+	for _, c := range coupons {
+		switch {
+		case slices.ContainsFunc(o.Beside, func(d *coupon.Coupon) bool { return !pricing.Combinable(c.Group, d.Group) }):
+		case c.Group != "":
+			own := candidate{coupon: c, most: s.walk.measures.total.subtotal}
+			if s.judge(&own); !own.out {
+				own.group = b.group(c.Group)
+				b.raise(own.group, own.most)
+				b.candidates = append(b.candidates, own)
+			}
+		default:
+			s.tryAlone(c)
+		}
+	}
+	b.bounded = true
+	s.tryBestOfGroups()
+	b.sort()
+	s.descend(0)
+	return s.proved(), nil
+}
+
+// tryAlone evaluates the set of one coupon without a group.
+func (s *Search) tryAlone(c *coupon.Coupon) {
+	b := &s.sets
+	b.candidates = append(b.candidates, candidate{coupon: c})
+	b.chosen = append(b.chosen, len(b.candidates)-1)
+	s.try()
+	b.chosen, b.candidates = b.chosen[:0], b.candidates[:len(b.candidates)-1]
+}
+
+// tryBestOfGroups evaluates sets of the candidates with the greatest bounds of their groups.
+func (s *Search) tryBestOfGroups() {
+	b := &s.sets
+	b.chosen = b.chosen[:0]
+	for at := range b.bounds {
+		group, best := b.bounds[at].group, -1
+		for i := range b.candidates {
+			if c := &b.candidates[i]; c.group == group && (best < 0 || c.most > b.candidates[best].most) {
+				best = i
+			}
+		}
+		if len(b.chosen) == b.most || best < 0 {
+			break
+		}
+		b.chosen = append(b.chosen, best)
+		s.try()
+	}
+	b.chosen = b.chosen[:0]
+}
+
+// putBeside puts coupons beside every set. It refuses coupons that cannot be used together.
+func (s *Search) putBeside(coupons []*coupon.Coupon) error {
+	b := &s.sets
+	b.beside, b.base = b.beside[:0], 0
+	for _, c := range coupons {
+		alone := candidate{coupon: c, most: s.walk.measures.total.subtotal}
+		s.judge(&alone)
+		b.base = plus(b.base, alone.most)
+		b.beside = append(b.beside, eligibility.Candidate{Coupon: c, Usage: s.usage(c)})
+	}
+	if len(coupons) == 0 {
+		return nil
+	}
+	if err := b.result.Reevaluate(b.beside, s.cart, s.walk.question); err != nil {
+		return err
+	}
+	if b.result.Err() != nil {
+		return validation.New("beside", validation.Mismatch, "the coupons cannot be used together")
+	}
+	b.best.Discount = b.result.Quote.Discount
+	return nil
+}

@@ -1,0 +1,319 @@
+package quote
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/eligibility/offers"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/processor"
+	"github.com/couponkit/couponkit/store"
+)
+
+// Automatic finds automatic coupons in an index. The zero Automatic has no coupons. It is safe for concurrent
+// use.
+type Automatic struct {
+	index    atomic.Pointer[offers.Index]
+	searches sync.Pool
+}
+
+// Store replaces the index.
+func (a *Automatic) Store(x *offers.Index) { a.index.Store(x) }
+
+// Load returns the index.
+func (a *Automatic) Load() *offers.Index {
+	if x := a.index.Load(); x != nil {
+		return x
+	}
+	return new(offers.Index)
+}
+
+// begin returns a search, and a function that gives it back.
+func (a *Automatic) begin() (s *offers.Search, end func()) {
+	s, _ = a.searches.Get().(*offers.Search)
+	if s == nil {
+		s = new(offers.Search)
+	}
+	return s, func() { a.searches.Put(s) }
+}
+
+// These constants limit the search for candidates.
+const (
+	// maxCandidateOffers is the number of coupons that a decision looks up at most, apart from the best set.
+	maxCandidateOffers = 32
+	maxSetNodes        = 1_000
+	maxChoiceNodes     = 2_000
+)
+
+// Candidates returns the coupons with the greatest discounts alone and, if there are more of them, the best
+// set. Limits are left to the store, because the index does not know how often a coupon was used. A cart
+// that cannot be priced has no candidates.
+func (a *Automatic) Candidates(q offers.Query, most int) []string {
+	x := a.Load()
+	if x.Len() == 0 || most < 1 {
+		return nil
+	}
+	s, end := a.begin()
+	defer end()
+	best, err := s.Top(x, q, min(most, maxCandidateOffers))
+	if err != nil {
+		return nil
+	}
+	ids := make([]string, 0, len(best))
+	for _, o := range best {
+		ids = append(ids, o.Coupon.ID)
+	}
+	if len(ids) < maxCandidateOffers {
+		return ids
+	}
+	set, err := s.Set(x, q, offers.SetOptions{MaxCoupons: pricing.MaxCoupons, MaxNodes: maxSetNodes})
+	for i := 0; err == nil && i < len(set.Offers) && len(ids) < most; i++ {
+		if id := set.Offers[i].Coupon.ID; !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// automatic returns the IDs of at most most automatic coupons that the customer may be able to use. A decision
+// without a cart has none.
+func (q *Quoter) automatic(d *Decision, most int) []string {
+	switch r := &d.Request; {
+	case q.Automatic == nil || d.about != OfCart || signedIn(*r) != nil || most < 1:
+		return nil
+	case q.Prepared != nil:
+		return q.Prepared[:min(len(q.Prepared), most)]
+	default:
+		return q.Automatic.Candidates(offers.Query{Cart: r.Cart, Question: d.question()}, most)
+	}
+}
+
+// readAutomatic takes the automatic coupons from the result of a look-up. Coupons that are not automatic any
+// more are left out, and so are unreadable ones.
+func (q *Quoter) readAutomatic(ctx context.Context, d *Decision, found []*store.Found) {
+	d.Automatic = make([]Code, 0, len(found))
+	for _, f := range found {
+		if f == nil {
+			continue
+		}
+		var c Code
+		if err := c.read(f, d.Identities(), d); err != nil {
+			q.Logger.WarnContext(ctx, "an automatic coupon cannot be read", slog.Any("error", err))
+			continue
+		}
+		if c.Coupon.Automatic && c.Coupon.Active() {
+			c.Coupon.Code = coupon.Code{} // it came without one
+			d.Automatic = append(d.Automatic, c)
+		}
+	}
+}
+
+// codes calls f for the codes and the automatic coupons.
+func (d *Decision) codes(f func(c *Code)) {
+	for i := range d.Codes {
+		f(&d.Codes[i])
+	}
+	for i := range d.Automatic {
+		f(&d.Automatic[i])
+	}
+}
+
+// question returns the question about all coupons of the decision.
+func (d *Decision) question() eligibility.Question {
+	return eligibility.Question{
+		At: d.At, Customer: d.Request.Customer, Facts: d.Request.Facts, AllowAnonymous: d.Request.AllowAnonymous,
+		Conflicts: d.Request.Conflicts,
+	}
+}
+
+// result is the result for the codes of a decision, with the automatic coupons that were chosen.
+type result struct {
+	eligibility.SetResult
+
+	automatic []chosen
+}
+
+// chosen is an automatic coupon that applies.
+type chosen struct {
+	code     *Code
+	discount int64
+}
+
+// chooser chooses automatic coupons for a result.
+type chooser struct {
+	d         *Decision
+	into      *result
+	set       []eligibility.Candidate // the codes
+	automatic []eligibility.Candidate
+	coupons   []*coupon.Coupon // of the automatic candidates
+	search    *offers.Search
+}
+
+// addAutomatic adds the best automatic coupons to the result for the codes. They stand beside the codes that
+// apply. With KeepBest they compete with the codes, unless that could refuse the request.
+func (d *Decision) addAutomatic(into *result, set []eligibility.Candidate, takes *HandOver, held map[string]eligibility.Count) error {
+	c := chooser{d: d, into: into, set: set}
+	applied := c.ofSet(eligibility.Decision.Allowed)
+	competing := c.ofSet(func(d eligibility.Decision) bool { return d.Allowed() || d.Has(coupon.NotCombinable) })
+	for i := range d.Automatic {
+		a := &d.Automatic[i]
+		named := func(t eligibility.Candidate) bool { return t.Coupon.ID == a.Coupon.ID }
+		if !a.mirrorInvalid && !slices.ContainsFunc(competing, named) {
+			c.automatic = append(c.automatic, eligibility.Candidate{Coupon: &a.Coupon, Usage: a.usage(takes, held)})
+			c.coupons = append(c.coupons, &a.Coupon)
+		}
+	}
+	if len(c.automatic) == 0 {
+		return nil
+	}
+	search, end := d.quoter.Automatic.begin()
+	defer end()
+	c.search = search
+	if err := c.choose(applied, true); err != nil {
+		return err
+	}
+	if d.Request.Conflicts == eligibility.KeepBest && d.Request.SkipRefused && len(competing) > 0 {
+		return c.choose(competing, false)
+	}
+	return nil
+}
+
+// ofSet returns the candidates of codes by their outcomes.
+func (c *chooser) ofSet(is func(eligibility.Decision) bool) []eligibility.Candidate {
+	return slices.DeleteFunc(slices.Clone(c.set), func(t eligibility.Candidate) bool {
+		return !is(outcomeOf(&c.into.SetResult, t.Coupon.ID).Decision)
+	})
+}
+
+// choose puts the best automatic coupons into the result if they take more off. They stand beside the coupons
+// of some codes, or compete with them.
+func (c *chooser) choose(codes []eligibility.Candidate, beside bool) error {
+	o := offers.ChoiceOptions{
+		SetOptions: offers.SetOptions{MaxCoupons: pricing.MaxCoupons - len(codes), MaxNodes: maxChoiceNodes}, Accept: c.d.quoter.accepts,
+	}
+	if o.MaxCoupons < 1 {
+		return nil
+	}
+	all := make([]*coupon.Coupon, len(codes))
+	for i := range codes {
+		all[i] = codes[i].Coupon
+	}
+	coupons := c.coupons
+	if beside {
+		o.Beside = all
+	} else {
+		coupons = slices.Concat(coupons, all)
+	}
+	question := c.d.question()
+	best, err := c.search.Choose(coupons, offers.Query{Cart: c.d.Request.Cart, Question: question, Usage: c.usage}, o)
+	if err != nil || best.Discount <= c.into.Quote.Discount {
+		return err
+	}
+	set := slices.Clone(codes)
+	for _, a := range c.automatic {
+		if slices.ContainsFunc(best.Offers, func(o offers.Offer) bool { return o.Coupon == a.Coupon }) {
+			set = append(set, a)
+		}
+	}
+	found, err := eligibility.EvaluateSet(set, c.d.Request.Cart, question)
+	if err != nil || found.Quote.Discount <= c.into.Quote.Discount || !c.d.quoter.accepts(&found.Quote) {
+		return err
+	}
+	c.put(&found)
+	return nil
+}
+
+// put takes over the outcomes of codes and of automatic coupons.
+func (c *chooser) put(found *eligibility.SetResult) {
+	c.into.Quote, c.into.automatic = found.Quote, c.into.automatic[:0]
+	for i := range found.Coupons {
+		o := &found.Coupons[i]
+		at := slices.IndexFunc(c.d.Automatic, func(a Code) bool { return a.Coupon.ID == o.CouponID })
+		automatic := at >= 0 && slices.Contains(c.coupons, &c.d.Automatic[at].Coupon)
+		switch {
+		case !automatic:
+			*outcomeOf(&c.into.SetResult, o.CouponID) = *o
+		case o.Decision.Allowed():
+			c.into.automatic = append(c.into.automatic, chosen{&c.d.Automatic[at], o.Discount})
+		}
+	}
+}
+
+func (c *chooser) usage(of *coupon.Coupon) eligibility.Usage {
+	for _, all := range [...][]eligibility.Candidate{c.automatic, c.set} {
+		if at := slices.IndexFunc(all, func(t eligibility.Candidate) bool { return t.Coupon == of }); at >= 0 {
+			return all[at].Usage
+		}
+	}
+	return eligibility.Usage{}
+}
+
+// accepts reports whether the processor takes a cart with these prices. Otherwise an automatic coupon would
+// refuse the request.
+func (q *Quoter) accepts(p *pricing.Quote) bool {
+	if q.chargeable(*p) != nil {
+		return false
+	}
+	lines := 0
+	for i := 0; q.Abilities.MaxLines > 0 && i < len(p.Lines); i++ {
+		lines += len(p.Units(i))
+	}
+	return lines <= q.Abilities.MaxLines
+}
+
+// automaticLimits adds the limits because of which automatic coupons do not apply, if the customer's open orders
+// are known or hold the coupons.
+func (d *Decision) automaticLimits(reached *limitsReached) (any bool) {
+	for i := range d.Automatic {
+		c := &d.Automatic[i]
+		if !d.openRead && len(c.Held) == 0 {
+			continue
+		}
+		question := d.question()
+		question.Usage = c.usage(&HandOver{}, nil)
+		decision := eligibility.Check(&c.Coupon, question)
+		for _, l := range c.limits {
+			if decision.Has(l.Reason) {
+				any, reached.counters = true, append(reached.counters, l.Counter)
+			}
+		}
+	}
+	return any
+}
+
+// askMirrors asks about the mirrors of the automatic coupons that were chosen. It reports whether a mirror is
+// invalid, so that the decision must be made again.
+func (q *Quoter) askMirrors(ctx context.Context, d *Decision, r *result) (again bool, err error) {
+	for _, chosen := range r.automatic {
+		c := chosen.code
+		if c.mirrorAsked {
+			continue
+		}
+		c.mirrorAsked = true
+		c.mirrorInvalid, err = q.Mirror.Invalid(ctx, &c.Coupon, c.plain, d.At)
+		switch {
+		case errors.Is(err, processor.ErrUnavailable) && ctx.Err() == nil:
+			q.Logger.WarnContext(ctx, "an automatic coupon is left out", slog.Any("error", err))
+			c.mirrorInvalid = true
+		case err != nil:
+			return false, err
+		}
+		again = again || c.mirrorInvalid
+	}
+	return again, nil
+}
+
+// Names returns the IDs of the automatic coupons of the decision. They are not nil.
+func (d *Decision) Names() []string {
+	ids := make([]string, len(d.Automatic))
+	for i := range d.Automatic {
+		ids[i] = d.Automatic[i].Coupon.ID
+	}
+	return ids
+}
