@@ -168,7 +168,7 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	m := machine{t, nil}
 	out := m.ok("", "--help")
-	for _, name := range []string{"coupon", "code", "order", "explain", "store", "sweep", "reconcile", "journal", "serve", "completion"} {
+	for _, name := range []string{"coupon", "code", "order", "explain", "store", "replay", "sweep", "reconcile", "journal", "serve", "completion"} {
 		require.Contains(t, out, "\n  "+name+" ")
 	}
 	require.Contains(t, m.ok("", "completion", "bash"), "couponkit")

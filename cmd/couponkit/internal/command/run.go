@@ -133,7 +133,7 @@ The database is a URL in the variable COUPONKIT_DATABASE, or in a file:
 Data goes to standard output, words go to standard error.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some rows were refused.`,
 		t.couponCommands(), t.codeCommands(), t.orderCommands(), t.explainCommand(), t.storeCommands(),
-		t.sweepCommand(), t.reconcileCommand(), t.journalCommands(), t.serveCommand())
+		t.replayCommand(), t.sweepCommand(), t.reconcileCommand(), t.journalCommands(), t.serveCommand())
 	root.Version = version()
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.PersistentFlags().StringVar(&t.configFile, "config", "", "file with the settings (default $COUPONKIT_CONFIG)")
