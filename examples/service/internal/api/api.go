@@ -67,6 +67,7 @@ type API struct {
 	origins *http.CrossOriginProtection
 	ending  atomic.Bool
 	uploads chan struct{} // has an entry for each upload
+	replays chan struct{} // has an entry while a replay runs
 }
 
 // New returns the interface. An origin in BaseURL that cannot be read is an error.
@@ -99,7 +100,7 @@ func New(o Options) (*API, error) {
 		o.ClientAddress = connectionAddress
 	}
 	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
-	a := &API{Options: o, origins: http.NewCrossOriginProtection(), uploads: make(chan struct{}, maxUploads)}
+	a := &API{Options: o, origins: http.NewCrossOriginProtection(), uploads: make(chan struct{}, maxUploads), replays: make(chan struct{}, 1)}
 	a.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, problem{Status: http.StatusForbidden, Code: "cross_origin", Title: "This request comes from another site."})
 	}))
@@ -154,6 +155,7 @@ var calls = []call{
 	{"DELETE /admin/coupon/{id}", administrator, 0, (*API).deleteCoupon},
 	{"GET /admin/coupon/{id}/redemptions", administrator, 0, (*API).redemptions},
 	{"GET /admin/coupon/{id}/usage", administrator, 0, (*API).usage},
+	{"GET /admin/coupon/{id}/replay", administrator, 0, (*API).replay},
 	{"GET /admin/coupon/{id}/history", administrator, 0, (*API).history},
 	{"GET /admin/coupon/{id}/codes", administrator, 0, (*API).codes},
 	{"POST /admin/coupon/{id}/codes", administrator, couponBody, (*API).addCodes},

@@ -5,6 +5,7 @@ import { called, day, dayOfEnd, discount, midnight, moment, money, number, own, 
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
 import { cell, codeRow } from "./coderow.js";
 import { scopes, unreadableRow } from "./columns.js";
+import { replay } from "./replay.js";
 
 const id = location.pathname.split("/").at(-1);
 const origins = { checkout: "Checkout", points: "Points", payment: "Payment" };
@@ -12,6 +13,7 @@ const badges = { completed: "badge badge-good", reserved: "badge badge-notice", 
 const codes = pages("codes", codeRow, 20, (count, more) => plural(count, "code", "codes", more));
 const redemptions = pages("redemptions", redemptionRow, 50, (count, more) => plural(count, "redemption", "redemptions", more));
 
+replay(id);
 const user = await start();
 if (isAdministrator(user)) await show();
 else turnAway();
@@ -27,7 +29,7 @@ async function show() {
     const [coupon, { budgets }] = await Promise.all([existing(), get(`/admin/coupon/${id}/usage?days=1`)]);
     if (coupon) showCoupon(coupon, budgets);
     else showDeleted();
-    byId("codes-section").hidden = !coupon;
+    byId("codes-section").hidden = byId("replay-section").hidden = !coupon;
     byId("campaign").href = `/admin/coupons/${id}/batches`;
     byId("content").hidden = false;
     await Promise.all([coupon && codes(), redemptions()]);
