@@ -132,10 +132,10 @@ func (s *Search) visit(worst func() place, use func(c *coupon.Coupon, bound int6
 		return
 	}
 	s.walk.open(byRatio, byMinimum-1)
-	const early = 32 // a good offer for much of the cart leaves out most coupons for single items
+	const early = 32 // a good offer for much of the cart leaves out most coupons for items and categories
 	for i := 0; ; i++ {
 		if i == early {
-			s.walk.openItems(worst())
+			s.walk.openNarrow(worst())
 		}
 		c, bound := s.walk.next(worst())
 		if c == nil && i < early {
@@ -159,7 +159,7 @@ func (s *Search) visitHeld(use func(c *coupon.Coupon, bound int64) bool) bool {
 			if !ok || !s.walk.seen.add(uint64(at)<<32|uint64(slot)) {
 				continue
 			}
-			c := shelf.coupons.at(slot)
+			c := shelf.coupons.at(slot).Coupon
 			if c.Distribution == coupon.PointsRedeemable && !use(c, s.walk.measures.total.subtotal) {
 				return false
 			}
@@ -194,11 +194,13 @@ func (s *Search) offer(c *coupon.Coupon) {
 	s.offers = slices.Insert(s.offers, at, o)
 }
 
-// discount returns what a coupon takes off the cart alone. It returns 0 if the coupon cannot be used.
+// discount returns what a coupon takes off the cart alone. It returns 0 if the coupon cannot be used, or
+// comes after all offers.
 func (s *Search) discount(c *coupon.Coupon) int64 {
 	// Most coupons that would be refused are left out here, because reasons of a refusal take memory.
 	minimum, quantity := thresholds(c, s.cart.Currency)
-	if has := s.coveredBy(c); has.units == 0 || has.subtotal < minimum || has.units < quantity {
+	has := s.coveredBy(c)
+	if has.units == 0 || has.subtotal < minimum || has.units < quantity || s.mostOf(c, has) < s.worst().discount {
 		return 0
 	}
 	s.set[0] = eligibility.Candidate{Coupon: c, Usage: s.usage(c)}
@@ -211,6 +213,16 @@ func (s *Search) discount(c *coupon.Coupon) int64 {
 		return 0
 	}
 	return d.Discount
+}
+
+// mostOf returns an upper bound of the discount of a coupon that covers some amounts. Only the terms of a simple
+// discount are read without memory.
+func (s *Search) mostOf(c *coupon.Coupon, has amounts) int64 {
+	if !c.Discount.Simple() {
+		return has.subtotal
+	}
+	b, _, _ := boundsOf(c, s.cart.Currency)
+	return min(b.cap, part(has.subtotal, b.ratio, s.walk.measures.step))
 }
 
 func (s *Search) usage(c *coupon.Coupon) eligibility.Usage {

@@ -25,12 +25,11 @@ type builder struct {
 // shelfBuilder collects the coupons of one currency.
 type shelfBuilder struct {
 	currency pricing.Currency
-	coupons  []*coupon.Coupon
-	slots    lookup // by ID
-	targets  []target
-	labels   lookup   // positions of targets
-	under    []uint32 // positions of the targets of each coupon, one coupon after another
-	until    []int    // by slot: the end of its part of under
+	coupons  []held
+	slots    lookup   // by ID
+	labels   lookup   // by the hash of targets
+	under    []uint32 // positions of the labels of each coupon, one coupon after another
+	until    []uint32 // by slot: the end of its part of under
 	listed   []listed
 }
 
@@ -38,6 +37,15 @@ type shelfBuilder struct {
 type lookup struct {
 	cells  []uint64
 	hashes []uint64
+}
+
+// room doubles the memory of a slice that is nearly full. The growth of append is slower for long slices.
+func room[T any](s []T) []T {
+	const most = 4 // entries of a coupon
+	if cap(s)-len(s) < most {
+		s = slices.Grow(s, len(s)+most)
+	}
+	return s
 }
 
 func (l *lookup) add(hash uint64) {
@@ -48,7 +56,7 @@ func (l *lookup) add(hash uint64) {
 		}
 	}
 	putCell(l.cells, hash, uint32(len(l.hashes))) //nolint:gosec // below MaxCoupons
-	l.hashes = append(l.hashes, hash)
+	l.hashes = append(room(l.hashes), hash)
 }
 
 func (l *lookup) table() table {
@@ -113,7 +121,6 @@ func (b *builder) currenciesOf(c *coupon.Coupon) []pricing.Currency {
 // add adds a coupon. It returns the number of entries under each target.
 func (s *shelfBuilder) add(c *coupon.Coupon) (entries int) {
 	slot := uint32(len(s.coupons)) //nolint:gosec // below MaxCoupons
-	s.coupons = append(s.coupons, c)
 	s.slots.add(hashID(c.ID))
 	var set hashedSet
 	size := 0
@@ -125,30 +132,30 @@ func (s *shelfBuilder) add(c *coupon.Coupon) (entries int) {
 		} else if t.group != ofCustomer {
 			set, size = scopeSet(&c.Scope)
 		}
-		s.under = append(s.under, s.position(&t, hash))
+		s.under = append(room(s.under), s.position(hash))
 	}
 	if c.Distribution != coupon.General {
 		set, size = scopeSet(&c.Scope)
 	}
-	s.until = append(s.until, len(s.under))
+	s.coupons = append(room(s.coupons), held{c, hintsOf(c, s.currency)})
+	s.until = append(room(s.until), uint32(len(s.under))) //nolint:gosec // below the maximum number of entries
 	before := len(s.listed)
-	s.listed = appendListed(s.listed, c, s.currency, slot, set, size)
+	s.listed = appendListed(room(s.listed), c, s.currency, slot, set, size)
 	return len(s.listed) - before
 }
 
-// position returns the position of a target, and adds the target if it is new.
-func (s *shelfBuilder) position(t *target, hash uint64) uint32 {
+// position returns the position of the label with a hash, and adds the label if it is new.
+func (s *shelfBuilder) position(hash uint64) uint32 {
 	if mask := len(s.labels.cells) - 1; mask > 0 {
 		for at := int(hash) & mask; s.labels.cells[at] != free; at = (at + 1) & mask { //nolint:gosec // only the low bits matter
 			c := s.labels.cells[at]
-			if position := uint32(c) - marks; (c^hash)>>32 == 0 && s.targets[position] == *t { //nolint:gosec // the low half
+			if position := uint32(c) - marks; (c^hash)>>32 == 0 && s.labels.hashes[position] == hash { //nolint:gosec // the low half
 				return position
 			}
 		}
 	}
 	s.labels.add(hash)
-	s.targets = append(s.targets, *t)
-	return uint32(len(s.targets) - 1) //nolint:gosec // below the maximum number of entries
+	return uint32(len(s.labels.hashes) - 1) //nolint:gosec // below the maximum number of entries
 }
 
 // build returns the index. It adds the coupons whose ID came before at the end, in their order.
@@ -168,11 +175,11 @@ func (s *shelfBuilder) build() shelf {
 	labels, entries := s.deal()
 	return shelf{
 		currency: s.currency, coupons: vectorOf(s.coupons), byID: s.slots.table(),
-		labels: vectorOf(labels), byTarget: s.labels.table(), entries: entries,
+		labels: vectorOf(labels), byHash: s.labels.table(), entries: entries,
 	}
 }
 
-// deal sorts the entries and deals them to the lists of their targets.
+// deal sorts the entries and deals them to the lists of their labels.
 func (s *shelfBuilder) deal() (labels []*label, entries int) {
 	slices.SortFunc(s.listed, func(a, b listed) int {
 		switch {
@@ -183,46 +190,57 @@ func (s *shelfBuilder) deal() (labels []*label, entries int) {
 		}
 		return 1
 	})
-	all := make([]label, len(s.targets))
-	labels = make([]*label, len(s.targets))
+	all := make([]label, len(s.labels.hashes))
+	labels = make([]*label, len(all))
 	for i := range all {
-		all[i].target, labels[i] = s.targets[i], &all[i]
+		all[i].hash, labels[i] = s.labels.hashes[i], &all[i]
 	}
-	counts, ends := make([]uint32, len(s.targets)), make([][]entry, len(s.targets))
-	var touched []uint32
+	counts, ends := make([]uint32, len(all)), make([]uint32, len(all))
 	for first := 0; first < len(s.listed); {
-		kind, last := s.listed[first].listKind, first
-		for ; last < len(s.listed) && s.listed[last].listKind == kind; last++ {
-			for _, at := range s.targetsOf(s.listed[last].entry.slot) {
-				if counts[at] == 0 {
-					touched = append(touched, at)
-				}
-				counts[at]++
-			}
+		last := first + 1
+		for last < len(s.listed) && s.listed[last].listKind == s.listed[first].listKind {
+			last++
 		}
-		for _, at := range touched {
-			ends[at] = make([]entry, 0, counts[at])
-			entries += int(counts[at])
-			counts[at] = 0
-		}
-		for i := range s.listed[first:last] {
-			e := &s.listed[first+i].entry
-			for _, at := range s.targetsOf(e.slot) {
-				ends[at] = append(ends[at], *e)
-			}
-		}
-		for _, at := range touched {
-			all[at].lists = append(all[at].lists, list{kind, ends[at][0].key, treeOf(ends[at])})
-			ends[at] = nil
-		}
-		touched, first = touched[:0], last
+		entries += s.dealKind(s.listed[first:last], all, counts, ends)
+		first = last
 	}
 	return labels, entries
 }
 
-// targetsOf returns the positions of the targets of a slot.
-func (s *shelfBuilder) targetsOf(slot uint32) []uint32 {
-	first := 0
+// dealKind deals the entries of one kind. It uses counts, whose values are 0 before and after, and ends.
+func (s *shelfBuilder) dealKind(of []listed, labels []label, counts, ends []uint32) (entries int) {
+	for i := range of {
+		for _, at := range s.labelsOf(of[i].entry.slot) {
+			counts[at]++
+			entries++
+		}
+	}
+	dealt, end := make([]entry, entries), uint32(0)
+	for at, n := range counts {
+		ends[at] = end
+		end += n
+	}
+	for i := range of {
+		for _, at := range s.labelsOf(of[i].entry.slot) {
+			dealt[ends[at]] = of[i].entry
+			ends[at]++
+		}
+	}
+	for at, n := range counts {
+		if n > 0 {
+			own := dealt[ends[at]-n : ends[at] : ends[at]]
+			l := &labels[at]
+			l.lists = append(l.lists, list{of[0].listKind, own[0].key, treeOf(own)})
+			l.entries += int(n)
+			counts[at] = 0
+		}
+	}
+	return entries
+}
+
+// labelsOf returns the positions of the labels of a slot.
+func (s *shelfBuilder) labelsOf(slot uint32) []uint32 {
+	first := uint32(0)
 	if slot > 0 {
 		first = s.until[slot-1]
 	}

@@ -34,7 +34,8 @@ func (s *Search) Choose(coupons []*coupon.Coupon, q Query, o ChoiceOptions) (Set
 	}
 	defer s.end()
 	b := &s.sets
-	b.begin(o.SetOptions)
+	b.begin(o.SetOptions, &s.walk.measures)
+	b.setLevel(0) // all coupons are seen
 	b.accept = o.Accept
 	if err := s.putBeside(o.Beside); err != nil {
 		return Set{}, err
@@ -43,18 +44,17 @@ func (s *Search) Choose(coupons []*coupon.Coupon, q Query, o ChoiceOptions) (Set
 		switch {
 		case slices.ContainsFunc(o.Beside, func(d *coupon.Coupon) bool { return !pricing.Combinable(c.Group, d.Group) }):
 		case c.Group != "":
-			own := candidate{coupon: c, most: s.walk.measures.total.subtotal}
+			own := b.newCandidate(c, b.total, s.cart.Currency)
 			if s.judge(&own); !own.out {
-				own.group = b.group(c.Group)
-				b.raise(own.group, own.most)
+				s.raise(&own)
 				b.candidates = append(b.candidates, own)
 			}
 		default:
 			s.tryAlone(c)
 		}
 	}
-	b.bounded = true
-	s.tryBestOfGroups()
+	b.bound = b.reach(b.most)
+	s.tryBestSets()
 	b.sort()
 	s.descend(0)
 	return s.proved(), nil
@@ -69,32 +69,12 @@ func (s *Search) tryAlone(c *coupon.Coupon) {
 	b.chosen, b.candidates = b.chosen[:0], b.candidates[:len(b.candidates)-1]
 }
 
-// tryBestOfGroups evaluates sets of the candidates with the greatest bounds of their groups.
-func (s *Search) tryBestOfGroups() {
-	b := &s.sets
-	b.chosen = b.chosen[:0]
-	for at := range b.bounds {
-		group, best := b.bounds[at].group, -1
-		for i := range b.candidates {
-			if c := &b.candidates[i]; c.group == group && (best < 0 || c.most > b.candidates[best].most) {
-				best = i
-			}
-		}
-		if len(b.chosen) == b.most || best < 0 {
-			break
-		}
-		b.chosen = append(b.chosen, best)
-		s.try()
-	}
-	b.chosen = b.chosen[:0]
-}
-
 // putBeside puts coupons beside every set. It refuses coupons that cannot be used together.
 func (s *Search) putBeside(coupons []*coupon.Coupon) error {
 	b := &s.sets
 	b.beside, b.base = b.beside[:0], 0
 	for _, c := range coupons {
-		alone := candidate{coupon: c, most: s.walk.measures.total.subtotal}
+		alone := candidate{coupon: c, share: share{b.total, one}}
 		s.judge(&alone)
 		b.base = plus(b.base, alone.most)
 		b.beside = append(b.beside, eligibility.Candidate{Coupon: c, Usage: s.usage(c)})

@@ -44,21 +44,20 @@ type dear struct {
 	amounts
 }
 
-// weights are the amounts of the targets by their bit in hashed sets. If there are few bits, list has them.
-// Otherwise sums and units have the sums for each byte of a set.
+// weights are the amounts of the targets by their bit in hashed sets. If there are few bits, list has their
+// subtotals. Otherwise sums has the subtotals for each byte of a set.
 type weights struct {
-	used  bool
-	few   bool
-	list  []weight
-	bits  [128]amounts
-	sums  [16][256]int64
-	units [16][256]int64
+	used bool
+	few  bool
+	list []weight
+	bits [128]amounts
+	sums [16][256]int64
 }
 
-// weight is the amount of one bit.
+// weight is the subtotal of one bit.
 type weight struct {
-	bit uint8
-	amounts
+	bit      uint8
+	subtotal int64
 }
 
 // fewBits is the greatest number of bits that are added one by one. Tables of sums for few bits take longer to
@@ -85,58 +84,52 @@ func (w *weights) sum() {
 	w.list = w.list[:0]
 	for bit := range w.bits {
 		if w.bits[bit] != (amounts{}) {
-			w.list = append(w.list, weight{uint8(bit), w.bits[bit]})
+			w.list = append(w.list, weight{uint8(bit), w.bits[bit].subtotal})
 		}
 	}
 	if w.few = len(w.list) <= fewBits; w.few {
 		return
 	}
 	for b := range w.sums {
-		sums, units := &w.sums[b], &w.units[b]
-		for set := 1; set < len(sums); set++ {
-			low := bits.TrailingZeros8(uint8(set))
-			rest := set & (set - 1)
-			sums[set] = sums[rest] + w.bits[8*b+low].subtotal
-			units[set] = units[rest] + w.bits[8*b+low].units
+		sums := &w.sums[b]
+		for bit := range 8 {
+			first, subtotal := 1<<bit, w.bits[8*b+bit].subtotal
+			for set := range first {
+				sums[(first+set)&255] = sums[set] + subtotal
+			}
 		}
 	}
 }
 
-// subtotal returns the sum of the amounts of a hashed set.
+// subtotal returns the sum of the subtotals of a hashed set. The list and the sums of unused weights are those
+// of another cart.
 func (w *weights) subtotal(set *hashedSet) (sum int64) {
-	if !w.used || !w.few {
-		return w.sumOf(&w.sums, set)
-	}
-	for i := range w.list {
-		if l := &w.list[i]; set[l.bit>>6]>>(l.bit&63)&1 != 0 {
-			sum += l.subtotal
-		}
-	}
-	return sum
-}
-
-func (w *weights) unitsOf(set *hashedSet) (sum int64) {
-	if !w.used || !w.few {
-		return w.sumOf(&w.units, set)
-	}
-	for i := range w.list {
-		if l := &w.list[i]; set[l.bit>>6]>>(l.bit&63)&1 != 0 {
-			sum += l.units
-		}
-	}
-	return sum
-}
-
-// sumOf returns a sum of a hashed set. Sums of weights that are not used are those of another cart.
-func (w *weights) sumOf(s *[16][256]int64, set *hashedSet) int64 {
-	if !w.used {
+	switch {
+	case !w.used:
 		return 0
+	case w.few:
+		for i := range w.list {
+			if l := &w.list[i]; set[l.bit>>6]>>(l.bit&63)&1 != 0 {
+				sum += l.subtotal
+			}
+		}
+		return sum
 	}
-	a, b := set[0], set[1]
+	s, a, b := &w.sums, set[0], set[1]
 	return s[0][a&255] + s[1][a>>8&255] + s[2][a>>16&255] + s[3][a>>24&255] +
 		s[4][a>>32&255] + s[5][a>>40&255] + s[6][a>>48&255] + s[7][a>>56] +
 		s[8][b&255] + s[9][b>>8&255] + s[10][b>>16&255] + s[11][b>>24&255] +
 		s[12][b>>32&255] + s[13][b>>40&255] + s[14][b>>48&255] + s[15][b>>56]
+}
+
+// units returns the sum of the units of a hashed set.
+func (w *weights) units(set *hashedSet) (sum int64) {
+	for half, rest := range set {
+		for ; rest != 0; rest &= rest - 1 {
+			sum += w.bits[64*half+bits.TrailingZeros64(rest)].units
+		}
+	}
+	return sum
 }
 
 // take measures a valid cart.
@@ -228,27 +221,27 @@ func (m *measures) spread() {
 }
 
 // covered returns the greatest subtotal that a coupon with an entry can cover.
-func (m *measures) covered(e *entry) int64 {
-	if w := m.weightsOf(e); w != nil {
+func (m *measures) covered(e *entry, of size) int64 {
+	if w := m.weightsOf(e, of); w != nil {
 		return min(w.subtotal(&e.scope), m.total.subtotal)
 	}
 	return m.total.subtotal
 }
 
 // unitsOf returns the greatest number of units that a coupon with an entry can cover.
-func (m *measures) unitsOf(e *entry) int64 {
-	if w := m.weightsOf(e); w != nil {
-		return min(w.unitsOf(&e.scope), m.total.units)
+func (m *measures) unitsOf(e *entry, of size) int64 {
+	if w := m.weightsOf(e, of); w != nil {
+		return min(w.units(&e.scope), m.total.units)
 	}
 	return m.total.units
 }
 
 // weightsOf returns the weights of the targets of an entry, or nil if only the whole cart is a bound.
-func (m *measures) weightsOf(e *entry) *weights {
+func (m *measures) weightsOf(e *entry, of size) *weights {
 	switch {
 	case e.scope == wide:
 		return nil
-	case e.gate&categoryGate == 0:
+	case of < ofCategories:
 		return &m.items
 	case m.huge && m.category.used:
 		return nil

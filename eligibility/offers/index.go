@@ -24,7 +24,7 @@ const (
 type Limits struct {
 	// MaxEntries is the maximum number of entries. A coupon has an entry for each target and currency,
 	// and a further entry for each minimum. A target is an item, category, kind or class of its scope,
-	// or an entry of its allow-list. An entry takes about 40 bytes.
+	// or an entry of its allow-list. An entry takes about 20 bytes.
 	MaxEntries int
 }
 
@@ -66,7 +66,7 @@ func (x *Index) Len() int {
 func (x *Index) Get(id string) *coupon.Coupon {
 	for i := range x.shelves {
 		if slot, ok := x.shelves[i].find(id); ok {
-			return x.shelves[i].coupons.at(slot)
+			return x.shelves[i].coupons.at(slot).Coupon
 		}
 	}
 	return nil

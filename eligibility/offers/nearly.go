@@ -76,7 +76,7 @@ func (s *Search) Nearly(x *Index, q Query, o NearOptions) ([]Near, error) {
 		return true
 	})
 	s.walk.open(byMinimum, byQuantity)
-	s.walk.openItems(place{})
+	s.walk.openNarrow(place{})
 	for i := range s.walk.sources {
 		s.nearIn(&s.walk.sources[i], &o)
 	}
@@ -125,17 +125,16 @@ func (s *Search) nearIn(src *source, o *NearOptions) {
 			if threshold > o.reach(most) {
 				return
 			}
-			value := w.measures.covered(e)
+			value := w.measures.covered(e, src.size)
 			if src.form == byQuantity {
-				value = w.measures.unitsOf(e)
+				value = w.measures.unitsOf(e, src.size)
 			}
-			if value == 0 || threshold > o.reach(value) || !w.admits(e) {
+			if value == 0 || threshold > o.reach(value) {
 				continue
 			}
-			if w.seen.add(uint64(src.shelf)<<32 | uint64(e.slot)) {
-				if c := w.shelves[src.shelf].coupons.at(e.slot); w.isOpen(c) {
-					s.approach(c, o)
-				}
+			c := w.shelves[src.shelf].coupons.ref(e.slot)
+			if w.admits(&c.hints) && w.seen.add(uint64(src.shelf)<<32|uint64(e.slot)) && w.isOpen(c.Coupon) {
+				s.approach(c.Coupon, o)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package offers
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -20,6 +19,7 @@ type SetOptions struct {
 	MaxCoupons int
 	// MaxNodes is the maximum number of coupons and of sets that the search considers. A MaxNodes of 0
 	// means [DefaultMaxNodes].
+	// Once no set can take more off, a hundredth of MaxNodes is left to find the first of the equal sets.
 	MaxNodes int
 }
 
@@ -46,10 +46,11 @@ func (s Set) Gap() int64 { return s.Bound - s.Discount }
 // candidate is a coupon that may be in the best set.
 type candidate struct {
 	coupon *coupon.Coupon
-	group  int   // position in groups
-	most   int64 // an upper bound of its discount in any set
-	known  bool  // the coupon was evaluated alone
-	out    bool  // the coupon cannot be used
+	lane   pricing.Lane
+	group  int  // position in groups
+	share       // upper bounds of its discount in any set; the ratio is of what the item lane leaves of the cart
+	known  bool // the coupon was evaluated alone
+	out    bool // the coupon cannot be used
 }
 
 // setSearch is a search by branch and bound. Its memory is reused.
@@ -57,19 +58,23 @@ type candidate struct {
 // The amount of a coupon in a set is at most its amount alone: coupons of the item lane see list prices,
 // and coupons of the order lane see prices that other coupons have lowered. An exception is a coupon of the
 // order lane that counts only some units, because other coupons can make its cheapest units free. Its bound
-// is the bound of the index. So a set takes off at most the sum of the bounds of its coupons, and at most
-// the price of the goods.
+// is the bound of the index. Coupons of one lane take at most the sum of their bounds. A coupon of the order
+// lane takes at most its ratio of what the item lane has left; see reach.
 //
 // The search considers sets in the order of their IDs. It skips all sets that begin with some coupons if
 // the greatest bounds of other groups cannot make such a set better.
 type setSearch struct {
 	most, limit, nodes int
+	total, step        int64 // the price of the goods, and the step of the cart
+	level              int64 // an upper bound of the bounds of all coupons that were not seen
+	bound              int64 // an upper bound of the discounts of all sets
+	checks             int
 	exhausted          bool
-	bounded            bool // the bounds of groups hold for all coupons
+	critical           bool         // a candidate may exceed its budget
+	twins              map[twin]int // positions of candidates
 	candidates         []candidate
 	groups             map[string]int
-	bounds             []groupBound // sorted by bound, the greatest first
-	rank               []int        // by group: its position in bounds
+	lanes              [2]groupBounds // of the item lane and the order lane
 	chosen             []int
 	beside             []eligibility.Candidate
 	base               int64 // the sum of the bounds of the coupons beside
@@ -80,10 +85,11 @@ type setSearch struct {
 	result             eligibility.SetResult
 }
 
-// groupBound is the greatest bound of the coupons of a group.
-type groupBound struct {
+// twin has what the bounds know of a coupon.
+type twin struct {
 	group int
-	most  int64
+	lane  pricing.Lane
+	share share
 }
 
 // Set returns the best set of coupons that can be combined: the set with the greatest discount, then the
@@ -102,7 +108,7 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 		return Set{Proved: err == nil, Complete: err == nil}, err
 	}
 	b := &s.sets
-	b.begin(o)
+	b.begin(o, &s.walk.measures)
 	if found {
 		b.best.Discount, b.best.Offers = alone.Discount, append(b.best.Offers, alone)
 	}
@@ -110,7 +116,10 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 	defer s.end()
 	if o.MaxCoupons > 1 {
 		s.bestOfGroups(x)
-		b.bounded = !b.exhausted
+		b.bound = b.reach(b.most)
+		if b.bound <= b.best.Discount {
+			b.limit = min(b.limit, b.nodes+b.limit/100)
+		}
 		s.collect(x)
 		b.sort()
 		s.descend(0)
@@ -124,10 +133,7 @@ func (s *Search) proved() Set {
 	b.best.Complete, b.best.Nodes = !b.exhausted, b.nodes
 	b.best.Bound = b.best.Discount
 	if b.exhausted {
-		b.best.Bound = s.walk.measures.total.subtotal
-		if b.bounded {
-			b.best.Bound = max(b.best.Discount, min(b.best.Bound, plus(b.base, b.rest(nil, b.most))))
-		}
+		b.best.Bound = max(b.best.Discount, b.bound)
 	}
 	b.best.Proved = b.best.Bound == b.best.Discount
 	return b.best
@@ -142,10 +148,14 @@ func (o SetOptions) validate() error {
 	return faults.Err()
 }
 
-func (b *setSearch) begin(o SetOptions) {
+func (b *setSearch) begin(o SetOptions, m *measures) {
 	b.most, b.limit, b.nodes = o.MaxCoupons, cmp.Or(o.MaxNodes, DefaultMaxNodes), 1
-	b.exhausted, b.bounded = false, false
-	b.candidates, b.bounds, b.chosen = b.candidates[:0], b.bounds[:0], b.chosen[:0]
+	b.total, b.step, b.checks, b.exhausted = m.total.subtotal, m.step, 0, false
+	b.candidates, b.chosen = b.candidates[:0], b.chosen[:0]
+	b.level, b.bound = b.total, b.total
+	for lane := range b.lanes {
+		b.lanes[lane].sorted, b.lanes[lane].other = b.lanes[lane].sorted[:0], b.total
+	}
 	if b.groups == nil {
 		b.groups = map[string]int{}
 	}
@@ -154,52 +164,32 @@ func (b *setSearch) begin(o SetOptions) {
 	b.best = Set{Offers: b.best.Offers[:0]}
 }
 
+// newCandidate returns a candidate with an upper bound of its discount.
+func (b *setSearch) newCandidate(c *coupon.Coupon, most int64, in pricing.Currency) candidate {
+	of := candidate{coupon: c, lane: c.Discount.Lane(), group: b.group(c.Group), share: share{most, one}}
+	if first, _, two := boundsOf(c, in); !two && of.lane == pricing.OrderLane {
+		of.ratio = first.ratio
+	}
+	return of
+}
+
 // group returns the number of a group.
 func (b *setSearch) group(name string) int {
 	at, known := b.groups[name]
 	if !known {
 		at = len(b.groups)
 		b.groups[name] = at
-		b.bounds = append(b.bounds, groupBound{group: at})
-		b.rank = append(b.rank[:at], at)
+		for lane := range b.lanes {
+			l := &b.lanes[lane]
+			l.sorted = append(l.sorted, groupBound{group: at})
+			l.rank = append(l.rank[:at], at)
+			if at == len(l.shares) {
+				l.shares = append(l.shares, nil)
+			}
+			l.shares[at] = l.shares[at][:0]
+		}
 	}
 	return at
-}
-
-// raise raises the bound of a group.
-func (b *setSearch) raise(group int, most int64) {
-	at := b.rank[group]
-	if b.bounds[at].most >= most {
-		return
-	}
-	b.bounds[at].most = most
-	for ; at > 0 && b.bounds[at-1].most < most; at-- {
-		b.bounds[at-1], b.bounds[at] = b.bounds[at], b.bounds[at-1]
-		b.rank[b.bounds[at].group] = at
-	}
-	b.rank[group] = at
-}
-
-// rest returns the sum of the greatest bounds of n groups. Of the groups of the candidates used, it takes
-// none.
-func (b *setSearch) rest(used []int, n int) (sum int64) {
-	for i := 0; i < len(b.bounds) && n > 0; i++ {
-		group := b.bounds[i].group
-		if slices.ContainsFunc(used, func(at int) bool { return b.candidates[at].group == group }) {
-			continue
-		}
-		sum = plus(sum, b.bounds[i].most)
-		n--
-	}
-	return sum
-}
-
-// plus adds amounts that are not negative. A sum that is too large becomes math.MaxInt64.
-func plus(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }
 
 // spend counts a node. It returns false if there are no nodes left.
@@ -212,16 +202,119 @@ func (b *setSearch) spend() bool {
 	return true
 }
 
-// bestOfGroups finds the groups with the greatest bounds. A set of their best coupons is the first to
-// beat.
+// bestOfGroups finds the groups with the greatest bounds. Sets of their best coupons are the first to beat.
 func (s *Search) bestOfGroups(x *Index) {
 	b := &s.sets
+	enough := b.nodes + max(1, b.limit/32)
+	level := int64(-1)
 	s.walk.begin(x, &s.cart, &s.walk.question)
 	s.visit(func() place {
-		if len(b.bounds) < b.most {
-			return place{discount: 1, id: anyID}
+		return place{discount: b.kthOfLanes()} // no coupon with an equal bound
+	}, func(c *coupon.Coupon, bound int64) bool {
+		if c.Group == "" {
+			return true
 		}
-		return place{discount: b.bounds[b.most-1].most} // no coupon with an equal bound
+		if !b.spend() || b.nodes > enough {
+			level = s.walk.top()
+			return false
+		}
+		own := b.newCandidate(c, bound, s.cart.Currency)
+		if s.raise(&own) {
+			b.candidates = append(b.candidates, own)
+		}
+		return true
+	})
+	if level < 0 {
+		level = b.kthOfLanes()
+	}
+	b.setLevel(level)
+	s.tryBestSets()
+}
+
+// tryBestSets tries the sets of the candidates with the greatest bounds, for each number of coupons in each lane.
+func (s *Search) tryBestSets() {
+	b := &s.sets
+	slices.SortFunc(b.candidates, func(a, c candidate) int {
+		return cmp.Or(cmp.Compare(c.most, a.most), cmp.Compare(a.coupon.ID, c.coupon.ID))
+	})
+	for n := 2; n <= b.most; n++ {
+		for items := range n + 1 {
+			s.tryBest(items, n-items)
+		}
+	}
+	b.chosen = b.chosen[:0]
+}
+
+// raise raises the bounds of a candidate's group. It returns false if they stay. A bound of the index may be
+// above the bounds of coupons that were evaluated. It counts only if the coupon is needed.
+func (s *Search) raise(c *candidate) bool {
+	l := s.sets.in(c.lane)
+	known := func(o share) bool { return o.most >= c.most && o.ratio >= c.ratio }
+	if slices.ContainsFunc(l.shares[c.group], known) {
+		return false
+	}
+	if s.judge(c); c.out || slices.ContainsFunc(l.shares[c.group], known) {
+		return false
+	}
+	l.shares[c.group] = append(slices.DeleteFunc(l.shares[c.group], func(o share) bool {
+		return c.most >= o.most && c.ratio >= o.ratio
+	}), c.share)
+	l.raise(c.group, c.most)
+	return true
+}
+
+// tryBest tries the set of the best coupons of different groups in both lanes.
+func (s *Search) tryBest(items, orders int) {
+	b := &s.sets
+	b.chosen = b.chosen[:0]
+	for at := range b.candidates {
+		c := &b.candidates[at]
+		left := &items
+		if c.lane == pricing.OrderLane {
+			left = &orders
+		}
+		if *left > 0 && !slices.ContainsFunc(b.chosen, func(other int) bool { return b.candidates[other].group == c.group }) {
+			*left--
+			b.chosen = append(b.chosen, at)
+		}
+	}
+	if items+orders == 0 {
+		s.try()
+	}
+}
+
+// collect collects all coupons that may be in a set that is at least as good as the best one. It stops where
+// no coupon that was not seen can be in such a set, even beside others that were not seen.
+//
+// Two coupons are twins if they have the same group, discount and scope. A set with the twin of the lesser ID
+// takes off as much as one with the other, and comes first. So other twins are left out. That would be wrong
+// if a coupon could exceed its budget, because IDs decide who gets the last cent.
+func (s *Search) collect(x *Index) {
+	level := s.sets.level
+	s.sets.critical = false
+	if !s.collectWith(x, true) {
+		s.sets.level = level
+		s.collectWith(x, false)
+	}
+}
+
+// collectWith is collect with or without twins. It returns false if twins were left out wrongly.
+func (s *Search) collectWith(x *Index, twins bool) bool {
+	b := &s.sets
+	b.candidates = b.candidates[:0]
+	if b.twins == nil {
+		b.twins = map[twin]int{}
+	}
+	clear(b.twins)
+	b.setLevel(b.level)
+	least := max(1, b.best.Discount-b.reach(b.most-1))
+	s.walk.begin(x, &s.cart, &s.walk.question)
+	s.visit(func() place {
+		if top := s.walk.top(); top < b.level {
+			b.setLevel(top)
+			least = max(least, b.best.Discount-b.reach(b.most-1))
+		}
+		return place{discount: least, id: anyID}
 	}, func(c *coupon.Coupon, bound int64) bool {
 		if c.Group == "" {
 			return true
@@ -229,62 +322,54 @@ func (s *Search) bestOfGroups(x *Index) {
 		if !b.spend() {
 			return false
 		}
-		own := candidate{coupon: c, most: bound}
-		if s.judge(&own); own.out {
+		of := b.newCandidate(c, bound, s.cart.Currency)
+		if !c.Limits.Budget.IsZero() {
+			s.judge(&of)
+		} else if twins && s.hasTwin(&of) {
 			return true
 		}
-		own.group = b.group(c.Group)
-		if own.most > b.bounds[b.rank[own.group]].most {
-			b.candidates = slices.DeleteFunc(b.candidates, func(c candidate) bool { return c.group == own.group })
-			b.candidates = append(b.candidates, own)
-			b.raise(own.group, own.most)
-		}
-		return true
+		s.raise(&of)
+		b.candidates = append(b.candidates, of)
+		return !twins || !b.critical
 	})
-	slices.SortFunc(b.candidates, func(a, c candidate) int {
-		return cmp.Or(cmp.Compare(c.most, a.most), cmp.Compare(a.coupon.ID, c.coupon.ID))
-	})
-	for n := 2; n <= min(b.most, len(b.candidates)); n++ {
-		b.chosen = append(b.chosen[:0], make([]int, n)...)
-		for i := range b.chosen {
-			b.chosen[i] = i
+	b.setLevel(0)
+	return !twins || !b.critical
+}
+
+// hasTwin reports whether a usable candidate is a twin of another. Of the two, the one with the lesser ID
+// stays.
+func (s *Search) hasTwin(c *candidate) bool {
+	b := &s.sets
+	key := twin{c.group, c.lane, c.share}
+	at, known := b.twins[key]
+	if !known {
+		if s.judge(c); !c.out {
+			b.twins[key] = len(b.candidates)
 		}
-		s.try()
+		return c.out
+	}
+	other := &b.candidates[at]
+	if !c.coupon.Discount.Equal(other.coupon.Discount) || !c.coupon.Scope.Equal(other.coupon.Scope) || !c.coupon.Buys.Equal(other.coupon.Buys) {
+		return false
+	}
+	if c.coupon.ID < other.coupon.ID {
+		if s.judge(c); !c.out {
+			*other = *c
+		}
+	}
+	return true
+}
+
+// sort leaves out candidates that cannot be in a set as good as the best one, and sorts the others by ID.
+func (b *setSearch) sort() {
+	for at := range b.candidates {
+		b.chosen = append(b.chosen[:0], at)
+		if c := &b.candidates[at]; !c.out && b.reach(b.most-1) < b.best.Discount {
+			c.out = true
+		}
 	}
 	b.chosen = b.chosen[:0]
-}
-
-// collect collects all coupons that may be in a set that is better than the best one.
-func (s *Search) collect(x *Index) {
-	b := &s.sets
-	b.candidates = b.candidates[:0]
-	least := max(1, b.best.Discount-b.rest(nil, b.most-1))
-	s.walk.begin(x, &s.cart, &s.walk.question)
-	s.visit(func() place { return place{discount: least, id: anyID} }, func(c *coupon.Coupon, bound int64) bool {
-		if c.Group == "" {
-			return true
-		}
-		if !b.spend() {
-			return false
-		}
-		b.candidates = append(b.candidates, candidate{coupon: c, group: b.group(c.Group), most: bound})
-		return true
-	})
-	for i := range b.candidates {
-		// A bound of the index may be above the bounds of coupons that were evaluated. It counts only
-		// if the coupon is needed.
-		c := &b.candidates[i]
-		if rank := b.rank[c.group]; c.most > b.bounds[rank].most {
-			s.judge(c)
-		}
-		if !c.out {
-			b.raise(c.group, c.most)
-		}
-	}
-}
-
-// sort sorts the candidates by ID.
-func (b *setSearch) sort() {
+	b.candidates = slices.DeleteFunc(b.candidates, func(c candidate) bool { return c.out })
 	slices.SortFunc(b.candidates, func(a, c candidate) int { return cmp.Compare(a.coupon.ID, c.coupon.ID) })
 }
 
@@ -305,8 +390,11 @@ func (s *Search) judge(c *candidate) {
 	case d.Decision.Allowed():
 		if !countsSomeUnits(&c.coupon.Discount) {
 			c.most = min(c.most, d.Discount)
+		} else if !c.coupon.Limits.Budget.IsZero() {
+			s.sets.critical = true
 		}
 	case d.Decision.Without(coupon.BudgetExhausted).Allowed(): // with other coupons it may take less
+		s.sets.critical = true
 	default:
 		c.out = true
 	}
@@ -321,23 +409,16 @@ func countsSomeUnits(d *pricing.Discount) bool {
 // descend tries all sets that begin with the chosen candidates and go on with candidates from first on.
 func (s *Search) descend(first int) {
 	b := &s.sets
-	sum := b.base
-	for _, at := range b.chosen {
-		sum = plus(sum, b.candidates[at].most)
-	}
-	for at := first; at < len(b.candidates); at++ {
+	for at := first; at < len(b.candidates) && !b.exhausted; at++ {
 		c := &b.candidates[at]
 		if c.out || slices.ContainsFunc(b.chosen, func(other int) bool { return b.candidates[other].group == c.group }) {
 			continue
 		}
 		b.chosen = append(b.chosen, at)
-		if s.mayWin(sum, c) {
+		if b.check() && b.mayWin() {
 			s.judge(c)
-			if !c.out && s.mayWin(sum, c) {
-				if !b.spend() {
-					return
-				}
-				if plus(sum, c.most) >= b.best.Discount {
+			if !c.out && b.mayWin() && b.spend() {
+				if b.reach(0) >= b.best.Discount {
 					s.try()
 				}
 				if len(b.chosen) < b.most {
@@ -345,23 +426,21 @@ func (s *Search) descend(first int) {
 				}
 			}
 		}
-		if b.exhausted {
-			return
-		}
 		b.chosen = b.chosen[:len(b.chosen)-1]
 	}
 }
 
-// mayWin reports whether a set that begins with the chosen candidates may be better than the best set. The
-// sum is that of the bounds of all chosen candidates but the last.
-func (s *Search) mayWin(sum int64, last *candidate) bool {
-	b := &s.sets
-	sum = plus(sum, last.most)
-	reach := func(size int) int64 {
-		return min(s.walk.measures.total.subtotal, plus(sum, b.rest(b.chosen, size-len(b.chosen))))
-	}
+// check counts a bound that was computed. Many bounds are a node.
+func (b *setSearch) check() bool {
+	const many = 32
+	b.checks++
+	return b.checks%many != 0 || b.spend()
+}
+
+// mayWin reports whether a set that begins with the chosen candidates may be better than the best set.
+func (b *setSearch) mayWin() bool {
 	size := len(b.best.Offers)
-	switch most := reach(b.most); {
+	switch most := b.reach(b.most - len(b.chosen)); {
 	case most != b.best.Discount:
 		return most > b.best.Discount
 	case len(b.chosen) > size:
@@ -369,7 +448,7 @@ func (s *Search) mayWin(sum int64, last *candidate) bool {
 	case b.compareIDs() <= 0:
 		return true
 	}
-	return len(b.chosen) < size && reach(size-1) >= b.best.Discount
+	return len(b.chosen) < size && b.reach(size-1-len(b.chosen)) >= b.best.Discount
 }
 
 // compareIDs compares the IDs of the chosen candidates with those at the beginning of the best set.

@@ -2,6 +2,7 @@ package offers_test
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -52,7 +53,7 @@ func trySets(coupons []*coupon.Coupon, q offers.Query, most int) (best offers.Se
 
 func checkSet(t require.TestingT, s *offers.Search, coupons []*coupon.Coupon, q offers.Query, most int) string {
 	want := trySets(coupons, q, most)
-	got, err := s.Set(indexOf(t, coupons), q, offers.SetOptions{MaxCoupons: most})
+	got, err := s.Set(indexOf(t, coupons), q, offers.SetOptions{MaxCoupons: most, MaxNodes: 1_000_000})
 	require.NoError(t, err)
 	require.True(t, got.Proved)
 	require.True(t, got.Complete)
@@ -149,6 +150,42 @@ func TestASetThatIsNotProved(t *testing.T) {
 		}
 	}
 	require.Positive(t, unproved)
+}
+
+// Bounds know that the order lane sees what the item lane has left, and coupons that differ only in their IDs
+// are considered once. So the first of millions of equal sets is found and proved.
+func TestTheBestSetOfManyIsProvedEarly(t *testing.T) {
+	t.Parallel()
+	var s offers.Search
+	for seed := range testsize.Of(3, 100) {
+		r := rand.New(rand.NewPCG(uint64(seed), 7))
+		coupons := make([]*coupon.Coupon, 5_000)
+		for i := range coupons {
+			c := randomCoupon(r, fmt.Sprintf("%s%04d", coupon.IDPrefix, i))
+			c.Conditions, c.Limits, c.Distribution, c.Scope = coupon.Conditions{}, coupon.Limits{}, coupon.General, coupon.Scope{AppliesTo: coupon.All}
+			lane := pricing.ItemLane
+			if i%5 > 0 {
+				lane = pricing.OrderLane
+			}
+			var err error
+			c.Discount, err = pricing.NewDiscount(pricing.DiscountTerms{Type: pricing.Percentage, Percent: percentOf(fmt.Sprint(1 + r.IntN(30))), Lane: lane})
+			require.NoError(t, err)
+			c.Group = []string{"a", "b", "c"}[r.IntN(3)]
+			if lane == pricing.ItemLane {
+				c.Group = "item"
+			}
+			coupons[i] = c
+		}
+		_, q := smallShop(r, 0)
+		q.Question.Customer = eligibility.Customer{ID: "u"}
+		q.Cart.Step, q.Cart.Lines[0].UnitPrice = 0, 12_345
+		got, err := s.Set(indexOf(t, coupons), q, offers.SetOptions{MaxCoupons: 4})
+		require.NoError(t, err)
+		require.True(t, got.Proved)
+		require.Len(t, got.Offers, 4)
+		require.True(t, got.Complete)
+		require.Less(t, got.Nodes, 6_000)
+	}
 }
 
 func TestInvalidOptionsOfSets(t *testing.T) {

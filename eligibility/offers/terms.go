@@ -204,55 +204,69 @@ func (k listKind) compare(l listKind) int {
 	return cmp.Or(cmp.Compare(k.form, l.form), cmp.Compare(k.size, l.size))
 }
 
-// size is a class of the number of items that a coupon covers.
+// size is a class of the number of items or categories that a coupon covers.
 type size uint8
 
 // sizes has the greatest numbers of the classes. The last class has no greatest number.
 var sizes = [...]int{1, 4, 10, 20} // never changed
 
-func sizeOf(items int) (s size) {
-	for int(s) < len(sizes) && items > sizes[s] {
+// ofCategories is the first class of coupons for categories.
+const ofCategories = size(len(sizes)) + 1
+
+func sizeOf(targets int) (s size) {
+	for int(s) < len(sizes) && targets > sizes[s] {
 		s++
 	}
 	return s
 }
 
 // appendListed appends the entries of a coupon for a currency. The coupon has an entry for each of its
-// bounds and thresholds. scope is the hashed set of its scope, and items the number of items in it.
-func appendListed(dst []listed, c *coupon.Coupon, in pricing.Currency, slot uint32, scope hashedSet, items int) []listed {
-	minimum, quantity := thresholds(c, in)
-	e := entry{
-		rank: rank{slot: slot, id: idPrefix(c.ID)}, scope: scope, least: coarse(minimum),
-		until: math.MaxUint16, gate: gateOf(c),
-	}
+// bounds and thresholds. scope is the hashed set of its scope, and targets the number of targets in it.
+func appendListed(dst []listed, c *coupon.Coupon, in pricing.Currency, slot uint32, scope hashedSet, targets int) []listed {
+	id, of := idPrefix(c.ID), sizeOf(targets)
 	if byCategory(&c.Scope) {
-		e.gate |= categoryGate
+		of += ofCategories
 	}
-	if !c.StartsAt.IsZero() {
-		e.from = dayOf(c.StartsAt)
-	}
-	if !c.ExpiresAt.IsZero() {
-		e.until = dayOf(c.ExpiresAt.Add(-1))
+	add := func(f form, key uint32) {
+		dst = append(dst, listed{listKind{f, of}, entry{rank{key, slot, id}, scope}})
 	}
 	b, second, two := boundsOf(c, in)
-	kind := listKind{size: sizeOf(items)}
-	kind.form, e.key = b.listing()
-	dst = append(dst, listed{kind, e})
+	add(b.listing())
 	if two {
-		kind.form, e.key = second.listing()
-		dst = append(dst, listed{kind, e})
+		add(second.listing())
+		if last := len(dst) - 1; dst[last] == dst[last-1] {
+			dst = dst[:last]
+		}
 	}
+	minimum, quantity := thresholds(c, in)
 	if minimum > 0 {
-		e.key = ^saturated(minimum)
-		kind.form = byMinimum
-		dst = append(dst, listed{kind, e})
+		add(byMinimum, ^saturated(minimum))
 	}
 	if quantity > 0 {
-		e.key = ^saturated(quantity)
-		kind.form = byQuantity
-		dst = append(dst, listed{kind, e})
+		add(byQuantity, ^saturated(quantity))
 	}
 	return dst
+}
+
+// hints leave coupons out early. They never leave out a coupon that could be used.
+type hints struct {
+	least uint16 // encoded minimum purchase, rounded down
+	from  uint16 // days between which the coupon can be valid, both inclusive
+	until uint16
+	gate  uint16 // hashed set of countries and channels
+}
+
+// hintsOf returns the hints of a coupon in a currency.
+func hintsOf(c *coupon.Coupon, in pricing.Currency) hints {
+	minimum, _ := thresholds(c, in)
+	h := hints{least: coarse(minimum), until: math.MaxUint16, gate: gateOf(c)}
+	if !c.StartsAt.IsZero() {
+		h.from = dayOf(c.StartsAt)
+	}
+	if !c.ExpiresAt.IsZero() {
+		h.until = dayOf(c.ExpiresAt.Add(-1))
+	}
+	return h
 }
 
 // thresholds returns the least eligible subtotal and the least number of eligible units.
@@ -282,14 +296,12 @@ func dayOf(at time.Time) uint16 {
 	return uint16(min(max((at.Unix()-first)/seconds, 0), math.MaxUint16))
 }
 
-// The gate of an entry has a bit for each hashed country and channel, and says whether the hashed set has
-// categories. The first bit of countries and of channels stands for a fact that is not given.
+// The gate of a coupon has a bit for each hashed country and channel. The first bit of countries and of channels stands for a fact that is not given.
 const (
-	countryBits  = 9
-	channelBits  = 6
-	countryGate  = 1<<countryBits - 1
-	channelGate  = (1<<channelBits - 1) << countryBits
-	categoryGate = 1 << 15
+	countryBits = 10
+	channelBits = 6
+	countryGate = 1<<countryBits - 1
+	channelGate = (1<<channelBits - 1) << countryBits
 )
 
 func gateOf(c *coupon.Coupon) uint16 {

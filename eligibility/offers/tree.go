@@ -2,15 +2,10 @@ package offers
 
 import "sort"
 
-// entry is a coupon in a list. Everything in it is a hint that leaves coupons out early. A hint never
-// leaves out a coupon that could be used.
+// entry is a coupon in a list.
 type entry struct {
 	rank
-	scope hashedSet // items or categories of the coupon
-	least uint16    // encoded minimum purchase, rounded down
-	from  uint16    // days between which the coupon can be valid, both inclusive
-	until uint16
-	gate  uint16 // hashed set of countries and channels
+	scope hashedSet // items or categories of the coupon, or wide
 }
 
 // rank is the position of an entry in its list: the greatest key first, then the least ID.
@@ -72,7 +67,7 @@ func treeOf(entries []entry) *node {
 	return level[0].node
 }
 
-// put returns the tree with an entry added, or replaced if its rank is in the tree.
+// put returns the tree with an entry added.
 func (n *node) put(e entry) *node {
 	if n == nil {
 		return &node{entries: []entry{e}}
@@ -122,14 +117,8 @@ func (n *node) firstOr(before, inserted rank) rank {
 
 func (n *node) insertEntry(e entry) (left, right *node) {
 	at := n.search(e.rank)
-	replace := 0
-	if at < len(n.entries) && n.entries[at].rank == e.rank {
-		replace = 1
-	}
-	entries := make([]entry, 0, len(n.entries)+1-replace)
-	entries = append(entries, n.entries[:at]...)
-	entries = append(entries, e)
-	entries = append(entries, n.entries[at+replace:]...)
+	entries := make([]entry, 0, len(n.entries)+1)
+	entries = append(append(append(entries, n.entries[:at]...), e), n.entries[at:]...)
 	if len(entries) <= leafSize {
 		return &node{entries: entries}, nil
 	}

@@ -40,12 +40,15 @@ func vectorOf[T any](values []T) vector[T] {
 }
 
 // at returns the value at a position below the size.
-func (v *vector[T]) at(i uint32) T {
+func (v *vector[T]) at(i uint32) T { return *v.ref(i) }
+
+// ref returns a reference to the value at a position below the size. The value must not be changed.
+func (v *vector[T]) ref(i uint32) *T {
 	b := v.root
 	for shift := int(v.depth) * blockBits; shift > 0; shift -= blockBits {
 		b = b.kids[i>>shift&(blockSize-1)]
 	}
-	return b.values[i&(blockSize-1)]
+	return &b.values[i&(blockSize-1)]
 }
 
 // add appends a value. It returns the position of the value.

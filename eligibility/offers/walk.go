@@ -25,8 +25,8 @@ type walk struct {
 	sources []source
 	heap    []uint32 // positions of sources, as a heap with the greatest bound first
 	seen    seen
-	items   []met
-	sums    []int64 // of the subtotals of items
+	narrow  []narrow
+	all     bool // the lists of items and categories were opened
 	first   form
 	last    form
 	address struct{ text, own, domain string }
@@ -38,12 +38,21 @@ type source struct {
 	root   *node
 	shelf  uint8
 	form   form
+	size   size
 	whole  bool   // each coupon covers all goods
 	last   uint32 // the key of bound
 	bound  int64  // greatest discount of the entries that were not read
 	cover  int64  // greatest subtotal of a coupon that has to be found in the list
 	need   int64  // a coupon with the last key that covers less than need has a discount below reach
 	reach  int64
+}
+
+// narrow is an item or a category of the cart with its lists in both shelves.
+type narrow struct {
+	labels [2]*label
+	amounts
+	covers [len(sizes) + 1]int64 // greatest subtotals of coupons by their size; see openNarrow
+	worth  int64                 // the subtotal for each entry of the lists
 }
 
 // A place is the position of an offer in the order of offers. An entry that surely comes later is left
@@ -55,7 +64,7 @@ type place struct {
 
 // begin starts a walk for a valid cart.
 func (w *walk) begin(x *Index, cart *pricing.Cart, q *eligibility.Question) {
-	w.question = *q
+	w.question, w.all = *q, false
 	w.measures.take(cart)
 	w.day = dayOf(q.At)
 	w.gate.country, w.gate.channel = countryBit(q.Facts.Country), channelBit(q.Facts.Channel)
@@ -70,44 +79,126 @@ func (x *Index) shelf(c pricing.Currency) *shelf {
 	return nil
 }
 
-// open opens the lists of the cart's categories, kinds and classes, and of the customer, with forms from
-// first to last. openItems has to follow.
+// open opens the lists of the cart's kinds and classes, and of the customer, with forms from first to last.
+// openNarrow has to follow.
 func (w *walk) open(first, last form) {
-	w.sources, w.heap, w.items = w.sources[:0], w.heap[:0], w.items[:0]
+	w.sources, w.heap = w.sources[:0], w.heap[:0]
 	w.first, w.last = first, last
 	for i := range w.measures.met {
-		if m := &w.measures.met[i]; m.target.group == ofItem {
-			w.items = append(w.items, *m)
-		} else {
-			w.read(&m.target, m.hash, nil, 0)
+		if m := &w.measures.met[i]; m.target.group < ofItem {
+			w.openWide(m.hash, m.target.group == everything)
 		}
 	}
 	w.openCustomer()
 	w.order()
 }
 
-// openItems opens the lists of the cart's items. It leaves out lists that have no coupon before a place.
-//
-// A coupon for several items of the cart is in several lists. It has to be found only in the list of its
-// greatest item. There, its other items are among the next items.
-func (w *walk) openItems(worst place) {
-	slices.SortFunc(w.items, func(a, b met) int { return cmp.Compare(b.subtotal, a.subtotal) })
-	w.sums = append(w.sums[:0], 0)
-	for i := range w.items {
-		w.sums = append(w.sums, w.sums[i]+w.items[i].subtotal)
-	}
-	for i := range w.items {
-		var covers [len(sizes) + 1]int64
-		for size := range covers {
-			end := len(w.items)
-			if size < len(sizes) {
-				end = min(end, i+sizes[size])
-			}
-			covers[size] = w.sums[end] - w.sums[i]
+// openWide opens the lists of a target of coupons that can cover the whole cart.
+func (w *walk) openWide(hash uint64, everything bool) {
+	first := len(w.sources)
+	for i, l := range w.labelsOf(hash) {
+		if l != nil {
+			w.read(l, i, nil, 0)
 		}
-		w.read(&w.items[i].target, w.items[i].hash, &covers, worst.discount)
 	}
+	for i := range w.sources[first:] {
+		s := &w.sources[first+i]
+		s.whole = everything && s.size == 0
+	}
+}
+
+func (w *walk) labelsOf(hash uint64) (of [2]*label) {
+	for i, s := range w.shelves {
+		if s == nil {
+			continue
+		}
+		if at, found := s.label(hash); found {
+			of[i] = s.labels.at(at)
+		}
+	}
+	return of
+}
+
+// openNarrow opens the lists of the cart's items and categories. It leaves out lists that have no coupon
+// before a place.
+func (w *walk) openNarrow(worst place) {
+	w.openGroup(ofItem, worst)
+	w.openGroup(ofCategory, worst)
 	w.order()
+	w.all = true
+}
+
+// top returns an upper bound of the bounds of all coupons that were neither returned nor left out.
+func (w *walk) top() int64 {
+	switch {
+	case !w.all:
+		return w.measures.total.subtotal
+	case len(w.heap) == 0:
+		return 0
+	}
+	return w.sources[w.heap[0]].bound
+}
+
+// openGroup is openNarrow for items or categories.
+//
+// A coupon for several items of the cart is in several lists. It has to be found only in the first of them.
+// So in a list it covers at most this item and those of the following lists. The longest lists come last,
+// where coupons cover so little that most of these lists need not be read.
+func (w *walk) openGroup(g group, worst place) {
+	w.narrow = w.narrow[:0]
+	for i := range w.measures.met {
+		m := &w.measures.met[i]
+		if m.target.group != g {
+			continue
+		}
+		n := narrow{labels: w.labelsOf(m.hash), amounts: m.amounts}
+		entries := 0
+		for _, l := range n.labels {
+			if l != nil {
+				entries += l.entries
+			}
+		}
+		if entries > 0 {
+			n.worth = product(n.subtotal, 1024) / int64(entries)
+			w.narrow = append(w.narrow, n)
+		}
+	}
+	slices.SortFunc(w.narrow, func(a, b narrow) int { return cmp.Compare(b.worth, a.worth) })
+	w.cover()
+	for i := range w.narrow {
+		n := &w.narrow[i]
+		for at, l := range n.labels {
+			if l != nil {
+				w.read(l, at, &n.covers, worst.discount)
+			}
+		}
+	}
+}
+
+// cover computes the covers: the subtotal of the target and the greatest subtotals of targets after it.
+func (w *walk) cover() {
+	const most = 19           // one less than the greatest size
+	var after [most + 1]int64 // sorted, the greatest first
+	known, rest := 0, int64(0)
+	for i := range slices.Backward(w.narrow) {
+		n := &w.narrow[i]
+		sum, taken := n.subtotal, 0
+		for size, targets := range sizes {
+			for ; taken < min(targets-1, known); taken++ {
+				sum = plus(sum, after[taken])
+			}
+			n.covers[size] = min(sum, w.measures.total.subtotal)
+		}
+		rest = plus(rest, n.subtotal)
+		n.covers[len(sizes)] = min(rest, w.measures.total.subtotal)
+		at := known
+		for ; at > 0 && after[at-1] < n.subtotal; at-- {
+			after[at] = after[at-1]
+		}
+		if at < most {
+			after[at], known = n.subtotal, min(known+1, most)
+		}
+	}
 }
 
 // order makes the heap.
@@ -127,41 +218,36 @@ func (w *walk) openCustomer() {
 	for _, entry := range [...]string{a.own, a.domain} {
 		if entry != "" {
 			t := target{group: ofCustomer, text: entry}
-			w.read(&t, t.hash(), nil, 0)
+			w.openWide(t.hash(), false)
 		}
 	}
 }
 
-// read opens the lists of a target whose bounds are not below the least. covers has the greatest subtotals
+// read opens the lists of a label whose bounds are not below the least. covers has the greatest subtotals
 // by the size of coupons. If covers is nil, it is the subtotal of the cart.
-func (w *walk) read(t *target, hash uint64, covers *[len(sizes) + 1]int64, least int64) {
-	for i, s := range w.shelves {
-		if s == nil {
+func (w *walk) read(of *label, shelf int, covers *[len(sizes) + 1]int64, least int64) {
+	for i := range of.lists {
+		l := &of.lists[i]
+		if l.form < w.first || l.form > w.last {
 			continue
 		}
-		at, found := s.label(t, hash)
-		if !found {
+		cover := w.measures.total.subtotal
+		if covers != nil {
+			cover = covers[l.size%ofCategories]
+		}
+		if cover < least {
 			continue
 		}
-		for _, l := range s.labels.at(at).lists {
-			if l.form < w.first || l.form > w.last {
-				continue
-			}
-			cover := w.measures.total.subtotal
-			if covers != nil {
-				cover = covers[l.size]
-			}
-			bound := w.boundOf(l.form, l.top, cover, w.measures.total.units)
-			if bound < least {
-				continue
-			}
-			w.sources = slices.Grow(w.sources, 1)[:len(w.sources)+1]
-			src := &w.sources[len(w.sources)-1]
-			src.root, src.shelf, src.form, src.cover, src.last, src.bound = l.root, uint8(i), l.form, cover, l.top, bound
-			src.reach, src.whole = -1, t.group == everything && l.size == 0
-			src.cursor.begin(l.root)
-			w.heap = append(w.heap, uint32(len(w.sources)-1)) //nolint:gosec // two shelves, few forms, few targets
+		bound := w.boundOf(l.form, l.top, cover, w.measures.total.units)
+		if bound < least {
+			continue
 		}
+		w.sources = slices.Grow(w.sources, 1)[:len(w.sources)+1]
+		src := &w.sources[len(w.sources)-1]
+		src.root, src.shelf, src.form, src.size, src.whole = l.root, uint8(shelf), l.form, l.size, false //nolint:gosec // 0 or 1
+		src.cover, src.last, src.bound, src.reach = cover, l.top, bound, -1
+		src.cursor.begin(l.root)
+		w.heap = append(w.heap, uint32(len(w.sources)-1)) //nolint:gosec // two shelves, few forms, few targets
 	}
 }
 
@@ -261,13 +347,7 @@ func (w *walk) skip(s *source) {
 
 // candidate returns the coupon of an entry, unless it surely cannot be used or comes after a place.
 func (w *walk) candidate(s *source, e *entry, worst place) (c *coupon.Coupon, bound int64) {
-	if !w.admits(e) {
-		return nil, 0
-	}
-	cover := w.measures.covered(e)
-	if e.least > coarse(cover) {
-		return nil, 0
-	}
+	cover := w.measures.covered(e, s.size)
 	if s.reach != worst.discount {
 		s.setNeed(worst.discount, w.measures.step)
 	}
@@ -276,25 +356,22 @@ func (w *walk) candidate(s *source, e *entry, worst place) (c *coupon.Coupon, bo
 	}
 	units := int64(0)
 	if s.form == byUnit {
-		units = w.measures.unitsOf(e)
+		units = w.measures.unitsOf(e, s.size)
 	}
 	bound = w.boundOf(s.form, e.key, cover, units)
 	if bound < worst.discount || bound == worst.discount && e.id > worst.id {
 		return nil, 0
 	}
-	if !w.seen.add(uint64(s.shelf)<<32 | uint64(e.slot)) {
+	of := w.shelves[s.shelf].coupons.ref(e.slot)
+	if of.least > coarse(cover) || !w.admits(&of.hints) || !w.seen.add(uint64(s.shelf)<<32|uint64(e.slot)) || !w.isOpen(of.Coupon) {
 		return nil, 0
 	}
-	c = w.shelves[s.shelf].coupons.at(e.slot)
-	if !w.isOpen(c) {
-		return nil, 0
-	}
-	return c, bound
+	return of.Coupon, bound
 }
 
-// admits reports whether the hints of an entry allow the day and the facts.
-func (w *walk) admits(e *entry) bool {
-	return e.from <= w.day && e.until >= w.day && e.gate&w.gate.country != 0 && e.gate&w.gate.channel != 0
+// admits reports whether the hints of a coupon allow the day and the facts.
+func (w *walk) admits(h *hints) bool {
+	return h.from <= w.day && h.until >= w.day && h.gate&w.gate.country != 0 && h.gate&w.gate.channel != 0
 }
 
 // isOpen reports whether the coupon may be open to the customer at the instant.
