@@ -45,6 +45,7 @@ type quoteView struct {
 	Quote      pricing.Quote    `json:"quote"`
 	Coupon     *coupon.Snapshot `json:"coupon"`
 	Coupons    []explainedCode  `json:"coupons"`
+	Automatic  []explainedCode  `json:"automatic,omitempty"`
 	Rejections []coupon.Reason  `json:"rejections"`
 }
 
@@ -87,20 +88,26 @@ func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
 // add adds the effect of the codes, and all reasons for refusing coupons or the total.
 func (v *quoteView) add(e couponkit.Explanation, refused coupon.Rejections) {
 	v.Quote = e.Quote.Quote
-	for _, code := range e.Codes {
-		explained := explainedCode{ExplainedCode: code}
-		if i := slices.IndexFunc(e.Quote.Terms, func(s coupon.Snapshot) bool { return s.ID == code.CouponID }); i >= 0 && code.Applied {
-			explained.Terms = &e.Quote.Terms[i]
-		}
-		v.Coupons = append(v.Coupons, explained)
-	}
-	if len(e.Quote.Terms) == 1 {
-		v.Coupon = &e.Quote.Terms[0]
+	v.Coupons, v.Automatic = withTerms(v.Coupons, e.Codes, e.Quote), withTerms(nil, e.Automatic, e.Quote)
+	if applied := slices.DeleteFunc(slices.Clone(v.Coupons), func(c explainedCode) bool { return !c.Applied }); len(applied) == 1 {
+		v.Coupon = applied[0].Terms
 	}
 	for _, r := range refused {
 		v.Rejections = append(v.Rejections, r.Reasons...)
 	}
 	slices.SortStableFunc(v.Rejections, coupon.CompareReasons)
+}
+
+// withTerms appends the effects of coupons, with the terms of those that apply.
+func withTerms(list []explainedCode, effects []couponkit.ExplainedCode, of couponkit.Quote) []explainedCode {
+	for _, effect := range effects {
+		explained := explainedCode{ExplainedCode: effect}
+		if i := slices.IndexFunc(of.Terms, func(s coupon.Snapshot) bool { return s.ID == effect.CouponID }); i >= 0 && effect.Applied {
+			explained.Terms = &of.Terms[i]
+		}
+		list = append(list, explained)
+	}
+	return list
 }
 
 type checkoutView struct {

@@ -173,7 +173,7 @@ func (s *Server) options(metrics *api.Metrics) []couponkit.Option {
 	c := s.config
 	options := []couponkit.Option{
 		couponkit.WithUsers(s.Shop), couponkit.WithPoints(s.Shop), couponkit.WithLogger(c.Logger), couponkit.WithClock(c.Now),
-		couponkit.WithLocation(c.Location),
+		couponkit.WithLocation(c.Location), couponkit.WithAutomatic(s.offers),
 		couponkit.WithObserver(couponkit.ObserverFunc(func(ctx context.Context, a couponkit.Attempt) {
 			metrics.Observe(ctx, a)
 			if a.Flag != couponkit.FlagNone { // called for every payment: by an event, a sweep or a checkout

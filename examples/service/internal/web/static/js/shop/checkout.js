@@ -41,6 +41,7 @@ function newKey() {
 function checkout(host, options) {
   let shipping = options.shippingOptions[0]?.id;
   let quote = null;
+  let automatic = []; // coupons without a code that apply
   let asked = 0;
   let attempt = { key: "", body: "" };
   let paying = false;
@@ -95,6 +96,7 @@ function checkout(host, options) {
         return;
       }
       quote = answer.quote;
+      automatic = answer.automatic ?? [];
       box.show(answer);
       showQuote();
       if (options.suggests) offers.show(request());
@@ -116,6 +118,7 @@ function checkout(host, options) {
     totals.replaceChildren(
       ...entry("Subtotal", amount(quote.subtotal)),
       ...(isZero(quote.discount) ? [] : entry("Discount", `−${amount(quote.discount)}`, "discount")),
+      ...automatic.flatMap(({ terms, discount }) => entry(terms.name, `−${amount(discount)}`, "automatic")),
       ...(options.shippingOptions.length > 0 ? entry("Shipping", amount(quote.shipping)) : []),
       ...entry("Total", amount(quote.total), "total"));
     if (options.showLines) linesHost.replaceChildren(...lineItems(quote, options.nameOf));

@@ -2,7 +2,7 @@
 // payment.
 import { get, post, session, signInAddress } from "../api.js";
 import { byId, el, icon } from "../dom.js";
-import { day, isZero, money } from "../format.js";
+import { called, day, isZero, money } from "../format.js";
 import { pause, refreshPoints, showState, start, toast } from "../shell.js";
 import { lineItems } from "./checkout.js";
 import * as orders from "./orders.js";
@@ -75,7 +75,7 @@ function show(order) {
   byId("totals").replaceChildren(
     ...entry("Subtotal", amount(quote.subtotal)),
     ...(isZero(quote.discount) ? [] : entry("Discount", `−${amount(quote.discount)}`, "discount")),
-    ...(order.coupon ? entry("Coupon", order.coupons.map((each) => each.code).join(", "), "discount") : []),
+    ...(order.coupon ? entry("Coupon", order.coupons.map(called).join(", "), "discount") : []),
     ...(isZero(quote.shipping) ? [] : entry("Shipping", amount(quote.shipping))),
     ...entry("Total", amount(quote.total), "total"),
     ...(isZero(order.refunded) ? [] : entry("Refunded", amount(order.refunded))));
