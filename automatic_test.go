@@ -338,7 +338,35 @@ func TestTwoCheckoutsForTheLastUseOfAnAutomaticCoupon(t *testing.T) {
 		wg.Wait()
 		require.Equal(t, 1, len(orders[0].Uses)+len(orders[1].Uses))
 		require.Equal(t, int64(1), w.get(t, last.ID).ReservedCount)
+		_, err := w.SetActive(t.Context(), last.ID, false)
+		require.NoError(t, err)
 	}
+}
+
+// Coupons that are used up do not keep others from being proposed.
+func TestUsedUpAutomaticCouponsMakeWay(t *testing.T) {
+	t.Parallel()
+	w, current := automaticWorld(t)
+	for i := range 20 {
+		d := automatic(percentOff(50), fmt.Sprint("Once ", i), "")
+		d.MaxUses, d.MaxUsesPerUser = coupon.Set(1), coupon.Clear[int]()
+		w.create(t, d)
+	}
+	w.create(t, automatic(percentOff(5), "Kept", ""))
+	update(t, current)
+	used := map[string]bool{}
+	for i := 0; len(used) < 20 && i < 30; i++ {
+		made := w.checkout(t, w.request(""))
+		for _, name := range names(made.Order) {
+			used[name] = true
+		}
+		w.pay(t, made)
+	}
+	require.Len(t, used, 20)
+	for range 3 { // each decision learns of further ones
+		w.priced(t, w.request(""))
+	}
+	require.Equal(t, []string{"Kept"}, applied(w.priced(t, w.request(""))))
 }
 
 // A customer who goes back and checks out again keeps an automatic coupon that their open order holds.

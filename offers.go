@@ -52,7 +52,7 @@ func NewOffers(s OfferStore, limits offers.Limits) *Offers {
 // [coupon.Terms]. Somebody calls [Offers.Update]; until the first update no automatic coupon is found. By default,
 // customers reach coupons only by codes.
 //
-// The index proposes up to 32 coupons: those with the greatest discounts alone, and, if there are more, the coupons of
+// The index proposes up to 8 coupons: those with the greatest discounts alone, and, if there are more, the coupons of
 // the best set. They are read from the store together with the codes, so a quote still asks the store
 // at most twice, and an old index never grants what the store refuses. The best set of these coupons is chosen:
 //

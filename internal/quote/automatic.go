@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -21,6 +22,7 @@ import (
 type Automatic struct {
 	index    atomic.Pointer[offers.Index]
 	searches sync.Pool
+	usedUp   sync.Map // by coupon ID: the instant until which the coupon is not proposed
 }
 
 // Store replaces the index.
@@ -45,10 +47,13 @@ func (a *Automatic) begin() (s *offers.Search, end func()) {
 
 // These constants limit the search for candidates.
 const (
-	// maxCandidateOffers is the number of coupons that a decision looks up at most, apart from the best set.
-	maxCandidateOffers = 32
+	// maxCandidateOffers is the number of coupons that a decision looks up at most, apart from the best set. Each
+	// makes a checkout slower; see BenchmarkAutomaticCheckout.
+	maxCandidateOffers = 8
 	maxSetNodes        = 1_000
-	maxChoiceNodes     = 2_000
+	// usedUpTime is how long a coupon is not proposed after the store has told that it is used up.
+	usedUpTime     = 10 * time.Second
+	maxChoiceNodes = 2_000
 )
 
 // Candidates returns the coupons with the greatest discounts alone and, if there are more of them, the best
@@ -61,6 +66,12 @@ func (a *Automatic) Candidates(q offers.Query, most int) []string {
 	}
 	s, end := a.begin()
 	defer end()
+	q.Usage = func(c *coupon.Coupon) eligibility.Usage {
+		if until, is := a.usedUp.Load(c.ID); is && q.Question.At.Before(until.(time.Time)) { //nolint:forcetypeassert // all values are instants
+			return eligibility.Usage{Completed: c.Limits.MaxUses}
+		}
+		return eligibility.Usage{}
+	}
 	best, err := s.Top(x, q, min(most, maxCandidateOffers))
 	if err != nil {
 		return nil
@@ -105,6 +116,10 @@ func (q *Quoter) readAutomatic(ctx context.Context, d *Decision, found []*store.
 		var c Code
 		if err := c.read(f, d.Identities(), d); err != nil {
 			q.Logger.WarnContext(ctx, "an automatic coupon cannot be read", slog.Any("error", err))
+			continue
+		}
+		if limit := c.Coupon.Limits.MaxUses; limit > 0 && c.Coupon.UsedCount >= limit {
+			q.Automatic.usedUp.Store(c.Coupon.ID, d.At.Add(usedUpTime))
 			continue
 		}
 		if c.Coupon.Automatic && c.Coupon.Active() {

@@ -2,13 +2,18 @@ package pgxstore_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/eligibility/offers"
+	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	pgxstore "github.com/couponkit/couponkit/store/pgxstore"
@@ -63,5 +68,52 @@ func TestQuotesLookUpAutomaticCouponsAtOnce(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkAutomaticCheckout compares checkouts by turns: without a coupon, with a coupon by its code, and with the same
+// coupon found among 1,000 automatic ones.
+func BenchmarkAutomaticCheckout(b *testing.B) {
+	pool := postgrestest.NewPool(b, shared.NewCopy(b), func(*pgxpool.Config) {})
+	s := newStore(b, pool, pgxstore.Options{})
+	cart := pricing.Cart{Currency: pricing.EUR()}
+	for i := range 5 {
+		cart.Lines = append(cart.Lines, pricing.Line{ID: fmt.Sprint(i), Kind: pricing.Device, ItemID: fmt.Sprint("item", i*40), Quantity: 2, UnitPrice: 40_00})
+	}
+	for i := range 1_000 {
+		c := newCoupon(b, fmt.Sprint("AUTOMATIC", i), coupon.Limits{MaxUses: 1_000_000, MaxUsesPerUser: 1})
+		c.Automatic, c.Mirror = i != 999, coupon.Mirror{Unsupported: true, Revision: 1}
+		percent, err := pricing.ParsePercent(fmt.Sprint(1 + i%20))
+		require.NoError(b, err)
+		if c.Discount = pricing.PercentOff(percent); i%10 != 9 {
+			c.Scope = coupon.Scope{AppliesTo: coupon.Specific, Devices: coupon.NewItems(fmt.Sprint("item", i%200))}
+		}
+		create(b, s, c)
+	}
+	current := couponkit.NewOffers(s, offers.Limits{})
+	_, err := current.Update(b.Context())
+	require.NoError(b, err)
+	processor := couponkit.WithProcessor(fakeprocessor.New(fakeprocessor.Options{}))
+	plain, err := couponkit.New(s, processor)
+	require.NoError(b, err)
+	with, err := couponkit.New(s, processor, couponkit.WithAutomatic(current))
+	require.NoError(b, err)
+	took, customers := [3][]time.Duration{}, 0
+	checkout := func(way int, by *couponkit.Service, codes ...string) {
+		customers++
+		begin := time.Now()
+		made, err := by.Checkout(b.Context(), couponkit.CheckoutRequest{Cart: cart, Codes: codes, Customer: eligibility.Customer{ID: fmt.Sprint("c", customers)}})
+		took[way] = append(took[way], time.Since(begin))
+		require.NoError(b, err)
+		require.Len(b, made.Uses, min(way, 1))
+	}
+	for b.Loop() {
+		checkout(0, plain)
+		checkout(1, plain, "AUTOMATIC999")
+		checkout(2, with)
+	}
+	for way, name := range []string{"none-µs", "code-µs", "automatic-µs"} {
+		slices.Sort(took[way])
+		b.ReportMetric(float64(took[way][len(took[way])/2].Microseconds()), name)
 	}
 }
