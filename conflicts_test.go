@@ -166,17 +166,27 @@ func TestKeepBest(t *testing.T) {
 		codes    []string
 		discount int64
 		reasons  []string
+		instead  map[string]string
 	}{
-		"two coupons together":                       {[]string{"ALONE", "TEN", "PERCENT"}, 13_00, []string{"ALONE not_combinable"}},
-		"the better of two":                          {[]string{"ALONE", "TEN"}, 10_00, []string{"ALONE not_combinable"}},
-		"an exclusive coupon that takes more":        {[]string{"PERCENT", "ALONE"}, 6_00, []string{"PERCENT not_combinable"}},
-		"a coupon that is refused alone is not kept": {[]string{"OFF", "TEN"}, 10_00, []string{"OFF coupon_inactive", "OFF not_combinable"}},
+		"two coupons together":                       {[]string{"ALONE", "TEN", "PERCENT"}, 13_00, []string{"ALONE not_combinable"}, map[string]string{"ALONE": "6.00"}},
+		"the better of two":                          {[]string{"ALONE", "TEN"}, 10_00, []string{"ALONE not_combinable"}, map[string]string{"ALONE": "6.00"}},
+		"an exclusive coupon that takes more":        {[]string{"PERCENT", "ALONE"}, 6_00, []string{"PERCENT not_combinable"}, map[string]string{"PERCENT": "3.00"}},
+		"a coupon that is refused alone is not kept": {[]string{"OFF", "TEN"}, 10_00, []string{"OFF coupon_inactive", "OFF not_combinable"}, map[string]string{}},
 	} {
 		t.Run(about, func(t *testing.T) {
 			t.Parallel()
 			w := exclusiveWorld(t)
 			checkout := w.withCodes(c.codes...)
 			checkout.Key, checkout.Conflicts, checkout.SkipRefused = "best", eligibility.KeepBest, true
+			explained, err := w.Explain(t.Context(), couponkit.QuoteRequest{Cart: checkout.Cart, Codes: checkout.Codes, Conflicts: checkout.Conflicts, Customer: checkout.Customer})
+			require.NoError(t, err)
+			instead := map[string]string{}
+			for _, code := range explained.Codes {
+				if !code.Instead.IsZero() {
+					instead[code.Code] = code.Instead.Amount()
+				}
+			}
+			require.Equal(t, c.instead, instead)
 			made := w.checkout(t, checkout)
 			require.Equal(t, c.discount, made.Order.Quote.Discount)
 			require.ElementsMatch(t, c.reasons, refusedFor(made.Refused))
@@ -184,7 +194,7 @@ func TestKeepBest(t *testing.T) {
 			again := w.checkout(t, checkout)
 			require.Equal(t, made.Order.ID, again.Order.ID)
 			checkout.Conflicts = eligibility.RefuseAll
-			_, err := w.Checkout(t.Context(), checkout)
+			_, err = w.Checkout(t.Context(), checkout)
 			require.Error(t, err)
 		})
 	}
