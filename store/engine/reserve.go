@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -112,15 +111,6 @@ func (w *work) paidMeanwhile(r store.Reservation, absent []string) bool {
 	return row != nil && slices.Contains(absent, r.Order.ID) && row.order.FromPayment()
 }
 
-func (n *Need) ids(r store.Reservation) {
-	if !r.Order.IsZero() {
-		n.OrderIDs = append(n.OrderIDs, r.Order.ID)
-	}
-	for _, u := range r.Uses {
-		n.UseIDs = append(n.UseIDs, u.ID)
-	}
-}
-
 // loadReservations loads in one step. It needs two steps if orders or points are taken over: their
 // counters are known only from the records, and all counters are locked together.
 func (w *work) loadReservations(ctx context.Context, tx Tx, n Need, requests []store.Reservation) error {
@@ -150,11 +140,6 @@ func (w *work) loadReservations(ctx context.Context, tx Tx, n Need, requests []s
 }
 
 // late returns the need with Late set: Save locks the counters that all customers share.
-func (n Need) late() Need {
-	n.Late = slices.DeleteFunc(slices.Clone(n.Counters), func(key string) bool { return !eligibility.IsShared(key) })
-	return n
-}
-
 func (w *work) load(ctx context.Context, tx Tx, n Need) error {
 	rows, err := tx.Load(ctx, n)
 	if err != nil {
@@ -171,77 +156,11 @@ func (w *work) save(ctx context.Context, tx Tx) error {
 	return tx.Save(ctx, w.writes())
 }
 
-func reserveNeed(requests []store.Reservation, thorough bool) Need {
-	var n Need
-	for _, r := range requests {
-		n.reservation(r, thorough)
-	}
-	return n.sorted()
-}
-
-func (n *Need) reservation(r store.Reservation, thorough bool) {
-	if thorough {
-		n.ids(r)
-	}
-	n.claims("", r.Order.Claims)
-	for _, c := range r.Coupons {
-		n.Coupons = append(n.Coupons, c.ID)
-		if !c.Code.IsZero() {
-			n.Codes = append(n.Codes, CodeKey{c.ID, c.Code.String()})
-		}
-	}
-	if r.Order.Replaces != "" {
-		n.OrderIDs = append(n.OrderIDs, r.Order.Replaces)
-		n.CouponsOfOrders = true // to know whether the counters of their coupons are spread
-	}
-	n.names(r)
-	for _, u := range r.Uses {
-		n.claims(u.CouponID, u.Claims)
-		if r.Order.IsZero() {
-			n.Free = append(n.Free, Held{u.CouponID, u.CustomerID})
-		}
-	}
-}
-
 // names adds the keys of a reservation and the exchanges that it takes.
-func (n *Need) names(r store.Reservation) {
-	if !r.Order.IsZero() {
-		n.OrderKeys = append(n.OrderKeys, Key{r.Order.CustomerID, r.Order.Key})
-	}
-	for _, u := range r.Uses {
-		switch {
-		case r.Order.IsZero():
-			n.UseKeys = append(n.UseKeys, Key{u.CustomerID, u.Key})
-		case u.ExchangeID != "":
-			n.Exchanges = append(n.Exchanges, u.ExchangeID)
-		}
-	}
-}
-
 // claims adds the counters of an order's claims, or of a coupon's use. It includes counters without a
 // limit. If these were locked after other counters, transactions could wait for each other in a circle.
 // It leaves out the uses of a coupon without a limit. These are counted in rows of their own, after all
 // other counters.
-func (n *Need) claims(couponID string, claims []eligibility.Claim) {
-	for _, c := range claims {
-		if c.Limit > 0 || c.Counter != eligibility.CouponUses(couponID) {
-			n.Counters = append(n.Counters, c.Counter)
-		}
-	}
-}
-
-func (n *Need) sorted() Need {
-	for _, list := range []*[]string{&n.OrderIDs, &n.Sessions, &n.UseIDs, &n.Exchanges, &n.Coupons, &n.Counters} {
-		slices.Sort(*list)
-		*list = slices.Compact(*list)
-	}
-	slices.SortFunc(n.Codes, func(a, b CodeKey) int {
-		return cmp.Or(cmp.Compare(a.CouponID, b.CouponID), cmp.Compare(a.Code, b.Code))
-	})
-	n.Codes = slices.Compact(n.Codes)
-	return *n
-}
-
 func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 	before, replayed, err := w.replayed(r)
 	if err != nil || replayed {
