@@ -67,7 +67,8 @@ func (a *Automatic) Candidates(q offers.Query, most int) []string {
 	s, end := a.begin()
 	defer end()
 	q.Usage = func(c *coupon.Coupon) eligibility.Usage {
-		if until, is := a.usedUp.Load(c.ID); is && q.Question.At.Before(until.(time.Time)) { //nolint:forcetypeassert // all values are instants
+		value, _ := a.usedUp.Load(c.ID)
+		if until, is := value.(time.Time); is && q.Question.At.Before(until) {
 			return eligibility.Usage{Completed: c.Limits.MaxUses}
 		}
 		return eligibility.Usage{}
@@ -284,7 +285,7 @@ func (q *Quoter) accepts(p *pricing.Quote) bool {
 
 // automaticLimits adds the limits because of which automatic coupons do not apply, if the customer's open orders
 // are known or hold the coupons.
-func (d *Decision) automaticLimits(reached *limitsReached) (any bool) {
+func (d *Decision) automaticLimits(reached *limitsReached) (found bool) {
 	for i := range d.Automatic {
 		c := &d.Automatic[i]
 		if !d.openRead && len(c.Held) == 0 {
@@ -295,11 +296,11 @@ func (d *Decision) automaticLimits(reached *limitsReached) (any bool) {
 		decision := eligibility.Check(&c.Coupon, question)
 		for _, l := range c.limits {
 			if decision.Has(l.Reason) {
-				any, reached.counters = true, append(reached.counters, l.Counter)
+				found, reached.counters = true, append(reached.counters, l.Counter)
 			}
 		}
 	}
-	return any
+	return found
 }
 
 // askMirrors asks about the mirrors of the automatic coupons that were chosen. It reports whether a mirror is
