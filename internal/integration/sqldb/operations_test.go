@@ -483,6 +483,7 @@ func TestKilledMariaDBLosesNothing(t *testing.T) {
 // TestVerifyNamesADamagedRecord: claims that cannot be read are an error of Verify that names their record.
 func TestVerifyNamesADamagedRecord(t *testing.T) {
 	onEach(t, func(t *testing.T, d database) {
+		t.Helper()
 		desk, db := newDesk(t), d.connect(t)
 		s := d.storeOn(t, db, sqlstore.Options{})
 		desk.serve(s)
