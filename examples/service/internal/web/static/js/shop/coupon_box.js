@@ -102,20 +102,21 @@ function couponBox(host, { currency, several = false }, changed) {
 
   // revises takes a code back that a quote refuses because others are better, or that was tried in
   // vain. It reports whether there is one: the cart is then priced again.
-  function revises({ quote, coupons = [] }) {
+  function revises({ quote, coupons = [], automatic = [] }) {
     const refused = (code) => coupons.find((each) => each.code === code && !each.applied);
     if (tried !== "" && refused(tried)) {
       [chosen, tried] = [[], ""];
       return true;
     }
     const last = chosen.findLast(({ code }) => refused(code)?.rejections.some((each) => each.code === "not_combinable"));
-    if (!last || chosen.length === 1) return false;
+    if (!last) return false;
     const { excludedBy, instead } = refused(last.code);
+    const others = excludedBy?.map((key) => automatic.find((each) => each.couponId === key)?.terms.name ?? key).join(", ") || "your other coupons";
     const saves = instead ? ` With it you would save ${money(instead, currency)} instead of ${money(quote.discount, currency)}.` : "";
     chosen = chosen.filter((each) => each !== last);
     kept.remove(last.code);
     adding = input.value.trim() === last.code;
-    excluded = [[{ code: "not_combinable", text: `${last.code} cannot be used together with ${excludedBy?.join(", ") || "your other coupons"}.${saves}` }], last.code];
+    excluded = [[{ code: "not_combinable", text: `${last.code} cannot be used together with ${others}.${saves}` }], last.code];
     return true;
   }
 
