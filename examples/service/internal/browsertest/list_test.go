@@ -222,6 +222,8 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 		p.press(kb.Tab)
 		p.hold(`document.activeElement.id === "f-without-code"`)
 		p.press(kb.Tab)
+		p.hold(`document.activeElement.id === "f-automatic"`)
+		p.press(kb.Tab)
 		p.press("By keyboard")
 		p.press(kb.Tab)
 		p.press(kb.Tab)
