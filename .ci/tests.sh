@@ -216,7 +216,7 @@ on_postgres() {
 tests_on_the_c_library() {
   cd internal/integration/sqldb
   # Most of the time of an optimized build would be that of the C compiler.
-  CGO_CFLAGS=-O1 GOWORK=off go test -tags mattn -count=1 -vet=off -ldflags=-w -timeout 10m -v -run "$ON_EVERY_SQLITE" -skip 'MariaDB|Modernc|/^(modernc|mariadb)' .
+  CGO_CFLAGS=-O1 GOWORK=off go test -tags mattn -count=1 -vet=off -ldflags=-w -timeout 10m -v -run "$ON_EVERY_SQLITE" -skip "MariaDB|Modernc|/^(modernc|mariadb)|^TestContract.+/./$MANY_CASES" .
 }
 
 # installed_postgres prints the major version of the server on which the tests run.
