@@ -49,15 +49,15 @@ func NewOffers(s OfferStore, limits offers.Limits) *Offers {
 }
 
 // WithAutomatic lets Quote, Explain, Checkout, Prepare and Reserve look for automatic coupons in o; see
-// [coupon.Terms]. Somebody calls [Offers.Update]; until the first update no automatic coupon is found. By default,
+// [coupon.Terms]. The host calls [Offers.Update]; before the first update no automatic coupon is found. By default,
 // customers reach coupons only by codes.
 //
 // The index proposes up to 8 coupons: those with the greatest discounts alone, and, if there are more, the coupons of
 // the best set. They are read from the store together with the codes, so a quote still asks the store
 // at most twice, and an old index never grants what the store refuses. The best set of these coupons is chosen:
 //
-//   - A code that applies excludes automatic coupons as it excludes other codes, and the other way round it never
-//     does. With [eligibility.KeepBest] and SkipRefused, all compete, and the code wins among equal totals.
+//   - A code excludes automatic coupons as it excludes other codes. An automatic coupon excludes no code. With
+//     [eligibility.KeepBest] and SkipRefused, all compete, and the codes win among equal totals.
 //   - An automatic coupon never refuses a request. It is left out if it does not apply, if the processor would not
 //     charge the total, if it is used up, or if the processor does not answer about its mirror.
 //   - It takes no attempt of the limiter, and is not part of a request's fingerprint: a repeated key returns its

@@ -19,9 +19,9 @@ import (
 const MaxReplayOrders = 10_000_000
 
 // Replay tells what coupons would have changed in the newest orders; see package replay. It looks at that many
-// orders before now, and replays those that are paid, the oldest first. An order that the store cannot read is counted as
-// refused. The store tells only the ID of a customer: a coupon with a condition on an address, on tags or on facts
-// is refused. The total that was paid is that of the quote.
+// orders before now, and replays those that are paid, the oldest first. An order that the store cannot read is
+// counted as refused. The store tells only the ID of a customer: a coupon with a condition on an address, on tags or
+// on facts is refused. The total that was paid is that of the quote.
 //
 // Replay reads the orders twice, page by page, so that its memory does not grow with them. It returns the errors
 // of [replay.Run], a [*validation.Error] for a number of orders that is not from 1 to [MaxReplayOrders], and

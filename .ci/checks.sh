@@ -25,8 +25,14 @@ step_tidy() {
   each_module go mod tidy -diff
 }
 
-# step_vet vets what stands behind a tag. Step lint has go vet for everything else.
+# step_vet vets what stands behind a tag. Step lint has go vet for everything else. Whatever step race names exists.
 step_vet() {
+  local name tests missing=()
+  tests=$(own_files '*_test.go' | xargs -d '\n' grep -hoE '^func Test[A-Za-z0-9]+')
+  for name in $(tr -d '^$()' <<<"$NOTHING_SHARED|$TESTS_AT_ONCE" | tr '|' ' '); do
+    grep -qE "^func $name\$" <<<"$tests" || missing+=("$name")
+  done
+  ((${#missing[@]} == 0)) || die "step race names tests that do not exist: ${missing[*]}"
   (cd internal/integration/sqldb && GOWORK=off go vet -tags mattn ./sqlitedriver) # the C library, behind a tag
 }
 

@@ -17,9 +17,9 @@ const DefaultMaxNodes = 10_000
 type SetOptions struct {
 	// MaxCoupons is the maximum number of coupons of the set, from 1 to [pricing.MaxCoupons].
 	MaxCoupons int
-	// MaxNodes is the maximum number of coupons and of sets that the search considers. A MaxNodes of 0
-	// means [DefaultMaxNodes].
-	// Once no set can take more off, a hundredth of MaxNodes is left to find the first of the equal sets.
+	// MaxNodes is the maximum number of coupons and of sets that the search considers. A MaxNodes of 0 means
+	// [DefaultMaxNodes]. Once no set can take more off, the search considers a hundredth of MaxNodes more to
+	// find the first of the equal sets.
 	MaxNodes int
 }
 

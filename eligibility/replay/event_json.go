@@ -91,20 +91,12 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 
 // cart returns the JSON of the cart.
 func (d *eventDocument) cart() []byte {
-	text := []byte{'{'}
-	for _, f := range [...]struct {
-		name string
-		raw  json.RawMessage
-	}{{"currency", d.Currency}, {"step", d.Step}, {"lines", d.Lines}} {
-		if f.raw == nil {
-			continue
-		}
-		if len(text) > 1 {
-			text = append(text, ',')
-		}
-		text = append(append(append(append(text, '"'), f.name...), `":`...), f.raw...)
-	}
-	return append(text, '}')
+	text, _ := json.Marshal(struct { // no error: the values were read from JSON
+		Currency json.RawMessage `json:"currency,omitempty"`
+		Step     json.RawMessage `json:"step,omitempty"`
+		Lines    json.RawMessage `json:"lines,omitempty"`
+	}{d.Currency, d.Step, d.Lines})
+	return text
 }
 
 func given(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] != 'n' }

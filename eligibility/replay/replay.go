@@ -86,8 +86,7 @@ func Run[T any](items iter.Seq2[T, error], read func(T) (Event, error), coupons 
 	if err != nil {
 		return Report{}, err
 	}
-	e := start(c, read)
-	defer e.stop()
+	e := newEngine(c, read)
 	for item, err := range items {
 		if err != nil {
 			return e.finish(err)

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -149,6 +151,34 @@ func TestLimitsRunOutInTheOrderOfTheCarts(t *testing.T) {
 		got.Currencies[i].Histogram = nil
 	}
 	require.Empty(t, cmp.Diff(loop.result(), got))
+}
+
+// A replay of many carts needs no more memory than one of few, if no limit counts customers.
+func TestTheMemoryDoesNotGrowWithTheCarts(t *testing.T) { // not in parallel: it reads the memory of the program
+	coupons, events := randomShop(rand.New(rand.NewPCG(2, 5)), 6, 2_048)
+	for _, c := range coupons {
+		c.Limits, c.Conditions.FirstOrder = coupon.Limits{}, false
+	}
+	at := events[0].At
+	repeated := func(yield func(replay.Event, error) bool) {
+		for range testsize.Of(20, 100) {
+			for _, e := range events {
+				at = at.Add(time.Second)
+				if e.At = at; !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
+	var heaps []uint64
+	_, err := replay.Run(repeated, pass, slices.Values(coupons), replay.Options{Workers: 2, Progress: func(int64) {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		heaps = append(heaps, stats.HeapAlloc)
+	}})
+	require.NoError(t, err)
+	require.Less(t, heaps[len(heaps)-1], heaps[3]+2<<20)
 }
 
 func TestAnErrorEndsTheReplay(t *testing.T) {

@@ -1,10 +1,7 @@
 package replay
 
-// roundSize is the number of items of a round, and chunkSize that of a worker's task.
-const (
-	roundSize = 2_048
-	chunkSize = 32
-)
+// roundSize is the number of items of a round.
+const roundSize = 2_048
 
 // round is a part of the items, with what was decided about them. Its memory is reused.
 type round[T any] struct {
@@ -20,95 +17,54 @@ type refusal struct {
 	err  error
 }
 
-// engine runs rounds beside the goroutine that reads the items.
+// engine runs a round beside the goroutine that reads the items of the next one.
 type engine[T any] struct {
-	contest *contest
-	read    func(T) (Event, error)
+	contest   *contest
+	read      func(T) (Event, error)
+	searchers []*searcher // one for each worker
 
-	filling, working *round[T] // working is nil if there is none
-	rounds           chan *round[T]
-	finished         chan *round[T]
-	tasks            chan task[T]
-	done             chan struct{}
-	spare            *round[T]
-	items            int64 // of finished rounds
+	filling, spare *round[T]
+	working        chan *round[T] // gets the round that is under way once it is done; nil if there is none
+	items          int64          // of finished rounds
 }
 
-// task is a part of a round for one worker.
-type task[T any] struct {
-	of       *round[T]
-	from, to int
-}
-
-func start[T any](c *contest, read func(T) (Event, error)) *engine[T] {
-	e := &engine[T]{
-		contest: c, read: read, filling: new(round[T]), spare: new(round[T]),
-		rounds: make(chan *round[T]), finished: make(chan *round[T]),
-		tasks: make(chan task[T]), done: make(chan struct{}),
-	}
+func newEngine[T any](c *contest, read func(T) (Event, error)) *engine[T] {
+	e := &engine[T]{contest: c, read: read, filling: new(round[T]), spare: new(round[T])}
 	for range c.options.Workers {
-		go e.work()
+		e.searchers = append(e.searchers, newSearcher(c))
 	}
-	go e.run()
 	return e
 }
 
-// stop ends the goroutines. No round is under way.
-func (e *engine[T]) stop() {
-	close(e.rounds)
-	<-e.finished // run has ended
-	for range e.contest.options.Workers {
-		<-e.done
+// run decides about the carts of a round, the workers by turns. Then it takes their claims in order.
+func (e *engine[T]) run(r *round[T]) {
+	done := make(chan struct{})
+	for first, s := range e.searchers {
+		go func() {
+			for i := first; i < len(r.items); i += len(e.searchers) {
+				e.decide(s, &r.carts[i], r.items[i])
+			}
+			done <- struct{}{}
+		}()
+	}
+	for range e.searchers {
+		<-done
+	}
+	for i := range r.carts {
+		if r.err = e.contest.settle(&r.carts[i]); r.err != nil {
+			return
+		}
+		if err := r.carts[i].err; err != nil {
+			r.refused = append(r.refused, refusal{int64(i), err})
+		}
 	}
 }
 
-// run runs rounds one after another.
-func (e *engine[T]) run() {
-	defer close(e.finished)
-	defer close(e.tasks)
-	for r := range e.rounds {
-		tasks := 0
-		for from := 0; from < len(r.items); from += chunkSize {
-			t := task[T]{of: r, from: from, to: min(from+chunkSize, len(r.items))}
-			for sent := false; !sent; {
-				select {
-				case e.tasks <- t:
-					sent = true
-					tasks++
-				case <-e.done:
-					tasks--
-				}
-			}
-		}
-		for ; tasks > 0; tasks-- {
-			<-e.done
-		}
-		for i := range r.carts {
-			if r.err = e.contest.settle(&r.carts[i]); r.err != nil {
-				break
-			}
-			if err := r.carts[i].err; err != nil {
-				r.refused = append(r.refused, refusal{int64(i), err})
-			}
-		}
-		e.finished <- r
+func (e *engine[T]) decide(s *searcher, d *decision, item T) {
+	d.reset()
+	if d.event, d.err = e.read(item); d.err == nil {
+		s.decide(d)
 	}
-}
-
-// work decides about the carts of tasks.
-func (e *engine[T]) work() {
-	s := newSearcher(e.contest)
-	for t := range e.tasks {
-		for i := t.from; i < t.to; i++ {
-			d := &t.of.carts[i]
-			d.reset()
-			if d.event, d.err = e.read(t.of.items[i]); d.err == nil {
-				s.decide(d)
-			}
-		}
-		e.done <- struct{}{}
-	}
-	e.done <- struct{}{}
 }
 
 // add adds an item, and begins a round if there are enough.
@@ -131,8 +87,12 @@ func (e *engine[T]) turn() error {
 		r.carts = append(r.carts, decision{})
 	}
 	r.carts = r.carts[:len(r.items)]
-	e.working = r
-	e.rounds <- r
+	done := make(chan *round[T], 1)
+	e.working = done
+	go func() {
+		e.run(r)
+		done <- r
+	}()
 	return nil
 }
 
@@ -141,7 +101,7 @@ func (e *engine[T]) wait() error {
 	if e.working == nil {
 		return nil
 	}
-	r := <-e.finished
+	r := <-e.working
 	e.working = nil
 	o := &e.contest.options
 	for _, refused := range r.refused {

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"math"
-	"math/bits"
 )
 
 // Sizes in the chart, in units of SVG.
@@ -56,19 +54,12 @@ func (s *Sums) chart(p func(string, ...any), top int) int {
 	top += headHeight
 	for _, b := range s.Histogram {
 		p("<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>", barLeft-8, top+15, b.label())
-		length := share64(b.Carts, most, barWidth)
+		length := max(min(b.Carts, 1), b.Carts*barWidth/most)
 		p("<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"/>", barLeft, top+2, length, rowHeight-4, b.color())
 		p("<text x=\"%d\" y=\"%d\">%d</text>\n", barLeft+length+8, top+15, b.Carts)
 		top += rowHeight
 	}
 	return top
-}
-
-// share64 returns part * size / whole, and at least 1 for a part above 0. The whole is at least 1 and the part.
-func share64(part, whole, size int64) int64 {
-	high, low := bits.Mul64(uint64(part), uint64(size))              //nolint:gosec // not negative
-	quotient, _ := bits.Div64(high, low, max(uint64(whole), high+1)) //nolint:gosec // not negative
-	return max(min(part, 1), int64(min(quotient, math.MaxInt64)))
 }
 
 // label describes the change, such as "1.00 to 1.99 less".

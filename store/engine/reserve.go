@@ -34,8 +34,8 @@ func Reserve(
 
 // lookAgain checks refused requests again: their keys, exchanges and counters. Another transaction may
 // have inserted these while this one waited for a lock. The rows of Load are then from two instants,
-// and lookAgain returns [ErrAgain]. It does so too if an order is known from its payment, whose claims
-// are then those of the request.
+// and lookAgain returns [ErrAgain]. It also returns ErrAgain if the order turns out to be known from its
+// payment, because the payment has made claims of the request already.
 func (w *work) lookAgain(ctx context.Context, tx Tx, requests []store.Reservation, answers []Answer[store.Reserved]) error {
 	n := Need{Peek: true}
 	for i, r := range requests {

@@ -174,8 +174,8 @@ func (t *tx) queueCodes(b *pgx.Batch, w engine.CouponWrite) {
 	}
 }
 
-// SaveCodes implements [store.Coupons]. New codes are inserted without a look-up: the insert fails if one exists, and the
-// next attempt looks them up. Parts of an import are alike, so that a part after one with existing codes looks first.
+// SaveCodes implements [store.Coupons]. New codes are inserted without a look-up: the insert fails if one exists, and
+// the next attempt looks them up.
 func (s *Store) SaveCodes(ctx context.Context, c store.CodeChange) (saved []coupon.IssuedCode, err error) {
 	c = c.Normalize()
 	if err := c.Validate(); err != nil {
@@ -184,16 +184,12 @@ func (s *Store) SaveCodes(ctx context.Context, c store.CodeChange) (saved []coup
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	adds := c.Kind == store.AddCodes || c.Kind == store.ImportCodes
-	unseen := adds && !s.shared.looksFirst.Load()
+	unseen := c.Kind == store.AddCodes || c.Kind == store.ImportCodes
 	err = s.transact(ctx, func(t *tx) (err error) {
 		t.unseen, unseen = unseen, false
 		saved, err = engine.SaveCodes(ctx, t, c)
 		return err
 	})
-	if adds {
-		s.shared.looksFirst.Store(c.Kind == store.ImportCodes && len(saved) > 0)
-	}
 	if err != nil {
 		return nil, err
 	}

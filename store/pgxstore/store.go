@@ -35,9 +35,6 @@ type shared struct {
 	closed  atomic.Bool
 	reserve *group[store.Reservation, store.Reserved]
 	apply   *group[store.Settlement, store.Settled]
-
-	// looksFirst is set while imports find codes that exist; see SaveCodes.
-	looksFirst atomic.Bool
 }
 
 // New returns a store on the pool, which stays the host's: Close does not close it. New asks

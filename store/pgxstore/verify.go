@@ -14,8 +14,8 @@ import (
 
 var _ store.Verifier = (*Store)(nil)
 
-// heldClaims selects the claims of a table's records, with what they hold. The texts are the name of the table, and the
-// states in which records hold claims as reserved and as completed.
+// heldClaims selects the claims of a table's records, with what they hold. The texts are the name of the table, and
+// the states in which records hold claims as reserved and as completed.
 const heldClaims = `SELECT c.counter, 0, 0, CASE WHEN c.reserved THEN c.held ELSE 0 END, CASE WHEN c.reserved THEN 0 ELSE c.held END
 	FROM (SELECT state IN (%[2]s) AS reserved, unnest(claimed) AS counter, unnest(amounts[:cardinality(claimed)]) AS held
 		FROM %[1]s WHERE state IN (%[2]s, %[3]s)) c`
@@ -27,16 +27,17 @@ const countedClaims = `SELECT counter, reserved, completed, 0::bigint AS held_re
 // bucketOf is the bucket of a counter, for a seed.
 const bucketOf = `hashtextextended(n.counter, $1::bigint) & 4095`
 
-// suspectBuckets selects the buckets of counters whose numbers differ. To group by counter would sort gigabytes on the disk of
-// the server. In a bucket two differences can cancel out, but not if each counter has a weight of its own: then the weighted
-// sum modulo a prime is 0 with a probability below 2^-29. The seed is random, so that another call has other weights.
+// suspectBuckets selects the buckets of counters whose numbers differ. To group by counter would sort gigabytes on the
+// disk of the server. In a bucket, differences can cancel out. So each counter has a random weight: the weighted sum
+// modulo a prime hides differences with a probability below 2^-29. Another call has other weights.
 const suspectBuckets = `SELECT n.hash & 4095 FROM (
 		SELECT hashtextextended(n.counter, $1::bigint) AS hash, n.reserved - n.held_reserved AS reserved, n.completed - n.held_completed AS completed
 		FROM (%s) n OFFSET 0) n
 	GROUP BY 1 HAVING sum(n.reserved) <> 0 OR sum(n.completed) <> 0 OR
 		sum(n.reserved %% 2147483647 * (n.hash >> 12 & 536870911) + n.completed %% 2147483647 * (n.hash >> 34 & 536870911)) %% 2147483647 <> 0`
 
-// recountClaims selects the counters of some buckets whose numbers differ: those that are stored, and those of the records.
+// recountClaims selects the counters of some buckets whose numbers differ: those that are stored, and those of the
+// records.
 const recountClaims = `SELECT n.counter, sum(n.reserved)::bigint, sum(n.completed)::bigint, sum(n.held_reserved)::bigint, sum(n.held_completed)::bigint
 	FROM (%s) n WHERE ` + bucketOf + ` = ANY ($2::bigint[])
 	GROUP BY n.counter HAVING sum(n.reserved) <> sum(n.held_reserved) OR sum(n.completed) <> sum(n.held_completed)`
@@ -58,8 +59,8 @@ func recounting(statement string) string {
 	return fmt.Sprintf(statement, fmt.Sprintf(countedClaims, of("{orders}", true), of("{uses}", false)))
 }
 
-// Verify implements [store.Verifier]. The database recounts, and only differences leave it. It reads the records once, and
-// once more if a number differs.
+// Verify implements [store.Verifier]. The database recounts, and only differences leave it. It reads the records
+// once, and once more if a number differs.
 func (s *Store) Verify(ctx context.Context) iter.Seq2[store.Difference, error] {
 	return engine.Verify(func(r *engine.Recount) error { return wrap("verify the counters", s.recount(ctx, r)) })
 }

@@ -38,8 +38,8 @@ const heldOnMySQL = ` UNION ALL SELECT CASE WHEN k.held IS NOT NULL THEN k.count
 				- COALESCE(CAST(JSON_EXTRACT(r.claims, CONCAT('$[', i.number, '].returned')) AS SIGNED), 0) AS held
 		FROM %[1]s r JOIN numbers i ON i.number < JSON_LENGTH(r.claims) WHERE r.state IN (%[2]s, %[3]s)) k`
 
-// mostClaims selects the highest number of claims of a record. It is NULL if there is no record. For MariaDB, claims that
-// are no JSON have no length.
+// mostClaims selects the highest number of claims of a record. It is NULL if there is no record. For MariaDB, claims
+// that are no JSON have no length.
 const (
 	mostClaims = `SELECT MAX(most), SUM(damaged) FROM (
 		SELECT MAX(JSON_LENGTH(claims)) AS most, COUNT(*) - COUNT(JSON_LENGTH(claims)) AS damaged FROM {uses}

@@ -14,8 +14,6 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/common/types/ref"
-	"cel.dev/cel-go/common/types/traits"
 	"cel.dev/cel-go/ext"
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/vm"
@@ -24,6 +22,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/eligibility/offers"
+	"github.com/couponkit/couponkit/internal/benchmarks/celsum"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -198,7 +197,7 @@ func prepareCEL(tb testing.TB, rules []rule) func(cart *pricing.Cart) answer {
 	env, err := cel.NewEnv(
 		ext.NativeTypes(reflect.TypeFor[line](), ext.ParseStructTags(true)), ext.Bindings(),
 		cel.Variable("lines", cel.ListType(cel.ObjectType("offers_test.line"))),
-		cel.Function("sum", cel.Overload("sum_list_int", []*cel.Type{cel.ListType(cel.IntType)}, cel.IntType, cel.UnaryBinding(sum))),
+		celsum.Option(),
 	)
 	require.NoError(tb, err)
 	programs := make([]cel.Program, len(rules))
@@ -225,23 +224,6 @@ func prepareCEL(tb testing.TB, rules []rule) func(cart *pricing.Cart) answer {
 		}
 		return best
 	}
-}
-
-// sum is the function that Kubernetes adds to CEL.
-func sum(list ref.Val) ref.Val {
-	l, ok := list.(traits.Lister)
-	if !ok {
-		return types.MaybeNoSuchOverloadErr(list)
-	}
-	total := types.Int(0)
-	for it := l.Iterator(); it.HasNext() == types.True; {
-		n, ok := it.Next().(types.Int)
-		if !ok {
-			return types.MaybeNoSuchOverloadErr(list)
-		}
-		total += n
-	}
-	return total
 }
 
 // jsonRules asks json-rules-engine. Its time is that of a cart.

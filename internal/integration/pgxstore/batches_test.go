@@ -113,7 +113,8 @@ func rowsOfCodes(b *testing.B, pool *pgxpool.Pool, batch string) (all [][]any) {
 	return all
 }
 
-// TestAnImportBesideKnownCodes: codes are inserted without a look-up, and rows of codes that exist are told all the same.
+// TestAnImportBesideKnownCodes: codes are inserted without a look-up, and rows of codes that exist are told all the
+// same.
 func TestAnImportBesideKnownCodes(t *testing.T) {
 	t.Parallel()
 	pool := postgrestest.NewPool(t, shared.NewCopy(t), func(*pgxpool.Config) {})

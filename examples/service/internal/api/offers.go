@@ -12,11 +12,10 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/eligibility/offers"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/validation"
 )
 
-// Suggestions tell customers about coupons that they have not entered. They show every coupon that the customer may use and
-// that has a plain code. A shop whose codes are secret leaves both off.
+// Suggestions tell customers about coupons that they have not entered. They show every coupon that the customer
+// may use and that has a plain code. A shop whose codes are secret leaves both off.
 type Suggestions struct {
 	// Best shows the coupon that takes most off the cart.
 	Best bool
@@ -73,30 +72,24 @@ type nearlyView struct {
 // offers tells which coupons the customer of a cart could use. The index may be old, so the store decides about
 // each coupon that is shown.
 func (a *API) offers(w http.ResponseWriter, r *http.Request) error {
-	var request cartRequest
-	read, err := readForm(r, request.targets())
+	asked, err := a.quoteRequest(r)
 	if err != nil {
 		return err
 	}
-	var faults validation.Error
-	cart, codes := a.cart(request, &faults), request.coupons(&faults)
-	who, facts := a.buyerOf(r, request.email, &faults), request.facts(&faults)
-	if err := read.besides(faults); err != nil {
-		return err
-	}
 	view := offersView{Nearly: []nearlyView{}}
-	if who.ID == "" && !a.Guests || len(codes) >= pricing.MaxCoupons || !a.Suggestions.any() {
+	if asked.Customer.ID == "" && !a.Guests || len(asked.Codes) >= pricing.MaxCoupons || !a.Suggestions.any() {
 		writeJSON(w, http.StatusOK, view)
 		return nil
 	}
-	s := suggester{Suggestions: a.Suggestions, index: a.Suggestions.Offers.Index(), query: offers.Query{
-		Cart: cart, Question: eligibility.Question{At: a.Now(), Customer: who, Facts: facts, AllowAnonymous: true},
+	asked.Conflicts = eligibility.KeepBest
+	s := suggester{Suggestions: a.Suggestions, asked: asked, index: a.Suggestions.Offers.Index(), query: offers.Query{
+		Cart: asked.Cart, Question: eligibility.Question{At: a.Now(), Customer: asked.Customer, Facts: asked.Facts, AllowAnonymous: true},
 	}}
-	if s.now, err = s.price(r.Context(), codes...); err != nil {
+	if s.now, err = s.price(r.Context(), asked.Codes); err != nil {
 		return err
 	}
 	if s.Best {
-		if view.Best, err = s.best(r.Context(), codes); err != nil {
+		if view.Best, err = s.best(r.Context()); err != nil {
 			return err
 		}
 	}
@@ -113,6 +106,7 @@ func (a *API) offers(w http.ResponseWriter, r *http.Request) error {
 type suggester struct {
 	Suggestions
 
+	asked  couponkit.QuoteRequest
 	index  *offers.Index
 	search offers.Search
 	query  offers.Query
@@ -120,11 +114,10 @@ type suggester struct {
 }
 
 // price prices the cart with some codes.
-func (s *suggester) price(ctx context.Context, codes ...string) (couponkit.Explanation, error) {
-	e, err := s.Service.Explain(ctx, couponkit.QuoteRequest{
-		Cart: s.query.Cart, Codes: codes, Conflicts: eligibility.KeepBest,
-		Customer: s.query.Question.Customer, Facts: s.query.Question.Facts, AllowAnonymous: true,
-	})
+func (s *suggester) price(ctx context.Context, codes []string) (couponkit.Explanation, error) {
+	asked := s.asked
+	asked.Codes = codes
+	e, err := s.Service.Explain(ctx, asked)
 	if coupon.RejectionsOf(err) != nil { // the processor cannot charge the total
 		err = nil
 	}
@@ -145,7 +138,7 @@ func (s *suggester) loses(o offers.Offer) bool {
 
 // best returns the coupon that takes most off alone, of those that make the cart cheaper than it is. It returns nil
 // if there is none.
-func (s *suggester) best(ctx context.Context, codes []string) (*offerView, error) {
+func (s *suggester) best(ctx context.Context) (*offerView, error) {
 	found, err := s.search.Top(s.index, s.query, maxConsidered)
 	if err != nil {
 		return nil, err
@@ -156,7 +149,7 @@ func (s *suggester) best(ctx context.Context, codes []string) (*offerView, error
 		if c.Code.IsZero() || s.used(c) || s.loses(offer) {
 			continue
 		}
-		with, err := s.price(ctx, append(slices.Clip(codes), c.ID)...)
+		with, err := s.price(ctx, append(slices.Clip(s.asked.Codes), c.ID))
 		if err != nil {
 			return nil, err
 		}
@@ -192,7 +185,7 @@ func (s *suggester) nearly(ctx context.Context) ([]nearlyView, error) {
 	for i, n := range found {
 		names[i] = n.Coupon.ID
 	}
-	alone, err := s.price(ctx, names...)
+	alone, err := s.price(ctx, names)
 	if err != nil {
 		return nil, err
 	}

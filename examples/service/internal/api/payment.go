@@ -59,30 +59,36 @@ type explainedCode struct {
 // quote prices a cart. Refused coupons are part of the answer. Without a session, coupons are looked up
 // only if the shop has guests.
 func (a *API) quote(w http.ResponseWriter, r *http.Request) error {
-	var request cartRequest
-	read, err := readForm(r, request.targets())
+	asked, err := a.quoteRequest(r)
 	if err != nil {
 		return err
 	}
-	var faults validation.Error
-	cart, codes := a.cart(request, &faults), request.coupons(&faults)
-	who, facts := a.buyerOf(r, request.email, &faults), request.facts(&faults)
-	if err := read.besides(faults); err != nil {
-		return err
-	}
 	view := quoteView{Coupons: []explainedCode{}, Rejections: []coupon.Reason{}}
-	if len(codes) > 0 && who.ID == "" && !a.Guests {
-		codes, view.Rejections = nil, []coupon.Reason{{Code: coupon.UserRequired}}
+	if len(asked.Codes) > 0 && asked.Customer.ID == "" && !a.Guests {
+		asked.Codes, view.Rejections = nil, []coupon.Reason{{Code: coupon.UserRequired}}
 	}
-	explained, err := a.Service.Explain(r.Context(), couponkit.QuoteRequest{
-		Cart: cart, Codes: codes, Conflicts: eligibility.ConflictPolicy(request.conflicts), Customer: who, Facts: facts, AllowAnonymous: true,
-	})
+	explained, err := a.Service.Explain(r.Context(), asked)
 	if err != nil && coupon.RejectionsOf(err) == nil {
 		return err
 	}
 	view.add(explained, append(explained.Quote.Refused, coupon.RejectionsOf(err)...))
 	writeJSON(w, http.StatusOK, view)
 	return nil
+}
+
+// quoteRequest reads a cart with the codes of its customer.
+func (a *API) quoteRequest(r *http.Request) (couponkit.QuoteRequest, error) {
+	var request cartRequest
+	read, err := readForm(r, request.targets())
+	if err != nil {
+		return couponkit.QuoteRequest{}, err
+	}
+	var faults validation.Error
+	asked := couponkit.QuoteRequest{
+		Cart: a.cart(request, &faults), Codes: request.coupons(&faults), Conflicts: eligibility.ConflictPolicy(request.conflicts),
+		Customer: a.buyerOf(r, request.email, &faults), Facts: request.facts(&faults), AllowAnonymous: true,
+	}
+	return asked, read.besides(faults)
 }
 
 // add adds the effect of the codes, and all reasons for refusing coupons or the total.
