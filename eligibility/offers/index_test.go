@@ -24,7 +24,7 @@ import (
 func TestChangesGiveTheIndexOfTheCoupons(t *testing.T) {
 	t.Parallel()
 	var s offers.Search
-	for seed := range testsize.Of(60, 300) {
+	for seed := range testsize.Of(30, 100) {
 		r := rand.New(rand.NewPCG(uint64(seed), 2))
 		kept := map[string]*coupon.Coupon{}
 		x := new(offers.Index)
@@ -86,7 +86,7 @@ func TestLongListsGrowAndShrink(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	kept := map[string]*coupon.Coupon{}
 	x := new(offers.Index)
-	most := testsize.Of(3_000, 10_000)
+	most := testsize.Of(2_000, 4_000)
 	for _, grow := range []bool{true, false, true, false} {
 		for range most {
 			id := fmt.Sprintf("%s%06d", coupon.IDPrefix, r.IntN(most))
@@ -147,7 +147,7 @@ func TestReadersDuringUpdates(t *testing.T) {
 			}
 		})
 	}
-	for i := range testsize.Of(2_000, 10_000) {
+	for i := range testsize.Of(1_000, 4_000) {
 		next, err := current.Load().With(percent("cpn_a", []string{"5", "10"}[i%2]), percent("cpn_b", []string{"10", "5"}[i%2]))
 		require.NoError(t, err)
 		current.Store(next)

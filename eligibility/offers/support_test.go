@@ -23,7 +23,7 @@ import (
 // shops is how many small shops each search is compared with brute force on. A long run:
 //
 //	go test ./eligibility/offers -run SmallShops -shops 1000000 -timeout 0
-var shops = flag.Int("shops", testsize.Of(6_000, 12_000), "how many small shops are searched")
+var shops = flag.Int("shops", testsize.Of(3_000, 6_000), "how many small shops are searched")
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 

@@ -26,7 +26,7 @@ import (
 // histories is how many small shops are replayed beside a loop. A long run:
 //
 //	go test ./eligibility/replay -run Loop -histories 100000 -timeout 0
-var histories = flag.Int("histories", testsize.Of(100, 3_000), "how many small shops are replayed")
+var histories = flag.Int("histories", testsize.Of(50, 600), "how many small shops are replayed")
 
 func each(events []replay.Event) iter.Seq2[replay.Event, error] {
 	return func(yield func(replay.Event, error) bool) {
@@ -105,11 +105,11 @@ func checkHistogram(t *testing.T, buckets []replay.Bucket, changes []int64) {
 // The report does not depend on the number of workers. Limits run out within a round and between rounds.
 func TestEveryNumberOfWorkersReportsTheSame(t *testing.T) {
 	t.Parallel()
-	for seed := range testsize.Of(1, 40) {
+	for seed := range testsize.Of(1, 4) {
 		r := rand.New(rand.NewPCG(uint64(seed), 8))
-		coupons, events := randomShop(r, 5, 4_200)
+		coupons, events := randomShop(r, 5, 2_100)
 		for _, c := range coupons {
-			c.Limits.MaxUses *= 100
+			c.Limits.MaxUses *= 50
 		}
 		var want replay.Report
 		for workers := 1; workers <= 4; workers += 3 {
@@ -123,7 +123,7 @@ func TestEveryNumberOfWorkersReportsTheSame(t *testing.T) {
 			got := run(t, coupons, events, o)
 			require.True(t, slices.IsSorted(refused))
 			require.Len(t, refused, int(got.Refused))
-			require.Equal(t, []int64{2_048, 4_096, 4_200}, progress)
+			require.Equal(t, []int64{2_048, 2_100}, progress)
 			if workers == 1 {
 				want = got
 			} else if diff := cmp.Diff(want, got); diff != "" {
@@ -137,9 +137,9 @@ func TestEveryNumberOfWorkersReportsTheSame(t *testing.T) {
 func TestLimitsRunOutInTheOrderOfTheCarts(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 9))
-	coupons, events := randomShop(r, 2, 4_500)
+	coupons, events := randomShop(r, 2, 2_300)
 	for _, c := range coupons {
-		c.Limits.MaxUses *= 200
+		c.Limits.MaxUses *= 100
 	}
 	o := replay.Options{Workers: 2, MaxCoupons: 2}
 	got := run(t, coupons, events, o)
@@ -161,7 +161,7 @@ func TestTheMemoryDoesNotGrowWithTheCarts(t *testing.T) { // not in parallel: it
 	}
 	at := events[0].At
 	repeated := func(yield func(replay.Event, error) bool) {
-		for range testsize.Of(20, 100) {
+		for range testsize.Of(8, 40) {
 			for _, e := range events {
 				at = at.Add(time.Second)
 				if e.At = at; !yield(e, nil) {
@@ -171,7 +171,7 @@ func TestTheMemoryDoesNotGrowWithTheCarts(t *testing.T) { // not in parallel: it
 		}
 	}
 	var heaps []uint64
-	_, err := replay.Run(repeated, pass, slices.Values(coupons), replay.Options{Workers: 2, Progress: func(int64) {
+	_, err := replay.Run(repeated, pass, slices.Values(coupons), replay.Options{Workers: 2, MaxCoupons: 1, Progress: func(int64) {
 		var stats runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&stats)
@@ -183,11 +183,11 @@ func TestTheMemoryDoesNotGrowWithTheCarts(t *testing.T) { // not in parallel: it
 
 func TestAnErrorEndsTheReplay(t *testing.T) {
 	t.Parallel()
-	coupons, events := randomShop(rand.New(rand.NewPCG(1, 1)), 3, 6_000)
+	coupons, events := randomShop(rand.New(rand.NewPCG(1, 1)), 1, 3_000)
 	broken := errors.New("broken")
 	items := func(yield func(replay.Event, error) bool) {
 		for i, e := range events {
-			if i == 5_000 {
+			if i == 2_500 {
 				yield(e, broken)
 				return
 			}
@@ -198,7 +198,7 @@ func TestAnErrorEndsTheReplay(t *testing.T) {
 	}
 	r, err := replay.Run(items, pass, slices.Values(coupons), replay.Options{Workers: 2})
 	require.ErrorIs(t, err, broken)
-	require.Equal(t, int64(4_096), r.Carts+r.Refused)
+	require.Equal(t, int64(2_048), r.Carts+r.Refused)
 
 	_, err = replay.Run(each(events), pass, slices.Values(coupons), replay.Options{MaxCounters: 1})
 	require.ErrorIs(t, err, replay.ErrTooManyCounters)
