@@ -80,7 +80,20 @@ step_purity() {
   check_pure eligibility/offers calendar coupon eligibility email pricing "${reading[@]}" || failed=1
   check_pure eligibility/replay calendar coupon eligibility eligibility/offers email pricing "${reading[@]}" || failed=1
   check_pure redemption calendar coupon eligibility email pricing "${reading[@]}" || failed=1
+  check_without_goroutines || failed=1
   return "$failed"
+}
+
+# check_without_goroutines looks at the packages that step race leaves out.
+check_without_goroutines() {
+  local package files=()
+  for package in $WITHOUT_GOROUTINES; do
+    files+=("$package"/*.go)
+  done
+  if grep -nE '^\s*go [a-zA-Z]|"(sync|sync/[a-z]+|golang\.org/x/sync/[a-z]+)"' "${files[@]}" >&2; then
+    printf 'step race leaves these packages out\n' >&2
+    return 1
+  fi
 }
 
 # check_pure takes a package and the floors below it.

