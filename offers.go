@@ -54,7 +54,10 @@ func NewOffers(s OfferStore, limits offers.Limits) *Offers {
 //
 // The index proposes up to 8 coupons: those with the greatest discounts alone, and, if there are more, the coupons of
 // the best set. They are read from the store together with the codes, so a quote still asks the store
-// at most twice, and an old index never grants what the store refuses. The best set of these coupons is chosen:
+// at most twice, and an old index never grants what the store refuses. If the store refuses some, and the index has a
+// better set without them, they are followed by up to 32 further coupons, and once more by as many as a look-up
+// holds. Each of these two rounds asks the store once, or twice for coupons with budgets or limits of periods. The
+// best set of all these coupons is chosen:
 //
 //   - A code excludes automatic coupons as it excludes other codes. An automatic coupon excludes no code. With
 //     [eligibility.KeepBest] and SkipRefused, all compete, and the codes win among equal totals.

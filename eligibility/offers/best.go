@@ -24,6 +24,8 @@ type Query struct {
 	// Usage returns how often a coupon was used. A search calls Usage only for coupons that could come
 	// into its result. With a nil Usage, no coupon was ever used.
 	Usage func(c *coupon.Coupon) eligibility.Usage
+	// Except reports whether Best, Top and Set leave a coupon out. With a nil Except, they leave none out.
+	Except func(c *coupon.Coupon) bool
 	// Held are the IDs of the [coupon.PointsRedeemable] coupons that the customer has exchanged points
 	// for. A search finds no other coupon of this kind. Unknown IDs are ignored.
 	Held []string
@@ -117,7 +119,7 @@ func (s *Search) begin(x *Index, q *Query) error {
 	return nil
 }
 
-func (s *Search) end() { s.query.Usage = nil }
+func (s *Search) end() { s.query.Usage, s.query.Except = nil, nil }
 
 // mayHaveCoupons reports whether the customer may use a coupon without any condition.
 func (s *Search) mayHaveCoupons() bool {
@@ -142,7 +144,7 @@ func (s *Search) visit(worst func() place, use func(c *coupon.Coupon, bound int6
 			i = early - 1
 			continue
 		}
-		if c == nil || !use(c, bound) {
+		if c == nil || !s.isExcept(c) && !use(c, bound) {
 			return
 		}
 	}
@@ -160,13 +162,15 @@ func (s *Search) visitHeld(use func(c *coupon.Coupon, bound int64) bool) bool {
 				continue
 			}
 			c := shelf.coupons.at(slot).Coupon
-			if c.Distribution == coupon.PointsRedeemable && !use(c, s.walk.measures.total.subtotal) {
+			if c.Distribution == coupon.PointsRedeemable && !s.isExcept(c) && !use(c, s.walk.measures.total.subtotal) {
 				return false
 			}
 		}
 	}
 	return true
 }
+
+func (s *Search) isExcept(c *coupon.Coupon) bool { return s.query.Except != nil && s.query.Except(c) }
 
 // worst returns the place that a coupon has to be before.
 func (s *Search) worst() place {

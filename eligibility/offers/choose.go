@@ -12,16 +12,12 @@ import (
 // ChoiceOptions restricts a choice among coupons.
 type ChoiceOptions struct {
 	SetOptions
-	// Beside are coupons that the customer uses in any case. Each of them must be allowed beside the
-	// chosen set. MaxCoupons does not count them.
-	Beside []*coupon.Coupon
 	// Accept reports whether a cart may have these prices. With a nil Accept, all prices are accepted.
 	Accept func(*pricing.Quote) bool
 }
 
 // Choose returns the best set of the given coupons without an index. The sets have the order of
-// [Search.Set], and the Discount of a set is that of its coupons and of those beside it. The set is
-// empty if no coupon takes anything off beside the others. The coupons have different IDs.
+// [Search.Set]. The coupons have different IDs.
 //
 // Choose evaluates each coupon alone, so it is for few coupons. It returns the errors of [Search.Set]. The
 // result is valid until the next search.
@@ -42,7 +38,7 @@ func (s *Search) Choose(coupons []*coupon.Coupon, q Query, o ChoiceOptions) (Set
 	}
 	for _, c := range coupons {
 		switch {
-		case slices.ContainsFunc(o.Beside, func(d *coupon.Coupon) bool { return !pricing.Combinable(c.Group, d.Group) }):
+		case !b.isCombinable(c):
 		case c.Group != "":
 			own := b.newCandidate(c, b.total, s.cart.Currency)
 			if s.judge(&own); !own.out {
@@ -67,6 +63,11 @@ func (s *Search) tryAlone(c *coupon.Coupon) {
 	b.chosen = append(b.chosen, len(b.candidates)-1)
 	s.try()
 	b.chosen, b.candidates = b.chosen[:0], b.candidates[:len(b.candidates)-1]
+}
+
+// isCombinable reports whether a coupon can be combined with those beside the set.
+func (b *setSearch) isCombinable(c *coupon.Coupon) bool {
+	return !slices.ContainsFunc(b.beside, func(d eligibility.Candidate) bool { return !pricing.Combinable(c.Group, d.Coupon.Group) })
 }
 
 // putBeside puts coupons beside every set. It refuses coupons that cannot be used together.

@@ -76,7 +76,7 @@ func TestTheBestChoiceOfSmallShops(t *testing.T) {
 		accept := func(quote *pricing.Quote) bool { return quote.Total == 0 || quote.Total > least }
 		most := 1 + r.IntN(4)
 		want, ok := tryBeside(rest, beside, q, most, accept)
-		got, err := s.Choose(rest, q, offers.ChoiceOptions{SetOptions: offers.SetOptions{MaxCoupons: most}, Beside: beside, Accept: accept})
+		got, err := s.Choose(rest, q, offers.ChoiceOptions{SetOptions: offers.SetOptions{MaxCoupons: most, Beside: beside}, Accept: accept})
 		if !ok {
 			require.ErrorIs(t, err, validation.ErrInvalid, "seed %d", seed)
 			continue
@@ -85,6 +85,38 @@ func TestTheBestChoiceOfSmallShops(t *testing.T) {
 		require.True(t, got.Proved && got.Complete)
 		require.Equal(t, want.Discount, got.Discount, "seed %d", seed)
 		if diff := gocmp.Diff(words(want.Offers), words(got.Offers)); diff != "" {
+			t.Fatalf("seed %d, %d beside %d (-want +got):\n%s", seed, len(rest), n, diff)
+		}
+		if n > 0 && len(got.Offers) > 0 {
+			together++
+		}
+	}
+	require.Positive(t, together)
+}
+
+// A search beside other coupons, and without some of the index, is what trying every set finds.
+func TestTheBestSetBesideOthers(t *testing.T) {
+	t.Parallel()
+	var s offers.Search
+	together := 0
+	for seed := range *shops / 4 {
+		r := rand.New(rand.NewPCG(uint64(seed), 9))
+		coupons, q := smallShop(r, 8)
+		q.Usage = func(c *coupon.Coupon) eligibility.Usage { return eligibility.Usage{} }
+		n := min(r.IntN(3), len(coupons))
+		beside, rest := coupons[:n], coupons[n:]
+		q.Except = func(c *coupon.Coupon) bool { return c.ID[len(c.ID)-1] == '3' || slices.Contains(beside, c) }
+		rest = slices.DeleteFunc(slices.Clone(rest), q.Except)
+		most := 1 + r.IntN(4)
+		want, ok := tryBeside(rest, beside, q, most, func(*pricing.Quote) bool { return true })
+		got, err := s.Set(indexOf(t, coupons), q, offers.SetOptions{MaxCoupons: most, Beside: beside})
+		if !ok {
+			require.ErrorIs(t, err, validation.ErrInvalid, "seed %d", seed)
+			continue
+		}
+		require.NoError(t, err)
+		require.True(t, got.Proved && got.Complete)
+		if diff := gocmp.Diff(words(want.Offers), words(got.Offers)); diff != "" || got.Discount != want.Discount {
 			t.Fatalf("seed %d, %d beside %d (-want +got):\n%s", seed, len(rest), n, diff)
 		}
 		if n > 0 && len(got.Offers) > 0 {

@@ -7,27 +7,13 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
-	"github.com/couponkit/couponkit/validation"
 )
-
-// DefaultMaxNodes is the value of [SetOptions].MaxNodes if it is 0.
-const DefaultMaxNodes = 10_000
-
-// SetOptions restricts a search for a set of coupons.
-type SetOptions struct {
-	// MaxCoupons is the maximum number of coupons of the set, from 1 to [pricing.MaxCoupons].
-	MaxCoupons int
-	// MaxNodes is the maximum number of coupons and of sets that the search considers. A MaxNodes of 0 means
-	// [DefaultMaxNodes]. Once no set can take more off, the search considers a hundredth of MaxNodes more to
-	// find the first of the equal sets.
-	MaxNodes int
-}
 
 // Set is a set of coupons that the customer can use together.
 type Set struct {
 	// Offers are the coupons, sorted by ID. Each Discount is what the coupon takes off in the set.
 	Offers []Offer
-	// Discount is what the set takes off the cart, in minor units.
+	// Discount is what the set takes off the cart together with the coupons beside it, in minor units.
 	Discount int64
 	// Proved reports whether the search has shown that no other set takes more off.
 	Proved bool
@@ -94,9 +80,11 @@ type twin struct {
 
 // Set returns the best set of coupons that can be combined: the set with the greatest discount, then the
 // set with the fewest coupons, then the set with the least IDs, compared one by one. A set counts only if
-// [eligibility.EvaluateSet] allows all its coupons. The set is empty if the customer can use no coupon.
+// [eligibility.EvaluateSet] allows all its coupons. The set is empty if the customer can use no coupon, or if no
+// coupon takes anything off beside the others.
 //
-// Set returns a [*validation.Error] if the cart or an option is invalid. The result is valid until the next
+// Set returns a [*validation.Error] if the cart or an option is invalid, or if the coupons beside the set cannot be
+// used together. The result is valid until the next
 // search.
 func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 	if err := o.validate(); err != nil {
@@ -104,17 +92,20 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 	}
 	s.overBudget = false
 	alone, found, err := s.Best(x, q)
-	if err != nil || !found && !s.overBudget {
+	if beside := len(o.Beside) > 0; err != nil || !beside && !found && !s.overBudget {
 		return Set{Proved: err == nil, Complete: err == nil}, err
 	}
 	b := &s.sets
 	b.begin(o, &s.walk.measures)
-	if found {
-		b.best.Discount, b.best.Offers = alone.Discount, append(b.best.Offers, alone)
-	}
 	s.query = q
 	defer s.end()
-	if o.MaxCoupons > 1 {
+	if err := s.putBeside(o.Beside); err != nil {
+		return Set{}, err
+	}
+	if found && len(o.Beside) == 0 {
+		b.best.Discount, b.best.Offers = alone.Discount, append(b.best.Offers, alone)
+	}
+	if o.MaxCoupons > 1 || len(o.Beside) > 0 {
 		s.bestOfGroups(x)
 		b.bound = b.reach(b.most)
 		if b.bound <= b.best.Discount {
@@ -137,15 +128,6 @@ func (s *Search) proved() Set {
 	}
 	b.best.Proved = b.best.Bound == b.best.Discount
 	return b.best
-}
-
-func (o SetOptions) validate() error {
-	var faults validation.Error
-	faults.Merge("", within("maxCoupons", o.MaxCoupons, pricing.MaxCoupons))
-	if o.MaxNodes < 0 {
-		faults.Add("maxNodes", validation.TooSmall, "must not be negative")
-	}
-	return faults.Err()
 }
 
 func (b *setSearch) begin(o SetOptions, m *measures) {
@@ -211,7 +193,7 @@ func (s *Search) bestOfGroups(x *Index) {
 	s.visit(func() place {
 		return place{discount: b.kthOfLanes()} // no coupon with an equal bound
 	}, func(c *coupon.Coupon, bound int64) bool {
-		if c.Group == "" {
+		if c.Group == "" || !b.isCombinable(c) {
 			return true
 		}
 		if !b.spend() || b.nodes > enough {
@@ -316,7 +298,7 @@ func (s *Search) collectWith(x *Index, twins bool) bool {
 		}
 		return place{discount: least, id: anyID}
 	}, func(c *coupon.Coupon, bound int64) bool {
-		if c.Group == "" {
+		if c.Group == "" || !b.isCombinable(c) {
 			return true
 		}
 		if !b.spend() {

@@ -22,7 +22,7 @@ import (
 type Automatic struct {
 	index    atomic.Pointer[offers.Index]
 	searches sync.Pool
-	usedUp   sync.Map // by coupon ID: the instant until which the coupon is not proposed
+	usedUp   sync.Map // by coupon ID: the instant until which the coupon is not proposed; see isUsedUp
 }
 
 // Store replaces the index.
@@ -45,71 +45,23 @@ func (a *Automatic) begin() (s *offers.Search, end func()) {
 	return s, func() { a.searches.Put(s) }
 }
 
-// These constants limit the search for candidates.
 const (
-	// maxCandidateOffers is the number of coupons that a decision looks up at most, apart from the best set. Each
-	// makes a checkout slower; see BenchmarkAutomaticCheckout.
-	maxCandidateOffers = 8
-	maxSetNodes        = 1_000
 	// usedUpTime is how long a coupon is not proposed after the store has told that it is used up.
 	usedUpTime     = 10 * time.Second
 	maxChoiceNodes = 2_000
 )
 
-// Candidates returns the coupons with the greatest discounts alone and, if there are more of them, the best
-// set. Limits are left to the store, because the index does not know how often a coupon was used. A cart
-// that cannot be priced has no candidates.
-func (a *Automatic) Candidates(q offers.Query, most int) []string {
-	x := a.Load()
-	if x.Len() == 0 || most < 1 {
-		return nil
-	}
-	s, end := a.begin()
-	defer end()
-	q.Usage = func(c *coupon.Coupon) eligibility.Usage {
-		value, _ := a.usedUp.Load(c.ID)
-		if until, is := value.(time.Time); is && q.Question.At.Before(until) {
-			return eligibility.Usage{Completed: c.Limits.MaxUses}
-		}
-		return eligibility.Usage{}
-	}
-	best, err := s.Top(x, q, min(most, maxCandidateOffers))
-	if err != nil {
-		return nil
-	}
-	ids := make([]string, 0, len(best))
-	for _, o := range best {
-		ids = append(ids, o.Coupon.ID)
-	}
-	if len(ids) < maxCandidateOffers {
-		return ids
-	}
-	set, err := s.Set(x, q, offers.SetOptions{MaxCoupons: pricing.MaxCoupons, MaxNodes: maxSetNodes})
-	for i := 0; err == nil && i < len(set.Offers) && len(ids) < most; i++ {
-		if id := set.Offers[i].Coupon.ID; !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+// isUsedUp reports whether the store has told lately that a coupon is used up.
+func (a *Automatic) isUsedUp(id string, at time.Time) bool {
+	value, _ := a.usedUp.Load(id)
+	until, is := value.(time.Time)
+	return is && at.Before(until) && !at.Before(until.Add(-usedUpTime)) // the clock may go back
 }
 
-// automatic returns the IDs of at most most automatic coupons that the customer may be able to use. A decision
-// without a cart has none.
-func (q *Quoter) automatic(d *Decision, most int) []string {
-	switch r := &d.Request; {
-	case q.Automatic == nil || d.about != OfCart || signedIn(*r) != nil || most < 1:
-		return nil
-	case q.Prepared != nil:
-		return q.Prepared[:min(len(q.Prepared), most)]
-	default:
-		return q.Automatic.Candidates(offers.Query{Cart: r.Cart, Question: d.question()}, most)
-	}
-}
-
-// readAutomatic takes the automatic coupons from the result of a look-up. Coupons that are not automatic any
+// readAutomatic adds the automatic coupons from the result of a look-up. Coupons that are not automatic any
 // more are left out, and so are unreadable ones.
 func (q *Quoter) readAutomatic(ctx context.Context, d *Decision, found []*store.Found) {
-	d.Automatic = make([]Code, 0, len(found))
+	d.Automatic = slices.Grow(d.Automatic, len(found))
 	for _, f := range found {
 		if f == nil {
 			continue
@@ -222,7 +174,7 @@ func (c *chooser) choose(codes []eligibility.Candidate, beside bool) error {
 	}
 	coupons := c.coupons
 	if beside {
-		o.Beside = all
+		o.SetOptions.Beside = all
 	} else {
 		coupons = slices.Concat(coupons, all)
 	}

@@ -55,7 +55,7 @@ func (q *Quoter) choose(ctx context.Context, d *Decision) error {
 		if err != nil {
 			return err
 		}
-		if again, err := q.askMirrors(ctx, d, &chosen.result); again || err != nil {
+		if again, err := q.reconsider(ctx, d, &chosen); again || err != nil {
 			if err != nil {
 				return err
 			}

@@ -50,7 +50,7 @@ func (d *Decision) Identities() []string {
 	return d.identities
 }
 
-// LookUp looks up what the codes of a request name, and automatic coupons, in at most two calls of the store. It
+// LookUp looks up what the codes of a request name, and the first automatic coupons, in at most two calls of the store. It
 // refuses a code that names no coupon, and codes that name the same coupon. It decides nothing else. The guard
 // stands around it.
 func (q *Quoter) LookUp(ctx context.Context, r Request, about Subject) (*Decision, error) {
@@ -104,7 +104,7 @@ func (q *Quoter) find(ctx context.Context, d *Decision) error {
 		ends[i] = len(by.Names)
 	}
 	typed := len(by.Names)
-	by.Names = append(by.Names, store.ByID(q.automatic(d, store.MaxNames-typed)...)...)
+	by.Names = append(by.Names, store.ByID(q.propose(d, store.MaxNames-typed)...)...)
 	if len(by.Names) == 0 {
 		return nil
 	}

@@ -82,6 +82,7 @@ type Decision struct {
 	identities []string        // identities of the customer, computed on demand
 	openOrders []store.Settled // open orders of the customer
 	openRead   bool            // whether openOrders was read
+	proposals  proposals
 }
 
 // CouponID returns the ID of the first coupon that the request names. The ID of a nil Decision is empty.

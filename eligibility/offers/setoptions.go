@@ -1,0 +1,32 @@
+package offers
+
+import (
+	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
+)
+
+// DefaultMaxNodes is the value of [SetOptions].MaxNodes if it is 0.
+const DefaultMaxNodes = 10_000
+
+// SetOptions restricts a search for a set of coupons.
+type SetOptions struct {
+	// MaxCoupons is the maximum number of coupons of the set, from 1 to [pricing.MaxCoupons].
+	MaxCoupons int
+	// MaxNodes is the maximum number of coupons and of sets that the search considers. A MaxNodes of 0 means
+	// [DefaultMaxNodes]. Once no set can take more off, the search considers a hundredth of MaxNodes more to
+	// find the first of the equal sets.
+	MaxNodes int
+	// Beside are coupons that the customer uses in any case. Each of them must be allowed beside the set.
+	// MaxCoupons does not count them, and they are not among the Offers.
+	Beside []*coupon.Coupon
+}
+
+func (o SetOptions) validate() error {
+	var faults validation.Error
+	faults.Merge("", within("maxCoupons", o.MaxCoupons, pricing.MaxCoupons))
+	if o.MaxNodes < 0 {
+		faults.Add("maxNodes", validation.TooSmall, "must not be negative")
+	}
+	return faults.Err()
+}
