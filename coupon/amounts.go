@@ -233,6 +233,14 @@ func (s MoneySet) text(own pricing.Currency) Amounts {
 	return NewAmounts(s.list...)
 }
 
+// appendMember appends the amounts as a member of a JSON object, if there are any.
+func (s MoneySet) appendMember(dst []byte, name string, own pricing.Currency) []byte {
+	if len(s.list) == 0 {
+		return dst
+	}
+	return appendMember(dst, name, s.text(own))
+}
+
 // faults checks the amounts. Each must have another currency, and one must be in the coupon's currency.
 // Each must be from 1 to most minor units.
 func (s MoneySet) faults(faults *validation.Error, field string, own pricing.Currency, most int64) {

@@ -264,23 +264,33 @@ func (d Draft) WithDiscount(discount pricing.Discount) Draft {
 	if t.Type.HasPercent() {
 		d.Percent = t.Percent.String()
 	}
-	var values, maximums []pricing.Money
-	for _, in := range append([]pricing.CurrencyTerms{{Currency: t.Currency, Amount: t.Amount, MaxDiscount: t.MaxDiscount}}, t.Others...) {
-		if in.Amount > 0 {
-			values = append(values, pricing.NewMoney(in.Amount, in.Currency))
-		}
-		if in.MaxDiscount > 0 {
-			maximums = append(maximums, pricing.NewMoney(in.MaxDiscount, in.Currency))
-		}
-	}
-	d.Amount, d.MaxDiscount = NewMoneySet(values...).text(t.Currency), NewMoneySet(maximums...).text(t.Currency)
+	values, maximums := discountAmounts(&t)
+	d.Amount, d.MaxDiscount = values.text(t.Currency), maximums.text(t.Currency)
 	if currencies := discount.Currencies(); len(currencies) > 0 {
 		d.Currency = t.Currency.Code()
 	}
-	for _, tier := range t.Tiers {
-		d.Tiers = append(d.Tiers, tierDraft(tier, &t))
-	}
+	d.Tiers = tierDrafts(&t)
 	return d
+}
+
+// discountAmounts returns the amounts of a discount, and its maximums.
+func discountAmounts(t *pricing.DiscountTerms) (values, maximums MoneySet) {
+	for _, in := range append([]pricing.CurrencyTerms{{Currency: t.Currency, Amount: t.Amount, MaxDiscount: t.MaxDiscount}}, t.Others...) {
+		if in.Amount > 0 {
+			values.list = append(values.list, pricing.NewMoney(in.Amount, in.Currency))
+		}
+		if in.MaxDiscount > 0 {
+			maximums.list = append(maximums.list, pricing.NewMoney(in.MaxDiscount, in.Currency))
+		}
+	}
+	return NewMoneySet(values.list...), NewMoneySet(maximums.list...)
+}
+
+func tierDrafts(t *pricing.DiscountTerms) (drafts []TierDraft) {
+	for _, tier := range t.Tiers {
+		drafts = append(drafts, tierDraft(tier, t))
+	}
+	return drafts
 }
 
 func tierDraft(tier pricing.Tier, t *pricing.DiscountTerms) TierDraft {

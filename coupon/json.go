@@ -2,10 +2,12 @@ package coupon
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/calendar"
+	"github.com/couponkit/couponkit/internal/appendjson"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
@@ -105,79 +107,124 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 
 const immutableMessage = "cannot be changed after creation"
 
-// wireTerms are terms with the field names of contract section 7, in the order of encoding. Nil
-// pointers are left out.
-type wireTerms struct {
-	DiscountType    pricing.DiscountType `json:"discountType"`
-	DiscountValue   Amounts              `json:"discountValue,omitzero"`
-	MaxDiscount     Amounts              `json:"maxDiscount,omitzero"`
-	Lane            pricing.Lane         `json:"lane,omitzero"`
-	MaxUnits        int64                `json:"maxUnits,omitzero"`
-	Units           int64                `json:"units,omitzero"`
-	BuyQuantity     int64                `json:"buyQuantity,omitzero"`
-	GetQuantity     int64                `json:"getQuantity,omitzero"`
-	MaxApplications int64                `json:"maxApplications,omitzero"`
-	Buys            Scope                `json:"buys,omitzero"`
-	TierBasis       pricing.TierBasis    `json:"tierBasis,omitzero"`
-	Tiers           []TierDraft          `json:"tiers,omitempty"`
-
-	Currency           pricing.Currency `json:"currency"`
-	Description        *string          `json:"description,omitempty"`
-	AppliesTo          AppliesTo        `json:"appliesTo"`
-	PlanIDs            Items            `json:"planIds"`
-	DeviceIDs          Items            `json:"deviceIds"`
-	AccessoryIDs       Items            `json:"accessoryIds"`
-	Kinds              Items            `json:"kinds,omitzero"`
-	Categories         Items            `json:"categories,omitzero"`
-	ExcludedItemIDs    Items            `json:"excludedItemIds,omitzero"`
-	ExcludedCategories Items            `json:"excludedCategories,omitzero"`
-	Group              string           `json:"group,omitempty"`
-	*wireAudience
-	wireConditions
-	*wireLimits
-	RefundPolicy    pricing.RefundPolicy `json:"refundPolicy"`
-	RestoreOnRefund Restore              `json:"restoreOnRefund,omitzero"`
-	StartsAt        *time.Time           `json:"startsAt"`
-	ExpiresAt       *time.Time           `json:"expiresAt"`
+// MarshalJSON returns the terms as a JSON object with the field names of contract section 7; see [Coupon.MarshalJSON].
+func (t Terms) MarshalJSON() ([]byte, error) {
+	text, err := t.appendMembers([]byte{'{'}, nil, true)
+	return append(text, '}'), err
 }
 
-// wireAudience has the terms for who may use a coupon, by which way, and how often.
-type wireAudience struct {
-	Automatic         bool         `json:"automatic,omitzero"`
-	Distribution      Distribution `json:"distribution"`
-	AllowedUserEmails EmailSet     `json:"allowedUserEmails"`
-	PointsRequired    *int64       `json:"pointsRequired"`
-	MaxUses           *int64       `json:"maxUses"`
-	MaxUsesPerUser    *int64       `json:"maxUsesPerUser"`
-}
-
-// wireLimits has the limits besides the numbers of uses.
-type wireLimits struct {
-	Budget       Amounts       `json:"budget,omitzero"`
-	PeriodLimits []PeriodLimit `json:"periodLimits,omitempty"`
-}
-
-// wire returns all terms.
-func (t Terms) wire() wireTerms {
-	d := Draft{}.WithDiscount(t.Discount)
-	return wireTerms{
-		DiscountType: d.DiscountType, DiscountValue: d.value(), MaxDiscount: d.MaxDiscount, Lane: d.Lane,
-		MaxUnits: d.MaxUnits, Units: d.Units, BuyQuantity: d.BuyQuantity, GetQuantity: d.GetQuantity,
-		MaxApplications: d.MaxApplications, Buys: t.Buys, TierBasis: d.TierBasis, Tiers: d.Tiers,
-		Currency: t.Currency, AppliesTo: t.Scope.AppliesTo, PlanIDs: t.Scope.Plans,
-		DeviceIDs: t.Scope.Devices, AccessoryIDs: t.Scope.Accessories, Kinds: t.Scope.Kinds, Categories: t.Scope.Categories,
-		ExcludedItemIDs: t.Scope.ExcludedItems, ExcludedCategories: t.Scope.ExcludedCategories, Group: t.Group,
-		wireAudience: &wireAudience{
-			Automatic: t.Automatic, Distribution: t.Distribution, AllowedUserEmails: t.AllowedUserEmails, PointsRequired: orNull(t.PointsRequired),
-			MaxUses: orNull(t.Limits.MaxUses), MaxUsesPerUser: orNull(t.Limits.MaxUsesPerUser),
-		},
-		wireConditions: wireConditions{
-			MinPurchase: t.Conditions.MinPurchase.text(t.Currency), MaxPurchase: t.Conditions.MaxPurchase.text(t.Currency), Conditions: t.Conditions,
-		},
-		wireLimits:   &wireLimits{Budget: t.Limits.Budget.text(t.Currency), PeriodLimits: t.Limits.Periods},
-		RefundPolicy: t.RefundPolicy, RestoreOnRefund: t.RestoreOnRefund,
-		StartsAt: orNull(t.StartsAt), ExpiresAt: orNull(t.ExpiresAt),
+// appendMembers appends the members of terms. Without audience, it leaves out who may use the coupon, by which way, and
+// how often.
+func (t *Terms) appendMembers(dst []byte, description *string, audience bool) (_ []byte, err error) {
+	dst = appendjson.TextMember(t.appendDiscount(dst), "currency", t.Currency.Code())
+	if description != nil {
+		dst = appendjson.TextMember(dst, "description", *description)
 	}
+	dst = appendjson.OptionalText(t.Scope.appendMembers(dst), "group", t.Group)
+	if audience {
+		dst = t.appendAudience(dst)
+	}
+	if dst, err = t.Conditions.appendMembers(dst, t.Currency, audience); err != nil {
+		return nil, err
+	}
+	if audience {
+		dst = t.Limits.Budget.appendMember(dst, "budget", t.Currency)
+		if len(t.Limits.Periods) > 0 {
+			dst = appendMember(dst, "periodLimits", t.Limits.Periods)
+		}
+	}
+	if t.RefundPolicy.String() == "" {
+		_, err := t.RefundPolicy.MarshalText()
+		return nil, err
+	}
+	dst = appendjson.TextMember(dst, "refundPolicy", t.RefundPolicy.String())
+	if t.RestoreOnRefund != 0 {
+		dst = appendjson.TextMember(dst, "restoreOnRefund", t.RestoreOnRefund.String())
+	}
+	if dst, err = appendInstant(dst, "startsAt", t.StartsAt); err != nil {
+		return nil, err
+	}
+	return appendInstant(dst, "expiresAt", t.ExpiresAt)
+}
+
+// appendInstant appends a member that is null for the zero time.
+func appendInstant(dst []byte, name string, at time.Time) ([]byte, error) {
+	dst = appendjson.Name(dst, name)
+	if at.IsZero() {
+		return append(dst, "null"...), nil
+	}
+	return appendjson.Value(dst, at)
+}
+
+func (t *Terms) appendDiscount(dst []byte) []byte {
+	d := t.Discount.Terms()
+	dst = appendjson.TextMember(dst, "discountType", d.Type.String())
+	if d.Type.HasPercent() {
+		dst = appendjson.TextMember(dst, "discountValue", d.Percent.String())
+	}
+	values, maximums := discountAmounts(&d)
+	dst = values.appendMember(dst, "discountValue", d.Currency)
+	dst = maximums.appendMember(dst, "maxDiscount", d.Currency)
+	if d.Lane != d.Type.DefaultLane() {
+		dst = appendjson.OptionalText(dst, "lane", d.Lane.String())
+	}
+	dst = appendjson.OptionalInt(dst, "maxUnits", d.MaxUnits)
+	dst = appendjson.OptionalInt(dst, "units", d.Units)
+	dst = appendjson.OptionalInt(dst, "buyQuantity", d.BuyQuantity)
+	dst = appendjson.OptionalInt(dst, "getQuantity", d.GetQuantity)
+	dst = appendjson.OptionalInt(dst, "maxApplications", d.MaxApplications)
+	if !t.Buys.IsZero() {
+		dst = appendMember(dst, "buys", t.Buys)
+	}
+	dst = appendjson.OptionalText(dst, "tierBasis", d.TierBasis.String())
+	if len(d.Tiers) > 0 {
+		dst = appendMember(dst, "tiers", tierDrafts(&d))
+	}
+	return dst
+}
+
+func (s *Scope) appendMembers(dst []byte) []byte {
+	dst = appendjson.TextMember(dst, "appliesTo", s.AppliesTo.String())
+	for i, list := range scopeLists {
+		if items := list.set(s); i < selectedLists || items.Len() > 0 {
+			dst = items.append(appendjson.Name(dst, list.field))
+		}
+	}
+	return dst
+}
+
+func (t *Terms) appendAudience(dst []byte) []byte {
+	if t.Automatic {
+		dst = appendMember(dst, "automatic", true)
+	}
+	dst = appendjson.TextMember(dst, "distribution", t.Distribution.String())
+	dst = appendMember(dst, "allowedUserEmails", t.AllowedUserEmails)
+	dst = appendMember(dst, "pointsRequired", orNull(t.PointsRequired))
+	dst = appendMember(dst, "maxUses", orNull(t.Limits.MaxUses))
+	return appendMember(dst, "maxUsesPerUser", orNull(t.Limits.MaxUsesPerUser))
+}
+
+// appendMembers appends the conditions. Without audience, it leaves out the tags of customers.
+func (c *Conditions) appendMembers(dst []byte, own pricing.Currency, audience bool) ([]byte, error) {
+	if reflect.ValueOf(c).Elem().IsZero() { // most coupons
+		return append(appendjson.Name(dst, "minPurchase"), "null"...), nil
+	}
+	if c.MinPurchase.IsZero() {
+		dst = append(appendjson.Name(dst, "minPurchase"), "null"...)
+	}
+	dst = c.MinPurchase.appendMember(dst, "minPurchase", own)
+	dst = c.MaxPurchase.appendMember(dst, "maxPurchase", own)
+	others := *c
+	if !audience {
+		others.CustomerTags = CustomerTags{}
+	}
+	return appendjson.Members(dst, others)
+}
+
+// appendMember appends a member whose value always has a JSON form.
+func appendMember(dst []byte, name string, value any) []byte {
+	dst, _ = appendjson.Value(appendjson.Name(dst, name), value)
+	return dst
 }
 
 // orNull returns nil for the zero value. JSON encodes it as null.
@@ -188,9 +235,6 @@ func orNull[T comparable](v T) *T {
 	}
 	return &v
 }
-
-// MarshalJSON returns the terms as a JSON object with the field names of contract section 7; see [Coupon.MarshalJSON].
-func (t Terms) MarshalJSON() ([]byte, error) { return json.Marshal(t.wire()) }
 
 // UnmarshalJSON reads the JSON that [Terms.MarshalJSON] returns. If a field is unknown or malformed, UnmarshalJSON
 // returns a [*validation.Error] that lists all such fields, and *t stays unchanged. The rules of the whole are those of
@@ -253,37 +297,32 @@ func (d *termsDocument) terms(t *Terms, faults *validation.Error) {
 	}
 }
 
-// wireCoupon is a coupon with the field names of contract section 7.
-type wireCoupon struct {
-	ID   string `json:"id"`
-	Code Code   `json:"code,omitzero"`
-	Name string `json:"name"`
-	wireTerms
-	Active            bool      `json:"active"`
-	UsedCount         int64     `json:"usedCount"`
-	ReservedCount     int64     `json:"reservedCount"`
-	ProcessorCouponID string    `json:"processorCouponId"`
-	PromotionCodeID   string    `json:"promotionCodeId"`
-	MirrorUnsupported bool      `json:"mirrorUnsupported,omitzero"`
-	CreatedAt         time.Time `json:"createdAt,omitzero"`
-	UpdatedAt         time.Time `json:"updatedAt,omitzero"`
-	Revision          int64     `json:"revision"`
-}
-
 // MarshalJSON returns the coupon as JSON with the field names of contract section 7. Instants are in RFC 3339 format. A
 // missing limit, minimum purchase, price in points, start or expiry is null, and so is a narrowed allow-list. A missing
 // plain code, condition, budget, period limit or instant of creation and change is omitted. The JSON does not show the
 // revision of the mirror.
 func (c Coupon) MarshalJSON() ([]byte, error) {
-	w := wireCoupon{
-		ID: c.ID, Code: c.Code, Name: c.Name, wireTerms: c.wire(),
-		Active: c.Active(), UsedCount: c.UsedCount, ReservedCount: c.ReservedCount,
-		ProcessorCouponID: c.Mirror.CouponID, PromotionCodeID: c.Mirror.PromotionCodeID,
-		MirrorUnsupported: c.Mirror.Unsupported,
-		CreatedAt:         c.CreatedAt, UpdatedAt: c.UpdatedAt, Revision: c.Revision,
+	dst := appendjson.TextMember([]byte{'{'}, "id", c.ID)
+	dst = appendjson.OptionalText(dst, "code", c.Code.String())
+	dst, err := c.appendMembers(appendjson.TextMember(dst, "name", c.Name), &c.Description, true)
+	if err != nil {
+		return nil, err
 	}
-	w.Description = &c.Description
-	return json.Marshal(w)
+	dst, err = appendjson.Members(dst, struct {
+		Active            bool      `json:"active"`
+		UsedCount         int64     `json:"usedCount"`
+		ReservedCount     int64     `json:"reservedCount"`
+		ProcessorCouponID string    `json:"processorCouponId"`
+		PromotionCodeID   string    `json:"promotionCodeId"`
+		MirrorUnsupported bool      `json:"mirrorUnsupported,omitzero"`
+		CreatedAt         time.Time `json:"createdAt,omitzero"`
+		UpdatedAt         time.Time `json:"updatedAt,omitzero"`
+		Revision          int64     `json:"revision"`
+	}{
+		c.Active(), c.UsedCount, c.ReservedCount, c.Mirror.CouponID, c.Mirror.PromotionCodeID, c.Mirror.Unsupported,
+		c.CreatedAt, c.UpdatedAt, c.Revision,
+	})
+	return append(dst, '}'), err
 }
 
 // UnmarshalJSON reads the JSON that [Coupon.MarshalJSON] returns, for API clients. If a field is unknown or malformed,

@@ -102,6 +102,10 @@ type scopeList struct {
 	check func(a AppliesTo, entry string) error
 }
 
+// selectedLists is the number of lists of selected items. They come first. The JSON of terms has them even if they
+// are empty.
+const selectedLists = 3
+
 // scopeLists are all lists of a scope.
 var scopeLists = [...]scopeList{
 	{"planIds", func(s *Scope) *Items { return &s.Plans }, func(d *ScopeDraft) *[]string { return &d.PlanIDs }, itemFault},

@@ -1,11 +1,11 @@
 package coupon
 
 import (
-	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
 
+	"github.com/couponkit/couponkit/internal/appendjson"
 	"github.com/couponkit/couponkit/internal/strictjson"
 )
 
@@ -84,11 +84,14 @@ func (s Items) Slice() []string { return slices.Clone(s.entries()) }
 func (s Items) Equal(t Items) bool { return s.set == t.set || slices.Equal(s.entries(), t.entries()) }
 
 // MarshalJSON returns the IDs of the set as a JSON array.
-func (s Items) MarshalJSON() ([]byte, error) {
-	if s.set == nil {
-		return []byte("[]"), nil
+func (s Items) MarshalJSON() ([]byte, error) { return s.append(nil), nil }
+
+func (s Items) append(dst []byte) []byte {
+	dst = append(dst, '[')
+	for _, id := range s.entries() {
+		dst = appendjson.Text(appendjson.Next(dst), id)
 	}
-	return json.Marshal(s.set.list)
+	return append(dst, ']')
 }
 
 // UnmarshalJSON reads a JSON array of IDs. JSON null sets *s to the empty set. The error is a [*validation.Error] that

@@ -1,9 +1,8 @@
 package coupon
 
 import (
-	"encoding/json"
-
 	"github.com/couponkit/couponkit/calendar"
+	"github.com/couponkit/couponkit/internal/appendjson"
 	"github.com/couponkit/couponkit/internal/strictjson"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -28,16 +27,17 @@ func (c Coupon) Snapshot() Snapshot {
 }
 
 // MarshalJSON returns the snapshot as a JSON object with the field names of contract section 7.
-func (s Snapshot) MarshalJSON() ([]byte, error) {
-	terms := s.wire()
-	terms.wireAudience, terms.wireLimits, terms.CustomerTags = nil, nil, CustomerTags{}
-	return json.Marshal(struct {
-		ID   string `json:"id"`
-		Code Code   `json:"code,omitzero"`
-		Name string `json:"name"`
-		wireTerms
-		Revision int64 `json:"revision"`
-	}{s.ID, s.Code, s.Name, terms, s.Revision})
+func (s Snapshot) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil) }
+
+// AppendJSON appends the JSON of [Snapshot.MarshalJSON] to dst.
+func (s *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
+	dst = appendjson.TextMember(append(dst, '{'), "id", s.ID)
+	dst = appendjson.OptionalText(dst, "code", s.Code.String())
+	dst, err := s.appendMembers(appendjson.TextMember(dst, "name", s.Name), nil, false)
+	if err != nil {
+		return nil, err
+	}
+	return append(appendjson.IntMember(dst, "revision", s.Revision), '}'), nil
 }
 
 // UnmarshalJSON reads the JSON form of a Snapshot. Unknown fields are ignored. JSON null leaves *s unchanged. A time

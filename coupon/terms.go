@@ -368,13 +368,6 @@ func quantityFaults(field string, n int64, faults *validation.Error) {
 	}
 }
 
-// wireConditions has the conditions with the field names of contract section 7.
-type wireConditions struct {
-	MinPurchase Amounts `json:"minPurchase"`
-	MaxPurchase Amounts `json:"maxPurchase,omitzero"`
-	Conditions
-}
-
 // Equal reports whether t and u are the same terms.
 func (t Terms) Equal(u Terms) bool {
 	return t.Currency == u.Currency && t.Discount.Equal(u.Discount) && t.Scope.Equal(u.Scope) && t.Buys.Equal(u.Buys) &&

@@ -57,11 +57,9 @@ func AppendOrder(dst []byte, o *redemption.Order) (_ []byte, err error) {
 	if len(o.Coupons) > 0 {
 		dst = append(appendjson.Name(dst, "coupons"), '[')
 		for i := range o.Coupons {
-			text, err := o.Coupons[i].MarshalJSON()
-			if err != nil {
+			if dst, err = o.Coupons[i].AppendJSON(appendjson.Next(dst)); err != nil {
 				return nil, err
 			}
-			dst = append(appendjson.Next(dst), text...)
 		}
 		dst = append(dst, ']')
 	}
