@@ -168,3 +168,59 @@ func randomAutomatic(r *rand.Rand, i int, groups []string) coupon.Draft {
 	}
 	return d
 }
+
+// TestAutomaticCouponsCompeteWithCodes: with KeepBest, the cart costs what the best set of codes and automatic
+// coupons leaves. A code that loses is not combinable, and refuses the request unless refused codes are skipped.
+func TestAutomaticCouponsCompeteWithCodes(t *testing.T) {
+	t.Parallel()
+	lost, kept := 0, 0
+	for seed := range testsize.Of(40, 2_000) {
+		r := rand.New(rand.NewPCG(uint64(seed), 78))
+		w, current := automaticWorld(t)
+		var all []coupon.Coupon
+		groups := []string{"", "a", "b", "c"}
+		for i := range 1 + r.IntN(16) {
+			d := randomAutomatic(r, i, groups)
+			d.MinPurchase, d.Budget, d.MaxDiscount = coupon.Amounts{}, coupon.Amounts{}, coupon.Amounts{}
+			all = append(all, w.create(t, d))
+		}
+		request := w.request("")
+		for i := range 1 + r.IntN(3) {
+			code := "CODE" + strconv.Itoa(i)
+			w.create(t, grouped(percentOff(int64(1+r.IntN(50))), code, groups[r.IntN(len(groups))]))
+			request.Codes = append(request.Codes, code)
+		}
+		update(t, current)
+		request.Conflicts, request.SkipRefused = eligibility.KeepBest, true
+		quote, want := w.priced(t, request), w.bestOf(t, all, request)
+		require.Equal(t, want, quote.Discount, "seed %d: %v", seed, applied(quote))
+		explained, err := w.Explain(t.Context(), couponkit.QuoteRequest{
+			Cart: request.Cart, Customer: ann, Codes: request.Codes, Conflicts: request.Conflicts,
+		})
+		require.NoError(t, err)
+		require.Equal(t, quote.Total, explained.Quote.Total)
+		for _, code := range explained.Codes {
+			if len(all) <= 8 && len(request.Codes) == 1 && len(code.ExcludedBy) > 0 { // all coupons were looked at
+				beside := request
+				beside.Conflicts = eligibility.RefuseAll
+				require.Equal(t, w.bestOf(t, all, beside), code.Instead.Minor(), "seed %d", seed)
+			}
+		}
+		request.SkipRefused = false
+		strict, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: request.Cart, Customer: ann, Codes: request.Codes, Conflicts: request.Conflicts})
+		_, failed := w.Checkout(t.Context(), request)
+		require.Equal(t, refusedFor(quote.Refused), refusedFor(err), "seed %d", seed)
+		require.Equal(t, refusedFor(err), refusedFor(failed))
+		if err == nil {
+			kept++
+			require.Equal(t, quote.Quote, strict.Quote)
+			continue
+		}
+		lost++
+		for _, refused := range coupon.RejectionsOf(err) {
+			require.True(t, refused.Has(coupon.NotCombinable) || refused.Has(coupon.NoDiscount), "seed %d: %v", seed, refused)
+		}
+	}
+	require.Positive(t, lost)
+	require.Positive(t, kept)
+}

@@ -138,19 +138,18 @@ func TestAutomaticCouponsBesideCodes(t *testing.T) {
 		want      []string // names, sorted
 		refused   []string
 	}{
-		"the better one of a group":                 {[]coupon.Draft{small, automatic(percentOff(30), "Third", "a")}, nil, nil, 0, false, []string{"Third"}, nil},
-		"two groups":                                {[]coupon.Draft{small, other}, nil, nil, 0, false, []string{"Other", "Small"}, nil},
-		"two groups are better than one alone":      {[]coupon.Draft{small, other, automatic(percentOff(25), "Alone", "")}, nil, nil, 0, false, []string{"Other", "Small"}, nil},
-		"one alone is better than two groups":       {[]coupon.Draft{small, other, automatic(percentOff(40), "Alone", "")}, nil, nil, 0, false, []string{"Alone"}, nil},
-		"yields to a code":                          {[]coupon.Draft{free}, []coupon.Draft{tenOff()}, []string{"TEN"}, eligibility.RefuseAll, false, []string{"Ten off"}, nil},
-		"yields to a code with KeepFirst":           {[]coupon.Draft{free}, []coupon.Draft{tenOff()}, []string{"TEN"}, eligibility.KeepFirst, true, []string{"Ten off"}, nil},
-		"yields to a code that must not be refused": {[]coupon.Draft{free}, []coupon.Draft{tenOff()}, []string{"TEN"}, eligibility.KeepBest, false, []string{"Ten off"}, nil},
-		"competes with a code":                      {[]coupon.Draft{automatic(percentOff(90), "Most", "")}, []coupon.Draft{tenOff()}, []string{"TEN"}, eligibility.KeepBest, true, []string{"Most"}, []string{"TEN not_combinable"}},
-		"the code wins among equals":                {[]coupon.Draft{automatic(tenOff(), "Same", "")}, []coupon.Draft{tenOff()}, []string{"TEN"}, eligibility.KeepBest, true, []string{"Ten off"}, nil},
-		"stands beside a code":                      {[]coupon.Draft{small, other}, []coupon.Draft{grouped(tenOff(), "TEN", "a")}, []string{"TEN"}, 0, false, []string{"Other", "Ten off"}, nil},
-		"does not make a code useless":              {[]coupon.Draft{automatic(percentOff(100), "All", "b")}, []coupon.Draft{grouped(tenOff(), "TEN", "a")}, []string{"TEN"}, 0, false, []string{"Ten off"}, nil},
-		"a refused code excludes nothing":           {[]coupon.Draft{small}, nil, []string{"WRONG"}, 0, true, []string{"Small"}, []string{"WRONG coupon_not_found"}},
-		"the coupon of a code":                      {[]coupon.Draft{{Code: "TEN", Name: "Both", DiscountType: pricing.Percentage, Percent: "10", Automatic: true}}, nil, []string{"TEN"}, 0, false, []string{"Both"}, nil},
+		"the better one of a group":            {[]coupon.Draft{small, automatic(percentOff(30), "Third", "a")}, nil, nil, 0, false, []string{"Third"}, nil},
+		"two groups":                           {[]coupon.Draft{small, other}, nil, nil, 0, false, []string{"Other", "Small"}, nil},
+		"two groups are better than one alone": {[]coupon.Draft{small, other, automatic(percentOff(25), "Alone", "")}, nil, nil, 0, false, []string{"Other", "Small"}, nil},
+		"one alone is better than two groups":  {[]coupon.Draft{small, other, automatic(percentOff(40), "Alone", "")}, nil, nil, 0, false, []string{"Alone"}, nil},
+		"yields to a code":                     {[]coupon.Draft{free}, []coupon.Draft{tenOff()}, []string{"TEN"}, eligibility.RefuseAll, false, []string{"Ten off"}, nil},
+		"yields to a code with KeepFirst":      {[]coupon.Draft{free}, []coupon.Draft{tenOff()}, []string{"TEN"}, eligibility.KeepFirst, true, []string{"Ten off"}, nil},
+		"competes with a code":                 {[]coupon.Draft{automatic(percentOff(90), "Most", "")}, []coupon.Draft{tenOff()}, []string{"TEN"}, eligibility.KeepBest, true, []string{"Most"}, []string{"TEN not_combinable"}},
+		"the code wins among equals":           {[]coupon.Draft{automatic(tenOff(), "Same", "")}, []coupon.Draft{tenOff()}, []string{"TEN"}, eligibility.KeepBest, true, []string{"Ten off"}, nil},
+		"stands beside a code":                 {[]coupon.Draft{small, other}, []coupon.Draft{grouped(tenOff(), "TEN", "a")}, []string{"TEN"}, 0, false, []string{"Other", "Ten off"}, nil},
+		"does not make a code useless":         {[]coupon.Draft{automatic(percentOff(100), "All", "b")}, []coupon.Draft{grouped(tenOff(), "TEN", "a")}, []string{"TEN"}, 0, false, []string{"Ten off"}, nil},
+		"a refused code excludes nothing":      {[]coupon.Draft{small}, nil, []string{"WRONG"}, 0, true, []string{"Small"}, []string{"WRONG coupon_not_found"}},
+		"the coupon of a code":                 {[]coupon.Draft{{Code: "TEN", Name: "Both", DiscountType: pricing.Percentage, Percent: "10", Automatic: true}}, nil, []string{"TEN"}, 0, false, []string{"Both"}, nil},
 	} {
 		t.Run(about, func(t *testing.T) {
 			t.Parallel()

@@ -60,16 +60,18 @@ func NewOffers(s OfferStore, limits offers.Limits) *Offers {
 // best set of all these coupons is chosen:
 //
 //   - A code excludes automatic coupons as it excludes other codes. An automatic coupon excludes no code. With
-//     [eligibility.KeepBest] and SkipRefused, all compete, and the codes win among equal totals.
-//   - An automatic coupon never refuses a request. It is left out if it does not apply, if the processor would not
-//     charge the total, if it is used up, or if the processor does not answer about its mirror.
+//     [eligibility.KeepBest] all compete, and the codes win among equal totals. A code that loses is refused as
+//     coupon.ErrNotCombinable; without SkipRefused, this refuses the request.
+//   - An automatic coupon is left out if it does not apply, if the processor would not charge the total, if it is
+//     used up, or if the processor does not answer about its mirror.
 //   - It takes no attempt of the limiter, and is not part of a request's fingerprint: a repeated key returns its
 //     first order.
 //   - An order of the customer that holds an automatic coupon is replaced as it is for a code.
 //   - If it is taken between the quote and the checkout, the checkout decides again without it. Give
 //     [CheckoutRequest].Expected, so that the customer never pays more than they have seen.
 //
-// [Service.PaymentLink] for an amount, [Service.Validate] and points have no automatic coupons.
+// [Service.PaymentLink] for an amount has no automatic coupons: it has no cart, and the host has subtracted the
+// discount. [Service.Validate] and points have none either.
 func WithAutomatic(o *Offers) Option {
 	return func(s *Service) {
 		if s.automatic = nil; o != nil {

@@ -105,6 +105,7 @@ type result struct {
 	eligibility.SetResult
 
 	automatic []chosen
+	codes     []eligibility.Candidate // those that apply where no automatic coupon competes with them
 }
 
 // chosen is an automatic coupon that applies.
@@ -124,10 +125,10 @@ type chooser struct {
 }
 
 // addAutomatic adds the best automatic coupons to the result for the codes. They stand beside the codes that
-// apply. With KeepBest they compete with the codes, unless that could refuse the request.
+// apply. With KeepBest they compete with the codes.
 func (d *Decision) addAutomatic(into *result, set []eligibility.Candidate, takes *HandOver, held map[string]eligibility.Count) error {
 	c := chooser{d: d, into: into, set: set}
-	applied := c.ofSet(eligibility.Decision.Allowed)
+	into.codes = c.ofSet(eligibility.Decision.Allowed)
 	competing := c.ofSet(func(d eligibility.Decision) bool { return d.Allowed() || d.Has(coupon.NotCombinable) })
 	for i := range d.Automatic {
 		a := &d.Automatic[i]
@@ -143,13 +144,26 @@ func (d *Decision) addAutomatic(into *result, set []eligibility.Candidate, takes
 	search, end := d.quoter.Automatic.begin()
 	defer end()
 	c.search = search
-	if err := c.choose(applied, true); err != nil {
+	if err := c.choose(into.codes, true); err != nil {
 		return err
 	}
-	if d.Request.Conflicts == eligibility.KeepBest && d.Request.SkipRefused && len(competing) > 0 {
-		return c.choose(competing, false)
+	if d.Request.Conflicts == eligibility.KeepBest && len(competing) > 0 {
+		return c.compete(competing)
 	}
 	return nil
+}
+
+// compete lets codes compete with the automatic coupons. A code that loses could have been used beside automatic
+// coupons.
+func (c *chooser) compete(competing []eligibility.Candidate) error {
+	beside := c.into.Quote.Discount
+	err := c.choose(competing, false)
+	for _, code := range c.into.codes {
+		if o := outcomeOf(&c.into.SetResult, code.Coupon.ID); err == nil && o.Decision.Has(coupon.NotCombinable) {
+			o.Instead = max(o.Instead, beside)
+		}
+	}
+	return err
 }
 
 // ofSet returns the candidates of codes by their outcomes.

@@ -38,12 +38,12 @@ func (q *Quoter) propose(d *Decision, most int) []string {
 	case q.Automatic == nil || d.about != OfCart || signedIn(d.Request) != nil || most < 1:
 		return nil
 	case q.Prepared != nil:
-		return q.Prepared[:min(len(q.Prepared), most)]
+		p.ids = q.Prepared[:min(len(q.Prepared), most)]
 	default:
 		p.most = most
 		p.ids, p.more = q.Automatic.first(d.query(), most)
-		return p.ids
 	}
+	return d.proposals.ids
 }
 
 // query returns the question to the index.
@@ -158,7 +158,7 @@ func (q *Quoter) findMore(ctx context.Context, d *Decision, ids []string) error 
 type findings struct {
 	d       *Decision
 	usage   map[string]eligibility.Usage // of automatic coupons and codes that can be used, by coupon ID
-	codes   []*coupon.Coupon             // coupons of the codes that apply
+	codes   []*coupon.Coupon             // of result.codes
 	refused bool                         // an automatic coupon does not apply
 }
 
@@ -181,11 +181,9 @@ func (d *Decision) findOut(chosen *handedOver) findings {
 		}
 	}
 	f.refused = f.refused || len(f.usage) < len(d.proposals.ids)
-	for i := range d.Codes {
-		if c := &d.Codes[i]; c.Refused == nil && outcomeOf(&chosen.SetResult, c.Coupon.ID).Decision.Allowed() {
-			f.codes = append(f.codes, &c.Coupon)
-			f.usage[c.Coupon.ID] = c.usage(&chosen.takes, held)
-		}
+	for _, c := range chosen.codes {
+		f.codes = append(f.codes, c.Coupon)
+		f.usage[c.Coupon.ID] = c.Usage
 	}
 	return f
 }

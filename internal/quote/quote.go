@@ -193,7 +193,7 @@ func (d *Decision) evaluate(takes HandOver) (r result, err error) {
 	switch d.about {
 	case OfCart:
 		r.SetResult, err = eligibility.EvaluateSet(set, d.Request.Cart, question)
-		if err == nil && len(d.Automatic) > 0 {
+		if err == nil && len(d.proposals.ids) > 0 {
 			err = d.addAutomatic(&r, set, &takes, held)
 		}
 	case OfAmount:
