@@ -57,8 +57,7 @@ type importPart struct {
 // save adds the codes of the rows and sets the verdict of each row.
 func (p *importPart) save(ctx context.Context) error {
 	by := coupon.Edit{At: p.Now(), Location: p.Location}
-	var drafts []coupon.CodeDraft
-	var active []bool
+	drafts, active := make([]coupon.CodeDraft, 0, len(p.rows)), make([]bool, 0, len(p.rows))
 	first := map[coupon.Code]bool{}
 	keys := make([]coupon.Code, len(p.rows))
 	for i := range p.rows {

@@ -195,7 +195,7 @@ func (w *codeWork) importCodes() (known []coupon.IssuedCode, err error) {
 	for _, code := range w.rows.Codes {
 		stored[code.Key] = code
 	}
-	var added []coupon.IssuedCode
+	added := make([]coupon.IssuedCode, 0, len(w.change.Codes))
 	for _, code := range w.change.Codes {
 		if other, is := stored[code.Key]; is {
 			known = append(known, other)
