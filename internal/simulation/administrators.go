@@ -56,6 +56,7 @@ func (w *world) draft() coupon.Draft {
 	case 3:
 		d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, w.emails()
 	}
+	w.makeAutomatic(&d)
 	return d
 }
 
@@ -148,7 +149,7 @@ func (w *world) coupon(s *shop, id string) (coupon.Coupon, error) {
 // recreated counts codes that were used again after a deletion. It notes whether the deleted coupon
 // still had open uses.
 func (w *world) recreated(s *shop, c coupon.Coupon) {
-	again, open := s.deleted[c.Code.String()], false
+	again, open := !c.Code.IsZero() && s.deleted[c.Code.String()], false
 	for _, u := range s.book.uses {
 		gone := s.book.coupons[u.CouponID].ID == ""
 		open = open || gone && u.State == redemption.Reserved && s.book.orders[u.OrderID].SessionID != ""
@@ -181,6 +182,9 @@ func (w *world) patch() coupon.Patch {
 		p.AllowedUserEmails = coupon.Clear[coupon.EmailList]()
 	case 4:
 		p.AllowedUserEmails = coupon.Set(w.emails()) // a fault unless the coupon is for some users
+	}
+	if w.parts.Automatic && w.odds(8) {
+		p.Automatic = coupon.Set(w.odds(2)) // a fault if the coupon costs points
 	}
 	return p
 }

@@ -154,7 +154,7 @@ func (w *world) lookAtCoupon(s *shop, id string, c *change) {
 
 func (w *world) sawCoupon(s *shop, before, now coupon.Coupon, c *change) {
 	known, other := before.ID != "", s.book.codes[now.Code]
-	w.must(CodesAreUnique, other == "" || other == now.ID, "coupons %s and %s have code %s", other, now.ID, now.Code)
+	w.must(CodesAreUnique, other == "" || now.Code.IsZero() || other == now.ID, "coupons %s and %s have code %s", other, now.ID, now.Code)
 	s.book.coupons[now.ID] = now
 	if known && before.State == now.State && before.Revision == now.Revision && before.Mirror == now.Mirror {
 		return

@@ -116,9 +116,10 @@ func (w *world) checkNewOrder(s *shop, o redemption.Order) {
 		w.must(QuotesAddUp, err == nil, "order %s: %v", o.ID, err)
 	}
 	for _, k := range o.Coupons {
+		w.when(k.Code.IsZero(), "order", "new", "with an automatic coupon")
 		seen, known := s.book.terms[terms{k.ID, k.Revision}]
 		want := seen.Snapshot()
-		if slices.Contains(s.issued[k.ID], k.Code) || w.added(s, k) {
+		if k.Code.IsZero() && seen.Automatic || slices.Contains(s.issued[k.ID], k.Code) || w.added(s, k) {
 			want.Code = k.Code // the code that the customer entered
 		}
 		w.must(QuotesAddUp, known && reflect.DeepEqual(want, k), "order %s keeps terms of coupon %s that revision %d never had", o.ID, k.ID, k.Revision)
@@ -253,7 +254,7 @@ func (w *world) checkLimits(s *shop, before, now redemption.Use, c *change) {
 			{Counter: eligibility.CustomerUses(k.ID, now.CustomerID), Amount: 1, Limit: k.Limits.MaxUsesPerUser},
 			{Counter: eligibility.CustomerUses(k.ID, eligibility.EmailIdentity(email(now.CustomerID))), Amount: 1, Limit: k.Limits.MaxUsesPerUser},
 		}
-		if now.Code != k.Code {
+		if now.Code != k.Code && !now.Code.IsZero() {
 			want = append(want, w.codeClaims(s, k, now)...)
 		}
 		if p, budgeted := s.book.shareOf(now.OrderID, now.CouponID); budgeted {

@@ -45,6 +45,8 @@ type Parts struct {
 	Webhook   func(Webhook) Webhook         // wraps what a process does with a delivery
 	// Checkout changes what the host passes on of a customer's checkout.
 	Checkout func(couponkit.CheckoutRequest) couponkit.CheckoutRequest
+	// Automatic lets shops have automatic coupons, which each process finds in an index of its own.
+	Automatic bool
 	// CreateTime is how long a call that creates a session may take. 0 is what the service expects.
 	CreateTime time.Duration
 }
@@ -137,7 +139,7 @@ func (c Config) withDefaults(random *rand.Rand) Config {
 	return c
 }
 
-func newTemper(c Config, random *rand.Rand) temper {
+func newTemper(c Config, automatic bool, random *rand.Rand) temper {
 	t := temper{
 		hot: 1 + random.IntN(5), codes: 1 + random.IntN(len(codes)),
 		faultOdds: []int{0, 40, 12, 12, 5, 3}[random.IntN(6)],
@@ -158,5 +160,8 @@ func newTemper(c Config, random *rand.Rand) temper {
 		return all
 	}
 	t.begins, t.happens = weigh(begins), weigh(happens)
+	if automatic {
+		t.begins = append(t.begins, weigh([]happening{{"index", 8, (*world).updateIndex}})...)
+	}
 	return t
 }

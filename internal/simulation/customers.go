@@ -127,8 +127,13 @@ func (w *world) checkout() bool {
 	switch {
 	case s.exchanged.Coupon != "" && w.odds(3):
 		r.Customer, r.Codes = s.exchanged.Customer, w.several(s, s.exchanged.Coupon)
+	case w.parts.Automatic && w.odds(2): // coupons come without codes
 	case !w.odds(10):
 		r.Codes = w.entered(s)
+	}
+	if w.parts.Automatic {
+		policies := [...]eligibility.ConflictPolicy{eligibility.RefuseAll, eligibility.KeepFirst, eligibility.KeepBest}
+		r.Conflicts, r.SkipRefused = policies[w.random.IntN(len(policies))], w.odds(2)
 	}
 	r.name = fmt.Sprintf("%s checks out with %s and coupons %q", r.Customer.ID, r.Key, r.Codes)
 	return w.buy(s, r)
@@ -186,20 +191,24 @@ func (w *world) buy(s *shop, r request) bool {
 	s.requests = append(s.requests, r)
 	return w.begin(s, kind, r.name, func(ctx context.Context, t *task) (err error) {
 		var made couponkit.Checkout
-		t.then = func() { w.bought(s, r, made) }
+		var accepted *couponkit.Totals
+		t.then = func() { w.bought(s, r, accepted, made) }
 		if r.Mode != 0 {
 			made, err = t.service.PaymentLink(ctx, r.PaymentLinkRequest)
 			return err
 		}
 		if r.quotes {
-			q, err := t.service.Quote(ctx, couponkit.QuoteRequest{Cart: r.Cart, Codes: r.Codes, Customer: r.Customer})
+			q, err := t.service.Quote(ctx, couponkit.QuoteRequest{
+				Cart: r.Cart, Codes: r.Codes, Customer: r.Customer, Conflicts: r.Conflicts, SkipRefused: r.SkipRefused,
+			})
 			if err != nil {
 				return err
 			}
-			r.Expected = &couponkit.Totals{Subtotal: q.Subtotal, Discount: q.Discount, Shipping: q.Shipping, Total: q.Total}
+			accepted = &couponkit.Totals{Subtotal: q.Subtotal, Discount: q.Discount, Shipping: q.Shipping, Total: q.Total}
 			if r.tampers {
-				r.Expected.Total--
+				accepted.Total--
 			}
+			r.Expected = accepted
 		}
 		if pass := w.parts.Checkout; pass != nil {
 			r.CheckoutRequest = pass(r.CheckoutRequest)
@@ -210,13 +219,15 @@ func (w *world) buy(s *shop, r request) bool {
 }
 
 // bought checks the answer to a purchase.
-func (w *world) bought(s *shop, r request, made couponkit.Checkout) {
+func (w *world) bought(s *shop, r request, accepted *couponkit.Totals, made couponkit.Checkout) {
 	settled, err := s.eyes.Order(background(), store.OrderKey{ID: made.Order.ID})
 	order, who := settled.Order, r.Customer.ID
 	w.must(AnswersAreTrue, err == nil && order.SessionID == made.Session.ID, "%s got order %s with session %s, which has %q (%v)",
 		who, made.Order.ID, made.Session.ID, order.SessionID, err)
 	w.must(OrdersAreTheirs, order.CustomerID == who && made.Order.CustomerID == who, "%s got order %s of %s", who, order.ID, order.CustomerID)
 	w.must(TotalsAreCompared, !r.tampers || !r.quotes || made.Replayed, "%s claimed a cent less and got order %s", who, order.ID)
+	w.must(TotalsAreCompared, accepted == nil || made.Replayed || made.Order.Quote.Total == accepted.Total,
+		"%s has accepted %+v and got order %s of %d", who, accepted, order.ID, made.Order.Quote.Total)
 	if key := who + " " + r.Key; r.Key != "" {
 		before := s.book.answered[key]
 		w.must(OneOrderForEachKey, before == "" || before == order.ID, "%s got orders %s and %s for %s", who, before, order.ID, r.Key)

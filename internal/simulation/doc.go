@@ -20,6 +20,9 @@
 // start, and the power fails. The seed also draws how large and how bad a world is, and whether
 // its processors add taxes.
 //
+// Some worlds have automatic coupons, which each process finds in an index of its own. The index follows the store
+// late, and is empty or old in between.
+//
 // Only one thing happens at a time: operations are coroutines. So a seed always leads to the
 // same life, on every machine and on every store. The tests of internal/integration/sqldb live
 // the same lives on SQLite. The dice of a step depend on the seed and the number of the step

@@ -42,6 +42,14 @@ func inProcessor(wrap func(simulation.Processor) simulation.Processor) func() si
 	return func() simulation.Parts { return simulation.Parts{Processor: wrap} }
 }
 
+func withAutomatic(parts func() simulation.Parts) func() simulation.Parts {
+	return func() simulation.Parts {
+		p := parts()
+		p.Automatic = true
+		return p
+	}
+}
+
 func by(i ...simulation.Invariant) []simulation.Invariant { return i }
 
 // planted are the broken worlds. Each has to be found by an invariant that it breaks, and each
@@ -59,6 +67,15 @@ var planted = []plant{
 	{"counting completed uses as reserved", by(simulation.CountersEqualRecords), inStore(func(f *faulty) {
 		f.eachCount(func(_ string, c *eligibility.Count) { *c = eligibility.Count{Reserved: c.Taken()} })
 	})},
+	{"forgetting the limits of automatic coupons", by(simulation.LimitsHold), withAutomatic(inStore(func(f *faulty) {
+		f.requests(func(r *store.Reservation) {
+			for i := range r.Uses {
+				if u := &r.Uses[i]; u.Code.IsZero() {
+					u.Claims = slices.DeleteFunc(slices.Clone(u.Claims), func(c eligibility.Claim) bool { return !eligibility.IsBudget(c.Counter) })
+				}
+			}
+		})
+	}))},
 	{"giving claims back twice", by(simulation.CountersEqualRecords), inStore(onceMore(func(k store.EntryKind, o redemption.Order) bool {
 		return k == store.OrderCancelled && o.ReplacedBy == ""
 	}, alike(eligibility.Count{Reserved: -1})))},

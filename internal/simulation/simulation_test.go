@@ -55,6 +55,34 @@ func TestNothingImpossibleHappensToHostsThatRecord(t *testing.T) {
 	}
 }
 
+// TestNothingImpossibleHappensWithAutomaticCoupons: processes find coupons in indexes that are old.
+func TestNothingImpossibleHappensWithAutomaticCoupons(t *testing.T) {
+	t.Parallel()
+	all := lives(t, *first, *first+uint64(testsize.Of(10, 250))-1, simulation.Config{Check: storetest.Check, CheckOrder: checkOrder, Parts: automatic})
+	for _, l := range []struct {
+		kind, what, how string
+		times           int
+	}{
+		{"step", "index", "", 100},
+		{"index", "has read coupons", "", 100},
+		{"fate", "LookUp", "", 100},
+		{"order", "new", "with an automatic coupon", 200},
+		{"order", "new", "replaces another one", 50},
+		{"rejection", "not_combinable", "", 10},
+		{"rejection", "cart_totals_invalid", "", 20},
+		{"use", "completed", "given back", 20},
+		{"use", "completed", "over the limit", 1},
+		{"automatic", "at rest", "", 20},
+	} {
+		if n := all.Of(l.kind, l.what, l.how); testsize.Long() && n < l.times {
+			t.Errorf("%s %s %s: happened %d times, at least %d are wanted", l.kind, l.what, l.how, n, l.times)
+		}
+	}
+	t.Logf("%d orders with automatic coupons", all.Of("order", "new", "with an automatic coupon"))
+}
+
+func automatic() simulation.Parts { return simulation.Parts{Automatic: true} }
+
 // TestNothingImpossibleHappensInLargeWorlds: thousands of customers and processors, each with
 // a shop, share a few processes.
 func TestNothingImpossibleHappensInLargeWorlds(t *testing.T) {

@@ -163,6 +163,7 @@ func (w *world) startOne() bool {
 		return false
 	}
 	w.nodes[i] = w.newNode()
+	w.loadIndexes(w.nodes[i])
 	w.log("node %d starts", w.nodes[i].number)
 	w.scan()
 	return true

@@ -77,7 +77,7 @@ type task struct {
 
 // readOnly reports whether the task must not write.
 func (t *task) readOnly() bool {
-	return t.kind == "preview" || t.kind == "follow" || t.kind == "dry reconcile"
+	return t.kind == "preview" || t.kind == "follow" || t.kind == "index" || t.kind == "dry reconcile"
 }
 
 // paused is the call name with which a broken store yields to other tasks.

@@ -79,6 +79,7 @@ type node struct {
 	number   int
 	process  Process // nil after a kill
 	services []*couponkit.Service
+	indexes  []index // by shop, of automatic coupons
 	webhook  Webhook
 	stopped  bool
 }
@@ -95,7 +96,7 @@ func newWorld(c Config) *world {
 	if w.parts.Database == nil {
 		w.parts.Database = Memory(nil)
 	}
-	w.temper = newTemper(w.config, w.random)
+	w.temper = newTemper(w.config, w.parts.Automatic, w.random)
 	var err error
 	w.database, err = w.parts.Database(w.config.Shops, w.pause)
 	if w.sound("make the database", err); err != nil {
@@ -127,6 +128,9 @@ func newWorld(c Config) *world {
 	}
 	for _, s := range w.shops {
 		s.tax = w.drawTax()
+	}
+	for _, n := range w.nodes {
+		w.loadIndexes(n)
 	}
 	return w
 }
@@ -189,6 +193,7 @@ func (w *world) newNode() *node {
 		return n
 	}
 	for _, s := range w.shops {
+		n.indexes = append(n.indexes, w.newIndex(n, s))
 		n.services = append(n.services, w.newService(n, s))
 	}
 	return n
@@ -206,6 +211,7 @@ func (w *world) newService(n *node, s *shop) *couponkit.Service {
 	}
 	options := []couponkit.Option{
 		couponkit.WithProcessor(payments), couponkit.WithClock(w.clock), couponkit.WithIDs(w.newID), couponkit.WithPoints(ledger),
+		couponkit.WithAutomatic(n.indexes[s.number].offers),
 	}
 	var service *couponkit.Service
 	if w.config.Recorders {
