@@ -28,17 +28,17 @@ func GuestID(address string) (string, error) {
 // address. A guest can use only coupons with the distribution [coupon.General].
 func WithGuests() Option { return func(s *Service) { s.guests = true } }
 
-// customer checks the customer of a request and looks them up in the directory. The result has
-// no ID if there is no such user, or if the customer is anonymous. A directory that returns another
-// user is a failure.
+// customer checks the customer of a request and looks them up in the directory, unless they are a guest. The
+// result has no ID if there is no such user, or if the customer is anonymous. A directory that returns
+// another user is a failure.
 func (s *Service) customer(ctx context.Context, c eligibility.Customer) (eligibility.Customer, error) {
 	var faults validation.Error
 	faults.Merge("customer", c.Validate())
 	if eligibility.IsHashed(c.ID) {
 		faults.Add("customer.id", validation.Malformed, "has the form of the ID of a guest")
 	}
-	c.Guest = s.guests && c.ID == "" && c.Email != ""
-	if c.Guest {
+	if s.guests && c.ID == "" && c.Email != "" {
+		c.Guest = true
 		id, err := GuestID(c.Email)
 		faults.At("customer.email", err)
 		c.ID = id

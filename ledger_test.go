@@ -443,7 +443,7 @@ func TestWhatIsAttached(t *testing.T) {
 }
 
 // TestFactsAreNeverRefused: a payment of an order that nobody knows is recorded, a second one of an order is
-// recorded beside the first one, and only one that names no order is an error.
+// recorded beside the first one. One that names no order is an error, and so is one that names two.
 func TestFactsAreNeverRefused(t *testing.T) {
 	t.Parallel()
 	s := newTill(t)
@@ -467,6 +467,16 @@ func TestFactsAreNeverRefused(t *testing.T) {
 	require.Equal(t, "pay_twice", twice.Order.OtherPayments[0].SessionID)
 	s.record(ended("1", "pay_1"))
 	require.Equal(t, redemption.OrderPaid, s.state("1"), "after the end of a paid payment")
+
+	other := wants("2", bob)
+	other.Codes = nil
+	_, err = s.Reserve(t.Context(), other)
+	require.NoError(t, err)
+	mistaken := paid("1")
+	mistaken.OrderID = "2"
+	o, err := s.Record(t.Context(), mistaken)
+	require.ErrorIs(t, err, store.ErrSuperseded, "the payment of another order")
+	require.Equal(t, []any{"1", false, redemption.OrderOpen}, []any{o.Order.ID, o.Changed, s.state("2")})
 
 	_, err = s.Record(t.Context(), couponkit.Payment{OrderID: "1", Amount: pricing.NewMoney(-1, pricing.EUR())})
 	var faults *validation.Error

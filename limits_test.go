@@ -325,6 +325,33 @@ func TestGuests(t *testing.T) {
 	require.Equal(t, []string{"customer.id"}, faultyFields(t, err))
 }
 
+// A guest with an ID of the host, such as that of a browser's session, has an address that nobody has verified.
+func TestAGuestWithAnIDIsAStranger(t *testing.T) {
+	t.Parallel()
+	listed, personal := tenOff(), tenOff()
+	listed.Code, listed.Distribution, listed.AllowedUserEmails = "LISTED", coupon.UserSpecific, coupon.EmailList{ann.Email}
+	personal.Code = ""
+	for name, w := range map[string]*world{"closed": newWorld(t), "open": newWorld(t, couponkit.WithGuests())} {
+		w.create(t, tenOff())
+		w.create(t, listed)
+		c, err := w.Create(t.Context(), personal)
+		require.NoError(t, err)
+		_, err = w.AddCodes(t.Context(), c.ID, coupon.Batch{ID: "b"}, []coupon.CodeDraft{{Code: "ANNS", Owner: coupon.OwnerEmail(ann.Email)}})
+		require.NoError(t, err)
+		r := w.request("TEN")
+		r.Customer = eligibility.Customer{ID: "session 1", Email: ann.Email, Guest: true}
+		for _, code := range []string{"LISTED", "ANNS"} {
+			r.Codes = []string{code}
+			_, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: r.Cart, Codes: r.Codes, Customer: r.Customer})
+			require.ErrorIs(t, err, coupon.ErrUserRequired, "%s: %s", name, code)
+			_, err = w.Checkout(t.Context(), r)
+			require.ErrorIs(t, err, coupon.ErrUserRequired, "%s: %s", name, code)
+		}
+		r.Codes = []string{"TEN"}
+		require.Equal(t, "session 1", w.checkout(t, r).Order.CustomerID, name)
+	}
+}
+
 // Facts of the host have bounds.
 func TestFactsOfTheHost(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,8 @@ type OfferStore interface {
 	store.Journal
 }
 
-// Offers keeps an [offers.Index] of the coupons of a store. Each process that searches for the best coupon
+// Offers keeps an [offers.Index] of the coupons of a store that have a plain code or are automatic. Others need a
+// code of the customer's own, which the index does not know. Each process that searches for the best coupon
 // has its own Offers, and calls [Offers.Update] at its start and then as often as it wants, for example
 // every second. Offers starts no goroutine.
 //
@@ -83,7 +84,9 @@ func WithAutomatic(o *Offers) Option {
 // Automatic returns the current index of the automatic coupons.
 func (o *Offers) Automatic() *offers.Index { return o.automatic.Load() }
 
-// Index returns the current index. It takes no lock, and never waits for an update. The index has no
+// Index returns the current index: of the automatic coupons, and of those with a plain code, which may be known to
+// few customers. Show what [Offers.Automatic] finds to everybody, and of this index what the shop tells everybody.
+// It takes no lock, and never waits for an update. The index has no
 // coupons before the first update has succeeded.
 func (o *Offers) Index() *offers.Index { return o.index.Load() }
 
@@ -169,9 +172,11 @@ func (o *Offers) page(ctx context.Context, l *loading) (read int, err error) {
 	var all []*coupon.Coupon
 	var specific []string // the list has no addresses
 	for i := range page.Items {
-		if c := &page.Items[i]; c.Distribution == coupon.UserSpecific {
+		switch c := &page.Items[i]; {
+		case !offered(c):
+		case c.Distribution == coupon.UserSpecific:
 			specific = append(specific, c.ID)
-		} else {
+		default:
 			all = append(all, c)
 		}
 	}
@@ -215,8 +220,11 @@ func (o *Offers) storeAutomatic(x *offers.Index, err error) error {
 	return err
 }
 
+// offered reports whether customers get the coupon without a code of their own.
+func offered(c *coupon.Coupon) bool { return c.Automatic || !c.Code.IsZero() }
+
 // read returns the coupons with at most [store.MaxNames] IDs, with their whole allow-lists, and the IDs that no
-// readable coupon has.
+// readable coupon has that is offered.
 func (o *Offers) read(ctx context.Context, ids []string) (found []*coupon.Coupon, gone []string, err error) {
 	if len(ids) == 0 {
 		return nil, nil, nil
@@ -226,7 +234,7 @@ func (o *Offers) read(ctx context.Context, ids []string) (found []*coupon.Coupon
 		return nil, nil, err
 	}
 	for i, f := range answer.Coupons {
-		if f == nil || f.Unreadable != nil {
+		if f == nil || f.Unreadable != nil || !offered(&f.Coupon) {
 			gone = append(gone, ids[i])
 		} else {
 			found = append(found, &f.Coupon)

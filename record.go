@@ -97,7 +97,8 @@ func (p Payment) validate() error {
 	return faults.Err()
 }
 
-// Record records what is known of a payment. A fact is never refused, and repeating it changes nothing.
+// Record records what is known of a payment. A fact is never refused, and repeating it changes nothing. An ID
+// that an order has as its payment finds that order, whatever OrderID says.
 //
 //   - PaymentPaid marks the order as paid and counts its uses, in whatever state the order is. If the
 //     customer's later order has taken over the uses, that order ends; see [Outcome].Ended. A payment of an
@@ -118,6 +119,8 @@ func (p Payment) validate() error {
 //
 //   - A [*validation.Error] names every invalid field of the payment.
 //   - [ErrNoOrder] means that the payment names no order.
+//   - store.ErrSuperseded means that the payment is that of another order than OrderID, which has it recorded.
+//     The outcome has that order.
 //   - store.ErrConflict means that another call has recorded an unknown order with the same ID. Repeat
 //     the call.
 func (l *Ledger) Record(ctx context.Context, p Payment) (o Outcome, err error) {
@@ -142,7 +145,10 @@ func (l *Ledger) Record(ctx context.Context, p Payment) (o Outcome, err error) {
 	}
 	o = outcomeOf(made)
 	attempt.OrderID, attempt.CustomerID, attempt.Flag = o.Order.ID, o.Order.CustomerID, string(o.Flag)
-	return o, nil
+	if !o.Order.IsZero() && p.OrderID != "" && o.Order.ID != p.OrderID {
+		err = fmt.Errorf("%w: payment %s is that of order %s, not %s", store.ErrSuperseded, p.ID, o.Order.ID, p.OrderID)
+	}
+	return o, err
 }
 
 // recordHeard records the processor's report in its original form. The service observes it.

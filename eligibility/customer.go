@@ -22,15 +22,17 @@ const (
 type Customer struct {
 	// ID is the customer's user ID. The coupon's limits per customer apply to this ID.
 	ID string
-	// Email is the customer's e-mail address. Letter case is ignored when the address is compared
-	// with the coupon's allow-list. The coupon's limits per customer also apply to the address.
+	// Email is the customer's e-mail address. The host has verified it, unless Guest is set: allow-lists
+	// and personal codes go by it. Letter case is ignored. The coupon's limits per customer also apply to
+	// the address. A text that is no address is on no list.
 	Email string
 	// Aliases are further texts that identify the customer, such as the fingerprint of a payment
 	// card. The coupon's limits per customer also apply to each alias. Aliases has at most
 	// [MaxAliases] entries.
 	Aliases []string
 	// Guest tells that the customer is not signed in, so that the e-mail address is not verified.
-	// A guest can use only a [coupon.General] coupon.
+	// A guest can use only a [coupon.General] coupon, and no personal code. A guest may have an ID, such as
+	// that of a browser's session.
 	Guest bool
 	// Tags are the tags that the host has given to the customer, at most [MaxTags]. Tags are
 	// compared with the coupon's [coupon.CustomerTags].
