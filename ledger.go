@@ -187,7 +187,8 @@ func (l *Ledger) BeginPayment(ctx context.Context, orderID string) (_ redemption
 
 // AttachPayment stores the ID and the address of the payment that was created for an order. Payments are
 // then found by their IDs. Show the address to the customer only if AttachPayment succeeds. After any
-// error of a request, void the payment that nobody sees. A repeated call succeeds.
+// error of a request, void the payment that nobody sees. A repeated call succeeds. A payment that nobody has
+// begun counts as begun now.
 //
 // AttachPayment returns these errors:
 //

@@ -59,7 +59,8 @@ type RefundResult struct {
 //
 //   - A [*validation.Error] names every invalid field, such as returns[1].quantity.
 //   - store.ErrNotFound means that there is no such order.
-//   - store.ErrKeyReused means that the key was used for another refund of the order.
+//   - store.ErrKeyReused means that the key was used for another refund of the order. This error matches
+//     redemption.ErrIllegal, too.
 //   - redemption.ErrIllegal means that the order is not paid.
 //   - [ErrInTransaction] means that the store works inside a transaction of the host, and that the
 //     processor would return the money. With Elsewhere, Refund works there.

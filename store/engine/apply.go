@@ -178,9 +178,9 @@ func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, er
 	next, uses, err := o.After(s.Event, w.usesOf(o.ID)...)
 	switch {
 	case err != nil && s.Event.Kind == redemption.SessionAttached:
-		return store.Settled{}, errors.Join(store.ErrSuperseded, err)
+		return store.Settled{}, fmt.Errorf("%w: %w", store.ErrSuperseded, err)
 	case errors.Is(err, redemption.ErrOtherRefund):
-		return store.Settled{}, errors.Join(store.ErrKeyReused, err)
+		return store.Settled{}, fmt.Errorf("%w: %w", store.ErrKeyReused, err)
 	case err != nil:
 		return store.Settled{}, err
 	case next.Version == o.Version:
