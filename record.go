@@ -151,7 +151,8 @@ func (l *Ledger) Record(ctx context.Context, p Payment) (o Outcome, err error) {
 	return o, err
 }
 
-// recordHeard records the processor's report in its original form. The service observes it.
+// recordHeard records the processor's report in its original form. It makes no attempt of its own for
+// the observer.
 func (l *Ledger) recordHeard(ctx context.Context, p Payment) (Outcome, error) {
 	p.heard.recorded = false
 	ledger := l.service.settlement()

@@ -77,27 +77,27 @@ func TypedCode(typed string) (Code, error) { return ParseCode(withoutInvisible(t
 // and every kind of dash to "-". Fold returns a normalized code unchanged.
 func Fold(text string) string { return fold(withoutInvisible(text)) }
 
-// plainCode returns typed if it is already a key: printable ASCII without white space and lower-case
-// letters. Nearly all codes are. It allocates no memory.
+// plainCode returns the key of a code that is printable ASCII without white space. Nearly all codes
+// are. If the code is a key already, plainCode allocates no memory.
 func plainCode(typed string) (string, bool) {
 	if typed == "" || len(typed) > MaxCodeLength || isStep(typed) {
 		return "", false
 	}
 	for i := range len(typed) {
-		if b := typed[i]; b <= ' ' || b > '~' || 'a' <= b && b <= 'z' {
+		if b := typed[i]; b <= ' ' || b > '~' {
 			return "", false
 		}
 	}
-	return typed, true
+	return strings.ToUpper(typed), true
 }
 
 // isStep reports whether the key has a special meaning in a URL path, even if it is percent-encoded.
 // Browsers resolve the dots. [net/http.ServeMux] treats a single slash as the end of the path.
 func isStep(key string) bool { return key == "." || key == ".." || key == "/" }
 
-// fold normalizes until nothing changes, so that the key of a key is the same key. One round is not
-// enough: the upper case of some letters is not in NFKC, and some signs become a space with a mark. A
-// few rounds suffice for every text.
+// fold normalizes a text until nothing changes, so that folding a key returns the key. One round is
+// not enough: the upper case of some letters is not in NFKC, and some signs become a space with a
+// mark. A few rounds are enough for every text.
 func fold(text string) string {
 	folded := compatible(text)
 	for range 8 {

@@ -371,7 +371,8 @@ func (p purchase) buyGet() bool {
 }
 
 // buyGetGives reports whether a BUY_X_GET_Y discount is above 0 for some number of applications. units
-// returns the eligible units of a number of applications. Up to apart of these units cannot be bought.
+// returns the number of eligible units for a number of applications. At most apart of these units are
+// outside the scope of bought units.
 func (p purchase) buyGetGives(units func(applications int64) int64, apart int64) bool {
 	t := &p.discount
 	most := unlimited(t.MaxApplications)

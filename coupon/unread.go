@@ -82,8 +82,9 @@ func (u unread) hasSibling(field string) bool { return u.paths[objectOf(field)] 
 // field.
 func objectOf(field string) string { return field[:max(strings.LastIndexByte(field, '.'), 0)] }
 
-// beside returns the decoding faults together with the given faults of other fields. If a list has more
-// faults than are listed, the given faults count all entries.
+// beside returns the decoding faults together with the given faults of other fields. A given fault
+// may count further faults of a list. It counts all entries, so beside drops the decoding faults of
+// that list.
 func (u unread) beside(values []validation.Field) validation.Error {
 	counted := map[string]bool{}
 	for _, f := range values {

@@ -59,8 +59,8 @@ func excess(amounts []int64, cost int64) (beyond int64) {
 	return beyond
 }
 
-// lowering returns bit n for each amount n of a unit that is greater than beyond. Without such an
-// amount, the unit would cost more. beyond is the excess of the amounts.
+// lowering sets bit n if amount n of a unit lowers the price of the unit. An amount lowers the price
+// if it is greater than beyond, the part of all amounts that exceeds the price.
 func lowering(amounts []int64, beyond int64) (bits uint32) {
 	for i, a := range amounts {
 		if a > beyond {

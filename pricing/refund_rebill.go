@@ -69,7 +69,8 @@ func (w *refundWork) earnedByTier(q *Quote, coupon int, before *Refunded, list, 
 	return earned
 }
 
-// entryCost returns the price of the rest of a coupon's lines at the start of its lane.
+// entryCost returns the price of the units that are left in a coupon's lines. The discounts of earlier
+// lanes are subtracted.
 func (w *refundWork) entryCost(q *Quote, coupon int, before *Refunded) (cost int64) {
 	earlier, step, lane := 0, max(q.Step, 1), q.Coupons[coupon].Discount.lane
 	for earlier < coupon && q.Coupons[earlier].Discount.lane < lane {

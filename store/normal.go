@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/calendar"
-	"github.com/couponkit/couponkit/redemption"
 )
 
 // Normalize returns the reservation in the form that is stored. Times are in UTC, to the
 // microsecond. The result shares no memory with the original reservation. Stores normalize a
 // reservation before they use it.
 func (r Reservation) Normalize() Reservation {
-	r.Order = normalOrder(r.Order.Clone())
-	r.Uses, r.Coupons = slices.Clone(r.Uses), slices.Clone(r.Coupons)
-	for i, u := range r.Uses {
-		r.Uses[i] = normalUse(u.Clone())
+	r.Order, r.Uses, r.Coupons = r.Order.Clone(), slices.Clone(r.Uses), slices.Clone(r.Coupons)
+	normalInstants(&r.Order.Deadline, &r.Order.CreatedAt, &r.Order.UpdatedAt)
+	for i := range r.Uses {
+		u := &r.Uses[i]
+		*u = u.Clone()
+		normalInstants(&u.Deadline, &u.CreatedAt, &u.UpdatedAt, &u.CompletedAt, &u.ReleasedAt, &u.RestoredAt)
 	}
 	return r
 }
@@ -34,22 +35,14 @@ func (s Settlement) Normalize() Settlement {
 // Normalize returns the change with all times in UTC, to the microsecond.
 func (c CouponChange) Normalize() CouponChange {
 	c.At = instant(c.At)
-	for _, t := range []*time.Time{&c.Coupon.StartsAt, &c.Coupon.ExpiresAt, &c.Coupon.CreatedAt, &c.Coupon.UpdatedAt} {
-		*t = instant(*t)
-	}
+	normalInstants(&c.Coupon.StartsAt, &c.Coupon.ExpiresAt, &c.Coupon.CreatedAt, &c.Coupon.UpdatedAt)
 	return c
 }
 
-func normalOrder(o redemption.Order) redemption.Order {
-	o.Deadline, o.CreatedAt, o.UpdatedAt = instant(o.Deadline), instant(o.CreatedAt), instant(o.UpdatedAt)
-	return o
-}
-
-func normalUse(u redemption.Use) redemption.Use {
-	for _, t := range []*time.Time{&u.Deadline, &u.CreatedAt, &u.UpdatedAt, &u.CompletedAt, &u.ReleasedAt, &u.RestoredAt} {
+func normalInstants(instants ...*time.Time) {
+	for _, t := range instants {
 		*t = instant(*t)
 	}
-	return u
 }
 
 func instant(t time.Time) time.Time {

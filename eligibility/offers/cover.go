@@ -101,8 +101,8 @@ func (w *weights) sum() {
 	}
 }
 
-// subtotal returns the sum of the subtotals of a hashed set. The list and the sums of unused weights are those
-// of another cart.
+// subtotal returns the sum of the subtotals of a hashed set. The list and the sums of unused weights may
+// still be those of an earlier cart.
 func (w *weights) subtotal(set *hashedSet) (sum int64) {
 	switch {
 	case !w.used:

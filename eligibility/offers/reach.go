@@ -130,8 +130,8 @@ func (b *setSearch) setLevel(level int64) {
 	}
 }
 
-// kthOfLanes returns a bound that a coupon must exceed to be one of the best of the largest set in a lane. Once
-// a lane has enough groups, the other lane may stay incomplete.
+// kthOfLanes returns a bound for coupons in a set of the largest size. A coupon must exceed the bound to be one of
+// the best in a lane. One lane with enough groups gives a bound.
 func (b *setSearch) kthOfLanes() (least int64) {
 	least = 1
 	for lane := range b.lanes {

@@ -296,8 +296,8 @@ func dayOf(at time.Time) uint16 {
 	return uint16(min(max((at.Unix()-first)/seconds, 0), math.MaxUint16))
 }
 
-// The gate of a coupon has a bit for each hashed country and channel. The first bit of countries and of channels
-// stands for a fact that is not given.
+// The gate of a coupon has a bit for each hash of a country and of a channel. The first bit of the countries stands
+// for a purchase without a country. The first bit of the channels stands for a purchase without a channel.
 const (
 	countryBits = 10
 	channelBits = 6

@@ -42,7 +42,7 @@ type source struct {
 	whole  bool   // each coupon covers all goods
 	last   uint32 // the key of bound
 	bound  int64  // greatest discount of the entries that were not read
-	cover  int64  // greatest subtotal of a coupon that has to be found in the list
+	cover  int64  // greatest subtotal of a coupon that only this list finds
 	need   int64  // a coupon with the last key that covers less than need has a discount below reach
 	reach  int64
 }

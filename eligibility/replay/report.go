@@ -88,7 +88,7 @@ type Refusal struct {
 	First time.Time `json:"first"`
 }
 
-// sums are the sums that become a report.
+// sums are the numbers from which a report is made.
 type sums struct {
 	currencies map[pricing.Currency]*currencySums
 	coupons    []couponSums

@@ -223,7 +223,7 @@ func (w *World) arrive() {
 	}
 }
 
-// lose delays a request. It reports whether it did.
+// lose loses some requests. A lost request arrives later, or never. lose reports whether it has lost the request.
 func (w *World) lose(r *http.Request, to http.RoundTripper) bool {
 	if !w.trouble || !w.one(6) {
 		return false

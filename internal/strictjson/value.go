@@ -231,8 +231,9 @@ func fewDigits(raw json.RawMessage) (n int64, few bool) {
 	return n, len(raw) < len("9223372036854775807")
 }
 
-// relative returns an error of a target that decodes itself. If the value is a text, the parser's
-// faults name the value. relative removes this name, because the caller of Value knows the field.
+// relative returns the error of a target that decodes itself. If the target is read from text, its
+// parser names the value in the faults. relative removes this name, because the caller of Value adds
+// the name of the field.
 func relative(err error, target any) error {
 	if err == nil {
 		return nil

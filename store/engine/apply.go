@@ -186,7 +186,7 @@ func (w *work) change(o redemption.Order, s store.Settlement) (store.Settled, er
 	case next.Version == o.Version:
 		return store.Settled{Order: o, Uses: uses}, nil
 	}
-	st := newStep()
+	st := new(step)
 	st.change(w, next, uses...)
 	if len(learned) > 0 {
 		w.flag(st, next, uses)
@@ -219,7 +219,7 @@ func (w *work) applyToUse(s store.Settlement) (store.Settled, error) {
 	}
 	changed := next.Version != before.Version
 	if changed {
-		st := newStep()
+		st := new(step)
 		st.change(w, redemption.Order{}, next)
 		w.make(st)
 		kind := store.PointsChanged
@@ -335,7 +335,7 @@ func (w *work) payLate(id, last string, s store.Settlement) (store.Settled, erro
 	if err != nil {
 		return store.Settled{}, err
 	}
-	st := newStep()
+	st := new(step)
 	ended, err := w.makeRoom(st, last, id, s.Event.At, uses)
 	if err != nil {
 		return store.Settled{}, err
@@ -362,7 +362,7 @@ func (w *work) resume(id, last string, s store.Settlement) (store.Settled, error
 	if err != nil {
 		return store.Settled{}, err
 	}
-	st := newStep()
+	st := new(step)
 	ended, err := w.makeRoom(st, last, id, s.Event.At, uses)
 	if err != nil {
 		return store.Settled{}, err
@@ -380,7 +380,7 @@ func (w *work) ask(o redemption.Order, uses []redemption.Use, s store.Settlement
 	if next.Version == o.Version {
 		return store.Settled{Order: o, Uses: uses}
 	}
-	st := newStep()
+	st := new(step)
 	st.change(w, next, uses...)
 	w.make(st)
 	w.noteOrder("payment_to_ask", next, s.By)
@@ -474,7 +474,7 @@ func (w *work) recordUnknown(ctx context.Context, tx Tx, s store.Settlement) (st
 		return store.Settled{}, err
 	}
 	paid := asNew(s.Unknown)
-	st := newStep()
+	st := new(step)
 	st.create(paid.Order, paid.Uses...)
 	w.flag(st, paid.Order, paid.Uses)
 	w.make(st)

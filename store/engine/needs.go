@@ -8,6 +8,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
+// reserveNeed returns the rows that reservations need. A thorough need also has their IDs.
 func reserveNeed(requests []store.Reservation, thorough bool) Need {
 	var n Need
 	for _, r := range requests {
@@ -49,6 +50,7 @@ func (n *Need) ids(r store.Reservation) {
 	}
 }
 
+// names adds the keys of a reservation and the exchanges that it takes.
 func (n *Need) names(r store.Reservation) {
 	if !r.Order.IsZero() {
 		n.OrderKeys = append(n.OrderKeys, Key{r.Order.CustomerID, r.Order.Key})
@@ -63,6 +65,10 @@ func (n *Need) names(r store.Reservation) {
 	}
 }
 
+// claims adds the counters of an order's claims, or of a coupon's use. It includes counters without a
+// limit. If these were locked after other counters, transactions could wait for each other in a circle.
+// It leaves out the uses of a coupon without a limit. These are counted in rows of their own, after all
+// other counters.
 func (n *Need) claims(couponID string, claims []eligibility.Claim) {
 	for _, c := range claims {
 		if c.Limit > 0 || c.Counter != eligibility.CouponUses(couponID) {
@@ -71,6 +77,7 @@ func (n *Need) claims(couponID string, claims []eligibility.Claim) {
 	}
 }
 
+// sorted sorts the lists in place and removes duplicates.
 func (n *Need) sorted() Need {
 	for _, list := range []*[]string{&n.OrderIDs, &n.Sessions, &n.UseIDs, &n.Exchanges, &n.Coupons, &n.Counters} {
 		slices.Sort(*list)
@@ -83,6 +90,7 @@ func (n *Need) sorted() Need {
 	return *n
 }
 
+// late returns the need with Late set: Save locks the counters that all customers share.
 func (n Need) late() Need {
 	n.Late = slices.DeleteFunc(slices.Clone(n.Counters), func(key string) bool { return !eligibility.IsShared(key) })
 	return n

@@ -139,7 +139,7 @@ func (w *work) loadReservations(ctx context.Context, tx Tx, n Need, requests []s
 	return w.load(ctx, tx, counters.sorted().late())
 }
 
-// late returns the need with Late set: Save locks the counters that all customers share.
+// load loads the rows of a need, and adds them to the work.
 func (w *work) load(ctx context.Context, tx Tx, n Need) error {
 	rows, err := tx.Load(ctx, n)
 	if err != nil {
@@ -150,23 +150,19 @@ func (w *work) load(ctx context.Context, tx Tx, n Need) error {
 }
 
 func (w *work) save(ctx context.Context, tx Tx) error {
-	if !w.dirty() {
+	if len(w.entries) == 0 { // every change has an entry
 		return nil
 	}
 	return tx.Save(ctx, w.writes())
 }
 
-// names adds the keys of a reservation and the exchanges that it takes.
-// claims adds the counters of an order's claims, or of a coupon's use. It includes counters without a
-// limit. If these were locked after other counters, transactions could wait for each other in a circle.
-// It leaves out the uses of a coupon without a limit. These are counted in rows of their own, after all
-// other counters.
+// reserve decides one reservation over the loaded rows, and applies it to them.
 func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 	before, replayed, err := w.replayed(r)
 	if err != nil || replayed {
 		return before, err
 	}
-	s := newStep()
+	s := new(step)
 	if err := w.takeOver(s, r); err != nil {
 		return store.Reserved{}, err
 	}

@@ -157,8 +157,6 @@ func (h *holdings) add(more holdings) {
 	}
 }
 
-func newStep() *step { return new(step) }
-
 // change adds changed records to the step. The stored state is the state before.
 func (s *step) change(w *work, o redemption.Order, uses ...redemption.Use) {
 	if row := w.orders[o.ID]; row != nil {
@@ -270,9 +268,6 @@ func (w *work) rowOf(counter string) int {
 	}
 	return 0
 }
-
-// dirty reports whether there is anything to save.
-func (w *work) dirty() bool { return len(w.entries) > 0 }
 
 func (w *work) writes() Writes {
 	writes := Writes{Entries: w.entries}

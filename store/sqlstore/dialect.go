@@ -146,8 +146,8 @@ func firstLast(stored string) string {
 	return stored
 }
 
-// sqliteBusy reports whether an error is SQLITE_BUSY. It searches for SQLite's text, because every
-// driver keeps that.
+// sqliteBusy reports whether an error is SQLITE_BUSY. It searches the message, because every driver
+// keeps SQLite's text.
 func sqliteBusy(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "database is locked") || strings.Contains(text, "SQLITE_BUSY")

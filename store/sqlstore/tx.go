@@ -103,7 +103,7 @@ func (s *session) loadCounters(ctx context.Context, n engine.Need, rows *engine.
 	return s.eachIn(ctx, unless(n.Peek, lockCounters), 1, s.storedAs(n.Counters), s.scanCounts(rows.Counts))
 }
 
-// scanCounts returns a function for each. The function reads counters by their keys.
+// scanCounts returns a function that reads the counter of a row into a map.
 func (s *session) scanCounts(into map[string]eligibility.Count) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		var counter string
