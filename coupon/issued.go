@@ -106,10 +106,22 @@ func OwnerEmail(address string) Owner {
 	return Owner{ownerEmail + address}
 }
 
-// ParseOwner reads the text that String returns.
+// ParseOwner reads the text that String returns. It normalizes an e-mail address. The error is a [*validation.Error].
 func ParseOwner(text string) (Owner, error) {
 	o := Owner{text}
+	if address, byEmail := strings.CutPrefix(text, ownerEmail); byEmail && address != "" {
+		o = OwnerEmail(address)
+	}
 	return o, o.validate()
+}
+
+// TypedOwner reads an owner that a person typed. It works like [ParseOwner], and also takes an e-mail address without
+// "email:".
+func TypedOwner(text string) (Owner, error) {
+	if strings.Contains(text, "@") && !strings.HasPrefix(text, ownerID) && !strings.HasPrefix(text, ownerEmail) {
+		text = ownerEmail + text
+	}
+	return ParseOwner(text)
 }
 
 // IsZero reports whether everybody may use the code.

@@ -157,9 +157,23 @@ func TestOwners(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, &read))
 		require.Equal(t, owner.String(), read.String())
 	}
-	for _, text := range []string{"ann", "id:", "email:nobody", "email:Ann@example.org", "id:\x01", "id:" + strings.Repeat("a", 256)} {
+	for _, text := range []string{"ann", "id:", "email:", "email:nobody", "id:\x01", "id:" + strings.Repeat("a", 256)} {
 		_, err := coupon.ParseOwner(text)
 		requireFields(t, err, "")
+		_, err = coupon.TypedOwner(text)
+		requireFields(t, err, "")
+	}
+	read, err := coupon.ParseOwner("email: Ann@Example.org")
+	require.NoError(t, err)
+	require.Equal(t, ann, read)
+	_, err = coupon.ParseOwner("ann@example.org")
+	requireFields(t, err, "")
+	for text, want := range map[string]coupon.Owner{
+		"": {}, " Ann@example.org": ann, "email:ANN@example.org": ann, "id:ann@example.org": coupon.OwnerID("ann@example.org"),
+	} {
+		read, err := coupon.TypedOwner(text)
+		require.NoError(t, err)
+		require.Equal(t, want, read, text)
 	}
 }
 

@@ -93,6 +93,8 @@ type columns struct {
 	many   bool // there are more than MaxColumns
 	needed []field
 	lacks  string // why a file without a needed column is refused
+	// headless is true if the first row names no columns, because it is a row like the others.
+	headless bool
 }
 
 // columnsOf returns the columns of a header.

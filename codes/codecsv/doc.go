@@ -18,10 +18,10 @@
 //
 // A column named value has the codes only if there is no column named code: the Value of Voucherify is a discount. In a
 // Talon.One file, a limit of 0 means none, and an empty or absent limit means one use. Elsewhere an empty limit means
-// none. An owner of ours is "id:" and a customer ID, or "email:" and an address. A recipient is a customer ID.
+// none. An owner of ours is "id:" and a customer ID, or an address, perhaps after "email:". A recipient is a customer ID.
 //
 // A [RecipientReader] reads a list of customers who are to get codes, with one column owner, customerId,
-// recipientintegrationid or email.
+// recipientintegrationid or email. A list of owners alone needs no header.
 //
 // A code cannot keep everything that other systems have. A row is refused rather than loosened if it has a start date, a
 // limit of discounts or further limits, if its voucher is no discount voucher, or if it is marked as deleted.

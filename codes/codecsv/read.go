@@ -110,6 +110,10 @@ func (r *file) open(in io.Reader, o Options, of func(header record) columns) err
 		return validation.New("file", validation.Required, "the file is empty")
 	}
 	r.columns = r.bestColumns(header, of)
+	if r.columns.headless {
+		r.scanner.in = bufio.NewReader(io.MultiReader(strings.NewReader(header+"\n"), r.scanner.in))
+		r.row--
+	}
 	r.columns.ignore(o.Ignore)
 	return r.columns.validate()
 }
@@ -305,7 +309,7 @@ func (row *Row) set(f field, cell string, location *time.Location) (err error) {
 	case code:
 		row.Draft.Code = cell
 	case owner:
-		row.Draft.Owner, err = coupon.ParseOwner(cell)
+		row.Draft.Owner, err = coupon.TypedOwner(cell)
 		if err != nil {
 			row.Draft.Owner = coupon.Owner{}
 		}

@@ -24,7 +24,7 @@ type RecipientReader struct{ file }
 
 // NewRecipientReader reads the header of a list of customers. The errors are those of [NewReader], but the header names one
 // column of customers: owner with the owners of codes, customerId or recipientintegrationid with customer IDs, or email with
-// addresses.
+// addresses. A list whose first row is an owner has no header, and one column of owners.
 func NewRecipientReader(file io.Reader, o Options) (*RecipientReader, error) {
 	r := new(RecipientReader)
 	if err := r.open(file, o, recipientColumns); err != nil {
@@ -47,6 +47,12 @@ func recipientColumns(header record) columns {
 			c.fields[i] = recipient
 		case "email", "emailaddress":
 			c.fields[i] = address
+		}
+	}
+	// A separator within the row could separate the customer from other cells.
+	if len(c.names) == 1 && c.fields[0] == ignored && !strings.ContainsAny(c.names[0], separators) {
+		if _, err := ownerOf(owner, original(c.names[0])); err == nil {
+			c.names, c.fields, c.headless = []string{owner.name()}, []field{owner}, true
 		}
 	}
 	return c
@@ -94,6 +100,6 @@ func ownerOf(f field, cell string) (coupon.Owner, error) {
 	case f == address:
 		return coupon.ParseOwner(coupon.OwnerEmail(cell).String())
 	default:
-		return coupon.ParseOwner(cell)
+		return coupon.TypedOwner(cell)
 	}
 }

@@ -52,6 +52,14 @@ func TestRecipients(t *testing.T) {
 		},
 		"of another system": {"recipientintegrationid\n" + strings.Repeat("a", 256) + "\nid:7\n", []string{"2: refused owner too_long", "3: id:id:7"}},
 		"no customer":       {"email\n", nil},
+		"what the tool has printed": {
+			"owner,code\nemail:ann@example.org,AAA\nCem@Example.org,BBB\n", []string{"2: email:ann@example.org", "3: email:cem@example.org"},
+		},
+		"no header": {
+			"\xef\xbb\xbf\r\nAnn@Example.org\r\n\r\nid:7\r\nnobody\r\nid:8",
+			[]string{"2: email:ann@example.org", "4: id:7", "5: refused owner malformed", "6: id:8"},
+		},
+		"one customer, and no end of line": {"id:7", []string{"1: id:7"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,6 +74,9 @@ func TestRecipientsThatAreRefused(t *testing.T) {
 	for file, want := range map[string]string{
 		"":                        " file required",
 		"code\nA\n":               " owner required",
+		"nobody\nid:7\n":          " owner required",
+		"a@example.org,A\n":       " owner required",
+		"id:7,A\n":                " owner required",
 		"customerId,email\n1,2\n": " owner mismatch",
 		"PK\x03\x04":              " file malformed",
 	} {
@@ -95,6 +106,7 @@ func TestRecipientsThatAreRefused(t *testing.T) {
 
 func FuzzRecipients(f *testing.F) {
 	f.Add("owner\nid:ann\n")
+	f.Add("id:ann\na@example.org\n")
 	f.Add("email;name\n\"a@example.org\";x\n")
 	f.Fuzz(func(t *testing.T, file string) {
 		r, err := codecsv.NewRecipientReader(strings.NewReader(file), codecsv.Options{})
