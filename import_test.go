@@ -12,8 +12,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/codes/codecsv"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -32,7 +35,9 @@ func (c *campaign) imported(t *testing.T, file string) (lines []string, end erro
 		require.NoError(t, end, "a row after an error")
 		line := fmt.Sprint(row.Number, " ", row.Verdict)
 		if faults, is := errors.AsType[*validation.Error](row.Refusal); is {
-			line += " " + faults.Fields[0].Path
+			for _, f := range faults.Fields {
+				line += " " + f.Path
+			}
 		}
 		lines = append(lines, line)
 	}
@@ -53,17 +58,21 @@ func TestImportCodes(t *testing.T) {
 		"theirs;;;;;",
 		"second;;5;2;2099-12-31;no",
 		"spaces inside;;;;;",
-		"FIRST;;;;;",
+		"FIRST;id:ann;1;;;1",
 		"used-up;;3;3;;",
 		"late;;;;2020-01-01;",
 		";id:bob;;;;",
 		"third;;;;;",
 		"TEN;;;;;",
+		"first;id:bob;5;;2099-12-31;no",
+		"second;;4;2;2099-12-31;no",
+		"ten;id:ann;;;;",
 	}, "\n")
 	lines, err := c.imported(t, file)
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"2 added", "3 taken", "4 added", "5 refused code", "6 known", "7 refused usedCount", "8 refused expiresAt", "9 refused code", "10 added", "11 taken",
+		"12 refused owner maxUses expiresAt active", "13 refused maxUses", "14 taken",
 	}, lines)
 	var codes []string
 	for code, err := range c.Codes(t.Context(), store.CodeList{CouponID: c.coupon.ID, Batch: "import"}) {
@@ -189,4 +198,55 @@ func TestTwoImportsAtOnce(t *testing.T) {
 		stored++
 	}
 	require.Equal(t, rows, stored)
+}
+
+// A row that repeats a code of the batch is known, also after the code was assigned, switched or used. A row with other terms
+// is refused, also when it is far from the first row.
+func TestImportsBesideCodesOfTheBatch(t *testing.T) {
+	t.Parallel()
+	c := newCampaign(t)
+	const file = "code,maxUses\nA,2\nB,2\n"
+	_, err := c.imported(t, file)
+	require.NoError(t, err)
+	for _, err := range c.AssignCodes(t.Context(), c.coupon.ID, "import", slices.Values([]coupon.Owner{coupon.OwnerID("ann")})) {
+		require.NoError(t, err)
+	}
+	_, err = c.UpdateCode(t.Context(), "B", coupon.CodePatch{Active: coupon.Set(false)})
+	require.NoError(t, err)
+	c.use(t, "A", eligibility.Customer{ID: "ann"})
+	for _, test := range []struct {
+		file string
+		want string
+	}{
+		{file, "2 known; 3 known"},
+		{"code,maxUses,usedCount,owner,active\nA,2,1,id:ann,true\nB,2,0,,false\n", "2 known; 3 known"},
+		{"code,maxUses,usedCount,owner\nA,2,0,id:ann\n", "2 known"},
+		{"code,maxUses,usedCount\nB,2,1\n", "2 refused maxUses"},
+		{"code,maxUses,owner\nA,2,id:ben\nB,2,id:ann\n", "2 refused owner; 3 refused owner"},
+		{"code,maxUses,expiresAt\nA,2,2099-12-31\n", "2 refused expiresAt"},
+		{"code\nA\n", "2 refused maxUses"},
+	} {
+		lines, err := c.imported(t, test.file)
+		require.NoError(t, err)
+		require.Equal(t, test.want, strings.Join(lines, "; "), test.file)
+	}
+	var far strings.Builder
+	far.WriteString("code,owner\nFAR,id:ann\n")
+	for i := range coupon.MaxCodes {
+		fmt.Fprintf(&far, "CODE-%04d,\n", i)
+	}
+	lines, err := c.imported(t, far.String()+"far,id:ann\nfar,id:ben\n")
+	require.NoError(t, err)
+	require.Equal(t, []string{"1003 known", "1004 refused owner"}, lines[len(lines)-2:])
+}
+
+// use lets a customer pay an order with a code.
+func (c *campaign) use(t *testing.T, code string, customer eligibility.Customer) {
+	t.Helper()
+	r := wants("used", customer)
+	r.Codes, r.Cart.Lines[0].Quantity = []string{code}, 2
+	reserved, err := c.Reserve(t.Context(), r)
+	require.NoError(t, err)
+	_, err = c.Record(t.Context(), couponkit.Payment{OrderID: "used", ID: "pay", Status: couponkit.PaymentPaid, Amount: pricing.NewMoney(reserved.Order.Quote.Total, pricing.EUR())})
+	require.NoError(t, err)
 }

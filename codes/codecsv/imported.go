@@ -7,11 +7,11 @@ type Verdict string
 const (
 	// Added means that the code is new.
 	Added Verdict = "added"
-	// Known means that the batch has the code already, from an earlier row or an earlier call.
+	// Known means that the batch has the code already, with the same terms, from an earlier row or an earlier call.
 	Known Verdict = "known"
 	// Taken means that another coupon or another batch has the code.
 	Taken Verdict = "taken"
-	// Refused means that the row is invalid; see [Row].Refusal.
+	// Refused means that the row is invalid, or that the batch has the code with other terms; see [Row].Refusal.
 	Refused Verdict = "refused"
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/codes/codecsv"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/internal/fingerprint"
@@ -11,13 +12,23 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
+// saveCodes applies a change of codes, as [store.Coupons].SaveCodes does.
+type saveCodes func(context.Context, store.CodeChange) ([]coupon.IssuedCode, error)
+
 // ImportCodes adds the codes of rows to a batch, part by part. It yields each row with its verdict. An error ends the
 // sequence.
 func (cat *Catalog) ImportCodes(
 	ctx context.Context, couponID, batchID string, rows iter.Seq2[codecsv.Row, error],
 ) iter.Seq2[codecsv.Imported, error] {
+	return cat.importCodes(ctx, couponID, batchID, rows, func() saveCodes { return cat.Store.SaveCodes })
+}
+
+// importCodes imports rows. It calls begin for each reading of the sequence.
+func (cat *Catalog) importCodes(
+	ctx context.Context, couponID, batchID string, rows iter.Seq2[codecsv.Row, error], begin func() saveCodes,
+) iter.Seq2[codecsv.Imported, error] {
 	return func(yield func(codecsv.Imported, error) bool) {
-		part := importPart{Catalog: cat, couponID: couponID, batch: coupon.Batch{ID: batchID}}
+		part := importPart{Catalog: cat, couponID: couponID, batch: coupon.Batch{ID: batchID}, saveCodes: begin()}
 		flush := func() bool {
 			err := part.save(ctx)
 			for _, row := range part.rows {
@@ -49,9 +60,10 @@ func (cat *Catalog) ImportCodes(
 type importPart struct {
 	*Catalog
 
-	couponID string
-	batch    coupon.Batch
-	rows     []codecsv.Imported
+	couponID  string
+	batch     coupon.Batch
+	rows      []codecsv.Imported
+	saveCodes saveCodes
 }
 
 // save adds the codes of the rows and sets the verdict of each row.
@@ -66,7 +78,6 @@ func (p *importPart) save(ctx context.Context) error {
 		if draft, keys[i] = p.check(row, by); row.Verdict == codecsv.Refused {
 			continue
 		}
-		row.CouponID = p.couponID
 		if row.Verdict = codecsv.Known; !first[keys[i]] {
 			row.Verdict = codecsv.Added
 			drafts, active = append(drafts, draft), append(active, row.Active)
@@ -76,16 +87,64 @@ func (p *importPart) save(ctx context.Context) error {
 	if len(drafts) == 0 {
 		return nil
 	}
-	known, err := p.add(ctx, by, drafts, active)
+	added, known, err := p.add(ctx, by, drafts, active)
+	if err != nil {
+		return err
+	}
 	for i := range p.rows {
-		if stored, is := known[keys[i]]; is && p.rows[i].Verdict != codecsv.Refused {
-			p.rows[i].CouponID, p.rows[i].Verdict = stored.CouponID, codecsv.Taken
-			if stored.CouponID == p.couponID && stored.Batch == p.batch.ID {
-				p.rows[i].Verdict = codecsv.Known
-			}
+		row := &p.rows[i]
+		if row.Verdict == codecsv.Refused {
+			continue
+		}
+		c, stored := known[keys[i]]
+		if stored && row.Verdict == codecsv.Added {
+			row.Verdict = codecsv.Known
+		} else if !stored {
+			c = added[keys[i]]
+		}
+		p.compare(row, c, by)
+	}
+	return nil
+}
+
+// compare compares a row with the code that has its key. A row that repeats the code is known. It is refused if it says
+// something else, because nothing would keep what it says.
+func (p *importPart) compare(row *codecsv.Imported, c coupon.IssuedCode, by coupon.Edit) {
+	row.CouponID = c.CouponID
+	switch {
+	case c.CouponID != p.couponID || c.Batch != p.batch.ID:
+		row.Verdict = codecsv.Taken
+	case row.Verdict == codecsv.Known:
+		if row.Refusal = differences(row.Row, c, by); row.Refusal != nil {
+			row.Verdict, row.CouponID = codecsv.Refused, ""
 		}
 	}
-	return err
+}
+
+// differences names the terms in which a row differs from a code of the batch. A code that was changed after its creation
+// may have another state, and an owner whom the row does not name. A row with the limit of the code, and no more uses, is
+// from an export of the batch.
+func differences(row codecsv.Row, c coupon.IssuedCode, by coupon.Edit) error {
+	draft, _ := row.Remaining()
+	limit, _ := row.Draft.MaxUses.Value()
+	left, _ := draft.MaxUses.Value()
+	end, _ := draft.ExpiresAt.End(by.Location) // no error: the draft is valid
+	changed := c.Revision > 1
+	var faults validation.Error
+	for _, term := range [...]struct {
+		field, other string
+		same         bool
+	}{
+		{"owner", "another owner", draft.Owner == c.Owner || draft.Owner.IsZero() && changed},
+		{"maxUses", "another limit", int64(left) == c.MaxUses || int64(limit) == c.MaxUses && row.UsedCount <= c.UsedCount},
+		{"expiresAt", "another expiry", calendar.Instant(end).Equal(c.ExpiresAt)},
+		{"active", "another state", row.Active == c.Active || changed},
+	} {
+		if !term.same {
+			faults.Add(term.field, validation.Mismatch, "the batch has this code with "+term.other)
+		}
+	}
+	return faults.Err()
 }
 
 // check refuses an invalid row. Otherwise it returns the draft of the code, with the remaining uses.
@@ -117,26 +176,32 @@ func (p *importPart) check(row *codecsv.Imported, by coupon.Edit) (coupon.CodeDr
 	return draft, key
 }
 
-// add saves new codes. It returns the codes that coupons already have.
-func (p *importPart) add(ctx context.Context, by coupon.Edit, drafts []coupon.CodeDraft, active []bool) (map[coupon.Code]coupon.IssuedCode, error) {
+// add saves new codes. It returns them, and the codes that coupons already have.
+func (p *importPart) add(
+	ctx context.Context, by coupon.Edit, drafts []coupon.CodeDraft, active []bool,
+) (added, known map[coupon.Code]coupon.IssuedCode, err error) {
 	if !coupon.IsID(p.couponID) {
-		return nil, notFound(p.couponID)
+		return nil, nil, notFound(p.couponID)
 	}
 	issued, err := coupon.NewCodes(p.couponID, p.batch, drafts, by)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i := range issued {
 		issued[i].Active = active[i]
 	}
 	var imported fingerprint.Digest
 	imported.Text("imported codes")
-	stored, err := p.Store.SaveCodes(ctx, store.CodeChange{
+	stored, err := p.saveCodes(ctx, store.CodeChange{
 		Kind: store.ImportCodes, CouponID: p.couponID, Batch: p.batch.ID, Fingerprint: imported.Sum(), Codes: issued, By: p.Actor(ctx), At: by.At,
 	})
-	known := make(map[coupon.Code]coupon.IssuedCode, len(stored))
-	for _, c := range stored {
-		known[c.Key] = c
+	return byKey(issued), byKey(stored), err
+}
+
+func byKey(list []coupon.IssuedCode) map[coupon.Code]coupon.IssuedCode {
+	all := make(map[coupon.Code]coupon.IssuedCode, len(list))
+	for _, c := range list {
+		all[c.Key] = c
 	}
-	return known, err
+	return all
 }

@@ -63,7 +63,7 @@ func TestImportingCodes(t *testing.T) {
 		"SUMMER10;;;\r\n" +
 		"two words;nobody;many;31/02/2099\r\n" +
 		"\"'=1+1\";;;\r\n" +
-		"FIRST;;;\r\n"
+		"FIRST;Ann@Example.org;1;2099-12-31\r\n"
 	rows, last := admin.upload(at, file).lines()
 	require.Equal(t, []string{
 		"2 added first", "3 taken SUMMER10", "4 refused two words owner:malformed maxUses:malformed expiresAt:malformed code:malformed",
@@ -74,6 +74,8 @@ func TestImportingCodes(t *testing.T) {
 	require.Equal(t, "2 known first", rows[0])
 	require.Equal(t, map[string]any{"known": 3.0, "taken": 1.0, "refused": 1.0}, last["counts"])
 	require.Equal(t, []int{2, 2, 1}, []int{admin.get(path).number("items.0.size"), admin.get(path).number("items.0.added"), admin.get(path).number("items.0.assigned")})
+	rows, _ = admin.upload(at, "code;owner;maxUses;expiresAt\nFIRST;id:ben;;\n").lines()
+	require.Equal(t, []string{"2 refused FIRST owner:mismatch maxUses:mismatch expiresAt:mismatch"}, rows)
 	_, last = admin.upload(path+"/other/codes.csv", "code\nfirst\n").lines()
 	require.Equal(t, map[string]any{"taken": 1.0}, last["counts"])
 
