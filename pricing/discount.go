@@ -268,6 +268,14 @@ func (d Discount) Simple() bool {
 	return d.more == nil && d.lane == d.kind.DefaultLane() && d.kind <= FixedAmount
 }
 
+// MaxUnits returns the maximum number of units with a discount; see [DiscountTerms].MaxUnits.
+func (d Discount) MaxUnits() int64 {
+	if d.more == nil {
+		return 0
+	}
+	return d.more.MaxUnits
+}
+
 // Accepts reports whether the discount can be used for carts in the given currency; see
 // [Discount.Fits].
 func (d Discount) Accepts(c Currency) bool {

@@ -57,7 +57,7 @@ type Search struct {
 	sets   setSearch
 	near   nearSearch
 
-	overBudget bool // a budget alone has refused a coupon, which may fit it beside others
+	mostBeside int64 // the greatest bound of coupons that may take more beside others than alone
 }
 
 // Best returns the coupon with the greatest discount. Of equal discounts, the coupon with the least ID
@@ -85,15 +85,22 @@ func (s *Search) Top(x *Index, q Query, n int) ([]Offer, error) {
 		return nil, err
 	}
 	defer s.end()
-	if !s.mayHaveCoupons() {
-		return nil, nil
+	s.mostBeside = 0
+	if s.mayHaveCoupons() {
+		s.most = n
+		s.search(func(*coupon.Coupon) bool { return true })
 	}
-	s.most = n
-	s.visit(func() place { return s.worst() }, func(c *coupon.Coupon, _ int64) bool {
-		s.offer(c)
+	return s.offers, nil
+}
+
+// search finds the best of the coupons that count.
+func (s *Search) search(counts func(c *coupon.Coupon) bool) {
+	s.visit(func() place { return s.worst() }, func(c *coupon.Coupon, bound int64) bool {
+		if counts(c) {
+			s.offer(c, bound)
+		}
 		return true
 	})
-	return s.offers, nil
 }
 
 // within refuses a number that is not from 1 to most.
@@ -181,9 +188,9 @@ func (s *Search) worst() place {
 	return place{discount: last.Discount, id: idPrefix(last.Coupon.ID)}
 }
 
-// offer decides about a coupon, and adds it to the offers if it is one of the best.
-func (s *Search) offer(c *coupon.Coupon) {
-	discount := s.discount(c)
+// offer decides about a coupon with a bound, and adds it to the offers if it is one of the best.
+func (s *Search) offer(c *coupon.Coupon, bound int64) {
+	discount := s.discount(c, bound)
 	if discount == 0 {
 		return
 	}
@@ -200,7 +207,7 @@ func (s *Search) offer(c *coupon.Coupon) {
 
 // discount returns what a coupon takes off the cart alone. It returns 0 if the coupon cannot be used, or
 // comes after all offers.
-func (s *Search) discount(c *coupon.Coupon) int64 {
+func (s *Search) discount(c *coupon.Coupon, bound int64) int64 {
 	// Most coupons that would be refused are left out here, because reasons of a refusal take memory.
 	minimum, quantity := thresholds(c, s.cart.Currency)
 	has := s.coveredBy(c)
@@ -212,8 +219,11 @@ func (s *Search) discount(c *coupon.Coupon) int64 {
 		return 0
 	}
 	d := &s.result.Coupons[0]
-	if !d.Decision.Allowed() {
-		s.overBudget = s.overBudget || d.Decision.Without(coupon.BudgetExhausted).Allowed()
+	allowed := d.Decision.Allowed()
+	if allowed && countsSomeUnits(&c.Discount) || !allowed && d.Decision.Without(coupon.BudgetExhausted).Allowed() {
+		s.mostBeside = max(s.mostBeside, bound)
+	}
+	if !allowed {
 		return 0
 	}
 	return d.Discount

@@ -30,7 +30,7 @@ func (s *Search) Choose(coupons []*coupon.Coupon, q Query, o ChoiceOptions) (Set
 	}
 	defer s.end()
 	b := &s.sets
-	b.begin(o.SetOptions, &s.walk.measures)
+	b.begin(o.SetOptions, &s.cart, &s.walk.measures)
 	b.setLevel(0) // all coupons are seen
 	b.accept = o.Accept
 	if err := s.putBeside(o.Beside); err != nil {

@@ -2,7 +2,6 @@ package offers
 
 import (
 	"math"
-	"slices"
 
 	"github.com/couponkit/couponkit/pricing"
 )
@@ -91,7 +90,7 @@ func (b *setSearch) rest(lane pricing.Lane, n int, left, slack int64) (sum int64
 		if g.most <= other || known == n && g.most <= greatest[n-1] {
 			break
 		}
-		if slices.ContainsFunc(b.chosen, func(at int) bool { return b.candidates[at].group == g.group }) {
+		if b.hasGroup(g.group) {
 			continue
 		}
 		value := other

@@ -37,6 +37,11 @@ type candidate struct {
 	share       // upper bounds of its discount in any set; the ratio is of what the item lane leaves of the cart
 	known  bool // the coupon was evaluated alone
 	out    bool // the coupon cannot be used
+
+	takes   []take // nil if they are not known
+	even    bool   // the coupon can take the most of each line at once
+	slice   bool   // the coupon takes a percentage of what the item lane has left of each line
+	percent int64  // of each line, in parts of one
 }
 
 // setSearch is a search by branch and bound. Its memory is reused.
@@ -47,11 +52,14 @@ type candidate struct {
 // is the bound of the index. Coupons of one lane take at most the sum of their bounds. A coupon of the order
 // lane takes at most its ratio of what the item lane has left; see reach.
 //
+// Coupons for the same items are bound line by line; see lines.
+//
 // The search considers sets in the order of their IDs. It skips all sets that begin with some coupons if
 // the greatest bounds of other groups cannot make such a set better.
 type setSearch struct {
 	most, limit, nodes int
 	total, step        int64 // the price of the goods, and the step of the cart
+	ceiling            int64 // an upper bound of the discount of every coupon
 	level              int64 // an upper bound of the bounds of all coupons that were not seen
 	bound              int64 // an upper bound of the discounts of all sets
 	checks             int
@@ -63,7 +71,11 @@ type setSearch struct {
 	lanes              [2]groupBounds // of the item lane and the order lane
 	chosen             []int
 	beside             []eligibility.Candidate
-	base               int64 // the sum of the bounds of the coupons beside
+	lines              lines
+	gains              [][]int64 // by the number of chosen candidates
+	byMost             []ranked  // positions of candidates, the greatest bound first
+	unseen             int64     // an upper bound of the bounds of all coupons that are no candidates
+	base               int64     // the sum of the bounds of the coupons beside
 	accept             func(*pricing.Quote) bool
 	best               Set
 	set                []eligibility.Candidate
@@ -90,13 +102,12 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 	if err := o.validate(); err != nil {
 		return Set{}, err
 	}
-	s.overBudget = false
 	alone, found, err := s.Best(x, q)
-	if beside := len(o.Beside) > 0; err != nil || !beside && !found && !s.overBudget {
+	if beside := len(o.Beside) > 0; err != nil || !beside && !found && s.mostBeside == 0 {
 		return Set{Proved: err == nil, Complete: err == nil}, err
 	}
 	b := &s.sets
-	b.begin(o, &s.walk.measures)
+	b.begin(o, &s.cart, &s.walk.measures)
 	s.query = q
 	defer s.end()
 	if err := s.putBeside(o.Beside); err != nil {
@@ -105,17 +116,36 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 	if found && len(o.Beside) == 0 {
 		b.best.Discount, b.best.Offers = alone.Discount, append(b.best.Offers, alone)
 	}
+	b.ceiling = min(b.total, s.mostInSets(x, alone))
+	b.setLevel(b.ceiling)
 	if o.MaxCoupons > 1 || len(o.Beside) > 0 {
 		s.bestOfGroups(x)
 		b.bound = b.reach(b.most)
 		if b.bound <= b.best.Discount {
+			b.lines.of = b.lines.of[:0]
 			b.limit = min(b.limit, b.nodes+b.limit/100)
 		}
 		s.collect(x)
 		b.sort()
+		s.refine(0)
 		s.descend(0)
 	}
 	return s.proved(), nil
+}
+
+// mostInSets returns an upper bound of the discount of every coupon in a set, after the search for the best coupon
+// alone. That is the discount of the best coupon alone that has a group, but for coupons that may take more beside
+// others.
+func (s *Search) mostInSets(x *Index, alone Offer) int64 {
+	if alone.Coupon != nil && alone.Coupon.Group == "" {
+		s.mostBeside, s.offers = 0, s.offers[:0]
+		s.walk.begin(x, &s.cart, &s.walk.question)
+		s.search(func(c *coupon.Coupon) bool { return c.Group != "" })
+		if alone = (Offer{}); len(s.offers) > 0 {
+			alone = s.offers[0]
+		}
+	}
+	return max(alone.Discount, s.mostBeside)
 }
 
 // proved returns the best set with what the search has shown.
@@ -130,11 +160,11 @@ func (s *Search) proved() Set {
 	return b.best
 }
 
-func (b *setSearch) begin(o SetOptions, m *measures) {
+func (b *setSearch) begin(o SetOptions, cart *pricing.Cart, m *measures) {
 	b.most, b.limit, b.nodes = o.MaxCoupons, cmp.Or(o.MaxNodes, DefaultMaxNodes), 1
 	b.total, b.step, b.checks, b.exhausted = m.total.subtotal, m.step, 0, false
-	b.candidates, b.chosen = b.candidates[:0], b.chosen[:0]
-	b.level, b.bound = b.total, b.total
+	b.candidates, b.chosen, b.byMost = b.candidates[:0], b.chosen[:0], b.byMost[:0]
+	b.ceiling, b.level, b.bound = b.total, b.total, b.total
 	for lane := range b.lanes {
 		b.lanes[lane].sorted, b.lanes[lane].other = b.lanes[lane].sorted[:0], b.total
 	}
@@ -143,12 +173,13 @@ func (b *setSearch) begin(o SetOptions, m *measures) {
 	}
 	clear(b.groups)
 	b.beside, b.base, b.accept = b.beside[:0], 0, nil
+	b.lines.begin(cart, b.total)
 	b.best = Set{Offers: b.best.Offers[:0]}
 }
 
 // newCandidate returns a candidate with an upper bound of its discount.
 func (b *setSearch) newCandidate(c *coupon.Coupon, most int64, in pricing.Currency) candidate {
-	of := candidate{coupon: c, lane: c.Discount.Lane(), group: b.group(c.Group), share: share{most, one}}
+	of := candidate{coupon: c, lane: c.Discount.Lane(), group: b.group(c.Group), share: share{min(most, b.ceiling), one}}
 	if first, _, two := boundsOf(c, in); !two && of.lane == pricing.OrderLane {
 		of.ratio = first.ratio
 	}
@@ -184,87 +215,6 @@ func (b *setSearch) spend() bool {
 	return true
 }
 
-// bestOfGroups finds the groups with the greatest bounds. Sets of their best coupons are the first to beat.
-func (s *Search) bestOfGroups(x *Index) {
-	b := &s.sets
-	enough := b.nodes + max(1, b.limit/32)
-	level := int64(-1)
-	s.walk.begin(x, &s.cart, &s.walk.question)
-	s.visit(func() place {
-		return place{discount: b.kthOfLanes()} // no coupon with an equal bound
-	}, func(c *coupon.Coupon, bound int64) bool {
-		if c.Group == "" || !b.isCombinable(c) {
-			return true
-		}
-		if !b.spend() || b.nodes > enough {
-			level = s.walk.top()
-			return false
-		}
-		own := b.newCandidate(c, bound, s.cart.Currency)
-		if s.raise(&own) {
-			b.candidates = append(b.candidates, own)
-		}
-		return true
-	})
-	if level < 0 {
-		level = b.kthOfLanes()
-	}
-	b.setLevel(level)
-	s.tryBestSets()
-}
-
-// tryBestSets tries the sets of the candidates with the greatest bounds, for each number of coupons in each lane.
-func (s *Search) tryBestSets() {
-	b := &s.sets
-	slices.SortFunc(b.candidates, func(a, c candidate) int {
-		return cmp.Or(cmp.Compare(c.most, a.most), cmp.Compare(a.coupon.ID, c.coupon.ID))
-	})
-	for n := 2; n <= b.most; n++ {
-		for items := range n + 1 {
-			s.tryBest(items, n-items)
-		}
-	}
-	b.chosen = b.chosen[:0]
-}
-
-// raise raises the bounds of a candidate's group. It returns false if they stay. A bound of the index may be
-// above the bounds of coupons that were evaluated. It counts only if the coupon is needed.
-func (s *Search) raise(c *candidate) bool {
-	l := s.sets.in(c.lane)
-	known := func(o share) bool { return o.most >= c.most && o.ratio >= c.ratio }
-	if slices.ContainsFunc(l.shares[c.group], known) {
-		return false
-	}
-	if s.judge(c); c.out || slices.ContainsFunc(l.shares[c.group], known) {
-		return false
-	}
-	l.shares[c.group] = append(slices.DeleteFunc(l.shares[c.group], func(o share) bool {
-		return c.most >= o.most && c.ratio >= o.ratio
-	}), c.share)
-	l.raise(c.group, c.most)
-	return true
-}
-
-// tryBest tries the set of the best coupons of different groups in both lanes.
-func (s *Search) tryBest(items, orders int) {
-	b := &s.sets
-	b.chosen = b.chosen[:0]
-	for at := range b.candidates {
-		c := &b.candidates[at]
-		left := &items
-		if c.lane == pricing.OrderLane {
-			left = &orders
-		}
-		if *left > 0 && !slices.ContainsFunc(b.chosen, func(other int) bool { return b.candidates[other].group == c.group }) {
-			*left--
-			b.chosen = append(b.chosen, at)
-		}
-	}
-	if items+orders == 0 {
-		s.try()
-	}
-}
-
 // collect collects all coupons that may be in a set that is at least as good as the best one. It stops where
 // no coupon that was not seen can be in such a set, even beside others that were not seen.
 //
@@ -272,10 +222,10 @@ func (s *Search) tryBest(items, orders int) {
 // takes off as much as one with the other, and comes first. So other twins are left out. That would be wrong
 // if a coupon could exceed its budget, because IDs decide who gets the last cent.
 func (s *Search) collect(x *Index) {
-	level := s.sets.level
+	level, bound := s.sets.level, s.sets.bound
 	s.sets.critical = false
 	if !s.collectWith(x, true) {
-		s.sets.level = level
+		s.sets.level, s.sets.bound = level, bound
 		s.collectWith(x, false)
 	}
 }
@@ -283,7 +233,9 @@ func (s *Search) collect(x *Index) {
 // collectWith is collect with or without twins. It returns false if twins were left out wrongly.
 func (s *Search) collectWith(x *Index, twins bool) bool {
 	b := &s.sets
-	b.candidates = b.candidates[:0]
+	b.candidates, b.lines.takes = b.candidates[:0], b.lines.takes[:0]
+	const few = 4
+	next := few
 	if b.twins == nil {
 		b.twins = map[twin]int{}
 	}
@@ -301,17 +253,23 @@ func (s *Search) collectWith(x *Index, twins bool) bool {
 		if c.Group == "" || !b.isCombinable(c) {
 			return true
 		}
+		of := b.newCandidate(c, bound, s.cart.Currency)
+		if b.lines.measure(&of, &s.cart); of.most < least {
+			b.lines.forget(&of)
+			return b.check()
+		}
 		if !b.spend() {
 			return false
 		}
-		of := b.newCandidate(c, bound, s.cart.Currency)
 		if !c.Limits.Budget.IsZero() {
 			s.judge(&of)
 		} else if twins && s.hasTwin(&of) {
 			return true
 		}
 		s.raise(&of)
-		b.candidates = append(b.candidates, of)
+		if b.candidates = append(b.candidates, of); len(b.candidates) == next {
+			least, next = max(least, s.refine(s.walk.top())), 2*next
+		}
 		return !twins || !b.critical
 	})
 	b.setLevel(0)
@@ -334,10 +292,10 @@ func (s *Search) hasTwin(c *candidate) bool {
 	if !c.coupon.Discount.Equal(other.coupon.Discount) || !c.coupon.Scope.Equal(other.coupon.Scope) || !c.coupon.Buys.Equal(other.coupon.Buys) {
 		return false
 	}
-	if c.coupon.ID < other.coupon.ID {
-		if s.judge(c); !c.out {
-			*other = *c
-		}
+	if c.coupon.ID > other.coupon.ID {
+		b.lines.forget(c)
+	} else if s.judge(c); !c.out {
+		*other = *c
 	}
 	return true
 }
@@ -385,22 +343,23 @@ func (s *Search) judge(c *candidate) {
 // countsSomeUnits reports whether the discount counts only some units at prices that other coupons have
 // lowered.
 func countsSomeUnits(d *pricing.Discount) bool {
-	return d.Lane() == pricing.OrderLane && !d.Simple() && d.Terms().MaxUnits > 0
+	return d.Lane() == pricing.OrderLane && d.MaxUnits() > 0
 }
 
 // descend tries all sets that begin with the chosen candidates and go on with candidates from first on.
 func (s *Search) descend(first int) {
 	b := &s.sets
+	gains, more := b.gainsFrom(first)
 	for at := first; at < len(b.candidates) && !b.exhausted; at++ {
 		c := &b.candidates[at]
-		if c.out || slices.ContainsFunc(b.chosen, func(other int) bool { return b.candidates[other].group == c.group }) {
+		if c.out || gains != nil && plus(gains[at], more) < b.best.Discount || b.hasGroup(c.group) {
 			continue
 		}
 		b.chosen = append(b.chosen, at)
 		if b.check() && b.mayWin() {
 			s.judge(c)
 			if !c.out && b.mayWin() && b.spend() {
-				if b.reach(0) >= b.best.Discount {
+				if b.atMost(0) >= b.best.Discount {
 					s.try()
 				}
 				if len(b.chosen) < b.most {
@@ -422,7 +381,7 @@ func (b *setSearch) check() bool {
 // mayWin reports whether a set that begins with the chosen candidates may be better than the best set.
 func (b *setSearch) mayWin() bool {
 	size := len(b.best.Offers)
-	switch most := b.reach(b.most - len(b.chosen)); {
+	switch most := b.atMost(b.most - len(b.chosen)); {
 	case most != b.best.Discount:
 		return most > b.best.Discount
 	case len(b.chosen) > size:
@@ -431,6 +390,15 @@ func (b *setSearch) mayWin() bool {
 		return true
 	}
 	return len(b.chosen) < size && b.reach(size-1-len(b.chosen)) >= b.best.Discount
+}
+
+// atMost is reach, with the bound of the lines where it may matter.
+func (b *setSearch) atMost(n int) int64 {
+	most := b.reach(n)
+	if most >= b.best.Discount && len(b.byMost) > 0 {
+		most = min(most, b.within(n))
+	}
+	return most
 }
 
 // compareIDs compares the IDs of the chosen candidates with those at the beginning of the best set.

@@ -192,6 +192,47 @@ func TestTheBestSetOfManyIsProvedEarly(t *testing.T) {
 	require.Greater(t, 10*complete, 9*seeds, "proved in %d of %d carts", complete, seeds)
 }
 
+// Bounds know that coupons for the same items share the price of these items. So the best set is proved although
+// nearly all coupons are for the same items, and each takes much off alone.
+func TestTheBestSetOfCouponsForTheSameItemsIsProved(t *testing.T) {
+	t.Parallel()
+	var s offers.Search
+	for seed := range testsize.Of(3, 30) {
+		r := rand.New(rand.NewPCG(uint64(seed), 8))
+		_, q := smallShop(r, 0)
+		q.Question.Customer = eligibility.Customer{ID: "u"}
+		q.Cart = pricing.Cart{Currency: pricing.EUR()}
+		for i := range 30 {
+			q.Cart.Lines = append(q.Cart.Lines, pricing.Line{
+				ID: fmt.Sprint(i), Kind: pricing.Device, ItemID: fmt.Sprint("i", i), Quantity: 1 + r.Int64N(3), UnitPrice: 199 + r.Int64N(10_000),
+			})
+		}
+		coupons := make([]*coupon.Coupon, 400)
+		for i := range coupons {
+			c := randomCoupon(r, fmt.Sprintf("%s%04d", coupon.IDPrefix, i))
+			c.Conditions, c.Limits, c.Distribution, c.Group = coupon.Conditions{}, coupon.Limits{}, coupon.General, fmt.Sprint(r.IntN(20))
+			c.Scope = coupon.Scope{AppliesTo: coupon.All}
+			most := 15
+			if r.IntN(10) > 0 {
+				items := make([]string, 1+r.IntN(12))
+				for i := range items {
+					items[i] = fmt.Sprint("i", r.IntN(8))
+				}
+				c.Scope, most = coupon.Scope{AppliesTo: coupon.Specific, Devices: coupon.NewItems(items...)}, 70
+			}
+			var err error
+			c.Discount, err = pricing.NewDiscount(pricing.DiscountTerms{
+				Type: pricing.Percentage, Percent: percentOf(fmt.Sprint(1 + r.IntN(most))), Lane: pricing.ItemLane + pricing.Lane(r.IntN(2)),
+			})
+			require.NoError(t, err)
+			coupons[i] = c
+		}
+		got, err := s.Set(indexOf(t, coupons), q, offers.SetOptions{MaxCoupons: 3})
+		require.NoError(t, err)
+		require.True(t, got.Complete, "seed %d: %d of %d after %d nodes", seed, got.Discount, got.Bound, got.Nodes)
+	}
+}
+
 func TestInvalidOptionsOfSets(t *testing.T) {
 	t.Parallel()
 	var s offers.Search

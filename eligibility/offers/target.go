@@ -137,6 +137,9 @@ func coversItems(s *coupon.Scope) bool {
 	return true
 }
 
+// isNarrow reports whether the targets of the scope are items or categories.
+func isNarrow(s *coupon.Scope) bool { return coversItems(s) || s.Categories.Len() > 0 }
+
 // byCategory reports whether the targets of the scope are categories.
 func byCategory(s *coupon.Scope) bool { return s.Categories.Len() > 0 && !coversItems(s) }
 

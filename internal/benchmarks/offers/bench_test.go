@@ -126,10 +126,14 @@ func BenchmarkUpdate(b *testing.B) {
 }
 
 func BenchmarkSet(b *testing.B) {
-	for _, n := range []int{1_000, 1_000_000} {
-		b.Run(fmt.Sprintf("up to 3 of %d", n), func(b *testing.B) {
+	for _, of := range []struct {
+		coupons int
+		widest  int64 // in percent; three wide coupons of 40 % make carts free
+	}{{1_000, 40}, {1_000_000, 40}, {100_000, 15}} {
+		b.Run(fmt.Sprintf("up to 3 of %d, wide ones of %d %%", of.coupons, of.widest), func(b *testing.B) {
 			shop := newShop(1)
-			x := build(b, shop.coupons(n))
+			shop.widest = of.widest
+			x := build(b, shop.coupons(of.coupons))
 			q := shop.question()
 			var s offers.Search
 			var times []time.Duration
