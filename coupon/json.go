@@ -67,7 +67,7 @@ func (d *Draft) codeFaults(known []validation.Field, withoutCode bool) []validat
 	case withoutCode && d.Code != "":
 		faults.Add("withoutCode", validation.NotAllowed, "a draft has a code, or says that it has none")
 	case !withoutCode && d.Code == "" && !d.Automatic:
-		faults.At("code", codeFault(validation.Required, "a code is required"))
+		faults.At("code", codeFault(validation.Required, "a code is required, or withoutCode or automatic"))
 	}
 	return faults.Fields
 }

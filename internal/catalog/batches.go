@@ -19,36 +19,15 @@ import (
 func (cat *Catalog) CreateCodes(
 	ctx context.Context, couponID string, d coupon.BatchDraft, progress func(coupon.IssuedBatch),
 ) (b coupon.IssuedBatch, err error) {
-	by := coupon.Edit{At: cat.Now(), Location: cat.Location}
-	template, err := d.Code(couponID, by)
+	begun, err := cat.generation(ctx, couponID, d)
+	if b = begun.batch; err != nil {
+		return b, err
+	}
+	g, err := newKeys(begun.draft.Shape)
 	if err != nil {
 		return b, err
 	}
-	if !coupon.IsID(couponID) {
-		return b, notFound(couponID)
-	}
-	var faults validation.Error
-	d.Shape, err = codes.Policy{}.Shape(d.Shape, uint64(d.Count)) //nolint:gosec // the draft was checked
-	faults.Merge("shape", err)
-	if err := faults.Err(); err != nil {
-		return b, err
-	}
-	g, err := newKeys(d.Shape)
-	if err != nil {
-		return b, err
-	}
-	change := store.CodeChange{
-		Kind: store.AddCodes, CouponID: couponID, Batch: d.ID, Fingerprint: draftFingerprint(d, template), Size: d.Count, By: cat.Actor(ctx), At: by.At,
-	}
-	if b, err = cat.batch(ctx, couponID, d.ID); err != nil && !errors.Is(err, coupon.ErrNotFound) {
-		return b, err
-	}
-	if b.ID != "" && b.Fingerprint != change.Fingerprint {
-		return b, store.ErrKeyReused
-	}
-	if b.Added < d.Count && coupon.ExpiredCodes([]coupon.IssuedCode{template}) != nil {
-		return b, validation.New("expiresAt", validation.TooSmall, "a new code expires after its creation")
-	}
+	change, template := begun.change, begun.template
 	for b.Added < d.Count {
 		change.From = b.Added
 		if change.Codes, err = g.next(template, min(coupon.MaxCodes, d.Count-b.Added)); err != nil {
@@ -65,6 +44,45 @@ func (cat *Catalog) CreateCodes(
 		}
 	}
 	return b, nil
+}
+
+// generation is a batch of generated codes before a part of it is added.
+type generation struct {
+	draft    coupon.BatchDraft
+	template coupon.IssuedCode
+	change   store.CodeChange
+	batch    coupon.IssuedBatch // as it is stored, or the zero value
+}
+
+// generation checks a draft beside the batch as it is stored.
+func (cat *Catalog) generation(ctx context.Context, couponID string, d coupon.BatchDraft) (g generation, err error) {
+	by := coupon.Edit{At: cat.Now(), Location: cat.Location}
+	if g.template, err = d.Code(couponID, by); err != nil {
+		return g, err
+	}
+	if !coupon.IsID(couponID) {
+		return g, notFound(couponID)
+	}
+	var faults validation.Error
+	d.Shape, err = codes.Policy{}.Shape(d.Shape, uint64(d.Count)) //nolint:gosec // the draft was checked
+	faults.Merge("shape", err)
+	if err := faults.Err(); err != nil {
+		return g, err
+	}
+	g.draft = d
+	g.change = store.CodeChange{
+		Kind: store.AddCodes, CouponID: couponID, Batch: d.ID, Fingerprint: draftFingerprint(d, g.template), Size: d.Count, By: cat.Actor(ctx), At: by.At,
+	}
+	if g.batch, err = cat.batch(ctx, couponID, d.ID); err != nil && !errors.Is(err, coupon.ErrNotFound) {
+		return g, err
+	}
+	if g.batch.ID != "" && g.batch.Fingerprint != g.change.Fingerprint {
+		return g, store.ErrKeyReused
+	}
+	if g.batch.Added < d.Count && coupon.ExpiredCodes([]coupon.IssuedCode{g.template}) != nil {
+		return g, validation.New("expiresAt", validation.TooSmall, "a new code expires after its creation")
+	}
+	return g, nil
 }
 
 // addPart adds codes. If other coupons have some of the codes, it generates others.
@@ -178,10 +196,17 @@ func (cat *Catalog) changeBatch(ctx context.Context, list store.CodeList, change
 // AssignCodes yields a code of the batch for each owner, in their order. It assigns codes part by part. An error ends the
 // sequence.
 func (cat *Catalog) AssignCodes(ctx context.Context, couponID, id string, owners iter.Seq[coupon.Owner]) iter.Seq2[coupon.IssuedCode, error] {
+	return cat.assignCodes(ctx, couponID, id, owners, func() saveCodes { return cat.Store.SaveCodes })
+}
+
+// assignCodes assigns codes. It calls begin for each reading of the sequence.
+func (cat *Catalog) assignCodes(
+	ctx context.Context, couponID, id string, owners iter.Seq[coupon.Owner], begin func() saveCodes,
+) iter.Seq2[coupon.IssuedCode, error] {
 	return func(yield func(coupon.IssuedCode, error) bool) {
-		part := make([]coupon.Owner, 0, coupon.MaxCodes)
+		part, save := make([]coupon.Owner, 0, coupon.MaxCodes), begin()
 		flush := func() bool {
-			assigned, err := cat.assign(ctx, couponID, id, part)
+			assigned, err := cat.assign(ctx, couponID, id, part, save)
 			if err != nil {
 				yield(coupon.IssuedCode{}, err)
 				return false
@@ -226,7 +251,7 @@ func checkOwner(owner coupon.Owner, n int) error {
 }
 
 // assign returns one code for each entry in owners. An owner may be listed twice.
-func (cat *Catalog) assign(ctx context.Context, couponID, id string, owners []coupon.Owner) ([]coupon.IssuedCode, error) {
+func (cat *Catalog) assign(ctx context.Context, couponID, id string, owners []coupon.Owner, save saveCodes) ([]coupon.IssuedCode, error) {
 	change := store.CodeChange{Kind: store.AssignCodes, CouponID: couponID, Batch: id, By: cat.Actor(ctx), At: cat.Now()}
 	at := map[coupon.Owner]int{}
 	for _, owner := range owners {
@@ -235,7 +260,7 @@ func (cat *Catalog) assign(ctx context.Context, couponID, id string, owners []co
 			change.Owners = append(change.Owners, owner)
 		}
 	}
-	assigned, err := cat.Store.SaveCodes(ctx, change)
+	assigned, err := save(ctx, change)
 	if err != nil {
 		return nil, err
 	}

@@ -146,9 +146,9 @@ func TestGenerateGoesOn(t *testing.T) {
 	m.ok(summer, "coupon", "create")
 	args := []string{"code", "generate", "SUMMER10", "--batch", "mailing", "--count", "2500", "--prefix", "S", "-o", "csv"}
 	require.Contains(t, m.ok("", append(args, "--dry-run")...), "mailing,")
-	m.fails(command.Failed, "", append(args, "--symbols", "8", "--count", "10000000")...)
-	m.fails(command.Failed, "", append(args, "--symbols", "8", "--count", "10000000", "--dry-run")...)
-	require.Len(t, lines(m.ok("", "code", "export", "SUMMER10", "--batch", "mailing")), 1, "the header alone")
+	m.fails(command.Usage, "", append(args, "--symbols", "8", "--count", "10000000")...)
+	m.fails(command.Usage, "", append(args, "--symbols", "8", "--count", "10000000", "--dry-run")...)
+	m.fails(command.Failed, "", "code", "export", "SUMMER10", "--batch", "mailing")
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -168,7 +168,7 @@ func TestGenerateGoesOn(t *testing.T) {
 		keys[key] = true
 	}
 	require.Len(t, keys, 2500, "neither a gap nor a double")
-	require.Contains(t, m.fails(command.Failed, "", append(args, "--count", "2600")...), "used for another request")
+	require.Contains(t, m.fails(command.Failed, "", append(args, "--count", "2600")...), "name another batch")
 	require.Equal(t, 2500, strings.Count(m.ok("", "code", "export", "SUMMER10", "--unused", "-o", "json"), "\n"))
 }
 

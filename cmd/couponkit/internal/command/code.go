@@ -59,6 +59,9 @@ that are missing. The codes are printed by code export.`, 1, 1, func(c *cobra.Co
 				draft.MaxUses = coupon.Clear[int]()
 			}
 			draft.ExpiresAt = calendar.Moment(expires)
+			if err := t.checkDraft(draft); err != nil {
+				return err
+			}
 			return t.withCoupon(c.Context(), args[0], func(ctx context.Context, s *couponkit.Service, of coupon.Coupon) error {
 				b, err := t.generate(ctx, s, of, draft, dryRun)
 				if err != nil {
@@ -78,25 +81,45 @@ that are missing. The codes are printed by code export.`, 1, 1, func(c *cobra.Co
 	return require(c, "batch", "count")
 }
 
-// generate adds the codes of a batch. A dry run checks the batch, and how easily a code could be guessed.
+// checkDraft refuses flags that are invalid, before the database is asked. Some codes are too easily guessed.
+func (t *tool) checkDraft(draft coupon.BatchDraft) error {
+	if err := t.load(); err != nil {
+		return err
+	}
+	_, err := draft.Code("", coupon.Edit{At: t.Now(), Location: t.settings.location})
+	if err == nil {
+		_, err = (codes.Policy{}).Shape(draft.Shape, uint64(draft.Count)) //nolint:gosec // the draft was checked
+	}
+	if err != nil {
+		return usageError{fmt.Errorf("%s", reasonOf(err))}
+	}
+	return nil
+}
+
+// ofBatch explains an error of a batch that has other codes.
+func ofBatch(err error, batch string) error {
+	if errors.Is(err, store.ErrKeyReused) {
+		return fmt.Errorf("the coupon has a batch %q that was made otherwise, by other means or with another shape, count, limit or expiry: name another batch", batch)
+	}
+	return err
+}
+
+// generate adds the codes of a batch.
 func (t *tool) generate(ctx context.Context, s *couponkit.Service, of coupon.Coupon, draft coupon.BatchDraft, dryRun bool) (coupon.IssuedBatch, error) {
 	if dryRun {
-		if _, err := draft.Code(of.ID, coupon.Edit{At: t.Now(), Location: t.settings.location}); err != nil {
-			return coupon.IssuedBatch{}, err
+		b, err := s.PreviewCodes(ctx, of.ID, draft)
+		if err == nil {
+			t.say("%d codes would be added", b.Size-b.Added)
 		}
-		if _, err := (codes.Policy{}).Shape(draft.Shape, uint64(draft.Count)); err != nil { //nolint:gosec // the draft was checked
-			return coupon.IssuedBatch{}, err
-		}
-		t.say("%d codes would be added", draft.Count)
-		return coupon.IssuedBatch{ID: draft.ID, CouponID: of.ID, Size: draft.Count}, nil
+		return b, ofBatch(err, draft.ID)
 	}
 	shown, end := t.progress("codes")
 	b, err := s.CreateCodes(ctx, of.ID, draft, func(b coupon.IssuedBatch) { shown(b.Added, b.Size) })
 	end()
-	if err != nil && b.Added > 0 {
+	if err != nil && b.Added > 0 && !errors.Is(err, store.ErrKeyReused) {
 		t.say("the batch has %d of %d codes: run the same command again to add the others", b.Added, b.Size)
 	}
-	return b, err
+	return b, ofBatch(err, draft.ID)
 }
 
 // withCoupon runs a command on a coupon.

@@ -1,11 +1,9 @@
 package command
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"strings"
 
@@ -71,8 +69,9 @@ var assignmentColumns = []column[assignment]{
 func (t *tool) codeAssign() *cobra.Command {
 	var file, batch string
 	var dryRun bool
-	c := command("assign CODE|ID --batch ID", "Give each owner of a list a code of a batch", `Each row of the list is an owner: an e-mail address, or id: and the ID of a customer. Empty rows are skipped. An owner
-who has a code of the batch keeps it, so that the command can be repeated.`, 1, 1, func(c *cobra.Command, args []string) error {
+	c := command("assign CODE|ID --batch ID", "Give each owner of a list a code of a batch", `Each row of the list is an owner: an e-mail address, or id: and the ID of a customer. A list with further columns is CSV,
+whose first row names a column owner, customerId or email. Empty rows are skipped. An owner who has a code of the batch keeps
+it, so that the command can be repeated. A dry run prints no codes that are not assigned yet.`, 1, 1, func(c *cobra.Command, args []string) error {
 		f, err := t.open(file)
 		if err != nil {
 			return err
@@ -83,19 +82,23 @@ who has a code of the batch keeps it, so that the command can be repeated.`, 1, 
 			if err != nil {
 				return err
 			}
+			file, err := codecsv.NewRecipientReader(f, codecsv.Options{})
+			if err != nil {
+				return err
+			}
 			refused, broken := &refusals{tool: t}, error(nil)
-			owners := readOwners(f, refused, &broken)
+			owners := readOwners(file, refused, &broken)
+			all := s.AssignCodes(ctx, of.ID, batch, owners)
 			if dryRun {
-				n := 0
-				for range owners {
-					n++
-				}
-				t.say("%d owners would have a code each; %d codes have no owner", n, b.Added-b.Removed-b.Assigned)
-				return errors.Join(broken, refused.err())
+				all = s.PreviewAssign(ctx, of.ID, batch, owners)
 			}
 			shown, end := t.progress("owners")
 			defer end()
-			err = list(t, assigned(s.AssignCodes(ctx, of.ID, batch, owners), shown), assignmentColumns)
+			err = list(t, assigned(all, shown), assignmentColumns)
+			if errors.Is(err, store.ErrNoCodesLeft) {
+				err = fmt.Errorf("%w: %d codes of the batch have an owner, and %d are switched off; used and expired codes are not assigned",
+					err, b.Assigned, b.Inactive)
+			}
 			if err = errors.Join(err, broken); err != nil {
 				return err
 			}
@@ -123,27 +126,19 @@ func assigned(codes iter.Seq2[coupon.IssuedCode, error], shown func(done, of int
 }
 
 // readOwners yields the owners of a list. Invalid rows are refused. An error of the file ends the sequence.
-func readOwners(file io.Reader, refused *refusals, broken *error) iter.Seq[coupon.Owner] {
+func readOwners(file *codecsv.RecipientReader, refused *refusals, broken *error) iter.Seq[coupon.Owner] {
 	return func(yield func(coupon.Owner) bool) {
-		rows := bufio.NewScanner(file)
-		for row := int64(1); rows.Scan(); row++ {
-			text := strings.TrimSpace(strings.TrimPrefix(rows.Text(), "\ufeff"))
-			if text == "" {
-				continue
-			}
-			if !strings.HasPrefix(text, "id:") && !strings.HasPrefix(text, "email:") && strings.Contains(text, "@") {
-				text = "email:" + text
-			}
-			owner, err := coupon.ParseOwner(text)
-			if err != nil {
-				refused.add(row, reasonOf(err))
-				continue
-			}
-			if !yield(owner) {
+		for row, err := range file.Recipients() {
+			switch {
+			case err != nil:
+				*broken = err
+				return
+			case row.Refusal != nil:
+				refused.add(row.Number, reasonOf(row.Refusal))
+			case !yield(row.Owner):
 				return
 			}
 		}
-		*broken = rows.Err()
 	}
 }
 
@@ -181,7 +176,7 @@ func (t *tool) codeImport() *cobra.Command {
 	var dryRun bool
 	c := command("import CODE|ID --batch ID", "Import codes from CSV into a batch", `The first row names the columns: code, and perhaps owner, maxUses, usedCount, expiresAt and active. Exports of
 Talon.One and Voucherify are read, too. A code that the batch has already stays as it is, so that a file can be imported
-again. Rows that are refused, and codes of another batch or coupon, are named on standard error, and the exit code is 3.`,
+again; a row with another owner, limit or expiry is refused. Rows that are refused, and codes of another batch or coupon, are named on standard error, and the exit code is 3.`,
 		1, 1, func(c *cobra.Command, args []string) error {
 			f, err := t.open(file)
 			if err != nil {
@@ -195,9 +190,9 @@ again. Rows that are refused, and codes of another batch or coupon, are named on
 				}
 				rows := s.ImportCodes(ctx, of.ID, batch, reader.Rows())
 				if dryRun {
-					rows = wouldImport(ctx, s, of.ID, batch, reader.Rows())
+					rows = s.PreviewImport(ctx, of.ID, batch, reader.Rows())
 				}
-				return t.countImport(rows)
+				return ofBatch(t.countImport(rows), batch)
 			})
 		})
 	c.Flags().StringVar(&batch, "batch", "", "batch that gets the codes")
@@ -232,6 +227,9 @@ func (t *tool) countImport(rows iter.Seq2[codecsv.Imported, error]) (err error) 
 	if err != nil && n > 0 {
 		t.say("the import has stopped: run the same command again to import the rest")
 	}
+	if err != nil && n == 0 {
+		return err
+	}
 	if printed := show(t, counts, importColumns); err == nil {
 		err = printed
 	}
@@ -241,42 +239,10 @@ func (t *tool) countImport(rows iter.Seq2[codecsv.Imported, error]) (err error) 
 	return refused.err()
 }
 
-// wouldImport tells what an import would do. A code that is twice in the file counts as added twice.
-func wouldImport(ctx context.Context, s *couponkit.Service, couponID, batch string, rows iter.Seq2[codecsv.Row, error]) iter.Seq2[codecsv.Imported, error] {
-	return func(yield func(codecsv.Imported, error) bool) {
-		for row, err := range rows {
-			would := codecsv.Imported{Row: row, Verdict: codecsv.Refused}
-			if err == nil && row.Refusal == nil {
-				would.Verdict, would.CouponID, err = verdict(ctx, s, couponID, batch, row.Draft.Code)
-			}
-			if !yield(would, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-func verdict(ctx context.Context, s *couponkit.Service, couponID, batch, code string) (codecsv.Verdict, string, error) {
-	key, err := coupon.ParseCode(code)
-	if err != nil {
-		return codecsv.Refused, "", err
-	}
-	found, err := s.FindCode(ctx, key.String())
-	switch {
-	case isNotFound(err) || err == nil && found.Key != key:
-		return codecsv.Added, couponID, nil
-	case err != nil:
-		return codecsv.Refused, "", err
-	case found.CouponID == couponID && found.Batch == batch:
-		return codecsv.Known, couponID, nil
-	}
-	return codecsv.Taken, found.CouponID, nil
-}
-
 func (t *tool) codeExport() *cobra.Command {
 	var by store.CodeList
 	var owner, state string
-	var mark bool
+	var mark, unassigned bool
 	c := command("export CODE|ID", "Export codes of a coupon", `CSV, which is the default here, has the columns of code import. Cells that a spreadsheet would run begin with an
 apostrophe, which code import takes away.`, 1, 1, func(c *cobra.Command, args []string) error {
 		if by.Used && by.Unused {
@@ -285,7 +251,7 @@ apostrophe, which code import takes away.`, 1, 1, func(c *cobra.Command, args []
 		var faults validation.Error
 		var err error
 		if owner != "" {
-			by.Owner, err = coupon.ParseOwner(owner)
+			by.Owner, err = coupon.TypedOwner(owner)
 			faults.Merge("", err)
 		}
 		if state != "" {
@@ -297,7 +263,15 @@ apostrophe, which code import takes away.`, 1, 1, func(c *cobra.Command, args []
 		}
 		return t.withCoupon(c.Context(), args[0], func(ctx context.Context, s *couponkit.Service, of coupon.Coupon) error {
 			by.CouponID, by.PageSize = of.ID, coupon.MaxCodes
+			if by.Batch != "" {
+				if _, err := batchOf(ctx, s, of.ID, by.Batch); err != nil {
+					return err
+				}
+			}
 			all := s.Codes(ctx, by)
+			if unassigned {
+				all = withoutOwner(all)
+			}
 			if t.format.or(csvFormat) != csvFormat {
 				return list(t, all, codeColumns)
 			}
@@ -307,11 +281,23 @@ apostrophe, which code import takes away.`, 1, 1, func(c *cobra.Command, args []
 	c.Flags().StringVar(&by.Batch, "batch", "", "only codes of this batch")
 	c.Flags().StringVar(&owner, "owner", "", "only codes of this owner: email: and an address, or id: and a customer ID")
 	c.Flags().StringVar(&state, "state", "", "active or inactive")
-	c.Flags().BoolVar(&by.Unused, "unused", false, "only codes without a use")
+	c.Flags().BoolVar(&by.Unused, "unused", false, "only codes without a use, assigned or not")
+	c.Flags().BoolVar(&unassigned, "unassigned", false, "only codes without an owner")
 	c.Flags().BoolVar(&by.Used, "used", false, "only codes with a use")
 	c.Flags().BoolVar(&mark, "byte-order-mark", false, "begin with a mark by which spreadsheets recognize UTF-8")
 	complete(c, "state", "active", "inactive")
 	return c
+}
+
+// withoutOwner leaves out the codes that have an owner.
+func withoutOwner(all iter.Seq2[coupon.IssuedCode, error]) iter.Seq2[coupon.IssuedCode, error] {
+	return func(yield func(coupon.IssuedCode, error) bool) {
+		for c, err := range all {
+			if (err != nil || c.Owner.IsZero() && !c.Plain()) && !yield(c, err) {
+				return
+			}
+		}
+	}
 }
 
 func (t *tool) writeCodes(all iter.Seq2[coupon.IssuedCode, error], mark bool) error {

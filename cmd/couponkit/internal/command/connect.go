@@ -21,6 +21,7 @@ import (
 	_ "modernc.org/sqlite" // driver "sqlite"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/eligibility/offers"
 	"github.com/couponkit/couponkit/processor/stripeprocessor"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/pgxstore"
@@ -216,8 +217,21 @@ func (t *tool) withStore(ctx context.Context, run func(store.Store) error) (err 
 
 // withService runs a command on the service. The journal names the person.
 func (t *tool) withService(ctx context.Context, run func(context.Context, *couponkit.Service) error) error {
+	return t.withShop(ctx, false, run)
+}
+
+// withShop runs a command on the service, perhaps with the automatic coupons of the store.
+func (t *tool) withShop(ctx context.Context, automatic bool, run func(context.Context, *couponkit.Service) error) error {
 	return t.withStore(ctx, func(s store.Store) error {
-		service, err := t.service(s)
+		var options []couponkit.Option
+		if automatic {
+			index := couponkit.NewOffers(s, offers.Limits{})
+			if _, err := index.Update(ctx); err != nil {
+				return err
+			}
+			options = append(options, couponkit.WithAutomatic(index))
+		}
+		service, err := t.service(s, options...)
 		if err != nil {
 			return err
 		}
@@ -233,12 +247,12 @@ func (t *tool) actor() string {
 	return "couponkit"
 }
 
-func (t *tool) service(s store.Store) (*couponkit.Service, error) {
+func (t *tool) service(s store.Store, options ...couponkit.Option) (*couponkit.Service, error) {
 	words := slog.New(slog.NewTextHandler(wordWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	options := []couponkit.Option{
+	options = append(options,
 		couponkit.WithClock(t.Now), couponkit.WithLocation(t.settings.location), couponkit.WithCurrency(t.settings.currency),
 		couponkit.WithLogger(words),
-	}
+	)
 	if t.hasProcessor() {
 		stripe, err := stripeprocessor.New(t.settings.StripeSecretKey, stripeprocessor.Options{
 			BaseURL: t.settings.StripeURL, Clock: t.Now, Logger: words,

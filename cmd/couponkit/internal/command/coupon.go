@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -173,7 +174,7 @@ func (t *tool) create(ctx context.Context, s *couponkit.Service, draft coupon.Dr
 			return err
 		}
 		if err := free(ctx, s, c.Code); err != nil {
-			return err
+			return withHolder(err)
 		}
 		c.ID = "" // nobody knows it yet
 		t.say("the coupon would be created")
@@ -181,12 +182,20 @@ func (t *tool) create(ctx context.Context, s *couponkit.Service, draft coupon.Dr
 	}
 	c, err := s.Create(ctx, draft)
 	if err != nil {
-		return err
+		return withHolder(err)
 	}
 	if !t.hasProcessor() {
 		t.say("a shop with a payment processor makes the coupon there at its next reconcile")
 	}
 	return show(t, c, wholeCoupon)
+}
+
+// withHolder names the coupon that has a taken code.
+func withHolder(err error) error {
+	if r, is := errors.AsType[*coupon.Rejection](err); is && r.CouponID != "" && errors.Is(err, coupon.ErrCodeTaken) {
+		return fmt.Errorf("coupon %s has the code: %w", r.CouponID, err)
+	}
+	return err
 }
 
 // free returns coupon.ErrCodeTaken if a coupon has the code.

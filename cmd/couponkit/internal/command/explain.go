@@ -2,11 +2,13 @@ package command
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/eligibility"
 )
 
 var explainColumns = []column[couponkit.ExplainedCode]{
@@ -25,10 +27,15 @@ var explainColumns = []column[couponkit.ExplainedCode]{
 
 func (t *tool) explainCommand() *cobra.Command {
 	var r couponkit.QuoteRequest
-	var file string
+	var file, conflicts string
+	var withoutAutomatic bool
 	c := command("explain CODE...", "Tell why codes do not apply to a cart", `The cart is a JSON object, such as
   {"currency": "EUR", "lines": [{"kind": "device", "itemId": "phone", "quantity": 1, "unitPrice": "199.00"}]}
-Nothing is reserved.`, 1, 32, func(c *cobra.Command, args []string) error {
+Automatic coupons that apply follow the codes, by their IDs. Nothing is reserved.`, 1, 32, func(c *cobra.Command, args []string) error {
+		var err error
+		if r.Conflicts, err = eligibility.ParseConflictPolicy(conflicts); err != nil {
+			return usagef("--conflicts is refuse_all, keep_first or keep_best")
+		}
 		data, err := t.read(file)
 		if err != nil {
 			return err
@@ -37,13 +44,13 @@ Nothing is reserved.`, 1, 32, func(c *cobra.Command, args []string) error {
 			return err
 		}
 		r.Codes = args
-		return t.withService(c.Context(), func(ctx context.Context, s *couponkit.Service) error {
+		return t.withShop(c.Context(), !withoutAutomatic, func(ctx context.Context, s *couponkit.Service) error {
 			e, err := s.Explain(ctx, r)
 			if len(e.Codes) == 0 {
 				return err
 			}
 			out := newSheet(t, explainColumns)
-			for _, code := range e.Codes {
+			for _, code := range slices.Concat(e.Codes, e.Automatic) {
 				if err := out.add(code); err != nil {
 					return err
 				}
@@ -62,5 +69,8 @@ Nothing is reserved.`, 1, 32, func(c *cobra.Command, args []string) error {
 	c.Flags().StringVar(&r.Facts.Country, "country", "", "country of delivery, such as DE")
 	c.Flags().StringVar(&r.Facts.Channel, "channel", "", "sales channel")
 	c.Flags().BoolVar(&r.AllowAnonymous, "anonymous", false, "accept a customer without an ID where everybody may use the coupon")
+	c.Flags().StringVar(&conflicts, "conflicts", eligibility.RefuseAll.String(), "of coupons that exclude each other: refuse_all, keep_first or keep_best")
+	c.Flags().BoolVar(&withoutAutomatic, "without-automatic", false, "as in a shop that looks for no automatic coupons")
+	complete(c, "conflicts", "refuse_all", "keep_first", "keep_best")
 	return c
 }

@@ -35,6 +35,7 @@ var orderColumns = []column[orderView]{
 	{"total", func(v orderView) any { return v.amount(v.Order.Quote.Total) }},
 	{"refunded", func(v orderView) any { return v.amount(v.refunded()) }},
 	{"codes", func(v orderView) any { return v.codes() }},
+	{"lines", func(v orderView) any { return v.lines() }},
 	{"flag", func(v orderView) any { return v.Flag }},
 	{"sessionId", func(v orderView) any { return v.Order.SessionID }},
 	{"createdAt", func(v orderView) any { return instant(v.Order.CreatedAt) }},
@@ -61,6 +62,15 @@ func (v orderView) codes() string {
 		}
 	}
 	return strings.Join(names, " ")
+}
+
+// lines are the lines with their indexes, which order refund takes.
+func (v orderView) lines() string {
+	texts := make([]string, len(v.Order.Quote.Lines))
+	for i, line := range v.Order.Quote.Lines {
+		texts[i] = strings.TrimSpace(fmt.Sprintf("%d: %d × %s %s", i, line.Quantity, line.ItemID, line.ID))
+	}
+	return strings.Join(texts, "; ")
 }
 
 func (t *tool) orderShow() *cobra.Command {
@@ -158,9 +168,22 @@ func (t *tool) refund(ctx context.Context, s *couponkit.Service, o redemption.Or
 	return err
 }
 
+// linesNamed returns the indexes of the lines with an ID.
+func linesNamed(q pricing.Quote, id string) (indexes []int) {
+	for i, line := range q.Lines {
+		if line.ID == id && id != "" {
+			indexes = append(indexes, i)
+		}
+	}
+	return indexes
+}
+
 // lineReturn reads a line and the number of its units. Without a number, all that are left are returned.
 func lineReturn(q pricing.Quote, text string) (pricing.LineReturn, error) {
 	name, units, counted := strings.Cut(text, "=")
+	if same := linesNamed(q, name); len(same) > 1 {
+		return pricing.LineReturn{}, usagef("the order has several lines with the ID %q: name one by its index, of %v", name, same)
+	}
 	line, known := q.LineIndex(name)
 	if !known {
 		index, err := strconv.Atoi(name)

@@ -38,7 +38,8 @@ func (t *tool) replayCommand() *cobra.Command {
 	c := command("replay", "Tell what coupons would have changed in recorded carts", `Each cart gets the best set of the coupons, as if they needed no code. The total is compared with what was paid. Limits and
 budgets begin unused, and are spent in the order of the carts.
 
---coupons names a file with coupons or drafts as JSON, one after another, which count as switched on. Without it, all active
+--coupons names a file with coupons or drafts as JSON, one after another, which count as switched on. A draft without a code
+needs "withoutCode" or "automatic". Without it, all active
 coupons of the store are replayed. --carts names a file of carts, one a line, such as
   {"at": "2026-11-20T12:00:00Z", "currency": "EUR", "paid": "27.00", "customer": {"id": "u1"},
    "lines": [{"kind": "device", "itemId": "phone", "quantity": 3, "unitPrice": "10.00"}]}
@@ -183,7 +184,8 @@ type cartLine struct {
 	err  error
 }
 
-// replayFile replays the carts of a file. Empty lines are refused, so that each item has the number of its line.
+// replayFile replays the carts of a file. Blank lines are refused, so that each item has the number of its line, but not
+// those at the end of the file.
 func (t *tool) replayFile(ctx context.Context, name string, coupons []*coupon.Coupon, o replay.Options) (replay.Report, error) {
 	file, err := t.open(name)
 	if err != nil {
@@ -202,12 +204,26 @@ func cartLines(ctx context.Context, in io.Reader) iter.Seq2[cartLine, error] {
 	return func(yield func(cartLine, error) bool) {
 		lines := bufio.NewScanner(in)
 		lines.Buffer(nil, replay.MaxEventDocument)
-		for lines.Scan() {
+		blank := 0
+		for first := true; lines.Scan(); first = false {
 			if err := ctx.Err(); err != nil {
 				yield(cartLine{}, err)
 				return
 			}
-			if !yield(cartLine{text: bytes.Clone(lines.Bytes())}, nil) {
+			text := lines.Bytes()
+			if first {
+				text = bytes.TrimPrefix(text, []byte("\ufeff"))
+			}
+			if len(bytes.TrimSpace(text)) == 0 {
+				blank++
+				continue
+			}
+			for ; blank > 0; blank-- {
+				if !yield(cartLine{}, nil) {
+					return
+				}
+			}
+			if !yield(cartLine{text: bytes.Clone(text)}, nil) {
 				return
 			}
 		}
@@ -239,6 +255,11 @@ func (t *tool) showReport(r replay.Report, svg string) error {
 	}
 	if err := showRows(t, r.Coupons, replayColumns); err != nil {
 		return err
+	}
+	if format == csvFormat { // a file of CSV has rows of one kind
+		for _, s := range r.Currencies {
+			t.say("%s: list %s, before %s, after %s", s.Currency.Code(), s.List.Amount(), s.Before.Amount(), s.After.Amount())
+		}
 	}
 	t.say("%d carts", r.Carts)
 	if r.Unproved > 0 {
