@@ -11,7 +11,7 @@ import (
 )
 
 // CreateCodes generates up to [coupon.MaxBatchSize] codes and adds them to a coupon as one batch, a part of
-// [coupon.MaxCodes] at a time. Customers can use the codes of a part at once. CreateCodes needs the same memory for any
+// [store.MaxNewCodes] at a time. Customers can use the codes of a part at once. CreateCodes needs the same memory for any
 // number of codes. It calls progress with the batch after each part; progress may be nil.
 //
 // After an error or a crash, repeat the call with the same draft: it adds the codes that are missing. Several calls may
@@ -73,7 +73,7 @@ func (s *Service) AssignCodes(ctx context.Context, couponID, batchID string, own
 	return observedSequence(ctx, s, OpAssignCodes, couponID, s.catalog().AssignCodes(ctx, couponID, batchID, owners))
 }
 
-// ImportCodes adds the codes of rows to a batch of a coupon, [coupon.MaxCodes] at a time, and yields each row with its
+// ImportCodes adds the codes of rows to a batch of a coupon, [store.MaxNewCodes] at a time, and yields each row with its
 // verdict, in order. [codecsv.Reader.Rows] reads such rows from a file. A code that a coupon has already stays as it is, so
 // that a file can be imported again, and so that two imports may run at once. Codes are added while the sequence is read. A row
 // whose code was used before keeps the uses that are left; see [codecsv.Row.Remaining].

@@ -56,9 +56,19 @@ func newCampaign(t *testing.T) *campaign {
 	return c
 }
 
+// part is how many codes one change adds.
+const part = store.MaxNewCodes
+
 // spring is a batch of two whole parts and a half.
 func spring() coupon.BatchDraft {
-	return coupon.BatchDraft{Batch: coupon.Batch{ID: "spring", Shape: coupon.CodeShape{Prefix: "SPRING"}}, Count: 2*coupon.MaxCodes + coupon.MaxCodes/2}
+	return coupon.BatchDraft{Batch: coupon.Batch{ID: "spring", Shape: coupon.CodeShape{Prefix: "SPRING"}}, Count: 2*part + part/2}
+}
+
+// small is a batch of one part, which is changed in three.
+func small() coupon.BatchDraft {
+	d := spring()
+	d.Count = 2*coupon.MaxCodes + coupon.MaxCodes/2
+	return d
 }
 
 // created creates the batch.
@@ -89,14 +99,14 @@ func TestCreateCodes(t *testing.T) {
 	var progress []int64
 	b, err := c.CreateCodes(t.Context(), c.coupon.ID, d, func(b coupon.IssuedBatch) { progress = append(progress, b.Added) })
 	require.NoError(t, err)
-	require.Equal(t, []int64{1000, 2000, 2500}, progress)
-	want := coupon.IssuedBatch{ID: "spring", CouponID: c.coupon.ID, Size: 2500, Added: 2500}
+	require.Equal(t, []int64{part, 2 * part, spring().Count}, progress)
+	want := coupon.IssuedBatch{ID: "spring", CouponID: c.coupon.ID, Size: spring().Count, Added: spring().Count}
 	require.Empty(t, cmp.Diff(want, b, cmpopts.IgnoreFields(b, "CreatedAt", "Fingerprint")))
 	require.True(t, b.Complete())
 	form, err := codes.NewForm(d.Shape)
 	require.NoError(t, err)
 	all := c.all(t, store.CodeList{})
-	require.Len(t, all, 2500)
+	require.Len(t, all, 2*part+part/2)
 	for _, code := range all {
 		require.Equal(t, int64(1), code.MaxUses)
 		_, sound := form.Read(code.Key)
@@ -142,8 +152,8 @@ func TestCreateCodesGoesOn(t *testing.T) {
 				}
 				_, err := c.CreateCodes(t.Context(), c.coupon.ID, spring(), nil)
 				require.ErrorIs(t, err, lost)
-				require.Equal(t, int64(2500), c.created(t, spring()).Added)
-				require.Len(t, c.all(t, store.CodeList{}), 2500)
+				require.Equal(t, spring().Count, c.created(t, spring()).Added)
+				require.Len(t, c.all(t, store.CodeList{}), int(spring().Count))
 			})
 		}
 	}
@@ -159,7 +169,7 @@ type batchCounter struct {
 
 func (s *batchCounter) SaveCodes(_ context.Context, c store.CodeChange) ([]coupon.IssuedCode, error) {
 	s.heard()
-	if c.From != s.batch.Added || len(c.Codes) > coupon.MaxCodes {
+	if c.From != s.batch.Added || len(c.Codes) > store.MaxNewCodes {
 		return nil, store.ErrStaleRevision
 	}
 	s.batch = coupon.IssuedBatch{ID: c.Batch, CouponID: c.CouponID, Fingerprint: c.Fingerprint, Size: c.Size, Added: c.From + int64(len(c.Codes))}
@@ -195,7 +205,7 @@ func TestCreateCodesNeedsConstantMemory(t *testing.T) {
 	b, err := service.CreateCodes(t.Context(), c.ID, coupon.BatchDraft{Batch: coupon.Batch{ID: "mailing"}, Count: count}, nil)
 	require.NoError(t, err)
 	require.Equal(t, count, b.Added)
-	require.Greater(t, parts, 25)
+	require.Greater(t, parts, 15)
 	require.Less(t, most, before+4<<20)
 }
 
@@ -215,7 +225,7 @@ func TestCreateCodesAtOnce(t *testing.T) {
 	}
 	group.Wait()
 	require.NoError(t, errors.Join(errs...))
-	require.Len(t, c.all(t, store.CodeList{}), 2500)
+	require.Len(t, c.all(t, store.CodeList{}), int(spring().Count))
 }
 
 // Generated codes that a coupon has are replaced.
@@ -294,7 +304,7 @@ func TestBatchesThatAreRefused(t *testing.T) {
 func TestWholeBatchesAreChanged(t *testing.T) {
 	t.Parallel()
 	c := newCampaign(t)
-	c.created(t, spring())
+	c.created(t, small())
 	all := c.all(t, store.CodeList{})
 	used := all[1234].Key.String()
 	request := couponkit.ReserveRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Codes: []string{used}, Customer: eligibility.Customer{ID: "ann"}}, Key: "k"}
@@ -302,7 +312,7 @@ func TestWholeBatchesAreChanged(t *testing.T) {
 	require.NoError(t, err)
 	b, err := c.SetBatchActive(t.Context(), c.coupon.ID, "spring", false)
 	require.NoError(t, err)
-	require.Equal(t, []int64{2500, 1, 0}, []int64{b.Inactive, b.ReservedCount, b.UsedCount})
+	require.Equal(t, []int64{small().Count, 1, 0}, []int64{b.Inactive, b.ReservedCount, b.UsedCount})
 	request.Codes, request.Key = []string{all[7].Key.String()}, "other"
 	_, err = c.Reserve(t.Context(), request)
 	require.ErrorIs(t, err, coupon.ErrInactive)
@@ -351,7 +361,7 @@ func TestSequencesAreObserved(t *testing.T) {
 func TestAssignCodes(t *testing.T) {
 	t.Parallel()
 	c := newCampaign(t)
-	c.created(t, spring())
+	c.created(t, small())
 	var owners []coupon.Owner
 	for i := range 1500 {
 		owners = append(owners, coupon.OwnerID(fmt.Sprint("customer ", i)))
@@ -396,5 +406,5 @@ func TestAssignCodes(t *testing.T) {
 		}
 	}
 	require.ErrorIs(t, end, store.ErrNoCodesLeft)
-	require.Equal(t, 1000, got)
+	require.Equal(t, coupon.MaxCodes, got)
 }

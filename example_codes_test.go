@@ -98,15 +98,15 @@ func ExampleService_Coupons() {
 // their list grows.
 func ExampleService_CreateCodes() {
 	ctx, shop := context.Background(), openShop(nil)
-	mailing := coupon.BatchDraft{Batch: coupon.Batch{ID: "mailing", Shape: coupon.CodeShape{Prefix: "SPRING"}}, Count: 2_500}
+	mailing := coupon.BatchDraft{Batch: coupon.Batch{ID: "mailing", Shape: coupon.CodeShape{Prefix: "SPRING"}}, Count: 12_500}
 	batch, err := shop.CreateCodes(ctx, shop.coupon.ID, mailing, func(b coupon.IssuedBatch) {
 		fmt.Println(b.Added, "of", b.Size)
 	})
 	fmt.Println(batch.Complete(), err)
 	// Output:
-	// 1000 of 2500
-	// 2000 of 2500
-	// 2500 of 2500
+	// 5000 of 12500
+	// 10000 of 12500
+	// 12500 of 12500
 	// true <nil>
 }
 

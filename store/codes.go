@@ -35,6 +35,10 @@ const (
 	ImportCodes
 )
 
+// MaxNewCodes is the maximum number of codes that one change adds. A batch is added in such parts, each in one
+// transaction. Larger parts save little, and others wait for them on SQLite.
+const MaxNewCodes = 5_000
+
 // CodeChange changes codes of a coupon.
 type CodeChange struct {
 	Kind CodeChangeKind
@@ -50,8 +54,8 @@ type CodeChange struct {
 	// Size is the number of codes that a new batch will have, at most [coupon.MaxBatchSize]. 0 means the
 	// number of Codes.
 	Size int64
-	// Codes are the codes to add, to switch or to remove, 1 to [coupon.MaxCodes], or the one code after an
-	// edit. The Revision of an edited code is the revision that the caller saw. Of codes to switch or to remove,
+	// Codes are the codes to add, 1 to [MaxNewCodes], to switch or to remove, 1 to [coupon.MaxCodes], or the one
+	// code after an edit. The Revision of an edited code is the revision that the caller saw. Of codes to switch or to remove,
 	// only the keys count. Codes of other batches stay as they are, and unknown codes are ignored.
 	Codes []coupon.IssuedCode
 	// Active is the new state for SwitchCodes.
@@ -96,14 +100,17 @@ func (c CodeChange) Validate() error {
 		c.ownerFaults(&faults)
 		return faults.Err()
 	}
-	switch most := coupon.MaxCodes; {
+	most, adds := coupon.MaxCodes, c.Kind == AddCodes || c.Kind == ImportCodes
+	if adds {
+		most = MaxNewCodes
+	}
+	switch {
 	case len(c.Codes) == 0:
 		faults.Add("codes", validation.Required, "at least one code")
 	case c.Kind == EditCode && len(c.Codes) > 1, len(c.Codes) > most:
 		faults.Add("codes", validation.TooLong, fmt.Sprintf("at most %d codes, and one to change", most))
 		return faults.Err()
 	}
-	adds := c.Kind == AddCodes || c.Kind == ImportCodes
 	if adds {
 		c.partFaults(&faults)
 	}

@@ -30,7 +30,7 @@ func (cat *Catalog) CreateCodes(
 	change, template := begun.change, begun.template
 	for b.Added < d.Count {
 		change.From = b.Added
-		if change.Codes, err = g.next(template, min(coupon.MaxCodes, d.Count-b.Added)); err != nil {
+		if change.Codes, err = g.next(template, min(store.MaxNewCodes, d.Count-b.Added)); err != nil {
 			return b, err
 		}
 		if err := cat.addPart(ctx, change, template, g); err != nil && !errors.Is(err, store.ErrStaleRevision) {

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/codes/codecsv"
@@ -48,7 +49,7 @@ func (cat *Catalog) importCodes(
 				}
 				return
 			}
-			if part.rows = append(part.rows, codecsv.Imported{Row: row}); len(part.rows) == coupon.MaxCodes && !flush() {
+			if part.rows = append(part.rows, codecsv.Imported{Row: row}); len(part.rows) == store.MaxNewCodes && !flush() {
 				return
 			}
 		}
@@ -56,7 +57,7 @@ func (cat *Catalog) importCodes(
 	}
 }
 
-// importPart is a part of an import, with at most MaxCodes rows. It is saved in one transaction.
+// importPart is a part of an import, with at most [store.MaxNewCodes] rows. It is saved in one transaction.
 type importPart struct {
 	*Catalog
 
@@ -183,9 +184,13 @@ func (p *importPart) add(
 	if !coupon.IsID(p.couponID) {
 		return nil, nil, notFound(p.couponID)
 	}
-	issued, err := coupon.NewCodes(p.couponID, p.batch, drafts, by)
-	if err != nil {
-		return nil, nil, err
+	issued := make([]coupon.IssuedCode, 0, len(drafts))
+	for some := range slices.Chunk(drafts, coupon.MaxCodes) {
+		codes, err := coupon.NewCodes(p.couponID, p.batch, some, by)
+		if err != nil {
+			return nil, nil, err
+		}
+		issued = append(issued, codes...)
 	}
 	for i := range issued {
 		issued[i].Active = active[i]

@@ -24,7 +24,7 @@ type CodeNeed struct {
 	Keys []coupon.Code
 	// Batch selects the record of a batch of the coupon. An empty Batch selects none.
 	Batch string
-	// All selects all codes of the batch, at most [coupon.MaxCodes]. Owners selects the codes of the batch that
+	// All selects all codes of the batch, at most [store.MaxNewCodes]. Owners selects the codes of the batch that
 	// these owners have. Free is how many codes are wanted that are active, have no owner and no use, and are
 	// valid at At, first by position.
 	All    bool

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
@@ -140,14 +141,20 @@ func (s *session) saveCodes(ctx context.Context, w engine.CouponWrite) error {
 	if err := s.saveBatch(ctx, codes); err != nil {
 		return err
 	}
-	rows := make([][]any, len(codes.New))
-	for i, c := range codes.New {
+	places := make([]int, len(codes.New)) // sorted by the codes, so that rows share pages of the index
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(a, b int) int { return strings.Compare(codes.New[a].Key.String(), codes.New[b].Key.String()) })
+	rows := make([][]any, len(places))
+	for i, place := range places {
+		c := codes.New[place]
 		counter := engine.CounterOf(c)
 		if counter != "" {
 			counter = s.stored(counter)
 		}
 		rows[i] = []any{
-			id, c.Key.String(), int64(1), c.Batch, codes.From + int64(i), counter, c.MaxUses, c.Owner.String(), flag(c.Active), micros(c.ExpiresAt),
+			id, c.Key.String(), int64(1), c.Batch, codes.From + int64(place), counter, c.MaxUses, c.Owner.String(), flag(c.Active), micros(c.ExpiresAt),
 			c.CreatedAt.UnixMicro(), c.UpdatedAt.UnixMicro(), c.Revision,
 		}
 	}

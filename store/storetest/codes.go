@@ -308,9 +308,7 @@ func codesAfterDeletion(p *probe) {
 func codesInPortions(p *probe) {
 	c := p.coupon(inState(coupon.Deleting))
 	many := p.coupon()
-	for i := range 2 {
-		p.issued(many, fmt.Sprint("batch ", i), coupon.MaxCodes)
-	}
+	p.issued(many, "spring", store.MaxNewCodes)
 	rounds := 0
 	for {
 		_, err := p.s.SaveCoupon(p.Context(), changeOf(store.DeleteCoupon, many))
@@ -321,7 +319,7 @@ func codesInPortions(p *probe) {
 		rounds++
 		same(p, p.lookedUp(many.ID), many, "a coupon whose codes are removed")
 	}
-	same(p, rounds, 2, "how many rounds left codes")
+	same(p, rounds, store.MaxNewCodes/coupon.MaxCodes, "how many rounds left codes")
 	same(p, answer(p, store.Store.ListCodes, store.CodeList{CouponID: many.ID}), store.CodePage{}, "the codes of the deleted coupon")
 	p.save(store.DeleteCoupon, c)
 }
@@ -331,7 +329,7 @@ func invalidCodes(p *probe) {
 	twice := p.issue(c, "spring", 3)
 	twice.Codes[2].Key = twice.Codes[0].Key
 	plain := p.look(store.LookUp{Names: store.ByCode(c.Code)}).Code
-	many := p.issue(c, "spring", coupon.MaxCodes+1)
+	many := p.issue(c, "spring", store.MaxNewCodes+1)
 	none := p.issue(c, "spring", 0)
 	other := p.issue(c, "spring", 1)
 	other.Codes[0].CouponID = p.coupon().ID

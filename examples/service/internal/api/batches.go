@@ -126,7 +126,7 @@ func (a *API) createBatch(w http.ResponseWriter, r *http.Request) error {
 			if first < 0 {
 				first = b.Added
 			}
-			if b.Added-first >= batchPart-coupon.MaxCodes {
+			if b.Added-first >= batchPart-store.MaxNewCodes {
 				enough()
 			}
 		})
