@@ -50,13 +50,12 @@ func (s *statements) codes() {
 	s.insertBatch = s.name("insert a batch", guarded(`INSERT INTO {code_batches} (coupon_id, id, added, removed, assigned, inactive,
 		fingerprint, counter, size, created_at) SELECT unnest($1::text[]), $2, $3, $4, $5, $6, $7, $8, $9, $10`))
 	s.updateBatch = s.name("update a batch", `UPDATE {code_batches} SET added = $3, removed = $4, assigned = $5, inactive = $6, size = $7 WHERE coupon_id = $1 AND id = $2`)
-	// A code that exists is a unique violation, and so engine.ErrAgain. ON CONFLICT would search all indexes once more. In order, the
-	// rows share pages of the indexes, and two imports of the same codes cannot deadlock.
-	s.insertCodes = s.name("insert codes", `INSERT INTO {codes} (code_key, counter, max_uses, owner, expires_at, coupon_id, live, batch, position,
+	// In order, the rows share pages of the index, and two imports of the same codes cannot deadlock.
+	s.insertCodes = s.name("insert codes", guarded(`INSERT INTO {codes} (code_key, counter, max_uses, owner, expires_at, coupon_id, live, batch, position,
 		active, created_at, updated_at, revision)
 		SELECT w.key, w.counter, w.max_uses, w.owner, w.expires_at, $6, true, $7, $10 + w.position - 1, w.active, $8, $9, 1
 		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $11::boolean[]) WITH ORDINALITY
-		AS w (key, counter, max_uses, owner, expires_at, active, position) ORDER BY w.key COLLATE "C"`)
+		AS w (key, counter, max_uses, owner, expires_at, active, position) ORDER BY w.key COLLATE "C"`))
 	// PostgreSQL would join these tables by reading all codes of a coupon, if there are up to some hundred thousand. So the codes are
 	// looked up first. Nobody changes them meanwhile, because the coupon is locked.
 	places := func(keys, id string) string {
