@@ -144,7 +144,7 @@ func TestGenerateGoesOn(t *testing.T) {
 	t.Parallel()
 	m := onFile(t)
 	m.ok(summer, "coupon", "create")
-	args := []string{"code", "generate", "SUMMER10", "--batch", "mailing", "--count", "2500", "--prefix", "S", "-o", "csv"}
+	args := []string{"code", "generate", "SUMMER10", "--batch", "mailing", "--count", "12500", "--prefix", "S", "-o", "csv"}
 	require.Contains(t, m.ok("", append(args, "--dry-run")...), "mailing,")
 	m.fails(command.Usage, "", append(args, "--symbols", "8", "--count", "10000000")...)
 	m.fails(command.Usage, "", append(args, "--symbols", "8", "--count", "10000000", "--dry-run")...)
@@ -159,7 +159,7 @@ func TestGenerateGoesOn(t *testing.T) {
 	require.Equal(t, command.Failed, command.Run(ctx, args, env))
 	require.Empty(t, out.String())
 	require.Contains(t, words.String(), "interrupted")
-	require.Contains(t, words.String(), "1000 of 2500 codes: run the same command again")
+	require.Contains(t, words.String(), "5000 of 12500 codes: run the same command again")
 
 	require.Contains(t, m.ok("", args...), "mailing,")
 	keys := map[string]bool{}
@@ -167,9 +167,9 @@ func TestGenerateGoesOn(t *testing.T) {
 		key, _, _ := strings.Cut(row, ",")
 		keys[key] = true
 	}
-	require.Len(t, keys, 2500, "neither a gap nor a double")
+	require.Len(t, keys, 12500, "neither a gap nor a double")
 	require.Contains(t, m.fails(command.Failed, "", append(args, "--count", "2600")...), "name another batch")
-	require.Equal(t, 2500, strings.Count(m.ok("", "code", "export", "SUMMER10", "--unused", "-o", "json"), "\n"))
+	require.Equal(t, 12500, strings.Count(m.ok("", "code", "export", "SUMMER10", "--unused", "-o", "json"), "\n"))
 }
 
 // TestFollowEndsWhenInterrupted: a follower of the journal prints new entries, and ends well.

@@ -60,7 +60,7 @@ func TestAnImportThatFails(t *testing.T) {
 	_, _, send := uploads(t, &failingImports{Store: memstore.New()})
 	var file strings.Builder
 	file.WriteString("code\n")
-	for i := range 2*coupon.MaxCodes + 1 {
+	for i := range 2*store.MaxNewCodes + 1 {
 		fmt.Fprintf(&file, "CODE-%d\n", i)
 	}
 	w, err := send(strings.NewReader(file.String()))
@@ -73,7 +73,7 @@ func TestAnImportThatFails(t *testing.T) {
 		rows++
 	}
 	require.NoError(t, lines.Err())
-	require.Equal(t, coupon.MaxCodes+1, rows)
+	require.Equal(t, store.MaxNewCodes+1, rows)
 	require.False(t, last.Done)
 	require.Equal(t, "unavailable", last.Problem.Code)
 	require.NotContains(t, last.Problem.Detail, "database")

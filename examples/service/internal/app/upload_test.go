@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/store"
 )
 
 // upload sends a CSV file.
@@ -81,11 +82,11 @@ func TestImportingCodes(t *testing.T) {
 
 	many := new(strings.Builder)
 	many.WriteString("code\n")
-	for i := range 2*coupon.MaxCodes + 7 {
+	for i := range store.MaxNewCodes + 7 {
 		fmt.Fprintf(many, "MANY-%04d\n", i)
 	}
 	rows, last = admin.upload(path+"/many/codes.csv", many.String()).lines()
-	require.Len(t, rows, 2*coupon.MaxCodes+7)
+	require.Len(t, rows, store.MaxNewCodes+7)
 	require.Equal(t, true, last["done"])
 	rows, _ = admin.upload(path+"/many/codes.csv?ignore=Start+Date,+limits", "code,start_date\nMANY-0000,2026-01-01\nMANY-NEW,2026-01-01\n").lines()
 	require.Equal(t, []string{"2 known MANY-0000", "3 added MANY-NEW"}, rows)
