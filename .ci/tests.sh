@@ -19,11 +19,11 @@ readonly NOTHING_SHARED='^(TestBroken|TestEveryClauseCatches|TestStateMachineFin
 # PostgreSQL and the C library of SQLite, simulation on the other databases.
 readonly MANY_CASES='^(every_event_in_every_state|every_event_of_a_use|events_in_any_order|any_text_comes_back|the_largest_order)$'
 # Browsers, and the suites once more, to see what they leave behind: the detector looks at the same
-# Go code elsewhere, and makes these tests take twice as long. What is compared with peers has one
-# goroutine. So has the tool, whose tests start the service, and what counts on PostgreSQL alone. Most
+# Go code elsewhere, and makes these tests take twice as long. Benchmarks measure what is tested
+# elsewhere. The tool, whose tests start the service, has one goroutine. Most
 # tests of the service send one request after another; TESTS_AT_ONCE are the others. The processes whose histories
 # are compared run the Go code that the tests of pgxstore run in one process.
-readonly FROM_OUTSIDE='/(service/server|internal/(app|browsertest|command|integration/(faults|leaks)|benchmarks/(quote|validity|verify)))$'
+readonly FROM_OUTSIDE='/(service/server|internal/(app|browsertest|command|integration/(faults|leaks)|benchmarks/[a-z]+))$'
 readonly AT_ONCE='/internal/app$'
 readonly TESTS_AT_ONCE='^(TestTheLastUse|TestManyGuessesAtOnce|TestTwoNodes|TestAShutdownWaits|TestARestart|TestImportingCodes|TestGeneratingABatch|TestAGuestBuysACart|TestPoints)$'
 # Step readme has run the packages that read source files and run the toolchain, and the
