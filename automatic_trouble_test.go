@@ -210,7 +210,7 @@ func TestARepeatedKeyKeepsItsAutomaticCoupons(t *testing.T) {
 	require.Equal(t, []string{"Better"}, names(w.checkout(t, r).Order))
 }
 
-// Nothing in a currency or a cart that no automatic coupon is for.
+// A cart gets nothing if no automatic coupon has its currency or its items.
 func TestCartsWithoutAutomaticCoupons(t *testing.T) {
 	t.Parallel()
 	w, current := automaticWorld(t)

@@ -79,8 +79,8 @@ func (s *Service) AssignCodes(ctx context.Context, couponID, batchID string, own
 // whose code was used before keeps the uses that are left; see [codecsv.Row.Remaining].
 //
 // A row is refused if the batch has its code with another owner, limit, expiry or state, from an earlier row or an earlier
-// call. An owner whom the row does not name, and the state, are not compared once the code was changed, for example by
-// AssignCodes. An export of the batch may be imported again after uses of its codes.
+// call. Once the code was changed, for example by AssignCodes, its state is not compared, and its owner only if the row
+// names one. An export of the batch may be imported again after uses of its codes.
 //
 // A refused row does not end the sequence. After one of these errors, the sequence ends, and the rows before the error that have
 // no verdict were not added:

@@ -85,9 +85,9 @@ func WithAutomatic(o *Offers) Option {
 func (o *Offers) Automatic() *offers.Index { return o.automatic.Load() }
 
 // Index returns the current index: of the automatic coupons, and of those with a plain code, which may be known to
-// few customers. Show what [Offers.Automatic] finds to everybody, and of this index what the shop tells everybody.
-// It takes no lock, and never waits for an update. The index has no
-// coupons before the first update has succeeded.
+// few customers. A shop can show all coupons that it finds with [Offers.Automatic]. Of this index, it can show the
+// codes that it publishes. Index takes no lock, and never waits for an update. The index has no coupons before the
+// first update has succeeded.
 func (o *Offers) Index() *offers.Index { return o.index.Load() }
 
 // Update brings the index up to date: it has every change of a coupon that was committed before the call.

@@ -96,8 +96,7 @@ type twin struct {
 // coupon takes anything off beside the others.
 //
 // Set returns a [*validation.Error] if the cart or an option is invalid, or if the coupons beside the set cannot be
-// used together. The result is valid until the next
-// search.
+// used together. The result is valid until the next search.
 func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 	if err := o.validate(); err != nil {
 		return Set{}, err
@@ -122,7 +121,7 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 		s.bestOfGroups(x)
 		b.bound = b.reach(b.most)
 		if b.bound <= b.best.Discount {
-			b.lines.of = b.lines.of[:0]
+			b.lines.of = b.lines.of[:0] // sharper bounds cannot leave out equal sets
 			b.limit = min(b.limit, b.nodes+b.limit/100)
 		}
 		s.collect(x)
@@ -134,8 +133,8 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 }
 
 // mostInSets returns an upper bound of the discount of every coupon in a set, after the search for the best coupon
-// alone. That is the discount of the best coupon alone that has a group, but for coupons that may take more beside
-// others.
+// alone. The bound is the discount of the best coupon with a group. If coupons may take more beside others than
+// alone, it is at least their greatest bound.
 func (s *Search) mostInSets(x *Index, alone Offer) int64 {
 	if alone.Coupon != nil && alone.Coupon.Group == "" {
 		s.mostBeside, s.offers = 0, s.offers[:0]

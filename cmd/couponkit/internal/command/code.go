@@ -81,7 +81,7 @@ that are missing. The codes are printed by code export.`, 1, 1, func(c *cobra.Co
 	return require(c, "batch", "count")
 }
 
-// checkDraft refuses flags that are invalid, before the database is asked. Some codes are too easily guessed.
+// checkDraft refuses flags that are invalid, before the database is asked. It also refuses codes that are too easily guessed.
 func (t *tool) checkDraft(draft coupon.BatchDraft) error {
 	if err := t.load(); err != nil {
 		return err

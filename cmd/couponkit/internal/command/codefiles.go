@@ -176,7 +176,8 @@ func (t *tool) codeImport() *cobra.Command {
 	var dryRun bool
 	c := command("import CODE|ID --batch ID", "Import codes from CSV into a batch", `The first row names the columns: code, and perhaps owner, maxUses, usedCount, expiresAt and active. Exports of
 Talon.One and Voucherify are read, too. A code that the batch has already stays as it is, so that a file can be imported
-again; a row with another owner, limit or expiry is refused. Rows that are refused, and codes of another batch or coupon, are named on standard error, and the exit code is 3.`,
+again; a row with another owner, limit or expiry is refused. Rows that are refused, and codes of another batch or coupon, are
+named on standard error, and the exit code is 3.`,
 		1, 1, func(c *cobra.Command, args []string) error {
 			f, err := t.open(file)
 			if err != nil {
@@ -224,11 +225,11 @@ func (t *tool) countImport(rows iter.Seq2[codecsv.Imported, error]) (err error) 
 		}
 	}
 	end()
-	if err != nil && n > 0 {
-		t.say("the import has stopped: run the same command again to import the rest")
-	}
-	if err != nil && n == 0 {
+	switch {
+	case err != nil && n == 0:
 		return err
+	case err != nil:
+		t.say("the import has stopped: run the same command again to import the rest")
 	}
 	if printed := show(t, counts, importColumns); err == nil {
 		err = printed

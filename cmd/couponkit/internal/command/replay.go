@@ -39,8 +39,7 @@ func (t *tool) replayCommand() *cobra.Command {
 budgets begin unused, and are spent in the order of the carts.
 
 --coupons names a file with coupons or drafts as JSON, one after another, which count as switched on. A draft without a code
-needs "withoutCode" or "automatic". Without it, all active
-coupons of the store are replayed. --carts names a file of carts, one a line, such as
+needs "withoutCode" or "automatic". Without --coupons, all active coupons of the store are replayed. --carts names a file of carts, one a line, such as
   {"at": "2026-11-20T12:00:00Z", "currency": "EUR", "paid": "27.00", "customer": {"id": "u1"},
    "lines": [{"kind": "device", "itemId": "phone", "quantity": 3, "unitPrice": "10.00"}]}
 Without it, the newest orders of the store are replayed, those that are paid.`, 0, 0, func(c *cobra.Command, _ []string) error {
