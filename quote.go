@@ -28,7 +28,8 @@ type QuoteRequest struct {
 	// without a coupon, or with automatic ones; see [WithAutomatic].
 	Codes []string
 	// Conflicts tells which coupons are refused if coupons exclude each other. By default, all of them
-	// are refused. SkipRefused tells whether a refused coupon refuses the whole request.
+	// are refused. With SkipRefused, the cart is priced with those that are kept. Without it, a refused
+	// coupon refuses the whole request.
 	Conflicts eligibility.ConflictPolicy
 	// SkipRefused leaves out the coupons that are refused, and reports them in [Quote].Refused. By
 	// default, one refused coupon refuses the whole request.

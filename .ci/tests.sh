@@ -23,7 +23,7 @@ readonly MANY_CASES='^(every_event_in_every_state|every_event_of_a_use|events_in
 # elsewhere. The tool, whose tests start the service, has one goroutine. Most
 # tests of the service send one request after another; TESTS_AT_ONCE are the others. The processes whose histories
 # are compared run the Go code that the tests of pgxstore run in one process.
-readonly FROM_OUTSIDE='/(service/server|internal/(app|browsertest|command|integration/(faults|leaks)|benchmarks/[a-z]+))$'
+readonly FROM_OUTSIDE='/(service/server|internal/(app|browsertest|command|integration/(faults|leaks)|benchmarks/[a-z/]+))$'
 readonly AT_ONCE='/internal/app$'
 readonly TESTS_AT_ONCE='^(TestTheLastUse|TestManyGuessesAtOnce|TestTwoNodes|TestAShutdownWaits|TestARestart|TestImportingCodes|TestGeneratingABatch|TestAGuestBuysACart|TestPoints)$'
 # Step readme has run the packages that read source files and run the toolchain, and the

@@ -74,7 +74,7 @@ func (t Turn) profiled(ctx context.Context, reserve Reserve) (Sample, error) {
 	return t.Take(ctx, reserve)
 }
 
-// Take makes the measurement.
+// Take makes the measurement. Each client makes at least one reservation.
 func (t Turn) Take(ctx context.Context, reserve Reserve) (Sample, error) {
 	times := make([][]time.Duration, t.Clients)
 	failures := make([]error, t.Clients)
@@ -84,13 +84,13 @@ func (t Turn) Take(ctx context.Context, reserve Reserve) (Sample, error) {
 		running.Go(func() {
 			for n := t.First + uint64(client)<<24; ; n++ {
 				started := time.Now()
-				if started.Sub(begin) > t.Duration {
-					return
-				}
 				if failures[client] = reserve(ctx, n); failures[client] != nil {
 					return
 				}
 				times[client] = append(times[client], time.Since(started))
+				if time.Since(begin) > t.Duration {
+					return
+				}
 			}
 		})
 	}
