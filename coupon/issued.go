@@ -287,15 +287,16 @@ func NewCodes(couponID string, b Batch, drafts []CodeDraft, by Edit) ([]IssuedCo
 		faults.Add("codes", validation.TooLong, fmt.Sprintf("at most %d codes", MaxCodes))
 		return nil, faults.Err()
 	}
-	codes, first := make([]IssuedCode, len(drafts)), map[Code]int{}
+	codes, first := make([]IssuedCode, len(drafts)), make(map[Code]int, len(drafts))
 	at := calendar.Instant(by.At)
 	for i, d := range drafts {
 		c, err := d.code(by)
-		field := fmt.Sprintf("codes[%d]", i)
-		faults.Merge(field, err)
-		if before, twice := first[c.Key]; twice && !c.Key.IsZero() {
-			faults.Add(field+".code", validation.Mismatch, fmt.Sprintf("is also codes[%d]", before))
-		} else {
+		if err != nil {
+			faults.Merge(fmt.Sprintf("codes[%d]", i), err)
+		}
+		if before, twice := first[c.Key]; twice {
+			faults.Add(fmt.Sprintf("codes[%d].code", i), validation.Mismatch, fmt.Sprintf("is also codes[%d]", before))
+		} else if !c.Key.IsZero() {
 			first[c.Key] = i
 		}
 		c.CouponID, c.Batch, c.Active, c.CreatedAt, c.UpdatedAt, c.Revision = couponID, b.ID, true, at, at, 1

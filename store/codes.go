@@ -114,21 +114,22 @@ func (c CodeChange) Validate() error {
 	if adds {
 		c.partFaults(&faults)
 	}
-	first := map[coupon.Code]int{}
+	first := make(map[coupon.Code]int, len(c.Codes))
 	for i, code := range c.Codes {
-		field := fmt.Sprintf("codes[%d]", i)
 		if adds || c.Kind == EditCode {
-			faults.Merge(field, code.Validate())
+			if err := code.Validate(); err != nil {
+				faults.Merge(fmt.Sprintf("codes[%d]", i), err)
+			}
 		}
 		switch before, twice := first[code.Key]; {
 		case twice:
-			faults.Add(field+".code", validation.Mismatch, fmt.Sprintf("is also codes[%d]", before))
+			faults.Add(fmt.Sprintf("codes[%d].code", i), validation.Mismatch, fmt.Sprintf("is also codes[%d]", before))
 		case code.CouponID != c.CouponID:
-			faults.Add(field+".couponId", validation.Mismatch, "is another coupon")
+			faults.Add(fmt.Sprintf("codes[%d].couponId", i), validation.Mismatch, "is another coupon")
 		case adds && (code.Batch != c.Batch || code.Revision != 1):
-			faults.Add(field+".batch", validation.Mismatch, "a new code has the batch of the call, and revision 1")
+			faults.Add(fmt.Sprintf("codes[%d].batch", i), validation.Mismatch, "a new code has the batch of the call, and revision 1")
 		case c.Kind == EditCode && code.Plain():
-			faults.Add(field+".batch", validation.Immutable, "the plain code is changed with its coupon")
+			faults.Add(fmt.Sprintf("codes[%d].batch", i), validation.Immutable, "the plain code is changed with its coupon")
 		}
 		first[code.Key] = i
 	}

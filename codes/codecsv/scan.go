@@ -150,5 +150,13 @@ func (s *scanner) finish(r record) record {
 // blank reports whether all cells of the row are empty or white space. The end-of-file character of old
 // programs counts as white space.
 func (r record) blank() bool {
-	return !r.tooLong && !r.stray && strings.Trim(strings.Join(r.cells, ""), " \t\r\n\u00a0\x1a") == ""
+	if r.tooLong || r.stray {
+		return false
+	}
+	for _, cell := range r.cells {
+		if strings.TrimLeft(cell, " \t\r\n\u00a0\x1a") != "" {
+			return false
+		}
+	}
+	return true
 }

@@ -71,7 +71,7 @@ type importPart struct {
 func (p *importPart) save(ctx context.Context) error {
 	by := coupon.Edit{At: p.Now(), Location: p.Location}
 	drafts, active := make([]coupon.CodeDraft, 0, len(p.rows)), make([]bool, 0, len(p.rows))
-	first := map[coupon.Code]bool{}
+	first := make(map[coupon.Code]int, len(p.rows)) // the draft of a key
 	keys := make([]coupon.Code, len(p.rows))
 	for i := range p.rows {
 		row := &p.rows[i]
@@ -79,11 +79,12 @@ func (p *importPart) save(ctx context.Context) error {
 		if draft, keys[i] = p.check(row, by); row.Verdict == codecsv.Refused {
 			continue
 		}
-		if row.Verdict = codecsv.Known; !first[keys[i]] {
-			row.Verdict = codecsv.Added
-			drafts, active = append(drafts, draft), append(active, row.Active)
+		if _, twice := first[keys[i]]; twice {
+			row.Verdict = codecsv.Known
+			continue
 		}
-		first[keys[i]] = true
+		row.Verdict, first[keys[i]] = codecsv.Added, len(drafts)
+		drafts, active = append(drafts, draft), append(active, row.Active)
 	}
 	if len(drafts) == 0 {
 		return nil
@@ -98,10 +99,10 @@ func (p *importPart) save(ctx context.Context) error {
 			continue
 		}
 		c, stored := known[keys[i]]
-		if stored && row.Verdict == codecsv.Added {
+		if !stored {
+			c = added[first[keys[i]]]
+		} else if row.Verdict == codecsv.Added {
 			row.Verdict = codecsv.Known
-		} else if !stored {
-			c = added[keys[i]]
 		}
 		p.compare(row, c, by)
 	}
@@ -156,7 +157,8 @@ func (p *importPart) check(row *codecsv.Imported, by coupon.Edit) (coupon.CodeDr
 		faults.Add("code", validation.Required, "a code is required")
 	}
 	faults.Merge("", row.Draft.Validate(by.Location))
-	if key, err := coupon.ParseCode(row.Draft.Code); err == nil {
+	key, err := coupon.ParseCode(row.Draft.Code)
+	if err == nil {
 		faults.Merge("", p.checkHandmade(key))
 	}
 	end, _ := draft.ExpiresAt.End(by.Location)
@@ -173,40 +175,35 @@ func (p *importPart) check(row *codecsv.Imported, by coupon.Edit) (coupon.CodeDr
 		row.Verdict = codecsv.Refused
 		return draft, coupon.Code{}
 	}
-	key, _ := coupon.ParseCode(draft.Code) // no error: the draft is valid
 	return draft, key
 }
 
-// add saves new codes. It returns them, and the codes that coupons already have.
+// add saves new codes. It returns a code for each draft, and the codes that coupons already have.
 func (p *importPart) add(
 	ctx context.Context, by coupon.Edit, drafts []coupon.CodeDraft, active []bool,
-) (added, known map[coupon.Code]coupon.IssuedCode, err error) {
+) (added []coupon.IssuedCode, known map[coupon.Code]coupon.IssuedCode, err error) {
 	if !coupon.IsID(p.couponID) {
 		return nil, nil, notFound(p.couponID)
 	}
-	issued := make([]coupon.IssuedCode, 0, len(drafts))
+	added = make([]coupon.IssuedCode, 0, len(drafts))
 	for some := range slices.Chunk(drafts, coupon.MaxCodes) {
 		codes, err := coupon.NewCodes(p.couponID, p.batch, some, by)
 		if err != nil {
 			return nil, nil, err
 		}
-		issued = append(issued, codes...)
+		added = append(added, codes...)
 	}
-	for i := range issued {
-		issued[i].Active = active[i]
+	for i := range added {
+		added[i].Active = active[i]
 	}
 	var imported fingerprint.Digest
 	imported.Text("imported codes")
 	stored, err := p.saveCodes(ctx, store.CodeChange{
-		Kind: store.ImportCodes, CouponID: p.couponID, Batch: p.batch.ID, Fingerprint: imported.Sum(), Codes: issued, By: p.Actor(ctx), At: by.At,
+		Kind: store.ImportCodes, CouponID: p.couponID, Batch: p.batch.ID, Fingerprint: imported.Sum(), Codes: added, By: p.Actor(ctx), At: by.At,
 	})
-	return byKey(issued), byKey(stored), err
-}
-
-func byKey(list []coupon.IssuedCode) map[coupon.Code]coupon.IssuedCode {
-	all := make(map[coupon.Code]coupon.IssuedCode, len(list))
-	for _, c := range list {
-		all[c.Key] = c
+	known = make(map[coupon.Code]coupon.IssuedCode, len(stored))
+	for _, c := range stored {
+		known[c.Key] = c
 	}
-	return all
+	return added, known, err
 }
