@@ -79,11 +79,14 @@ func run(ctx context.Context, s settings) (err error) {
 	return nil
 }
 
-// compare runs the ways by turns. It prints the median of each way, and its ratio to the last way.
+// compare runs the ways by turns. Each round begins with another way, because what a way has written may reach the disk
+// during the next. compare prints the median of each way, and its ratio to the last way.
 func compare(ctx context.Context, s settings, title string, ways ...way) error {
 	all := make([][]time.Duration, len(ways))
 	for round := range s.rounds {
-		for i, w := range ways {
+		for turn := range ways {
+			i := (round + turn) % len(ways)
+			w := ways[i]
 			took, err := w.turn(ctx, round)
 			if err != nil {
 				return fmt.Errorf("%s: %w", w.name, err)

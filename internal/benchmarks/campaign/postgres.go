@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -63,11 +63,11 @@ func watch() func() {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // Linux alone can forget the peak
 	done, heap := make(chan struct{}), make(chan uint64)
 	go func() {
-		var stats runtime.MemStats
+		objects := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}} // reading it does not stop the program
 		most := uint64(0)
 		for {
-			runtime.ReadMemStats(&stats)
-			most = max(most, stats.HeapAlloc)
+			metrics.Read(objects)
+			most = max(most, objects[0].Value.Uint64())
 			select {
 			case <-done:
 				heap <- most
