@@ -4,7 +4,7 @@
 
 # Nested modules that are released with the root, each after those that it requires: those that hosts
 # import, and the tool with what it is made of. The tests of programs require internal/integration.
-readonly RELEASED="store/pgxstore processor/stripeprocessor internal/integration examples/service cmd/couponkit"
+readonly RELEASED="store/pgxstore processor/stripeprocessor internal/integration internal/integration/sqldb examples/service cmd/couponkit"
 
 # step_releases releases a version that nobody else has, for it names the commit, in a clone, and
 # uses it as a host does.

@@ -47,7 +47,8 @@ step_prepare() {
   for module in $MODULES; do
     printf 'module %s\n' "$module"
     case $module in
-      cmd/couponkit | store/pgxstore | examples/journal | examples/stripe | examples/transaction) need_debian postgresql:initdb ;;
+      cmd/couponkit) need_debian postgresql:initdb mariadb-server:mariadbd ;;
+      store/pgxstore | examples/journal | examples/stripe | examples/transaction) need_debian postgresql:initdb ;;
       examples/service) need_debian postgresql:initdb chromium-headless-shell:chromium-headless-shell ;;
       internal/integration) need_debian postgresql:initdb pgbouncer:pgbouncer ;;
       internal/integration/sqldb) need_debian mariadb-server:mariadbd ;;

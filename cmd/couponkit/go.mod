@@ -6,6 +6,7 @@ require (
 	github.com/couponkit/couponkit v0.0.0
 	github.com/couponkit/couponkit/examples/service v0.0.0
 	github.com/couponkit/couponkit/internal/integration v0.0.0
+	github.com/couponkit/couponkit/internal/integration/sqldb v0.0.0
 	github.com/couponkit/couponkit/processor/stripeprocessor v0.0.0
 	github.com/couponkit/couponkit/store/pgxstore v0.0.0
 	github.com/go-sql-driver/mysql v1.10.1
@@ -57,6 +58,7 @@ replace (
 	github.com/couponkit/couponkit => ../..
 	github.com/couponkit/couponkit/examples/service => ../../examples/service
 	github.com/couponkit/couponkit/internal/integration => ../../internal/integration
+	github.com/couponkit/couponkit/internal/integration/sqldb => ../../internal/integration/sqldb
 	github.com/couponkit/couponkit/processor/stripeprocessor => ../../processor/stripeprocessor
 	github.com/couponkit/couponkit/store/pgxstore => ../../store/pgxstore
 )
