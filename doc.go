@@ -78,7 +78,8 @@
 // the same key finishes the work. Call [Service.Sweep] and [Service.Reconcile] regularly, from any
 // number of nodes, to finish all other interrupted work:
 //
-//   - Sweep finishes orders, exchanges of points, and refunds. Call Sweep every minute.
+//   - Sweep finishes orders, exchanges of points, and refunds. Call Sweep every minute. Hosts with
+//     their own payments also do what is [Service.Due] then.
 //   - Reconcile repairs the coupons' mirrors at the processor. Call Reconcile every few minutes.
 //
 // A mirror is the processor's own copy of a coupon.

@@ -98,7 +98,8 @@ type SweepReport struct {
 	// own orders as ended. The Replaces of an order names an order of the customer that ended earlier,
 	// when a checkout replaced it.
 	Cancelled []Outcome
-	// Waiting is the number of orders that wait for a delayed payment.
+	// Waiting is the number of orders that wait for a delayed payment. Without a processor, it is the number
+	// of orders that wait for what is [Service.Due] at the host's provider.
 	Waiting int
 	// Lapsed is the number of unfinished exchanges of points that the sweep gave up.
 	Lapsed int
@@ -140,7 +141,8 @@ func orderIDs(outcomes []Outcome) []string {
 // Sweep finishes orders and exchanges of points whose deadline has passed (contract section 5.8).
 // Sweep also makes refunds of points that are still due, and asks the processor for the money of
 // refunds that was not returned yet. Before Sweep cancels an order, it asks the
-// processor whether the customer has paid. Call Sweep every minute. Several nodes may call Sweep at
+// processor whether the customer has paid. Without a processor, Sweep cancels only orders whose payment
+// was never begun; all others are [Service.Due]. Call Sweep every minute. Several nodes may call Sweep at
 // once.
 //
 // The limit is the maximum number of orders, and also the maximum number of exchanges, that one

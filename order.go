@@ -73,6 +73,7 @@ func (r OrderRequest) query() (settle.Query, error) {
 //     payment session. The order stays open.
 //   - [ErrInTransaction] means that the store works inside a transaction of the host. A rollback
 //     would leave an open order whose payment session has ended.
+//   - [ErrNoProcessor] means that the payment was begun at the host's own provider. Use [Service.Cancel].
 //   - store.ErrConflict means that five attempts failed because of concurrent changes.
 func (s *Service) CancelCheckout(ctx context.Context, r OrderRequest) (_ Outcome, err error) {
 	attempt := settle.Attempt{CustomerID: r.CustomerID, OrderID: r.OrderID}
@@ -105,7 +106,7 @@ func (s *Service) CancelCheckout(ctx context.Context, r OrderRequest) (_ Outcome
 // Refresh returns these errors:
 //
 //   - [ErrUnavailable] means that the processor did not answer. Refresh then also returns the stored
-//     order, which may be unchanged. The same holds for processor.ErrForbidden.
+//     order, which may be unchanged. The same holds for processor.ErrForbidden and [ErrNoProcessor].
 //   - store.ErrNotFound means that the customer has no such order.
 //   - A [*validation.Error] names every invalid field of the request.
 func (s *Service) Refresh(ctx context.Context, r OrderRequest) (_ Outcome, err error) {

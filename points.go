@@ -74,6 +74,8 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 //   - [ErrNoLedger] means that the service has no ledger of points.
 //   - [ErrInTransaction] means that the store works inside a transaction of the host.
 //   - [ErrUnavailable] means that the processor did not answer.
+//   - [ErrNoProcessor] means that the payment of the order was begun at the host's own provider. Use
+//     [Service.Cancel] first.
 func (s *Service) CancelExchange(ctx context.Context, customerID, exchangeID string) (err error) {
 	attempt := settle.Attempt{CustomerID: customerID}
 	defer s.observed(ctx, OpCancelExchange, &attempt, &err)()

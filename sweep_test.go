@@ -618,3 +618,65 @@ func TestASweepCountsWhatIsFlagged(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, report.Flagged)
 }
+
+// TestASweepWithoutAProcessor ends only orders whose payment was never begun. The others keep their uses,
+// and their payments stay due.
+func TestASweepWithoutAProcessor(t *testing.T) {
+	t.Parallel()
+	pay := func(status couponkit.PaymentStatus) couponkit.Payment {
+		return couponkit.Payment{OrderID: "1", Status: status}
+	}
+	ten := couponkit.Payment{OrderID: "1", ID: "pay_1", Status: couponkit.PaymentPaid, Amount: pricing.NewMoney(9_00, pricing.EUR())}
+	for name, test := range map[string]struct {
+		before func(*till)
+		want   swept
+		kinds  []redemption.DueKind
+	}{
+		"reserved":             {want: swept{Cancelled: 1}},
+		"begun":                {func(s *till) { s.begin("1") }, swept{Waiting: 1}, []redemption.DueKind{redemption.EndPayment}},
+		"shown":                {func(s *till) { s.begin("1"); s.attach("1") }, swept{Waiting: 1}, []redemption.DueKind{redemption.EndPayment}},
+		"on its way":           {func(s *till) { s.record(pay(couponkit.PaymentPending)) }, swept{Waiting: 1}, []redemption.DueKind{redemption.EndPayment}},
+		"cancelled when begun": {func(s *till) { s.begin("1"); _, _ = s.Cancel(t.Context(), "1") }, swept{Waiting: 1}, []redemption.DueKind{redemption.EndPayment}},
+		"refunded": {func(s *till) {
+			s.record(ten)
+			_, _ = s.Refund(t.Context(), couponkit.RefundRequest{OrderID: "1", Key: "k", Returns: pricing.Returns{All: true}})
+		}, swept{Waiting: 1}, []redemption.DueKind{redemption.ReturnMoney}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newTill(t)
+			s.once()
+			s.reserve("1", ann)
+			if test.before != nil {
+				test.before(s)
+			}
+			s.now = s.now.Add(30 * 24 * time.Hour)
+			report, err := s.Sweep(t.Context(), 0)
+			require.NoError(t, err)
+			require.Equal(t, test.want, counted(report))
+			due, _ := s.due("")
+			require.Len(t, due, len(test.kinds))
+			for i, kind := range test.kinds {
+				require.Equal(t, kind, due[i].Kind)
+			}
+			_, err = s.Reserve(t.Context(), wants("2", bob))
+			free := test.want.Cancelled == 1 || name == "refunded"
+			require.Equal(t, !free, err != nil, "a use is kept as long as its payment may be paid: %v", err)
+		})
+	}
+}
+
+// TestOnlyTheHostEndsItsPayments: a service without a processor cannot know whether a begun payment exists.
+func TestOnlyTheHostEndsItsPayments(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.begin("1")
+	s.now = s.now.Add(time.Hour)
+	o, err := s.CancelCheckout(t.Context(), couponkit.OrderRequest{OrderID: "1", AnyCustomer: true})
+	require.ErrorIs(t, err, couponkit.ErrNoProcessor)
+	require.Zero(t, o)
+	_, err = s.Reserve(t.Context(), wants("2", bob))
+	require.ErrorIs(t, err, coupon.ErrUsageLimitReached)
+}

@@ -200,6 +200,11 @@ func (NoProcessor) ExpireSession(context.Context, string) (processor.Session, er
 	return processor.Session{}, ErrNoProcessor
 }
 
+// FindSession returns ErrNoProcessor: the payment of an order may exist at the host's own provider.
+func (NoProcessor) FindSession(context.Context, string, time.Time) (processor.Session, error) {
+	return processor.Session{}, ErrNoProcessor
+}
+
 // sessionRefusedError matches the same errors as the processor's error, except validation.ErrInvalid.
 type sessionRefusedError struct{ error }
 

@@ -25,7 +25,11 @@ type Report struct {
 func (p *Payments) Sweep(ctx context.Context, limit int) (report Report, err error) {
 	most := min(limit, store.MaxPageSize)
 	failures, err := sweep(limit, p.Orders(ctx, store.OrderList{DueAt: p.Now(), PageSize: most}), func(o store.Settled) error {
-		return p.sweepOrder(ctx, o, &report)
+		err := p.sweepOrder(ctx, o, &report)
+		if errors.Is(err, ErrNoProcessor) {
+			report.Waiting++
+		}
+		return err
 	})
 	report.Failed = len(failures)
 	if err != nil {
@@ -45,10 +49,10 @@ func (p *Payments) Sweep(ctx context.Context, limit int) (report Report, err err
 	return report, errors.Join(failures...)
 }
 
-// sweep finishes records until limit of them are finished. It skips records that fail or cannot be
-// read.
+// sweep finishes records until limit of them are finished. It skips records that fail, cannot be read,
+// or wait for the host's own provider of payments.
 func sweep[T any](limit int, records iter.Seq2[T, error], finish func(T) error) (failures []error, err error) {
-	finished := 0
+	finished, waiting := 0, 0
 	for r, err := range records {
 		switch {
 		case err == nil:
@@ -56,12 +60,15 @@ func sweep[T any](limit int, records iter.Seq2[T, error], finish func(T) error) 
 		case !errors.Is(err, store.ErrUnreadable):
 			return failures, err
 		}
-		if err != nil {
-			failures = append(failures, err)
-		} else {
+		switch {
+		case err == nil:
 			finished++
+		case errors.Is(err, ErrNoProcessor):
+			waiting++
+		default:
+			failures = append(failures, err)
 		}
-		if finished == limit || len(failures) >= maxFailures*limit {
+		if finished == limit || len(failures)+waiting >= maxFailures*limit {
 			break
 		}
 	}
@@ -70,6 +77,9 @@ func sweep[T any](limit int, records iter.Seq2[T, error], finish func(T) error) 
 
 func (p *Payments) sweepOrder(ctx context.Context, due store.Settled, report *Report) error {
 	o := due.Order
+	if _, none := p.Processor.(NoProcessor); none && (o.State != redemption.OrderOpen || !o.BegunAt.IsZero()) {
+		return ErrNoProcessor // the host asks its provider; see Due
+	}
 	if o.State.Paid() {
 		return errors.Join(p.endDue(ctx, o), p.sweepRefunds(ctx, due, report))
 	}

@@ -55,7 +55,7 @@ var dueColumns = []column[dueView]{
 func (t *tool) sweepCommand() *cobra.Command {
 	var most int
 	var dryRun bool
-	c := command("sweep", "Finish orders whose time is over, and what is due", `An order with a payment session needs STRIPE_SECRET_KEY; without it, the order counts as failed and stays as it is.
+	c := command("sweep", "Finish orders whose time is over, and what is due", `An order whose payment was begun needs STRIPE_SECRET_KEY; without it, the order counts as waiting and stays as it is.
 A service that runs does this by itself. A dry run lists what is due.`, 0, 0, func(c *cobra.Command, _ []string) error {
 		return t.withService(c.Context(), func(ctx context.Context, s *couponkit.Service) error {
 			if dryRun {
