@@ -164,7 +164,7 @@ func (s *Search) visitHeld(use func(c *coupon.Coupon, bound int64) bool) bool {
 			if shelf == nil {
 				continue
 			}
-			slot, ok := shelf.find(id)
+			_, slot, ok := shelf.find(id)
 			if !ok || !s.walk.seen.add(uint64(at)<<32|uint64(slot)) {
 				continue
 			}

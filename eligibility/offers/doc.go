@@ -18,6 +18,10 @@
 // exist. A coupon that is used up stays in its lists, and a search asks for its usage again and again. Take
 // such a coupon out with [Index.Without].
 //
+// An update adds a coupon to the lists of its targets. The coupon's old entries stay in the lists until later updates
+// take them out, a few lists at a time. So an update that only pauses or removes a coupon takes a small part of the
+// time. Lists have at most about a quarter more entries than the coupons.
+//
 // # Time
 //
 // The index has no clock. It answers exactly for every instant in Question.At, also if the instant is

@@ -38,6 +38,7 @@ type Limits struct {
 type Index struct {
 	limits  Limits
 	shelves []shelf // sorted by currency
+	edit    *edit   // that made the index
 }
 
 // New returns an index of the active coupons of a sequence. Of several coupons with the same ID, the last
@@ -65,7 +66,7 @@ func (x *Index) Len() int {
 // Get returns the coupon with an ID. It returns nil if the index does not have the coupon.
 func (x *Index) Get(id string) *coupon.Coupon {
 	for i := range x.shelves {
-		if slot, ok := x.shelves[i].find(id); ok {
+		if _, slot, ok := x.shelves[i].find(id); ok {
 			return x.shelves[i].coupons.at(slot).Coupon
 		}
 	}
@@ -110,7 +111,10 @@ func (x *Index) Without(ids ...string) *Index {
 
 func (x *Index) clone() *Index {
 	next := *x
-	next.shelves = slices.Clone(x.shelves)
+	next.shelves, next.edit = slices.Clone(x.shelves), new(edit)
+	for i := range next.shelves {
+		next.shelves[i].edit = next.edit
+	}
 	return &next
 }
 
@@ -126,7 +130,7 @@ func (x *Index) set(c *coupon.Coupon) {
 	for _, currency := range in {
 		at, found := slices.BinarySearchFunc(x.shelves, currency, compareCurrency)
 		if !found {
-			x.shelves = slices.Insert(x.shelves, at, shelf{currency: currency})
+			x.shelves = slices.Insert(x.shelves, at, shelf{currency: currency, edit: x.edit})
 		}
 		x.shelves[at].set(c)
 	}

@@ -64,6 +64,8 @@ func TestChangesGiveTheIndexOfTheCoupons(t *testing.T) {
 				versions = append(versions, version{x, q, words(tryAll(slices.Collect(maps.Values(kept)), q))})
 			}
 		}
+		_, _, err := x.Entries()
+		require.NoError(t, err)
 		require.Equal(t, len(kept), x.Len())
 		for id, c := range kept {
 			require.Same(t, c, x.Get(id))
@@ -115,6 +117,42 @@ func TestLongListsGrowAndShrink(t *testing.T) {
 			require.Equal(t, want[:min(len(want), 10)], words(got))
 		}
 	}
+}
+
+// Entries of replaced and removed coupons leave the lists in the end, as do targets without coupons.
+// Each list always has the entries of its coupons.
+func TestRemovedCouponsLeaveTheLists(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 5))
+	var all []*coupon.Coupon
+	for i := range 200 {
+		all = append(all, randomCoupon(r, fmt.Sprintf("%s%03d", coupon.IDPrefix, i)))
+	}
+	x := indexOf(t, all)
+	for i := range testsize.Of(2_000, 20_000) {
+		id := all[r.IntN(len(all))].ID
+		if r.IntN(3) == 0 {
+			x = x.Without(id)
+		} else {
+			var err error
+			x, err = x.With(randomCoupon(r, id))
+			require.NoError(t, err)
+		}
+		if i%100 > 0 {
+			continue
+		}
+		entries, live, err := x.Entries()
+		require.NoError(t, err)
+		require.LessOrEqual(t, entries, live*3/2)
+	}
+	require.Less(t, x.Slots(), 4*len(all), "removed coupons give their slots away")
+	for _, c := range all {
+		x = x.Without(c.ID)
+	}
+	entries, live, err := x.Entries()
+	require.NoError(t, err)
+	require.Zero(t, live)
+	require.Zero(t, entries)
 }
 
 // Readers go on while a writer changes coupons. Each search sees the coupons of one index: in every index

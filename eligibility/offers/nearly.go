@@ -113,6 +113,7 @@ func (s *Search) nearIn(src *source, o *NearOptions) {
 	if src.form == byQuantity {
 		most = w.measures.total.units
 	}
+	src.cursor.begin(src.root)
 	if src.whole { // the coupons cover all goods, and lower thresholds are met
 		if key := ^saturated(most); key > 0 {
 			src.cursor.start(src.root, rank{key: key - 1})

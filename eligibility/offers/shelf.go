@@ -9,18 +9,30 @@ import (
 
 // A shelf has the coupons that can be used in one currency. The shelf of the zero currency has the coupons
 // without amounts, which can be used in every currency. A shelf is a persistent value.
+//
+// A coupon whose entries change moves to another slot. The entries of its old slot stay in their lists until
+// sweep takes them out. A search leaves them out, because the slot is empty.
 type shelf struct {
-	currency  pricing.Currency
-	coupons   vector[held] // by slot; zero for a free slot
-	byID      table        // slots
-	freeSlots *position
-	labels    vector[*label] // by position; nil for a free position
-	byHash    table          // positions of labels
-	freeSpots *position
-	entries   int
+	edit     *edit // the current change
+	currency pricing.Currency
+	coupons  vector[held] // by slot; zero for an empty slot
+	byID     table        // slots
+	labels   vector[*label]
+	byHash   table // positions of labels
+	entries  int   // of the coupons
+	empty    emptySlots
+	swept    uint32 // position of the next label to sweep
+	due      int    // labels to sweep, times entries
 }
 
-// held is a coupon with its hints.
+// emptySlots are the slots without a coupon. A slot is free if no list has an entry of it.
+type emptySlots struct {
+	free    *position
+	waiting *position // free after the current round of sweeps
+	left    *position // free after the next round
+}
+
+// held is a coupon with its hints. The hints of an empty slot admit no purchase.
 type held struct {
 	*coupon.Coupon
 	hints
@@ -47,76 +59,86 @@ type list struct {
 	root *node
 }
 
-// find returns the slot of a coupon.
-func (s *shelf) find(id string) (slot uint32, ok bool) {
-	p := s.byID.probe(hashID(id))
+// find returns the slot of a coupon, and the probe that found it.
+func (s *shelf) find(id string) (p probe, slot uint32, ok bool) {
+	p = s.byID.probe(hashID(id))
 	for slot, ok = p.next(); ok; slot, ok = p.next() {
-		if s.coupons.at(slot).ID == id {
-			return slot, true
+		if s.coupons.ref(slot).ID == id {
+			return p, slot, true
 		}
 	}
-	return 0, false
+	return p, 0, false
 }
 
-// label returns the position of the label with a hash.
-func (s *shelf) label(hash uint64) (at uint32, ok bool) {
-	p := s.byHash.probe(hash)
+// label returns the position of the label with a hash, and the probe that found it.
+func (s *shelf) label(hash uint64) (p probe, at uint32, ok bool) {
+	p = s.byHash.probe(hash)
 	for at, ok = p.next(); ok; at, ok = p.next() {
 		if s.labels.at(at).hash == hash {
-			return at, true
+			return p, at, true
 		}
 	}
-	return 0, false
+	return p, 0, false
 }
 
 // set adds a coupon, or replaces the coupon with the same ID.
 func (s *shelf) set(c *coupon.Coupon) {
-	slot, known := s.find(c.ID)
-	if !known {
-		s.insert(c)
-		return
+	p, slot, known := s.find(c.ID)
+	h, entries := s.measure(c, slot)
+	if known {
+		before := s.coupons.at(slot).Coupon
+		if _, old := s.measure(before, slot); sameTargets(before, c) && slices.Equal(old, entries) {
+			s.coupons = s.coupons.set(s.edit, slot, held{c, h})
+			return
+		}
+		s.leave(slot)
 	}
-	before := s.coupons.at(slot).Coupon
-	h, now := s.measure(c, slot)
-	_, old := s.measure(before, slot)
-	s.coupons = s.coupons.set(slot, held{c, h})
-	switch {
-	case !sameTargets(before, c):
-		s.relist(before, old, nil)
-		s.relist(c, nil, now)
-	case !slices.Equal(old, now):
-		s.relist(c, old, now)
+	if slot = s.add(held{c, h}); known {
+		s.byID = s.byID.move(s.edit, &p, slot)
+	} else {
+		s.byID = s.byID.add(s.edit, hashID(c.ID), slot, func(slot uint32) uint64 { return hashID(s.coupons.at(slot).ID) })
 	}
+	for i := range entries {
+		entries[i].entry.slot = slot
+	}
+	for t := range listedUnder(c) {
+		s.list(t.hash(), entries)
+	}
+	s.sweep()
 }
 
-func (s *shelf) insert(c *coupon.Coupon) {
-	var slot uint32
-	if f := s.freeSlots; f != nil {
-		slot, s.freeSlots = f.at, f.next
+// add puts a coupon into a free slot.
+func (s *shelf) add(h held) (slot uint32) {
+	if f := s.empty.free; f != nil {
+		slot, s.empty.free = f.at, f.next
+		s.coupons = s.coupons.set(s.edit, slot, h)
 	} else {
-		s.coupons, slot = s.coupons.add(held{})
+		s.coupons, slot = s.coupons.add(s.edit, h)
 	}
-	h, now := s.measure(c, slot)
-	s.coupons = s.coupons.set(slot, held{c, h})
-	s.byID = s.byID.add(hashID(c.ID), slot, func(slot uint32) uint64 { return hashID(s.coupons.at(slot).ID) })
-	s.relist(c, nil, now)
+	return slot
 }
 
 // remove removes the coupon with an ID, if there is one.
 func (s *shelf) remove(id string) {
-	p := s.byID.probe(hashID(id))
-	for slot, ok := p.next(); ok; slot, ok = p.next() {
-		c := s.coupons.at(slot).Coupon
-		if c.ID != id {
-			continue
-		}
-		_, old := s.measure(c, slot)
-		s.relist(c, old, nil)
-		s.byID = s.byID.remove(&p)
-		s.coupons = s.coupons.set(slot, held{})
-		s.freeSlots = &position{slot, s.freeSlots}
-		return
+	if p, slot, ok := s.find(id); ok {
+		s.byID = s.byID.remove(s.edit, &p)
+		s.leave(slot)
+		s.sweep()
 	}
+}
+
+// leave empties a slot.
+func (s *shelf) leave(slot uint32) {
+	c := s.coupons.at(slot).Coupon
+	_, entries := s.measure(c, slot)
+	n := 0
+	for range listedUnder(c) {
+		n += len(entries)
+	}
+	s.coupons = s.coupons.set(s.edit, slot, held{})
+	s.empty.left = &position{slot, s.empty.left}
+	s.entries -= n
+	s.due += n * s.labels.size * roundsPerChange
 }
 
 // measure returns the hints and the entries of a coupon.
@@ -125,78 +147,97 @@ func (s *shelf) measure(c *coupon.Coupon, slot uint32) (hints, []listed) {
 	return hintsOf(c, s.currency), appendListed(nil, c, s.currency, slot, set, items)
 }
 
-// relist replaces entries of a coupon under all its targets.
-func (s *shelf) relist(c *coupon.Coupon, old, now []listed) {
-	for t := range listedUnder(c) {
-		hash := t.hash()
-		at, known := s.label(hash)
-		var lists []list
-		entries := len(now) - len(old)
-		if known {
-			l := s.labels.at(at)
-			lists, entries = l.lists, l.entries+entries
-		}
-		s.entries += len(now) - len(old)
-		lists = replace(slices.Clone(lists), old, now)
-		switch {
-		case known && len(lists) == 0:
-			s.removeLabel(hash, at)
-		case known:
-			s.labels = s.labels.set(at, &label{hash, lists, entries})
-		case len(lists) > 0:
-			s.addLabel(&label{hash, lists, entries})
-		}
+// list adds entries to the lists of the label with a hash.
+func (s *shelf) list(hash uint64, entries []listed) {
+	s.entries += len(entries)
+	_, at, known := s.label(hash)
+	if !known {
+		s.labels, at = s.labels.add(s.edit, &label{hash: hash})
+		s.byHash = s.byHash.add(s.edit, hash, at, func(at uint32) uint64 { return s.labels.at(at).hash })
 	}
+	s.labels = s.labels.set(s.edit, at, s.labels.at(at).with(entries))
 }
 
-// replace replaces entries in lists, which it overwrites.
-func replace(lists []list, old, now []listed) []list {
-	for _, e := range old {
-		at, found := slices.BinarySearchFunc(lists, e.listKind, compareKind)
-		if !found || slices.Contains(now, e) {
-			continue
-		}
-		if lists[at].root = lists[at].root.cut(e.entry.rank); lists[at].root == nil {
-			lists = slices.Delete(lists, at, at+1)
-		} else {
-			lists[at].top = lists[at].root.first().key
-		}
-	}
-	for _, e := range now {
-		if slices.Contains(old, e) {
-			continue
-		}
-		at, found := slices.BinarySearchFunc(lists, e.listKind, compareKind)
+// with returns the label with further entries.
+func (l *label) with(entries []listed) *label {
+	next := &label{l.hash, append(make([]list, 0, len(l.lists)+1), l.lists...), l.entries + len(entries)}
+	for _, e := range entries {
+		at, found := slices.BinarySearchFunc(next.lists, e.listKind, func(l list, k listKind) int { return l.compare(k) })
 		if !found {
-			lists = slices.Insert(lists, at, list{listKind: e.listKind})
+			next.lists = slices.Insert(next.lists, at, list{listKind: e.listKind})
 		}
-		lists[at].root = lists[at].root.put(e.entry)
-		lists[at].top = lists[at].root.first().key
+		of := &next.lists[at]
+		of.top, of.root = max(of.top, e.entry.key), of.root.put(e.entry)
 	}
-	return lists
+	return next
 }
 
-func compareKind(l list, k listKind) int { return l.compare(k) }
+// roundsPerChange is the number of rounds of sweeps while as many entries leave as the coupons have. So the lists
+// have at most about a quarter more entries than the coupons.
+const roundsPerChange = 4
 
-func (s *shelf) addLabel(l *label) {
-	var at uint32
-	if f := s.freeSpots; f != nil {
-		at, s.freeSpots = f.at, f.next
-		s.labels = s.labels.set(at, l)
-	} else {
-		s.labels, at = s.labels.add(l)
-	}
-	s.byHash = s.byHash.add(l.hash, at, func(at uint32) uint64 { return s.labels.at(at).hash })
-}
-
-func (s *shelf) removeLabel(hash uint64, at uint32) {
-	p := s.byHash.probe(hash)
-	for found, ok := p.next(); ok; found, ok = p.next() {
-		if found == at {
-			s.byHash = s.byHash.remove(&p)
-			break
+// sweep takes entries of empty slots out of the lists, one label after another. It looks at each label once at most.
+func (s *shelf) sweep() {
+	for range s.labels.size {
+		if s.due <= 0 {
+			return
+		}
+		s.due -= s.entries
+		if int(s.swept) >= s.labels.size {
+			if s.swept = 0; s.empty.free == nil {
+				s.empty = emptySlots{free: s.empty.waiting, waiting: s.empty.left}
+			}
+		}
+		old := s.labels.at(s.swept)
+		switch l := old.swept(&s.coupons); {
+		case l == nil:
+			s.removeLabel(s.swept)
+		case l != old:
+			s.labels = s.labels.set(s.edit, s.swept, l)
+			fallthrough
+		default:
+			s.swept++
 		}
 	}
-	s.labels = s.labels.set(at, nil)
-	s.freeSpots = &position{at, s.freeSpots}
+	s.due = 0
+}
+
+// swept returns the label without the entries of empty slots. It returns nil if no entry is left.
+func (l *label) swept(coupons *vector[held]) *label {
+	next := &label{hash: l.hash, lists: make([]list, 0, len(l.lists))}
+	kept := make([]entry, 0, l.entries)
+	var c cursor
+	for _, of := range l.lists {
+		first := len(kept)
+		for c.begin(of.root); len(c.leaf) > 0; c.advance() {
+			for _, e := range c.leaf {
+				if coupons.ref(e.slot).Coupon != nil {
+					kept = append(kept, e)
+				}
+			}
+		}
+		if own := kept[first:len(kept):len(kept)]; len(own) > 0 {
+			next.lists = append(next.lists, list{of.listKind, own[0].key, treeOf(own)})
+		}
+	}
+	switch next.entries = len(kept); next.entries {
+	case l.entries:
+		return l
+	case 0:
+		return nil
+	}
+	return next
+}
+
+// removeLabel removes a label. The last label takes its position.
+func (s *shelf) removeLabel(at uint32) {
+	p, _, _ := s.label(s.labels.at(at).hash)
+	s.byHash = s.byHash.remove(s.edit, &p)
+	if last := uint32(s.labels.size - 1); at != last { //nolint:gosec // a position
+		l := s.labels.at(last)
+		p, _, _ = s.label(l.hash)
+		s.byHash = s.byHash.move(s.edit, &p, at)
+		s.labels = s.labels.set(s.edit, at, l)
+	}
+	s.labels = s.labels.pop(s.edit)
 }

@@ -57,7 +57,7 @@ func (p *probe) next() (position uint32, ok bool) {
 }
 
 // add adds an entry that is not in the table. hashOf returns the hash of an entry, for a larger table.
-func (t table) add(hash uint64, position uint32, hashOf func(position uint32) uint64) table {
+func (t table) add(by *edit, hash uint64, position uint32, hashOf func(position uint32) uint64) table {
 	if (t.taken+1)*4 > t.cells.size*3 {
 		t = t.rebuilt(hashOf)
 	}
@@ -65,16 +65,22 @@ func (t table) add(hash uint64, position uint32, hashOf func(position uint32) ui
 	for uint32(t.cells.at(uint32(at))) != free { //nolint:gosec // below the size
 		at = (at + 1) & (t.cells.size - 1)
 	}
-	t.cells = t.cells.set(uint32(at), cell(hash, position)) //nolint:gosec // below the size
+	t.cells = t.cells.set(by, uint32(at), cell(hash, position)) //nolint:gosec // below the size
 	t.live++
 	t.taken++
 	return t
 }
 
 // remove removes the entry that the probe has returned last.
-func (t table) remove(p *probe) table {
-	t.cells = t.cells.set(uint32(p.at), removed) //nolint:gosec // below the size
+func (t table) remove(by *edit, p *probe) table {
+	t.cells = t.cells.set(by, uint32(p.at), removed) //nolint:gosec // below the size
 	t.live--
+	return t
+}
+
+// move gives the entry that the probe has returned last another position.
+func (t table) move(by *edit, p *probe, position uint32) table {
+	t.cells = t.cells.set(by, uint32(p.at), cell(p.hash, position)) //nolint:gosec // below the size
 	return t
 }
 

@@ -1,6 +1,9 @@
 package offers
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // entry is a coupon in a list.
 type entry struct {
@@ -37,37 +40,37 @@ type kid struct {
 }
 
 const (
-	leafSize = 32
-	fanout   = 32
-	// maxHeight is more than the height of a tree of MaxCoupons entries whose nodes are a quarter full.
+	leafSize = 16
+	fanout   = 16
+	// A tree of sorted entries has nodes with some room, because full nodes are halved soon.
+	filled = 12
+	// maxHeight is more than the height of a tree of DefaultMaxEntries entries whose nodes are half full.
 	maxHeight = 12
 )
 
 // treeOf returns a tree of sorted entries and keeps them. The caller must not change the entries.
 func treeOf(entries []entry) *node {
-	if len(entries) == 0 {
-		return nil
+	if len(entries) <= leafSize {
+		return &node{entries: entries}
 	}
-	nodes := make([]node, 0, (len(entries)+leafSize-1)/leafSize)
-	level := make([]kid, 0, cap(nodes))
-	for first := 0; first < len(entries); first += leafSize {
-		end := min(first+leafSize, len(entries))
-		nodes = append(nodes, node{entries: entries[first:end:end]})
-		level = append(level, kid{entries[first].rank, &nodes[len(nodes)-1]})
+	nodes := make([]node, 0, (len(entries)+filled-1)/filled)
+	for own := range slices.Chunk(entries, filled) {
+		nodes = append(nodes, node{entries: own})
 	}
-	for len(level) > 1 {
-		nodes, above := make([]node, 0, (len(level)+fanout-1)/fanout), make([]kid, 0, (len(level)+fanout-1)/fanout)
-		for first := 0; first < len(level); first += fanout {
-			end := min(first+fanout, len(level))
-			nodes = append(nodes, node{kids: level[first:end:end]})
-			above = append(above, kid{level[first].first, &nodes[len(nodes)-1]})
+	for len(nodes) > 1 {
+		kids := make([]kid, len(nodes))
+		for i := range nodes {
+			kids[i] = kid{nodes[i].least(), &nodes[i]}
 		}
-		level = above
+		nodes = make([]node, 0, (len(kids)+filled-1)/filled)
+		for own := range slices.Chunk(kids, filled) {
+			nodes = append(nodes, node{kids: own})
+		}
 	}
-	return level[0].node
+	return &nodes[0]
 }
 
-// put returns the tree with an entry added.
+// put returns the tree with an entry added. A nil tree is empty.
 func (n *node) put(e entry) *node {
 	if n == nil {
 		return &node{entries: []entry{e}}
@@ -76,12 +79,13 @@ func (n *node) put(e entry) *node {
 	if right == nil {
 		return left
 	}
-	return &node{kids: []kid{{left.first(), left}, {right.first(), right}}}
+	return &node{kids: []kid{{left.least(), left}, {right.least(), right}}}
 }
 
-func (n *node) first() rank {
-	for n.kids != nil {
-		n = n.kids[0].node
+// least returns the rank of the first entry.
+func (n *node) least() rank {
+	if n.kids != nil {
+		return n.kids[0].first
 	}
 	return n.entries[0].rank
 }
@@ -95,9 +99,9 @@ func (n *node) insert(e entry) (left, right *node) {
 	l, r := n.kids[at].node.insert(e)
 	kids := make([]kid, 0, len(n.kids)+1)
 	kids = append(kids, n.kids[:at]...)
-	kids = append(kids, kid{l.firstOr(n.kids[at].first, e.rank), l})
+	kids = append(kids, kid{l.least(), l})
 	if r != nil {
-		kids = append(kids, kid{r.first(), r})
+		kids = append(kids, kid{r.least(), r})
 	}
 	kids = append(kids, n.kids[at+1:]...)
 	if len(kids) <= fanout {
@@ -105,14 +109,6 @@ func (n *node) insert(e entry) (left, right *node) {
 	}
 	half := len(kids) / 2
 	return &node{kids: kids[:half:half]}, &node{kids: kids[half:]}
-}
-
-// firstOr returns the first rank of a node after an insertion.
-func (n *node) firstOr(before, inserted rank) rank {
-	if inserted.before(before) {
-		return inserted
-	}
-	return before
 }
 
 func (n *node) insertEntry(e entry) (left, right *node) {
@@ -124,86 +120,6 @@ func (n *node) insertEntry(e entry) (left, right *node) {
 	}
 	half := len(entries) / 2
 	return &node{entries: entries[:half:half]}, &node{entries: entries[half:]}
-}
-
-// cut returns the tree without the entry of a rank. An empty tree is nil.
-func (n *node) cut(r rank) *node {
-	if n == nil {
-		return nil
-	}
-	n = n.without(r)
-	for n != nil && len(n.kids) == 1 {
-		n = n.kids[0].node
-	}
-	return n
-}
-
-// without is cut for a node.
-func (n *node) without(r rank) *node {
-	if n.kids == nil {
-		return n.withoutEntry(r)
-	}
-	at := n.child(r)
-	old := n.kids[at].node
-	rest := old.without(r)
-	switch {
-	case rest == old:
-		return n
-	case rest == nil && len(n.kids) == 1:
-		return nil
-	}
-	kids := make([]kid, 0, len(n.kids))
-	kids = append(kids, n.kids[:at]...)
-	if rest != nil {
-		kids = append(kids, kid{rest.first(), rest})
-	}
-	kids = append(kids, n.kids[at+1:]...)
-	if rest != nil && len(kids) > 1 && rest.small() {
-		kids = balance(kids, min(at, len(kids)-2))
-	}
-	return &node{kids: kids}
-}
-
-func (n *node) withoutEntry(r rank) *node {
-	at := n.search(r)
-	switch {
-	case at == len(n.entries) || n.entries[at].rank != r:
-		return n
-	case len(n.entries) == 1:
-		return nil
-	}
-	entries := make([]entry, 0, len(n.entries)-1)
-	return &node{entries: append(append(entries, n.entries[:at]...), n.entries[at+1:]...)}
-}
-
-// small reports whether a node is less than a quarter full. Only the last nodes of a level, as [treeOf]
-// makes them, stay small. So the height of a tree grows with the logarithm of its size.
-func (n *node) small() bool { return len(n.entries) < leafSize/4 && len(n.kids) < fanout/4 }
-
-// balance merges a kid and the next kid. If they do not fit in one node, it halves them. It overwrites
-// the kids.
-func balance(kids []kid, at int) []kid {
-	l, r := kids[at].node, kids[at+1].node
-	whole := node{
-		entries: append(append(make([]entry, 0, len(l.entries)+len(r.entries)), l.entries...), r.entries...),
-	}
-	if l.kids != nil {
-		whole = node{kids: append(append(make([]kid, 0, len(l.kids)+len(r.kids)), l.kids...), r.kids...)}
-	}
-	if len(whole.entries) <= leafSize && len(whole.kids) <= fanout {
-		kids[at].node = &whole
-		return append(kids[:at+1], kids[at+2:]...)
-	}
-	half, rest := whole, whole
-	if middle := len(whole.entries) / 2; middle > 0 {
-		half.entries, rest.entries = whole.entries[:middle:middle], whole.entries[middle:]
-	} else {
-		middle = len(whole.kids) / 2
-		half.kids, rest.kids = whole.kids[:middle:middle], whole.kids[middle:]
-	}
-	kids[at].node = &half
-	kids[at+1] = kid{rest.first(), &rest}
-	return kids
 }
 
 // search returns the position of the first entry that is not before a rank.

@@ -36,6 +36,7 @@ type walk struct {
 type source struct {
 	cursor cursor
 	root   *node
+	opened bool // the cursor is in the tree
 	shelf  uint8
 	form   form
 	size   size
@@ -112,7 +113,7 @@ func (w *walk) labelsOf(hash uint64) (of [2]*label) {
 		if s == nil {
 			continue
 		}
-		if at, found := s.label(hash); found {
+		if _, at, found := s.label(hash); found {
 			of[i] = s.labels.at(at)
 		}
 	}
@@ -246,7 +247,7 @@ func (w *walk) read(of *label, shelf int, covers *[len(sizes) + 1]int64, least i
 		src := &w.sources[len(w.sources)-1]
 		src.root, src.shelf, src.form, src.size, src.whole = l.root, uint8(shelf), l.form, l.size, false //nolint:gosec // 0 or 1
 		src.cover, src.last, src.bound, src.reach = cover, l.top, bound, -1
-		src.cursor.begin(l.root)
+		src.opened = false
 		w.heap = append(w.heap, uint32(len(w.sources)-1)) //nolint:gosec // two shelves, few forms, few targets
 	}
 }
@@ -278,6 +279,10 @@ func (w *walk) next(worst place) (c *coupon.Coupon, bound int64) {
 		s := &w.sources[w.heap[0]]
 		if s.bound < worst.discount {
 			return nil, 0
+		}
+		if !s.opened { // few lists are read at all
+			s.cursor.begin(s.root)
+			s.opened = true
 		}
 		if c, bound = w.nextOf(s, worst); c != nil {
 			return c, bound

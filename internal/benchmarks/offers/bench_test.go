@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -98,31 +99,53 @@ func BenchmarkBuild(b *testing.B) {
 	runtime.KeepAlive(x)
 }
 
+// BenchmarkUpdate changes coupons with 1 to 20 targets, one at a time, and by turns.
 func BenchmarkUpdate(b *testing.B) {
 	shop := newShop(1)
 	coupons := shop.coupons(1_000_000)
 	x := build(b, coupons)
-	for name, change := range map[string]func(c *coupon.Coupon){
-		"name":       func(c *coupon.Coupon) { c.Name = "Other" },
-		"dates":      func(c *coupon.Coupon) { c.ExpiresAt = c.ExpiresAt.AddDate(0, 0, 1) },
-		"percentage": func(c *coupon.Coupon) { c.Discount = shop.discount(false) },
-	} {
+	changes := []struct {
+		name   string
+		change func(c *coupon.Coupon)
+	}{
+		{"limits", func(c *coupon.Coupon) { c.Limits.MaxUses++ }},
+		{"percentage", func(c *coupon.Coupon) { c.Discount = shop.discount(false) }},
+		{"paused", func(c *coupon.Coupon) { c.State = coupon.Inactive }},
+		{"new", func(c *coupon.Coupon) { c.ID = coupon.IDPrefix + strconv.FormatUint(shop.Uint64(), 36) }},
+	}
+	one := func(b *testing.B, change func(c *coupon.Coupon)) time.Duration {
+		b.Helper()
+		var c *coupon.Coupon
+		for c == nil || c.Scope.AppliesTo == coupon.All {
+			c = coupons[shop.IntN(len(coupons))]
+		}
+		changed := *c
+		change(&changed)
+		start := time.Now()
+		next, err := x.With(&changed)
+		took := time.Since(start)
+		if err != nil {
+			b.Fatal(err)
+		}
+		x = next
+		return took
+	}
+	run := func(name string, change func(i int) func(c *coupon.Coupon)) {
 		b.Run(name, func(b *testing.B) {
-			var times []time.Duration
-			for b.Loop() {
-				c := *coupons[shop.IntN(len(coupons))]
-				change(&c)
-				start := time.Now()
-				var err error
-				if x, err = x.With(&c); err != nil {
-					b.Fatal(err)
-				}
-				times = append(times, time.Since(start))
+			times := make([]time.Duration, 0, b.N)
+			b.ReportAllocs()
+			for i := range b.N {
+				times = append(times, one(b, change(i)))
 			}
 			b.ReportMetric(float64(quantile(times, 0.5).Nanoseconds())/1e3, "p50-µs")
 			b.ReportMetric(float64(quantile(times, 0.99).Nanoseconds())/1e3, "p99-µs")
+			b.ReportMetric(float64(quantile(times, 1).Nanoseconds())/1e3, "max-µs")
 		})
 	}
+	for _, of := range changes {
+		run(of.name, func(int) func(c *coupon.Coupon) { return of.change })
+	}
+	run("by turns", func(i int) func(c *coupon.Coupon) { return changes[i%len(changes)].change })
 }
 
 func BenchmarkSet(b *testing.B) {
