@@ -7,6 +7,7 @@ import (
 
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/email"
+	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -34,6 +35,7 @@ func WithGuests() Option { return func(s *Service) { s.guests = true } }
 func (s *Service) customer(ctx context.Context, c eligibility.Customer) (eligibility.Customer, error) {
 	var faults validation.Error
 	faults.Merge("customer", c.Validate())
+	faults.At("customer.id", redemption.CheckCustomerID(c.ID))
 	if eligibility.IsHashed(c.ID) {
 		faults.Add("customer.id", validation.Malformed, "has the form of the ID of a guest")
 	}

@@ -3,12 +3,15 @@ package couponkit_test
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/redemption"
 )
 
 // directoryFunc is a function as a user directory.
@@ -60,4 +63,22 @@ func TestAUserWhoIsNotInTheDirectory(t *testing.T) {
 	w.create(t, tenOff())
 	_, err := w.Checkout(t.Context(), w.request("TEN"))
 	require.ErrorIs(t, err, coupon.ErrUserRequired)
+}
+
+// TestACustomerIDThatNoStoreCanKeep is refused by its path, before anything is looked up.
+func TestACustomerIDThatNoStoreCanKeep(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	for name, id := range map[string]string{"long": strings.Repeat("i", redemption.MaxIDLength+1), "no UTF-8": "\xff", "NUL": "a\x00"} {
+		r := wants("1", eligibility.Customer{ID: id})
+		_, err := s.Reserve(t.Context(), r)
+		require.Equal(t, []string{"customer.id"}, faultyFields(t, err), name)
+		_, err = s.Quote(t.Context(), r.QuoteRequest)
+		require.Equal(t, []string{"customer.id"}, faultyFields(t, err), name)
+		_, err = s.Validate(t.Context(), couponkit.ValidateRequest{Code: "ONE", Customer: r.Customer})
+		require.Equal(t, []string{"customer.id"}, faultyFields(t, err), name)
+	}
+	_, err := s.Reserve(t.Context(), wants("1", eligibility.Customer{ID: strings.Repeat("i", redemption.MaxIDLength)}))
+	require.NoError(t, err)
 }

@@ -346,6 +346,14 @@ func CheckOrderID(id string) error {
 	return faults.Err()
 }
 
+// CheckCustomerID checks whether the ID of a customer can be stored. The empty ID can. The error is a
+// [*validation.Error] about customerId.
+func CheckCustomerID(id string) error {
+	var faults validation.Error
+	textFault(&faults, "customerId", id, MaxIDLength, false)
+	return faults.Err()
+}
+
 // CheckLines checks whether the IDs and the item IDs of cart lines can be stored. An ID can be
 // stored if it is valid UTF-8 without NUL characters. The function line returns the cart line
 // with the given index. CheckLines checks at most [pricing.MaxLines] lines. The error is a
