@@ -408,3 +408,22 @@ func TestAssignCodes(t *testing.T) {
 	require.ErrorIs(t, end, store.ErrNoCodesLeft)
 	require.Equal(t, coupon.MaxCodes, got)
 }
+
+// TestNilSequences are empty.
+func TestNilSequences(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	c := s.once()
+	for range s.AssignCodes(t.Context(), c.ID, "b", nil) {
+		t.Error("nobody was named")
+	}
+	for range s.PreviewAssign(t.Context(), c.ID, "b", nil) {
+		t.Error("nobody was named")
+	}
+	for row, err := range s.ImportCodes(t.Context(), c.ID, "b", nil) {
+		t.Error(row, err)
+	}
+	for row, err := range s.PreviewImport(t.Context(), c.ID, "b", nil) {
+		t.Error(row, err)
+	}
+}

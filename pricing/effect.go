@@ -22,8 +22,12 @@ const (
 
 // Effect returns what the coupon with the given index in Coupons does to the total. The effect of a
 // coupon of the item lane is Uncertain if it changes what the coupons of the order lane see. In a
-// quote that was read from JSON, every coupon that takes something off is Uncertain.
+// quote that was read from JSON, every coupon that takes something off is Uncertain. A coupon that the
+// quote does not have is Nothing.
 func (q *Quote) Effect(coupon int) Effect {
+	if coupon < 0 || coupon >= len(q.Coupons) {
+		return Nothing
+	}
 	c, last := &q.Coupons[coupon], &q.Coupons[len(q.Coupons)-1]
 	switch {
 	case !c.gives && c.Amount == 0:

@@ -236,3 +236,22 @@ func TestAQuoteThatWasChanged(t *testing.T) {
 		}
 	}
 }
+
+// TestAnIndexOutsideOfTheQuote does not panic, since it may come from a browser.
+func TestAnIndexOutsideOfTheQuote(t *testing.T) {
+	t.Parallel()
+	percent, err := pricing.ParsePercent("10")
+	require.NoError(t, err)
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: pricing.Device, Quantity: 2, UnitPrice: 10_00}}}
+	priced, err := pricing.Price(cart, pricing.Terms{ID: "a", Discount: pricing.PercentOff(percent), Eligible: []bool{true}})
+	require.NoError(t, err)
+	for _, q := range []pricing.Quote{{}, priced} {
+		for _, i := range []int{-1, 1, math.MinInt, math.MaxInt} {
+			require.Nil(t, q.Units(i))
+			require.False(t, q.Covers(i, 0))
+			require.False(t, q.Covers(0, i))
+			require.Equal(t, pricing.Nothing, q.Effect(i))
+		}
+	}
+	require.True(t, priced.Covers(0, 0))
+}

@@ -5,12 +5,15 @@ import "slices"
 // Units groups the units of a line by price. The line is an index in Lines. The group with the
 // highest price comes first. The prices of all units sum to the Total of the line. A discount that
 // covers whole lines gives at most two groups, whose prices differ by one step, or by one minor
-// unit if the quote has no step. If the Quantity of the line is 0 or less, Units returns nil.
+// unit if the quote has no step. If there is no such line, or its Quantity is 0 or less, Units returns nil.
 func (q Quote) Units(line int) []UnitGroup { return q.AppendUnits(nil, line) }
 
 // AppendUnits is like [Quote.Units] but appends the groups to a slice and returns the extended
 // slice.
 func (q Quote) AppendUnits(dst []UnitGroup, line int) []UnitGroup {
+	if line < 0 || line >= len(q.Lines) {
+		return dst
+	}
 	if len(q.ends)+len(q.parts) == 0 || !q.explained() {
 		return q.Lines[line].derive(dst, q.Step)
 	}

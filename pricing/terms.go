@@ -173,8 +173,11 @@ func (c QuotedCoupon) Equal(d QuotedCoupon) bool {
 		slices.Equal(c.eligible, d.eligible) && slices.Equal(c.bought, d.bought)
 }
 
-// Covers reports whether the coupon with the given index in Coupons covers the line.
-func (q Quote) Covers(coupon, line int) bool { return q.covers(coupon, line) }
+// Covers reports whether the coupon with the given index in Coupons covers the line. It is false
+// for an index outside of the quote.
+func (q Quote) Covers(coupon, line int) bool {
+	return coupon >= 0 && coupon < len(q.Coupons) && line >= 0 && line < len(q.Lines) && q.covers(coupon, line)
+}
 
 // covers implements Covers without a copy of the quote.
 func (q *Quote) covers(coupon, line int) bool {

@@ -22,7 +22,10 @@ type ChoiceOptions struct {
 // Choose evaluates each coupon alone, so it is for few coupons. It returns the errors of [Search.Set]. The
 // result is valid until the next search.
 func (s *Search) Choose(coupons []*coupon.Coupon, q Query, o ChoiceOptions) (Set, error) {
-	if err := o.validate(); err != nil {
+	var faults validation.Error
+	faults.Merge("", o.validate())
+	faults.Merge("", noneMissing("coupons", coupons))
+	if err := faults.Err(); err != nil {
 		return Set{}, err
 	}
 	if err := s.begin(&Index{}, &q); err != nil {

@@ -30,7 +30,7 @@ type Limits struct {
 
 // Index is an immutable set of coupons in memory, which [Search] searches. [Index.With] and
 // [Index.Without] return a changed copy. The copy shares nearly all memory with the original. The zero
-// Index is empty.
+// Index and the nil *Index are empty.
 //
 // A reader sees the coupons of its Index, and no later change. A host that changes coupons while others
 // search keeps the current Index in an atomic pointer. One goroutine at a time stores the next Index, and
@@ -46,6 +46,9 @@ type Index struct {
 // errors of [Index.With].
 func New(coupons iter.Seq[*coupon.Coupon], limits Limits) (*Index, error) {
 	b := builder{limits: limits}
+	if coupons == nil {
+		coupons = func(func(*coupon.Coupon) bool) {}
+	}
 	for c := range coupons {
 		if err := b.add(c); err != nil {
 			return nil, err
@@ -56,6 +59,9 @@ func New(coupons iter.Seq[*coupon.Coupon], limits Limits) (*Index, error) {
 
 // Len returns the number of coupons in the index.
 func (x *Index) Len() int {
+	if x == nil {
+		return 0
+	}
 	n := 0
 	for i := range x.shelves {
 		n += x.shelves[i].byID.live
@@ -65,6 +71,9 @@ func (x *Index) Len() int {
 
 // Get returns the coupon with an ID. It returns nil if the index does not have the coupon.
 func (x *Index) Get(id string) *coupon.Coupon {
+	if x == nil {
+		return nil
+	}
 	for i := range x.shelves {
 		if _, slot, ok := x.shelves[i].find(id); ok {
 			return x.shelves[i].coupons.at(slot).Coupon
@@ -110,6 +119,9 @@ func (x *Index) Without(ids ...string) *Index {
 }
 
 func (x *Index) clone() *Index {
+	if x == nil {
+		return &Index{}
+	}
 	next := *x
 	next.shelves, next.edit = slices.Clone(x.shelves), new(edit)
 	for i := range next.shelves {

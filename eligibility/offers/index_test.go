@@ -254,3 +254,45 @@ func TestInvalidInputOfAnIndex(t *testing.T) {
 		require.ErrorIs(t, err, validation.ErrInvalid)
 	}
 }
+
+// TestANilIndexIsEmpty, such as that of an atomic pointer before the first index is stored.
+func TestANilIndexIsEmpty(t *testing.T) {
+	t.Parallel()
+	var none *offers.Index
+	var search offers.Search
+	q := offers.Query{Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{Kind: pricing.Device, Quantity: 1, UnitPrice: 10_00}}}}
+	_, found, err := search.Best(none, q)
+	require.NoError(t, err)
+	require.False(t, found)
+	_, err = search.Top(none, q, 1)
+	require.NoError(t, err)
+	_, err = search.Nearly(none, q, offers.NearOptions{Most: 1})
+	require.NoError(t, err)
+	_, err = search.Set(none, q, offers.SetOptions{MaxCoupons: 2})
+	require.NoError(t, err)
+	require.Zero(t, none.Len())
+	require.Nil(t, none.Get("cpn_1"))
+	require.Zero(t, none.Without("cpn_1").Len())
+	next, err := none.With()
+	require.NoError(t, err)
+	require.Zero(t, next.Len())
+	next, err = offers.New(nil, offers.Limits{})
+	require.NoError(t, err)
+	require.Zero(t, next.Len())
+}
+
+// TestANilCouponIsNamed by its path, wherever a search takes coupons.
+func TestANilCouponIsNamed(t *testing.T) {
+	t.Parallel()
+	var search offers.Search
+	q := offers.Query{Cart: pricing.Cart{Currency: pricing.EUR()}}
+	none, set := []*coupon.Coupon{nil}, offers.SetOptions{MaxCoupons: 2}
+	_, err := search.Choose(none, q, offers.ChoiceOptions{SetOptions: set})
+	require.ErrorIs(t, err, validation.ErrInvalid)
+	require.ErrorContains(t, err, "coupons[0]: a coupon is required")
+	set.Beside = none
+	_, err = search.Set(&offers.Index{}, q, set)
+	require.ErrorContains(t, err, "beside[0]: a coupon is required")
+	_, err = search.Nearly(&offers.Index{}, q, offers.NearOptions{Most: 1, Beside: none})
+	require.ErrorContains(t, err, "beside[0]: a coupon is required")
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // NearOptions restricts a search for coupons that the customer nearly gets.
@@ -60,7 +61,10 @@ type nearSearch struct {
 // The time depends on the coupons with a minimum within reach. Nearly returns a [*validation.Error] if the
 // cart is invalid, or Most is out of bounds. The result is valid until the next search.
 func (s *Search) Nearly(x *Index, q Query, o NearOptions) ([]Near, error) {
-	if err := within("most", o.Most, MaxOffers); err != nil {
+	var faults validation.Error
+	faults.Merge("", within("most", o.Most, MaxOffers))
+	faults.Merge("", noneMissing("beside", o.Beside))
+	if err := faults.Err(); err != nil {
 		return nil, err
 	}
 	if err := s.begin(x, &q); err != nil {

@@ -1,6 +1,8 @@
 package offers
 
 import (
+	"fmt"
+
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/validation"
@@ -27,6 +29,18 @@ func (o SetOptions) validate() error {
 	faults.Merge("", within("maxCoupons", o.MaxCoupons, pricing.MaxCoupons))
 	if o.MaxNodes < 0 {
 		faults.Add("maxNodes", validation.TooSmall, "must not be negative")
+	}
+	faults.Merge("", noneMissing("beside", o.Beside))
+	return faults.Err()
+}
+
+// noneMissing reports the nil coupons of a list.
+func noneMissing(list string, coupons []*coupon.Coupon) error {
+	var faults validation.Error
+	for i, c := range coupons {
+		if c == nil {
+			faults.Add(fmt.Sprintf("%s[%d]", list, i), validation.Required, "a coupon is required")
+		}
 	}
 	return faults.Err()
 }

@@ -74,6 +74,9 @@ func (w *walk) begin(x *Index, cart *pricing.Cart, q *eligibility.Question) {
 }
 
 func (x *Index) shelf(c pricing.Currency) *shelf {
+	if x == nil {
+		return nil
+	}
 	if at, found := slices.BinarySearchFunc(x.shelves, c, compareCurrency); found {
 		return &x.shelves[at]
 	}

@@ -219,6 +219,9 @@ func (cat *Catalog) assignCodes(
 			part = part[:0]
 			return true
 		}
+		if owners == nil {
+			return
+		}
 		n := -1
 		for owner := range owners {
 			n++

@@ -42,6 +42,9 @@ func (cat *Catalog) importCodes(
 			}
 			return err == nil
 		}
+		if rows == nil {
+			rows = func(func(codecsv.Row, error) bool) {}
+		}
 		for row, err := range rows {
 			if err != nil {
 				if flush() {
