@@ -46,15 +46,11 @@ func (g *Guard) attempt(ctx context.Context, typed []string) (outcome func(faile
 	return func(failed int) { giveBack(n - failed) }, nil
 }
 
-// names returns the names that a typed code may mean; see [catalog.Names]. A code with a wrong check symbol
-// has none.
-func (g *Guard) names(typed string) ([]store.Name, error) {
-	names, err := catalog.Names(typed)
-	if code, parsed := coupon.TypedCode(typed); err == nil && parsed == nil &&
-		slices.ContainsFunc(g.Forms, func(f codes.Form) bool { return f.Refuses(code) }) {
-		return nil, coupon.Reject("", coupon.CouponNotFound, coupon.Params{})
-	}
-	return names, err
+// refuses reports whether the names of a typed code have a wrong check symbol.
+func (g *Guard) refuses(names []store.Name) bool {
+	return slices.ContainsFunc(names, func(n store.Name) bool {
+		return slices.ContainsFunc(g.Forms, func(f codes.Form) bool { return f.Refuses(n.Code) })
+	})
 }
 
 // screen finds the codes that are not for the customer, and refuses them if the guard is opaque. From then on, they

@@ -9,6 +9,7 @@ import (
 	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
+	"github.com/couponkit/couponkit/internal/catalog"
 	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 )
@@ -96,21 +97,23 @@ func (q *Quoter) find(ctx context.Context, d *Decision) error {
 	for i := range d.Codes {
 		c := &d.Codes[i]
 		c.Typed = d.Request.Codes[i]
-		names, err := q.Guard.names(c.Typed)
+		names, err := catalog.Names(c.Typed)
 		if err != nil {
 			c.refuse(err)
 		}
-		by.Names = append(by.Names, names...)
+		if !q.Guard.refuses(names) {
+			by.Names = append(by.Names, names...)
+		}
 		ends[i] = len(by.Names)
 	}
 	typed := len(by.Names)
 	by.Names = append(by.Names, store.ByID(q.propose(d, store.MaxNames-typed)...)...)
-	if len(by.Names) == 0 {
-		return nil
-	}
-	answer, err := q.Store.LookUp(ctx, by)
-	if err != nil {
-		return err
+	var answer store.LookedUp
+	if len(by.Names) > 0 {
+		var err error
+		if answer, err = q.Store.LookUp(ctx, by); err != nil {
+			return err
+		}
 	}
 	begin := 0
 	for i := range d.Codes {
