@@ -161,7 +161,7 @@ func Evaluate(c *coupon.Coupon, cart pricing.Cart, q Question) (Result, error) {
 	r.members, r.Coupons, r.terms = memory.members[:0], memory.coupons[:0], memory.terms[:0]
 	set := [...]Candidate{{Coupon: c, Code: q.Code, Usage: q.Usage, MirrorInvalid: q.MirrorInvalid}}
 	q.Conflicts = RefuseAll
-	if err := r.evaluate(set[:], &cart, &q); err != nil {
+	if err := r.Reevaluate(set[:], cart, q); err != nil {
 		return Result{}, err
 	}
 	return Result{Decision: r.Coupons[0].Decision, Quote: r.Quote}, nil

@@ -107,7 +107,7 @@ func (e *evaluation) coupon(i int) *coupon.Coupon { return e.candidate(i).Coupon
 // twice, and for an unknown ConflictPolicy.
 func EvaluateSet(set []Candidate, cart pricing.Cart, q Question) (SetResult, error) {
 	var r SetResult
-	if err := r.evaluate(set, &cart, &q); err != nil {
+	if err := r.Reevaluate(set, cart, q); err != nil {
 		return SetResult{}, err
 	}
 	return r, nil
@@ -118,19 +118,14 @@ func EvaluateSet(set []Candidate, cart pricing.Cart, q Question) (SetResult, err
 // On error, the result must not be used. While Reevaluate runs, no other goroutine may use the
 // SetResult or its Quote.
 func (r *SetResult) Reevaluate(set []Candidate, cart pricing.Cart, q Question) error {
-	return r.evaluate(set, &cart, &q)
-}
-
-// evaluate implements Reevaluate without copies. It overwrites the question.
-func (r *SetResult) evaluate(set []Candidate, cart *pricing.Cart, q *Question) error {
-	e := evaluation{r, set, cart}
-	err := e.begin(q)
+	e := evaluation{r, set, &cart}
+	err := e.begin(&q)
 	if err != nil {
 		return err
 	}
 	if err = e.alone(); err == nil {
 		if q.Conflicts == KeepBest && e.conflicting {
-			err = e.keepBest(q)
+			err = e.keepBest(&q)
 		} else {
 			e.exclude(q.Conflicts)
 		}

@@ -192,7 +192,7 @@ func (d *Decision) evaluate(takes HandOver) (r result, err error) {
 	question := d.question()
 	switch d.about {
 	case OfCart:
-		r.SetResult, err = eligibility.EvaluateSet(set, d.Request.Cart, question)
+		err = r.Reevaluate(set, d.Request.Cart, question)
 		if err == nil && len(d.proposals.ids) > 0 {
 			err = d.addAutomatic(&r, set, &takes, held)
 		}
