@@ -147,11 +147,11 @@ func (q *Quoter) Check(ctx context.Context, r Request) (*Decision, error) {
 
 // decide looks up the coupons of a request, and decides about all of them at one instant.
 func (q *Quoter) decide(ctx context.Context, r Request, about Subject) (*Decision, error) {
-	cart, err := q.inSteps(r.Cart)
+	step, err := q.step(&r.Cart)
 	if err != nil {
 		return nil, err
 	}
-	r.Cart = cart
+	r.Cart.Step = step
 	d, err := q.LookUp(ctx, r, about)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (q *Quoter) decide(ctx context.Context, r Request, about Subject) (*Decisio
 		return nil, err
 	}
 	if about == OfAmount {
-		d.Quote, err = pricing.Price(cart)
+		d.Quote, err = pricing.Price(r.Cart)
 	}
 	return d, err
 }
@@ -168,8 +168,8 @@ func (q *Quoter) decide(ctx context.Context, r Request, about Subject) (*Decisio
 // Foresee looks up a request, and decides about it if there are automatic coupons. So it asks about the mirrors of
 // all coupons that an order is likely to have. A cart that cannot be priced gets no automatic coupons.
 func (q *Quoter) Foresee(ctx context.Context, r Request) (*Decision, error) {
-	if cart, err := q.inSteps(r.Cart); err == nil {
-		r.Cart = cart
+	if step, err := q.step(&r.Cart); err == nil {
+		r.Cart.Step = step
 	}
 	d, err := q.LookUp(ctx, r, OfCart)
 	if err == nil && len(d.Automatic) > 0 {

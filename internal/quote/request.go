@@ -29,9 +29,10 @@ func (q *Quoter) Validate(r Request) error {
 // keeps.
 func (q *Quoter) CheckCart(cart pricing.Cart) error {
 	var faults validation.Error
-	stepped, err := q.inSteps(cart)
+	step, err := q.step(&cart)
 	if err == nil {
-		err = stepped.Validate()
+		cart.Step = step
+		err = cart.Validate()
 	}
 	faults.Merge("", err)
 	faults.Merge("", redemption.CheckLines(len(cart.Lines), func(i int) *pricing.Line { return &cart.Lines[i] }))
@@ -60,22 +61,22 @@ func CheckCodes(codes []string, policy eligibility.ConflictPolicy) error {
 	return faults.Err()
 }
 
-// inSteps sets the step of the cart to the step in which the processor charges its currency. A step of
+// step returns the step of a cart: the step in which the processor charges its currency. A step of
 // the host is kept if it is a multiple of the processor's step.
-func (q *Quoter) inSteps(cart pricing.Cart) (pricing.Cart, error) {
+func (q *Quoter) step(cart *pricing.Cart) (int64, error) {
 	step := q.Abilities.AmountStep[cart.Currency]
 	switch {
 	case step <= 1 || cart.Step < 0:
 	case cart.Step <= 1:
-		cart.Step = step
+		return step, nil
 	case cart.Step%step != 0:
 		var faults validation.Error
 		faults.Add("step", validation.Mismatch, fmt.Sprintf(
 			"the processor charges %s in steps of %s", cart.Currency, cart.Currency.Format(step)))
 		faults.Merge("", cart.Validate())
-		return pricing.Cart{}, faults.Err()
+		return 0, faults.Err()
 	}
-	return cart, nil
+	return cart.Step, nil
 }
 
 // amountLine is the ID of the only line in a cart for an amount.
@@ -97,12 +98,9 @@ func (q *Quoter) AmountCart(amount pricing.Money) (pricing.Cart, error) {
 	if err := catalog.OnStep(q.Abilities, "amount", amount); err != nil {
 		return pricing.Cart{}, err
 	}
-	cart, err := q.inSteps(pricing.Cart{Currency: amount.Currency(), Lines: []pricing.Line{{
+	cart := pricing.Cart{Currency: amount.Currency(), Lines: []pricing.Line{{
 		ID: amountLine, Kind: pricing.Device, ItemID: amountLine, Quantity: 1, UnitPrice: amount.Minor(),
-	}}})
-	if err != nil {
-		return pricing.Cart{}, err
-	}
+	}}}
 	return cart, cart.Validate()
 }
 
