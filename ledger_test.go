@@ -199,6 +199,9 @@ func TestBadReservations(t *testing.T) {
 		"a hold below 0 and an ID that is too long": {func(r *couponkit.ReserveRequest) {
 			r.Hold, r.OrderID = couponkit.MinHold-1, string(make([]byte, redemption.MaxIDLength+1))
 		}, []string{"orderId", "hold"}},
+		"a customer's ID that is too long": {func(r *couponkit.ReserveRequest) {
+			r.Customer.ID = strings.Repeat("x", redemption.MaxIDLength+1)
+		}, []string{"customerId"}},
 		"a hold beyond the limit": {func(r *couponkit.ReserveRequest) { r.Hold = couponkit.MaxHold + 1 }, []string{"hold"}},
 		"a hold, a cart and a code": {func(r *couponkit.ReserveRequest) {
 			r.Hold, r.Cart.Lines, r.Codes = couponkit.MaxHold+1, nil, []string{"ONE", "one"}

@@ -110,7 +110,7 @@ func (c *Reserver) Reserve(ctx context.Context, r *Request) (Reserved, error) {
 			return Reserved{CouponID: d.CouponID()}, err
 		}
 		reservation := c.reservation(ctx, r, request, d)
-		if err := c.checkOrder(reservation.Order); err != nil {
+		if err := c.checkSession(reservation.Order); err != nil {
 			return Reserved{CouponID: d.CouponID()}, err
 		}
 		reserved, err := c.Store.Reserve(ctx, reservation)

@@ -54,18 +54,16 @@ func (c *Reserver) CheckRequest(r *Request) error {
 	if c.Quoter.Abilities.NeedsSuccessURL && r.PayNow && r.SuccessURL == "" {
 		faults.Add("successUrl", validation.Required, "the processor needs an address to return to")
 	}
-	faults.Merge("", redemption.CheckRequest(r.Key, r.Metadata))
+	faults.Merge("", redemption.CheckRequest(r.Customer.ID, r.Key, r.Metadata))
 	faults.Merge("", quote.CheckCodes(r.Codes, r.Conflicts))
 	faults.Merge("facts", r.Facts.Validate())
 	return faults.Err()
 }
 
-// checkOrder refuses an order that no store accepts. It also refuses an order that the processor
-// refuses because its lines have several unit prices. It must be called before the session of an
-// earlier order is ended.
-func (c *Reserver) checkOrder(o redemption.Order) error {
+// checkSession refuses an order that the processor refuses because its lines have several unit prices.
+// It must be called before an earlier order is replaced.
+func (c *Reserver) checkSession(o redemption.Order) error {
 	var faults validation.Error
-	faults.Merge("", o.Validate())
 	if c.Quoter.Abilities.MaxLines > 0 {
 		c.checkLength(&faults, c.SessionLines(o))
 	}
