@@ -104,12 +104,14 @@ func (db *tables) Save(_ context.Context, w engine.Writes) error {
 		return engine.ErrAgain
 	}
 	for _, o := range w.Orders { // claims stand in the document
-		o.Claims = db.orders[o.ID].Claims
-		db.orders[o.ID] = o.Clone()
+		changed := o.Clone()
+		changed.Claims = db.orders[o.ID].Claims
+		db.orders[o.ID] = changed
 	}
 	for _, u := range w.Uses {
-		u.Claims = db.uses[u.ID].Claims
-		db.uses[u.ID] = u.Clone()
+		changed := u.Clone()
+		changed.Claims = db.uses[u.ID].Claims
+		db.uses[u.ID] = changed
 	}
 	for _, o := range slices.Concat(w.NewOrders, w.GrownOrders) {
 		db.orders[o.ID] = o.Clone()

@@ -94,21 +94,21 @@ type Code struct {
 	Revision int64
 }
 
-// Writes are new and changed rows.
+// Writes are new and changed rows. The orders and uses are the engine's: Save copies what it keeps.
 type Writes struct {
-	NewOrders []redemption.Order
+	NewOrders []*redemption.Order
 	// Orders are orders with a changed state, session, ReplacedBy, Deadline, UpdatedAt or
 	// Version.
-	Orders  []redemption.Order
-	NewUses []redemption.Use
+	Orders  []*redemption.Order
+	NewUses []*redemption.Use
 	// Uses are uses with a changed state, points state, OverLimit, times or Version.
-	Uses []redemption.Use
+	Uses []*redemption.Use
 	// GrownOrders and GrownUses are those of Orders and Uses whose documents and claims change, too;
 	// see [EncodeOrder], [EncodeUse] and [AppendClaims].
-	GrownOrders []redemption.Order
-	GrownUses   []redemption.Use
+	GrownOrders []*redemption.Order
+	GrownUses   []*redemption.Use
 	// AdoptedOrders are those of GrownOrders that have got a customer and a key.
-	AdoptedOrders []redemption.Order
+	AdoptedOrders []*redemption.Order
 	// Counters are sorted by key and row.
 	Counters []CounterWrite
 	Entries  []store.Entry

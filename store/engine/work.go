@@ -270,42 +270,36 @@ func (w *work) rowOf(counter string) int {
 }
 
 func (w *work) writes() Writes {
-	writes := Writes{Entries: w.entries}
+	writes := Writes{
+		NewOrders: make([]*redemption.Order, 0, len(w.orders)), NewUses: make([]*redemption.Use, 0, len(w.uses)), Entries: w.entries,
+	}
 	for _, id := range sortedKeys(w.orders) {
 		switch row := w.orders[id]; {
 		case row.added:
-			writes.NewOrders = appendOf(writes.NewOrders, row.order, len(w.orders))
+			writes.NewOrders = append(writes.NewOrders, &row.order)
 		case row.changed:
-			writes.Orders = appendOf(writes.Orders, row.order, len(w.orders))
+			writes.Orders = append(writes.Orders, &row.order)
 			if row.grown {
-				writes.GrownOrders = appendOf(writes.GrownOrders, row.order, len(w.orders))
+				writes.GrownOrders = append(writes.GrownOrders, &row.order)
 			}
 			if row.adopted {
-				writes.AdoptedOrders = append(writes.AdoptedOrders, row.order)
+				writes.AdoptedOrders = append(writes.AdoptedOrders, &row.order)
 			}
 		}
 	}
 	for _, id := range sortedKeys(w.uses) {
 		switch row := w.uses[id]; {
 		case row.added:
-			writes.NewUses = appendOf(writes.NewUses, row.use, len(w.uses))
+			writes.NewUses = append(writes.NewUses, &row.use)
 		case row.changed:
-			writes.Uses = appendOf(writes.Uses, row.use, len(w.uses))
+			writes.Uses = append(writes.Uses, &row.use)
 			if row.grown {
-				writes.GrownUses = appendOf(writes.GrownUses, row.use, len(w.uses))
+				writes.GrownUses = append(writes.GrownUses, &row.use)
 			}
 		}
 	}
 	writes.Counters = w.counterWrites()
 	return writes
-}
-
-// appendOf appends a record to a list. A new list has room for most records, because records are large.
-func appendOf[T any](list []T, record T, most int) []T {
-	if list == nil {
-		list = make([]T, 0, most)
-	}
-	return append(list, record)
 }
 
 // counterWrites returns the changes of counters, and the bounds of counters that decisions relied on.

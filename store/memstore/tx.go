@@ -111,7 +111,7 @@ func (s tx) Save(_ context.Context, w engine.Writes) error {
 		s.orderKeys[engine.Key{CustomerID: o.CustomerID, Key: o.Key}] = o.ID
 	}
 	for _, o := range w.Orders {
-		s.putOrder(o)
+		s.putOrder(*o)
 	}
 	for _, u := range w.NewUses {
 		at := entry{u.CreatedAt, u.ID}
@@ -125,7 +125,7 @@ func (s tx) Save(_ context.Context, w engine.Writes) error {
 		s.uses[u.ID] = u.Clone()
 	}
 	for _, u := range w.Uses {
-		s.uses[u.ID] = u
+		s.uses[u.ID] = *u
 		if s.reserved[u.ExchangeID] == u.ID && u.State != redemption.Reserved {
 			delete(s.reserved, u.ExchangeID)
 		}

@@ -10,24 +10,24 @@ import (
 // allocation for each element.
 type column[T, V, E any] struct {
 	rows       []T
-	value      func(*T) V
+	value      func(T) V
 	set        func(*E, V)
 	element    E // the element requested last
 	dimensions [1]pgtype.ArrayDimension
 }
 
 // texts returns a column of text.
-func texts[T any](rows []T, of func(*T) string) *column[T, string, pgtype.Text] {
+func texts[T any](rows []T, of func(T) string) *column[T, string, pgtype.Text] {
 	return &column[T, string, pgtype.Text]{rows: rows, value: of, set: setText}
 }
 
 // numbers returns a column of bigint.
-func numbers[T any](rows []T, of func(*T) int64) *column[T, int64, pgtype.Int8] {
+func numbers[T any](rows []T, of func(T) int64) *column[T, int64, pgtype.Int8] {
 	return &column[T, int64, pgtype.Int8]{rows: rows, value: of, set: setNumber}
 }
 
 // flags returns a column of boolean.
-func flags[T any](rows []T, of func(*T) bool) *column[T, bool, pgtype.Bool] {
+func flags[T any](rows []T, of func(T) bool) *column[T, bool, pgtype.Bool] {
 	return &column[T, bool, pgtype.Bool]{rows: rows, value: of, set: setFlag}
 }
 
@@ -42,7 +42,7 @@ type array interface{ empty() bool }
 
 func (c *column[T, V, E]) empty() bool { return len(c.rows) == 0 }
 
-func itself(text *string) string { return *text }
+func itself(text string) string { return text }
 
 // Dimensions implements [pgtype.ArrayGetter].
 func (c *column[T, V, E]) Dimensions() []pgtype.ArrayDimension {
@@ -52,7 +52,7 @@ func (c *column[T, V, E]) Dimensions() []pgtype.ArrayDimension {
 
 // Index implements [pgtype.ArrayGetter]. The result is valid until the next call.
 func (c *column[T, V, E]) Index(i int) any {
-	c.set(&c.element, c.value(&c.rows[i]))
+	c.set(&c.element, c.value(c.rows[i]))
 	return &c.element
 }
 
@@ -68,12 +68,12 @@ func (c *column[T, V, E]) TextValue() (pgtype.Text, error) {
 }
 
 // documents returns the encoding of each record. All returned strings share one buffer.
-func documents[T any](records []T, encode func(dst []byte, record *T) ([]byte, error)) ([]string, error) {
+func documents[T any](records []T, encode func(dst []byte, record T) ([]byte, error)) ([]string, error) {
 	var buffer []byte
 	ends := make([]int, len(records))
 	for i := range records {
 		var err error
-		if buffer, err = encode(buffer, &records[i]); err != nil {
+		if buffer, err = encode(buffer, records[i]); err != nil {
 			return nil, err
 		}
 		ends[i] = len(buffer)

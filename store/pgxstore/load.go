@@ -29,7 +29,7 @@ func (t *tx) Load(ctx context.Context, n engine.Need) (engine.Rows, error) {
 		queue(b, collect(&rows.Codes, func(row pgx.Rows) (c engine.Code, err error) {
 			err = row.Scan(&c.CouponID, &c.CodeKey.Code, &c.Active, &c.Revision)
 			return c, err
-		}), t.sql.readCodes, texts(n.Codes, func(k *engine.CodeKey) string { return k.CouponID }), texts(n.Codes, func(k *engine.CodeKey) string { return k.Code }))
+		}), t.sql.readCodes, texts(n.Codes, func(k engine.CodeKey) string { return k.CouponID }), texts(n.Codes, func(k engine.CodeKey) string { return k.Code }))
 	}
 	t.queueCounts(b, n, &rows)
 	if len(n.Free) > 0 {
@@ -84,9 +84,9 @@ func unless(peek bool, statement string) string {
 	return statement
 }
 
-func customerOf(k *engine.Key) string { return k.CustomerID }
+func customerOf(k engine.Key) string { return k.CustomerID }
 
-func keyOf(k *engine.Key) string { return k.Key }
+func keyOf(k engine.Key) string { return k.Key }
 
 func (t *tx) queueCoupons(b *pgx.Batch, n engine.Need, uses keys, rows *engine.Rows) {
 	var k keys

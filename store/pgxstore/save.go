@@ -48,8 +48,8 @@ func (t *tx) queueRecords(b *pgx.Batch, w engine.Writes) error {
 }
 
 func queueDocuments[T any](
-	b *pgx.Batch, statement string, records []T, columns func([]T) []any, encode func([]byte, *T) ([]byte, error),
-	claims func(*T) []eligibility.Claim,
+	b *pgx.Batch, statement string, records []T, columns func([]T) []any, encode func([]byte, T) ([]byte, error),
+	claims func(T) []eligibility.Claim,
 ) error {
 	if len(records) == 0 {
 		return nil
@@ -59,14 +59,14 @@ func queueDocuments[T any](
 		return fmt.Errorf("encode a document: %w", err)
 	}
 	of := func(list func(dst []byte, claims []eligibility.Claim) []byte) any {
-		all, _ := documents(records, func(dst []byte, record *T) ([]byte, error) { return list(dst, claims(record)), nil })
+		all, _ := documents(records, func(dst []byte, record T) ([]byte, error) { return list(dst, claims(record)), nil })
 		return texts(all, itself)
 	}
 	b.Queue(statement, append(columns(records), texts(list, itself), of(appendCounters), of(appendAmounts))...)
 	return nil
 }
 
-func orderColumns(orders []redemption.Order) []any {
+func orderColumns(orders []*redemption.Order) []any {
 	type order = redemption.Order
 	return []any{
 		texts(orders, func(o *order) string { return o.ID }),
@@ -83,7 +83,7 @@ func orderColumns(orders []redemption.Order) []any {
 	}
 }
 
-func useColumns(uses []redemption.Use) []any {
+func useColumns(uses []*redemption.Use) []any {
 	type use = redemption.Use
 	return []any{
 		texts(uses, func(u *use) string { return u.ID }),
@@ -129,8 +129,8 @@ func (t *tx) lockShared(b *pgx.Batch, writes []engine.CounterWrite) {
 	shared := chosen(writes, func(w engine.CounterWrite) bool { return t.unlocked(w) && eligibility.IsShared(w.Counter) })
 	if len(shared) > 0 {
 		b.Queue(t.sql.checkCounters, texts(shared, counterOf),
-			numbers(shared, func(w *engine.CounterWrite) int64 { return w.Least }),
-			numbers(shared, func(w *engine.CounterWrite) int64 { return w.Most }))
+			numbers(shared, func(w engine.CounterWrite) int64 { return w.Least }),
+			numbers(shared, func(w engine.CounterWrite) int64 { return w.Most }))
 	}
 }
 
@@ -155,27 +155,27 @@ func chosen(writes []engine.CounterWrite, which func(engine.CounterWrite) bool) 
 	return list
 }
 
-func counterOf(w *engine.CounterWrite) string { return w.Counter }
+func counterOf(w engine.CounterWrite) string { return w.Counter }
 
 func counterColumns(writes []engine.CounterWrite) []any {
 	type write = engine.CounterWrite
 	return []any{
 		texts(writes, counterOf),
-		numbers(writes, func(w *write) int64 { return int64(w.Row) }),
-		numbers(writes, func(w *write) int64 { return w.By.Reserved }),
-		numbers(writes, func(w *write) int64 { return w.By.Completed }),
+		numbers(writes, func(w write) int64 { return int64(w.Row) }),
+		numbers(writes, func(w write) int64 { return w.By.Reserved }),
+		numbers(writes, func(w write) int64 { return w.By.Completed }),
 	}
 }
 
 func (t *tx) queueEntries(b *pgx.Batch, entries []store.Entry) {
 	type entry = store.Entry
-	data, _ := documents(entries, func(dst []byte, e *entry) ([]byte, error) { return append(dst, e.Data...), nil })
+	data, _ := documents(entries, func(dst []byte, e entry) ([]byte, error) { return append(dst, e.Data...), nil })
 	b.Queue(t.sql.insertEntries,
-		texts(entries, func(e *entry) string { return string(e.Kind) }),
-		texts(entries, func(e *entry) string { return e.Subject }),
-		numbers(entries, func(e *entry) int64 { return e.Version }),
-		numbers(entries, func(e *entry) int64 { return micros(e.At) }),
-		texts(entries, func(e *entry) string { return e.By }),
+		texts(entries, func(e entry) string { return string(e.Kind) }),
+		texts(entries, func(e entry) string { return e.Subject }),
+		numbers(entries, func(e entry) int64 { return e.Version }),
+		numbers(entries, func(e entry) int64 { return micros(e.At) }),
+		texts(entries, func(e entry) string { return e.By }),
 		texts(data, itself),
 	)
 }

@@ -136,7 +136,7 @@ func FuzzOrderDocuments(f *testing.F) {
 		if !readable || !readableUse || o.Validate() != nil || u.Validate() != nil {
 			return // or nobody has written them
 		}
-		docs, err := documentsOf([]redemption.Order{o}, []redemption.Use{u})
+		docs, err := documentsOf([]*redemption.Order{&o}, []*redemption.Use{&u})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,19 +107,29 @@ func (d documents) others(w engine.Writes) (documents, error) {
 	return documentsOf(orders, uses)
 }
 
-func documentsOf(orders []redemption.Order, uses []redemption.Use) (documents, error) {
+// requested encodes the records of a request. A points reservation has no order.
+func requested(r *store.Reservation) (documents, error) {
+	var orders []*redemption.Order
+	if !r.Order.IsZero() {
+		orders = append(orders, &r.Order)
+	}
+	uses := make([]*redemption.Use, len(r.Uses))
+	for i := range r.Uses {
+		uses[i] = &r.Uses[i]
+	}
+	return documentsOf(orders, uses)
+}
+
+func documentsOf(orders []*redemption.Order, uses []*redemption.Use) (documents, error) {
 	docs := documents{map[string]document{}, map[string]document{}}
 	for _, o := range orders {
-		if o.IsZero() {
-			continue // a points reservation without an order
-		}
-		doc, err := engine.EncodeOrder(o)
+		doc, err := engine.AppendOrder(nil, o)
 		if docs.orders[o.ID] = withClaims(doc, o.Claims); err != nil {
 			return docs, err
 		}
 	}
 	for _, u := range uses {
-		doc, err := engine.EncodeUse(u)
+		doc, err := engine.AppendUse(nil, u)
 		if docs.uses[u.ID] = withClaims(doc, u.Claims); err != nil {
 			return docs, err
 		}
@@ -131,7 +141,7 @@ func withClaims(doc []byte, claims []eligibility.Claim) document {
 	return document{string(doc), string(engine.AppendClaims(nil, claims))}
 }
 
-func orderRow(o redemption.Order, doc document) []any {
+func orderRow(o *redemption.Order, doc document) []any {
 	return []any{
 		o.ID, o.CustomerID, orNull(o.Key), o.State.String(), orNull(o.SessionID), o.SessionURL, o.ReplacedBy, micros(o.Deadline),
 		o.CreatedAt.UnixMicro(), o.UpdatedAt.UnixMicro(), o.Version, doc.text, doc.claims,
@@ -155,7 +165,7 @@ func scanOrder(rows *sql.Rows) (o redemption.Order, err error) {
 	return o, engine.ReadOrder(&o, state, doc)
 }
 
-func useRow(u redemption.Use, doc document) []any {
+func useRow(u *redemption.Use, doc document) []any {
 	return []any{
 		u.ID, orNull(u.OrderID), u.CouponID, u.CustomerID, orNull(u.Key), orNull(u.ExchangeID), u.State.String(),
 		u.PointsState.String(), flag(u.OverLimit), micros(u.Deadline), u.CreatedAt.UnixMicro(), u.UpdatedAt.UnixMicro(),

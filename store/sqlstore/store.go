@@ -13,7 +13,6 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
-	"github.com/couponkit/couponkit/redemption"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
 	"github.com/couponkit/couponkit/validation"
@@ -296,7 +295,7 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 	if err := r.Validate(); err != nil {
 		return store.Reserved{}, err
 	}
-	docs, err := documentsOf([]redemption.Order{r.Order}, r.Uses)
+	docs, err := requested(&r)
 	if err != nil {
 		return store.Reserved{}, err
 	}
@@ -311,7 +310,7 @@ func (s *Store) Apply(ctx context.Context, e store.Settlement) (store.Settled, e
 	if err := e.Validate(); err != nil {
 		return store.Settled{}, err
 	}
-	docs, err := documentsOf([]redemption.Order{e.Unknown.Order}, e.Unknown.Uses)
+	docs, err := requested(&e.Unknown)
 	if err != nil {
 		return store.Settled{}, err
 	}

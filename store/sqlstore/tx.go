@@ -211,7 +211,7 @@ func (s *session) saveOrders(ctx context.Context, w engine.Writes, docs document
 			return fmt.Errorf("adopt order: %w", err)
 		}
 	}
-	return s.insert(ctx, insertOrders, each(w.NewOrders, func(o redemption.Order) []any {
+	return s.insert(ctx, insertOrders, each(w.NewOrders, func(o *redemption.Order) []any {
 		return orderRow(o, cmp.Or(docs.orders[o.ID], s.docs.orders[o.ID]))
 	}))
 }
@@ -224,7 +224,7 @@ func (s *session) saveUses(ctx context.Context, w engine.Writes, docs documents)
 			return fmt.Errorf("update use: %w", err)
 		}
 	}
-	return s.insert(ctx, insertUses, each(w.NewUses, func(u redemption.Use) []any {
+	return s.insert(ctx, insertUses, each(w.NewUses, func(u *redemption.Use) []any {
 		return useRow(u, cmp.Or(docs.uses[u.ID], s.docs.uses[u.ID]))
 	}))
 }
