@@ -1277,7 +1277,7 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 	longest := couponkit.WithGrace(math.MaxInt64 - 30*time.Minute)
 	_, err = couponkit.New(memstore.New(), couponkit.WithProcessor(fake), couponkit.WithSessionLifetime(30*time.Minute), longest)
 	require.NoError(t, err, "the longest grace")
-	_, err = couponkit.New(nil, couponkit.WithProcessor(nil), couponkit.WithClock(nil), couponkit.WithSessionLifetime(0), couponkit.WithGrace(-1))
+	_, err = couponkit.New(nil, couponkit.WithProcessor(nil), couponkit.WithClock(nil), couponkit.WithSessionLifetime(-1), couponkit.WithGrace(-1))
 	if diff := cmp.Diff([]string{"store", "processor", "clock", "sessionLifetime", "grace"}, faultyFields(t, err)); diff != "" {
 		t.Errorf("all at once (-want +got):\n%s", diff)
 	}

@@ -213,6 +213,9 @@ func (l *Ledger) AttachPayment(ctx context.Context, p Payment) (_ Outcome, err e
 	if len(p.URL) > redemption.MaxMetadataLength || !store.IsText(p.URL) {
 		faults.Add("url", validation.Malformed, fmt.Sprintf("must be UTF-8 text without NUL of at most %d bytes", redemption.MaxMetadataLength))
 	}
+	if p.ExpiresAt.UTC().Year() < 1 {
+		faults.Add("expiresAt", validation.TooSmall, "must be in the year 1 or later")
+	}
 	if err := faults.Err(); err != nil {
 		return Outcome{}, err
 	}

@@ -430,6 +430,7 @@ func TestWhatIsAttached(t *testing.T) {
 	require.ErrorAs(t, attach(couponkit.Payment{}), &faults)
 	require.Len(t, faults.Fields, 2)
 	require.Equal(t, []string{"url"}, faultyFields(t, attach(couponkit.Payment{OrderID: "1", ID: "pay_1", URL: strings.Repeat("x", redemption.MaxMetadataLength+1)})))
+	require.Equal(t, []string{"expiresAt"}, faultyFields(t, attach(couponkit.Payment{OrderID: "1", ID: "pay_1", ExpiresAt: time.Time{}.Add(-48 * time.Hour)})))
 	require.ErrorIs(t, attach(couponkit.Payment{OrderID: "none", ID: "pay_1"}), store.ErrNotFound)
 	s.begin("1")
 	require.NoError(t, attach(couponkit.Payment{OrderID: "1", ID: "pay_1", ExpiresAt: s.now.Add(time.Hour)}))

@@ -201,7 +201,7 @@ func (s *Service) validate() error {
 	if s.recurring > EveryPeriod {
 		faults.Add("recurringDiscount", validation.Unknown, "must be FirstPeriod or EveryPeriod")
 	}
-	if least := s.abilities.MinSessionLifetime; s.sessionLifetime < least {
+	if least := s.abilities.MinSessionLifetime; s.sessionLifetime > 0 && s.sessionLifetime < least {
 		faults.Add("sessionLifetime", validation.TooSmall, fmt.Sprintf("the processor's sessions live at least %v", least))
 	}
 	if most := s.abilities.MaxSessionLifetime; most > 0 && s.sessionLifetime > most {
