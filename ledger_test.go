@@ -201,7 +201,7 @@ func TestBadReservations(t *testing.T) {
 		}, []string{"orderId", "hold"}},
 		"a customer's ID that is too long": {func(r *couponkit.ReserveRequest) {
 			r.Customer.ID = strings.Repeat("x", redemption.MaxIDLength+1)
-		}, []string{"customerId"}},
+		}, []string{"customer.id"}},
 		"a hold beyond the limit": {func(r *couponkit.ReserveRequest) { r.Hold = couponkit.MaxHold + 1 }, []string{"hold"}},
 		"a hold, a cart and a code": {func(r *couponkit.ReserveRequest) {
 			r.Hold, r.Cart.Lines, r.Codes = couponkit.MaxHold+1, nil, []string{"ONE", "one"}

@@ -328,12 +328,11 @@ func instantFault(faults *validation.Error, field string, at time.Time, required
 	}
 }
 
-// CheckRequest checks whether the customer's ID, the idempotency key and the metadata of a checkout can be
-// stored. Both texts may be empty. The error is a [*validation.Error] that lists every invalid field by its
-// path: "customerId", "key", or such as "metadata.color".
-func CheckRequest(customerID, key string, metadata map[string]string) error {
+// CheckRequest checks whether the idempotency key and the metadata of a checkout can be stored.
+// The error is a [*validation.Error] that lists every invalid field by its path, such as
+// "metadata.color".
+func CheckRequest(key string, metadata map[string]string) error {
 	var faults validation.Error
-	textFault(&faults, "customerId", customerID, MaxIDLength, false)
 	textFault(&faults, "key", key, MaxIDLength, false)
 	Order{Metadata: metadata}.metadataFaults(&faults)
 	return faults.Err()

@@ -54,7 +54,7 @@ func (c *Reserver) CheckRequest(r *Request) error {
 	if c.Quoter.Abilities.NeedsSuccessURL && r.PayNow && r.SuccessURL == "" {
 		faults.Add("successUrl", validation.Required, "the processor needs an address to return to")
 	}
-	faults.Merge("", redemption.CheckRequest(r.Customer.ID, r.Key, r.Metadata))
+	faults.Merge("", redemption.CheckRequest(r.Key, r.Metadata))
 	faults.Merge("", quote.CheckCodes(r.Codes, r.Conflicts))
 	faults.Merge("facts", r.Facts.Validate())
 	return faults.Err()
