@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -131,7 +130,7 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 	}
 	of := checkout.Request{
 		Request: quote.Request(r.QuoteRequest), OrderID: r.OrderID, Key: r.Key, Expected: (*checkout.Totals)(r.Expected),
-		Metadata: maps.Clone(r.Metadata), Hold: r.Hold,
+		Metadata: r.Metadata, Hold: r.Hold,
 	}
 	of.AllowAnonymous = false
 	if r.findings == nil && s.users == nil {

@@ -73,9 +73,7 @@ func (g *group[Q, A]) do(ctx context.Context, request Q, turn string) (A, error)
 	case err != nil:
 		return *new(A), err
 	case b != nil:
-		bounded, cancel := context.WithTimeout(ctx, g.options.Timeout)
-		g.execute(bounded, b)
-		cancel()
+		g.execute(ctx, b)
 		if next := g.next(b); next != nil {
 			go g.drain(next)
 		}
@@ -204,9 +202,7 @@ func (g *group[Q, A]) leave(j *job[Q, A], cause error) error {
 // batch.
 func (g *group[Q, A]) drain(b *batch[Q, A]) {
 	for b != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), g.options.Timeout)
-		g.execute(ctx, b)
-		cancel()
+		g.execute(context.Background(), b)
 		runtime.Gosched()
 		b = g.next(b)
 	}
@@ -227,8 +223,10 @@ func (g *group[Q, A]) next(ended *batch[Q, A]) *batch[Q, A] {
 	return next
 }
 
-// execute answers every job of the batch.
+// execute answers every job of the batch, within the timeout of a batch.
 func (g *group[Q, A]) execute(ctx context.Context, b *batch[Q, A]) {
+	ctx, cancel := context.WithTimeout(ctx, g.options.Timeout)
+	defer cancel()
 	late := time.AfterFunc(patience, g.relieve)
 	defer late.Stop()
 	err := g.settle(ctx, b.jobs)
