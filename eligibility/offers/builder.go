@@ -10,8 +10,8 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// builder collects the coupons of a new index. It sorts all entries of a shelf at once, and then deals
-// them to their lists.
+// builder collects the coupons of a new index. It sorts the entries of a kind at once, and then deals them to
+// their lists.
 type builder struct {
 	limits  Limits
 	read    int
@@ -26,11 +26,13 @@ type builder struct {
 type shelfBuilder struct {
 	currency pricing.Currency
 	coupons  []held
-	slots    lookup   // by ID
-	labels   lookup   // by the hash of targets
-	under    []uint32 // positions of the labels of each coupon, one coupon after another
-	until    []uint32 // by slot: the end of its part of under
-	listed   []listed
+	slots    lookup    // by ID
+	labels   lookup    // by the hash of targets
+	under    []uint32  // positions of the labels of each coupon, one coupon after another
+	until    []uint32  // by slot: the end of its part of under
+	kinds    [][]entry // by position; see listKind.position
+	listed   []listed  // memory
+	order    []uint32  // memory: the positions of entries, label by label
 }
 
 // lookup is a hash table that is not persistent. Its cells are those of a table.
@@ -139,9 +141,16 @@ func (s *shelfBuilder) add(c *coupon.Coupon) (entries int) {
 	}
 	s.coupons = append(room(s.coupons), held{c, hintsOf(c, s.currency)})
 	s.until = append(room(s.until), uint32(len(s.under))) //nolint:gosec // below the maximum number of entries
-	before := len(s.listed)
-	s.listed = appendListed(room(s.listed), c, s.currency, slot, set, size)
-	return len(s.listed) - before
+	s.listed = appendListed(s.listed[:0], c, s.currency, slot, set, size)
+	for i := range s.listed {
+		e := &s.listed[i]
+		for e.position() >= len(s.kinds) {
+			s.kinds = append(s.kinds, nil)
+		}
+		of := &s.kinds[e.position()]
+		*of = append(room(*of), e.entry)
+	}
+	return len(s.listed)
 }
 
 // position returns the position of the label with a hash, and adds the label if it is new.
@@ -179,58 +188,58 @@ func (s *shelfBuilder) build() shelf {
 	}
 }
 
-// deal sorts the entries and deals them to the lists of their labels.
+// deal sorts the entries of each kind and deals them to the lists of their labels.
 func (s *shelfBuilder) deal() (labels []*label, entries int) {
-	slices.SortFunc(s.listed, func(a, b listed) int {
-		switch {
-		case a.listKind != b.listKind:
-			return a.compare(b.listKind)
-		case a.entry.before(b.entry.rank):
-			return -1
-		}
-		return 1
-	})
 	all := make([]label, len(s.labels.hashes))
 	labels = make([]*label, len(all))
 	for i := range all {
 		all[i].hash, labels[i] = s.labels.hashes[i], &all[i]
 	}
 	counts, ends := make([]uint32, len(all)), make([]uint32, len(all))
-	for first := 0; first < len(s.listed); {
-		last := first + 1
-		for last < len(s.listed) && s.listed[last].listKind == s.listed[first].listKind {
-			last++
+	for at, of := range s.kinds {
+		if len(of) > 0 {
+			entries += s.dealKind(kindAt(at), of, all, counts, ends)
+			s.kinds[at] = nil // the next kinds use the memory
 		}
-		entries += s.dealKind(s.listed[first:last], all, counts, ends)
-		first = last
 	}
 	return labels, entries
 }
 
 // dealKind deals the entries of one kind. It uses counts, whose values are 0 before and after, and ends.
-func (s *shelfBuilder) dealKind(of []listed, labels []label, counts, ends []uint32) (entries int) {
-	for i := range of {
-		for _, at := range s.labelsOf(of[i].entry.slot) {
+func (s *shelfBuilder) dealKind(kind listKind, of []entry, labels []label, counts, ends []uint32) (entries int) {
+	for i := range of { // before sorting, where the labels are read in order
+		for _, at := range s.labelsOf(of[i].slot) {
 			counts[at]++
 			entries++
 		}
 	}
-	dealt, end := make([]entry, entries), uint32(0)
+	slices.SortFunc(of, func(a, b entry) int {
+		if a.before(b.rank) {
+			return -1
+		}
+		return 1
+	})
+	end := uint32(0)
 	for at, n := range counts {
 		ends[at] = end
 		end += n
 	}
+	s.order = slices.Grow(s.order[:0], entries)[:entries]
 	for i := range of {
-		for _, at := range s.labelsOf(of[i].entry.slot) {
-			dealt[ends[at]] = of[i].entry
+		for _, at := range s.labelsOf(of[i].slot) {
+			s.order[ends[at]] = uint32(i)
 			ends[at]++
 		}
+	}
+	dealt := make([]entry, entries) // from first to last, because entries are larger than caches
+	for i, from := range s.order {
+		dealt[i] = of[from]
 	}
 	for at, n := range counts {
 		if n > 0 {
 			own := dealt[ends[at]-n : ends[at] : ends[at]]
 			l := &labels[at]
-			l.lists = append(l.lists, list{of[0].listKind, own[0].key, treeOf(own)})
+			l.lists = append(l.lists, list{kind, own[0].key, treeOf(own)})
 			l.entries += int(n)
 			counts[at] = 0
 		}

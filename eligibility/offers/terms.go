@@ -200,8 +200,14 @@ type listKind struct {
 	size size
 }
 
-func (k listKind) compare(l listKind) int {
-	return cmp.Or(cmp.Compare(k.form, l.form), cmp.Compare(k.size, l.size))
+func (k listKind) compare(l listKind) int { return cmp.Compare(k.position(), l.position()) }
+
+// position returns the position of the kind in the order of all kinds.
+func (k listKind) position() int { return int(k.form)*int(2*ofCategories) + int(k.size) }
+
+// kindAt returns the kind at a position.
+func kindAt(at int) listKind {
+	return listKind{form(at / int(2*ofCategories)), size(at % int(2*ofCategories))} //nolint:gosec // a position
 }
 
 // size is a class of the number of items or categories that a coupon covers.
