@@ -16,12 +16,12 @@ import (
 // draftDocument is a draft in JSON. Its fields replace fields of Draft with the same JSON name.
 type draftDocument struct {
 	Draft
-	Value           Amounts  `json:"discountValue"`
-	MaxUnits        quantity `json:"maxUnits"`
-	Units           quantity `json:"units"`
-	BuyQuantity     quantity `json:"buyQuantity"`
-	GetQuantity     quantity `json:"getQuantity"`
-	MaxApplications quantity `json:"maxApplications"`
+	Value           discountValue `json:"discountValue"`
+	MaxUnits        quantity      `json:"maxUnits"`
+	Units           quantity      `json:"units"`
+	BuyQuantity     quantity      `json:"buyQuantity"`
+	GetQuantity     quantity      `json:"getQuantity"`
+	MaxApplications quantity      `json:"maxApplications"`
 }
 
 // draftRequest is a draft in JSON that says whether the coupon has a code.
@@ -32,7 +32,7 @@ type draftRequest struct {
 
 // draft returns the decoded draft.
 func (d *draftDocument) draft() *Draft {
-	d.setValue(d.Value)
+	d.Value.into(&d.Draft)
 	d.Draft.MaxUnits, d.Draft.Units, d.Draft.MaxApplications = int64(d.MaxUnits), int64(d.Units), int64(d.MaxApplications)
 	d.Draft.BuyQuantity, d.Draft.GetQuantity = int64(d.BuyQuantity), int64(d.GetQuantity)
 	return &d.Draft
@@ -290,7 +290,8 @@ func (d *termsDocument) terms(t *Terms, faults *validation.Error) {
 	}
 	r.terms(t, r.currency(faults), nil, faults)
 	t.Discount, t.RefundPolicy = r.discount(t.Currency, faults), r.RefundPolicy
-	t.Scope, t.AllowedUserEmails, t.Conditions.Schedule = r.scopeDraft().sets(), d.Emails, d.Schedule
+	lists := r.scopeDraft()
+	t.Scope, t.AllowedUserEmails, t.Conditions.Schedule = lists.sets(), d.Emails, d.Schedule
 	if r.Buys != nil {
 		t.Buys = r.Buys.sets()
 		t.Buys.AppliesTo = orDefault(t.Buys.AppliesTo, All)

@@ -36,32 +36,36 @@ func (s Scope) Equal(t Scope) bool {
 }
 
 // faults checks a scope. The prefix, such as "buys.", begins the names of its fields.
-func (s Scope) faults(prefix string, faults *validation.Error) {
+func (s *Scope) faults(prefix string, faults *validation.Error) {
 	known := s.AppliesTo.String() != ""
 	if !known {
 		faults.Add(prefix+"appliesTo", validation.Unknown, scopeKinds.Rule())
 	}
-	lists := s.Draft()
 	selected := 0
-	for _, sel := range [...]struct {
-		field   string
-		entries *[]string
-		used    bool
-	}{
-		{"planIds", &lists.PlanIDs, s.AppliesTo == Subscription || s.AppliesTo == Specific},
-		{"deviceIds", &lists.DeviceIDs, s.AppliesTo == Product || s.AppliesTo == Specific},
-		{"accessoryIds", &lists.AccessoryIDs, s.AppliesTo == Product || s.AppliesTo == Specific},
-	} {
-		selected += len(*sel.entries)
-		if known && !sel.used && len(*sel.entries) > 0 {
-			faults.Add(prefix+sel.field, validation.NotAllowed, fmt.Sprintf("a coupon for %s takes no such selection", s.AppliesTo))
-			*sel.entries = nil
+	for i := range selectedLists {
+		n := scopeLists[i].set(s).Len()
+		if selected += n; n > 0 && !s.AppliesTo.selects(i) {
+			faults.Add(prefix+scopeLists[i].field, validation.NotAllowed, fmt.Sprintf("a coupon for %s takes no such selection", s.AppliesTo))
 		}
 	}
 	if s.AppliesTo == Specific && selected == 0 {
 		faults.Add(prefix+"appliesTo", validation.Required, "a SPECIFIC coupon needs at least one plan, device or accessory")
 	}
-	lists.selectionFaults(prefix, faults)
+	for i := range scopeLists {
+		if s.AppliesTo.selects(i) {
+			scopeLists[i].faults(s.AppliesTo, prefix, scopeLists[i].set(s).entries(), faults)
+		}
+	}
+	categoriesApart(prefix, s.Categories.entries(), s.ExcludedCategories.entries(), faults)
+}
+
+// selects reports whether a scope may have entries in one of scopeLists. An unknown kind may have all.
+func (a AppliesTo) selects(list int) bool {
+	switch a {
+	case All, Subscription, Product:
+		return list >= selectedLists || a == Subscription && list == 0 || a == Product && list > 0
+	}
+	return true
 }
 
 // kindFault checks that a kind is valid and that the scope can cover it.
@@ -125,11 +129,17 @@ var scopeLists = [...]scopeList{
 
 // selectionFaults checks each list of a scope. The prefix begins the names of the scope's fields.
 func (d *ScopeDraft) selectionFaults(prefix string, faults *validation.Error) {
-	for _, list := range scopeLists {
-		check := func(_ int, entry string) error { return list.check(d.AppliesTo, entry) }
-		listFaults(faults, prefix+list.field, MaxSelectedItems, "items can be selected", *list.draft(d), check)
+	for i := range scopeLists {
+		scopeLists[i].faults(d.AppliesTo, prefix, *scopeLists[i].draft(d), faults)
 	}
 	categoriesApart(prefix, d.Categories, d.ExcludedCategories, faults)
+}
+
+// faults checks the entries of a list.
+func (l *scopeList) faults(of AppliesTo, prefix string, entries []string, faults *validation.Error) {
+	if len(entries) > 0 {
+		listFaults(faults, prefix+l.field, MaxSelectedItems, "items can be selected", entries, func(_ int, entry string) error { return l.check(of, entry) })
+	}
 }
 
 // listFaults reports a list of more than most entries. It also reports each entry that check refuses,
@@ -182,13 +192,13 @@ func (d *ScopeDraft) scope(prefix string, faults *validation.Error) Scope {
 
 // sets returns the scope that the lists describe, without checking their entries. It drops entries
 // beyond the maximum.
-func (d ScopeDraft) sets() Scope {
-	s := Scope{AppliesTo: d.AppliesTo}
-	for _, list := range scopeLists {
-		entries := *list.draft(&d)
-		*list.set(&s) = NewItems(entries[:min(len(entries), MaxSelectedItems)]...)
+func (d *ScopeDraft) sets() Scope {
+	set := func(entries []string) Items { return NewItems(entries[:min(len(entries), MaxSelectedItems)]...) }
+	return Scope{
+		AppliesTo: d.AppliesTo, Plans: set(d.PlanIDs), Devices: set(d.DeviceIDs), Accessories: set(d.AccessoryIDs),
+		Kinds: set(d.Kinds), Categories: set(d.Categories),
+		ExcludedItems: set(d.ExcludedItemIDs), ExcludedCategories: set(d.ExcludedCategories),
 	}
-	return s
 }
 
 var scopeReader = strictjson.For[ScopeDraft]()

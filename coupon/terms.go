@@ -244,14 +244,20 @@ var conditions = [...]condition{
 		func(d *Draft, _ pricing.Currency, faults *validation.Error) Contents {
 			return d.Contains.contents("contains.", faults)
 		},
-		func(c Contents, _ pricing.Currency, faults *validation.Error) { c.faults("contains.", faults) }),
+		func(c Contents, _ pricing.Currency, faults *validation.Error) {
+			if !c.IsZero() {
+				required := c // only this copy is allocated
+				required.faults("contains.", faults)
+			}
+		}),
 	newCondition("containsNot", ExcludedItemsContained, func(c *Conditions) *Scope { return &c.ContainsNot },
 		func(d *Draft, _ pricing.Currency, faults *validation.Error) Scope {
 			return d.ContainsNot.scope("containsNot.", faults)
 		},
 		func(s Scope, _ pricing.Currency, faults *validation.Error) {
 			if !s.IsZero() {
-				s.faults("containsNot.", faults)
+				excluded := s // only this copy is allocated
+				excluded.faults("containsNot.", faults)
 			}
 		}),
 	newCondition("customerTags", CustomerTagsNotMet, func(c *Conditions) *CustomerTags { return &c.CustomerTags },

@@ -137,9 +137,10 @@ func NewDiscount(t DiscountTerms) (Discount, error) {
 		d.amount = Money{}
 	}
 	if !t.Equal(DiscountTerms{Type: t.Type, Lane: t.Lane, Percent: t.Percent, Amount: t.Amount, Currency: d.amount.currency}) {
-		t.Others, t.Tiers = slices.Clone(t.Others), slices.Clone(t.Tiers)
-		slices.SortFunc(t.Others, func(a, b CurrencyTerms) int { return cmp.Compare(a.Currency.Code(), b.Currency.Code()) })
-		d.more = &t
+		more := t // most discounts need no copy of their terms
+		more.Others, more.Tiers = slices.Clone(t.Others), slices.Clone(t.Tiers)
+		slices.SortFunc(more.Others, func(a, b CurrencyTerms) int { return cmp.Compare(a.Currency.Code(), b.Currency.Code()) })
+		d.more = &more
 	}
 	return d, nil
 }

@@ -87,3 +87,23 @@ func documents[T any](records []T, encode func(dst []byte, record T) ([]byte, er
 	}
 	return list, nil
 }
+
+// amountList is a column that is an array of bigint, of any number of dimensions. A row that is read into it reuses its
+// memory.
+type amountList []int64
+
+// SetDimensions implements [pgtype.ArraySetter].
+func (l *amountList) SetDimensions(dimensions []pgtype.ArrayDimension) error {
+	n := min(len(dimensions), 1)
+	for _, d := range dimensions {
+		n *= int(d.Length)
+	}
+	*l = slices.Grow((*l)[:0], n)[:n]
+	return nil
+}
+
+// ScanIndex implements [pgtype.ArraySetter].
+func (l *amountList) ScanIndex(i int) any { return &(*l)[i] }
+
+// ScanIndexType implements [pgtype.ArraySetter].
+func (l *amountList) ScanIndexType() any { return new(int64) }

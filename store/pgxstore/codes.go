@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -74,7 +75,7 @@ func (s *statements) codes() {
 type codeRow struct {
 	c                         coupon.IssuedCode
 	key, owner                string
-	active                    *bool
+	active                    pgtype.Bool
 	expires, created, updated int64
 }
 
@@ -93,7 +94,7 @@ func (r *codeRow) code(couponID string) (c coupon.IssuedCode, err error) {
 		return c, nil
 	}
 	c = r.c
-	c.CouponID, c.Active = couponID, *r.active
+	c.CouponID, c.Active = couponID, r.active.Bool
 	c.ExpiresAt, c.CreatedAt, c.UpdatedAt = instant(r.expires), instant(r.created), instant(r.updated)
 	err = engine.ReadCode(&c, r.key, r.owner)
 	return c, err

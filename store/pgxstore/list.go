@@ -199,7 +199,7 @@ func (s *Store) ListCoupons(ctx context.Context, asked store.CouponList) (store.
 	}
 	l.Coupons(asked)
 	found, err := readPage(ctx, s, "coupons", l, asked.After, func(row pgx.Rows) (c coupon.Coupon, err error) {
-		err = scanCoupon(&c, new(int64), new(bool), &c.ReservedCount, &c.UsedCount)(row)
+		err = new(couponRow).counted(row, &c)
 		return c, err
 	})
 	return store.CouponPage(found), err

@@ -39,6 +39,7 @@ type lookUp struct {
 	by     store.LookUp
 	named  namedStatements
 	keys   []any // arguments with the IDs and codes
+	row    foundRow
 	failed error
 
 	found  map[store.Name]*store.Found
@@ -119,24 +120,42 @@ func (l *lookUp) entries() []string {
 	return []string{own, domain}
 }
 
+// foundRow is a row of namedStatements.coupons. All rows of a look-up are read into one foundRow, whose columns are
+// listed once.
+type foundRow struct {
+	coupon  couponRow
+	code    codeRow
+	counts  amountList
+	emails  []string
+	columns []any
+}
+
+func (r *foundRow) scan(row pgx.Rows) error {
+	if r.columns == nil {
+		r.columns = append(append(r.coupon.columns(), r.code.columns()...), &r.counts, &r.emails)
+	}
+	return row.Scan(r.columns...)
+}
+
 func (l *lookUp) scanCoupon(row pgx.Rows) error {
-	found := new(store.Found)
-	var code codeRow
-	var counts []int64
-	var emails []string
-	err := unread(found, scanCoupon(&found.Coupon, new(int64), new(bool), append(code.columns(), &counts, &emails)...)(row))
+	r, found := &l.row, new(store.Found)
+	if err := r.scan(row); err != nil {
+		return err
+	}
+	err := unread(found, r.coupon.into(&found.Coupon))
 	if err != nil {
 		return err
 	}
 	id := found.Coupon.ID
-	found.Coupon.ReservedCount, found.Coupon.UsedCount = counts[0], counts[1]
-	for pair := range slices.Chunk(counts[2:], 2) {
+	found.Coupon.ReservedCount, found.Coupon.UsedCount = r.counts[0], r.counts[1]
+	found.ByCustomer = slices.Grow(found.ByCustomer, len(l.by.Identities))
+	for pair := range slices.Chunk(r.counts[2:], 2) {
 		found.ByCustomer = append(found.ByCustomer, eligibility.Count{Reserved: pair[0], Completed: pair[1]})
 	}
-	if len(emails) > 0 {
-		l.emails[id] = emails
+	if len(r.emails) > 0 {
+		l.emails[id] = r.emails
 	}
-	found.Code, err = code.code(id)
+	found.Code, err = r.code.code(id)
 	name := store.Name{Code: found.Code.Key}
 	if name.Code.IsZero() {
 		name.CouponID = id

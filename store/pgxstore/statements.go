@@ -177,9 +177,9 @@ func (s *statements) writing() {
 	s.journalEnd = s.name("read the end of the journal", `SELECT position FROM {journal_head}`)
 	s.moveHead = s.name("move the journal's head", `UPDATE {journal_head} h SET position = j.last
 		FROM (SELECT max(position) AS last FROM {journal}) j WHERE j.last > h.position`)
-	s.counts = s.name("read counters", `SELECT k.counter, c.reserved, c.completed FROM unnest((SELECT $1::text[])) AS k (counter)
-		CROSS JOIN LATERAL (SELECT coalesce(sum(c.reserved), 0)::bigint AS reserved, coalesce(sum(c.completed), 0)::bigint AS completed
-		FROM {counters} c WHERE c.counter = k.counter) c`)
+	s.counts = s.name("read counters", `SELECT w.counter, c.reserved, c.completed FROM unnest((SELECT $1::text[])) AS w (counter)
+		CROSS JOIN LATERAL (SELECT coalesce(sum(k.reserved), 0)::bigint AS reserved, coalesce(sum(k.completed), 0)::bigint AS completed
+		FROM {counters} k WHERE k.counter = w.counter AND `+anyPart+`) c`)
 	s.readJournal = s.name("read the journal", `SELECT position, kind, subject, version, at, actor, data FROM {journal}
 		WHERE position > $1 ORDER BY position LIMIT $2`)
 	const history = `kind, subject, version, at, actor, data FROM {journal%s} WHERE subject = $1 AND version < $2 AND kind IN (` + sqlparts.Historical + `)`
