@@ -14,8 +14,10 @@ import (
 // These constants limit the search for automatic coupons.
 const (
 	// maxFirst is the number of coupons that a decision looks up at most, apart from the best set. Each
-	// makes a checkout slower; see BenchmarkAutomaticCheckout.
-	maxFirst = 8
+	// makes a checkout slower; see BenchmarkAutomaticCheckout. A request with codes looks up maxBesideCodes,
+	// because the index does not know with which codes they are combined.
+	maxFirst       = 4
+	maxBesideCodes = 8
 	// maxFurther is the number of coupons of the first further look-up. The last one has as many as are left of
 	// store.MaxNames, less the names of the codes.
 	maxFurther  = 32
@@ -41,7 +43,11 @@ func (q *Quoter) propose(d *Decision, most int) []string {
 		p.ids = q.Prepared[:min(len(q.Prepared), most)]
 	default:
 		p.most = most
-		p.ids, p.more = q.Automatic.first(d.query(), most)
+		alone := maxFirst
+		if len(d.Codes) > 0 {
+			alone = maxBesideCodes
+		}
+		p.ids, p.more = q.Automatic.first(d.query(), alone, most)
 	}
 	return d.proposals.ids
 }
@@ -51,10 +57,10 @@ func (d *Decision) query() offers.Query {
 	return offers.Query{Cart: d.Request.Cart, Question: d.question()}
 }
 
-// first returns the coupons with the greatest discounts alone and, if there are more of them, the best set.
+// first returns the coupons with the greatest discounts alone, up to a number, and the best set if there are more of them.
 // Limits are left to the store, because the index does not know how often a coupon was used. A cart that cannot
 // be priced has no coupons.
-func (a *Automatic) first(q offers.Query, most int) (ids []string, more bool) {
+func (a *Automatic) first(q offers.Query, alone, most int) (ids []string, more bool) {
 	x := a.Load()
 	if x.Len() == 0 {
 		return nil, false
@@ -62,12 +68,12 @@ func (a *Automatic) first(q offers.Query, most int) (ids []string, more bool) {
 	s, end := a.begin()
 	defer end()
 	q.Except = func(c *coupon.Coupon) bool { return a.isUsedUp(c.ID, q.Question.At) }
-	best, err := s.Top(x, q, min(most, maxFirst))
+	best, err := s.Top(x, q, min(most, alone))
 	if err != nil {
 		return nil, false
 	}
 	ids = addNew(nil, best, nil, most)
-	if len(ids) < maxFirst {
+	if len(ids) < alone {
 		return ids, false
 	}
 	return addNew(ids, bestSet(s, x, q), nil, most), true
