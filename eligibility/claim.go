@@ -108,11 +108,15 @@ type Limit struct {
 	budget pricing.Currency    // currency of a budget, which has no field of Usage
 }
 
-// Limits returns the limits that a decision compares with counters. Each kind of limit has its
+// Limits returns the limits that a decision compares with counters. First come the uses of the coupon, of each
+// identity, and of a code that is not plain. Each kind of limit has its
 // rule and its claim in one file of this package. A limit of 0 is only counted, so that a limit that is
 // set later counts the past. The Amount of a budget's limit is 0, because the discount is not known.
 func (c Claimant) Limits() []Limit {
-	return slices.Concat(c.useLimits(), c.codeLimits(), c.periodLimits(), BudgetLimits(c.Coupon), c.orderLimits())
+	limits := append(c.useLimits(), c.codeLimits()...) // most coupons have no other limits
+	limits = append(limits, c.periodLimits()...)
+	limits = append(limits, BudgetLimits(c.Coupon)...)
+	return append(limits, c.orderLimits()...)
 }
 
 // Claims returns what a use of the coupon claims, apart from the budget. See [BudgetClaims].

@@ -29,7 +29,7 @@ type Code struct {
 
 	plain         coupon.Code         // plain code of the coupon
 	limits        []eligibility.Limit // limits of the coupon
-	taken         map[string]int64    // by counter of the limits
+	taken         []int64             // of the limits that are known: the first ones, or all
 	mirrorInvalid bool
 	mirrorAsked   bool // only of an automatic coupon
 }
@@ -159,12 +159,12 @@ func (c *Code) read(f *store.Found, identities []string, d *Decision) error {
 		f.Coupon.Code = f.Code.Key
 	}
 	c.limits = eligibility.Claimant{Coupon: &f.Coupon, Code: f.Code, Identities: identities, At: d.At}.Limits()
-	c.taken = map[string]int64{eligibility.CouponUses(id): f.Coupon.UsedCount + f.Coupon.ReservedCount}
-	if !f.Code.Plain() {
-		c.taken[eligibility.CodeUses(id, f.Code.Key.String())] = f.Code.UsedCount + f.Code.ReservedCount
+	c.taken = append(make([]int64, 0, len(c.limits)), f.Coupon.UsedCount+f.Coupon.ReservedCount)
+	for i := range identities {
+		c.taken = append(c.taken, f.ByCustomer[i].Taken())
 	}
-	for i, identity := range identities {
-		c.taken[eligibility.CustomerUses(id, identity)] = f.ByCustomer[i].Taken()
+	if !f.Code.Plain() {
+		c.taken = append(c.taken, f.Code.UsedCount+f.Code.ReservedCount)
 	}
 	return nil
 }
@@ -174,10 +174,8 @@ func (c *Code) read(f *store.Found, identities []string, d *Decision) error {
 func (q *Quoter) count(ctx context.Context, d *Decision) error {
 	var counters []string
 	d.codes(func(c *Code) {
-		for _, l := range c.limits {
-			if _, known := c.taken[l.Counter]; !known {
-				counters = append(counters, l.Counter)
-			}
+		for _, l := range c.limits[len(c.taken):] {
+			counters = append(counters, l.Counter)
 		}
 	})
 	if len(counters) == 0 {
@@ -187,13 +185,13 @@ func (q *Quoter) count(ctx context.Context, d *Decision) error {
 	if err != nil {
 		return err
 	}
-	for at, counter := range counters {
-		d.codes(func(c *Code) {
-			if slices.ContainsFunc(c.limits, func(l eligibility.Limit) bool { return l.Counter == counter }) {
-				c.taken[counter] = counts[at].Taken()
-			}
-		})
-	}
+	at := 0
+	d.codes(func(c *Code) {
+		for range c.limits[len(c.taken):] {
+			c.taken = append(c.taken, counts[at].Taken())
+			at++
+		}
+	})
 	return nil
 }
 
@@ -211,7 +209,7 @@ func (q *Quoter) readOpen(ctx context.Context, d *Decision, counters []string) (
 // later codes. With [eligibility.KeepBest] it keeps the code with the least key. A code that is refused for
 // another reason excludes no code.
 func (d *Decision) refuseSameCoupons() {
-	if len(d.Codes) < 2 {
+	if !d.haveSameCoupons() {
 		return
 	}
 	byCoupon := map[string][]*Code{}
@@ -250,6 +248,19 @@ func (d *Decision) refuseSameCoupons() {
 	}
 }
 
+// haveSameCoupons reports whether two codes name the same coupon.
+func (d *Decision) haveSameCoupons() bool {
+	for i := range d.Codes {
+		for j := range i {
+			a, b := &d.Codes[i], &d.Codes[j]
+			if a.Refused == nil && b.Refused == nil && a.Coupon.ID == b.Coupon.ID {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // excludedBy returns the reason of a code that is excluded by other codes of its coupon.
 func excludedBy(others []*Code) []coupon.Reason {
 	keys := make([]string, len(others))
@@ -263,7 +274,14 @@ func excludedBy(others []*Code) []coupon.Reason {
 // usage returns the usage of a coupon's limits after the customer has handed over. held has the
 // handed-over part of each counter.
 func (c *Code) usage(takes *HandOver, held map[string]eligibility.Count) eligibility.Usage {
-	u := eligibility.UsageOf(c.limits, func(counter string) int64 { return max(c.taken[counter]-held[counter].Taken(), 0) })
+	u := eligibility.UsageOf(c.limits, func(counter string) int64 {
+		known := c.limits[:len(c.taken)]
+		at := slices.IndexFunc(known, func(l eligibility.Limit) bool { return l.Counter == counter })
+		if at < 0 {
+			return 0 // not read yet
+		}
+		return max(c.taken[at]-held[counter].Taken(), 0)
+	})
 	if _, own := takes.Points[c.Coupon.ID]; own { // package eligibility subtracts the customer's own use
 		u.CustomerHoldsReservation = true
 		u.Reserved++
