@@ -62,8 +62,13 @@ func (s *Scope) faults(prefix string, faults *validation.Error) {
 // selects reports whether a scope may have entries in one of scopeLists. An unknown kind may have all.
 func (a AppliesTo) selects(list int) bool {
 	switch a {
-	case All, Subscription, Product:
-		return list >= selectedLists || a == Subscription && list == 0 || a == Product && list > 0
+	case All:
+		return list >= selectedLists
+	case Subscription:
+		return list == 0 || list >= selectedLists
+	case Product:
+		return list > 0
+	case Specific:
 	}
 	return true
 }
