@@ -27,9 +27,29 @@ type shelf struct {
 
 // emptySlots are the slots without a coupon. A slot is free if no list has an entry of it.
 type emptySlots struct {
-	free    *position
+	free    *positions
 	waiting *position // free after the current round of sweeps
 	left    *position // free after the next round
+}
+
+// endRound frees slots at the end of a round of sweeps.
+func (e *emptySlots) endRound() {
+	if e.waiting != nil {
+		e.free = &positions{e.waiting, e.free}
+	}
+	e.waiting, e.left = e.left, nil
+}
+
+// take returns a free slot, if there is one.
+func (e *emptySlots) take() (slot uint32, ok bool) {
+	f := e.free
+	if f == nil {
+		return 0, false
+	}
+	if e.free = f.next; f.first.next != nil {
+		e.free = &positions{f.first.next, f.next}
+	}
+	return f.first.at, true
 }
 
 // held is a coupon with its hints. The hints of an empty slot admit no purchase.
@@ -38,10 +58,16 @@ type held struct {
 	hints
 }
 
-// position is a list of free positions.
+// position is a list of positions.
 type position struct {
 	at   uint32
 	next *position
+}
+
+// positions is a list of lists.
+type positions struct {
+	first *position
+	next  *positions
 }
 
 // label has the lists of the targets with one hash. Different targets rarely have the same hash. Their coupons
@@ -108,9 +134,9 @@ func (s *shelf) set(c *coupon.Coupon) {
 }
 
 // add puts a coupon into a free slot.
-func (s *shelf) add(h held) (slot uint32) {
-	if f := s.empty.free; f != nil {
-		slot, s.empty.free = f.at, f.next
+func (s *shelf) add(h held) uint32 {
+	slot, ok := s.empty.take()
+	if ok {
 		s.coupons = s.coupons.set(s.edit, slot, h)
 	} else {
 		s.coupons, slot = s.coupons.add(s.edit, h)
@@ -184,9 +210,8 @@ func (s *shelf) sweep() {
 		}
 		s.due -= s.entries
 		if int(s.swept) >= s.labels.size {
-			if s.swept = 0; s.empty.free == nil {
-				s.empty = emptySlots{free: s.empty.waiting, waiting: s.empty.left}
-			}
+			s.swept = 0
+			s.empty.endRound()
 		}
 		old := s.labels.at(s.swept)
 		switch l := old.swept(&s.coupons); {
