@@ -78,13 +78,14 @@ readonly CHECKED_BEFORE='^(\.|store/pgxstore|processor/stripeprocessor)$'
 readonly CHECKS_UNDER_RACE=25
 
 step_race() {
-  local log="$WORK/race.log" outside="$WORK/outside.log" other ahead status failed=0
+  local log="$WORK/race.log" outside="$WORK/outside.log" other status failed=0
   : >"$log"
   # The tests of servers wait more than they compute.
-  each_module tests_from_outside >"$outside" 2>&1 &
+  (
+    each_module tests_from_outside >"$outside" 2>&1
+    run_ahead
+  ) &
   other=$!
-  run_ahead &
-  ahead=$!
   set +e
   (
     set -e
@@ -92,7 +93,6 @@ step_race() {
   )
   status=$?
   wait "$other" || failed=1
-  wait "$ahead"
   set -e
   if ((failed)); then
     without_passes "$outside" >&2
