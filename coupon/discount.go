@@ -168,36 +168,6 @@ func (d *Draft) value() Amounts {
 	return d.Amount
 }
 
-// discountValue is the field discountValue of JSON. Most coupons have one number, which needs no map.
-type discountValue struct {
-	number  pricing.Number
-	alone   bool // the value is a number
-	amounts Amounts
-}
-
-// UnmarshalJSON reads what [Amounts.UnmarshalJSON] reads.
-func (v *discountValue) UnmarshalJSON(data []byte) error {
-	*v = discountValue{}
-	if data[0] == '{' || string(data) == "null" {
-		return v.amounts.UnmarshalJSON(data)
-	}
-	err := strictjson.Value(data, &v.number)
-	v.alone = err == nil
-	return err
-}
-
-// into sets the percentage or the amounts of a draft.
-func (v *discountValue) into(d *Draft) {
-	switch {
-	case v.alone && !d.DiscountType.HasAmount():
-		d.Percent = string(v.number)
-	case v.alone:
-		d.Amount = Amounts{"": string(v.number)}
-	default:
-		d.setValue(v.amounts)
-	}
-}
-
 // setValue sets the percentage or the amounts from the field discountValue of JSON.
 func (d *Draft) setValue(value Amounts) {
 	if text, alone := value[""]; alone && len(value) == 1 && !d.DiscountType.HasAmount() {

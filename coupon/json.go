@@ -16,12 +16,12 @@ import (
 // draftDocument is a draft in JSON. Its fields replace fields of Draft with the same JSON name.
 type draftDocument struct {
 	Draft
-	Value           discountValue `json:"discountValue"`
-	MaxUnits        quantity      `json:"maxUnits"`
-	Units           quantity      `json:"units"`
-	BuyQuantity     quantity      `json:"buyQuantity"`
-	GetQuantity     quantity      `json:"getQuantity"`
-	MaxApplications quantity      `json:"maxApplications"`
+	Value           Amounts  `json:"discountValue"`
+	MaxUnits        quantity `json:"maxUnits"`
+	Units           quantity `json:"units"`
+	BuyQuantity     quantity `json:"buyQuantity"`
+	GetQuantity     quantity `json:"getQuantity"`
+	MaxApplications quantity `json:"maxApplications"`
 }
 
 // draftRequest is a draft in JSON that says whether the coupon has a code.
@@ -32,7 +32,7 @@ type draftRequest struct {
 
 // draft returns the decoded draft.
 func (d *draftDocument) draft() *Draft {
-	d.Value.into(&d.Draft)
+	d.setValue(d.Value)
 	d.Draft.MaxUnits, d.Draft.Units, d.Draft.MaxApplications = int64(d.MaxUnits), int64(d.Units), int64(d.MaxApplications)
 	d.Draft.BuyQuantity, d.Draft.GetQuantity = int64(d.BuyQuantity), int64(d.GetQuantity)
 	return &d.Draft

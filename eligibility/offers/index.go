@@ -120,7 +120,7 @@ func (x *Index) Without(ids ...string) *Index {
 
 func (x *Index) clone() *Index {
 	if x == nil {
-		return &Index{}
+		x = new(Index)
 	}
 	next := *x
 	next.shelves, next.edit = slices.Clone(x.shelves), new(edit)

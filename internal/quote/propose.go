@@ -14,8 +14,8 @@ import (
 // These constants limit the search for automatic coupons.
 const (
 	// maxFirst is the number of coupons that a decision looks up at most, apart from the best set. Each
-	// makes a checkout slower; see BenchmarkAutomaticCheckout. A request with codes looks up maxBesideCodes,
-	// because the index does not know with which codes they are combined.
+	// makes a checkout slower; see BenchmarkAutomaticCheckout. A decision about codes looks up more of them,
+	// because the index does not know which coupons can be combined with the codes.
 	maxFirst       = 4
 	maxBesideCodes = 8
 	// maxFurther is the number of coupons of the first further look-up. The last one has as many as are left of
