@@ -17,6 +17,7 @@ func TestACouponIsTriedBeforeItIsSwitchedOn(t *testing.T) {
 		require.NoError(w.t, err)
 		p := w.as(ada)
 		p.visit(w.detail("DRAFT"))
+		p.gone("#loading") // until then, lists above the button move it
 		p.gone("#replay-result")
 		p.click("#replay-run")
 		p.see("#replay-summary", "There is no paid order yet.")
