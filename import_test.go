@@ -138,6 +138,68 @@ func TestImportCodesGoesOn(t *testing.T) {
 	require.NotContains(t, strings.Join(lines, ";"), "added")
 }
 
+// Rows are read while codes are added. When a reading ends in whatever way, nothing is added after it.
+func TestImportReadsAhead(t *testing.T) {
+	t.Parallel()
+	panics := errors.New("rows panic")
+	for _, test := range []struct {
+		name string
+		stop func(row codecsv.Imported) bool // by the reader
+		last error                           // of the rows
+		want int                             // added codes
+	}{
+		{name: "everything is read", want: 2*part + 1},
+		{name: "the reader stops", stop: func(row codecsv.Imported) bool { return row.Number == part/2 }, want: part},
+		{name: "the rows panic", last: panics, want: 2 * part},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCampaign(t)
+			ahead, save, ended := make(chan struct{}), c.store.save, false
+			c.store.save = func(ctx context.Context, change store.CodeChange) ([]coupon.IssuedCode, error) {
+				if change.Codes[0].Key.String() == "CODE-1" {
+					<-ahead // no code is added before a row of the next part is read
+				}
+				if ended {
+					t.Error("codes are added after the end")
+				}
+				return save(ctx, change)
+			}
+			rows := func(yield func(codecsv.Row, error) bool) {
+				for i := range 2*part + 1 {
+					n := i + 1
+					if n == part+1 {
+						close(ahead)
+					}
+					if n == 2*part+1 && test.last != nil {
+						panic(test.last)
+					}
+					if !yield(codecsv.Row{Number: int64(n), Draft: coupon.CodeDraft{Code: fmt.Sprint("CODE-", n)}, Active: true}, nil) {
+						return
+					}
+				}
+			}
+			func() {
+				defer func() {
+					if err := recover(); err != nil {
+						require.Equal(t, test.last, err)
+					}
+				}()
+				for row, err := range c.ImportCodes(t.Context(), c.coupon.ID, "import", rows) {
+					require.NoError(t, err)
+					if test.stop != nil && test.stop(row) {
+						break
+					}
+				}
+			}()
+			ended = true
+			page, err := c.store.ListBatches(t.Context(), store.BatchList{CouponID: c.coupon.ID})
+			require.NoError(t, err)
+			require.EqualValues(t, test.want, page.Items[0].Added)
+		})
+	}
+}
+
 func TestImportsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newCampaign(t)

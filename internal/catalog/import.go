@@ -28,99 +28,185 @@ func (cat *Catalog) ImportCodes(
 func (cat *Catalog) importCodes(
 	ctx context.Context, couponID, batchID string, rows iter.Seq2[codecsv.Row, error], begin func() saveCodes,
 ) iter.Seq2[codecsv.Imported, error] {
+	if rows == nil {
+		rows = func(func(codecsv.Row, error) bool) {}
+	}
 	return func(yield func(codecsv.Imported, error) bool) {
-		part := importPart{Catalog: cat, couponID: couponID, batch: coupon.Batch{ID: batchID}, saveCodes: begin()}
-		flush := func() bool {
-			err := part.save(ctx)
-			for _, row := range part.rows {
-				if err == nil && !yield(row, nil) {
-					return false
-				}
-			}
-			if part.rows = part.rows[:0]; err != nil {
-				yield(codecsv.Imported{}, err)
-			}
-			return err == nil
-		}
-		if rows == nil {
-			rows = func(func(codecsv.Row, error) bool) {}
-		}
+		im := importing{Catalog: cat, couponID: couponID, batch: coupon.Batch{ID: batchID}, saveCodes: begin(), yield: yield}
+		defer im.wait()
+		part := im.part()
 		for row, err := range rows {
 			if err != nil {
-				if flush() {
+				if im.save(ctx, part) && im.finish() {
 					yield(codecsv.Imported{Row: row, Verdict: codecsv.Refused}, err)
 				}
 				return
 			}
-			if part.rows = append(part.rows, codecsv.Imported{Row: row}); len(part.rows) == store.MaxNewCodes && !flush() {
+			part.add(row)
+			if len(part.rows) < store.MaxNewCodes {
+				continue
+			}
+			if !im.save(ctx, part) {
 				return
 			}
+			part = im.part()
 		}
-		flush()
+		if im.save(ctx, part) {
+			im.finish()
+		}
 	}
 }
 
-// importPart is a part of an import, with at most [store.MaxNewCodes] rows. It is saved in one transaction.
-type importPart struct {
+// importing is the reading of a sequence. It reads and checks a part while the part before is saved.
+type importing struct {
 	*Catalog
 
 	couponID  string
 	batch     coupon.Batch
-	rows      []codecsv.Imported
 	saveCodes saveCodes
+	yield     func(codecsv.Imported, error) bool
+	saving    *importPart // nil if none is saved
 }
 
-// save adds the codes of the rows and sets the verdict of each row.
-func (p *importPart) save(ctx context.Context) error {
-	by := coupon.Edit{At: p.Now(), Location: p.Location}
-	drafts, active := make([]coupon.CodeDraft, 0, len(p.rows)), make([]bool, 0, len(p.rows))
-	first := make(map[coupon.Code]int, len(p.rows)) // the draft of a key
-	keys := make([]coupon.Code, len(p.rows))
-	for i := range p.rows {
-		row := &p.rows[i]
-		var draft coupon.CodeDraft
-		if draft, keys[i] = p.check(row, by); row.Verdict == codecsv.Refused {
-			continue
-		}
-		if _, twice := first[keys[i]]; twice {
-			row.Verdict = codecsv.Known
-			continue
-		}
-		row.Verdict, first[keys[i]] = codecsv.Added, len(drafts)
-		drafts, active = append(drafts, draft), append(active, row.Active)
+func (im *importing) part() *importPart {
+	return &importPart{importing: im, by: coupon.Edit{At: im.Now(), Location: im.Location}, first: map[coupon.Code]int{}}
+}
+
+// save saves a part in a goroutine, after the part before. It returns false if the sequence ends.
+func (im *importing) save(ctx context.Context, p *importPart) bool {
+	p.prepare()
+	if !im.finish() {
+		return false
 	}
-	if len(drafts) == 0 {
+	im.saving, p.saved = p, make(chan struct{})
+	go func() {
+		defer close(p.saved)
+		if p.err == nil {
+			p.err = p.save(ctx)
+		}
+	}()
+	return true
+}
+
+// finish yields the rows of the part that is being saved, or its error.
+func (im *importing) finish() bool {
+	p := im.wait()
+	if p == nil {
+		return true
+	}
+	if p.err != nil {
+		im.yield(codecsv.Imported{}, p.err)
+		return false
+	}
+	for _, row := range p.rows {
+		if !im.yield(row, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// wait returns the part that was being saved.
+func (im *importing) wait() *importPart {
+	p := im.saving
+	if im.saving = nil; p != nil {
+		<-p.saved
+	}
+	return p
+}
+
+// importPart is a part of an import, with at most [store.MaxNewCodes] rows. It is saved in one transaction.
+type importPart struct {
+	*importing
+
+	by     coupon.Edit
+	rows   []codecsv.Imported
+	keys   []coupon.Code // of the rows
+	drafts []coupon.CodeDraft
+	active []bool              // of the drafts
+	first  map[coupon.Code]int // the draft of a key
+	added  []coupon.IssuedCode // of the drafts
+	err    error
+	saved  chan struct{} // closed once err and the verdicts are final
+}
+
+// prepare makes codes of the drafts.
+func (p *importPart) prepare() {
+	if len(p.drafts) > 0 && !coupon.IsID(p.couponID) {
+		p.err = notFound(p.couponID)
+		return
+	}
+	p.added = make([]coupon.IssuedCode, 0, len(p.drafts))
+	for some := range slices.Chunk(p.drafts, coupon.MaxCodes) {
+		codes, err := coupon.NewCodes(p.couponID, p.batch, some, p.by)
+		if err != nil {
+			p.err = err
+			return
+		}
+		p.added = append(p.added, codes...)
+	}
+	for i := range p.added {
+		p.added[i].Active = p.active[i]
+	}
+}
+
+// add checks a row. A code that the part has already is known.
+func (p *importPart) add(r codecsv.Row) {
+	row := codecsv.Imported{Row: r}
+	draft, key := p.check(&row)
+	if row.Verdict != codecsv.Refused {
+		if _, twice := p.first[key]; twice {
+			row.Verdict = codecsv.Known
+		} else {
+			row.Verdict, p.first[key] = codecsv.Added, len(p.drafts)
+			p.drafts, p.active = append(p.drafts, draft), append(p.active, row.Active)
+		}
+	}
+	p.rows, p.keys = append(p.rows, row), append(p.keys, key)
+}
+
+// save adds the codes and sets the verdict of each row.
+func (p *importPart) save(ctx context.Context) error {
+	if len(p.added) == 0 {
 		return nil
 	}
-	added, known, err := p.add(ctx, by, drafts, active)
+	var imported fingerprint.Digest
+	imported.Text("imported codes")
+	stored, err := p.saveCodes(ctx, store.CodeChange{
+		Kind: store.ImportCodes, CouponID: p.couponID, Batch: p.batch.ID, Fingerprint: imported.Sum(), Codes: p.added, By: p.Actor(ctx), At: p.by.At,
+	})
 	if err != nil {
 		return err
+	}
+	known := make(map[coupon.Code]coupon.IssuedCode, len(stored))
+	for _, c := range stored {
+		known[c.Key] = c
 	}
 	for i := range p.rows {
 		row := &p.rows[i]
 		if row.Verdict == codecsv.Refused {
 			continue
 		}
-		c, stored := known[keys[i]]
+		c, stored := known[p.keys[i]]
 		if !stored {
-			c = added[first[keys[i]]]
+			c = p.added[p.first[p.keys[i]]]
 		} else if row.Verdict == codecsv.Added {
 			row.Verdict = codecsv.Known
 		}
-		p.compare(row, c, by)
+		p.compare(row, c)
 	}
 	return nil
 }
 
 // compare compares a row with the code that has its key. A row that repeats the code is known. It is refused if it says
 // something else, because nothing would keep what it says.
-func (p *importPart) compare(row *codecsv.Imported, c coupon.IssuedCode, by coupon.Edit) {
+func (p *importPart) compare(row *codecsv.Imported, c coupon.IssuedCode) {
 	row.CouponID = c.CouponID
 	switch {
 	case c.CouponID != p.couponID || c.Batch != p.batch.ID:
 		row.Verdict = codecsv.Taken
 	case row.Verdict == codecsv.Known:
-		if row.Refusal = differences(row.Row, c, by); row.Refusal != nil {
+		if row.Refusal = differences(row.Row, c, p.by); row.Refusal != nil {
 			row.Verdict, row.CouponID = codecsv.Refused, ""
 		}
 	}
@@ -153,22 +239,22 @@ func differences(row codecsv.Row, c coupon.IssuedCode, by coupon.Edit) error {
 }
 
 // check refuses an invalid row. Otherwise it returns the draft of the code, with the remaining uses.
-func (p *importPart) check(row *codecsv.Imported, by coupon.Edit) (coupon.CodeDraft, coupon.Code) {
+func (p *importPart) check(row *codecsv.Imported) (coupon.CodeDraft, coupon.Code) {
 	draft, left := row.Remaining()
 	var faults validation.Error
 	if row.Draft.Code == "" {
 		faults.Add("code", validation.Required, "a code is required")
 	}
-	faults.Merge("", row.Draft.Validate(by.Location))
+	faults.Merge("", row.Draft.Validate(p.by.Location))
 	key, err := coupon.ParseCode(row.Draft.Code)
 	if err == nil {
 		faults.Merge("", p.checkHandmade(key))
 	}
-	end, _ := draft.ExpiresAt.End(by.Location)
+	end, _ := draft.ExpiresAt.End(p.by.Location)
 	switch {
 	case !left:
 		faults.Add("usedCount", validation.TooLarge, "the code was used as often as it may be")
-	case !end.IsZero() && !end.After(by.At):
+	case !end.IsZero() && !end.After(p.by.At):
 		faults.Add("expiresAt", validation.TooSmall, "the code has expired")
 	}
 	if row.Refusal == nil {
@@ -179,34 +265,4 @@ func (p *importPart) check(row *codecsv.Imported, by coupon.Edit) (coupon.CodeDr
 		return draft, coupon.Code{}
 	}
 	return draft, key
-}
-
-// add saves new codes. It returns a code for each draft, and the codes that coupons already have.
-func (p *importPart) add(
-	ctx context.Context, by coupon.Edit, drafts []coupon.CodeDraft, active []bool,
-) (added []coupon.IssuedCode, known map[coupon.Code]coupon.IssuedCode, err error) {
-	if !coupon.IsID(p.couponID) {
-		return nil, nil, notFound(p.couponID)
-	}
-	added = make([]coupon.IssuedCode, 0, len(drafts))
-	for some := range slices.Chunk(drafts, coupon.MaxCodes) {
-		codes, err := coupon.NewCodes(p.couponID, p.batch, some, by)
-		if err != nil {
-			return nil, nil, err
-		}
-		added = append(added, codes...)
-	}
-	for i := range added {
-		added[i].Active = active[i]
-	}
-	var imported fingerprint.Digest
-	imported.Text("imported codes")
-	stored, err := p.saveCodes(ctx, store.CodeChange{
-		Kind: store.ImportCodes, CouponID: p.couponID, Batch: p.batch.ID, Fingerprint: imported.Sum(), Codes: added, By: p.Actor(ctx), At: by.At,
-	})
-	known = make(map[coupon.Code]coupon.IssuedCode, len(stored))
-	for _, c := range stored {
-		known[c.Key] = c
-	}
-	return added, known, err
 }

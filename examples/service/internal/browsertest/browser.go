@@ -293,6 +293,8 @@ type point struct{ X, Y float64 }
 
 // reach returns the middle of an element that can be clicked. The element must be visible, enabled and
 // not covered. It must not move for two frames, or for half a second if the browser draws no frames.
+// A response may move it even so before the mouse is there: the next click anywhere else does nothing
+// and sets window.missed.
 const reach = `(async () => {
   const element = document.querySelector(%[1]s);
   if (!element || element.disabled) return null;
@@ -302,8 +304,20 @@ const reach = `(async () => {
   const box = element.getBoundingClientRect();
   if (box.x !== before.x || box.y !== before.y || box.width !== before.width) return null;
   const x = box.x + box.width / 2, y = box.y + box.height / 2;
-  const hit = document.elementFromPoint(x, y);
-  return box.width > 0 && hit && (element.contains(hit) || hit.contains(element) && hit.tagName === "LABEL") ? {X: x, Y: y} : null;
+  const hits = (target) => element.contains(target) || target.contains(element) && target.tagName === "LABEL";
+  const there = document.elementFromPoint(x, y);
+  if (box.width <= 0 || !there || !hits(there)) return null;
+  window.missed = false;
+  window.aim?.abort();
+  window.aim = new AbortController();
+  const options = {capture: true, once: true, signal: window.aim.signal};
+  for (const type of ["mousedown", "mouseup", "click"]) window.addEventListener(type, (event) => {
+    if (hits(event.target)) return;
+    window.missed = true;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  }, options);
+  return {X: x, Y: y};
 })()`
 
 // obstacle returns why an element cannot be clicked: its position, and the element that covers it.
@@ -316,8 +330,23 @@ const obstacle = `(() => {
   return JSON.stringify({disabled: element.disabled, x, y, width, height, innerWidth, innerHeight, above});
 })()`
 
-// Click clicks an element with the mouse as soon as a person could.
+// Click clicks an element with the mouse as soon as a person could, and again if the element moved away
+// from the mouse.
 func (t *Tab) Click(selector string) error {
+	missed := true
+	for range 5 {
+		if err := t.clickOnce(selector); err != nil {
+			return err
+		}
+		// A page that has gone since was left by the click.
+		if err := t.Eval(`window.missed === true`, &missed); err != nil || !missed {
+			return t.ctx.Err()
+		}
+	}
+	return fmt.Errorf("%s moves away from the mouse", selector)
+}
+
+func (t *Tab) clickOnce(selector string) error {
 	var at point
 	if err := t.waitFor("a place to click "+selector, fmt.Sprintf(reach, quoted(selector)), &at, patience); err != nil {
 		var why string
