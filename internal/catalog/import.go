@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"iter"
+	"runtime"
 	"slices"
 
 	"github.com/couponkit/couponkit/calendar"
@@ -72,19 +73,31 @@ func (im *importing) part() *importPart {
 	return &importPart{importing: im, by: coupon.Edit{At: im.Now(), Location: im.Location}, first: map[coupon.Code]int{}}
 }
 
-// save saves a part in a goroutine, after the part before. It returns false if the sequence ends.
+// save saves a part in a goroutine, after the part before. A transaction of the host is used by the caller alone: the rows may
+// come from it. save returns false if the sequence ends.
 func (im *importing) save(ctx context.Context, p *importPart) bool {
 	p.prepare()
 	if !im.finish() {
 		return false
 	}
 	im.saving, p.saved = p, make(chan struct{})
-	go func() {
+	run := func() {
 		defer close(p.saved)
+		defer func() {
+			if !p.returned {
+				p.panicked = recover()
+			}
+		}()
 		if p.err == nil {
 			p.err = p.save(ctx)
 		}
-	}()
+		p.returned = true
+	}
+	if im.InTransaction {
+		run()
+	} else {
+		go run()
+	}
 	return true
 }
 
@@ -106,11 +119,18 @@ func (im *importing) finish() bool {
 	return true
 }
 
-// wait returns the part that was being saved.
+// wait returns the part that was being saved. A store that panics, or that ends its goroutine, does so in the caller's.
 func (im *importing) wait() *importPart {
 	p := im.saving
-	if im.saving = nil; p != nil {
-		<-p.saved
+	if im.saving = nil; p == nil {
+		return nil
+	}
+	<-p.saved
+	switch {
+	case p.panicked != nil:
+		panic(p.panicked)
+	case !p.returned:
+		runtime.Goexit()
 	}
 	return p
 }
@@ -127,7 +147,10 @@ type importPart struct {
 	first  map[coupon.Code]int // the draft of a key
 	added  []coupon.IssuedCode // of the drafts
 	err    error
-	saved  chan struct{} // closed once err and the verdicts are final
+	// saved is closed once err and the verdicts are final. returned is false if the store has ended its goroutine.
+	saved    chan struct{}
+	returned bool
+	panicked any
 }
 
 // prepare makes codes of the drafts.
