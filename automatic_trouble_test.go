@@ -223,3 +223,40 @@ func TestCartsWithoutAutomaticCoupons(t *testing.T) {
 	r.Cart.Lines = r.Cart.Lines[1:]
 	require.Empty(t, applied(w.priced(t, r)), "only shipping")
 }
+
+// A code that never applies gives up no open order. The automatic coupons are those that the cart has without the code, and
+// what they take over is theirs.
+func TestACodeThatIsRefusedTakesOverNothingForAutomaticCoupons(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, group string // of the code
+		first       []string
+	}{
+		{"an order holds both", "b", []string{"Own", "Percent off"}},
+		{"an order holds the code, and another one the automatic coupon", "", []string{"Percent off"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			w, current := automaticWorld(t)
+			w.create(t, automatic(percentOff(20), "Own", "a"))
+			code := grouped(percentOff(30), "CODE", test.group)
+			code.Kinds = []string{"device"}
+			w.create(t, code)
+			update(t, current)
+			open := w.checkout(t, w.request("CODE"))
+			require.ElementsMatch(t, test.first, names(open.Order))
+			if test.group == "" {
+				open = w.checkout(t, w.request(""))
+				require.Equal(t, []string{"Own"}, names(open.Order))
+			}
+			without := w.request("CODE")
+			without.SkipRefused = true
+			without.Cart.Lines[0].Kind, without.Cart.Lines[0].ItemID = pricing.Accessory, "case"
+			require.Equal(t, []string{"Own"}, applied(w.priced(t, without)))
+			made, err := w.Checkout(t.Context(), without)
+			require.NoError(t, err)
+			require.Equal(t, []string{"Own"}, names(made.Order))
+			require.Equal(t, open.Order.ID, made.Order.Replaces)
+		})
+	}
+}

@@ -48,7 +48,7 @@ func (h *HandOver) held() map[string]eligibility.Count {
 //
 // The candidates are nothing and the customer's newest open orders. choose takes the first candidate
 // with which limits refuse the fewest coupons. If a request skips refused coupons, it is decided again
-// without them, because the other coupons may need nothing.
+// without them, because the other coupons, codes or automatic ones, may need nothing or another order.
 func (q *Quoter) choose(ctx context.Context, d *Decision) error {
 	for {
 		chosen, reached, err := q.chooseHandOver(ctx, d)
@@ -68,7 +68,7 @@ func (q *Quoter) choose(ctx context.Context, d *Decision) error {
 		if !d.Request.SkipRefused || refused == 0 || chosen.limited == reached {
 			return nil
 		}
-		if refused == len(chosen.Coupons) {
+		if refused == len(chosen.Coupons) && len(d.Automatic) == 0 {
 			d.Takes = HandOver{}
 			return nil
 		}
