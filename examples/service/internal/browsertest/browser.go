@@ -36,7 +36,7 @@ import (
 var ErrNoBrowser = errors.New("no Chromium or Chrome was found; CHROMIUM names one")
 
 // patience is the maximum time that a tab waits for a condition.
-const patience = 15 * time.Second
+const patience = 30 * time.Second
 
 // Browser is a Chromium process. Make it with [Start].
 type Browser struct {
