@@ -35,6 +35,7 @@ func (s *Search) Choose(coupons []*coupon.Coupon, q Query, o ChoiceOptions) (Set
 	b := &s.sets
 	b.begin(o.SetOptions, &s.cart, &s.walk.measures)
 	b.setLevel(0) // all coupons are seen
+	b.hurried = true
 	b.accept = o.Accept
 	if err := s.putBeside(o.Beside); err != nil {
 		return Set{}, err
@@ -55,7 +56,7 @@ func (s *Search) Choose(coupons []*coupon.Coupon, q Query, o ChoiceOptions) (Set
 	b.bound = b.reach(b.most)
 	s.tryBestSets()
 	b.sort()
-	s.descend(0)
+	s.climb()
 	return s.proved(), nil
 }
 

@@ -1,9 +1,10 @@
 package offers
 
 import (
-	"cmp"
+	"math"
 	"slices"
 
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -65,41 +66,97 @@ func (l *lines) measure(c *candidate, cart *pricing.Cart) {
 	if len(l.of) == 0 || first+len(cart.Lines) > mostTakes {
 		return
 	}
-	b, second, two := boundsOf(c.coupon, cart.Currency)
-	kind := c.coupon.Discount.Type()
-	has, sum, least := int64(0), int64(0), int64(0)
+	var has amounts
 	for i := range cart.Lines {
-		of := &cart.Lines[i]
-		if of.UnitPrice == 0 || !c.coupon.Scope.Covers(of) {
-			continue
+		if of := &cart.Lines[i]; of.UnitPrice > 0 && c.coupon.Scope.Covers(of) {
+			l.takes = append(l.takes, take{i, l.of[i].price})
+			has.add(amounts{l.of[i].price, of.Quantity})
 		}
-		t := take{i, l.of[i].price}
-		has += t.most
-		switch kind { //nolint:exhaustive // the other types may take a whole line
-		case pricing.Percentage:
-			most := part(t.most, b.ratio, l.step)
-			least += most - l.step
-			t.most = min(t.most, most+l.step) // a coupon's amount and each line's share of it are rounded
-		case pricing.FixedAmountPerUnit:
-			t.most = min(t.most, product(b.unit, of.Quantity))
-			least += t.most
-		case pricing.FixedUnitPrice:
-			t.most = max(t.most-product(b.price, of.Quantity), 0)
-			least += t.most
-		default:
-			least += t.most
-		}
-		sum += t.most
-		l.takes = append(l.takes, t)
 	}
-	most := min(b.cap, part(has, b.ratio, l.step))
-	if two {
-		most = max(most, min(second.cap, part(has, second.ratio, l.step)))
-	}
-	c.most = min(c.most, most, sum)
 	c.takes = l.takes[first:len(l.takes):len(l.takes)]
-	c.even, c.percent = c.most >= least, b.ratio
-	c.slice = c.lane == pricing.OrderLane && kind == pricing.Percentage
+	b, of := boundsIn(c.coupon, cart.Currency, has)
+	sum, least := int64(0), int64(0)
+	for i := range c.takes {
+		t := &c.takes[i]
+		slack := t.lower(&b, cart.Lines[t.line].Quantity, l.step)
+		sum, least = sum+t.most, least+t.most-slack
+	}
+	c.most = min(c.most, b.cap, part(has.subtotal, b.ratio, l.step), sum)
+	c.even, c.percent = c.most >= least, b.each
+	if c.slice = c.lane == pricing.OrderLane && of == pricing.Percentage; c.slice {
+		c.ratio = min(c.ratio, b.ratio)
+	}
+}
+
+// boundsIn returns the bound of a coupon in a cart where it covers some amounts. The type is that of a discount that
+// takes as much there: tiers are a percentage or an amount.
+func boundsIn(c *coupon.Coupon, in pricing.Currency, has amounts) (b bound, of pricing.DiscountType) {
+	b, _, _ = boundsOf(c, in)
+	of = c.Discount.Type()
+	switch {
+	case of == pricing.Tiered:
+		t := c.Discount.Terms()
+		b.ratio, b.cap = one, t.MaxDiscount
+		if b.cap == 0 {
+			b.cap = math.MaxInt64
+		}
+		of = b.tier(&t, has)
+		b.each = b.ratio
+	case c.Discount.Simple():
+		b.each = b.ratio
+	}
+	return b, of
+}
+
+// tier adds the highest tier that some amounts reach. It returns the type of discount that takes as much.
+func (b *bound) tier(t *pricing.DiscountTerms, has amounts) pricing.DiscountType {
+	basis := has.units
+	if t.TierBasis == pricing.ByAmount {
+		basis = has.subtotal
+	}
+	for _, tier := range slices.Backward(t.Tiers) {
+		switch {
+		case tier.From > basis:
+		case tier.Percent.IsZero():
+			b.cap = min(b.cap, tier.Amount)
+			return pricing.FixedAmount
+		default:
+			b.ratio = tier.Percent.Of(one)
+			return pricing.Percentage
+		}
+	}
+	b.cap = 0
+	return pricing.FixedAmount
+}
+
+// lower lowers what a coupon with a bound takes off a line. It returns what rounding may have added.
+func (t *take) lower(b *bound, quantity, step int64) (slack int64) {
+	switch {
+	case b.each < one:
+		slack = step // a coupon's amount and each line's share of it are rounded
+		t.most = min(t.most, part(t.most, b.each, step)+slack)
+	case b.unit < math.MaxInt64:
+		t.most = min(t.most, product(b.unit, quantity))
+	case b.price > 0:
+		t.most = max(t.most-product(b.price, quantity), 0)
+	}
+	return slack
+}
+
+// settle gives a candidate of the item lane what it takes off each line in any set, from its quote alone.
+func (c *candidate) settle(alone *pricing.Quote) {
+	for i := range c.takes {
+		c.takes[i].most = alone.Lines[c.takes[i].line].Discount
+	}
+	c.even = c.takes != nil
+}
+
+// coversAs reports whether two candidates cover the same lines that cost something.
+func (c *candidate) coversAs(d *candidate) bool {
+	if c.takes == nil || d.takes == nil {
+		return c.coupon.Scope.Equal(d.coupon.Scope)
+	}
+	return slices.EqualFunc(c.takes, d.takes, func(t, u take) bool { return t.line == u.line })
 }
 
 // forget forgets the lines of the candidate that was measured last.
@@ -152,15 +209,9 @@ func (l *lines) choose(c *candidate) {
 	}
 }
 
-// ranked is a group or a candidate with its greatest gain.
-type ranked struct {
-	at   int
-	gain int64
-}
-
 // further returns an upper bound of what n coupons of groups without a chosen candidate add to the value: the
 // greatest gains of different groups, or the bound of coupons that are no candidates yet.
-func (b *setSearch) further(n int) (sum int64) {
+func (b *setSearch) further(pool []ranked, n int) (sum int64) {
 	if n == 0 {
 		return 0
 	}
@@ -168,11 +219,11 @@ func (b *setSearch) further(n int) (sum int64) {
 	for i := range n {
 		kept[i] = ranked{-1, b.unseen}
 	}
-	for i := range b.byMost {
-		if b.byMost[i].gain <= kept[n-1].gain { //nolint:gosec // n is at most MaxCoupons
+	for _, r := range pool {
+		if r.gain <= kept[n-1].gain { //nolint:gosec // n is at most MaxCoupons
 			break
 		}
-		c := &b.candidates[b.byMost[i].at]
+		c := &b.candidates[r.at]
 		if c.out || b.hasGroup(c.group) {
 			continue
 		}
@@ -199,45 +250,19 @@ func (b *setSearch) hasGroup(group int) bool {
 	return slices.ContainsFunc(b.chosen, func(at int) bool { return b.candidates[at].group == group })
 }
 
-// value puts the chosen candidates on the lines.
+// value puts the chosen candidates on the lines, those with a cap last.
 func (b *setSearch) value() {
 	b.lines.clear()
-	for _, at := range b.chosen {
-		b.lines.choose(&b.candidates[at])
-	}
-}
-
-// within returns an upper bound, as reach does, from the lines.
-func (b *setSearch) within(n int) int64 {
-	b.value()
-	return min(b.total, plus(b.base, plus(b.lines.value, b.further(n))))
-}
-
-// gainsFrom returns the gains of the candidates from first on, and an upper bound of the rest: of the chosen
-// candidates and of those that follow one of these. The gains are nil if no candidate is chosen.
-func (b *setSearch) gainsFrom(first int) (gains []int64, rest int64) {
-	depth := len(b.chosen)
-	if depth == 0 || len(b.byMost) == 0 {
-		return nil, 0
-	}
-	for len(b.gains) <= depth {
-		b.gains = append(b.gains, nil)
-	}
-	b.value()
-	rest = plus(b.base, plus(b.lines.value, b.further(b.most-depth-1)))
-	gains = slices.Grow(b.gains[depth][:0], len(b.candidates))[:len(b.candidates)]
-	b.gains[depth] = gains
-	for at := first; at < len(gains); at++ {
-		c := &b.candidates[at]
-		if gains[at] = c.most; !c.out && plus(c.most, rest) >= b.best.Discount {
-			gains[at] = b.lines.gain(c)
+	for _, even := range [...]bool{true, false} {
+		for _, at := range b.chosen {
+			if c := &b.candidates[at]; c.even == even {
+				b.lines.choose(c)
+			}
 		}
 	}
-	return gains, rest
 }
 
-// refine compares the candidates line by line. It leaves out those that cannot be in a set as good as the best one,
-// tries a good set, and finds a lower bound of a coupon in a better set.
+// refine compares the candidates line by line, looks for good sets, and finds a lower bound of a coupon in a better set.
 //
 // unseen is an upper bound of the bounds of all coupons that are no candidates yet, but for those that cannot be in such
 // a set.
@@ -246,28 +271,16 @@ func (s *Search) refine(unseen int64) (least int64) {
 	if len(b.lines.of) == 0 {
 		return 0
 	}
-	b.byMost, b.unseen = b.byMost[:0], min(unseen, b.ceiling)
-	for at := range b.candidates {
-		if !b.candidates[at].out {
-			b.byMost = append(b.byMost, ranked{at, b.candidates[at].most})
+	b.first()
+	b.unseen = min(unseen, b.ceiling)
+	others := product(b.unseen, int64(b.most-1))
+	for i, r := range b.byMost {
+		if b.most == 1 || plus(r.gain, product(max(b.byMost[0].gain, b.unseen), int64(b.most-2))) <= others {
+			break
 		}
-	}
-	slices.SortFunc(b.byMost, func(a, c ranked) int { return cmp.Or(cmp.Compare(c.gain, a.gain), cmp.Compare(a.at, c.at)) })
-	others, bound, start := product(b.unseen, int64(b.most-1)), plus(b.base, product(b.unseen, int64(b.most))), -1
-	for _, c := range slices.Backward(b.byMost) {
-		b.chosen = append(b.chosen[:0], c.at)
+		b.chosen = append(b.chosen[:0], r.at)
 		b.value()
-		most := plus(b.base, plus(b.lines.value, b.further(b.most-1)))
-		if most < b.best.Discount {
-			b.candidates[c.at].out = true
-			continue
-		}
-		if most > bound {
-			bound, start = most, c.at
-		}
-		if b.most > 1 {
-			others = max(others, plus(b.lines.value, b.further(b.most-2)))
-		}
+		others = max(others, plus(b.lines.value, b.further(b.byMost[i:], b.most-2)))
 		if !b.check() {
 			break
 		}
@@ -276,38 +289,16 @@ func (s *Search) refine(unseen int64) (least int64) {
 	if b.exhausted {
 		return 0
 	}
-	b.bound = min(b.bound, max(bound, b.best.Discount))
-	if start >= 0 {
-		s.tryFrom(start)
-	}
+	s.improve()
 	return b.best.Discount - plus(b.base, others)
 }
 
-// tryFrom tries the set of a candidate and those that add the greatest gains.
-func (s *Search) tryFrom(at int) {
+// improve looks for better sets of the candidates, for a while.
+func (s *Search) improve() {
+	const few, many = 32, 16
 	b := &s.sets
-	for at >= 0 && len(b.chosen) < b.most {
-		if s.judge(&b.candidates[at]); !b.candidates[at].out {
-			b.chosen = append(b.chosen, at)
-		}
-		b.value()
-		at = -1
-		greatest := int64(0)
-		for i := range b.byMost {
-			if b.byMost[i].gain <= greatest {
-				break
-			}
-			c := &b.candidates[b.byMost[i].at]
-			if c.out || b.hasGroup(c.group) {
-				continue
-			}
-			if gain := b.lines.gain(c); gain > greatest {
-				at, greatest = b.byMost[i].at, gain
-			}
-		}
-	}
-	if len(b.chosen) > 0 && b.spend() {
-		s.try()
-	}
-	b.chosen = b.chosen[:0]
+	b.pause = b.nodes + few + len(b.byMost)/many
+	b.equal = false
+	s.extend(b.first())
+	b.pause, b.chosen, b.exhausted = math.MaxInt, b.chosen[:0], b.nodes >= b.limit
 }

@@ -2,6 +2,7 @@ package offers
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -22,7 +23,7 @@ type Set struct {
 	Complete bool
 	// Bound is an upper bound of the discount of every set. If Proved is true, Bound is Discount.
 	Bound int64
-	// Nodes is the number of coupons and of sets that the search has considered.
+	// Nodes is the number of nodes that the search has taken; see [SetOptions].
 	Nodes int
 }
 
@@ -36,7 +37,8 @@ type candidate struct {
 	group  int  // position in groups
 	share       // upper bounds of its discount in any set; the ratio is of what the item lane leaves of the cart
 	known  bool // the coupon was evaluated alone
-	out    bool // the coupon cannot be used
+	out    bool // the coupon cannot be used, or is left out
+	single bool // it was compared with its twins
 
 	takes   []take // nil if they are not known
 	even    bool   // the coupon can take the most of each line at once
@@ -54,28 +56,33 @@ type candidate struct {
 //
 // Coupons for the same items are bound line by line; see lines.
 //
-// The search considers sets in the order of their IDs. It skips all sets that begin with some coupons if
-// the greatest bounds of other groups cannot make such a set better.
+// The search first considers the coupons that add most, until the greatest bounds that are left cannot make a better
+// set. Then it considers the sets that may be equal, in the order of their IDs.
 type setSearch struct {
 	most, limit, nodes int
 	total, step        int64 // the price of the goods, and the step of the cart
 	ceiling            int64 // an upper bound of the discount of every coupon
 	level              int64 // an upper bound of the bounds of all coupons that were not seen
 	bound              int64 // an upper bound of the discounts of all sets
-	checks             int
+	checks, gains      int   // that were computed
 	exhausted          bool
 	critical           bool         // a candidate may exceed its budget
-	twins              map[twin]int // positions of candidates
+	twins              map[twin]int // positions of usable candidates
+	once               bool         // of twins, only one is considered
 	candidates         []candidate
 	groups             map[string]int
 	lanes              [2]groupBounds // of the item lane and the order lane
 	chosen             []int
+	pause              int        // the greatest number of nodes for now
+	hurried            bool       // only few nodes are left, because no set can be better
+	whole              bool       // every coupon that may be in a better set is a candidate
+	equal              bool       // the search is for equal sets that come before the best set
+	pools, orders      [][]ranked // by the number of chosen candidates
 	beside             []eligibility.Candidate
 	lines              lines
-	gains              [][]int64 // by the number of chosen candidates
-	byMost             []ranked  // positions of candidates, the greatest bound first
-	unseen             int64     // an upper bound of the bounds of all coupons that are no candidates
-	base               int64     // the sum of the bounds of the coupons beside
+	byMost             []ranked // positions of candidates, the greatest bound first
+	unseen             int64    // an upper bound of the bounds of all coupons that are no candidates
+	base               int64    // the sum of the bounds of the coupons beside
 	accept             func(*pricing.Quote) bool
 	best               Set
 	set                []eligibility.Candidate
@@ -122,12 +129,11 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 		b.bound = b.reach(b.most)
 		if b.bound <= b.best.Discount {
 			b.lines.of = b.lines.of[:0] // sharper bounds cannot leave out equal sets
-			b.limit = min(b.limit, b.nodes+b.limit/100)
 		}
 		s.collect(x)
 		b.sort()
 		s.refine(0)
-		s.descend(0)
+		s.climb()
 	}
 	return s.proved(), nil
 }
@@ -161,7 +167,7 @@ func (s *Search) proved() Set {
 
 func (b *setSearch) begin(o SetOptions, cart *pricing.Cart, m *measures) {
 	b.most, b.limit, b.nodes = o.MaxCoupons, cmp.Or(o.MaxNodes, DefaultMaxNodes), 1
-	b.total, b.step, b.checks, b.exhausted = m.total.subtotal, m.step, 0, false
+	b.total, b.step, b.checks, b.gains, b.pause = m.total.subtotal, m.step, 0, 0, math.MaxInt
 	b.candidates, b.chosen, b.byMost = b.candidates[:0], b.chosen[:0], b.byMost[:0]
 	b.ceiling, b.level, b.bound = b.total, b.total, b.total
 	for lane := range b.lanes {
@@ -171,6 +177,7 @@ func (b *setSearch) begin(o SetOptions, cart *pricing.Cart, m *measures) {
 		b.groups = map[string]int{}
 	}
 	clear(b.groups)
+	b.exhausted, b.hurried, b.critical, b.once, b.whole, b.equal = false, false, false, false, false, false
 	b.beside, b.base, b.accept = b.beside[:0], 0, nil
 	b.lines.begin(cart, b.total)
 	b.best = Set{Offers: b.best.Offers[:0]}
@@ -206,7 +213,11 @@ func (b *setSearch) group(name string) int {
 
 // spend counts a node. It returns false if there are no nodes left.
 func (b *setSearch) spend() bool {
-	if b.nodes >= b.limit {
+	if b.best.Discount >= b.bound && !b.hurried {
+		b.hurried = true
+		b.limit = min(b.limit, b.nodes+b.limit/100)
+	}
+	if b.nodes >= min(b.limit, b.pause) {
 		b.exhausted = true
 		return false
 	}
@@ -217,14 +228,14 @@ func (b *setSearch) spend() bool {
 // collect collects all coupons that may be in a set that is at least as good as the best one. It stops where
 // no coupon that was not seen can be in such a set, even beside others that were not seen.
 //
-// Two coupons are twins if they have the same group, discount and scope. A set with the twin of the lesser ID
+// Two coupons are twins if they have the same group and discount, and cover the same lines. A set with the twin of the lesser ID
 // takes off as much as one with the other, and comes first. So other twins are left out. That would be wrong
 // if a coupon could exceed its budget, because IDs decide who gets the last cent.
 func (s *Search) collect(x *Index) {
-	level, bound := s.sets.level, s.sets.bound
-	s.sets.critical = false
-	if !s.collectWith(x, true) {
-		s.sets.level, s.sets.bound = level, bound
+	b := &s.sets
+	level, bound := b.level, b.bound
+	if b.critical || !s.collectWith(x, true) {
+		b.level, b.bound = level, bound
 		s.collectWith(x, false)
 	}
 }
@@ -239,6 +250,7 @@ func (s *Search) collectWith(x *Index, twins bool) bool {
 		b.twins = map[twin]int{}
 	}
 	clear(b.twins)
+	b.once = twins
 	b.setLevel(b.level)
 	least := max(1, b.best.Discount-b.reach(b.most-1))
 	s.walk.begin(x, &s.cart, &s.walk.question)
@@ -257,13 +269,11 @@ func (s *Search) collectWith(x *Index, twins bool) bool {
 			b.lines.forget(&of)
 			return b.check()
 		}
-		if !b.spend() {
+		if !b.check() || b.hurried && !b.spend() {
 			return false
 		}
 		if !c.Limits.Budget.IsZero() {
 			s.judge(&of)
-		} else if twins && s.hasTwin(&of) {
-			return true
 		}
 		s.raise(&of)
 		if b.candidates = append(b.candidates, of); len(b.candidates) == next {
@@ -275,28 +285,45 @@ func (s *Search) collectWith(x *Index, twins bool) bool {
 	return !twins || !b.critical
 }
 
-// hasTwin reports whether a usable candidate is a twin of another. Of the two, the one with the lesser ID
-// stays.
-func (s *Search) hasTwin(c *candidate) bool {
+// isUsable judges a candidate. Of usable twins, only the one with the least ID stays.
+func (s *Search) isUsable(at int) bool {
 	b := &s.sets
-	key := twin{c.group, c.lane, c.share}
-	at, known := b.twins[key]
-	if !known {
-		if s.judge(c); !c.out {
-			b.twins[key] = len(b.candidates)
-		}
-		return c.out
-	}
-	other := &b.candidates[at]
-	if !c.coupon.Discount.Equal(other.coupon.Discount) || !c.coupon.Scope.Equal(other.coupon.Scope) || !c.coupon.Buys.Equal(other.coupon.Buys) {
+	c := &b.candidates[at]
+	if !c.known && !b.spend() {
 		return false
 	}
-	if c.coupon.ID > other.coupon.ID {
-		b.lines.forget(c)
-	} else if s.judge(c); !c.out {
-		*other = *c
+	if s.judge(c); !c.out && b.once && !c.single {
+		c.single = true
+		b.leaveOutTwin(at)
 	}
-	return true
+	return !c.out
+}
+
+// leaveOutTwin leaves out the usable candidate or its twin.
+func (b *setSearch) leaveOutTwin(at int) {
+	c := &b.candidates[at]
+	if !c.coupon.Limits.Budget.IsZero() {
+		return
+	}
+	key := twin{c.group, c.lane, c.share}
+	twin, known := b.twins[key]
+	if !known {
+		b.twins[key] = at
+		return
+	}
+	other := &b.candidates[twin]
+	switch {
+	case !c.isTwinOf(other):
+	case c.coupon.ID > other.coupon.ID:
+		c.out = true
+	default:
+		other.out = true
+		b.twins[key] = at
+	}
+}
+
+func (c *candidate) isTwinOf(d *candidate) bool {
+	return c.coupon.Discount.Equal(d.coupon.Discount) && c.coversAs(d) && c.coupon.Buys.Equal(d.coupon.Buys)
 }
 
 // sort leaves out candidates that cannot be in a set as good as the best one, and sorts the others by ID.
@@ -310,6 +337,12 @@ func (b *setSearch) sort() {
 	b.chosen = b.chosen[:0]
 	b.candidates = slices.DeleteFunc(b.candidates, func(c candidate) bool { return c.out })
 	slices.SortFunc(b.candidates, func(a, c candidate) int { return cmp.Compare(a.coupon.ID, c.coupon.ID) })
+	clear(b.twins)
+	for at := range b.candidates {
+		if c := &b.candidates[at]; c.single {
+			b.leaveOutTwin(at)
+		}
+	}
 }
 
 // judge evaluates a coupon alone and lowers its bound.
@@ -329,6 +362,9 @@ func (s *Search) judge(c *candidate) {
 	case d.Decision.Allowed():
 		if !countsSomeUnits(&c.coupon.Discount) {
 			c.most = min(c.most, d.Discount)
+			if c.lane == pricing.ItemLane {
+				c.settle(&s.result.Quote)
+			}
 		} else if !c.coupon.Limits.Budget.IsZero() {
 			s.sets.critical = true
 		}
@@ -343,61 +379,6 @@ func (s *Search) judge(c *candidate) {
 // lowered.
 func countsSomeUnits(d *pricing.Discount) bool {
 	return d.Lane() == pricing.OrderLane && d.MaxUnits() > 0
-}
-
-// descend tries all sets that begin with the chosen candidates and go on with candidates from first on.
-func (s *Search) descend(first int) {
-	b := &s.sets
-	gains, more := b.gainsFrom(first)
-	for at := first; at < len(b.candidates) && !b.exhausted; at++ {
-		c := &b.candidates[at]
-		if c.out || gains != nil && plus(gains[at], more) < b.best.Discount || b.hasGroup(c.group) {
-			continue
-		}
-		b.chosen = append(b.chosen, at)
-		if b.check() && b.mayWin() {
-			s.judge(c)
-			if !c.out && b.mayWin() && b.spend() {
-				if b.atMost(0) >= b.best.Discount {
-					s.try()
-				}
-				if len(b.chosen) < b.most {
-					s.descend(at + 1)
-				}
-			}
-		}
-		b.chosen = b.chosen[:len(b.chosen)-1]
-	}
-}
-
-// check counts a bound that was computed. Many bounds are a node.
-func (b *setSearch) check() bool {
-	const many = 32
-	b.checks++
-	return b.checks%many != 0 || b.spend()
-}
-
-// mayWin reports whether a set that begins with the chosen candidates may be better than the best set.
-func (b *setSearch) mayWin() bool {
-	size := len(b.best.Offers)
-	switch most := b.atMost(b.most - len(b.chosen)); {
-	case most != b.best.Discount:
-		return most > b.best.Discount
-	case len(b.chosen) > size:
-		return false
-	case b.compareIDs() <= 0:
-		return true
-	}
-	return len(b.chosen) < size && b.reach(size-1-len(b.chosen)) >= b.best.Discount
-}
-
-// atMost is reach, with the bound of the lines where it may matter.
-func (b *setSearch) atMost(n int) int64 {
-	most := b.reach(n)
-	if most >= b.best.Discount && len(b.byMost) > 0 {
-		most = min(most, b.within(n))
-	}
-	return most
 }
 
 // compareIDs compares the IDs of the chosen candidates with those at the beginning of the best set.

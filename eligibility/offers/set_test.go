@@ -233,6 +233,50 @@ func TestTheBestSetOfCouponsForTheSameItemsIsProved(t *testing.T) {
 	}
 }
 
+// A discount with tiers is a percentage or an amount in a certain cart. Coupons for different items that cover the same
+// lines are tried once. So the best set is proved in carts of all sizes.
+func TestTheBestSetOfCartsOfMixedSizesIsProved(t *testing.T) {
+	t.Parallel()
+	var s offers.Search
+	for seed := range testsize.Of(8, 100) {
+		r := rand.New(rand.NewPCG(uint64(seed), 9))
+		coupons := make([]*coupon.Coupon, 2_000)
+		for i := range coupons {
+			c := randomCoupon(r, fmt.Sprintf("%s%04d", coupon.IDPrefix, i))
+			c.Conditions, c.Limits, c.Distribution, c.Group = coupon.Conditions{}, coupon.Limits{}, coupon.General, fmt.Sprint(r.IntN(20))
+			items := make([]string, 1+r.IntN(20))
+			for i := range items {
+				items[i] = fmt.Sprint("i", int(60*r.Float64()*r.Float64()*r.Float64()))
+			}
+			c.Scope, c.Buys = coupon.Scope{AppliesTo: coupon.Specific, Devices: coupon.NewItems(items...)}, coupon.Scope{}
+			percent := percentOf(fmt.Sprint(1 + r.IntN(15)))
+			terms := pricing.DiscountTerms{Type: pricing.Percentage, Percent: percent, Lane: pricing.ItemLane + pricing.Lane(i%2)}
+			switch i % 4 {
+			case 0:
+				terms = pricing.DiscountTerms{Type: pricing.FixedAmount, Currency: pricing.EUR(), Amount: 50 * (1 + r.Int64N(40))}
+			case 1:
+				terms = pricing.DiscountTerms{Type: pricing.Tiered, Currency: pricing.EUR(), TierBasis: pricing.ByAmount, Tiers: []pricing.Tier{
+					{From: 5_000, Percent: percent}, {From: 100_000, Amount: 20_000},
+				}}
+			}
+			var err error
+			c.Discount, err = pricing.NewDiscount(terms)
+			require.NoError(t, err)
+			coupons[i] = c
+		}
+		_, q := smallShop(r, 0)
+		q.Question.Customer, q.Cart = eligibility.Customer{ID: "u"}, pricing.Cart{Currency: pricing.EUR()}
+		for i := range 1 + r.IntN(50) {
+			q.Cart.Lines = append(q.Cart.Lines, pricing.Line{
+				ID: fmt.Sprint(i), Kind: pricing.Device, ItemID: fmt.Sprint("i", i), Quantity: 1 + r.Int64N(5), UnitPrice: 100 << r.IntN(8),
+			})
+		}
+		got, err := s.Set(indexOf(t, coupons), q, offers.SetOptions{MaxCoupons: 3})
+		require.NoError(t, err)
+		require.True(t, got.Proved, "seed %d: %d of %d after %d nodes", seed, got.Discount, got.Bound, got.Nodes)
+	}
+}
+
 func TestInvalidOptionsOfSets(t *testing.T) {
 	t.Parallel()
 	var s offers.Search

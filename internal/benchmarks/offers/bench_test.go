@@ -152,8 +152,15 @@ func BenchmarkSet(b *testing.B) {
 	for _, of := range []struct {
 		coupons int
 		widest  int64 // in percent; three wide coupons of 40 % make carts free
-	}{{1_000, 40}, {1_000_000, 40}, {100_000, 15}} {
-		b.Run(fmt.Sprintf("up to 3 of %d, wide ones of %d %%", of.coupons, of.widest), func(b *testing.B) {
+		carts   string
+	}{
+		{1_000, 40, "of 50 lines"},
+		{1_000_000, 40, "of 50 lines"},
+		{100_000, 15, "of 50 lines"},
+		{1_000_000, 40, "of mixed sizes"},
+		{100_000, 15, "of mixed sizes"},
+	} {
+		b.Run(fmt.Sprintf("up to 3 of %d, wide ones of %d %%, carts %s", of.coupons, of.widest, of.carts), func(b *testing.B) {
 			shop := newShop(1)
 			shop.widest = of.widest
 			x := build(b, shop.coupons(of.coupons))
@@ -163,6 +170,9 @@ func BenchmarkSet(b *testing.B) {
 			var nodes, proved int
 			for b.Loop() {
 				cart := shop.cart(50)
+				if of.carts == "of mixed sizes" {
+					cart = shop.mixedCart()
+				}
 				start := time.Now()
 				set, err := s.Set(x, offers.Query{Cart: cart, Question: q}, offers.SetOptions{MaxCoupons: 3})
 				if err != nil {

@@ -2,6 +2,7 @@ package offers_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -155,6 +156,15 @@ func (s *shop) cart(lines int) pricing.Cart {
 		}
 		l.Categories, _ = pricing.NewCategories(category(item % 50))
 		c.Lines = append(c.Lines, l)
+	}
+	return c
+}
+
+// mixedCart returns a cart of 1 to 50 lines of 1 to 5 units. The logarithms of the prices, from 1.99 to 101.99, are uniform.
+func (s *shop) mixedCart() pricing.Cart {
+	c := s.cart(1 + s.IntN(50))
+	for i := range c.Lines {
+		c.Lines[i].Quantity, c.Lines[i].UnitPrice = 1+s.Int64N(5), int64(199*math.Pow(10_199.0/199, s.Float64()))
 	}
 	return c
 }
