@@ -90,7 +90,7 @@ func TestAShortShapeIsRefused(t *testing.T) {
 		{"no length", codes.Policy{OneIn: math.MaxUint64, GuessesPerSecond: math.MaxUint32}, coupon.CodeShape{}, math.MaxUint64, fault(
 			"symbols", "135,446,088,615,120,000 guesses find one of 18,446,744,073,709,551,615 codes with odds of worse than 1 in 1; allowed are 1 in 18,446,744,073,709,551,615; no length is enough")},
 		{"an invalid shape and period", codes.Policy{Period: -1}, coupon.CodeShape{Symbols: 7}, 1, []validation.Field{
-			{Path: "symbols", Code: validation.Malformed, Message: "a generated code has 8 to 28 random symbols"},
+			{Path: "symbols", Code: validation.Malformed, Message: "a generated code has 8 to 28 random symbols and a check symbol"},
 			{Path: "period", Code: validation.TooSmall, Message: "a period is not negative"},
 		}},
 	} {

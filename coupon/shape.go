@@ -88,7 +88,7 @@ func (s CodeShape) withPattern(faults *validation.Error) CodeShape {
 		symbols = DefaultCodeSymbols
 	}
 	if symbols < MinCodeSymbols || symbols > MaxCodeSymbols {
-		faults.Add(field, validation.Malformed, fmt.Sprintf("a generated code has %d to %d random symbols", MinCodeSymbols, MaxCodeSymbols))
+		faults.Add(field, validation.Malformed, fmt.Sprintf("a generated code has %d to %d random symbols and a check symbol", MinCodeSymbols, MaxCodeSymbols))
 		return s
 	}
 	s.Symbols = symbols
