@@ -20,7 +20,7 @@ const (
 	selectCodes   = `SELECT ` + codeColumns + ` FROM {codes} WHERE (coupon_id, code_key) IN ({in})`
 	selectPortion = `SELECT ` + codeColumns + ` FROM {codes} WHERE coupon_id = ? AND live = 1 ORDER BY code_key LIMIT ?`
 	selectBatch   = `SELECT ` + codeColumns + ` FROM {codes} WHERE coupon_id = ? AND batch = ? AND batch <> '' ORDER BY position`
-	selectOwned   = `SELECT ` + codeColumns + ` FROM {codes} WHERE batch <> '' AND (coupon_id, batch, active, owner) IN ({in}) ORDER BY position`
+	selectOwned   = `SELECT ` + codeColumns + ` FROM {codes}{by_batch} WHERE batch <> '' AND coupon_id = ? AND batch = ? AND active IN (0, 1) AND owner IN ({in}) ORDER BY position`
 	selectFree    = `SELECT k.coupon_id, k.code_key, k.batch, k.max_uses, k.owner, k.active, k.expires_at, k.created_at, k.updated_at, k.revision
 	FROM {codes} k LEFT JOIN {counters} n ON n.counter = k.counter AND n.slot = 0
 	WHERE k.coupon_id = ? AND k.batch = ? AND k.batch <> '' AND k.active = 1 AND k.owner = '' AND (k.expires_at IS NULL OR k.expires_at > ?)
@@ -100,13 +100,8 @@ func (s *session) loadBatch(ctx context.Context, n engine.CodeNeed, rows *engine
 			return err
 		}
 	}
-	var owners []any
-	for _, owner := range n.Owners {
-		for active := range int64(2) {
-			owners = append(owners, n.CouponID, n.Batch, active, owner.String())
-		}
-	}
-	if err := s.eachIn(ctx, selectOwned+s.find, 4, owners, collect(&rows.Owned, scanCode)); err != nil {
+	owners := each(n.Owners, func(o coupon.Owner) any { return o.String() })
+	if err := s.eachIn(ctx, selectOwned+s.find, 1, owners, collect(&rows.Owned, scanCode), n.CouponID, n.Batch); err != nil {
 		return err
 	}
 	if n.Free > 0 {

@@ -88,6 +88,8 @@ func sqliteGrammar(o Options) *grammar {
 		dialect: SQLite, prefix: o.prefix(),
 		words: map[string]string{
 			"for_update": "", "for_share": "", "by_id": "",
+			// Without the index, SQLite reads all codes for each list of owners.
+			"by_batch": " INDEXED BY " + o.prefix() + "codes_batch",
 			// An error rolls back the whole transaction. With FAIL, SQLite does not copy every page
 			// before the statement.
 			"insert":      "INSERT OR FAIL INTO",
@@ -112,6 +114,7 @@ func mysqlGrammar(o Options) *grammar {
 			"for_update": " FOR UPDATE", "for_share": " LOCK IN SHARE MODE",
 			// Without the index, the server reads and locks all rows of a small table.
 			"by_id":       " FORCE INDEX (PRIMARY)",
+			"by_batch":    "",
 			"insert":      "INSERT INTO",
 			"update":      "UPDATE",
 			"or_add":      " ON DUPLICATE KEY UPDATE reserved = reserved + VALUES(reserved), completed = completed + VALUES(completed)",

@@ -205,12 +205,12 @@ func (s *session) number(ctx context.Context, statement string, args ...any) (n 
 }
 
 // eachIn reads the rows for a list of keys. The keys replace {in} of the statement, or fill its table
-// {each}. A key has width columns. A long list is split into several statements.
-func (s *session) eachIn(ctx context.Context, statement string, width int, keys []any, scan func(*sql.Rows) error) error {
-	most := powerOfTwo(s.parameters / width)
+// {each}. A key has width columns. A long list is split into several statements. before are the arguments before the keys.
+func (s *session) eachIn(ctx context.Context, statement string, width int, keys []any, scan func(*sql.Rows) error, before ...any) error {
+	most := powerOfTwo((s.parameters - len(before)) / width)
 	for len(keys) > 0 {
 		n := min(most, len(keys)/width)
-		some := slices.Clone(keys[:n*width])
+		some := append(slices.Clone(before), keys[:n*width]...)
 		// Repeat the last key until the number is a power of two. Then few different statements stay
 		// prepared.
 		for ; n&(n-1) != 0; n++ {

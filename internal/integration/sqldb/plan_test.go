@@ -39,7 +39,7 @@ func TestStatementsFindRowsByAnIndex(t *testing.T) {
 	}), sqlstore.Options{})
 	tour(t, s)
 	plain, used := d.connect(t), map[string]bool{}
-	asked := 0
+	asked, owned := 0, 0
 	for query := range heard {
 		if !strings.Contains(query, "couponkit_") || !regexp.MustCompile(`^(SELECT|UPDATE|DELETE)`).MatchString(query) || strings.Contains(query, "couponkit_schema") {
 			continue
@@ -48,6 +48,10 @@ func TestStatementsFindRowsByAnIndex(t *testing.T) {
 		steps := plan(t, plain, query)
 		if strings.Contains(query, "customer_id = ?") {
 			require.Contains(t, strings.Join(steps, "; "), "customer_id=?", query)
+		}
+		if strings.Contains(query, "batch <> ''") && strings.Contains(query, "owner") && strings.Contains(query, " IN (") {
+			owned++
+			require.Contains(t, strings.Join(steps, "; "), "owner=?", query)
 		}
 		if strings.Contains(query, "(customer_id, idempotency_key) IN") {
 			require.Contains(t, strings.Join(steps, "; "), "_key (customer_id=? AND idempotency_key=?)", query)
@@ -66,6 +70,7 @@ func TestStatementsFindRowsByAnIndex(t *testing.T) {
 		}
 	}
 	require.Greater(t, asked, 30)
+	require.Positive(t, owned)
 	for _, index := range []string{"key", "session", "due", "list"} {
 		require.True(t, used["couponkit_orders_"+index], "the index %s of orders", index)
 	}
@@ -145,19 +150,22 @@ func tour(t *testing.T, s store.Store) {
 	}
 }
 
-// tourCodes makes every call about codes of a batch.
+// tourCodes makes every call about codes of a batch, with as many codes as a call may have: the plan of a statement may depend
+// on their number.
 func tourCodes(t *testing.T, s store.Store, c coupon.Coupon) {
 	t.Helper()
 	code := coupon.IssuedCode{Key: coupon.StoredCode("SPRING-1"), CouponID: c.ID, Batch: "spring", Active: true, Revision: 1, CreatedAt: noon(), UpdatedAt: noon()}
-	other := code
-	other.Key = coupon.StoredCode("SPRING-2")
-	change := store.CodeChange{CouponID: c.ID, Batch: "spring", Fingerprint: "f", Codes: []coupon.IssuedCode{code, other}, Owners: []coupon.Owner{coupon.OwnerID("ann")}, At: noon()}
+	change := store.CodeChange{CouponID: c.ID, Batch: "spring", Fingerprint: "f", At: noon()}
+	for i := range coupon.MaxCodes {
+		code.Key = coupon.StoredCode(fmt.Sprintf("SPRING-%d", i))
+		change.Codes, change.Owners = append(change.Codes, code), append(change.Owners, coupon.OwnerID(fmt.Sprint("owner-", i)))
+	}
 	for _, kind := range []store.CodeChangeKind{store.AddCodes, store.ImportCodes, store.AssignCodes, store.SwitchCodes, store.RemoveCodes} {
 		change.Kind = kind
 		_, err := s.SaveCodes(t.Context(), change)
 		require.NoError(t, err)
 	}
-	for _, list := range []store.CodeList{{}, {Batch: "spring", State: coupon.Inactive}, {Owner: coupon.OwnerID("ann"), Unused: true}} {
+	for _, list := range []store.CodeList{{}, {Batch: "spring", State: coupon.Inactive}, {Owner: coupon.OwnerID("owner-1"), Unused: true}} {
 		list.CouponID = c.ID
 		_, err := s.ListCodes(t.Context(), list)
 		require.NoError(t, err)
