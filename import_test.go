@@ -303,6 +303,50 @@ func TestImportsBesideCodesOfTheBatch(t *testing.T) {
 	require.Equal(t, []string{fmt.Sprint(part+3, " known"), fmt.Sprint(part+4, " refused owner")}, lines[len(lines)-2:])
 }
 
+// Codes that are spent, by their uses or by time, are known when their file comes again. New codes that are spent are refused.
+func TestImportsOfSpentCodes(t *testing.T) {
+	t.Parallel()
+	c := newCampaign(t)
+	const file = "code,maxUses,expiresAt\nA,1,\nB,2,2027-01-01T00:00:00Z\n"
+	now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	var err error
+	c.Service, err = couponkit.New(c.store, couponkit.WithClock(func() time.Time { return now }))
+	require.NoError(t, err)
+	_, err = c.imported(t, file)
+	require.NoError(t, err)
+	c.use(t, "A", eligibility.Customer{ID: "ann"})
+	now = now.AddDate(1, 0, 0)
+	var export strings.Builder
+	w, err := codecsv.NewWriter(&export, codecsv.WriteOptions{})
+	require.NoError(t, err)
+	for code, err := range c.Codes(t.Context(), store.CodeList{CouponID: c.coupon.ID, Batch: "import"}) {
+		require.NoError(t, err)
+		require.NoError(t, w.Write(code))
+	}
+	require.NoError(t, w.Flush())
+	many := new(strings.Builder)
+	many.WriteString("code,maxUses,usedCount,expiresAt\n")
+	for i := range 2 * store.MaxNames {
+		fmt.Fprintf(many, "NEW-%d,1,1,\n", i)
+	}
+	for _, test := range []struct{ file, want string }{
+		{file, "2 known; 3 known"},
+		{export.String(), "2 known; 3 known"},
+		{"code,maxUses,usedCount,expiresAt\nA,1,1,\nB,2,0,2027-01-01T00:00:00Z\n", "2 known; 3 known"},
+		{"code,maxUses,usedCount,expiresAt\nA,3,3,\nB,2,1,2027-01-01T00:00:00Z\n", "2 refused usedCount; 3 refused expiresAt"},
+		{"code,maxUses,usedCount,expiresAt\nA,1,1,2027-01-01\nB,2,2,2027-01-01\n", "2 refused usedCount; 3 refused usedCount"},
+		{"code,owner,maxUses,usedCount\nA,id:bob,1,1\nTEN,,1,1\nNEW,,1,1\n", "2 refused usedCount; 3 refused usedCount; 4 refused usedCount"},
+	} {
+		lines, err := c.imported(t, test.file)
+		require.NoError(t, err)
+		require.Equal(t, test.want, strings.Join(lines, "; "), test.file)
+	}
+	lines, err := c.imported(t, many.String()+"A,1,1,\n")
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprint(2*store.MaxNames+2, " known"), lines[len(lines)-1])
+	require.NotContains(t, strings.Join(lines, "; "), "added")
+}
+
 // use lets a customer pay an order with a code.
 func (c *campaign) use(t *testing.T, code string, customer eligibility.Customer) {
 	t.Helper()

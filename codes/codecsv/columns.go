@@ -22,13 +22,16 @@ const (
 	expiresAt field = "expiresAt"
 	active    field = "active"
 
-	// address is a column of recipients.
+	// address is a column of addresses of owners.
 	address field = "address"
 
 	// A code cannot store these fields.
 	startsAt      field = "startsAt"
 	discountLimit field = "discountLimit"
 	limits        field = "limits"
+	schedule      field = "schedule"
+	weekdays      field = "weekdays"
+	reservation   field = "reservation"
 	voucherType   field = "voucherType"
 	deleted       field = "deleted"
 
@@ -53,8 +56,10 @@ func fieldOf(name string) field {
 		return code
 	case "owner":
 		return owner
-	case "recipientintegrationid":
+	case "recipientintegrationid", "customerid":
 		return recipient
+	case "email", "emailaddress":
+		return address
 	case "maxuses", "redemptionlimit":
 		return maxUses
 	case "limitval":
@@ -67,8 +72,14 @@ func fieldOf(name string) field {
 		return active
 	case "startdate", "startsat":
 		return startsAt
-	case "discountlimit", "discountlimitval":
+	case "discountlimit", "discountlimitval", "discountamountlimit":
 		return discountLimit
+	case "validitytimeframe":
+		return schedule
+	case "validitydayofweek":
+		return weekdays
+	case "isreservationmandatory":
+		return reservation
 	case "limits":
 		return limits
 	case "vouchertype":
@@ -106,6 +117,14 @@ func columnsOf(header record) columns {
 	}
 	for i, name := range names {
 		c.fields[i] = fieldOf(original(name))
+	}
+	if slices.Contains(c.fields, voucherType) {
+		// A customer of Voucherify got the voucher, but others may use it.
+		for i, name := range names {
+			if plain(original(name)) == "customerid" {
+				c.fields[i] = ignored
+			}
+		}
 	}
 	if !slices.Contains(c.fields, code) {
 		for i, name := range names {

@@ -11,6 +11,8 @@
 //	field      ours       Talon.One               Voucherify
 //	code       code       value                   Code
 //	owner      owner      recipientintegrationid
+//	           customerId
+//	           email
 //	maxUses    maxUses    limitval                Redemption Limit
 //	usedCount  usedCount  counter                 Redeemed Quantity
 //	expiresAt  expiresAt  expirydate              Expiration Date
@@ -18,14 +20,16 @@
 //
 // A column named value has the codes only if there is no column named code: the Value of Voucherify is a discount. In a
 // Talon.One file, a limit of 0 means none, and an empty or absent limit means one use. Elsewhere an empty limit means
-// none. An owner of ours is "id:" and a customer ID, or an address, perhaps after "email:". A recipient is a customer ID.
+// none. An owner of ours is "id:" and a customer ID, or an address, perhaps after "email:". A recipient is a customer ID. The
+// customer ID of a Voucherify file, which has a column Voucher Type, is ignored: other customers may use the voucher.
 //
 // A [RecipientReader] reads a list of customers who are to get codes, with one column owner, customerId,
 // recipientintegrationid or email. A list of owners alone needs no header.
 //
 // A code cannot keep everything that other systems have. A row is refused rather than loosened if it has a start date, a
-// limit of discounts or further limits, if its voucher is no discount voucher, or if it is marked as deleted.
-// [Options].Ignore names columns that may be lost. All other columns are ignored; see [Reader.Columns].
+// limit of discounts or further limits, days or times of validity, if it needs a reservation, if its voucher is no discount
+// voucher, or if it is marked as deleted. [Options].Ignore names columns that may be lost. All other columns are ignored. A
+// misspelled column is ignored, too, so tell the names of [Reader.Ignored] to whoever has sent the file.
 //
 // # Cells
 //

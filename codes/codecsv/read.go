@@ -201,6 +201,16 @@ func (r *file) bestColumns(header string, of func(record) columns) (best columns
 	return best
 }
 
+// Ignored returns the names of the columns that are not read, in their order.
+func (r *file) Ignored() (names []string) {
+	for _, c := range r.Columns() {
+		if c.Field == "" && c.Name != "" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // Columns returns the columns in their order, also those that are ignored.
 func (r *file) Columns() []Column {
 	all := make([]Column, len(r.columns.names))
@@ -315,6 +325,11 @@ func (row *Row) set(f field, cell string, location *time.Location) (err error) {
 		}
 	case recipient:
 		row.Draft.Owner = coupon.OwnerID(cell)
+	case address:
+		row.Draft.Owner, err = coupon.ParseOwner(coupon.OwnerEmail(cell).String())
+		if err != nil {
+			row.Draft.Owner = coupon.Owner{}
+		}
 	case maxUses, limitval:
 		return row.setLimit(f, cell)
 	case usedCount:
@@ -328,9 +343,9 @@ func (row *Row) set(f field, cell string, location *time.Location) (err error) {
 		}
 	case active:
 		row.Active, err = truth(cell)
-	case startsAt, discountLimit, limits, voucherType, deleted:
+	case startsAt, discountLimit, limits, schedule, weekdays, reservation, voucherType, deleted:
 		return lost(f, cell)
-	case address, ignored:
+	case ignored:
 	}
 	return err
 }
@@ -349,8 +364,8 @@ func lost(f field, cell string) error {
 	no, err := truth(cell)
 	switch {
 	case f == voucherType && cell == "discount_voucher",
-		f == limits && (cell == "[]" || cell == "{}" || cell == "null"),
-		f == deleted && err == nil && !no,
+		(f == limits || f == schedule || f == weekdays) && (cell == "[]" || cell == "{}" || cell == "null"),
+		(f == deleted || f == reservation) && err == nil && !no,
 		f == discountLimit && strings.Trim(cell, "0.,") == "":
 		return nil
 	case f == voucherType:

@@ -102,6 +102,16 @@ func TestColumnsOfSeveralSystems(t *testing.T) {
 				"3: refused deleted not_allowed discountLimit not_allowed limits not_allowed startsAt not_allowed",
 			},
 		},
+		"a list of a spreadsheet": {
+			"\ufeffE-Mail;Code\r\nAnn@Example.org;SPRING-1\r\n;SPRING-2\r\nann;SPRING-3\r\n",
+			[]string{"2: SPRING-1 owner email:ann@example.org", "3: SPRING-2", "4: refused owner malformed"},
+		},
+		"customer IDs": {"code,customerId\nSPRING-1,7\n", []string{"2: SPRING-1 owner id:7"}},
+		"terms of Talon.One and Voucherify that a code cannot keep": {
+			"code,is_reservation_mandatory,validity_timeframe,Validity Day Of Week,discount_amount_limit\nSPRING-1,false,,[],\nSPRING-2,true,\"{\"\"interval\"\":1}\",\"[1,2]\",500\n",
+			[]string{"2: SPRING-1", "3: refused reservation not_allowed schedule not_allowed weekdays not_allowed discountLimit not_allowed"},
+		},
+		"customers of Voucherify":  {"Code,Voucher Type,Customer Id\nSPRING-1,DISCOUNT_VOUCHER,cust_1\n", []string{"2: SPRING-1"}},
 		"codes alone of Talon.One": {"value\nSPRING-1\n", []string{"2: SPRING-1 uses 1"}},
 		"Voucherify": {
 			"Code,Voucher Type,Active,Start Date,Expiration Date,Discount Type,Value,Category,Redemption Limit,Redeemed Quantity,Additional Info,Region\n" +
@@ -131,6 +141,7 @@ func TestColumnsThatAreIgnored(t *testing.T) {
 	require.NoError(t, err)
 	want := []codecsv.Column{{Name: "value", Field: "code"}, {Name: "startdate"}, {Name: "Region"}, {Name: "limitval", Field: "maxUses"}}
 	require.Empty(t, cmp.Diff(want, r.Columns()))
+	require.Equal(t, []string{"startdate", "Region"}, r.Ignored())
 }
 
 // Files of spreadsheets are read, whatever their separators, ends of rows and quotation marks.

@@ -141,7 +141,8 @@ type importPart struct {
 
 	by     coupon.Edit
 	rows   []codecsv.Imported
-	keys   []coupon.Code // of the rows
+	keys   []coupon.Code // of the rows that are not refused, and of those that are spent
+	spent  []int         // rows that are refused only because their codes are used up or have expired
 	drafts []coupon.CodeDraft
 	active []bool              // of the drafts
 	first  map[coupon.Code]int // the draft of a key
@@ -177,7 +178,11 @@ func (p *importPart) prepare() {
 func (p *importPart) add(r codecsv.Row) {
 	row := codecsv.Imported{Row: r}
 	draft, key := p.check(&row)
-	if row.Verdict != codecsv.Refused {
+	if row.Verdict == codecsv.Refused {
+		if key != (coupon.Code{}) {
+			p.spent = append(p.spent, len(p.rows))
+		}
+	} else {
 		if _, twice := p.first[key]; twice {
 			row.Verdict = codecsv.Known
 		} else {
@@ -190,6 +195,37 @@ func (p *importPart) add(r codecsv.Row) {
 
 // save adds the codes and sets the verdict of each row.
 func (p *importPart) save(ctx context.Context) error {
+	if err := p.saveAdded(ctx); err != nil {
+		return err
+	}
+	return p.recognize(ctx)
+}
+
+// recognize accepts spent rows that repeat codes of the batch: the codes were spent after they were imported.
+func (p *importPart) recognize(ctx context.Context) error {
+	for some := range slices.Chunk(p.spent, store.MaxNames) {
+		by := store.LookUp{}
+		for _, i := range some {
+			by.Names = append(by.Names, store.Name{Code: p.keys[i]})
+		}
+		answer, err := p.Store.LookUp(ctx, by)
+		if err != nil {
+			return err
+		}
+		for n, i := range some {
+			found, row := answer.Coupons[n], &p.rows[i]
+			if found == nil || found.Unreadable != nil || found.Coupon.ID != p.couponID || found.Code.Batch != p.batch.ID {
+				continue
+			}
+			if differences(row.Row, found.Code, p.by) == nil {
+				row.Verdict, row.Refusal, row.CouponID = codecsv.Known, nil, p.couponID
+			}
+		}
+	}
+	return nil
+}
+
+func (p *importPart) saveAdded(ctx context.Context) error {
 	if len(p.added) == 0 {
 		return nil
 	}
@@ -261,7 +297,8 @@ func differences(row codecsv.Row, c coupon.IssuedCode, by coupon.Edit) error {
 	return faults.Err()
 }
 
-// check refuses an invalid row. Otherwise it returns the draft of the code, with the remaining uses.
+// check refuses an invalid row. Otherwise it returns the draft of the code, with the remaining uses. It returns the key also
+// if the row is refused only because its code is spent.
 func (p *importPart) check(row *codecsv.Imported) (coupon.CodeDraft, coupon.Code) {
 	draft, left := row.Remaining()
 	var faults validation.Error
@@ -274,6 +311,7 @@ func (p *importPart) check(row *codecsv.Imported) (coupon.CodeDraft, coupon.Code
 		faults.Merge("", p.checkHandmade(key))
 	}
 	end, _ := draft.ExpiresAt.End(p.by.Location)
+	valid := faults.Err() == nil && row.Refusal == nil
 	switch {
 	case !left:
 		faults.Add("usedCount", validation.TooLarge, "the code was used as often as it may be")
@@ -285,7 +323,9 @@ func (p *importPart) check(row *codecsv.Imported) (coupon.CodeDraft, coupon.Code
 	}
 	if row.Refusal != nil {
 		row.Verdict = codecsv.Refused
-		return draft, coupon.Code{}
+	}
+	if !valid {
+		key = coupon.Code{}
 	}
 	return draft, key
 }

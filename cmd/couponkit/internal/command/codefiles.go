@@ -174,8 +174,8 @@ func (t *tool) codeImport() *cobra.Command {
 	var file, batch string
 	var ignore []string
 	var dryRun bool
-	c := command("import CODE|ID --batch ID", "Import codes from CSV into a batch", `The first row names the columns: code, and perhaps owner, maxUses, usedCount, expiresAt and active. Exports of
-Talon.One and Voucherify are read, too. A code that the batch has already stays as it is, so that a file can be imported
+	c := command("import CODE|ID --batch ID", "Import codes from CSV into a batch", `The first row names the columns: code, and perhaps owner, customerId or email, maxUses, usedCount, expiresAt and active.
+Exports of Talon.One and Voucherify are read, too. Other columns are named on standard error. A code that the batch has already stays as it is, so that a file can be imported
 again; a row with another owner, limit or expiry is refused. Rows that are refused, and codes of another batch or coupon, are
 named on standard error, and the exit code is 3.`,
 		1, 1, func(c *cobra.Command, args []string) error {
@@ -188,6 +188,9 @@ named on standard error, and the exit code is 3.`,
 				reader, err := codecsv.NewReader(f, codecsv.Options{Location: t.settings.location, Ignore: ignore})
 				if err != nil {
 					return err
+				}
+				if names := reader.Ignored(); len(names) > 0 {
+					t.say("columns that are not read: %s", strings.Join(names, ", "))
 				}
 				rows := s.ImportCodes(ctx, of.ID, batch, reader.Rows())
 				if dryRun {
@@ -228,6 +231,8 @@ func (t *tool) countImport(rows iter.Seq2[codecsv.Imported, error]) (err error) 
 	switch {
 	case err != nil && n == 0:
 		return err
+	case errors.Is(err, codecsv.ErrTruncated):
+		t.say("the rows before are imported: complete the file, or the quotation marks of the row, and run the same command again")
 	case err != nil:
 		t.say("the import has stopped: run the same command again to import the rest")
 	}
@@ -253,11 +258,11 @@ apostrophe, which code import takes away.`, 1, 1, func(c *cobra.Command, args []
 		var err error
 		if owner != "" {
 			by.Owner, err = coupon.TypedOwner(owner)
-			faults.Merge("", err)
+			faults.At("--owner", err)
 		}
 		if state != "" {
 			by.State, err = coupon.ParseState(state)
-			faults.Merge("", err)
+			faults.At("--state", err)
 		}
 		if err := faults.Err(); err != nil {
 			return usageError{err}

@@ -161,6 +161,16 @@ func TestUsage(t *testing.T) {
 		m.fails(command.Usage, "", args...)
 	}
 	require.Contains(t, m.fails(command.Usage, "", "coupon", "frobnicate"), "frobnicate")
+	for flag, args := range map[string][]string{
+		"--state": {"coupon", "list", "--state", "odd"},
+		"--type":  {"coupon", "list", "--type", "odd"},
+		"--limit": {"coupon", "list", "--limit", "-1"},
+		"--owner": {"code", "export", "SUMMER10", "--owner", "nobody"},
+		"state":   {"code", "export", "SUMMER10", "--state", "odd"},
+		"country": {"explain", "SUMMER10", "--country", "de"},
+	} {
+		require.Contains(t, m.fails(command.Usage, "", args...), flag+":")
+	}
 }
 
 // TestHelp: help is data, and needs no database.
@@ -226,9 +236,14 @@ func TestRefusedRows(t *testing.T) {
 	require.Equal(t, []string{"owner,code", "email:ann@example.org,AAA", "id:7,CCC"}, lines(out))
 	require.Contains(t, words, "row 3: ")
 	require.Contains(t, words, "row 5: ")
+	status, _, words = m.run("Kunde;E-Mail;Code\nAnn;ann@example.org;MINE\n", "code", "import", "SUMMER10", "--batch", "mine")
+	require.Equal(t, command.OK, status)
+	require.Contains(t, words, "columns that are not read: Kunde\n")
+	require.Contains(t, m.ok("", "code", "check", "MINE"), "email:ann@example.org")
 	m.fails(command.Failed, "no column of codes\n", "code", "import", "SUMMER10", "--batch", "imported")
 	m.fails(command.Failed, "ben@example.org\n", "code", "assign", "SUMMER10", "--batch", "unknown")
 	status, _, words = m.run("code\nDDD\n\"EEE", "code", "import", "SUMMER10", "--batch", "imported")
 	require.Equal(t, command.Failed, status)
 	require.Contains(t, words, "row 3")
+	require.NotContains(t, words, "import the rest", "the same file stops at the same row")
 }

@@ -74,10 +74,13 @@ func (t *tool) couponList() *cobra.Command {
 		var err error
 		if state != "" {
 			by.State, err = coupon.ParseState(state)
-			faults.Merge("", err)
+			faults.At("--state", err)
 		}
 		if discount != "" {
-			faults.Merge("type", by.DiscountType.UnmarshalText([]byte(discount)))
+			faults.At("--type", by.DiscountType.UnmarshalText([]byte(discount)))
+		}
+		if most < 0 {
+			faults.Add("--limit", validation.TooSmall, "is at least 0")
 		}
 		if expired {
 			by.ExpiredAt = t.Now()

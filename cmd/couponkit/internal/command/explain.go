@@ -36,6 +36,9 @@ Automatic coupons that apply follow the codes, by their IDs. Nothing is reserved
 		if r.Conflicts, err = eligibility.ParseConflictPolicy(conflicts); err != nil {
 			return usagef("--conflicts is refuse_all, keep_first or keep_best")
 		}
+		if err := r.Facts.Validate(); err != nil {
+			return usageError{err}
+		}
 		data, err := t.read(file)
 		if err != nil {
 			return err

@@ -143,10 +143,10 @@ Without STRIPE_SECRET_KEY, the next sweep of the shop returns the money.`, 1, 1,
 }
 
 func (t *tool) refund(ctx context.Context, s *couponkit.Service, o redemption.Order, r couponkit.RefundRequest, dryRun bool) error {
+	if !o.State.Paid() {
+		return fmt.Errorf("order %s is %s, and only a paid order is refunded: %w", o.ID, o.State, redemption.ErrIllegal)
+	}
 	if dryRun {
-		if !o.State.Paid() {
-			return fmt.Errorf("order %s is %s, and only a paid order is refunded: %w", o.ID, o.State, redemption.ErrIllegal)
-		}
 		would, err := o.NewRefund(r.Returns, r.Elsewhere)
 		if err != nil {
 			return err

@@ -30,6 +30,10 @@ func TestLinesOfAnOrder(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Record(t.Context(), couponkit.Payment{OrderID: "1", ID: "pay", Status: couponkit.PaymentPaid, Amount: pricing.NewMoney(40_00, pricing.EUR())})
 	require.NoError(t, err)
+	_, err = s.Reserve(t.Context(), couponkit.ReserveRequest{OrderID: "2", QuoteRequest: couponkit.QuoteRequest{
+		Customer: eligibility.Customer{ID: "ben"}, Cart: pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{line}},
+	}})
+	require.NoError(t, err)
 	require.NoError(t, tables.Close())
 	require.NoError(t, db.Close())
 	require.Contains(t, m.ok("", "order", "show", "1"), "0: 2 × phone x; 1: 2 × phone x")
@@ -37,4 +41,7 @@ func TestLinesOfAnOrder(t *testing.T) {
 	require.Contains(t, words, "several lines")
 	require.Contains(t, words, "[0 1]")
 	require.Contains(t, m.ok("", "order", "refund", "1", "--key", "k", "--line", "1=1", "-o", "csv"), "10.00 EUR")
+	for _, dry := range []string{"--dry-run=true", "--dry-run=false"} {
+		require.Contains(t, m.fails(command.Failed, "", "order", "refund", "2", "--key", "k", "--all", dry), "only a paid order is refunded")
+	}
 }

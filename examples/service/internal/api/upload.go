@@ -98,7 +98,7 @@ func (a *API) finish(r *http.Request, v *verdicts, err error) error {
 	if err != nil && !v.begun {
 		return err
 	}
-	last := summary{Done: err == nil, Counts: v.counts}
+	last := summary{Done: err == nil, Counts: v.counts, Ignored: v.ignored}
 	if err != nil && !v.broken {
 		p := problemOf(err)
 		p.Detail = cmp.Or(p.Detail, p.Title)
@@ -130,6 +130,7 @@ type verdicts struct {
 	out      *bufio.Writer
 	patience *time.Timer
 	counts   map[codecsv.Verdict]int64
+	ignored  []string // names of columns
 	lines    int
 	begun    bool // there is an answer
 	broken   bool // the client has gone
@@ -150,9 +151,11 @@ type rowVerdict struct {
 
 // summary is the last line. It has counts of rows by verdict, and says whether every row has a verdict.
 type summary struct {
-	Done    bool                      `json:"done"`
-	Counts  map[codecsv.Verdict]int64 `json:"counts"`
-	Problem *problem                  `json:"problem,omitempty"`
+	Done   bool                      `json:"done"`
+	Counts map[codecsv.Verdict]int64 `json:"counts"`
+	// Ignored has the names of columns of codes that are not read.
+	Ignored []string `json:"ignored,omitempty"`
+	Problem *problem `json:"problem,omitempty"`
 }
 
 // row writes the verdict of a row.
@@ -240,6 +243,7 @@ func (a *API) importCodes(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
+		v.ignored = rows.Ignored()
 		for row, err := range a.Service.ImportCodes(ctx, id, batch, rows.Rows()) {
 			if err != nil {
 				return reusedBatch(err, "id")

@@ -77,6 +77,10 @@ func TestImportingCodes(t *testing.T) {
 	require.Equal(t, []int{2, 2, 1}, []int{admin.get(path).number("items.0.size"), admin.get(path).number("items.0.added"), admin.get(path).number("items.0.assigned")})
 	rows, _ = admin.upload(at, "code;owner;maxUses;expiresAt\nFIRST;id:ben;;\n").lines()
 	require.Equal(t, []string{"2 refused FIRST owner:mismatch maxUses:mismatch expiresAt:mismatch"}, rows)
+	rows, last = admin.upload(path+"/mine/codes.csv", "Kunde;email;Code\nAnn;ann@example.org;MINE\n").lines()
+	require.Equal(t, []string{"2 added MINE"}, rows)
+	require.Equal(t, []any{"Kunde"}, last["ignored"])
+	require.Equal(t, "email:ann@example.org", admin.get("/admin/coupon/"+id+"/codes/MINE").text("owner"))
 	_, last = admin.upload(path+"/other/codes.csv", "code\nfirst\n").lines()
 	require.Equal(t, map[string]any{"taken": 1.0}, last["counts"])
 
