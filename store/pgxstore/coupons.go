@@ -26,12 +26,12 @@ const couponCounts = ` CROSS JOIN LATERAL (SELECT coalesce(sum(k.reserved), 0)::
 
 // These expressions take half the time of lateral joins.
 const (
-	// lookUpCounts is an array of reserved and completed uses: of the coupon c, then of each identity
-	// of a customer.
-	lookUpCounts = `(SELECT array[coalesce(sum(k.reserved), 0), coalesce(sum(k.completed), 0)]::bigint[]
-		FROM {counters} k WHERE k.counter = c.uses_counter AND ` + anyPart + `) || ARRAY(SELECT coalesce((SELECT array[k.reserved, k.completed]
+	// lookUpCounts are two arrays of reserved and completed uses: of each identity of a customer, and of each part of the
+	// counter of the coupon c. A sum of bigint would be computed in numeric.
+	lookUpCounts = `ARRAY(SELECT coalesce((SELECT array[k.reserved, k.completed]
 		FROM {counters} k WHERE k.counter = c.customer_counter || e.ending AND k.part = 0), '{0,0}')
-		FROM unnest((SELECT ?::text[])) WITH ORDINALITY AS e (ending, n) ORDER BY e.n)`
+		FROM unnest((SELECT ?::text[])) WITH ORDINALITY AS e (ending, n) ORDER BY e.n),
+		ARRAY(SELECT array[k.reserved, k.completed] FROM {counters} k WHERE k.counter = c.uses_counter AND ` + anyPart + `)`
 	// ownEmails are the given entries that are on the allow-list of the coupon c.
 	ownEmails = `CASE WHEN c.emails > 0 THEN ARRAY(SELECT e.email FROM {coupon_emails} e
 		WHERE e.coupon_id = c.id AND e.email = ANY ((SELECT ?::text[])::text[])) END`
@@ -59,18 +59,30 @@ func (s *statements) catalog() {
 		DO UPDATE SET reserved = c.reserved + excluded.reserved, completed = c.completed + excluded.completed`)
 
 	s.lookUpByID = s.name("look up a coupon", `SELECT `+couponList+`, k.reserved, k.completed FROM (SELECT * FROM {coupons} WHERE id = $1) c`+couponCounts)
-	const byID = `SELECT w.id FROM unnest((SELECT ?::text[])) AS w (id)`
-	const withoutCode = `SELECT w.id, ` + noCode + ` FROM unnest((SELECT ?::text[])) AS w (id)`
-	const codes = `unnest((SELECT ?::text[])) AS w (code) CROSS JOIN LATERAL (SELECT * FROM {codes} k WHERE k.code_key = w.code AND k.live OFFSET 0) k`
-	const byCode = `SELECT k.coupon_id AS id FROM ` + codes
-	const withCode = `SELECT k.coupon_id AS id, ` + codeList + ` FROM ` + codes + codeCounts
-	const one = `{codes} k`
-	const oneCode = ` WHERE k.code_key = ? AND k.live`
+	// Each name is looked up by a lateral query of its own, for which the planner expects one row. Beside the rows of
+	// many names, it would keep results in hash tables, which takes longer than the look-ups.
+	const (
+		names    = `unnest((SELECT ?::text[])) AS w (name) CROSS JOIN LATERAL (`
+		withID   = `SELECT c.*, ` + noCode + ` FROM {coupons} c WHERE c.id = `
+		withCode = `SELECT c.*, ` + codeList + ` FROM {codes} k` + codeCounts + `
+			CROSS JOIN LATERAL (SELECT * FROM {coupons} c WHERE c.id = k.coupon_id OFFSET 0) c WHERE k.live AND k.code_key = `
+		ids      = `SELECT w.name AS id FROM unnest((SELECT ?::text[])) AS w (name)`
+		named    = `SELECT k.coupon_id AS id FROM {codes} k WHERE k.live AND k.code_key = `
+		eachID   = `SELECT c.* FROM ` + names + withID + `w.name OFFSET 0) c`
+		eachCode = `SELECT c.* FROM ` + names + withCode + `w.name OFFSET 0) c`
+		codes    = `SELECT k.id FROM ` + names + named + `w.name OFFSET 0) k`
+	)
+	held := func(coupons string) string {
+		return `SELECT u.* FROM (` + coupons + `) w CROSS JOIN LATERAL (SELECT * FROM (
+			SELECT * FROM {uses} u WHERE u.customer_id = ? AND u.coupon_id = w.id AND u.state = 'reserved' OFFSET 0) u
+			ORDER BY u.created_at DESC, u.id DESC LIMIT ?) u`
+	}
 	s.named = [...]namedStatements{
-		namesID: s.about(byID, withoutCode), namesCode: s.about(byCode, withCode),
-		namesID | namesCode: s.about(byID+` UNION `+byCode, withoutCode+` UNION ALL `+withCode),
-		oneName | namesID:   s.about(`SELECT ?::text AS id`, `SELECT ?::text AS id, `+noCode),
-		oneName | namesCode: s.about(`SELECT k.coupon_id AS id FROM `+one+oneCode, `SELECT k.coupon_id AS id, `+codeList+` FROM `+one+codeCounts+oneCode),
+		namesID:             s.about(eachID, held(ids), ids),
+		namesCode:           s.about(eachCode, `SELECT u.* FROM `+names+held(named+`w.name`)+` OFFSET 0) u`, codes),
+		namesID | namesCode: s.about(eachID+` UNION ALL `+eachCode, held(ids+` UNION `+codes), ids+` UNION `+codes),
+		oneName | namesID:   s.about(withID+`?`, held(`SELECT ?::text AS id`), `SELECT ?::text AS id`),
+		oneName | namesCode: s.about(withCode+`?`, held(named+`?`), named+`?`),
 	}
 	s.codes()
 }
@@ -87,16 +99,14 @@ const (
 	oneName   = 4
 )
 
-// about returns the statements for the coupons whose IDs the SQL text selects.
-func (s *statements) about(ids, withCodes string) namedStatements {
+// about returns the statements for the coupons, the held uses and the IDs that the SQL texts select.
+func (s *statements) about(coupons, held, ids string) namedStatements {
 	name := func(what, text, of string) string { return numbered(s.name(what, fmt.Sprintf(text, of))) }
 	return namedStatements{
-		coupons: name("look up coupons", `SELECT `+couponList+`, w.code_key, w.code_batch, w.code_max_uses, w.code_owner, w.code_active,
-			w.code_expires_at, w.code_created_at, w.code_updated_at, w.code_revision, w.code_reserved, w.code_completed, `+lookUpCounts+`, `+ownEmails+`
-			FROM (%s) w CROSS JOIN LATERAL (SELECT * FROM {coupons} c WHERE c.id = w.id OFFSET 0) c`, withCodes),
-		held: name("read held uses", `SELECT `+useList+` FROM (%s) w CROSS JOIN LATERAL (SELECT * FROM (
-			SELECT * FROM {uses} u WHERE u.customer_id = ? AND u.coupon_id = w.id AND u.state = 'reserved' OFFSET 0) u
-			ORDER BY u.created_at DESC, u.id DESC LIMIT ?) u ORDER BY u.created_at DESC, u.id DESC`, ids),
+		coupons: name("look up coupons", `SELECT `+couponList+`, c.code_key, c.code_batch, c.code_max_uses, c.code_owner, c.code_active,
+			c.code_expires_at, c.code_created_at, c.code_updated_at, c.code_revision, c.code_reserved, c.code_completed, `+lookUpCounts+`, `+ownEmails+`
+			FROM (%s) c`, coupons),
+		held: name("read held uses", `SELECT `+useList+` FROM (%s) u ORDER BY u.created_at DESC, u.id DESC`, held),
 		emails: name("read allow-lists", `SELECT w.id, e.email FROM (%s) w CROSS JOIN LATERAL (
 			SELECT * FROM {coupon_emails} e WHERE e.coupon_id = w.id OFFSET 0) e ORDER BY w.id, e.position`, ids),
 	}

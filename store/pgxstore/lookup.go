@@ -125,14 +125,15 @@ func (l *lookUp) entries() []string {
 type foundRow struct {
 	coupon  couponRow
 	code    codeRow
-	counts  amountList
+	own     amountList // counts of the customer's identities
+	parts   amountList // counts of the parts of the coupon's counter
 	emails  []string
 	columns []any
 }
 
 func (r *foundRow) scan(row pgx.Rows) error {
 	if r.columns == nil {
-		r.columns = append(append(r.coupon.columns(), r.code.columns()...), &r.counts, &r.emails)
+		r.columns = append(append(r.coupon.columns(), r.code.columns()...), &r.own, &r.parts, &r.emails)
 	}
 	return row.Scan(r.columns...)
 }
@@ -147,9 +148,12 @@ func (l *lookUp) scanCoupon(row pgx.Rows) error {
 		return err
 	}
 	id := found.Coupon.ID
-	found.Coupon.ReservedCount, found.Coupon.UsedCount = r.counts[0], r.counts[1]
+	for pair := range slices.Chunk(r.parts, 2) {
+		found.Coupon.ReservedCount += pair[0]
+		found.Coupon.UsedCount += pair[1]
+	}
 	found.ByCustomer = slices.Grow(found.ByCustomer, len(l.by.Identities))
-	for pair := range slices.Chunk(r.counts[2:], 2) {
+	for pair := range slices.Chunk(r.own, 2) {
 		found.ByCustomer = append(found.ByCustomer, eligibility.Count{Reserved: pair[0], Completed: pair[1]})
 	}
 	if len(r.emails) > 0 {

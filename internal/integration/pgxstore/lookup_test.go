@@ -98,6 +98,37 @@ func TestQuotesLookUpAtOnce(t *testing.T) {
 	}
 }
 
+// A look-up sums the parts of a coupon's counter, however the coupon is named, with identities and without.
+func TestLookUpSumsTheParts(t *testing.T) {
+	t.Parallel()
+	pool := postgrestest.NewPool(t, shared.NewCopy(t), func(*pgxpool.Config) {})
+	s := newStore(t, pool, pgxstore.Options{})
+	spread, unused := create(t, s, newCoupon(t, "SPREAD", coupon.Limits{})), create(t, s, newCoupon(t, "UNUSED", coupon.Limits{}))
+	_, err := pool.Exec(t.Context(), `INSERT INTO couponkit.counters (counter, part, reserved, completed) VALUES ($1, 1, 3, 40), ($1, 2, -1, 60), ($2, 0, 1, 2)`,
+		eligibility.CouponUses(spread.ID), eligibility.CustomerUses(spread.ID, "ann"))
+	require.NoError(t, err)
+	for name, names := range map[string][]store.Name{
+		"a code": store.ByCode(spread.Code), "an ID": store.ByID(spread.ID),
+		"codes": store.ByCode(spread.Code, unused.Code), "IDs": store.ByID(spread.ID, unused.ID),
+		"both": slices.Concat(store.ByCode(spread.Code), store.ByID(unused.ID)),
+	} {
+		for _, identities := range [][]string{nil, {"bob", "ann"}} {
+			answer, err := s.LookUp(t.Context(), store.LookUp{Names: names, Identities: identities})
+			require.NoError(t, err, name)
+			want := []eligibility.Count{{}, {Reserved: 1, Completed: 2}}[:len(identities)]
+			for i, found := range answer.Coupons {
+				require.Len(t, found.ByCustomer, len(identities), name)
+				if i > 0 {
+					require.Zero(t, found.Coupon.ReservedCount+found.Coupon.UsedCount, name)
+					continue
+				}
+				require.Equal(t, [...]int64{2, 100}, [...]int64{found.Coupon.ReservedCount, found.Coupon.UsedCount}, name)
+				require.Equal(t, want, append([]eligibility.Count{}, found.ByCustomer...), name)
+			}
+		}
+	}
+}
+
 // BenchmarkQuoteCodes is a whole quote with 1, 8 and 32 codes.
 func BenchmarkQuoteCodes(b *testing.B) {
 	pool := postgrestest.NewPool(b, shared.NewCopy(b), func(*pgxpool.Config) {})
