@@ -6,6 +6,8 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
+const unexplainedMessage = "the units are not those of the coupons"
+
 // checkCoupons checks that the coupons and the groups of units explain the discounts of the
 // lines. The amounts of the lines have no faults.
 func (q Quote) checkCoupons() error {
@@ -33,7 +35,7 @@ func (q Quote) checkCoupons() error {
 func (q *Quote) groupFaults(sums []int64, faults *validation.Error) {
 	var room rowRoom
 	if !q.explained() {
-		faults.Add("coupons", validation.Mismatch, "the units are not those of the coupons")
+		faults.Add("coupons", validation.Mismatch, unexplainedMessage)
 		return
 	}
 	for i := range q.Lines {

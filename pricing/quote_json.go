@@ -139,10 +139,7 @@ type unitDocument struct {
 //   - The quote is invalid; see [Quote.Validate]. IDs of any length are accepted.
 //   - An ID or an ItemID is not valid UTF-8.
 //   - The JSON has more than [MaxQuoteDocument] bytes.
-func (q Quote) MarshalJSON() ([]byte, error) { return q.AppendJSON(nil) }
-
-// AppendJSON appends the JSON of [Quote.MarshalJSON] to dst. It returns the errors of MarshalJSON.
-func (q *Quote) AppendJSON(dst []byte) ([]byte, error) {
+func (q Quote) MarshalJSON() ([]byte, error) {
 	var faults validation.Error
 	err := q.checkAmounts()
 	faults.Merge("", err)
@@ -155,20 +152,21 @@ func (q *Quote) AppendJSON(dst []byte) ([]byte, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	begin := len(dst)
-	dst, err = q.append(dst)
-	if err == nil && len(dst)-begin > MaxQuoteDocument {
-		return nil, tooLongQuote()
-	}
-	return dst, err
+	return q.AppendJSON(nil)
 }
 
 func tooLongQuote() error {
 	return validation.New("", validation.TooLong, fmt.Sprintf("a quote has at most %d bytes", MaxQuoteDocument))
 }
 
-// append appends the quote in the form of quoteDocument.
-func (q *Quote) append(dst []byte) (_ []byte, err error) {
+// AppendJSON appends the JSON of [Quote.MarshalJSON] to dst. The quote must be valid; see [Quote.Validate]. Its
+// IDs must be valid UTF-8. AppendJSON does not check that again. It returns a [*validation.Error] if the units
+// are not those of the coupons, or if the JSON has more than [MaxQuoteDocument] bytes.
+func (q *Quote) AppendJSON(dst []byte) (_ []byte, err error) {
+	if !q.explained() {
+		return nil, validation.New("coupons", validation.Mismatch, unexplainedMessage)
+	}
+	begin := len(dst)
 	dst = appendjson.IntMember(append(dst, '{'), "version", QuoteVersion)
 	dst = appendjson.TextMember(dst, "currency", q.Currency.Code())
 	if q.Step != 0 {
@@ -193,7 +191,10 @@ func (q *Quote) append(dst []byte) (_ []byte, err error) {
 		}
 		dst = append(dst, ']')
 	}
-	return append(dst, '}'), nil
+	if dst = append(dst, '}'); len(dst)-begin > MaxQuoteDocument {
+		return nil, tooLongQuote()
+	}
+	return dst, nil
 }
 
 // appendAmount appends an amount as a Number.

@@ -300,6 +300,25 @@ func TestMarshalRefusesWhatCouldNotBeLoaded(t *testing.T) {
 	}
 }
 
+// TestAppendJSON: it writes what MarshalJSON writes. It does not panic for a quote whose lines were changed.
+func TestAppendJSON(t *testing.T) {
+	t.Parallel()
+	tenth, err := pricing.ParsePercent("10")
+	require.NoError(t, err)
+	lines := []pricing.Line{{ID: "A", Kind: pricing.Device, ItemID: "phone", Quantity: 3, UnitPrice: 9_99}}
+	q, err := pricing.Price(pricing.Cart{Currency: pricing.EUR(), Lines: lines},
+		pricing.Terms{ID: "1", Group: "a", Discount: pricing.PercentOff(tenth)}, pricing.Terms{ID: "2", Group: "b", Discount: pricing.PercentOff(tenth)})
+	require.NoError(t, err)
+	want, err := q.MarshalJSON()
+	require.NoError(t, err)
+	got, err := q.AppendJSON([]byte("before"))
+	require.NoError(t, err)
+	require.Equal(t, "before"+string(want), string(got))
+	q.Lines = append(q.Lines, q.Lines...)
+	_, err = q.AppendJSON(nil)
+	require.NotEmpty(t, faultsOf(err)["coupons"])
+}
+
 // Validate sees every amount that does not hold.
 func TestQuoteValidate(t *testing.T) {
 	t.Parallel()
