@@ -62,11 +62,11 @@ func (s *Service) Explain(ctx context.Context, r QuoteRequest) (e Explanation, e
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Explanation{}, err
 	}
-	quoter := s.quoter(s.mirrors.Recent, &attempt)
-	if err := quoter.Validate(quote.Request(r)); err != nil {
+	quoter, request := s.quoter(s.mirrors.Recent, &attempt), quote.Request(r)
+	if err := quoter.Validate(&request); err != nil {
 		return Explanation{}, err
 	}
-	d, err := quoter.Explain(ctx, quote.Request(r))
+	d, err := quoter.Explain(ctx, request)
 	if d == nil {
 		return Explanation{}, err
 	}

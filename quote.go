@@ -175,11 +175,11 @@ func (s *Service) Quote(ctx context.Context, r QuoteRequest) (q Quote, err error
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Quote{}, err
 	}
-	quoter := s.quoter(s.mirrors.Recent, &attempt)
-	if err := quoter.Validate(quote.Request(r)); err != nil {
+	quoter, request := s.quoter(s.mirrors.Recent, &attempt), quote.Request(r)
+	if err := quoter.Validate(&request); err != nil {
 		return Quote{}, err
 	}
-	d, err := quoter.Price(ctx, quote.Request(r), quote.OfCart)
+	d, err := quoter.Price(ctx, request, quote.OfCart)
 	attempt.CouponID = d.CouponID()
 	return newQuote(d), err
 }

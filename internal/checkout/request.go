@@ -11,33 +11,30 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// validate returns all faults of a request. It builds the cart for a request with an amount.
-func (c *Reserver) validate(r *Request) (err error) {
+// validate returns all faults of a request. It builds the cart for a request with an amount, and sets the step of
+// any other cart.
+//
+// A cart may not be empty. The processor refuses some carts at any price: those with too many lines, or with lines
+// that recur in different intervals.
+func (c *Reserver) validate(r *Request) error {
 	var faults validation.Error
-	if r.About == quote.OfAmount {
-		r.Cart, err = c.Quoter.AmountCart(r.Amount)
-	} else {
-		err = c.checkCart(r.Cart)
-	}
 	faults.Merge("", redemption.CheckOrderID(r.OrderID))
 	faults.Merge("", c.checkHold(r.Hold))
-	faults.Merge("", err)
+	if r.About == quote.OfAmount {
+		cart, err := c.Quoter.AmountCart(r.Amount)
+		faults.Merge("", err)
+		r.Cart = cart
+	} else {
+		faults.Merge("", c.Quoter.CheckCart(&r.Cart))
+		if len(r.Cart.Lines) == 0 {
+			faults.Add("lines", validation.Required, "the cart is empty")
+		}
+		if c.Quoter.Abilities.OneInterval {
+			faults.Merge("", processor.CheckIntervals(len(r.Cart.Lines), func(i int) pricing.Interval { return r.Cart.Lines[i].Recurs }))
+		}
+		c.checkLength(&faults, len(r.Cart.Lines))
+	}
 	faults.Merge("", c.CheckRequest(r))
-	return faults.Err()
-}
-
-// checkCart refuses a cart that is empty or cannot be priced. It also refuses a cart that the processor
-// would refuse at any price: too many lines, or lines that recur in different intervals.
-func (c *Reserver) checkCart(cart pricing.Cart) error {
-	var faults validation.Error
-	faults.Merge("", c.Quoter.CheckCart(cart))
-	if len(cart.Lines) == 0 {
-		faults.Add("lines", validation.Required, "the cart is empty")
-	}
-	if c.Quoter.Abilities.OneInterval {
-		faults.Merge("", processor.CheckIntervals(len(cart.Lines), func(i int) pricing.Interval { return cart.Lines[i].Recurs }))
-	}
-	c.checkLength(&faults, len(cart.Lines))
 	return faults.Err()
 }
 

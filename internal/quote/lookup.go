@@ -205,60 +205,49 @@ func (q *Quoter) readOpen(ctx context.Context, d *Decision, counters []string) (
 	return answer.Counts, err
 }
 
-// refuseSameCoupons refuses codes of the same coupon: all of them, or with [eligibility.KeepFirst] the
-// later codes. With [eligibility.KeepBest] it keeps the code with the least key. A code that is refused for
-// another reason excludes no code.
+// refuseSameCoupons finds codes of the same coupon, and refuses them. A code that is refused already excludes no
+// code.
 func (d *Decision) refuseSameCoupons() {
-	if !d.haveSameCoupons() {
-		return
-	}
-	byCoupon := map[string][]*Code{}
 	for i := range d.Codes {
-		if c := &d.Codes[i]; c.Refused == nil {
-			byCoupon[c.Coupon.ID] = append(byCoupon[c.Coupon.ID], c)
-		}
-	}
-	for id, same := range byCoupon {
-		if len(same) < 2 {
-			continue
-		}
-		same = slices.DeleteFunc(same, func(c *Code) bool {
-			question := eligibility.Question{At: d.At, Customer: d.Request.Customer, Usage: c.usage(&HandOver{}, nil)}
-			if reasons := eligibility.CheckCode(c.Code, question); reasons != nil {
-				c.Refused = &coupon.Rejection{CouponID: id, Code: c.Typed, Reasons: reasons}
+		c := &d.Codes[i]
+		var others []*Code // later codes of the same coupon
+		for j := i + 1; j < len(d.Codes) && c.Refused == nil; j++ {
+			if o := &d.Codes[j]; o.Refused == nil && o.Coupon.ID == c.Coupon.ID {
+				others = append(others, o)
 			}
-			return c.Refused != nil
-		})
-		if d.Request.Conflicts == eligibility.KeepBest {
-			slices.SortFunc(same, func(a, b *Code) int {
-				return cmp.Or(cmp.Compare(a.Code.Key.String(), b.Code.Key.String()), cmp.Compare(a.Typed, b.Typed))
-			})
 		}
-		for i, c := range same {
-			by := same[:1]
-			if d.Request.Conflicts == eligibility.RefuseAll {
-				by = slices.Delete(slices.Clone(same), i, i+1)
-			} else if i == 0 {
-				continue
-			}
-			if len(by) > 0 {
-				c.Refused = &coupon.Rejection{CouponID: id, Code: c.Typed, Reasons: excludedBy(by)}
-			}
+		if len(others) > 0 {
+			d.refuseSame(append([]*Code{c}, others...))
 		}
 	}
 }
 
-// haveSameCoupons reports whether two codes name the same coupon.
-func (d *Decision) haveSameCoupons() bool {
-	for i := range d.Codes {
-		for j := range i {
-			a, b := &d.Codes[i], &d.Codes[j]
-			if a.Refused == nil && b.Refused == nil && a.Coupon.ID == b.Coupon.ID {
-				return true
-			}
+// refuseSame refuses codes of one coupon: all of them, or with [eligibility.KeepFirst] the later codes. With
+// [eligibility.KeepBest] it keeps the code with the least key. A code that is refused alone excludes no code.
+func (d *Decision) refuseSame(same []*Code) {
+	same = slices.DeleteFunc(same, func(c *Code) bool {
+		question := eligibility.Question{At: d.At, Customer: d.Request.Customer, Usage: c.usage(&HandOver{}, nil)}
+		if reasons := eligibility.CheckCode(c.Code, question); reasons != nil {
+			c.Refused = &coupon.Rejection{CouponID: c.Coupon.ID, Code: c.Typed, Reasons: reasons}
+		}
+		return c.Refused != nil
+	})
+	if d.Request.Conflicts == eligibility.KeepBest {
+		slices.SortFunc(same, func(a, b *Code) int {
+			return cmp.Or(cmp.Compare(a.Code.Key.String(), b.Code.Key.String()), cmp.Compare(a.Typed, b.Typed))
+		})
+	}
+	for i, c := range same {
+		by := same[:1]
+		if d.Request.Conflicts == eligibility.RefuseAll {
+			by = slices.Delete(slices.Clone(same), i, i+1)
+		} else if i == 0 {
+			continue
+		}
+		if len(by) > 0 {
+			c.Refused = &coupon.Rejection{CouponID: c.Coupon.ID, Code: c.Typed, Reasons: excludedBy(by)}
 		}
 	}
-	return false
 }
 
 // excludedBy returns the reason of a code that is excluded by other codes of its coupon.

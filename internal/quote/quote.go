@@ -145,13 +145,9 @@ func (q *Quoter) Check(ctx context.Context, r Request) (*Decision, error) {
 	return d, err
 }
 
-// decide looks up the coupons of a request, and decides about all of them at one instant.
+// decide looks up the coupons of a request, and decides about all of them at one instant. The cart was checked with
+// [Quoter.CheckCart].
 func (q *Quoter) decide(ctx context.Context, r Request, about Subject) (*Decision, error) {
-	step, err := q.step(&r.Cart)
-	if err != nil {
-		return nil, err
-	}
-	r.Cart.Step = step
 	d, err := q.LookUp(ctx, r, about)
 	if err != nil {
 		return nil, err
@@ -168,9 +164,7 @@ func (q *Quoter) decide(ctx context.Context, r Request, about Subject) (*Decisio
 // Foresee looks up a request, and decides about it if there are automatic coupons. So it asks about the mirrors of
 // all coupons that an order is likely to have. A cart that cannot be priced gets no automatic coupons.
 func (q *Quoter) Foresee(ctx context.Context, r Request) (*Decision, error) {
-	if step, err := q.step(&r.Cart); err == nil {
-		r.Cart.Step = step
-	}
+	_ = q.CheckCart(&r.Cart) // sets the step
 	d, err := q.LookUp(ctx, r, OfCart)
 	if err == nil && len(d.Automatic) > 0 {
 		err = q.choose(ctx, d)

@@ -16,25 +16,30 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// Validate names all that is wrong with a request for the price of a cart.
-func (q *Quoter) Validate(r Request) error {
+// Validate names all that is wrong with a request for the price of a cart. It sets the step of the cart, like
+// [Quoter.CheckCart].
+func (q *Quoter) Validate(r *Request) error {
 	var faults validation.Error
-	faults.Merge("", q.CheckCart(r.Cart))
+	faults.Merge("", q.CheckCart(&r.Cart))
 	faults.Merge("", CheckCodes(r.Codes, r.Conflicts))
 	faults.Merge("facts", r.Facts.Validate())
 	return faults.Err()
 }
 
 // CheckCart names all that is wrong with a cart, also IDs of lines that neither the JSON of a quote nor a store
-// keeps.
-func (q *Quoter) CheckCart(cart pricing.Cart) error {
+// keeps. It sets the step of the cart to the step in which the processor charges its currency. A step of the host
+// is kept if it is a multiple of the processor's step.
+func (q *Quoter) CheckCart(cart *pricing.Cart) error {
 	var faults validation.Error
-	step, err := q.step(&cart)
-	if err == nil {
+	switch step := q.Abilities.AmountStep[cart.Currency]; {
+	case step <= 1 || cart.Step < 0:
+	case cart.Step <= 1:
 		cart.Step = step
-		err = cart.Validate()
+	case cart.Step%step != 0:
+		faults.Add("step", validation.Mismatch, fmt.Sprintf(
+			"the processor charges %s in steps of %s", cart.Currency, cart.Currency.Format(step)))
 	}
-	faults.Merge("", err)
+	faults.Merge("", cart.Validate())
 	faults.Merge("", redemption.CheckLines(len(cart.Lines), func(i int) *pricing.Line { return &cart.Lines[i] }))
 	return faults.Err()
 }
@@ -61,24 +66,6 @@ func CheckCodes(codes []string, policy eligibility.ConflictPolicy) error {
 	return faults.Err()
 }
 
-// step returns the step of a cart: the step in which the processor charges its currency. A step of
-// the host is kept if it is a multiple of the processor's step.
-func (q *Quoter) step(cart *pricing.Cart) (int64, error) {
-	step := q.Abilities.AmountStep[cart.Currency]
-	switch {
-	case step <= 1 || cart.Step < 0:
-	case cart.Step <= 1:
-		return step, nil
-	case cart.Step%step != 0:
-		var faults validation.Error
-		faults.Add("step", validation.Mismatch, fmt.Sprintf(
-			"the processor charges %s in steps of %s", cart.Currency, cart.Currency.Format(step)))
-		faults.Merge("", cart.Validate())
-		return 0, faults.Err()
-	}
-	return cart.Step, nil
-}
-
 // amountLine is the ID of the only line in a cart for an amount.
 const amountLine = "amount"
 
@@ -101,7 +88,8 @@ func (q *Quoter) AmountCart(amount pricing.Money) (pricing.Cart, error) {
 	cart := pricing.Cart{Currency: amount.Currency(), Lines: []pricing.Line{{
 		ID: amountLine, Kind: pricing.Device, ItemID: amountLine, Quantity: 1, UnitPrice: amount.Minor(),
 	}}}
-	return cart, cart.Validate()
+	err := q.CheckCart(&cart)
+	return cart, err
 }
 
 // digest collects the values of a fingerprint.
