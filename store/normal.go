@@ -8,15 +8,19 @@ import (
 )
 
 // Normalize returns the reservation in the form that is stored. Times are in UTC, to the
-// microsecond. The result shares no memory with the original reservation. Stores normalize a
-// reservation before they use it.
+// microsecond. The order and its uses have their first version. The result shares no memory with the
+// original reservation. Stores normalize a reservation before they use it.
 func (r Reservation) Normalize() Reservation {
 	r.Order, r.Uses, r.Coupons = r.Order.Clone(), slices.Clone(r.Uses), slices.Clone(r.Coupons)
-	normalInstants(&r.Order.Deadline, &r.Order.CreatedAt, &r.Order.UpdatedAt)
+	normalInstants(&r.Order.Deadline, &r.Order.CreatedAt)
+	if !r.Order.IsZero() {
+		r.Order.Version, r.Order.UpdatedAt = 1, r.Order.CreatedAt
+	}
 	for i := range r.Uses {
 		u := &r.Uses[i]
 		*u = u.Clone()
-		normalInstants(&u.Deadline, &u.CreatedAt, &u.UpdatedAt, &u.CompletedAt, &u.ReleasedAt, &u.RestoredAt)
+		normalInstants(&u.Deadline, &u.CreatedAt, &u.CompletedAt, &u.ReleasedAt, &u.RestoredAt)
+		u.Version, u.UpdatedAt = 1, u.CreatedAt
 	}
 	return r
 }

@@ -151,3 +151,23 @@ func TestOtherListsHaveBounds(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, store.DefaultPageSize, orders.PageSize)
 }
+
+// TestNormalizedReservations: a normalized reservation has its first version, to the microsecond and in UTC. It
+// shares no memory with the original, and normalizing it again changes nothing.
+func TestNormalizedReservations(t *testing.T) {
+	t.Parallel()
+	created := time.Date(2026, 11, 30, 12, 0, 0, 1_999, time.FixedZone("", 3600))
+	r := store.Reservation{
+		Order: redemption.Order{ID: "ord_1", CreatedAt: created, Version: 7, UpdatedAt: created.Add(time.Hour), Claims: []eligibility.Claim{{Counter: "a"}}},
+		Uses:  []redemption.Use{{ID: "use_1", CreatedAt: created, Version: 7}},
+	}
+	normal := r.Normalize()
+	want := time.Date(2026, 11, 30, 11, 0, 0, 1_000, time.UTC)
+	require.Equal(t, []any{int64(1), want, want}, []any{normal.Order.Version, normal.Order.CreatedAt, normal.Order.UpdatedAt})
+	require.Equal(t, []any{int64(1), want, want}, []any{normal.Uses[0].Version, normal.Uses[0].CreatedAt, normal.Uses[0].UpdatedAt})
+	require.Equal(t, normal, normal.Normalize())
+	r.Order.Claims[0].Counter, r.Uses[0].ID = "b", "use_2"
+	require.Equal(t, []string{"a", "use_1"}, []string{normal.Order.Claims[0].Counter, normal.Uses[0].ID})
+	points := store.Reservation{Uses: []redemption.Use{{ID: "use_1"}}}.Normalize()
+	require.Zero(t, points.Order)
+}

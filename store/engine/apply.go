@@ -473,13 +473,13 @@ func (w *work) recordUnknown(ctx context.Context, tx Tx, s store.Settlement) (st
 	if err := w.stillUnknown(ctx, tx, s); err != nil {
 		return store.Settled{}, err
 	}
-	paid := asNew(s.Unknown)
+	paid := store.Settled{Order: s.Unknown.Order, Uses: slices.SortedFunc(slices.Values(s.Unknown.Uses), compareUses), Changed: true}
 	st := new(step)
 	st.create(paid.Order, paid.Uses...)
 	w.flag(st, paid.Order, paid.Uses)
 	w.make(st)
 	w.noteOrder(unknownCause, paid.Order, s.By)
-	return store.Settled{Order: paid.Order, Uses: paid.Uses, Changed: true}, w.save(ctx, tx)
+	return paid, w.save(ctx, tx)
 }
 
 // stillUnknown returns [ErrAgain] if the order of the payment was stored while this transaction waited

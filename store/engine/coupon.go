@@ -56,9 +56,8 @@ type CouponWrite struct {
 	Entry store.Entry
 }
 
-// SaveCoupon applies a change of a coupon and saves the result. The caller must normalize the change and
-// validate it with [ValidateChange]. After store.ErrCodesLeft, the caller commits what was removed. After any
-// other error, it rolls back.
+// SaveCoupon applies a normalized and validated change of a coupon and saves the result. After
+// store.ErrCodesLeft, the caller commits what was removed. After any other error, it rolls back.
 func SaveCoupon(ctx context.Context, tx CouponTx, c store.CouponChange) (coupon.Coupon, error) {
 	stored, err := tx.LoadCoupon(ctx, c.Coupon.ID, c.Coupon.Code)
 	if err != nil {
@@ -76,9 +75,6 @@ func SaveCoupon(ctx context.Context, tx CouponTx, c store.CouponChange) (coupon.
 	}
 	return w.Coupon, tx.SaveCoupon(ctx, w)
 }
-
-// ValidateChange calls [store.CouponChange.Validate].
-func ValidateChange(c store.CouponChange) error { return c.Validate() }
 
 func decideCoupon(stored StoredCoupon, c store.CouponChange) (CouponWrite, error) {
 	w := CouponWrite{Kind: c.Kind, Unlimited: c.Unlimited, Version: stored.Version + 1}

@@ -139,12 +139,12 @@ func TestDocuments(t *testing.T) {
 	u.Discount, u.Points, u.Claims = 1<<53+1, 7, []eligibility.Claim{claim("b", eligibility.MaxAmount, 0)}
 	data, err := engine.EncodeOrder(o)
 	require.NoError(t, err)
-	got := redemption.Order{ID: o.ID, Key: o.Key, CustomerID: o.CustomerID, State: o.State, CreatedAt: o.CreatedAt, Deadline: o.Deadline, Claims: o.Claims}
+	got := redemption.Order{ID: o.ID, Key: o.Key, CustomerID: o.CustomerID, State: o.State, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, Version: o.Version, Deadline: o.Deadline, Claims: o.Claims}
 	require.NoError(t, engine.DecodeOrder(data, &got))
 	require.Empty(t, cmp.Diff(o, got))
 	data, err = engine.EncodeUse(u)
 	require.NoError(t, err)
-	use := redemption.Use{ID: u.ID, CouponID: u.CouponID, CustomerID: u.CustomerID, OrderID: u.OrderID, State: u.State, CreatedAt: u.CreatedAt, Claims: u.Claims}
+	use := redemption.Use{ID: u.ID, CouponID: u.CouponID, CustomerID: u.CustomerID, OrderID: u.OrderID, State: u.State, CreatedAt: u.CreatedAt, UpdatedAt: u.UpdatedAt, Version: u.Version, Claims: u.Claims}
 	require.NoError(t, engine.DecodeUse(data, &use))
 	require.Empty(t, cmp.Diff(u, use))
 	c := someCoupon(t, 3)

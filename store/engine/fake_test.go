@@ -225,16 +225,17 @@ func order(id, customer string, coupons ...string) store.Reservation {
 			State: redemption.Reserved, Origin: redemption.FromCheckout, CreatedAt: at(0),
 		})
 	}
-	return r
+	return r.Normalize()
 }
 
 // exchange returns a request for a points reservation.
 func exchange(id, customer, couponID string) store.Reservation {
-	return store.Reservation{Coupons: []store.CouponAt{{ID: couponID, Revision: 1}}, Uses: []redemption.Use{{
+	r := store.Reservation{Coupons: []store.CouponAt{{ID: couponID, Revision: 1}}, Uses: []redemption.Use{{
 		ID: "use_" + id, Key: "key_" + id, ExchangeID: "use_" + id, CouponID: couponID, CustomerID: customer, State: redemption.Reserved,
 		Origin: redemption.FromPoints, Points: 5, PointsState: redemption.PointsPending, CreatedAt: at(0), Deadline: at(1000),
 		Claims: []eligibility.Claim{claim(eligibility.CustomerUses(couponID, customer), 1, 0)},
 	}}}
+	return r.Normalize()
 }
 
 func taking(r store.Reservation, exchangeID string) store.Reservation {

@@ -8,15 +8,7 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// reserveNeed returns the rows that reservations need. A thorough need also has their IDs.
-func reserveNeed(requests []store.Reservation, thorough bool) Need {
-	var n Need
-	for _, r := range requests {
-		n.reservation(r, thorough)
-	}
-	return n.sorted()
-}
-
+// reservation adds the rows that a reservation needs. A thorough need also has its IDs.
 func (n *Need) reservation(r store.Reservation, thorough bool) {
 	if thorough {
 		n.ids(r)

@@ -12,14 +12,14 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Reserve handles validated reservations and saves the changes. The transaction adds to the
+// Reserve handles normalized and validated reservations and saves the changes. The transaction adds to the
 // given row of unlimited counters. If thorough is true, Reserve also looks for IDs that are
 // taken. Stores set thorough after [ErrAgain].
 func Reserve(
 	ctx context.Context, tx Tx, row int, thorough bool, requests ...store.Reservation,
 ) ([]Answer[store.Reserved], error) {
 	w := newWork(row)
-	if err := w.loadReservations(ctx, tx, reserveNeed(requests, thorough), requests); err != nil {
+	if err := w.loadReservations(ctx, tx, thorough, requests); err != nil {
 		return nil, err
 	}
 	answers := make([]Answer[store.Reserved], len(requests))
@@ -113,7 +113,12 @@ func (w *work) paidMeanwhile(r store.Reservation, absent []string) bool {
 
 // loadReservations loads in one step. It needs two steps if orders or points are taken over: their
 // counters are known only from the records, and all counters are locked together.
-func (w *work) loadReservations(ctx context.Context, tx Tx, n Need, requests []store.Reservation) error {
+func (w *work) loadReservations(ctx context.Context, tx Tx, thorough bool, requests []store.Reservation) error {
+	var n Need
+	for _, r := range requests {
+		n.reservation(r, thorough)
+	}
+	n = n.sorted()
 	if len(n.OrderIDs) == 0 && len(n.Exchanges) == 0 {
 		return w.load(ctx, tx, n.late())
 	}
@@ -169,7 +174,7 @@ func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 	if err := w.usable(r); err != nil {
 		return store.Reserved{}, err
 	}
-	taken := asNew(r)
+	taken := store.Reserved{Order: r.Order, Uses: slices.SortedFunc(slices.Values(r.Uses), compareUses)}
 	adopted := w.adopt(&taken)
 	if adopted {
 		s.change(w, taken.Order, taken.Uses...)
@@ -219,19 +224,6 @@ func (w *work) await(o *redemption.Order) {
 	if o.Awaits != "" {
 		o.BegunAt = time.Time{}
 	}
-}
-
-// asNew returns the records in their first stored form. The uses are sorted by coupon.
-func asNew(r store.Reservation) store.Reserved {
-	taken := store.Reserved{Order: r.Order, Uses: slices.Clone(r.Uses)}
-	if !taken.Order.IsZero() {
-		taken.Order.Version, taken.Order.UpdatedAt = 1, taken.Order.CreatedAt
-	}
-	slices.SortFunc(taken.Uses, compareUses)
-	for i := range taken.Uses {
-		taken.Uses[i].Version, taken.Uses[i].UpdatedAt = 1, taken.Uses[i].CreatedAt
-	}
-	return taken
 }
 
 func (w *work) noteReserved(s *step, taken store.Reserved, by string) {

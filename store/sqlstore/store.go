@@ -322,7 +322,7 @@ func (s *Store) Apply(ctx context.Context, e store.Settlement) (store.Settled, e
 // SaveCoupon implements [store.Coupons].
 func (s *Store) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Coupon, error) {
 	c = c.Normalize()
-	if err := engine.ValidateChange(c); err != nil {
+	if err := c.Validate(); err != nil {
 		return coupon.Coupon{}, err
 	}
 	asked := request{change: &c}
