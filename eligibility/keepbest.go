@@ -164,7 +164,7 @@ func (k *keeping) evaluate() error {
 	trial := evaluation{&k.trial, k.set, &k.cart}
 	err := trial.begin(&q)
 	if err == nil {
-		err = trial.alone()
+		err = trial.refuseAlone()
 	}
 	if err == nil {
 		trial.exclude(RefuseAll)

@@ -23,14 +23,16 @@ func (e *evaluation) cover() {
 // mask returns for each line whether the scope covers it.
 func (e *evaluation) mask(s *coupon.Scope) []bool {
 	first := len(e.masks)
-	e.masks = appendLines(e.masks, s, e.cart.Lines)
+	for i := range e.cart.Lines {
+		e.masks = append(e.masks, s.Covers(&e.cart.Lines[i]))
+	}
 	return e.masks[first:len(e.masks):len(e.masks)]
 }
 
-// refuseAlone adds the reasons that depend on a coupon's discount without other coupons. It adds a
-// budget reason only to a coupon that is already refused. It prices a coupon alone only if the price
-// can change the decision.
+// refuseAlone decides about each coupon alone for the cart. It adds a budget reason only to a coupon that is
+// already refused. It prices a coupon alone only if the price can change the decision.
 func (e *evaluation) refuseAlone() error {
+	e.cover()
 	for i := range e.members {
 		m, c, d := &e.members[i], e.coupon(i), &e.Coupons[i].Decision
 		if !m.on.fits || !m.on.covered || d.Allowed() && !m.conflicts && !e.mayTakeMore(i) {

@@ -21,10 +21,6 @@ func Lines(s coupon.Scope, lines []pricing.Line) []bool {
 
 // AppendLines is like [Lines] but appends the result to a slice and returns the extended slice.
 func AppendLines(dst []bool, s coupon.Scope, lines []pricing.Line) []bool {
-	return appendLines(dst, &s, lines)
-}
-
-func appendLines(dst []bool, s *coupon.Scope, lines []pricing.Line) []bool {
 	for i := range lines {
 		dst = append(dst, s.Covers(&lines[i]))
 	}

@@ -123,7 +123,7 @@ func (r *SetResult) Reevaluate(set []Candidate, cart pricing.Cart, q Question) e
 	if err != nil {
 		return err
 	}
-	if err = e.alone(); err == nil {
+	if err = e.refuseAlone(); err == nil {
 		if q.Conflicts == KeepBest && e.conflicting {
 			err = e.keepBest(&q)
 		} else {
@@ -137,12 +137,6 @@ func (r *SetResult) Reevaluate(set []Candidate, cart pricing.Cart, q Question) e
 		return e.fault(err)
 	}
 	return nil
-}
-
-// alone decides about each coupon alone for the cart.
-func (e *evaluation) alone() error {
-	e.cover()
-	return e.refuseAlone()
 }
 
 // CheckSet decides which coupons of a set a customer may use together, without looking at a cart.
