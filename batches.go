@@ -76,8 +76,8 @@ func (s *Service) AssignCodes(ctx context.Context, couponID, batchID string, own
 // ImportCodes adds the codes of rows to a batch of a coupon, [store.MaxNewCodes] at a time, and yields each row with its
 // verdict, in order. [codecsv.Reader.Rows] reads such rows from a file. A code that a coupon has already stays as it is, so
 // that a file can be imported again, and so that two imports may run at once. Codes are added while the sequence is read, and
-// rows are read ahead while codes are added, unless the store works in a transaction of the host. A row whose code was used before keeps the uses that are left; see
-// [codecsv.Row.Remaining].
+// rows are read ahead while codes are added, unless the store works in a transaction of the host. A row whose code was used
+// before keeps the uses that are left; see [codecsv.Row.Remaining].
 //
 // A row is refused if the batch has its code with another owner, limit, expiry or state, from an earlier row or an earlier
 // call. Once the code was changed, for example by AssignCodes, its state is not compared, and its owner only if the row

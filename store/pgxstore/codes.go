@@ -1,8 +1,10 @@
 package pgxstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -152,7 +154,7 @@ func (t *tx) queueCodes(b *pgx.Batch, w engine.CouponWrite) {
 	} else if batch.ID != "" {
 		b.Queue(t.sql.updateBatch, id, batch.ID, batch.Added, batch.Removed, batch.Assigned, batch.Inactive, batch.Size)
 	}
-	if added := codes.New; len(added) > 0 {
+	if added := codes.New; len(added) > 0 && len(added) < copied {
 		b.Queue(t.sql.insertCodes, each(added, func(c code) string { return c.Key.String() }), each(added, engine.CounterOf),
 			each(added, func(c code) int64 { return c.MaxUses }), each(added, func(c code) string { return c.Owner.String() }),
 			each(added, func(c code) int64 { return micros(c.ExpiresAt) }),
@@ -174,6 +176,35 @@ func (t *tx) queueCodes(b *pgx.Batch, w engine.CouponWrite) {
 	if w.Kind == store.DeleteCoupon {
 		b.Queue(t.sql.deleteBatches, id)
 	}
+}
+
+// copied is the number of new codes from which COPY is faster than an insert in the round trip of the other writes.
+const copied = 200
+
+// copyCodes writes new codes before the other writes, if there are many. A code that exists makes it fail with a unique
+// violation. The rows are in the order of insertCodes.
+func (t *tx) copyCodes(ctx context.Context, w engine.CodeWrites) error {
+	if len(w.New) < copied {
+		return nil
+	}
+	order := make([]int, len(w.New))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(w.New[a].Key.String(), w.New[b].Key.String()) })
+	columns := []string{
+		"coupon_id", "code_key", "live", "batch", "position", "counter", "max_uses", "owner", "active", "expires_at", "created_at", "updated_at", "revision",
+	}
+	_, err := t.conn.CopyFrom(ctx, pgx.Identifier{t.sql.options.schema(), "codes"}, columns, pgx.CopyFromSlice(len(order), func(row int) ([]any, error) {
+		at := order[row]
+		c := &w.New[at]
+		return []any{
+			c.CouponID, c.Key.String(), true, c.Batch, w.From + int64(at), engine.CounterOf(*c), c.MaxUses, c.Owner.String(), c.Active,
+			micros(c.ExpiresAt), micros(c.CreatedAt), micros(c.UpdatedAt), int64(1),
+		}, nil
+	}))
+	t.failed = again(err)
+	return t.failed
 }
 
 // SaveCodes implements [store.Coupons]. New codes are inserted without a look-up: the insert fails if one exists, and

@@ -182,10 +182,13 @@ func (t *tx) LoadCoupon(ctx context.Context, id string, code coupon.Code) (store
 	return stored, t.send(ctx, b, false)
 }
 
-// SaveCoupon implements [engine.CouponTx] in one round trip, which also commits.
+// SaveCoupon implements [engine.CouponTx] in one round trip, which also commits. Many new codes are copied before it.
 func (t *tx) SaveCoupon(ctx context.Context, w engine.CouponWrite) error {
 	document, err := engine.EncodeCoupon(w.Coupon)
 	if err != nil {
+		return err
+	}
+	if err := t.copyCodes(ctx, w.Codes); err != nil {
 		return err
 	}
 	c, b := w.Coupon, new(pgx.Batch)

@@ -250,6 +250,7 @@ func (s *Store) attempt(ctx context.Context, work func(*tx) error) error {
 // sender is the common interface of a connection and a transaction.
 type sender interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+	CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error)
 }
 
 // read sends read-only statements in one round trip.

@@ -175,9 +175,9 @@ func (t *tool) codeImport() *cobra.Command {
 	var ignore []string
 	var dryRun bool
 	c := command("import CODE|ID --batch ID", "Import codes from CSV into a batch", `The first row names the columns: code, and perhaps owner, customerId or email, maxUses, usedCount, expiresAt and active.
-Exports of Talon.One and Voucherify are read, too. Other columns are named on standard error. A code that the batch has already stays as it is, so that a file can be imported
-again; a row with another owner, limit or expiry is refused. Rows that are refused, and codes of another batch or coupon, are
-named on standard error, and the exit code is 3.`,
+Exports of Talon.One and Voucherify are read, too. Other columns are named on standard error. A code that the batch has
+already stays as it is, so that a file can be imported again; a row with another owner, limit or expiry is refused. Rows that
+are refused, and codes of another batch or coupon, are named on standard error, and the exit code is 3.`,
 		1, 1, func(c *cobra.Command, args []string) error {
 			f, err := t.open(file)
 			if err != nil {
