@@ -204,7 +204,7 @@ func (s *Store) transact(ctx context.Context, work func(*tx) error) error {
 	}
 	return Retry(ctx, func() error {
 		return s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
-			t := &tx{sql: s.sql, conn: c.Conn(), begin: "BEGIN ISOLATION LEVEL READ COMMITTED", commit: "COMMIT"}
+			t := &tx{sql: s.sql, conn: c.Conn(), own: true, begin: "BEGIN ISOLATION LEVEL READ COMMITTED", commit: "COMMIT"}
 			err := work(t)
 			if t.begun && !t.saved {
 				_, ended := c.Exec(ctx, "ROLLBACK") // if the ROLLBACK fails, the pool closes the connection

@@ -12,6 +12,7 @@ type tx struct {
 	sql           *statements
 	conn          sender
 	begin, commit string
+	own           bool     // set if no host has begun the transaction
 	locked        []string // counters that Load has locked
 	early         bool     // set if Load locks all counters
 	unseen        bool     // set if LoadCodes finds no codes by their keys, because the insert shows which exist

@@ -13,10 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/ratelimit"
+	"github.com/couponkit/couponkit/store"
 	pgxstore "github.com/couponkit/couponkit/store/pgxstore"
 )
 
@@ -117,4 +120,43 @@ func TestAttemptsTakeTwoRoundTrips(t *testing.T) {
 	forgotten, err := s.ForgetAttempts(t.Context(), time.Now().Add(time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, 2, forgotten)
+}
+
+// settings keeps the statements of batches that set something.
+type settings struct {
+	statements
+
+	all sync.Map
+}
+
+func (s *settings) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
+	if strings.HasPrefix(data.SQL, "SET ") {
+		s.all.Store(data.SQL, true)
+	}
+}
+
+// TestAttemptsDoNotWaitForTheDisk: everybody behind one address has the same bucket, and would wait for the disk of everybody
+// else. A transaction of the host commits as the host wishes.
+func TestAttemptsDoNotWaitForTheDisk(t *testing.T) {
+	t.Parallel()
+	var traced settings
+	pool := postgrestest.NewPool(t, shared.NewCopy(t), func(config *pgxpool.Config) { config.ConnConfig.Tracer = &traced })
+	s := newStore(t, pool, pgxstore.Options{})
+	take := func(s *pgxstore.Store) []any {
+		traced.all.Clear()
+		bucket := store.Bucket{Key: "address", Size: time.Minute, Cost: time.Second}
+		_, err := s.SaveAttempts(t.Context(), store.AttemptChange{Kind: store.TakeAttempts, Buckets: []store.Bucket{bucket}, At: guessesBegin})
+		require.NoError(t, err)
+		var all []any
+		traced.all.Range(func(text, _ any) bool {
+			all = append(all, text)
+			return true
+		})
+		return all
+	}
+	require.Equal(t, []any{"SET LOCAL synchronous_commit TO off"}, take(s))
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	require.Empty(t, take(s.WithTx(tx)))
 }
