@@ -228,8 +228,8 @@ func (b *setSearch) spend() bool {
 // collect collects all coupons that may be in a set that is at least as good as the best one. It stops where
 // no coupon that was not seen can be in such a set, even beside others that were not seen.
 //
-// Two coupons are twins if they have the same group and discount, and cover the same lines. A set with the twin of the lesser ID
-// takes off as much as one with the other, and comes first. So other twins are left out. That would be wrong
+// Two coupons are twins if they have the same group and discount, and cover the same lines. A set with the twin of the
+// lesser ID takes off as much as one with the other, and comes first. So other twins are left out. That would be wrong
 // if a coupon could exceed its budget, because IDs decide who gets the last cent.
 func (s *Search) collect(x *Index) {
 	b := &s.sets

@@ -15,10 +15,10 @@ const DefaultMaxNodes = 10_000
 type SetOptions struct {
 	// MaxCoupons is the maximum number of coupons of the set, from 1 to [pricing.MaxCoupons].
 	MaxCoupons int
-	// MaxNodes is the maximum number of nodes. A coupon or a set that is evaluated is a node. So are 32 coupons or
-	// bounds that are compared. A MaxNodes of 0 means [DefaultMaxNodes]. If a set reaches the first bound of the
-	// search, such as the price of all goods, the search takes a hundredth of MaxNodes more to find the first of the
-	// equal sets.
+	// MaxNodes is the maximum number of nodes. A coupon or a set that is evaluated is a node. So are 32 coupons or sets
+	// that are compared without evaluation, and 256 coupons that are compared line by line with a set. A MaxNodes of 0
+	// means [DefaultMaxNodes]. If a set reaches the first bound of the search, such as the price of all goods, the
+	// search takes a hundredth of MaxNodes more to find the first of the equal sets.
 	MaxNodes int
 	// Beside are coupons that the customer uses in any case. Each of them must be allowed beside the set.
 	// MaxCoupons does not count them, and they are not among the Offers.

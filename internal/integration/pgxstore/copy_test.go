@@ -39,6 +39,7 @@ func TestManyCodesAreCopied(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
+	unexported := cmp.AllowUnexported(coupon.Code{}, coupon.Owner{})
 	change := func(kind store.CodeChangeKind, id, batch string, first, count int) store.CodeChange {
 		drafts := make([]coupon.CodeDraft, count)
 		for i := range drafts {
@@ -80,10 +81,10 @@ func TestManyCodesAreCopied(t *testing.T) {
 			}
 			return keys
 		})
-		require.Empty(t, cmp.Diff(want, got, byKey, cmp.AllowUnexported(coupon.Code{}, coupon.Owner{})))
+		require.Empty(t, cmp.Diff(want, got, byKey, unexported))
 		got, failed = durable.SaveCodes(ctx, c)
 		require.Equal(t, wanted, failed)
-		require.Empty(t, cmp.Diff(want, got, byKey, cmp.AllowUnexported(coupon.Code{}, coupon.Owner{})))
+		require.Empty(t, cmp.Diff(want, got, byKey, unexported))
 		for _, id := range ids {
 			list := store.CodeList{CouponID: id, PageSize: coupon.MaxCodes}
 			for more := true; more; more = list.After != "" {
@@ -91,7 +92,7 @@ func TestManyCodesAreCopied(t *testing.T) {
 				require.NoError(t, err)
 				got, err := durable.ListCodes(ctx, list)
 				require.NoError(t, err)
-				require.Empty(t, cmp.Diff(want, got, cmp.AllowUnexported(coupon.Code{}, coupon.Owner{})))
+				require.Empty(t, cmp.Diff(want, got, unexported))
 				list.After = got.Next
 			}
 			wanted, err := memory.ListBatches(ctx, store.BatchList{CouponID: id})
@@ -106,7 +107,7 @@ func TestManyCodesAreCopied(t *testing.T) {
 	repeated := change(store.AddCodes, ids[0], "many", 199*7_919, 200)
 	got, err := durable.SaveCodes(ctx, repeated)
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(repeated.Codes, got, cmp.AllowUnexported(coupon.Code{}, coupon.Owner{})), "codes in the order of the batch")
+	require.Empty(t, cmp.Diff(repeated.Codes, got, unexported), "codes in the order of the batch")
 	apply(change(store.AddCodes, ids[0], "taken", 0, 300))
 	apply(change(store.ImportCodes, ids[0], "imported", 1_000*7_919, 2_000))
 	apply(change(store.ImportCodes, ids[0], "imported", 2_900*7_919, 2_000))
