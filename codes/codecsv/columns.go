@@ -29,7 +29,8 @@ const (
 	startsAt      field = "startsAt"
 	discountLimit field = "discountLimit"
 	limits        field = "limits"
-	schedule      field = "schedule"
+	interval      field = "validityInterval"
+	duration      field = "validityDuration"
 	weekdays      field = "weekdays"
 	reservation   field = "reservation"
 	voucherType   field = "voucherType"
@@ -60,11 +61,11 @@ func fieldOf(name string) field {
 		return recipient
 	case "email", "emailaddress":
 		return address
-	case "maxuses", "redemptionlimit":
+	case "maxuses", "redemptionlimit", "redemptionquantity":
 		return maxUses
 	case "limitval":
 		return limitval
-	case "usedcount", "counter", "redeemedquantity":
+	case "usedcount", "counter", "redeemedquantity", "redemptioncount":
 		return usedCount
 	case "expiresat", "expirydate", "expirationdate":
 		return expiresAt
@@ -74,8 +75,10 @@ func fieldOf(name string) field {
 		return startsAt
 	case "discountlimit", "discountlimitval", "discountamountlimit":
 		return discountLimit
-	case "validitytimeframe":
-		return schedule
+	case "validitytimeframeinterval":
+		return interval
+	case "validitytimeframeduration":
+		return duration
 	case "validitydayofweek":
 		return weekdays
 	case "isreservationmandatory":

@@ -13,8 +13,8 @@
 //	owner      owner      recipientintegrationid
 //	           customerId
 //	           email
-//	maxUses    maxUses    limitval                Redemption Limit
-//	usedCount  usedCount  counter                 Redeemed Quantity
+//	maxUses    maxUses    limitval                Redemption Limit, redemption_quantity
+//	usedCount  usedCount  counter                 Redeemed Quantity, redemption_count
 //	expiresAt  expiresAt  expirydate              Expiration Date
 //	active     active                             Active
 //

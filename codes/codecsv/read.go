@@ -343,7 +343,7 @@ func (row *Row) set(f field, cell string, location *time.Location) (err error) {
 		}
 	case active:
 		row.Active, err = truth(cell)
-	case startsAt, discountLimit, limits, schedule, weekdays, reservation, voucherType, deleted:
+	case startsAt, discountLimit, limits, interval, duration, weekdays, reservation, voucherType, deleted:
 		return lost(f, cell)
 	case ignored:
 	}
@@ -364,7 +364,7 @@ func lost(f field, cell string) error {
 	no, err := truth(cell)
 	switch {
 	case f == voucherType && cell == "discount_voucher",
-		(f == limits || f == schedule || f == weekdays) && (cell == "[]" || cell == "{}" || cell == "null"),
+		(f == limits || f == weekdays) && (cell == "[]" || cell == "{}" || cell == "null"),
 		(f == deleted || f == reservation) && err == nil && !no,
 		f == discountLimit && strings.Trim(cell, "0.,") == "":
 		return nil

@@ -108,8 +108,8 @@ func TestColumnsOfSeveralSystems(t *testing.T) {
 		},
 		"customer IDs": {"code,customerId\nSPRING-1,7\n", []string{"2: SPRING-1 owner id:7"}},
 		"terms of Talon.One and Voucherify that a code cannot keep": {
-			"code,is_reservation_mandatory,validity_timeframe,Validity Day Of Week,discount_amount_limit\nSPRING-1,false,,[],\nSPRING-2,true,\"{\"\"interval\"\":1}\",\"[1,2]\",500\n",
-			[]string{"2: SPRING-1", "3: refused reservation not_allowed schedule not_allowed weekdays not_allowed discountLimit not_allowed"},
+			"code,is_reservation_mandatory,validity_timeframe_interval,validity_day_of_week,discount_amount_limit\nSPRING-1,false,,[],\nSPRING-2,true,P2D,\"[1,2]\",500\n",
+			[]string{"2: SPRING-1", "3: refused reservation not_allowed validityInterval not_allowed weekdays not_allowed discountLimit not_allowed"},
 		},
 		"customers of Voucherify":  {"Code,Voucher Type,Customer Id\nSPRING-1,DISCOUNT_VOUCHER,cust_1\n", []string{"2: SPRING-1"}},
 		"codes alone of Talon.One": {"value\nSPRING-1\n", []string{"2: SPRING-1 uses 1"}},
@@ -119,6 +119,12 @@ func TestColumnsOfSeveralSystems(t *testing.T) {
 				"SPRING-2,DISCOUNT_VOUCHER,FALSE,,,AMOUNT,2000,,,0,,\n" +
 				"SPRING-3,GIFT_VOUCHER,TRUE,2022-09-19T00:00:00.000Z,,,5000,,,,,\n",
 			[]string{"2: SPRING-1 uses 1 until 2022-11-30T00:00:00.000Z used 1", "3: SPRING-2 inactive", "4: refused voucherType not_allowed startsAt not_allowed"},
+		},
+		"an export of Voucherify's interface": {
+			"code,voucher_type,value,discount_type,expiration_date,redemption_quantity,redemption_count,active,validity_timeframe_interval,validity_timeframe_duration,customer_id\n" +
+				"SPRING-1,DISCOUNT_VOUCHER,20,PERCENT,2027-11-30T00:00:00.000Z,5,2,true,,,cust_1\n" +
+				"SPRING-2,DISCOUNT_VOUCHER,20,PERCENT,,,0,false,P2D,PT1H,\n",
+			[]string{"2: SPRING-1 uses 5 until 2027-11-30T00:00:00.000Z used 2", "3: refused validityInterval not_allowed validityDuration not_allowed"},
 		},
 		"a short one of Voucherify": {"Code,Active,Category,Region\nSPRING-1,true,Mail,EU\n", []string{"2: SPRING-1"}},
 	} {

@@ -119,7 +119,8 @@ func (im *importing) finish() bool {
 	return true
 }
 
-// wait returns the part that was being saved. A store that panics, or that ends its goroutine, does so in the caller's.
+// wait waits for the part that is being saved, and returns it. If the store has panicked or has ended its goroutine, wait does
+// the same in the goroutine of the caller.
 func (im *importing) wait() *importPart {
 	p := im.saving
 	if im.saving = nil; p == nil {

@@ -178,7 +178,7 @@ func (t *tx) queueCodes(b *pgx.Batch, w engine.CouponWrite) {
 	}
 }
 
-// copied is the number of new codes from which COPY is faster than an insert in the round trip of the other writes.
+// copied is the number of new codes that are worth the round trips of a COPY. Fewer codes are inserted with the other writes.
 const copied = 200
 
 // copyCodes writes new codes before the other writes, if there are many. A code that exists makes it fail with a unique
