@@ -62,8 +62,10 @@ func (d *Draft) UnmarshalJSON(data []byte) error {
 // codeFaults adds a fault to the given faults if a draft that is not automatic has no code and does not set withoutCode.
 func (d *Draft) codeFaults(known []validation.Field, withoutCode bool) []validation.Field {
 	faults := validation.Error{Fields: known}
-	switch u := newUnread(known); {
-	case u.names("code"), u.names("withoutCode"), u.names("automatic") && d.Code == "":
+	u := newUnread(known)
+	mayBeAutomatic := u.names("automatic") && d.Distribution != PointsRedeemable // that needs a code
+	switch {
+	case u.names("code"), u.names("withoutCode"), mayBeAutomatic && d.Code == "":
 	case withoutCode && d.Code != "":
 		faults.Add("withoutCode", validation.NotAllowed, "a draft has a code, or says that it has none")
 	case !withoutCode && d.Code == "" && !d.Automatic:

@@ -43,18 +43,21 @@ func TestACouponWithoutACode(t *testing.T) {
 func TestJSONSaysThatACouponHasNoCode(t *testing.T) {
 	t.Parallel()
 	for members, want := range map[string]map[string]validation.Code{
-		``:                                 {"code": "required"},
-		`"code":"",`:                       {"code": "required"},
-		`"code":" ",`:                      {"code": "required"},
-		`"code":null,`:                     {"code": "required"},
-		`"withoutCode":false,`:             {"code": "required"},
-		`"withoutCode":1,`:                 {"withoutCode": "malformed"},
-		`"code":5,`:                        {"code": "malformed"},
-		`"withoutCode":true,"code":5,`:     {"code": "malformed"},
-		`"withoutCode":true,"code":"TEN",`: {"withoutCode": "not_allowed"},
-		`"withoutCode":true,`:              nil,
-		`"withoutCode":true,"code":null,`:  nil,
-		`"withoutCode":false,"code":"A",`:  nil,
+		``:                     {"code": "required"},
+		`"code":"",`:           {"code": "required"},
+		`"code":" ",`:          {"code": "required"},
+		`"code":null,`:         {"code": "required"},
+		`"withoutCode":false,`: {"code": "required"},
+		`"withoutCode":1,`:     {"withoutCode": "malformed"},
+		`"automatic":{},`:      {"automatic": "malformed"}, // perhaps true
+		`"automatic":{},"distribution":"POINTS_REDEEMABLE","pointsRequired":5,`: {"automatic": "malformed", "code": "required"}, // needs a code
+		`"automatic":{},"distribution":{},`:                                     {"automatic": "malformed", "distribution": "malformed"},
+		`"code":5,`:                                                             {"code": "malformed"},
+		`"withoutCode":true,"code":5,`:                                          {"code": "malformed"},
+		`"withoutCode":true,"code":"TEN",`:                                      {"withoutCode": "not_allowed"},
+		`"withoutCode":true,`:                                                   nil,
+		`"withoutCode":true,"code":null,`:                                       nil,
+		`"withoutCode":false,"code":"A",`:                                       nil,
 	} {
 		_, err := newFromJSON(`{` + members + `"name":"Ten","discountType":"PERCENTAGE","discountValue":"10"}`)
 		if want == nil {
