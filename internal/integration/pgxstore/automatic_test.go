@@ -6,14 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/eligibility/offers"
-	"github.com/couponkit/couponkit/internal/integration/postgrestest"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	pgxstore "github.com/couponkit/couponkit/store/pgxstore"
@@ -74,8 +72,14 @@ func TestQuotesLookUpAutomaticCouponsAtOnce(t *testing.T) {
 // BenchmarkAutomaticCheckout compares checkouts by turns: without a coupon, with a coupon by its code, and with the same
 // coupon found among 1,000 automatic ones.
 func BenchmarkAutomaticCheckout(b *testing.B) {
-	pool := postgrestest.NewPool(b, shared.NewCopy(b), func(*pgxpool.Config) {})
-	s := newStore(b, pool, pgxstore.Options{})
+	for _, p := range places() {
+		b.Run(p.name, func(b *testing.B) { automaticCheckouts(b, p) })
+	}
+}
+
+func automaticCheckouts(b *testing.B, p place) {
+	b.Helper()
+	s := newStore(b, p.pool(b), pgxstore.Options{})
 	cart := pricing.Cart{Currency: pricing.EUR()}
 	for i := range 5 {
 		cart.Lines = append(cart.Lines, pricing.Line{ID: fmt.Sprint(i), Kind: pricing.Device, ItemID: fmt.Sprint("item", i*40), Quantity: 2, UnitPrice: 40_00})
