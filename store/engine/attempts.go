@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/store"
@@ -25,33 +27,57 @@ type BucketWrite struct {
 	New bool
 }
 
-// SaveAttempts decides about a normalized and valid change. It returns the instant from which all buckets
-// have enough, or the zero time if the change was made.
-func SaveAttempts(ctx context.Context, tx AttemptTx, c store.AttemptChange) (retryAt time.Time, err error) {
-	keys := make([]string, len(c.Buckets))
-	for i, b := range c.Buckets {
-		keys[i] = b.Key
+// SaveAttempts decides about normalized and valid changes, one after the other, and saves them. An answer is
+// the instant from which all buckets of the change have enough, or the zero time if the change was made.
+func SaveAttempts(ctx context.Context, tx AttemptTx, changes ...store.AttemptChange) ([]Answer[time.Time], error) {
+	var keys []string
+	for _, c := range changes {
+		for _, b := range c.Buckets {
+			keys = append(keys, b.Key)
+		}
 	}
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
 	stored, err := tx.LoadAttempts(ctx, keys)
 	if err != nil {
-		return time.Time{}, err
+		return nil, err
+	}
+	fullAt, answers := maps.Clone(stored), make([]Answer[time.Time], len(changes))
+	for i, c := range changes {
+		answers[i].Value = changeBuckets(fullAt, c)
 	}
 	var writes []BucketWrite
+	for _, key := range keys {
+		before, known := stored[key]
+		if after, exists := fullAt[key]; exists && !(known && after.Equal(before)) {
+			writes = append(writes, BucketWrite{Key: key, FullAt: after, New: !known})
+		}
+	}
+	if len(writes) == 0 {
+		return answers, nil
+	}
+	return answers, tx.SaveAttempts(ctx, writes)
+}
+
+// changeBuckets makes the change if all buckets have enough. Otherwise it returns the instant from which they
+// have.
+func changeBuckets(fullAt map[string]time.Time, c store.AttemptChange) (retryAt time.Time) {
+	changed := make(map[string]time.Time, len(c.Buckets))
 	for _, b := range c.Buckets {
-		fullAt, known := stored[b.Key]
+		before, known := fullAt[b.Key]
 		switch {
 		case c.Kind == store.TakeAttempts:
-			after, later := b.Take(fullAt, c.At)
+			after, later := b.Take(before, c.At)
 			if later.After(retryAt) {
 				retryAt = later
 			}
-			writes = append(writes, BucketWrite{Key: b.Key, FullAt: after, New: !known})
+			changed[b.Key] = after
 		case known: // a bucket that is not stored is full
-			writes = append(writes, BucketWrite{Key: b.Key, FullAt: fullAt.Add(-b.Cost)})
+			changed[b.Key] = before.Add(-b.Cost)
 		}
 	}
-	if !retryAt.IsZero() || len(writes) == 0 {
-		return retryAt, nil
+	if retryAt.IsZero() {
+		maps.Copy(fullAt, changed)
 	}
-	return time.Time{}, tx.SaveAttempts(ctx, writes)
+	return retryAt
 }

@@ -37,7 +37,11 @@ func (s *Store) SaveAttempts(ctx context.Context, c store.AttemptChange) (time.T
 		return time.Time{}, err
 	}
 	defer s.mu.Unlock()
-	return engine.SaveAttempts(ctx, tx{s}, c)
+	answers, err := engine.SaveAttempts(ctx, tx{s}, c)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return answers[0].Value, nil
 }
 
 // ForgetAttempts implements [store.Attempts].

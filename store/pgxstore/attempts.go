@@ -65,9 +65,9 @@ func (t *tx) SaveAttempts(ctx context.Context, writes []engine.BucketWrite) erro
 	return t.send(ctx, b, true)
 }
 
-// SaveAttempts implements [store.Attempts] in two round trips. If the server crashes, attempts of the last second may be
-// forgotten, unless the transaction is the host's.
-func (s *Store) SaveAttempts(ctx context.Context, c store.AttemptChange) (retryAt time.Time, err error) {
+// SaveAttempts implements [store.Attempts] in two round trips. Concurrent calls share a transaction. If the server
+// crashes, attempts of the last second may be forgotten, unless the transaction is the host's.
+func (s *Store) SaveAttempts(ctx context.Context, c store.AttemptChange) (time.Time, error) {
 	c = c.Normalize()
 	if err := c.Validate(); err != nil {
 		return time.Time{}, err
@@ -75,11 +75,19 @@ func (s *Store) SaveAttempts(ctx context.Context, c store.AttemptChange) (retryA
 	if err := s.ready(ctx); err != nil {
 		return time.Time{}, err
 	}
+	if s.host != nil {
+		return only(s.attemptAll(ctx, []store.AttemptChange{c}))
+	}
+	return s.shared.attempts.do(ctx, c, c.Buckets[0].Key)
+}
+
+// attemptAll decides the changes in one transaction.
+func (s *Store) attemptAll(ctx context.Context, changes []store.AttemptChange) (answers []engine.Answer[time.Time], err error) {
 	err = s.transact(ctx, func(t *tx) (err error) {
-		retryAt, err = engine.SaveAttempts(ctx, t, c)
+		answers, err = engine.SaveAttempts(ctx, t, changes...)
 		return err
 	})
-	return retryAt, wrap("save attempts", err)
+	return answers, wrap("save attempts", err)
 }
 
 // ForgetAttempts implements [store.Attempts].

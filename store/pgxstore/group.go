@@ -192,7 +192,7 @@ func (g *group[Q, A]) leave(j *job[Q, A], cause error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if j.taken {
-		return fmt.Errorf("the outcome is unknown, repeat the call with the same key: %w", cause)
+		return fmt.Errorf("the outcome is unknown: %w", cause)
 	}
 	j.left = true
 	return cause

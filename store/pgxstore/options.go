@@ -40,8 +40,8 @@ const (
 )
 
 // BatchOptions bound the group commit. Concurrent calls of Reserve in one process are joined
-// into one transaction, and so are concurrent calls of Apply. No timer delays a call: one
-// that finds no transaction under way begins at once.
+// into one transaction, and so are concurrent calls of Apply, and of SaveAttempts. No timer
+// delays a call: one that finds no transaction under way begins at once.
 type BatchOptions struct {
 	// Workers is how many batches of one kind are under way at most, from 1 to 64. 0 is
 	// [DefaultBatchWorkers], or half of the pool's connections if that is less. More than two
@@ -60,7 +60,7 @@ type BatchOptions struct {
 
 // BatchReport tells of one batch.
 type BatchReport struct {
-	// Operation is "reserve" or "apply".
+	// Operation is "reserve", "apply" or "attempts".
 	Operation string
 	// Size is how many calls the batch had.
 	Size int

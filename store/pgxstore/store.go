@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -32,9 +33,10 @@ var (
 
 // shared has the state common to a store and its views in transactions.
 type shared struct {
-	closed  atomic.Bool
-	reserve *group[store.Reservation, store.Reserved]
-	apply   *group[store.Settlement, store.Settled]
+	closed   atomic.Bool
+	reserve  *group[store.Reservation, store.Reserved]
+	apply    *group[store.Settlement, store.Settled]
+	attempts *group[store.AttemptChange, time.Time]
 }
 
 // New returns a store on the pool, which stays the host's: Close does not close it. New asks
@@ -50,6 +52,7 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 	s.shared.reserve.weigh = weight
 	s.shared.apply = newGroup("apply", batch, s.applyAll)
 	s.shared.apply.alone = s.applyLate
+	s.shared.attempts = newGroup("attempts", batch, s.attemptAll)
 	return s, nil
 }
 
@@ -79,6 +82,7 @@ func (s *Store) Close() error {
 		s.shared.closed.Store(true)
 		s.shared.reserve.close()
 		s.shared.apply.close()
+		s.shared.attempts.close()
 	}
 	return nil
 }

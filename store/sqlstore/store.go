@@ -145,7 +145,7 @@ func (r *request) answer(ctx context.Context, s *session, row int, thorough bool
 	case r.codes != nil:
 		r.issued, err = engine.SaveCodes(ctx, s, *r.codes)
 	case r.attempts != nil:
-		r.retryAt, err = engine.SaveAttempts(ctx, s, *r.attempts)
+		r.retryAt, err = single(engine.SaveAttempts(ctx, s, *r.attempts))
 	case r.change != nil:
 		r.saved, err = engine.SaveCoupon(ctx, s, *r.change)
 	default:

@@ -122,6 +122,51 @@ func TestAttemptsTakeTwoRoundTrips(t *testing.T) {
 	require.Equal(t, 2, forgotten)
 }
 
+// TestConcurrentAttemptsShareATransaction: while a transaction holds the bucket of an address, the calls from there wait
+// together. They get as many attempts as the bucket has.
+func TestConcurrentAttemptsShareATransaction(t *testing.T) {
+	t.Parallel()
+	const callers, size = 60, 25
+	var changes, transactions atomic.Int64
+	pool := postgrestest.NewPool(t, shared.NewCopy(t))
+	s := newStore(t, pool, pgxstore.Options{Batch: pgxstore.BatchOptions{OnBatch: func(r pgxstore.BatchReport) {
+		if r.Operation != "attempts" {
+			t.Errorf("the operation is %q", r.Operation)
+		}
+		changes.Add(int64(r.Size))
+		transactions.Add(1)
+	}}})
+	take := func(s *pgxstore.Store) (time.Time, error) {
+		bucket := store.Bucket{Key: "address", Size: size * time.Minute, Cost: time.Minute}
+		return s.SaveAttempts(t.Context(), store.AttemptChange{Kind: store.TakeAttempts, Buckets: []store.Bucket{bucket}, At: guessesBegin})
+	}
+	_, err := take(s)
+	require.NoError(t, err)
+	host, err := pool.Begin(context.WithoutCancel(t.Context()))
+	require.NoError(t, err)
+	defer func() { _ = host.Rollback(context.WithoutCancel(t.Context())) }()
+	_, err = take(s.WithTx(host))
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	var taken atomic.Int64
+	errs := make([]error, callers)
+	for i := range callers {
+		all.Go(func() {
+			retryAt, err := take(s)
+			if errs[i] = err; retryAt.IsZero() {
+				taken.Add(1)
+			}
+		})
+	}
+	time.Sleep(50 * time.Millisecond) // most of them wait
+	require.NoError(t, host.Commit(context.WithoutCancel(t.Context())))
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
+	require.Equal(t, int64(size-2), taken.Load())
+	require.Equal(t, int64(callers+1), changes.Load())
+	require.Less(t, transactions.Load(), int64(callers))
+}
+
 // settings keeps the statements of batches that set something.
 type settings struct {
 	statements
