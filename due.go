@@ -147,8 +147,9 @@ func orderIDs(outcomes []Outcome) []string {
 //
 // The limit is the maximum number of orders, and also the maximum number of exchanges, that one
 // call finishes. If the limit is 0 or negative, Sweep uses [DefaultSweepLimit]. If an order or
-// exchange fails, Sweep continues with the others. When the number of failed orders reaches ten
-// times the limit, Sweep skips the remaining orders. Sweep counts failed exchanges separately.
+// exchange fails, Sweep continues with the others. When the number of orders that failed, or that wait
+// for the host's own provider, reaches ten times the limit, Sweep skips the remaining orders. Sweep
+// counts failed exchanges separately.
 //
 // The returned error joins the errors of all orders and exchanges that failed. The error also
 // reports a failure to read the orders or exchanges from the store. An order or exchange that the
