@@ -2,6 +2,7 @@ package couponkit_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/couponkit/couponkit"
+	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
@@ -313,5 +315,40 @@ func TestDueEndsWithTheContext(t *testing.T) {
 		}
 		require.Len(t, failures, 1)
 		require.ErrorIs(t, failures[0], context.Canceled)
+	}
+}
+
+// TestAHostThatNeverSweeps: after its hold, an order keeps its use, which nobody else gets. The customer's next order takes it,
+// a late payment counts, and an answer to what is due frees it.
+func TestAHostThatNeverSweeps(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		then                func(*till)
+		state               redemption.OrderState
+		reserved, completed int64
+	}{
+		"nothing happens":   {func(*till) {}, redemption.OrderOpen, 1, 0},
+		"the customer asks": {func(s *till) { s.reserve("2", ann) }, redemption.OrderCancelled, 1, 0},
+		"a late payment":    {func(s *till) { require.Empty(s.t, s.record(paid("1")).Flag) }, redemption.OrderPaid, 0, 1},
+		"what is due": {func(s *till) {
+			due, told := s.due("")
+			require.Equal(s.t, [][3]string{{"end_payment", "1", ""}}, told)
+			s.record(due[0].Answer(couponkit.Payment{Status: couponkit.PaymentEnded}))
+		}, redemption.OrderCancelled, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newTill(t)
+			c := s.once()
+			s.reserve("1", ann)
+			s.now = s.now.AddDate(0, 6, 0)
+			_, err := s.Reserve(t.Context(), wants("3", bob))
+			require.ErrorIs(t, err, coupon.ErrUsageLimitReached)
+			test.then(s)
+			require.Equal(t, test.state, s.state("1"))
+			s.uses(c, test.reserved, test.completed)
+			_, err = s.Reserve(t.Context(), wants("3", bob))
+			require.Equal(t, test.reserved+test.completed > 0, errors.Is(err, coupon.ErrUsageLimitReached), err)
+		})
 	}
 }

@@ -149,6 +149,11 @@ func (o *Offers) load(ctx context.Context, l *loading) (read int, err error) {
 			return read, err
 		}
 		read += page
+		// Each coupon has an entry. If there are too many, the others are not read.
+		if err := o.limits.Check(len(l.coupons), len(l.coupons)); err != nil {
+			*l = loading{} // the coupons may be fewer when they are read again
+			return read, err
+		}
 	}
 	automatic := slices.DeleteFunc(slices.Clone(l.coupons), func(c *coupon.Coupon) bool { return !c.Automatic })
 	index, err := offers.New(slices.Values(l.coupons), o.limits)
@@ -156,7 +161,7 @@ func (o *Offers) load(ctx context.Context, l *loading) (read int, err error) {
 		err = o.storeAutomatic(offers.New(slices.Values(automatic), o.limits))
 	}
 	if err != nil {
-		*l = loading{} // the coupons may be fewer when they are read again
+		*l = loading{}
 		return read, err
 	}
 	o.index.Store(index)

@@ -239,6 +239,38 @@ func TestOffersKeepWhatTheyHave(t *testing.T) {
 	}
 }
 
+// endlessStore lists its coupons again and again, and counts the pages.
+type endlessStore struct {
+	couponkit.OfferStore
+	pages int
+}
+
+func (s *endlessStore) ListCoupons(ctx context.Context, l store.CouponList) (store.CouponPage, error) {
+	s.pages++
+	l.After = ""
+	page, err := s.OfferStore.ListCoupons(ctx, l)
+	page.Next = "next"
+	return page, err
+}
+
+// More coupons than the index may have are refused before all are in memory.
+func TestOffersOfAShopThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(t, tenOff())
+	w.create(t, percentOff(5))
+	shop := &endlessStore{OfferStore: w.store}
+	o := couponkit.NewOffers(shop, offers.Limits{MaxEntries: 100})
+	for i := range 2 {
+		_, err := o.Update(t.Context())
+		var faults *validation.Error
+		require.ErrorAs(t, err, &faults)
+		require.Equal(t, "coupons", faults.Fields[0].Path)
+		require.Equal(t, 51*(i+1), shop.pages)
+		require.Zero(t, o.Index().Len())
+	}
+}
+
 // hookedStore calls a function after each page of coupons.
 type hookedStore struct {
 	couponkit.OfferStore

@@ -89,7 +89,7 @@ func (b *builder) add(c *coupon.Coupon) error {
 		b.held++
 		b.entries += (len(s.under) - before) * own
 	}
-	return b.limits.check(b.held, b.entries)
+	return b.limits.Check(b.held, b.entries)
 }
 
 // known reports whether a coupon with the ID was added.

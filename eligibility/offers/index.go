@@ -28,6 +28,21 @@ type Limits struct {
 	MaxEntries int
 }
 
+// Check returns the [*validation.Error] of [Index.With] if an index with so many coupons and entries exceeds the limits.
+func (l Limits) Check(coupons, entries int) error {
+	most := l.MaxEntries
+	if most <= 0 {
+		most = DefaultMaxEntries
+	}
+	switch {
+	case coupons > MaxCoupons:
+		return validation.New("coupons", validation.TooLong, fmt.Sprintf("an index has at most %d coupons", MaxCoupons))
+	case entries > most:
+		return validation.New("coupons", validation.TooLong, fmt.Sprintf("the index has at most %d entries", most))
+	}
+	return nil
+}
+
 // Index is an immutable set of coupons in memory, which [Search] searches. [Index.With] and
 // [Index.Without] return a changed copy. The copy shares nearly all memory with the original. The zero
 // Index and the nil *Index are empty.
@@ -159,21 +174,7 @@ func (x *Index) check() error {
 		coupons += x.shelves[i].byID.live
 		entries += x.shelves[i].entries
 	}
-	return x.limits.check(coupons, entries)
-}
-
-func (l Limits) check(coupons, entries int) error {
-	most := l.MaxEntries
-	if most <= 0 {
-		most = DefaultMaxEntries
-	}
-	switch {
-	case coupons > MaxCoupons:
-		return validation.New("coupons", validation.TooLong, fmt.Sprintf("an index has at most %d coupons", MaxCoupons))
-	case entries > most:
-		return validation.New("coupons", validation.TooLong, fmt.Sprintf("the index has at most %d entries", most))
-	}
-	return nil
+	return x.limits.Check(coupons, entries)
 }
 
 // check reports whether an index can hold the coupon.
