@@ -334,7 +334,7 @@ func TestImportsOfSpentCodes(t *testing.T) {
 		{export.String(), "2 known; 3 known"},
 		{"code,maxUses,usedCount,expiresAt\nA,1,1,\nB,2,0,2027-01-01T00:00:00Z\n", "2 known; 3 known"},
 		{"code,maxUses,usedCount,expiresAt\nA,3,3,\nB,2,1,2027-01-01T00:00:00Z\n", "2 refused usedCount; 3 refused expiresAt"},
-		{"code,maxUses,usedCount,expiresAt\nA,1,1,2027-01-01\nB,2,2,2027-01-01\n", "2 refused usedCount; 3 refused usedCount"},
+		{"code,maxUses,usedCount,expiresAt\nA,1,1,2027-01-01\nB,2,2,2027-01-01\n", "2 refused usedCount expiresAt; 3 refused usedCount expiresAt"},
 		{"code,owner,maxUses,usedCount\nA,id:bob,1,1\nTEN,,1,1\nNEW,,1,1\n", "2 refused usedCount; 3 refused usedCount; 4 refused usedCount"},
 	} {
 		lines, err := c.imported(t, test.file)

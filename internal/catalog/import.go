@@ -313,10 +313,10 @@ func (p *importPart) check(row *codecsv.Imported) (coupon.CodeDraft, coupon.Code
 	}
 	end, _ := draft.ExpiresAt.End(p.by.Location)
 	valid := faults.Err() == nil && row.Refusal == nil
-	switch {
-	case !left:
+	if !left {
 		faults.Add("usedCount", validation.TooLarge, "the code was used as often as it may be")
-	case !end.IsZero() && !end.After(p.by.At):
+	}
+	if !end.IsZero() && !end.After(p.by.At) {
 		faults.Add("expiresAt", validation.TooSmall, "the code has expired")
 	}
 	if row.Refusal == nil {
