@@ -118,7 +118,7 @@ func TestACopyThatEndsInTheMiddle(t *testing.T) {
 				require.NoError(t, err)
 				after, err := storetest.Read(t.Context(), s)
 				require.NoError(t, err)
-				require.Equal(t, 1+len(change.Codes), len(after.Codes), "one is the plain code")
+				require.Len(t, after.Codes, 1+len(change.Codes), "one is the plain code")
 				require.Equal(t, int64(len(change.Codes)), after.Batches[0].Added)
 				require.NoError(t, storetest.Check(t.Context(), s))
 			})
@@ -171,7 +171,7 @@ func TestCopiesThatMeet(t *testing.T) {
 				require.Empty(t, cmp.Diff(want, known, cmp.AllowUnexported(coupon.Code{}, coupon.Owner{})))
 				all, err := storetest.Read(ctx, s)
 				require.NoError(t, err)
-				require.Equal(t, 2+map[bool]int{true: 500, false: 300}[commits], len(all.Codes), "two are plain codes")
+				require.Len(t, all.Codes, 2+map[bool]int{true: 500, false: 300}[commits], "two are plain codes")
 				require.NoError(t, storetest.Check(ctx, s))
 			})
 		}
