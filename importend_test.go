@@ -13,6 +13,7 @@ import (
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/codes/codecsv"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/internal/testsize"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/memstore"
 )
@@ -138,4 +139,37 @@ func TestImportInATransaction(t *testing.T) {
 		n++
 	}
 	require.Equal(t, part+1, n)
+}
+
+// An import needs the memory of two parts, however many rows are added and refused.
+func TestImportNeedsConstantMemory(t *testing.T) {
+	c := newCampaign(t)
+	c.store.save = func(context.Context, store.CodeChange) ([]coupon.IssuedCode, error) { return nil, nil }
+	const codes = 6 // of which one is refused
+	rows := testsize.Of(50_000, 1_000_000)
+	file := func(yield func(codecsv.Row, error) bool) {
+		for row, err := range numbered(rows) {
+			if row.Number%codes == 0 {
+				row.Draft.Code = "spaces inside"
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	before, most, read := stats.HeapAlloc, uint64(0), 0
+	for row, err := range c.ImportCodes(t.Context(), c.coupon.ID, "import", file) {
+		require.NoError(t, err)
+		require.Equal(t, row.Number%codes == 0, row.Verdict == codecsv.Refused)
+		if read++; read%(rows/5) == 0 {
+			runtime.GC()
+			runtime.ReadMemStats(&stats)
+			most = max(most, stats.HeapAlloc)
+		}
+	}
+	require.Equal(t, rows, read)
+	require.Less(t, most, before+10<<20)
 }
