@@ -179,20 +179,17 @@ func (o Order) Clone() Order {
 	if len(o.Metadata) == 0 {
 		o.Metadata = nil
 	}
-	o.Claims, o.Coupons, o.Refunds = clone(o.Claims), clone(o.Coupons), clone(o.Refunds)
-	o.ExternalRefunds, o.Disputes = clone(o.ExternalRefunds), clone(o.Disputes)
+	o.Claims, o.Coupons, o.Refunds = slices.Concat(o.Claims), slices.Concat(o.Coupons), slices.Concat(o.Refunds) // nil if empty
+	o.ExternalRefunds, o.Disputes = slices.Concat(o.ExternalRefunds), slices.Concat(o.Disputes)
 	for i := range o.Refunds {
 		o.Refunds[i].Result = o.Refunds[i].Result.Clone()
 	}
-	o.OtherPayments = clone(o.OtherPayments)
+	o.OtherPayments = slices.Concat(o.OtherPayments)
 	for i := range o.OtherPayments {
 		o.OtherPayments[i].Charge = o.OtherPayments[i].Charge.Clone()
 	}
 	return o
 }
-
-// clone returns a copy of the list. The empty list becomes nil.
-func clone[T any](list []T) []T { return append([]T(nil), list...) }
 
 // Validate checks an order before it is stored. The error is a [*validation.Error] that
 // lists every invalid field.

@@ -1,6 +1,7 @@
 package redemption
 
 import (
+	"slices"
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -173,7 +174,7 @@ func (u Use) IsZero() bool { return u.ID == "" }
 
 // Clone returns a copy of the use that shares no memory with u. An empty list becomes nil.
 func (u Use) Clone() Use {
-	u.Claims = clone(u.Claims)
+	u.Claims = slices.Concat(u.Claims) // nil if empty
 	return u
 }
 

@@ -43,34 +43,39 @@ func (h *HandOver) held() map[string]eligibility.Count {
 	return held
 }
 
-// choose decides about the coupons of a request, and what its order takes over (contract section 5.3).
-// Quotes, explanations and checkouts all use it, so that a quote shows the result of a checkout.
+// decide looks up the coupons of a request, and decides about all of them at one instant, and about what the order takes
+// over (contract section 5.3). Quotes, explanations and checkouts all use it, so that a quote shows the result of a
+// checkout. The cart was checked with [Quoter.CheckCart].
 //
-// The candidates are nothing and the customer's newest open orders. choose takes the first candidate
+// The candidates are nothing and the customer's newest open orders. decide takes the first candidate
 // with which limits refuse the fewest coupons. If a request skips refused coupons, it is decided again
 // without them, because the other coupons, codes or automatic ones, may need nothing or another order.
-func (q *Quoter) choose(ctx context.Context, d *Decision) error {
+func (q *Quoter) decide(ctx context.Context, r Request, about Subject) (*Decision, error) {
+	d, err := q.LookUp(ctx, r, about)
+	if err != nil {
+		return nil, err
+	}
 	for {
 		chosen, reached, err := q.chooseHandOver(ctx, d)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if again, err := q.reconsider(ctx, d, &chosen); again || err != nil {
-			if err != nil {
-				return err
-			}
+		switch again, err := q.reconsider(ctx, d, &chosen); {
+		case err != nil:
+			return nil, err
+		case again:
 			continue
 		}
-		if len(chosen.Coupons) == 0 && d.about != OfAmount { // otherwise the outcomes or Price report it
+		if len(chosen.Coupons) == 0 && about != OfAmount { // otherwise the outcomes or Price report it
 			d.refuseAnonymous()
 		}
 		refused := d.accept(&chosen.result, chosen.takes)
-		if !d.Request.SkipRefused || refused == 0 || chosen.limited == reached {
-			return nil
+		if !r.SkipRefused || refused == 0 || chosen.limited == reached {
+			return d, nil
 		}
 		if refused == len(chosen.Coupons) && len(d.Automatic) == 0 {
 			d.Takes = HandOver{}
-			return nil
+			return d, nil
 		}
 	}
 }

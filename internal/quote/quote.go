@@ -145,31 +145,13 @@ func (q *Quoter) Check(ctx context.Context, r Request) (*Decision, error) {
 	return d, err
 }
 
-// decide looks up the coupons of a request, and decides about all of them at one instant. The cart was checked with
-// [Quoter.CheckCart].
-func (q *Quoter) decide(ctx context.Context, r Request, about Subject) (*Decision, error) {
-	d, err := q.LookUp(ctx, r, about)
-	if err != nil {
-		return nil, err
-	}
-	if err := q.choose(ctx, d); err != nil {
-		return nil, err
-	}
-	if about == OfAmount {
-		d.Quote, err = pricing.Price(r.Cart)
-	}
-	return d, err
-}
-
-// Foresee looks up a request, and decides about it if there are automatic coupons. So it asks about the mirrors of
+// Foresee looks up a request, and decides about it if there may be automatic coupons. So it asks about the mirrors of
 // all coupons that an order is likely to have. A cart that cannot be priced gets no automatic coupons.
 func (q *Quoter) Foresee(ctx context.Context, r Request) (*Decision, error) {
-	_ = q.CheckCart(&r.Cart) // sets the step
-	d, err := q.LookUp(ctx, r, OfCart)
-	if err == nil && len(d.Automatic) > 0 {
-		err = q.choose(ctx, d)
+	if err := q.CheckCart(&r.Cart); err != nil || q.Automatic == nil {
+		return q.LookUp(ctx, r, OfCart)
 	}
-	return d, err
+	return q.decide(ctx, r, OfCart)
 }
 
 // evaluate decides about the coupons that are not refused yet, with the given hand-over.
@@ -191,7 +173,9 @@ func (d *Decision) evaluate(takes HandOver) (r result, err error) {
 			err = d.addAutomatic(&r, set, &takes, held)
 		}
 	case OfAmount:
-		r.Coupons, err = eligibility.CheckSet(set, d.Request.Cart.Currency, question)
+		if r.Quote, err = pricing.Price(d.Request.Cart); err == nil {
+			r.Coupons, err = eligibility.CheckSet(set, d.Request.Cart.Currency, question)
+		}
 	case ofCoupon:
 		for i := range set {
 			c := &set[i]

@@ -120,7 +120,7 @@ func TestStoredAmountsComeBack(t *testing.T) {
 		refund := sold.Refunds[0]
 		refund.Tax = amount("refunded tax")
 		refund.Repayment = redemption.Repayment{State: redemption.RepaymentDue, Amount: amount("repayment"), Currency: currency("of the repayment"), Attempt: 1}
-		o := redemption.Order{ID: "ord", Refunds: []redemption.Refund{refund}}
+		o := redemption.Order{ID: "ord", State: redemption.OrderOpen, Refunds: []redemption.Refund{refund}}
 		if rapid.Bool().Draw(t, "quoted") {
 			quote, err := pricing.Price(pricingtest.Cart(pricingtest.CartOptions{MaxLines: 2}).Draw(t, "cart"), pricing.Terms{})
 			require.NoError(t, err)
@@ -138,16 +138,16 @@ func TestStoredAmountsComeBack(t *testing.T) {
 		document, err := engine.EncodeOrder(o)
 		require.NoError(t, err)
 		read := redemption.Order{ID: o.ID}
-		require.NoError(t, engine.DecodeOrder(document, &read))
+		require.NoError(t, engine.ReadOrder(&read, "open", document))
 		require.Empty(t, cmp.Diff(o, read))
 
 		u := redemption.Use{
-			ID: "use", Origin: redemption.FromCheckout, Discount: amount("discount"), Returned: amount("discount back"), Currency: currency("of the use"),
+			ID: "use", State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: amount("discount"), Returned: amount("discount back"), Currency: currency("of the use"),
 		}
 		document, err = engine.EncodeUse(u)
 		require.NoError(t, err)
 		use := redemption.Use{ID: u.ID}
-		require.NoError(t, engine.DecodeUse(document, &use))
+		require.NoError(t, engine.ReadUse(&use, "reserved", "none", document))
 		require.Empty(t, cmp.Diff(u, use))
 	})
 }
@@ -159,7 +159,7 @@ func TestStoredAmountsThatAreMalformed(t *testing.T) {
 		`{"origin":"checkout","currency":"EUR","discount":"9.001"}`, `{"origin":"checkout","currency":"JPY","returned":"0.5"}`,
 		`{"origin":"checkout","discount":"0.5"}`, `{"origin":"checkout","currency":"EUR","discount":{}}`,
 	} {
-		err := engine.DecodeUse([]byte(document), &redemption.Use{ID: "use"})
+		err := engine.ReadUse(&redemption.Use{ID: "use"}, "reserved", "none", []byte(document))
 		require.Error(t, err, document)
 		require.NotErrorIs(t, err, validation.ErrInvalid, document)
 	}
@@ -170,7 +170,7 @@ func TestStoredAmountsThatAreMalformed(t *testing.T) {
 		`{"refunds":[{"id":"rfd","repayment":{"state":"due","currency":"EUR","amount":"1.234"}}]}`,
 		`{"refunds":[{"id":"rfd","tax":"0.5"}]}`,
 	} {
-		err := engine.DecodeOrder([]byte(document), &redemption.Order{ID: "ord"})
+		err := engine.ReadOrder(&redemption.Order{ID: "ord"}, "open", []byte(document))
 		require.Error(t, err, document)
 		require.NotErrorIs(t, err, validation.ErrInvalid, document)
 	}

@@ -33,7 +33,7 @@ func TestTheDocumentOfACoupon(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(golden), string(document)+"\n")
 	var read coupon.Coupon
-	require.NoError(t, engine.DecodeCoupon(document, &read))
+	require.NoError(t, engine.ReadCoupon(&read, "TEN", "active", 0, document))
 	again, err := engine.EncodeCoupon(read)
 	require.NoError(t, err)
 	require.Equal(t, string(document), string(again))

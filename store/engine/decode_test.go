@@ -45,13 +45,13 @@ func TestWhatReadingACouponAllocates(t *testing.T) {
 			t.Fatal(err)
 		}
 		var read coupon.Coupon
-		if n := testing.AllocsPerRun(100, func() { err = engine.DecodeCoupon(text, &read) }); n > most || err != nil {
+		if n := testing.AllocsPerRun(100, func() { err = engine.ReadCoupon(&read, "TEN", "active", 0, text) }); n > most || err != nil {
 			t.Errorf("%s: %v allocations, want at most %v; %v", name, n, most, err)
 		}
 	}
 }
 
-func BenchmarkDecodeCoupon(b *testing.B) {
+func BenchmarkReadCoupon(b *testing.B) {
 	for name, document := range documents() {
 		text, err := engine.EncodeCoupon(couponOf(b, document))
 		if err != nil {
@@ -62,7 +62,7 @@ func BenchmarkDecodeCoupon(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
 				var c coupon.Coupon
-				if err := engine.DecodeCoupon(text, &c); err != nil {
+				if err := engine.ReadCoupon(&c, "TEN", "active", 0, text); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -70,7 +70,7 @@ func BenchmarkDecodeCoupon(b *testing.B) {
 	}
 }
 
-func BenchmarkDecodeOrder(b *testing.B) {
+func BenchmarkReadOrder(b *testing.B) {
 	for name, document := range documents() {
 		c := couponOf(b, document)
 		cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
@@ -92,7 +92,7 @@ func BenchmarkDecodeOrder(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
 				var o redemption.Order
-				if err := engine.DecodeOrder(text, &o); err != nil {
+				if err := engine.ReadOrder(&o, "open", text); err != nil {
 					b.Fatal(err)
 				}
 			}

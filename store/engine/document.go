@@ -107,10 +107,14 @@ func UnreadableClaims(kind, id string, cause error) error {
 	return unreadable(kind, id, "its claims", cause)
 }
 
-// DecodeOrder reads the JSON that EncodeOrder returned into an order. The order's claims stay as they are.
-func DecodeOrder(data []byte, o *redemption.Order) error {
+// ReadOrder completes an order with its state and with the JSON that EncodeOrder returned, as a store keeps them. The
+// order's claims stay as they are.
+func ReadOrder(o *redemption.Order, state string, document []byte) (err error) {
+	if o.State, err = redemption.ParseOrderState(state); err != nil {
+		return unreadable("order", o.ID, "its state", err)
+	}
 	var doc orderDocument
-	if err := json.Unmarshal(data, &doc); err != nil {
+	if err := json.Unmarshal(document, &doc); err != nil {
 		return unreadable("order", o.ID, "its document", err)
 	}
 	o.Fingerprint, o.Replaces, o.Coupons, o.Metadata = doc.Fingerprint, doc.Replaces, orNil(doc.Coupons), doc.Metadata
@@ -124,14 +128,6 @@ func DecodeOrder(data []byte, o *redemption.Order) error {
 		o.Quote = *doc.Quote
 	}
 	return nil
-}
-
-// ReadOrder completes an order with its state and its document, as a store keeps them.
-func ReadOrder(o *redemption.Order, state string, document []byte) (err error) {
-	if o.State, err = redemption.ParseOrderState(state); err != nil {
-		return unreadable("order", o.ID, "its state", err)
-	}
-	return DecodeOrder(document, o)
 }
 
 // useDocument has the fields of a use that never change. The exceptions are Returned and
@@ -171,10 +167,17 @@ func AppendUse(dst []byte, u *redemption.Use) (_ []byte, err error) {
 	return append(dst, '}'), err
 }
 
-// DecodeUse reads the JSON that EncodeUse returned into a use. The use's claims stay as they are.
-func DecodeUse(data []byte, u *redemption.Use) error {
+// ReadUse completes a use with its states and with the JSON that EncodeUse returned, as a store keeps them. The use's
+// claims stay as they are.
+func ReadUse(u *redemption.Use, state, points string, document []byte) (err error) {
+	if u.State, err = redemption.ParseState(state); err == nil {
+		u.PointsState, err = redemption.ParsePointsState(points)
+	}
+	if err != nil {
+		return unreadable("use", u.ID, "its state", err)
+	}
 	var doc useDocument
-	if err := json.Unmarshal(data, &doc); err != nil {
+	if err := json.Unmarshal(document, &doc); err != nil {
 		return unreadable("use", u.ID, "its document", err)
 	}
 	if doc.Origin == 0 {
@@ -192,17 +195,6 @@ func DecodeUse(data []byte, u *redemption.Use) error {
 	u.Origin, u.Discount, u.Points = doc.Origin, discount, doc.Points
 	u.Returned, u.Currency, u.Restore, u.RestoredAt = returned, doc.Currency, doc.Restore, doc.RestoredAt
 	return nil
-}
-
-// ReadUse completes a use with its states and its document, as a store keeps them.
-func ReadUse(u *redemption.Use, state, points string, document []byte) (err error) {
-	if u.State, err = redemption.ParseState(state); err == nil {
-		u.PointsState, err = redemption.ParsePointsState(points)
-	}
-	if err != nil {
-		return unreadable("use", u.ID, "its state", err)
-	}
-	return DecodeUse(document, u)
 }
 
 // couponDocument is the name, the terms and the mirror of a coupon.
@@ -223,10 +215,15 @@ func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
 	return json.Marshal(couponDocument{Name: c.Name, Description: c.Description, Version: coupon.TermsVersion, Terms: &c.Terms, Mirror: c.Mirror})
 }
 
-// DecodeCoupon reads the JSON that EncodeCoupon returned into a coupon. The allow-list stays as it is.
-func DecodeCoupon(data []byte, c *coupon.Coupon) error {
-	doc, emails := couponDocument{Terms: &c.Terms}, c.AllowedUserEmails // terms are large, so decode them in place
-	if err := couponReader.Object(data, &doc); err != nil {
+// ReadCoupon completes a coupon with its code, its state, its number of addresses and the JSON that EncodeCoupon
+// returned, as a store keeps them. The allow-list tells the number alone. On error, the coupon stays as it is.
+func ReadCoupon(c *coupon.Coupon, code, state string, emails int, document []byte) error {
+	read, err := ReadCouponState(c.ID, state)
+	if err != nil {
+		return err
+	}
+	doc := couponDocument{Terms: &c.Terms} // terms are large, so decode them in place
+	if err := couponReader.Object(document, &doc); err != nil {
 		part := fmt.Sprintf("its document at revision %d", c.Revision)
 		if doc.Version > coupon.TermsVersion {
 			part += fmt.Sprintf(", of version %d while this program reads version %d", doc.Version, coupon.TermsVersion)
@@ -239,19 +236,9 @@ func DecodeCoupon(data []byte, c *coupon.Coupon) error {
 	if doc.Terms == nil || c.Discount.IsZero() {
 		return unreadable("coupon", c.ID, "its document", errIncomplete)
 	}
-	c.Name, c.Description, c.AllowedUserEmails, c.Mirror = doc.Name, doc.Description, emails, doc.Mirror
+	c.Code, c.State, c.AllowedUserEmails = coupon.StoredCode(code), read, coupon.NarrowedEmailSet(emails, "")
+	c.Name, c.Description, c.Mirror = doc.Name, doc.Description, doc.Mirror
 	return nil
-}
-
-// ReadCoupon completes a coupon with its code, its state, its number of addresses and its
-// document, as a store keeps them. The allow-list tells the number alone.
-func ReadCoupon(c *coupon.Coupon, code, state string, emails int, document []byte) (err error) {
-	c.Code = coupon.StoredCode(code)
-	if c.State, err = ReadCouponState(c.ID, state); err != nil {
-		return err
-	}
-	c.AllowedUserEmails = coupon.NarrowedEmailSet(emails, "")
-	return DecodeCoupon(document, c)
 }
 
 // SearchText returns the text in which a store looks for [store.CouponList].Search, folded. No

@@ -30,24 +30,24 @@ func TestDocumentsComeBack(t *testing.T) {
 		document, err := engine.EncodeCoupon(c)
 		require.NoError(t, err)
 		back := coupon.Coupon{
-			ID: c.ID, Code: c.Code, State: c.State, Revision: c.Revision, Terms: coupon.Terms{
+			ID: c.ID, Revision: c.Revision, Terms: coupon.Terms{
 				StartsAt: c.StartsAt, ExpiresAt: c.ExpiresAt,
 			},
 			CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, UsedCount: c.UsedCount, ReservedCount: c.ReservedCount,
 		}
-		require.NoError(t, engine.DecodeCoupon(document, &back))
+		require.NoError(t, engine.ReadCoupon(&back, c.Code.String(), c.State.String(), 0, document))
 		require.Empty(t, cmp.Diff(c, back))
 
 		quote, err := pricing.Price(cart, pricing.Terms{})
 		require.NoError(t, err)
 		o := redemption.Order{
-			ID: "ord", Fingerprint: "f", Replaces: "ord_before", Quote: quote, Coupons: []coupon.Snapshot{c.Snapshot()},
+			ID: "ord", State: redemption.OrderOpen, Fingerprint: "f", Replaces: "ord_before", Quote: quote, Coupons: []coupon.Snapshot{c.Snapshot()},
 			Metadata: map[string]string{"k": "v"},
 		}
 		document, err = engine.EncodeOrder(o)
 		require.NoError(t, err)
 		order := redemption.Order{ID: o.ID}
-		require.NoError(t, engine.DecodeOrder(document, &order))
+		require.NoError(t, engine.ReadOrder(&order, "open", document))
 		require.Empty(t, cmp.Diff(o, order))
 	})
 }
@@ -70,15 +70,15 @@ func FuzzDocuments(f *testing.F) {
 		var o, o2 redemption.Order
 		var u, u2 redemption.Use
 		var c, c2 coupon.Coupon
-		again(t, engine.DecodeOrder(data, &o), func() ([]byte, error) { return engine.EncodeOrder(o) }, func(d []byte) error { return engine.DecodeOrder(d, &o2) }, &o, &o2)
-		again(t, engine.DecodeUse(data, &u), func() ([]byte, error) { return engine.EncodeUse(u) }, func(d []byte) error { return engine.DecodeUse(d, &u2) }, &u, &u2)
+		again(t, engine.ReadOrder(&o, "open", data), func() ([]byte, error) { return engine.EncodeOrder(o) }, func(d []byte) error { return engine.ReadOrder(&o2, "open", d) }, &o, &o2)
+		again(t, engine.ReadUse(&u, "reserved", "none", data), func() ([]byte, error) { return engine.EncodeUse(u) }, func(d []byte) error { return engine.ReadUse(&u2, "reserved", "none", d) }, &u, &u2)
 		claims, err := engine.DecodeClaims("use", "use_1", data)
 		var claims2 []eligibility.Claim
 		again(t, err, func() ([]byte, error) { return engine.AppendClaims(nil, claims), nil }, func(d []byte) (err error) {
 			claims2, err = engine.DecodeClaims("use", "use_1", d)
 			return err
 		}, &claims, &claims2)
-		again(t, engine.DecodeCoupon(data, &c), func() ([]byte, error) { return engine.EncodeCoupon(c) }, func(d []byte) error { return engine.DecodeCoupon(d, &c2) }, &c, &c2)
+		again(t, engine.ReadCoupon(&c, "TEN", "active", 0, data), func() ([]byte, error) { return engine.EncodeCoupon(c) }, func(d []byte) error { return engine.ReadCoupon(&c2, "TEN", "active", 0, d) }, &c, &c2)
 	})
 }
 
@@ -123,7 +123,7 @@ func TestStoredKeysAreReadAsTheyStand(t *testing.T) {
 		document, err = engine.EncodeOrder(redemption.Order{ID: "ord", Coupons: []coupon.Snapshot{read.Snapshot()}})
 		require.NoError(t, err)
 		order := redemption.Order{ID: "ord"}
-		require.NoError(t, engine.DecodeOrder(document, &order))
+		require.NoError(t, engine.ReadOrder(&order, "open", document))
 		require.Equal(t, key, order.Coupons[0].Code.String())
 	})
 }
@@ -136,11 +136,11 @@ func TestWhatIsEmptyHasOneForm(t *testing.T) {
 		`{"origin":"points","metadata":null,"coupons":null,"refunds":null,"externalRefunds":null,"disputes":null`,
 	} {
 		var o redemption.Order
-		require.NoError(t, engine.DecodeOrder([]byte(none+"}"), &o))
-		require.Equal(t, redemption.Order{}, o)
+		require.NoError(t, engine.ReadOrder(&o, "open", []byte(none+"}")))
+		require.Equal(t, redemption.Order{State: redemption.OrderOpen}, o)
 		var u redemption.Use
-		require.NoError(t, engine.DecodeUse([]byte(none+"}"), &u))
-		require.Equal(t, redemption.Use{Origin: redemption.FromPoints}, u)
+		require.NoError(t, engine.ReadUse(&u, "reserved", "none", []byte(none+"}")))
+		require.Equal(t, redemption.Use{State: redemption.Reserved, Origin: redemption.FromPoints}, u)
 	}
 	empty := redemption.Order{
 		Metadata: map[string]string{}, Claims: []eligibility.Claim{}, Coupons: []coupon.Snapshot{}, Refunds: []redemption.Refund{},
@@ -151,13 +151,13 @@ func TestWhatIsEmptyHasOneForm(t *testing.T) {
 
 	const terms = `{"name":"Ten","terms":{"discountType":"PERCENTAGE","discountValue":"10","currency":"EUR","appliesTo":"ALL","distribution":"GENERAL","refundPolicy":"keep"`
 	var want coupon.Coupon
-	require.NoError(t, engine.DecodeCoupon([]byte(terms+"}}"), &want))
+	require.NoError(t, engine.ReadCoupon(&want, "TEN", "active", 0, []byte(terms+"}}")))
 	for _, none := range []string{
 		`,"planIds":[],"deviceIds":[],"kinds":[],"categories":[],"periodLimits":[],"customerTags":{"any":[],"all":[],"none":[]}`,
 		`,"planIds":null,"deviceIds":null,"kinds":null,"categories":null,"periodLimits":null,"customerTags":null,"budget":null,"minPurchase":null,"schedule":null`,
 	} {
 		var c coupon.Coupon
-		require.NoError(t, engine.DecodeCoupon([]byte(terms+none+"}}"), &c), none)
+		require.NoError(t, engine.ReadCoupon(&c, "TEN", "active", 0, []byte(terms+none+"}}")), none)
 		require.Equal(t, want, c, none)
 	}
 }
@@ -170,7 +170,7 @@ func TestADocumentOfALaterVersion(t *testing.T) {
 		text := fmt.Sprintf(`{"name":"Ten","termsVersion":%d,"terms":{"discountType":"PERCENTAGE","discountValue":"10","currency":"EUR",`+
 			`"appliesTo":"ALL","distribution":"GENERAL","refundPolicy":"keep","weather":"rain"},"mirror":{}}`, version)
 		c := coupon.Coupon{ID: "cpn_1"}
-		err := engine.DecodeCoupon([]byte(text), &c)
+		err := engine.ReadCoupon(&c, "TEN", "active", 0, []byte(text))
 		require.ErrorContains(t, err, "cpn_1")
 		require.ErrorContains(t, err, "weather")
 		require.NotErrorIs(t, err, validation.ErrInvalid)

@@ -154,13 +154,6 @@ func (w *work) load(ctx context.Context, tx Tx, n Need) error {
 	return nil
 }
 
-func (w *work) save(ctx context.Context, tx Tx) error {
-	if len(w.entries) == 0 { // every change has an entry
-		return nil
-	}
-	return tx.Save(ctx, w.writes())
-}
-
 // reserve decides one reservation over the loaded rows, and applies it to them.
 func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 	before, replayed, err := w.replayed(r)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 	"time"
@@ -269,9 +270,14 @@ func (w *work) rowOf(counter string) int {
 	return 0
 }
 
-func (w *work) writes() Writes {
+// save writes the changes of the work. Without an entry, nothing has changed.
+func (w *work) save(ctx context.Context, tx Tx) error {
+	if len(w.entries) == 0 {
+		return nil
+	}
 	writes := Writes{
-		NewOrders: make([]*redemption.Order, 0, len(w.orders)), NewUses: make([]*redemption.Use, 0, len(w.uses)), Entries: w.entries,
+		NewOrders: make([]*redemption.Order, 0, len(w.orders)), NewUses: make([]*redemption.Use, 0, len(w.uses)),
+		Counters: w.counterWrites(), Entries: w.entries,
 	}
 	for _, id := range sortedKeys(w.orders) {
 		switch row := w.orders[id]; {
@@ -298,8 +304,7 @@ func (w *work) writes() Writes {
 			}
 		}
 	}
-	writes.Counters = w.counterWrites()
-	return writes
+	return tx.Save(ctx, writes)
 }
 
 // counterWrites returns the changes of counters, and the bounds of counters that decisions relied on.

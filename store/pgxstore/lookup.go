@@ -30,7 +30,19 @@ func (s *Store) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, er
 	if err != nil {
 		return store.LookedUp{}, wrap("look up coupons", err)
 	}
-	return l.answer(), nil
+	for _, f := range l.found {
+		f.Coupon.AllowedUserEmails = l.allowed(f.Coupon.AllowedUserEmails, l.emails[f.Coupon.ID])
+	}
+	var answer store.LookedUp
+	answer.Coupons = each(by.Names, func(n store.Name) *store.Found {
+		if n.CouponID != "" {
+			n.Code = coupon.Code{}
+		}
+		return l.found[n]
+	})
+	answer.Counts = each(by.Counters, func(key string) eligibility.Count { return l.counts[key] })
+	answer.Orders, answer.Unreadable, _ = l.orders.Page(by.Orders)
+	return answer, nil
 }
 
 // lookUp collects the rows of a look-up.
@@ -195,22 +207,6 @@ func (l *lookUp) scanEmail(row pgx.Rows) error {
 	err := row.Scan(&id, &email)
 	l.emails[id] = append(l.emails[id], email)
 	return err
-}
-
-// answer combines the results.
-func (l *lookUp) answer() (found store.LookedUp) {
-	for _, f := range l.found {
-		f.Coupon.AllowedUserEmails = l.allowed(f.Coupon.AllowedUserEmails, l.emails[f.Coupon.ID])
-	}
-	found.Coupons = each(l.by.Names, func(n store.Name) *store.Found {
-		if n.CouponID != "" {
-			n.Code = coupon.Code{}
-		}
-		return l.found[n]
-	})
-	found.Counts = each(l.by.Counters, func(key string) eligibility.Count { return l.counts[key] })
-	found.Orders, found.Unreadable, _ = l.orders.Page(l.by.Orders)
-	return found
 }
 
 // allowed returns the allow-list with the entries found.

@@ -15,22 +15,12 @@ import (
 	"github.com/couponkit/couponkit/store/engine"
 )
 
-// Save implements [engine.Tx] in one round trip. That round trip also commits.
+// Save implements [engine.Tx] in one round trip. That round trip also commits. It writes the documents and claims of new
+// and of grown records.
 func (t *tx) Save(ctx context.Context, w engine.Writes) error {
 	b := new(pgx.Batch)
 	slices.Sort(t.locked)
 	t.lockCustomers(b, w.Counters)
-	if err := t.queueRecords(b, w); err != nil {
-		return err
-	}
-	t.queueEntries(b, w.Entries)
-	t.lockShared(b, w.Counters)
-	t.addToCounters(b, w.Counters)
-	return t.send(ctx, b, true)
-}
-
-// queueRecords writes orders and uses. It writes the documents and claims of new and of grown records.
-func (t *tx) queueRecords(b *pgx.Batch, w engine.Writes) error {
 	var failed [4]error
 	ofOrder := func(o *redemption.Order) []eligibility.Claim { return o.Claims }
 	ofUse := func(u *redemption.Use) []eligibility.Claim { return u.Claims }
@@ -44,7 +34,13 @@ func (t *tx) queueRecords(b *pgx.Batch, w engine.Writes) error {
 		b.Queue(t.sql.updateUses, useColumns(w.Uses)...)
 	}
 	failed[3] = queueDocuments(b, t.sql.growUses, w.GrownUses, useColumns, engine.AppendUse, ofUse)
-	return errors.Join(failed[:]...)
+	if err := errors.Join(failed[:]...); err != nil {
+		return err
+	}
+	t.queueEntries(b, w.Entries)
+	t.lockShared(b, w.Counters)
+	t.addToCounters(b, w.Counters)
+	return t.send(ctx, b, true)
 }
 
 func queueDocuments[T any](
