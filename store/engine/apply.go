@@ -368,7 +368,7 @@ func (w *work) resume(id, last string, s store.Settlement) (store.Settled, error
 		return store.Settled{}, err
 	}
 	st.change(w, next, uses...)
-	if len(st.exceeded(w, claimsOf(store.Reservation{Order: next, Uses: uses}))) > 0 {
+	if len(st.exceeded(w, claimsOf(&store.Reservation{Order: next, Uses: uses}))) > 0 {
 		return unchanged, nil
 	}
 	return w.won(st, next, uses, ended, s), nil
@@ -458,7 +458,7 @@ func (w *work) recordUnknown(ctx context.Context, tx Tx, s store.Settlement) (st
 	if s.Unknown.Order.IsZero() {
 		return store.Settled{}, nil
 	}
-	if w.idTaken(s.Unknown) {
+	if w.idTaken(&s.Unknown) {
 		return store.Settled{}, store.ErrConflict
 	}
 	var n Need
@@ -490,7 +490,7 @@ func (w *work) stillUnknown(ctx context.Context, tx Tx, s store.Settlement) erro
 	if err := w.load(ctx, tx, n); err != nil {
 		return err
 	}
-	if _, found := w.find(s.Event); found || w.idTaken(s.Unknown) {
+	if _, found := w.find(s.Event); found || w.idTaken(&s.Unknown) {
 		return ErrAgain
 	}
 	return nil

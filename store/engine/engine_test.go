@@ -213,12 +213,12 @@ func TestAnotherWasFirst(t *testing.T) {
 			t.Parallel()
 			db := newTables(active("cpn_a", false))
 			db.meanwhile = func() {
-				_, err := engine.Reserve(t.Context(), db, 0, true, first)
+				_, err := db.attempt(t.Context(), 0, true, first)
 				require.NoError(t, err)
 			}
-			_, err := engine.Reserve(t.Context(), db, 0, false, test.r)
+			_, err := db.attempt(t.Context(), 0, false, test.r)
 			require.ErrorIs(t, err, engine.ErrAgain)
-			answers, err := engine.Reserve(t.Context(), db, 0, true, test.r)
+			answers, err := db.attempt(t.Context(), 0, true, test.r)
 			require.NoError(t, err)
 			if test.want != nil {
 				require.ErrorIs(t, answers[0].Err, test.want)
@@ -256,13 +256,13 @@ func TestRefusedTooSoon(t *testing.T) {
 			db := newTables(active("cpn_a", false))
 			db.counters[cell{eligibility.CouponUses("cpn_a"), 0}] = eligibility.Count{Reserved: 1} // those of the first request
 			db.committed = func() { db.orders[first.Order.ID], db.uses[first.Uses[0].ID] = first.Order, first.Uses[0] }
-			answers, err := engine.Reserve(t.Context(), db, 0, false, test.r)
+			answers, err := db.attempt(t.Context(), 0, false, test.r)
 			require.ErrorIs(t, err, test.want)
 			if test.want == nil {
 				require.ErrorIs(t, answers[0].Err, store.ErrLimit)
 				return
 			}
-			answers, err = engine.Reserve(t.Context(), db, 0, true, test.r)
+			answers, err = db.attempt(t.Context(), 0, true, test.r)
 			require.NoError(t, err)
 			require.NoError(t, answers[0].Err)
 			require.Equal(t, first.Order.ID, answers[0].Value.Order.ID)
@@ -271,7 +271,7 @@ func TestRefusedTooSoon(t *testing.T) {
 	held := exchange("p", "ann", "cpn_a")
 	db := newTables(active("cpn_a", false))
 	db.committed = func() { db.uses[held.Uses[0].ID] = held.Uses[0] }
-	_, err := engine.Reserve(t.Context(), db, 0, false, taking(order("4", "ann", "cpn_a"), held.Uses[0].ExchangeID))
+	_, err := db.attempt(t.Context(), 0, false, taking(order("4", "ann", "cpn_a"), held.Uses[0].ExchangeID))
 	require.ErrorIs(t, err, engine.ErrAgain)
 }
 
@@ -285,9 +285,9 @@ func TestRefusedWithTwoInstants(t *testing.T) {
 	db := newTables(active("cpn_a", false))
 	db.counters[cell{coupons, 0}] = eligibility.Count{Reserved: 1}
 	db.committed = func() { db.counters[cell{customers, 0}] = eligibility.Count{Reserved: 1} }
-	_, err := engine.Reserve(t.Context(), db, 0, false, r)
+	_, err := db.attempt(t.Context(), 0, false, r)
 	require.ErrorIs(t, err, engine.ErrAgain)
-	answers, err := engine.Reserve(t.Context(), db, 0, true, r)
+	answers, err := db.attempt(t.Context(), 0, true, r)
 	require.NoError(t, err)
 	limit := (*store.LimitError)(nil)
 	require.ErrorAs(t, answers[0].Err, &limit)
@@ -327,7 +327,7 @@ func TestLateCounters(t *testing.T) {
 			db.meanwhile = func() {
 				db.counters[cell{uses, 0}] = eligibility.Count{Reserved: test.before + test.others}
 			}
-			_, err := engine.Reserve(t.Context(), db, 0, false, test.requests...)
+			_, err := db.attempt(t.Context(), 0, false, test.requests...)
 			require.ErrorIs(t, err, test.want)
 			require.Equal(t, db.loads[0].Late, slices.DeleteFunc(slices.Clone(db.loads[0].Counters), func(c string) bool { return c != uses }))
 		})
@@ -340,7 +340,7 @@ func TestExchangesAtOnce(t *testing.T) {
 	t.Parallel()
 	db := newTables(active("cpn_a", true))
 	db.meanwhile = func() {
-		_, err := engine.Reserve(t.Context(), db, 0, true, exchange("1", "ann", "cpn_a"))
+		_, err := db.attempt(t.Context(), 0, true, exchange("1", "ann", "cpn_a"))
 		require.NoError(t, err)
 	}
 	answers, err := db.reserve(t.Context(), 0, exchange("2", "ann", "cpn_a"))

@@ -167,11 +167,20 @@ func (db *tables) collides(w engine.Writes) bool {
 
 // reserve runs requests as a store does: again, and thoroughly, if another was first.
 func (db *tables) reserve(ctx context.Context, row int, requests ...store.Reservation) ([]engine.Answer[store.Reserved], error) {
-	answers, err := engine.Reserve(ctx, db, row, false, requests...)
+	answers, err := db.attempt(ctx, row, false, requests...)
 	if err == engine.ErrAgain { //nolint:errorlint // the engine passes it on as it is
-		answers, err = engine.Reserve(ctx, db, row, true, requests...)
+		answers, err = db.attempt(ctx, row, true, requests...)
 	}
 	return answers, err
+}
+
+// attempt runs requests once.
+func (db *tables) attempt(ctx context.Context, row int, thorough bool, requests ...store.Reservation) ([]engine.Answer[store.Reserved], error) {
+	all := make([]*store.Reservation, len(requests))
+	for i := range requests {
+		all[i] = &requests[i]
+	}
+	return engine.Reserve(ctx, db, row, thorough, all...)
 }
 
 // total adds the rows of a counter up.

@@ -9,7 +9,7 @@ import (
 )
 
 // reservation adds the rows that a reservation needs. A thorough need also has its IDs.
-func (n *Need) reservation(r store.Reservation, thorough bool) {
+func (n *Need) reservation(r *store.Reservation, thorough bool) {
 	if thorough {
 		n.ids(r)
 	}
@@ -33,7 +33,7 @@ func (n *Need) reservation(r store.Reservation, thorough bool) {
 	}
 }
 
-func (n *Need) ids(r store.Reservation) {
+func (n *Need) ids(r *store.Reservation) {
 	if !r.Order.IsZero() {
 		n.OrderIDs = append(n.OrderIDs, r.Order.ID)
 	}
@@ -43,7 +43,7 @@ func (n *Need) ids(r store.Reservation) {
 }
 
 // names adds the keys of a reservation and the exchanges that it takes.
-func (n *Need) names(r store.Reservation) {
+func (n *Need) names(r *store.Reservation) {
 	if !r.Order.IsZero() {
 		n.OrderKeys = append(n.OrderKeys, Key{r.Order.CustomerID, r.Order.Key})
 	}

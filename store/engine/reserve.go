@@ -12,11 +12,11 @@ import (
 	"github.com/couponkit/couponkit/store"
 )
 
-// Reserve handles normalized and validated reservations and saves the changes. The transaction adds to the
-// given row of unlimited counters. If thorough is true, Reserve also looks for IDs that are
+// Reserve handles normalized and validated reservations and saves the changes. It sorts their uses. The transaction
+// adds to the given row of unlimited counters. If thorough is true, Reserve also looks for IDs that are
 // taken. Stores set thorough after [ErrAgain].
 func Reserve(
-	ctx context.Context, tx Tx, row int, thorough bool, requests ...store.Reservation,
+	ctx context.Context, tx Tx, row int, thorough bool, requests ...*store.Reservation,
 ) ([]Answer[store.Reserved], error) {
 	w := newWork(row)
 	if err := w.loadReservations(ctx, tx, thorough, requests); err != nil {
@@ -36,7 +36,7 @@ func Reserve(
 // have inserted these while this one waited for a lock. The rows of Load are then from two instants,
 // and lookAgain returns [ErrAgain]. It also returns ErrAgain if the order turns out to be known from its
 // payment, because the payment has made claims of the request already.
-func (w *work) lookAgain(ctx context.Context, tx Tx, requests []store.Reservation, answers []Answer[store.Reserved]) error {
+func (w *work) lookAgain(ctx context.Context, tx Tx, requests []*store.Reservation, answers []Answer[store.Reserved]) error {
 	n := Need{Peek: true}
 	for i, r := range requests {
 		if refused(answers[i]) {
@@ -75,7 +75,7 @@ func refused(a Answer[store.Reserved]) bool {
 }
 
 // absentOf returns the missing counters that the answer to a request depends on.
-func (w *work) absentOf(r store.Reservation, answer error) (absent []string) {
+func (w *work) absentOf(r *store.Reservation, answer error) (absent []string) {
 	if !errors.Is(answer, store.ErrLimit) {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (w *work) absentOf(r store.Reservation, answer error) (absent []string) {
 
 // appeared reports whether another transaction has stored a record under a key of the request, or has
 // taken points that were free.
-func (w *work) appeared(r store.Reservation, held map[string]bool) bool {
+func (w *work) appeared(r *store.Reservation, held map[string]bool) bool {
 	if id, used := w.keys[Key{r.Order.CustomerID, r.Order.Key}]; used && !w.orders[id].added {
 		return true
 	}
@@ -106,14 +106,14 @@ func (w *work) appeared(r store.Reservation, held map[string]bool) bool {
 }
 
 // paidMeanwhile reports whether the order of the request, which was absent, is known from its payment.
-func (w *work) paidMeanwhile(r store.Reservation, absent []string) bool {
+func (w *work) paidMeanwhile(r *store.Reservation, absent []string) bool {
 	row := w.orders[r.Order.ID]
 	return row != nil && slices.Contains(absent, r.Order.ID) && row.order.FromPayment()
 }
 
 // loadReservations loads in one step. It needs two steps if orders or points are taken over: their
 // counters are known only from the records, and all counters are locked together.
-func (w *work) loadReservations(ctx context.Context, tx Tx, thorough bool, requests []store.Reservation) error {
+func (w *work) loadReservations(ctx context.Context, tx Tx, thorough bool, requests []*store.Reservation) error {
 	var n Need
 	for _, r := range requests {
 		n.reservation(r, thorough)
@@ -155,7 +155,7 @@ func (w *work) load(ctx context.Context, tx Tx, n Need) error {
 }
 
 // reserve decides one reservation over the loaded rows, and applies it to them.
-func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
+func (w *work) reserve(r *store.Reservation) (store.Reserved, error) {
 	before, replayed, err := w.replayed(r)
 	if err != nil || replayed {
 		return before, err
@@ -167,7 +167,8 @@ func (w *work) reserve(r store.Reservation) (store.Reserved, error) {
 	if err := w.usable(r); err != nil {
 		return store.Reserved{}, err
 	}
-	taken := store.Reserved{Order: r.Order, Uses: slices.SortedFunc(slices.Values(r.Uses), compareUses)}
+	slices.SortFunc(r.Uses, compareUses)
+	taken := store.Reserved{Order: r.Order, Uses: r.Uses}
 	adopted := w.adopt(&taken)
 	if adopted {
 		s.change(w, taken.Order, taken.Uses...)
@@ -241,7 +242,7 @@ func (w *work) noteReserved(s *step, taken store.Reserved, by string) {
 	w.noteOrder(cause, taken.Order, by)
 }
 
-func claimsOf(r store.Reservation) []eligibility.Claim {
+func claimsOf(r *store.Reservation) []eligibility.Claim {
 	count := len(r.Order.Claims)
 	for i := range r.Uses {
 		count += len(r.Uses[i].Claims)
@@ -254,7 +255,7 @@ func claimsOf(r store.Reservation) []eligibility.Claim {
 }
 
 // replayed returns the first result of a key, or the points reservation that the customer already has.
-func (w *work) replayed(r store.Reservation) (store.Reserved, bool, error) {
+func (w *work) replayed(r *store.Reservation) (store.Reserved, bool, error) {
 	if o := r.Order; !o.IsZero() {
 		id, used := w.keys[Key{o.CustomerID, o.Key}]
 		if !used {
@@ -295,7 +296,7 @@ func (w *work) free(couponID, customerID string) (found redemption.Use, ok bool)
 	return found, ok
 }
 
-func (w *work) idTaken(r store.Reservation) bool {
+func (w *work) idTaken(r *store.Reservation) bool {
 	if !r.Order.IsZero() && w.orders[r.Order.ID] != nil {
 		return true
 	}
@@ -304,7 +305,7 @@ func (w *work) idTaken(r store.Reservation) bool {
 
 // takeOver adds the records that the reservation takes over to the step: the replaced order and points
 // reservations.
-func (w *work) takeOver(s *step, r store.Reservation) error {
+func (w *work) takeOver(s *step, r *store.Reservation) error {
 	if id := r.Order.Replaces; id != "" {
 		row := w.orders[id]
 		if row == nil || row.order.CustomerID != r.Order.CustomerID {
@@ -328,7 +329,7 @@ func (w *work) takeOver(s *step, r store.Reservation) error {
 }
 
 // keepPoints marks the points of a replaced order for a refund if the new order does not use them.
-func (w *work) keepPoints(r store.Reservation, uses []redemption.Use) []redemption.Use {
+func (w *work) keepPoints(r *store.Reservation, uses []redemption.Use) []redemption.Use {
 	for i, u := range uses {
 		wanted := slices.ContainsFunc(r.Uses, func(v redemption.Use) bool { return v.ExchangeID == u.ExchangeID })
 		if u.PointsState == redemption.PointsPassedOn && !wanted {
@@ -340,7 +341,7 @@ func (w *work) keepPoints(r store.Reservation, uses []redemption.Use) []redempti
 
 // takePoints adds the points reservation of a use to the step. The reservation is free, or it belongs
 // to the replaced order.
-func (w *work) takePoints(s *step, r store.Reservation, u redemption.Use) error {
+func (w *work) takePoints(s *step, r *store.Reservation, u redemption.Use) error {
 	held, found := w.holder(u.ExchangeID)
 	switch {
 	case !found || held.CustomerID != u.CustomerID || held.CouponID != u.CouponID:
@@ -365,7 +366,7 @@ func (w *work) holder(exchangeID string) (redemption.Use, bool) {
 }
 
 // usable refuses coupons that have changed since they were priced.
-func (w *work) usable(r store.Reservation) error {
+func (w *work) usable(r *store.Reservation) error {
 	for _, want := range r.Coupons {
 		c, found := w.coupons[want.ID]
 		switch {
@@ -401,6 +402,6 @@ func (w *work) usableCode(want store.CouponAt) error {
 	return nil
 }
 
-func limits(r store.Reservation, counter string) bool {
+func limits(r *store.Reservation, counter string) bool {
 	return slices.ContainsFunc(claimsOf(r), func(c eligibility.Claim) bool { return c.Counter == counter && c.Limit > 0 })
 }

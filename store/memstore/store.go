@@ -100,7 +100,7 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 		return store.Reserved{}, err
 	}
 	defer s.mu.Unlock()
-	answers, err := engine.Reserve(ctx, tx{s}, 0, true, r)
+	answers, err := engine.Reserve(ctx, tx{s}, 0, true, &r)
 	if err != nil {
 		return store.Reserved{}, err
 	}

@@ -46,7 +46,7 @@ type job[Q, A any] struct {
 	turn        string
 	weight      int
 	left, taken bool // left: the caller is gone; taken: a batch has the job; guarded by the group
-	answer      engine.Answer[A]
+	answer      *engine.Answer[A]
 	done        chan struct{}
 }
 
@@ -253,7 +253,7 @@ func (g *group[Q, A]) settle(ctx context.Context, jobs []*job[Q, A]) error {
 		return g.apart(ctx, [][]*job[Q, A]{jobs[:half], jobs[half:]})
 	}
 	for _, j := range jobs {
-		j.answer.Err = err
+		j.answer = &engine.Answer[A]{Err: err}
 		close(j.done)
 	}
 	return err
@@ -274,11 +274,12 @@ func (g *group[Q, A]) deliver(ctx context.Context, jobs []*job[Q, A], answers []
 			alone = append(alone, j)
 			continue
 		}
-		j.answer = answers[i]
+		j.answer = &answers[i]
 		close(j.done)
 	}
 	for _, j := range alone {
-		j.answer.Value, j.answer.Err = g.alone(ctx, j.request)
+		value, err := g.alone(ctx, j.request)
+		j.answer = &engine.Answer[A]{Value: value, Err: err}
 		close(j.done)
 	}
 	return nil

@@ -34,7 +34,7 @@ var (
 // shared has the state common to a store and its views in transactions.
 type shared struct {
 	closed   atomic.Bool
-	reserve  *group[store.Reservation, store.Reserved]
+	reserve  *group[*store.Reservation, store.Reserved]
 	apply    *group[store.Settlement, store.Settled]
 	attempts *group[store.AttemptChange, time.Time]
 }
@@ -101,7 +101,7 @@ func (s *Store) part() int {
 }
 
 // weight estimates the size of a reservation's documents, in bytes. It rather estimates too high.
-func weight(r store.Reservation) int {
+func weight(r *store.Reservation) int {
 	return (1 + len(r.Order.Quote.Lines) + len(r.Order.Claims) + len(r.Uses)) << 10
 }
 
@@ -115,13 +115,13 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 		return store.Reserved{}, err
 	}
 	if s.host != nil {
-		return only(s.reserveAll(ctx, []store.Reservation{r}))
+		return only(s.reserveAll(ctx, []*store.Reservation{&r}))
 	}
 	turn := r.Order.CustomerID
 	if len(r.Coupons) > 0 {
 		turn = r.Coupons[0].ID
 	}
-	return s.shared.reserve.do(ctx, r, turn)
+	return s.shared.reserve.do(ctx, &r, turn)
 }
 
 func only[A any](answers []engine.Answer[A], err error) (A, error) {
@@ -132,7 +132,7 @@ func only[A any](answers []engine.Answer[A], err error) (A, error) {
 }
 
 // reserveAll decides the requests in one transaction.
-func (s *Store) reserveAll(ctx context.Context, requests []store.Reservation) (answers []engine.Answer[store.Reserved], err error) {
+func (s *Store) reserveAll(ctx context.Context, requests []*store.Reservation) (answers []engine.Answer[store.Reserved], err error) {
 	again := 0
 	err = s.transact(ctx, func(t *tx) (err error) {
 		t.early = again > maxLate

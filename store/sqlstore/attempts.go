@@ -51,21 +51,24 @@ func (s *Store) SaveAttempts(ctx context.Context, c store.AttemptChange) (time.T
 	if err := c.Validate(); err != nil {
 		return time.Time{}, err
 	}
-	asked := request{attempts: &c}
-	err := s.write(ctx, "save attempts", &asked)
-	return answered(asked.retryAt, err)
+	var retryAt *time.Time
+	if err := s.write(ctx, "save attempts", &request{other: func(ctx context.Context, t *session) (err error) {
+		retryAt, err = single(engine.SaveAttempts(ctx, t, c))
+		return err
+	}}); err != nil {
+		return time.Time{}, err
+	}
+	return *retryAt, nil
 }
 
 // ForgetAttempts implements [store.Attempts].
 func (s *Store) ForgetAttempts(ctx context.Context, at time.Time) (int, error) {
-	asked := request{forget: at}
-	err := s.write(ctx, "forget attempts", &asked)
-	return answered(asked.forgotten, err)
-}
-
-// forget removes full buckets.
-func (s *session) forget(ctx context.Context, at time.Time) (int, error) {
-	s.changed = 0
-	err := s.exec(ctx, forgetAttempts, at.UnixMicro())
-	return int(s.changed), err
+	var forgotten int64
+	err := s.write(ctx, "forget attempts", &request{other: func(ctx context.Context, t *session) error {
+		t.changed = 0
+		err := t.exec(ctx, forgetAttempts, at.UnixMicro())
+		forgotten = t.changed
+		return err
+	}})
+	return answered(int(forgotten), err)
 }

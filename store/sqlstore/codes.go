@@ -183,9 +183,12 @@ func (s *Store) SaveCodes(ctx context.Context, c store.CodeChange) ([]coupon.Iss
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	asked := request{codes: &c}
-	err := s.write(ctx, "save codes", &asked)
-	return answered(asked.issued, err)
+	var issued []coupon.IssuedCode
+	err := s.write(ctx, "save codes", &request{other: func(ctx context.Context, t *session) (err error) {
+		issued, err = engine.SaveCodes(ctx, t, c)
+		return err
+	}})
+	return answered(issued, err)
 }
 
 // ListCodes implements [store.Coupons].

@@ -120,25 +120,34 @@ func requested(r *store.Reservation) (documents, error) {
 	return documentsOf(orders, uses)
 }
 
-func documentsOf(orders []*redemption.Order, uses []*redemption.Use) (documents, error) {
-	docs := documents{map[string]document{}, map[string]document{}}
+func documentsOf(orders []*redemption.Order, uses []*redemption.Use) (docs documents, err error) {
+	docs = documents{map[string]document{}, map[string]document{}}
+	var buffer []byte
 	for _, o := range orders {
-		doc, err := engine.AppendOrder(nil, o)
-		if docs.orders[o.ID] = withClaims(doc, o.Claims); err != nil {
+		buffer = slices.Grow(buffer[:0], usualDocument)
+		if buffer, err = engine.AppendOrder(buffer, o); err != nil {
 			return docs, err
 		}
+		docs.orders[o.ID], buffer = withClaims(buffer, o.Claims)
 	}
 	for _, u := range uses {
-		doc, err := engine.AppendUse(nil, u)
-		if docs.uses[u.ID] = withClaims(doc, u.Claims); err != nil {
+		if buffer, err = engine.AppendUse(buffer[:0], u); err != nil {
 			return docs, err
 		}
+		docs.uses[u.ID], buffer = withClaims(buffer, u.Claims)
 	}
 	return docs, nil
 }
 
-func withClaims(doc []byte, claims []eligibility.Claim) document {
-	return document{string(doc), string(engine.AppendClaims(nil, claims))}
+// usualDocument is more than the document and the claims of an order take that has a few lines and one coupon, in bytes.
+const usualDocument = 2048
+
+// withClaims returns the document in the buffer together with claims, and the buffer.
+func withClaims(buffer []byte, claims []eligibility.Claim) (document, []byte) {
+	n := len(buffer)
+	buffer = engine.AppendClaims(buffer, claims)
+	text := string(buffer)
+	return document{text[:n], text[n:]}, buffer
 }
 
 func orderRow(o *redemption.Order, doc document) []any {

@@ -111,24 +111,17 @@ type runner interface {
 	close() error
 }
 
-// request is a writing call with its answer.
+// request is a writing call with its answer: a reservation, a settlement, or any other call.
 type request struct {
 	reservation *store.Reservation
 	settlement  *store.Settlement
-	change      *store.CouponChange
-	codes       *store.CodeChange
-	attempts    *store.AttemptChange
-	forget      time.Time
+	other       func(context.Context, *session) error
 	late        bool // answer the settlement with [engine.ApplyLate]
 	docs        documents
 
-	reserved  store.Reserved
-	settled   store.Settled
-	saved     coupon.Coupon
-	issued    []coupon.IssuedCode
-	retryAt   time.Time
-	forgotten int
-	err       error
+	reserved *store.Reserved
+	settled  *store.Settled
+	err      error
 }
 
 // answer answers the request in a transaction. It returns errors of the database and [engine.ErrAgain].
@@ -137,29 +130,25 @@ func (r *request) answer(ctx context.Context, s *session, row int, thorough bool
 	s.docs = r.docs
 	switch {
 	case r.reservation != nil:
-		r.reserved, err = single(engine.Reserve(ctx, s, row, thorough, *r.reservation))
+		r.reserved, err = single(engine.Reserve(ctx, s, row, thorough, r.reservation))
 	case r.settlement != nil && r.late:
-		r.settled, err = engine.ApplyLate(ctx, s, row, *r.settlement)
+		var settled store.Settled
+		settled, err = engine.ApplyLate(ctx, s, row, *r.settlement)
+		r.settled = &settled
 	case r.settlement != nil:
 		r.settled, err = single(engine.Apply(ctx, s, row, *r.settlement))
-	case r.codes != nil:
-		r.issued, err = engine.SaveCodes(ctx, s, *r.codes)
-	case r.attempts != nil:
-		r.retryAt, err = single(engine.SaveAttempts(ctx, s, *r.attempts))
-	case r.change != nil:
-		r.saved, err = engine.SaveCoupon(ctx, s, *r.change)
 	default:
-		r.forgotten, err = s.forget(ctx, r.forget)
+		err = r.other(ctx, s)
 	}
 	r.err, err = verdict(err)
 	return err
 }
 
-func single[A any](answers []engine.Answer[A], err error) (answer A, _ error) {
+func single[A any](answers []engine.Answer[A], err error) (*A, error) {
 	if err != nil {
-		return answer, err
+		return nil, err
 	}
-	return answers[0].Value, answers[0].Err
+	return &answers[0].Value, answers[0].Err
 }
 
 // alone reports whether the request must run once more, as a late settlement.
@@ -300,8 +289,10 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 		return store.Reserved{}, err
 	}
 	asked := request{reservation: &r, docs: docs}
-	err = s.write(ctx, "reserve", &asked)
-	return answered(asked.reserved, err)
+	if err := s.write(ctx, "reserve", &asked); err != nil {
+		return store.Reserved{}, err
+	}
+	return *asked.reserved, nil
 }
 
 // Apply implements [store.Orders].
@@ -315,8 +306,10 @@ func (s *Store) Apply(ctx context.Context, e store.Settlement) (store.Settled, e
 		return store.Settled{}, err
 	}
 	asked := request{settlement: &e, docs: docs}
-	err = s.write(ctx, "apply "+e.Event.Kind.String(), &asked)
-	return answered(asked.settled, err)
+	if err := s.write(ctx, "apply "+e.Event.Kind.String(), &asked); err != nil {
+		return store.Settled{}, err
+	}
+	return *asked.settled, nil
 }
 
 // SaveCoupon implements [store.Coupons].
@@ -325,9 +318,12 @@ func (s *Store) SaveCoupon(ctx context.Context, c store.CouponChange) (coupon.Co
 	if err := c.Validate(); err != nil {
 		return coupon.Coupon{}, err
 	}
-	asked := request{change: &c}
-	err := s.write(ctx, "save coupon", &asked)
-	return answered(asked.saved, err)
+	var saved coupon.Coupon
+	err := s.write(ctx, "save coupon", &request{other: func(ctx context.Context, t *session) (err error) {
+		saved, err = engine.SaveCoupon(ctx, t, c)
+		return err
+	}})
+	return answered(saved, err)
 }
 
 // answered returns the zero value if there is an error.
