@@ -182,7 +182,7 @@ func (c *Reserver) reservation(ctx context.Context, of *Request, request string,
 	identities, coupons := d.Identities(), make([]*coupon.Coupon, len(d.Applied))
 	for i, code := range d.Applied {
 		coupons[i] = &code.Coupon
-		r.Coupons = append(r.Coupons, code.CouponAt())
+		r.Coupons = append(r.Coupons, code.Seen)
 		r.Uses = append(r.Uses, c.use(&r.Order, code, identities, d.Takes.Points[code.Coupon.ID]))
 	}
 	r.Order.Claims = eligibility.OrderClaims(identities, coupons...)

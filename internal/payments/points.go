@@ -74,7 +74,7 @@ func (p *Payments) exchange(ctx context.Context, attempt *settle.Attempt, r Exch
 	}
 	now, id, c := p.Now(), p.NewID(redemption.UseIDPrefix), &of.Coupon
 	claimant := eligibility.Claimant{Coupon: c, Code: of.Code, Identities: r.Customer.Identities(), At: now}
-	reserved, err := p.Store.Reserve(ctx, store.Reservation{By: p.Actor(ctx), Coupons: []store.CouponAt{of.CouponAt()}, Uses: []redemption.Use{{
+	reserved, err := p.Store.Reserve(ctx, store.Reservation{By: p.Actor(ctx), Coupons: []store.CouponAt{of.Seen}, Uses: []redemption.Use{{
 		ID: id, ExchangeID: id, Key: r.Key, CouponID: c.ID, Code: c.Code, CustomerID: r.Customer.ID,
 		State: redemption.Reserved, Origin: redemption.FromPoints, Points: c.PointsRequired, PointsState: redemption.PointsPending,
 		Claims: claimant.Claims(), Deadline: now.Add(p.ExchangeTime), CreatedAt: now,

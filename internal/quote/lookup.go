@@ -20,6 +20,8 @@ type Code struct {
 	Typed string
 	// Found is empty if the code names no coupon. The coupon in it has the code by which it came.
 	*store.Found
+	// Seen is the coupon, and its code of a batch, as they were found.
+	Seen store.CouponAt
 	// Refused tells why the coupon does not apply.
 	Refused *coupon.Rejection
 	// Discount is what the coupon takes off the cart, in minor units.
@@ -32,15 +34,6 @@ type Code struct {
 	taken         []int64             // of the limits that are known: the first ones, or all
 	mirrorInvalid bool
 	mirrorAsked   bool // only of an automatic coupon
-}
-
-// CouponAt returns the coupon, and its code of a batch, as the decision has seen them.
-func (c *Code) CouponAt() store.CouponAt {
-	at := store.CouponAt{ID: c.Coupon.ID, Revision: c.Coupon.Revision}
-	if !c.Code.Plain() {
-		at.Code, at.CodeRevision = c.Code.Key, c.Code.Revision
-	}
-	return at
 }
 
 // Identities returns the texts by which limits count the customer. No limit counts an anonymous customer.
@@ -154,7 +147,7 @@ func (c *Code) read(f *store.Found, identities []string, d *Decision) error {
 		// The caller's input is valid, so the error must not match validation.ErrInvalid.
 		return &store.UnreadableError{Kind: "coupon", ID: id, Reason: "its terms: " + err.Error()}
 	}
-	c.Found, c.plain = f, f.Coupon.Code
+	c.Found, c.Seen, c.plain = f, store.CouponAt{ID: id, Revision: f.Coupon.Revision}, f.Coupon.Code
 	if !f.Code.Key.IsZero() {
 		f.Coupon.Code = f.Code.Key
 	}
@@ -164,6 +157,7 @@ func (c *Code) read(f *store.Found, identities []string, d *Decision) error {
 		c.taken = append(c.taken, f.ByCustomer[i].Taken())
 	}
 	if !f.Code.Plain() {
+		c.Seen.Code, c.Seen.CodeRevision = f.Code.Key, f.Code.Revision
 		c.taken = append(c.taken, f.Code.UsedCount+f.Code.ReservedCount)
 	}
 	return nil
