@@ -174,7 +174,8 @@ func (s *Service) checkoutAs(ctx context.Context, op Operation, r PaymentLinkReq
 	})
 	attempt.SessionID = opened.Order.SessionID
 	if errors.Is(err, payments.ErrFinished) { // the limit has probably been reached meanwhile
-		if _, refused := reserver.Price(ctx, &of); refused != nil {
+		d, refused := reserver.Quoter.Price(ctx, of.Request, of.About)
+		if refused = of.Check(d, refused); refused != nil {
 			err = refused
 		}
 	}

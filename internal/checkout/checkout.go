@@ -105,8 +105,8 @@ func (c *Reserver) Reserve(ctx context.Context, r *Request) (Reserved, error) {
 	}
 	var changed error
 	for range maxAttempts {
-		d, err := c.Price(ctx, r)
-		if err != nil {
+		d, err := c.Quoter.Price(ctx, r.Request, r.About)
+		if err = r.Check(d, err); err != nil {
 			return Reserved{CouponID: d.CouponID()}, err
 		}
 		reservation := c.reservation(ctx, r, request, d)
@@ -148,18 +148,17 @@ func (r *Request) reserved(s store.Reserved, refused coupon.Rejections, err erro
 	return made, err
 }
 
-// Price prices a request and compares the totals with the expected ones. Totals may differ because coupons
-// were left out, so the error also tells of those coupons.
-func (c *Reserver) Price(ctx context.Context, r *Request) (*quote.Decision, error) {
-	d, err := c.Quoter.Price(ctx, r.Request, r.About)
-	if err != nil && !errors.Is(err, coupon.ErrBelowMinimumCharge) {
-		return d, err
+// Check compares the totals of a decision with the expected ones, and adds to what the decision was refused for. Totals
+// may differ because coupons were left out, so the error also tells of those coupons.
+func (r *Request) Check(d *quote.Decision, refused error) error {
+	if refused != nil && !errors.Is(refused, coupon.ErrBelowMinimumCharge) {
+		return refused
 	}
-	err = d.Refuse(r.Expected.compare(&d.Quote), err)
+	err := d.Refuse(r.Expected.compare(&d.Quote), refused)
 	if err != nil && len(d.Refused) > 0 {
 		err = d.Refuse(err, d.Refused)
 	}
-	return d, err
+	return err
 }
 
 // reservation returns the order of a decision with its uses.
