@@ -180,11 +180,7 @@ func TestImportReadsAhead(t *testing.T) {
 				}
 			}
 			func() {
-				defer func() {
-					if err := recover(); err != nil {
-						require.Equal(t, test.last, err)
-					}
-				}()
+				defer func() { require.Equal(t, test.last, recover()) }()
 				for row, err := range c.ImportCodes(t.Context(), c.coupon.ID, "import", rows) {
 					require.NoError(t, err)
 					if test.stop != nil && test.stop(row) {

@@ -273,7 +273,7 @@ func (s *Search) refine(unseen int64) (least int64) {
 	}
 	b.first()
 	b.unseen = min(unseen, b.ceiling)
-	others := product(b.unseen, int64(b.most-1))
+	others := product(b.unseen, int64(b.most-1)) // an upper bound of all coupons of a set but one
 	for i, r := range b.byMost {
 		if b.most == 1 || plus(r.gain, product(max(b.byMost[0].gain, b.unseen), int64(b.most-2))) <= others {
 			break

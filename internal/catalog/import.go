@@ -73,8 +73,8 @@ func (im *importing) part() *importPart {
 	return &importPart{importing: im, by: coupon.Edit{At: im.Now(), Location: im.Location}, first: map[coupon.Code]int{}}
 }
 
-// save saves a part in a goroutine, after the part before. A transaction of the host is used by the caller alone: the rows may
-// come from it. save returns false if the sequence ends.
+// save yields the rows of the part before, and then saves a part in a goroutine. In a transaction of the host, it saves in the
+// goroutine of the caller, because the rows may come from that transaction. save returns false if the sequence ends.
 func (im *importing) save(ctx context.Context, p *importPart) bool {
 	p.prepare()
 	if !im.finish() {

@@ -60,9 +60,22 @@ func purchase(t *testing.T, s store.Store) {
 	q := quote(t)
 	handed := checkout(c, q, "ann", "5")
 	handed.Order.Replaces = redemption.OrderIDPrefix + "ann-1"
+	imports := func(first, count int) func(store.Store) (any, error) {
+		return func(s store.Store) (any, error) {
+			known, err := s.SaveCodes(t.Context(), importOf(c.ID, first, count))
+			return len(known), err
+		}
+	}
 	calls := []func(s store.Store) (any, error){
 		func(s store.Store) (any, error) {
 			return s.SaveCoupon(t.Context(), store.CouponChange{Kind: store.CreateCoupon, Coupon: c, At: at, By: "admin"})
+		},
+		imports(0, 300), // by a COPY
+		imports(290, 20),
+		imports(290, 300),
+		func(s store.Store) (any, error) {
+			page, err := s.ListCodes(t.Context(), store.CodeList{CouponID: c.ID, PageSize: coupon.MaxCodes})
+			return len(page.Items), err
 		},
 		func(s store.Store) (any, error) { return s.Reserve(t.Context(), checkout(c, q, "ann", "1")) },
 		func(s store.Store) (any, error) { return s.Reserve(t.Context(), checkout(c, q, "ann", "1")) },
