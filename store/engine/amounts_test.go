@@ -68,9 +68,9 @@ func soldOrder(t *testing.T) (redemption.Order, redemption.Use) {
 func TestAmountsOfAStoredOrder(t *testing.T) {
 	t.Parallel()
 	o, u := soldOrder(t)
-	order, err := engine.EncodeOrder(o)
+	order, err := engine.AppendOrder(nil, &o)
 	require.NoError(t, err)
-	use, err := engine.EncodeUse(u)
+	use, err := engine.AppendUse(nil, &u)
 	require.NoError(t, err)
 	golden, err := os.ReadFile(filepath.Join("testdata", "order.jsonl"))
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestStoredAmountsComeBack(t *testing.T) {
 			paid.Charge.Amount = amount("charged")
 		}
 		o.OtherPayments = []redemption.Payment{paid}
-		document, err := engine.EncodeOrder(o)
+		document, err := engine.AppendOrder(nil, &o)
 		require.NoError(t, err)
 		read := redemption.Order{ID: o.ID}
 		require.NoError(t, engine.ReadOrder(&read, "open", document))
@@ -144,7 +144,7 @@ func TestStoredAmountsComeBack(t *testing.T) {
 		u := redemption.Use{
 			ID: "use", State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: amount("discount"), Returned: amount("discount back"), Currency: currency("of the use"),
 		}
-		document, err = engine.EncodeUse(u)
+		document, err = engine.AppendUse(nil, &u)
 		require.NoError(t, err)
 		use := redemption.Use{ID: u.ID}
 		require.NoError(t, engine.ReadUse(&use, "reserved", "none", document))

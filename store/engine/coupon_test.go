@@ -137,12 +137,12 @@ func TestDocuments(t *testing.T) {
 	o.Fingerprint, o.Replaces, o.Metadata = "f", "ord_0", map[string]string{"k": "v", "": "\u2028<>&"}
 	o.Claims, o.Coupons = []eligibility.Claim{claim("a", 1, 1<<62)}, []coupon.Snapshot{someCoupon(t, 3).Snapshot()}
 	u.Discount, u.Points, u.Claims = 1<<53+1, 7, []eligibility.Claim{claim("b", eligibility.MaxAmount, 0)}
-	data, err := engine.EncodeOrder(o)
+	data, err := engine.AppendOrder(nil, &o)
 	require.NoError(t, err)
 	got := redemption.Order{ID: o.ID, Key: o.Key, CustomerID: o.CustomerID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, Version: o.Version, Deadline: o.Deadline, Claims: o.Claims}
 	require.NoError(t, engine.ReadOrder(&got, "open", data))
 	require.Empty(t, cmp.Diff(o, got))
-	data, err = engine.EncodeUse(u)
+	data, err = engine.AppendUse(nil, &u)
 	require.NoError(t, err)
 	use := redemption.Use{ID: u.ID, CouponID: u.CouponID, CustomerID: u.CustomerID, OrderID: u.OrderID, CreatedAt: u.CreatedAt, UpdatedAt: u.UpdatedAt, Version: u.Version, Claims: u.Claims}
 	require.NoError(t, engine.ReadUse(&use, "reserved", "none", data))

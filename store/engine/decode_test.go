@@ -81,7 +81,7 @@ func BenchmarkReadOrder(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		text, err := engine.EncodeOrder(redemption.Order{
+		text, err := engine.AppendOrder(nil, &redemption.Order{
 			Fingerprint: "f", Coupons: []coupon.Snapshot{c.Snapshot()}, Quote: quote,
 		})
 		if err != nil {

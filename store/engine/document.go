@@ -45,11 +45,9 @@ type laterDocument struct {
 	OtherPayments   []redemption.Payment        `json:"otherPayments,omitempty"`
 }
 
-// EncodeOrder returns the fields of an order that stores do not keep in columns, as JSON. The columns are ID,
+// AppendOrder appends the fields of an order that stores do not keep in columns, as JSON. The columns are ID,
 // Key, CustomerID, State, SessionID, SessionURL, ReplacedBy, Deadline, CreatedAt, UpdatedAt, Version and Claims.
-func EncodeOrder(o redemption.Order) ([]byte, error) { return AppendOrder(nil, &o) }
-
-// AppendOrder appends the JSON that EncodeOrder returns. It writes an orderDocument member by member.
+// AppendOrder writes an orderDocument member by member.
 func AppendOrder(dst []byte, o *redemption.Order) (_ []byte, err error) {
 	dst = appendjson.OptionalText(append(dst, '{'), "fingerprint", o.Fingerprint)
 	dst = appendjson.OptionalText(dst, "replaces", o.Replaces)
@@ -107,7 +105,7 @@ func UnreadableClaims(kind, id string, cause error) error {
 	return unreadable(kind, id, "its claims", cause)
 }
 
-// ReadOrder completes an order with its state and with the JSON that EncodeOrder returned, as a store keeps them. The
+// ReadOrder completes an order with its state and with the JSON that AppendOrder appended, as a store keeps them. The
 // order's claims stay as they are.
 func ReadOrder(o *redemption.Order, state string, document []byte) (err error) {
 	if o.State, err = redemption.ParseOrderState(state); err != nil {
@@ -145,12 +143,9 @@ type useDocument struct {
 	RestoredAt time.Time         `json:"restoredAt,omitzero"`
 }
 
-// EncodeUse returns as JSON the fields of a use that stores do not keep in columns. The columns are ID,
+// AppendUse appends the fields of a use that stores do not keep in columns, as JSON. The columns are ID,
 // CouponID, CustomerID, OrderID, Key, ExchangeID, State, PointsState, OverLimit, Deadline, CreatedAt, UpdatedAt,
-// CompletedAt, ReleasedAt, Version and Claims.
-func EncodeUse(u redemption.Use) ([]byte, error) { return AppendUse(nil, &u) }
-
-// AppendUse appends the JSON that EncodeUse returns. It writes a useDocument member by member.
+// CompletedAt, ReleasedAt, Version and Claims. AppendUse writes a useDocument member by member.
 func AppendUse(dst []byte, u *redemption.Use) (_ []byte, err error) {
 	dst = appendjson.OptionalText(append(dst, '{'), "code", u.Code.String())
 	dst = appendjson.TextMember(dst, "origin", u.Origin.String())
@@ -167,7 +162,7 @@ func AppendUse(dst []byte, u *redemption.Use) (_ []byte, err error) {
 	return append(dst, '}'), err
 }
 
-// ReadUse completes a use with its states and with the JSON that EncodeUse returned, as a store keeps them. The use's
+// ReadUse completes a use with its states and with the JSON that AppendUse appended, as a store keeps them. The use's
 // claims stay as they are.
 func ReadUse(u *redemption.Use, state, points string, document []byte) (err error) {
 	if u.State, err = redemption.ParseState(state); err == nil {

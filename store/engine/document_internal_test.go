@@ -30,7 +30,7 @@ func TestEveryMemberOfADocumentIsWritten(t *testing.T) {
 	require.NoError(t, err)
 	terms := coupon.Terms{Currency: pricing.EUR(), Discount: discount, Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, RefundPolicy: pricing.Keep}
 	charge := redemption.Charge{Currency: pricing.EUR(), Amount: 18_00}
-	order, err := EncodeOrder(redemption.Order{
+	order, err := AppendOrder(nil, &redemption.Order{
 		Fingerprint: "print", Replaces: "ord_0", Awaits: "ord_0", BegunAt: noon, Asks: 1, Quote: quote, Charge: charge, Metadata: map[string]string{"b": "2", "a": "1"},
 		Coupons:         []coupon.Snapshot{coupon.Coupon{ID: "cpn_1", Code: code, Name: "Ten", Terms: terms}.Snapshot()},
 		Refunds:         []redemption.Refund{{ID: "rfd_1", Key: "k", Result: pricing.Refund{Currency: pricing.EUR()}, At: noon}},
@@ -40,7 +40,7 @@ func TestEveryMemberOfADocumentIsWritten(t *testing.T) {
 	})
 	require.NoError(t, err)
 	sameAsEncodingJSON(t, order, new(orderDocument))
-	use, err := EncodeUse(redemption.Use{
+	use, err := AppendUse(nil, &redemption.Use{
 		Code: code, Origin: redemption.FromPoints, Discount: 2_00, Returned: 1_00, Currency: pricing.EUR(), Points: 5,
 		Restore: coupon.RestoreAlways, RestoredAt: noon,
 	})

@@ -44,7 +44,7 @@ func TestDocumentsComeBack(t *testing.T) {
 			ID: "ord", State: redemption.OrderOpen, Fingerprint: "f", Replaces: "ord_before", Quote: quote, Coupons: []coupon.Snapshot{c.Snapshot()},
 			Metadata: map[string]string{"k": "v"},
 		}
-		document, err = engine.EncodeOrder(o)
+		document, err = engine.AppendOrder(nil, &o)
 		require.NoError(t, err)
 		order := redemption.Order{ID: o.ID}
 		require.NoError(t, engine.ReadOrder(&order, "open", document))
@@ -70,8 +70,8 @@ func FuzzDocuments(f *testing.F) {
 		var o, o2 redemption.Order
 		var u, u2 redemption.Use
 		var c, c2 coupon.Coupon
-		again(t, engine.ReadOrder(&o, "open", data), func() ([]byte, error) { return engine.EncodeOrder(o) }, func(d []byte) error { return engine.ReadOrder(&o2, "open", d) }, &o, &o2)
-		again(t, engine.ReadUse(&u, "reserved", "none", data), func() ([]byte, error) { return engine.EncodeUse(u) }, func(d []byte) error { return engine.ReadUse(&u2, "reserved", "none", d) }, &u, &u2)
+		again(t, engine.ReadOrder(&o, "open", data), func() ([]byte, error) { return engine.AppendOrder(nil, &o) }, func(d []byte) error { return engine.ReadOrder(&o2, "open", d) }, &o, &o2)
+		again(t, engine.ReadUse(&u, "reserved", "none", data), func() ([]byte, error) { return engine.AppendUse(nil, &u) }, func(d []byte) error { return engine.ReadUse(&u2, "reserved", "none", d) }, &u, &u2)
 		claims, err := engine.DecodeClaims("use", "use_1", data)
 		var claims2 []eligibility.Claim
 		again(t, err, func() ([]byte, error) { return engine.AppendClaims(nil, claims), nil }, func(d []byte) (err error) {
@@ -120,7 +120,7 @@ func TestStoredKeysAreReadAsTheyStand(t *testing.T) {
 		require.NoError(t, engine.ReadCoupon(&read, key, "active", 0, document))
 		require.Equal(t, key, read.Code.String())
 
-		document, err = engine.EncodeOrder(redemption.Order{ID: "ord", Coupons: []coupon.Snapshot{read.Snapshot()}})
+		document, err = engine.AppendOrder(nil, &redemption.Order{ID: "ord", Coupons: []coupon.Snapshot{read.Snapshot()}})
 		require.NoError(t, err)
 		order := redemption.Order{ID: "ord"}
 		require.NoError(t, engine.ReadOrder(&order, "open", document))

@@ -104,7 +104,7 @@ type Writes struct {
 	// Uses are uses with a changed state, points state, OverLimit, times or Version.
 	Uses []*redemption.Use
 	// GrownOrders and GrownUses are those of Orders and Uses whose documents and claims change, too;
-	// see [EncodeOrder], [EncodeUse] and [AppendClaims].
+	// see [AppendOrder], [AppendUse] and [AppendClaims].
 	GrownOrders []*redemption.Order
 	GrownUses   []*redemption.Use
 	// AdoptedOrders are those of GrownOrders that have got a customer and a key.
