@@ -1,7 +1,9 @@
 package couponkit_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/redemption"
+	"github.com/couponkit/couponkit/store"
 )
 
 // accepted is a request with the totals of its quote.
@@ -61,6 +64,47 @@ func TestAnAutomaticCouponEndsBeforeTheCheckout(t *testing.T) {
 			again := w.accepted(t, r)
 			require.Equal(t, int64(3_00), again.Expected.Discount, "the next best one")
 			require.Equal(t, []string{"Kept"}, names(w.checkout(t, again).Order))
+		})
+	}
+}
+
+// invalidStore returns coupons whose terms no version would have accepted.
+type invalidStore struct {
+	store.Store
+
+	ids []string
+}
+
+func (s invalidStore) LookUp(ctx context.Context, by store.LookUp) (store.LookedUp, error) {
+	found, err := s.Store.LookUp(ctx, by)
+	for _, f := range found.Coupons {
+		if f != nil && slices.Contains(s.ids, f.Coupon.ID) {
+			f.Coupon.Name = ""
+		}
+	}
+	return found, err
+}
+
+// An automatic coupon that cannot be read, or whose terms became invalid, is left out, and the next best one applies.
+func TestAnAutomaticCouponThatBecameInvalid(t *testing.T) {
+	t.Parallel()
+	for about, damaged := range map[string]func(store.Store, string) store.Store{
+		"it cannot be read": func(s store.Store, id string) store.Store { return damagedStore{s, map[string]bool{id: true}} },
+		"it is invalid":     func(s store.Store, id string) store.Store { return invalidStore{s, []string{id}} },
+	} {
+		t.Run(about, func(t *testing.T) {
+			t.Parallel()
+			w, current := automaticWorld(t)
+			half := w.create(t, automatic(percentOff(50), "Half", ""))
+			w.create(t, automatic(percentOff(10), "Tenth", ""))
+			update(t, current)
+			require.Equal(t, []string{"Half"}, applied(w.priced(t, w.request(""))))
+			service, err := couponkit.New(damaged(w.store, half.ID),
+				couponkit.WithProcessor(w.fake), couponkit.WithClock(clockOf(w)), couponkit.WithAutomatic(current))
+			require.NoError(t, err)
+			w.Service = service
+			require.Equal(t, []string{"Tenth"}, applied(w.priced(t, w.request(""))))
+			require.Equal(t, []string{"Tenth"}, names(w.checkout(t, w.request("")).Order))
 		})
 	}
 }
