@@ -3,6 +3,7 @@ package pgxstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -203,6 +204,9 @@ func (t *tx) copyCodes(ctx context.Context, w engine.CodeWrites) error {
 			micros(c.ExpiresAt), micros(c.CreatedAt), micros(c.UpdatedAt), int64(1),
 		}, nil
 	}))
+	if err != nil && ctx.Err() != nil { // the driver may only tell that it has closed the connection
+		err = errors.Join(ctx.Err(), err)
+	}
 	t.failed = again(err)
 	return t.failed
 }
