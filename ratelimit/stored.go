@@ -14,8 +14,8 @@ import (
 // of them the same limits, and keep their clocks together: a clock that is ahead by a second gives a subject the
 // attempts of one more second. Use [NewStored] to make a Stored.
 //
-// Take and Return change the store in one transaction each, which concurrent calls may share. If the store fails, Take fails, so that nobody guesses
-// uncounted. Coupons are in the same store: without it, they could not be looked up either.
+// Take and Return change the store in one transaction each, which concurrent calls may share. If the store fails, Take
+// fails, so that nobody guesses uncounted. Coupons are in the same store: without it, they could not be looked up either.
 type Stored struct {
 	store  store.Attempts
 	limits Limits

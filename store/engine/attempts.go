@@ -42,7 +42,8 @@ func SaveAttempts(ctx context.Context, tx AttemptTx, changes ...store.AttemptCha
 	if err != nil {
 		return nil, err
 	}
-	fullAt, answers := maps.Clone(stored), make([]Answer[time.Time], len(changes))
+	fullAt, answers := make(map[string]time.Time, len(keys)), make([]Answer[time.Time], len(changes))
+	maps.Copy(fullAt, stored)
 	for i, c := range changes {
 		answers[i].Value = changeBuckets(fullAt, c)
 	}

@@ -26,9 +26,12 @@ func (b *buckets) LoadAttempts(_ context.Context, keys []string) (map[string]tim
 	b.loads++
 	require.True(b.t, slices.IsSorted(keys), "keys are locked in order: %q", keys)
 	require.Len(b.t, slices.Compact(slices.Clone(keys)), len(keys), "each key is locked once: %q", keys)
-	found := map[string]time.Time{}
+	var found map[string]time.Time // nil if no bucket is stored
 	for _, key := range keys {
 		if fullAt, known := b.fullAt[key]; known {
+			if found == nil {
+				found = map[string]time.Time{}
+			}
 			found[key] = fullAt
 		}
 	}

@@ -211,7 +211,7 @@ func EncodeCoupon(c coupon.Coupon) ([]byte, error) {
 }
 
 // ReadCoupon completes a coupon with its code, its state, its number of addresses and the JSON that EncodeCoupon
-// returned, as a store keeps them. The allow-list tells the number alone. On error, the coupon stays as it is.
+// returned, as a store keeps them. The allow-list tells the number alone. After an error, only the terms may have changed.
 func ReadCoupon(c *coupon.Coupon, code, state string, emails int, document []byte) error {
 	read, err := ReadCouponState(c.ID, state)
 	if err != nil {

@@ -138,3 +138,11 @@ type Answer[A any] struct {
 	Value A
 	Err   error
 }
+
+// Only returns the result of a call of [Reserve], [Apply] or [SaveAttempts] with one request.
+func Only[A any](answers []Answer[A], err error) (A, error) {
+	if err != nil {
+		return *new(A), err
+	}
+	return answers[0].Value, answers[0].Err
+}

@@ -37,11 +37,7 @@ func (s *Store) SaveAttempts(ctx context.Context, c store.AttemptChange) (time.T
 		return time.Time{}, err
 	}
 	defer s.mu.Unlock()
-	answers, err := engine.SaveAttempts(ctx, tx{s}, c)
-	if err != nil {
-		return time.Time{}, err
-	}
-	return answers[0].Value, nil
+	return engine.Only(engine.SaveAttempts(ctx, tx{s}, c))
 }
 
 // ForgetAttempts implements [store.Attempts].

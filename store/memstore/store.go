@@ -100,13 +100,9 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 		return store.Reserved{}, err
 	}
 	defer s.mu.Unlock()
-	answers, err := engine.Reserve(ctx, tx{s}, 0, true, &r)
-	if err != nil {
-		return store.Reserved{}, err
-	}
-	reserved := answers[0].Value
+	reserved, err := engine.Only(engine.Reserve(ctx, tx{s}, 0, true, &r))
 	reserved.Order, reserved.Uses = copyRecords(reserved.Order, reserved.Uses)
-	return reserved, answers[0].Err
+	return reserved, err
 }
 
 // Apply implements [store.Orders].

@@ -76,7 +76,7 @@ func (s *Store) SaveAttempts(ctx context.Context, c store.AttemptChange) (time.T
 		return time.Time{}, err
 	}
 	if s.host != nil {
-		return only(s.attemptAll(ctx, []store.AttemptChange{c}))
+		return engine.Only(s.attemptAll(ctx, []store.AttemptChange{c}))
 	}
 	return s.shared.attempts.do(ctx, c, c.Buckets[0].Key)
 }

@@ -301,7 +301,7 @@ func TestGroupAlone(t *testing.T) {
 			}
 			return answers, err
 		}
-		b.alone = func(ctx context.Context, r int) (int, error) { return only(b.batch(ctx, []int{r})) }
+		b.alone = func(ctx context.Context, r int) (int, error) { return engine.Only(b.batch(ctx, []int{r})) }
 		b.calls(b.t.Context(), "a", 1, 2, 3)
 		b.ends(2)
 		b.began([]int{1}, []int{2, 3}, []int{2})

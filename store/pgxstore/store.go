@@ -115,20 +115,13 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 		return store.Reserved{}, err
 	}
 	if s.host != nil {
-		return only(s.reserveAll(ctx, []*store.Reservation{&r}))
+		return engine.Only(s.reserveAll(ctx, []*store.Reservation{&r}))
 	}
 	turn := r.Order.CustomerID
 	if len(r.Coupons) > 0 {
 		turn = r.Coupons[0].ID
 	}
 	return s.shared.reserve.do(ctx, &r, turn)
-}
-
-func only[A any](answers []engine.Answer[A], err error) (A, error) {
-	if err != nil {
-		return *new(A), err
-	}
-	return answers[0].Value, answers[0].Err
 }
 
 // reserveAll decides the requests in one transaction.
@@ -162,7 +155,7 @@ func (s *Store) Apply(ctx context.Context, e store.Settlement) (store.Settled, e
 		return store.Settled{}, err
 	}
 	if s.host != nil {
-		settled, err := only(s.applyAll(ctx, []store.Settlement{e}))
+		settled, err := engine.Only(s.applyAll(ctx, []store.Settlement{e}))
 		if errors.Is(err, engine.ErrAlone) {
 			return s.applyLate(ctx, e)
 		}

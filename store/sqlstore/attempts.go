@@ -51,14 +51,12 @@ func (s *Store) SaveAttempts(ctx context.Context, c store.AttemptChange) (time.T
 	if err := c.Validate(); err != nil {
 		return time.Time{}, err
 	}
-	var retryAt *time.Time
-	if err := s.write(ctx, "save attempts", &request{other: func(ctx context.Context, t *session) (err error) {
-		retryAt, err = single(engine.SaveAttempts(ctx, t, c))
+	var retryAt time.Time
+	err := s.write(ctx, "save attempts", &request{other: func(ctx context.Context, t *session) (err error) {
+		retryAt, err = engine.Only(engine.SaveAttempts(ctx, t, c))
 		return err
-	}}); err != nil {
-		return time.Time{}, err
-	}
-	return *retryAt, nil
+	}})
+	return answered(retryAt, err)
 }
 
 // ForgetAttempts implements [store.Attempts].

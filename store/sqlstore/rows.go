@@ -139,7 +139,7 @@ func documentsOf(orders []*redemption.Order, uses []*redemption.Use) (docs docum
 	return docs, nil
 }
 
-// usualDocument is more than the document and the claims of an order take that has a few lines and one coupon, in bytes.
+// usualDocument is room for the document and the claims of an order with a few lines and one coupon, in bytes.
 const usualDocument = 2048
 
 // withClaims returns the document in the buffer together with claims, and the buffer.

@@ -119,8 +119,8 @@ type request struct {
 	late        bool // answer the settlement with [engine.ApplyLate]
 	docs        documents
 
-	reserved *store.Reserved
-	settled  *store.Settled
+	reserved store.Reserved
+	settled  store.Settled
 	err      error
 }
 
@@ -130,25 +130,16 @@ func (r *request) answer(ctx context.Context, s *session, row int, thorough bool
 	s.docs = r.docs
 	switch {
 	case r.reservation != nil:
-		r.reserved, err = single(engine.Reserve(ctx, s, row, thorough, r.reservation))
+		r.reserved, err = engine.Only(engine.Reserve(ctx, s, row, thorough, r.reservation))
 	case r.settlement != nil && r.late:
-		var settled store.Settled
-		settled, err = engine.ApplyLate(ctx, s, row, *r.settlement)
-		r.settled = &settled
+		r.settled, err = engine.ApplyLate(ctx, s, row, *r.settlement)
 	case r.settlement != nil:
-		r.settled, err = single(engine.Apply(ctx, s, row, *r.settlement))
+		r.settled, err = engine.Only(engine.Apply(ctx, s, row, *r.settlement))
 	default:
 		err = r.other(ctx, s)
 	}
 	r.err, err = verdict(err)
 	return err
-}
-
-func single[A any](answers []engine.Answer[A], err error) (*A, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &answers[0].Value, answers[0].Err
 }
 
 // alone reports whether the request must run once more, as a late settlement.
@@ -289,10 +280,8 @@ func (s *Store) Reserve(ctx context.Context, r store.Reservation) (store.Reserve
 		return store.Reserved{}, err
 	}
 	asked := request{reservation: &r, docs: docs}
-	if err := s.write(ctx, "reserve", &asked); err != nil {
-		return store.Reserved{}, err
-	}
-	return *asked.reserved, nil
+	err = s.write(ctx, "reserve", &asked)
+	return answered(asked.reserved, err)
 }
 
 // Apply implements [store.Orders].
@@ -306,10 +295,8 @@ func (s *Store) Apply(ctx context.Context, e store.Settlement) (store.Settled, e
 		return store.Settled{}, err
 	}
 	asked := request{settlement: &e, docs: docs}
-	if err := s.write(ctx, "apply "+e.Event.Kind.String(), &asked); err != nil {
-		return store.Settled{}, err
-	}
-	return *asked.settled, nil
+	err = s.write(ctx, "apply "+e.Event.Kind.String(), &asked)
+	return answered(asked.settled, err)
 }
 
 // SaveCoupon implements [store.Coupons].

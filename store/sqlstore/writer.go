@@ -214,7 +214,7 @@ func (w *writer) together(ctx context.Context, turns []*turn, thorough bool) err
 		return err
 	}
 	for i, t := range reserving {
-		t.reserved, t.err = &reserved[i].Value, reserved[i].Err
+		t.reserved, t.err = reserved[i].Value, reserved[i].Err
 	}
 	settlements := each(settling, func(t *turn) store.Settlement { return *t.settlement })
 	settled, err := engine.Apply(ctx, s, 0, settlements...)
@@ -222,7 +222,7 @@ func (w *writer) together(ctx context.Context, turns []*turn, thorough bool) err
 		return err
 	}
 	for i, t := range settling {
-		t.settled, t.err = &settled[i].Value, settled[i].Err
+		t.settled, t.err = settled[i].Value, settled[i].Err
 		if t.alone() {
 			others = append(others, t)
 		}
