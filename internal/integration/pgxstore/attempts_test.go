@@ -163,6 +163,7 @@ func TestConcurrentAttemptsShareATransaction(t *testing.T) {
 	all.Wait()
 	require.NoError(t, errors.Join(errs...))
 	require.Equal(t, int64(size-2), taken.Load())
+	require.NoError(t, s.Close()) // waits for the last report
 	require.Equal(t, int64(callers+1), changes.Load())
 	require.Less(t, transactions.Load(), int64(callers))
 }
