@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/couponkit/couponkit/validation"
 )
@@ -216,17 +217,17 @@ func (d Discount) Value() string {
 	return ""
 }
 
-// String returns text such as "12.5 %", "10.00 EUR" or "no discount".
+// String returns text such as "12.5 %", "10.00 EUR", "10.00 EUR or 11.00 USD", or "no discount".
 func (d Discount) String() string {
 	switch d.kind {
 	case Percentage:
 		return d.percent.String() + " %"
 	case FixedAmount:
-		return d.amount.String()
+		return d.amounts()
 	case FixedAmountPerUnit:
-		return d.amount.String() + " off each unit"
+		return d.amounts() + " off each unit"
 	case FixedUnitPrice:
-		return d.amount.String() + " for each unit"
+		return d.amounts() + " for each unit"
 	case CheapestUnits:
 		return fmt.Sprintf("%s %% off the cheapest %d", d.percent, d.more.Units)
 	case BuyXGetY:
@@ -235,6 +236,17 @@ func (d Discount) String() string {
 		return fmt.Sprintf("%d tiers", len(d.more.Tiers))
 	}
 	return "no discount"
+}
+
+// amounts returns the amount in every currency of the discount, the first currency first.
+func (d *Discount) amounts() string {
+	texts := []string{d.amount.String()}
+	if d.more != nil {
+		for _, o := range d.more.Others {
+			texts = append(texts, NewMoney(o.Amount, o.Currency).String())
+		}
+	}
+	return strings.Join(texts, " or ")
 }
 
 // GoString returns the text that package fmt prints for %#v, such as "pricing.Discount(12.5
@@ -290,9 +302,18 @@ func (d Discount) Accepts(c Currency) bool {
 func (d Discount) Fits(c Currency) error {
 	if _, ok := d.in(c); !ok {
 		return validation.New("currency", validation.Mismatch,
-			fmt.Sprintf("a discount in %s cannot be taken off a cart in %s", d.Currencies()[0], c))
+			fmt.Sprintf("a discount in %s cannot be taken off a cart in %s", joined(d.Currencies()), c))
 	}
 	return nil
+}
+
+// joined returns the codes of currencies, such as "EUR or USD".
+func joined(all []Currency) string {
+	codes := make([]string, len(all))
+	for i, c := range all {
+		codes[i] = c.Code()
+	}
+	return strings.Join(codes, " or ")
 }
 
 // FitsCart checks that the discount can be used for the cart. FitsCart returns a

@@ -116,7 +116,7 @@ func TestDiscountsOfEveryType(t *testing.T) {
 		{terms{Type: pricing.FixedAmount, Amount: 500, Currency: eur}, "5.00 EUR", []pricing.Currency{eur}, 0, 0},
 		{
 			terms{Type: pricing.FixedAmountPerUnit, Amount: 500, Currency: eur, Others: []pricing.CurrencyTerms{{Currency: usd, Amount: 600}}},
-			"5.00 EUR off each unit",
+			"5.00 EUR or 6.00 USD off each unit",
 			[]pricing.Currency{eur, usd},
 			0, 0,
 		},
@@ -141,6 +141,9 @@ func TestDiscountsOfEveryType(t *testing.T) {
 		require.True(t, d.Accepts(pricing.EUR()) || test.terms.Currency == usd, test.text)
 		require.Equal(t, test.currencies == nil, d.Accepts(pricing.GBP()), test.text)
 		require.Equal(t, d.Accepts(usd), d.Fits(usd) == nil, test.text)
+		for _, c := range test.currencies {
+			require.ErrorContains(t, d.Fits(pricing.GBP()), c.Code(), test.text)
+		}
 		_, err = pricing.Price(pricing.Cart{Currency: pricing.GBP(), Lines: []pricing.Line{
 			{ID: "1", Kind: "book", Quantity: 3, UnitPrice: 4000},
 		}}, pricing.Terms{ID: "1", Discount: d})

@@ -229,6 +229,7 @@ func TestEachTypeOfDiscountIsUsedInTheCart(t *testing.T) {
 		p.fillCart(item{"accessory", "earbuds", 2}, item{"accessory", "cable", 2})
 		for _, each := range []struct{ terms, says, discount string }{
 			{`"discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":"2","maxUnits":3`, "€2.00 off each unit, at most 3 units", "€6.00"},
+			{`"discountType":"FIXED_AMOUNT_PER_UNIT","discountValue":{"GBP":"2","EUR":"3"},"currency":"GBP"`, "€3.00 off each unit", "€12.00"},
 			{`"discountType":"FIXED_UNIT_PRICE","discountValue":"10"`, "Each unit for €10.00", "€183.00"},
 			{`"discountType":"CHEAPEST_UNITS","discountValue":"50","units":1`, "50 % off the cheapest unit", "€6.25"},
 			{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":3,"getQuantity":1`, "Buy 3, get 1 at 100 % off", "€12.50"},

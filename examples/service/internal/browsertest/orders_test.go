@@ -172,6 +172,25 @@ func TestTheTableTellsTheTermsOfACoupon(t *testing.T) {
 	})
 }
 
+// A coupon in several currencies is shown with the amounts of each.
+func TestThePanelShowsEachCurrency(t *testing.T) {
+	onOneStore(t, func(w *world) {
+		w.create(coupon.Draft{
+			Code: "TWO", Name: "Two", DiscountType: pricing.FixedAmountPerUnit, Currency: "EUR",
+			Amount:      coupon.Amounts{"EUR": "5", "USD": "6"},
+			MaxDiscount: coupon.Amounts{"EUR": "50", "USD": "60"}, MinPurchase: coupon.Amounts{"EUR": "70", "USD": "80"},
+		})
+		p := w.administer()
+		const words = "€5.00 or $6.00 off each unit, at most €50.00 or $60.00"
+		p.see(rowOf("TWO"), words)
+		p.fits("the table")
+		p.visit(w.detail("TWO"))
+		p.see("#facts", words)
+		p.see("#facts", "€70.00 or $80.00")
+		p.fits("a coupon")
+	})
+}
+
 // The filters are folded until somebody wants one. They stay open while one is set.
 func TestFiltersAreFolded(t *testing.T) {
 	onOneStore(t, func(w *world) {

@@ -9,20 +9,25 @@ function money(amount, currency) {
   return new Intl.NumberFormat("en", { style: "currency", currency, minimumFractionDigits: decimals, maximumFractionDigits: decimals }).format(amount);
 }
 
-// own is the amount in the coupon's currency, alone or among amounts by currency.
-const own = (amounts, currency) => (typeof amounts === "string" ? amounts : amounts[currency]);
+// amounts shows an amount in each of its currencies, the coupon's first, or in the currency of a cart alone.
+function amounts(all, own, cart) {
+  if (typeof all === "string") return money(all, own);
+  if (all[cart]) return money(all[cart], cart);
+  return [own, ...Object.keys(all).filter((each) => each !== own)].map((each) => money(all[each], each)).join(" or ");
+}
 
 // symbol is how a currency is written beside an amount.
 const symbol = (currency) => new Intl.NumberFormat("en", { style: "currency", currency, currencyDisplay: "narrowSymbol" }).formatToParts(0).find((part) => part.type === "currency").value;
 
 const isZero = (amount) => /^0*(\.0*)?$/.test(amount);
 
-// discount says in a few words what a coupon takes off: its value, of which units, and at most what.
-function discount(coupon) {
+// discount says in a few words what a coupon takes off: its value, of which units, and at most what. Without the currency of
+// a cart, it says so in all currencies of the coupon.
+function discount(coupon, cart) {
   const { maxUnits, maxDiscount, units, currency } = coupon;
   const percent = () => `${trimmed(coupon.discountValue)} %`;
-  const amount = () => money(own(coupon.discountValue, currency), currency);
-  const limits = [maxUnits && `at most ${plural(maxUnits, "unit", "units")}`, maxDiscount && `at most ${money(own(maxDiscount, currency), currency)}`].filter(Boolean);
+  const amount = () => amounts(coupon.discountValue, currency, cart);
+  const limits = [maxUnits && `at most ${plural(maxUnits, "unit", "units")}`, maxDiscount && `at most ${amounts(maxDiscount, currency, cart)}`].filter(Boolean);
   const says = () => {
     switch (coupon.discountType) {
       case "FIXED_AMOUNT_PER_UNIT": return `${amount()} off each unit`;
@@ -38,9 +43,9 @@ function discount(coupon) {
 }
 
 // offer says the same to a customer, who may know the value alone.
-function offer(coupon) {
+function offer(coupon, cart) {
   if (coupon.discountType === "TIERED") return "The more you buy, the more it takes off";
-  const says = discount(coupon);
+  const says = discount(coupon, cart);
   return ["PERCENTAGE", "FIXED_AMOUNT"].includes(coupon.discountType) ? says.replace(/(,|$)/, " off$1") : says;
 }
 
@@ -102,4 +107,4 @@ const interval = (name) => intervals[name] ?? "";
 // called is what people call a coupon: its code, or its name if it has no code of its own.
 const called = (coupon) => coupon.code ?? coupon.name;
 
-export { called, day, dayOfEnd, discount, expired, firstDay, interval, isZero, lastDay, midnight, moment, money, number, offer, own, plural, symbol, time, until, waits, when };
+export { amounts, called, day, dayOfEnd, discount, expired, firstDay, interval, isZero, lastDay, midnight, moment, money, number, offer, plural, symbol, time, until, waits, when };

@@ -1,7 +1,7 @@
 // One coupon: its figures, its codes and every redemption. The page itself has the rest.
 import { get, signInAddress } from "../api.js";
 import { byId, el, foreign } from "../dom.js";
-import { called, day, dayOfEnd, discount, midnight, moment, money, number, own, plural } from "../format.js";
+import { amounts, called, day, dayOfEnd, discount, midnight, moment, money, number, plural } from "../format.js";
 import { isAdministrator, remedy, showState, start, toast } from "../shell.js";
 import { cell, codeRow } from "./coderow.js";
 import { scopes, unreadableRow } from "./columns.js";
@@ -75,8 +75,8 @@ function showCoupon(coupon, budgets) {
     ...budgets.flatMap(({ currency, amount, spent, left }) => [["Budget spent", `${money(spent, currency)} of ${money(amount, currency)}`], ["Budget left", money(left, currency)]]),
     ["Reserved", number(coupon.reservedCount)],
     ["Per customer", limit(coupon.maxUsesPerUser)],
-    ["Min purchase", coupon.minPurchase ? money(own(coupon.minPurchase, coupon.currency), coupon.currency) : "None"],
-    ...(coupon.maxPurchase ? [["Max purchase", money(own(coupon.maxPurchase, coupon.currency), coupon.currency)]] : []),
+    ["Min purchase", coupon.minPurchase ? amounts(coupon.minPurchase, coupon.currency) : "None"],
+    ...(coupon.maxPurchase ? [["Max purchase", amounts(coupon.maxPurchase, coupon.currency)]] : []),
     ...(coupon.automatic ? [["Automatic", "Yes"]] : []),
     ["Group", coupon.group ? foreign(coupon.group) : "None"],
     ["Start", coupon.startsAt ? (midnight(coupon.startsAt) ? day : moment)(coupon.startsAt) : "At once"],

@@ -202,7 +202,7 @@ function couponBox(host, { currency, several = false }, changed) {
   function chip(terms, explained, index, before) {
     const refused = explained !== undefined && !explained.applied;
     const amount = explained?.applied && several && !isZero(explained.discount) ? `−${money(explained.discount, currency)}` : "";
-    const says = refused ? "Not applied" : offer({ ...terms, ...explained?.terms });
+    const says = refused ? "Not applied" : offer({ ...terms, ...explained?.terms }, currency);
     const own = refused && chosen.length > 1 ? explained.rejections.map((each) => ({ ...each, text: sentence(each, currency) })) : [];
     const words = JSON.stringify([index, terms.code, says, amount, own]);
     if (before?.words === words) return before;
