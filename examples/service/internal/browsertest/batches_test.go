@@ -150,6 +150,7 @@ func TestFilesOfACampaign(t *testing.T) {
 			p.see("#import-rows", "Another batch or coupon has this code.")
 			p.see("#import-rows", "<b>two words</b>")
 			p.hold(`[...document.querySelectorAll("#import-rows [data-label=Row]")].map((each) => each.innerText.trim().split("\n").at(-1)).join() === "3,4,5"`)
+			p.hold(`!document.querySelector("#import-text").innerText.includes("Columns")`)
 			p.fits("the verdicts of a file")
 			for _, line := range []string{`"2","added","NEW-%d"`, `"5","refused","'=1+%d"`} {
 				p.hold(fmt.Sprintf(`verdicts.at(-1)?.includes(%q) && document.querySelector("#import-verdicts").href.startsWith("blob:")`, fmt.Sprintf(line, i)))
@@ -165,6 +166,12 @@ func TestFilesOfACampaign(t *testing.T) {
 			p.fill("#import-ignore", "start_date")
 			p.click("#import-send")
 			p.see("#import-text", "1 row: 1 added")
+			p.see("#import-text", "Columns that are not read: start_date")
+			p.choosesFile("#import-file", fmt.Sprintf("code,Kunde,<b>\nLATE-%d,Ann,x\n", i))
+			p.click("#import-send")
+			p.see("#import-text", "1 row: 1 already there")
+			p.see("#import-text", "Columns that are not read: Kunde, <b>")
+			p.fits("a file with unread columns")
 
 			p.fill("#assign-id", batch)
 			p.choosesFile("#assign-file", "email\nBob@example.org\nnowhere\n")

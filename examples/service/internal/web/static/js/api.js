@@ -87,7 +87,7 @@ async function read(response) {
   throw new ApiError(response.status, value ?? { detail: `The server answered ${response.status}. Try again in a moment.` });
 }
 
-// readLines calls each with the verdicts of an answer, line by line, and returns the last line, which counts them.
+// readLines calls each with the lines of an answer: the verdicts, and the last line, which counts them. It returns the last line.
 async function readLines(response, each) {
   let last = null;
   try {
@@ -98,7 +98,7 @@ async function readLines(response, each) {
       rest = lines.pop();
       for (const line of lines) {
         last = parse(line);
-        if (last.done === undefined) each(last);
+        each(last);
       }
     }
   } catch {
@@ -120,7 +120,7 @@ function parse(text) {
 const get = (path, options) => request("GET", path, options);
 const post = (path, body, options) => request("POST", path, { body, ...options });
 const patch = (path, body) => request("PATCH", path, { body });
-// upload sends a CSV file, and calls each with the verdict of each row.
+// upload sends a CSV file, and calls each with the verdict of each row, and then with what is said of the whole file.
 const upload = (path, file, each) => request("POST", path, { file, each });
 const remove = (path) => request("DELETE", path);
 

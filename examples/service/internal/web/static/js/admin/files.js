@@ -54,6 +54,7 @@ function results(part) {
   const file = ["row,verdict,code,owner,reason\n"];
   let problems = 0;
   let rows = 0;
+  let ignored = []; // names of columns
   part("text").textContent = "";
   part("rows").replaceChildren();
   part("table").hidden = true;
@@ -64,6 +65,10 @@ function results(part) {
   const summary = () => `${plural(rows, "row", "rows")}${rows > 0 ? ": " : ""}${Object.entries(counts).map(([verdict, count]) => `${number(count)} ${words[verdict] ?? verdict}`).join(", ")}${problems > maxShown ? `. The first ${maxShown} of ${number(problems)} problems:` : ""}`;
 
   function add(line) {
+    if (line.done !== undefined) {
+      ignored = line.ignored ?? [];
+      return;
+    }
     const reason = (line.errors ?? []).map(({ field, message }) => `${field}: ${message}`).join("; ") || (reasons[line.verdict] ?? "");
     rows += 1;
     counts[line.verdict] = (counts[line.verdict] ?? 0) + 1;
@@ -76,8 +81,9 @@ function results(part) {
   }
 
   function end() {
-    part("text").textContent = rows > 0 ? summary() : "";
-    part("result").hidden = rows === 0;
+    const columns = ignored.length > 0 ? [el("br"), "Columns that are not read: ", foreign(ignored.join(", "))] : [];
+    part("text").replaceChildren(...(rows > 0 ? [summary()] : []), ...columns);
+    part("result").hidden = rows === 0 && columns.length === 0;
     part("verdicts").hidden = rows === 0;
     part("verdicts").href = URL.createObjectURL(new Blob(file, { type: "text/csv" }));
   }
