@@ -12,11 +12,11 @@ import (
 // Explanation tells what the codes of a request do to a cart.
 type Explanation struct {
 	// Quote is the cart priced with the coupons that apply.
-	Quote Quote
+	Quote Quote `json:"quote"`
 	// Codes has one entry for each code of the request, in the order of the request.
-	Codes []ExplainedCode
+	Codes []ExplainedCode `json:"codes"`
 	// Automatic are the automatic coupons that apply, sorted by ID. They have no Code.
-	Automatic []ExplainedCode
+	Automatic []ExplainedCode `json:"automatic,omitempty"`
 }
 
 // ExplainedCode tells whether a code applies to a cart.

@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,14 @@ func TestExplainCountsAutomaticCoupons(t *testing.T) {
 	require.Len(t, lines(out), 4)
 	require.NotContains(t, out, "to pay: 99.00")
 	require.Contains(t, explain("STACK", "--without-automatic"), "to pay: 99.00 EUR")
+	var whole struct {
+		Quote            struct{ Total, Currency string }
+		Codes, Automatic []struct{ CouponID string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(m.ok(cart, "explain", "STACK", "--customer", "ann", "-o", "json")), &whole))
+	require.Contains(t, out, "to pay: "+whole.Quote.Total+" "+whole.Quote.Currency, "JSON has the total")
+	require.Len(t, whole.Codes, 1)
+	require.Len(t, whole.Automatic, 1)
 	require.Contains(t, explain("STACK", "MORE", "--without-automatic"), "to pay: 100.00 EUR")
 	require.Contains(t, explain("STACK", "MORE", "--without-automatic", "--conflicts", "keep_best"), "to pay: 98.00 EUR")
 	m.fails(command.Usage, cart, "explain", "STACK", "--conflicts", "odd")

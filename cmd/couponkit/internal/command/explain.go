@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -31,7 +32,8 @@ func (t *tool) explainCommand() *cobra.Command {
 	var withoutAutomatic bool
 	c := command("explain CODE...", "Tell why codes do not apply to a cart", `The cart is a JSON object, such as
   {"currency": "EUR", "lines": [{"kind": "device", "itemId": "phone", "quantity": 1, "unitPrice": "199.00"}]}
-Automatic coupons that apply follow the codes, by their IDs. Nothing is reserved.`, 1, 32, func(c *cobra.Command, args []string) error {
+Automatic coupons that apply follow the codes, by their IDs. JSON is one object with the quote, whose total is to be paid.
+Nothing is reserved.`, 1, 32, func(c *cobra.Command, args []string) error {
 		var err error
 		if r.Conflicts, err = eligibility.ParseConflictPolicy(conflicts); err != nil {
 			return usagef("--conflicts is refuse_all, keep_first or keep_best")
@@ -52,13 +54,7 @@ Automatic coupons that apply follow the codes, by their IDs. Nothing is reserved
 			if len(e.Codes) == 0 {
 				return err
 			}
-			out := newSheet(t, explainColumns)
-			for _, code := range slices.Concat(e.Codes, e.Automatic) {
-				if err := out.add(code); err != nil {
-					return err
-				}
-			}
-			if err := out.close(); err != nil {
+			if err := t.showExplanation(e); err != nil {
 				return err
 			}
 			t.say("to pay: %s %s", e.Quote.Currency.Format(e.Quote.Total), e.Quote.Currency.Code())
@@ -76,4 +72,12 @@ Automatic coupons that apply follow the codes, by their IDs. Nothing is reserved
 	c.Flags().BoolVar(&withoutAutomatic, "without-automatic", false, "as in a shop that looks for no automatic coupons")
 	complete(c, "conflicts", "refuse_all", "keep_first", "keep_best")
 	return c
+}
+
+// showExplanation prints an explanation: JSON as one object, and otherwise a row for each coupon.
+func (t *tool) showExplanation(e couponkit.Explanation) error {
+	if t.format.or(tableFormat) == jsonFormat {
+		return json.NewEncoder(t.Out).Encode(e)
+	}
+	return showRows(t, slices.Concat(e.Codes, e.Automatic), explainColumns)
 }

@@ -74,7 +74,8 @@ func (s *shop) couponsAndCodes() {
 	require.Equal(s, json.Number("6000"), s.objects("", "code", "disable", "--coupon", "SUMMER10", "--batch", "mailing")[0]["inactive"])
 
 	cart := `{"currency":"EUR","lines":[{"kind":"device","itemId":"phone","quantity":1,"unitPrice":"40"}]}`
-	require.Equal(s, true, s.objects(cart, "explain", "hand-made", "--customer", "ann")[0]["applied"])
+	quote, _ := s.objects(cart, "explain", "hand-made", "--customer", "ann")[0]["quote"].(map[string]any)
+	require.Equal(s, "36.00", quote["total"])
 }
 
 // order pays an order with a code of the tool, and refunds it with the tool.

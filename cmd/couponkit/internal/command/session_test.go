@@ -288,9 +288,12 @@ func (s *shop) orders(id string) {
 func (s *shop) restOfTheTool() {
 	s.Helper()
 	cart := `{"currency":"EUR","lines":[{"kind":"accessory","itemId":"charger","quantity":1,"unitPrice":"39.90"}]}`
-	codes := s.objects(cart, "explain", "summer20", "VIP15", "unknown", "--customer", "customer-7", "--email", "zoe@example.org")
+	explained := s.objects(cart, "explain", "summer20", "VIP15", "unknown", "--customer", "customer-7", "--email", "zoe@example.org")
+	require.Len(s, explained, 1)
+	codes, _ := explained[0]["codes"].([]any)
 	require.Len(s, codes, 3)
-	require.Equal(s, true, codes[0]["applied"])
+	first, _ := codes[0].(map[string]any)
+	require.Equal(s, true, first["applied"])
 	require.Contains(s, s.ok(cart, "explain", "VIP15", "--customer", "customer-7"), "user_not_allowed: ")
 
 	s.ok("", "sweep", "--dry-run")
