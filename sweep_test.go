@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -71,6 +72,7 @@ func TestASweepHasALimit(t *testing.T) {
 		"just not too many":      {10, 9, 1, swept{Cancelled: 1, Failed: 9}},
 		"more than a page":       {store.MaxPageSize + 20, store.MaxPageSize + 5, 150, swept{Cancelled: 15, Failed: store.MaxPageSize + 5}},
 		"a limit below 1 is all": {6, 0, -1, swept{Cancelled: 6}},
+		"no limit":               {3, 1, math.MaxInt, swept{Cancelled: 2, Failed: 1}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

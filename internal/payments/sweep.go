@@ -68,7 +68,7 @@ func sweep[T any](limit int, records iter.Seq2[T, error], finish func(T) error) 
 		default:
 			failures = append(failures, err)
 		}
-		if finished == limit || len(failures)+waiting >= maxFailures*limit {
+		if finished == limit || (len(failures)+waiting)/maxFailures >= limit { // the product could overflow
 			break
 		}
 	}

@@ -2,6 +2,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -125,7 +126,7 @@ func readConfig(args []string, p Program) (app.Config, error) {
 	if flags.NArg() > 0 {
 		return app.Config{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if err := contradiction(c); err != nil {
+	if err := cmp.Or(outOfRange(c), contradiction(c)); err != nil {
 		return app.Config{}, err
 	}
 	if c.Seed && !given(flags, "seed") {
@@ -137,21 +138,38 @@ func readConfig(args []string, p Program) (app.Config, error) {
 	return c, nil
 }
 
+// outOfRange reports numbers with which the service could not work.
+func outOfRange(c app.Config) error {
+	const mostCustomers, mostAttempts = 100_000, 1_000_000
+	for _, f := range [...]struct {
+		name    string
+		n, most int
+	}{
+		{"-crowd", c.Crowd, mostCustomers},
+		{"-attempts-per-user", c.Limits.AttemptsPerUser.Attempts, mostAttempts},
+		{"-attempts-per-address", c.Limits.AttemptsPerAddress.Attempts, mostAttempts},
+		{"-checkouts-per-user", c.Limits.CheckoutsPerUser.Attempts, mostAttempts},
+		{"-checkouts-per-address", c.Limits.CheckoutsPerAddress.Attempts, mostAttempts},
+	} {
+		if f.n < 0 || f.n > f.most {
+			return fmt.Errorf("%s is from 0 to %d", f.name, f.most)
+		}
+	}
+	const shortest, longestDrain = 10 * time.Millisecond, time.Hour
+	switch {
+	case c.Sweep < shortest || c.Reconcile < shortest:
+		return fmt.Errorf("what is done again and again is done with an interval: -sweep and -reconcile are at least %v", shortest)
+	case c.Drain < 0 || c.Drain > longestDrain:
+		return fmt.Errorf("-drain is from 0 to %v", longestDrain)
+	}
+	return nil
+}
+
 // contradiction reports options that would be ignored.
 func contradiction(c app.Config) error {
 	switch {
-	case c.Crowd < 0:
-		return fmt.Errorf("a crowd of %d", c.Crowd)
 	case c.Crowd > 0 && !c.Seed:
 		return errors.New("a crowd is part of the demo, which -seed=false leaves out")
-	case min(c.Limits.AttemptsPerUser.Attempts, c.Limits.AttemptsPerAddress.Attempts) < 0:
-		return errors.New("a limit of attempts is not negative")
-	case min(c.Limits.CheckoutsPerUser.Attempts, c.Limits.CheckoutsPerAddress.Attempts) < 0:
-		return errors.New("a limit of checkouts is not negative")
-	case c.Sweep <= 0 || c.Reconcile <= 0:
-		return errors.New("what is done again and again is done with an interval: -sweep and -reconcile are greater than 0")
-	case c.Drain < 0:
-		return errors.New("the service cannot end before it is told to: -drain is not negative")
 	case c.StripeURL != "" && c.StripeKey == "":
 		return errors.New("STRIPE_API_URL needs STRIPE_SECRET_KEY: without it payments are simulated")
 	}

@@ -156,6 +156,19 @@ func TestUsage(t *testing.T) {
 		{"order", "refund", "1", "--key", "k"},
 		{"order", "refund", "1", "--key", "k", "--all", "--shipping"},
 		{"journal", "tail", "-n", "0"},
+		{"journal", "tail", "--after", "-1"},
+		{"sweep", "--limit", "0"},
+		{"sweep", "--limit", "-1"},
+		{"sweep", "--limit", "0", "--dry-run"},
+		{"replay", "--orders", "0"},
+		{"replay", "--orders", "10000001"},
+		{"replay", "--max-coupons", "0"},
+		{"replay", "--max-coupons", "33"},
+		{"code", "generate", "SUMMER10", "--batch", "b", "--count", "0"},
+		{"code", "generate", "SUMMER10", "--batch", "b", "--count", "10000001"},
+		{"code", "generate", "SUMMER10", "--batch", "b", "--count", "9", "--max-uses", "-1"},
+		{"code", "generate", "SUMMER10", "--batch", "b", "--count", "9", "--symbols", "-1"},
+		{"code", "generate", "SUMMER10", "--batch", "b", "--count", "9", "--symbols", "1000000000"},
 		{"explain"},
 	} {
 		m.fails(command.Usage, "", args...)
@@ -171,6 +184,16 @@ func TestUsage(t *testing.T) {
 	} {
 		require.Contains(t, m.fails(command.Usage, "", args...), flag+":")
 	}
+}
+
+// TestEachCurrencyIsListed: a coupon in several currencies is listed with the amount of each.
+func TestEachCurrencyIsListed(t *testing.T) {
+	t.Parallel()
+	m := onFile(t)
+	m.ok(`{"code":"TWO","name":"Two","discountType":"FIXED_AMOUNT","discountValue":{"EUR":"20.00","USD":"22.00"}}`, "coupon", "create")
+	require.Contains(t, m.ok("", "coupon", "list"), "20.00 EUR or 22.00 USD")
+	require.Contains(t, m.ok("", "coupon", "show", "TWO"), "20.00 EUR or 22.00 USD")
+	require.Contains(t, m.ok("", "coupon", "list", "-o", "csv"), "20.00 EUR or 22.00 USD")
 }
 
 // TestHelp: help is data, and needs no database.

@@ -196,7 +196,7 @@ func lineReturn(q pricing.Quote, text string) (pricing.LineReturn, error) {
 		return pricing.LineReturn{Line: line, Whole: true}, nil
 	}
 	n, err := strconv.ParseInt(units, 10, 64)
-	if err != nil {
+	if err != nil || n < 1 {
 		return pricing.LineReturn{}, usagef("%q is no number of units", units)
 	}
 	return pricing.LineReturn{Line: line, Quantity: n}, nil

@@ -40,6 +40,9 @@ func TestLinesOfAnOrder(t *testing.T) {
 	words := m.fails(command.Usage, "", "order", "refund", "1", "--key", "k", "--line", "x=1")
 	require.Contains(t, words, "several lines")
 	require.Contains(t, words, "[0 1]")
+	for _, units := range []string{"0", "-1", "many", "99999999999999999999", ""} {
+		require.Contains(t, m.fails(command.Usage, "", "order", "refund", "1", "--key", "k", "--line", "1="+units), "no number of units")
+	}
 	require.Contains(t, m.ok("", "order", "refund", "1", "--key", "k", "--line", "1=1", "-o", "csv"), "10.00 EUR")
 	for _, dry := range []string{"--dry-run=true", "--dry-run=false"} {
 		require.Contains(t, m.fails(command.Failed, "", "order", "refund", "2", "--key", "k", "--all", dry), "only a paid order is refunded")

@@ -57,6 +57,9 @@ func (t *tool) sweepCommand() *cobra.Command {
 	var dryRun bool
 	c := command("sweep", "Finish orders whose time is over, and what is due", `An order whose payment was begun needs STRIPE_SECRET_KEY; without it, the order counts as waiting and stays as it is.
 A service that runs does this by itself. A dry run lists what is due.`, 0, 0, func(c *cobra.Command, _ []string) error {
+		if most < 1 {
+			return usagef("--limit is at least 1")
+		}
 		return t.withService(c.Context(), func(ctx context.Context, s *couponkit.Service) error {
 			if dryRun {
 				return list(t, due(ctx, s), dueColumns)
