@@ -71,15 +71,26 @@ type Options struct {
 // the last one counts, and coupons that are not active are left out. The coupons must be valid.
 //
 // Several goroutines call read at the same time. Run reads the items and calls the functions of the options in
-// the goroutine of its caller. It ends its goroutines before it returns.
+// the goroutine of its caller. It ends its goroutines before it returns. If read panics, Run panics with the same
+// value in the goroutine of its caller, also after its goroutines have ended.
 //
 // Run returns these errors, and a report of carts before them:
 //
 //   - the error of an item;
-//   - a [*validation.Error] for invalid options, and in the cases of [offers.New];
+//   - a [*validation.Error] for invalid options or a nil argument, and in the cases of [offers.New];
 //   - [ErrTooManyCounters] and [ErrOverflow].
 func Run[T any](items iter.Seq2[T, error], read func(T) (Event, error), coupons iter.Seq[*coupon.Coupon], o Options) (Report, error) {
-	if err := o.normalize(); err != nil {
+	var faults validation.Error
+	for _, given := range [...]struct {
+		name string
+		is   bool
+	}{{"items", items != nil}, {"read", read != nil}, {"coupons", coupons != nil}} {
+		if !given.is {
+			faults.Add(given.name, validation.Required, "is required")
+		}
+	}
+	faults.Merge("", o.normalize())
+	if err := faults.Err(); err != nil {
 		return Report{}, err
 	}
 	c, err := newContest(coupons, o)
@@ -87,6 +98,7 @@ func Run[T any](items iter.Seq2[T, error], read func(T) (Event, error), coupons 
 		return Report{}, err
 	}
 	e := newEngine(c, read)
+	defer e.stop()
 	for item, err := range items {
 		if err != nil {
 			return e.finish(err)

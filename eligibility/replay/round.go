@@ -24,8 +24,9 @@ type engine[T any] struct {
 	searchers []*searcher // one for each worker
 
 	filling, spare *round[T]
-	working        chan *round[T] // gets the round that is under way once it is done; nil if there is none
-	items          int64          // of finished rounds
+	running        *round[T] // nil if no round is under way
+	working        *task     // what runs it
+	items          int64     // of finished rounds
 }
 
 func newEngine[T any](c *contest, read func(T) (Event, error)) *engine[T] {
@@ -38,17 +39,19 @@ func newEngine[T any](c *contest, read func(T) (Event, error)) *engine[T] {
 
 // run decides about the carts of a round, the workers by turns. Then it takes their claims in order.
 func (e *engine[T]) run(r *round[T]) {
-	done := make(chan struct{})
+	workers := make([]*task, len(e.searchers))
 	for first, s := range e.searchers {
-		go func() {
+		workers[first] = start(func() {
 			for i := first; i < len(r.items); i += len(e.searchers) {
 				e.decide(s, &r.carts[i], r.items[i])
 			}
-			done <- struct{}{}
-		}()
+		})
 	}
-	for range e.searchers {
-		<-done
+	for _, w := range workers {
+		<-w.ended
+	}
+	for _, w := range workers {
+		w.wait()
 	}
 	for i := range r.carts {
 		if r.err = e.contest.settle(&r.carts[i]); r.err != nil {
@@ -87,22 +90,18 @@ func (e *engine[T]) turn() error {
 		r.carts = append(r.carts, decision{})
 	}
 	r.carts = r.carts[:len(r.items)]
-	done := make(chan *round[T], 1)
-	e.working = done
-	go func() {
-		e.run(r)
-		done <- r
-	}()
+	e.running, e.working = r, start(func() { e.run(r) })
 	return nil
 }
 
 // wait waits for the end of the round that is under way.
 func (e *engine[T]) wait() error {
-	if e.working == nil {
+	r := e.running
+	if r == nil {
 		return nil
 	}
-	r := <-e.working
-	e.working = nil
+	e.running = nil
+	e.working.wait()
 	o := &e.contest.options
 	for _, refused := range r.refused {
 		e.contest.report.Refused++
@@ -117,6 +116,13 @@ func (e *engine[T]) wait() error {
 	r.items, r.refused = r.items[:0], r.refused[:0]
 	e.spare = r
 	return r.err
+}
+
+// stop waits for the round that is under way, if the caller has panicked beside it.
+func (e *engine[T]) stop() {
+	if e.running != nil {
+		<-e.working.ended
+	}
 }
 
 // finish ends the last rounds and returns the report.
