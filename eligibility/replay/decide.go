@@ -67,6 +67,9 @@ type contest struct {
 
 func newContest(coupons iter.Seq[*coupon.Coupon], o Options) (*contest, error) {
 	byID := map[string]*coupon.Coupon{}
+	if coupons == nil {
+		coupons = func(func(*coupon.Coupon) bool) {}
+	}
 	for c := range coupons {
 		if c == nil {
 			return nil, validation.New("coupons", validation.Required, "a coupon is nil")

@@ -47,15 +47,15 @@ func emptyCart(i int) replay.Event {
 	return replay.Event{At: time.Date(2026, 11, 1, 9, 0, 0, i, time.UTC), Cart: pricing.Cart{Currency: pricing.EUR()}}
 }
 
-// A panic of read, or the end of its goroutine, reaches the caller of Run. No call of read is left.
+// A panic of read reaches the caller of Run, and the end of its goroutine is an error. No call of read is left.
 func TestAPanicOfReadReachesTheCaller(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{1, 3} {
 		for _, at := range []int{0, 2_047, 2_048, 4_999} {
-			for want, fail := range map[any]func(){error(errHost): func() { panic(errHost) }, nil: runtime.Goexit} {
+			for want, fail := range map[any]func(){errHost: func() { panic(errHost) }, nil: runtime.Goexit} {
 				var running atomic.Int64
 				returned, cause := ended(func() {
-					_, _ = replay.Run(counted(5_000, func() {}), func(i int) (replay.Event, error) {
+					_, err := replay.Run(counted(5_000, func() {}), func(i int) (replay.Event, error) {
 						running.Add(1)
 						defer running.Add(-1)
 						if i == at {
@@ -63,8 +63,9 @@ func TestAPanicOfReadReachesTheCaller(t *testing.T) {
 						}
 						return emptyCart(i), nil
 					}, slices.Values([]*coupon.Coupon(nil)), replay.Options{Workers: workers})
+					require.ErrorContains(t, err, "read has ended its goroutine")
 				})
-				require.False(t, returned, "%d workers, item %d", workers, at)
+				require.Equal(t, want == nil, returned, "%d workers, item %d", workers, at)
 				require.Equal(t, want, cause)
 				require.Zero(t, running.Load())
 			}
@@ -92,7 +93,7 @@ func TestAPanicOfTheItemsWaitsForTheRound(t *testing.T) {
 	require.Equal(t, int64(2_048), read.Load())
 }
 
-// Nil arguments are named with all other faults.
+// A nil read is named with all other faults. Nil sequences are empty.
 func TestNilArgumentsOfAReplay(t *testing.T) {
 	t.Parallel()
 	_, err := replay.Run[int](nil, nil, nil, replay.Options{Workers: -1})
@@ -102,5 +103,8 @@ func TestNilArgumentsOfAReplay(t *testing.T) {
 	for i, f := range faults.Fields {
 		paths[i] = f.Path
 	}
-	require.Equal(t, []string{"items", "read", "coupons", "workers"}, paths)
+	require.Equal(t, []string{"read", "workers"}, paths)
+	report, err := replay.Run(nil, func(i int) (replay.Event, error) { return emptyCart(i), nil }, nil, replay.Options{})
+	require.NoError(t, err)
+	require.Zero(t, report.Carts)
 }

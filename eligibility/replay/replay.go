@@ -68,26 +68,22 @@ type Options struct {
 
 // Run replays recorded carts. Each item is a cart, which read decodes. An item that read refuses is left out,
 // and so are an invalid event and an event that is before an earlier one. Of several coupons with the same ID,
-// the last one counts, and coupons that are not active are left out. The coupons must be valid.
+// the last one counts, and coupons that are not active are left out. The coupons must be valid. A nil sequence is empty.
 //
 // Several goroutines call read at the same time. Run reads the items and calls the functions of the options in
 // the goroutine of its caller. It ends its goroutines before it returns. If read panics, Run panics with the same
-// value in the goroutine of its caller, also after its goroutines have ended.
+// value in the goroutine of its caller, also after its goroutines have ended. If read ends its goroutine, Run
+// returns an error.
 //
 // Run returns these errors, and a report of carts before them:
 //
 //   - the error of an item;
-//   - a [*validation.Error] for invalid options or a nil argument, and in the cases of [offers.New];
+//   - a [*validation.Error] for invalid options or a nil read, and in the cases of [offers.New];
 //   - [ErrTooManyCounters] and [ErrOverflow].
 func Run[T any](items iter.Seq2[T, error], read func(T) (Event, error), coupons iter.Seq[*coupon.Coupon], o Options) (Report, error) {
 	var faults validation.Error
-	for _, given := range [...]struct {
-		name string
-		is   bool
-	}{{"items", items != nil}, {"read", read != nil}, {"coupons", coupons != nil}} {
-		if !given.is {
-			faults.Add(given.name, validation.Required, "is required")
-		}
+	if read == nil {
+		faults.Add("read", validation.Required, "is required")
 	}
 	faults.Merge("", o.normalize())
 	if err := faults.Err(); err != nil {
@@ -99,6 +95,9 @@ func Run[T any](items iter.Seq2[T, error], read func(T) (Event, error), coupons 
 	}
 	e := newEngine(c, read)
 	defer e.stop()
+	if items == nil {
+		items = func(func(T, error) bool) {}
+	}
 	for item, err := range items {
 		if err != nil {
 			return e.finish(err)

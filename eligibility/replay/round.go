@@ -51,7 +51,9 @@ func (e *engine[T]) run(r *round[T]) {
 		<-w.ended
 	}
 	for _, w := range workers {
-		w.wait()
+		if r.err = w.wait(); r.err != nil {
+			return
+		}
 	}
 	for i := range r.carts {
 		if r.err = e.contest.settle(&r.carts[i]); r.err != nil {
@@ -101,7 +103,9 @@ func (e *engine[T]) wait() error {
 		return nil
 	}
 	e.running = nil
-	e.working.wait()
+	if err := e.working.wait(); err != nil {
+		return err
+	}
 	o := &e.contest.options
 	for _, refused := range r.refused {
 		e.contest.report.Refused++

@@ -1,6 +1,9 @@
 package replay
 
-import "runtime"
+import "errors"
+
+// errExit means that read has called runtime.Goexit, as a test does that fails.
+var errExit = errors.New("replay: read has ended its goroutine")
 
 // task is a function that runs in a goroutine of its own.
 type task struct {
@@ -24,14 +27,15 @@ func start(f func()) *task {
 	return t
 }
 
-// wait waits for the end of the function. If the function has panicked or has ended its goroutine, wait does the same
-// in the goroutine of the caller.
-func (t *task) wait() {
+// wait waits for the end of the function. If the function has panicked, wait panics in the goroutine of the caller. If
+// the function has ended its goroutine, wait returns errExit.
+func (t *task) wait() error {
 	<-t.ended
 	switch {
 	case t.panicked != nil:
 		panic(t.panicked)
 	case !t.returned:
-		runtime.Goexit()
+		return errExit
 	}
+	return nil
 }
