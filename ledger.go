@@ -37,7 +37,7 @@ type Ledger struct{ service *Service }
 
 // In returns a Ledger that works in a transaction of the host. The view is what the method WithTx of a
 // store returns. If the transaction is rolled back, nothing has happened. After it has ended, every method
-// fails with store.ErrClosed.
+// fails with store.ErrClosed. A nil view is one whose transaction has ended.
 //
 // Do not call methods of the Service while the transaction is open: they use a connection of their own,
 // and wait for ever if the pool has no other one.
@@ -45,6 +45,14 @@ func (s *Service) In(view store.Store) *Ledger {
 	inside := *s
 	inside.store, inside.inTransaction, inside.recorder = view, true, nil
 	return &Ledger{&inside}
+}
+
+// ended returns store.ErrClosed for a nil view.
+func (l *Ledger) ended() error {
+	if l.service.store == nil {
+		return fmt.Errorf("%w: the view is nil", store.ErrClosed)
+	}
+	return nil
 }
 
 // ledger returns a Ledger for the service's own store.
@@ -124,6 +132,9 @@ func (s *Service) Prepare(ctx context.Context, r ReserveRequest) (ReserveRequest
 func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err error) {
 	s, attempt := l.service, settle.Attempt{CustomerID: r.Customer.ID, OrderID: r.OrderID}
 	defer s.observed(ctx, OpReserve, &attempt, &err)()
+	if err = l.ended(); err != nil {
+		return Reserved{}, err
+	}
 	check := mirrors.Check(r.findings.Mirror)
 	if !s.hasProcessor() {
 		check = s.mirrors.Ask
@@ -179,6 +190,9 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 func (l *Ledger) BeginPayment(ctx context.Context, orderID string) (_ redemption.Order, err error) {
 	s, attempt := l.service, settle.Attempt{OrderID: orderID}
 	defer s.observed(ctx, OpBeginPayment, &attempt, &err)()
+	if err = l.ended(); err != nil {
+		return redemption.Order{}, err
+	}
 	settled, err := s.settlement().Request(ctx, redemption.Event{Kind: redemption.PaymentBegun, OrderID: orderID, At: s.now()})
 	attempt.CustomerID = settled.Order.CustomerID
 	return settled.Order, err
@@ -201,6 +215,9 @@ func (l *Ledger) BeginPayment(ctx context.Context, orderID string) (_ redemption
 func (l *Ledger) AttachPayment(ctx context.Context, p Payment) (_ Outcome, err error) {
 	s, attempt := l.service, settle.Attempt{OrderID: p.OrderID, SessionID: p.ID}
 	defer s.observed(ctx, OpAttachPayment, &attempt, &err)()
+	if err = l.ended(); err != nil {
+		return Outcome{}, err
+	}
 	var faults validation.Error
 	if p.ID == "" {
 		faults.Add("id", validation.Required, "is required")
@@ -240,6 +257,9 @@ func (l *Ledger) AttachPayment(ctx context.Context, p Payment) (_ Outcome, err e
 func (l *Ledger) Cancel(ctx context.Context, orderID string) (_ Outcome, err error) {
 	s, attempt := l.service, settle.Attempt{OrderID: orderID}
 	defer s.observed(ctx, OpCancel, &attempt, &err)()
+	if err = l.ended(); err != nil {
+		return Outcome{}, err
+	}
 	settled, err := s.settlement().Request(ctx, redemption.Event{Kind: redemption.Cancelled, OrderID: orderID, At: s.now()})
 	attempt.CustomerID = settled.Order.CustomerID
 	return outcomeOf(settle.Outcome{Settled: settled}), err
@@ -250,6 +270,9 @@ func (l *Ledger) Cancel(ctx context.Context, orderID string) (_ Outcome, err err
 func (l *Ledger) Refund(ctx context.Context, r RefundRequest) (result RefundResult, err error) {
 	s, attempt := l.service, settle.Attempt{OrderID: r.OrderID}
 	defer s.observed(ctx, OpRefund, &attempt, &err)()
+	if err = l.ended(); err != nil {
+		return RefundResult{}, err
+	}
 	return s.recordRefund(ctx, &attempt, r)
 }
 

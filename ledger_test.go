@@ -699,14 +699,14 @@ func (closed) LookUp(context.Context, store.LookUp) (store.LookedUp, error) {
 	return store.LookedUp{}, store.ErrClosed
 }
 
-// TestAViewThatIsClosed: every method of a ledger fails with store.ErrClosed after its transaction.
+// TestAViewThatIsClosed: every method of a ledger fails with store.ErrClosed after its transaction, and without one.
 func TestAViewThatIsClosed(t *testing.T) {
 	t.Parallel()
 	s := newTill(t)
 	s.once()
 	s.reserve("1", ann)
-	l := s.In(closed{s.store})
-	for name, call := range map[string]func(context.Context) error{
+	var l *couponkit.Ledger
+	calls := map[string]func(context.Context) error{
 		"reserve": func(ctx context.Context) error { _, err := l.Reserve(ctx, wants("2", bob)); return err },
 		"begin":   func(ctx context.Context) error { _, err := l.BeginPayment(ctx, "1"); return err },
 		"attach": func(ctx context.Context) error {
@@ -719,8 +719,12 @@ func TestAViewThatIsClosed(t *testing.T) {
 			_, err := l.Refund(ctx, couponkit.RefundRequest{OrderID: "1", Key: "k", Returns: pricing.Returns{Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}}}})
 			return err
 		},
-	} {
-		require.ErrorIs(t, call(t.Context()), store.ErrClosed, name)
+	}
+	for _, view := range []store.Store{closed{s.store}, nil} {
+		l = s.In(view)
+		for name, call := range calls {
+			require.ErrorIs(t, call(t.Context()), store.ErrClosed, name)
+		}
 	}
 	require.Equal(t, redemption.OrderOpen, s.state("1"))
 	require.NotErrorIs(t, store.ErrClosed, store.ErrConflict, "it is not repeated")

@@ -121,7 +121,8 @@ type Service struct {
 type Option func(*Service)
 
 // New returns a Service that uses the given store. The store must not be nil. Each option's comment
-// names its default. New ignores nil options.
+// names its default. New ignores nil options. A nil given to WithRecorder, WithUsers, WithPoints, WithLimiter or
+// WithAutomatic leaves that part out. Any other option with a nil is invalid.
 //
 // New returns a [*validation.Error] that names every invalid option, such as a session
 // lifetime that the processor does not allow.
@@ -165,7 +166,8 @@ func (s *Service) validate() error {
 	require("processor", s.processor != nil)
 	require("clock", s.clock != nil)
 	require("ids", s.newID != nil)
-	require("observer", s.observer != nil)
+	f, is := s.observer.(ObserverFunc)
+	require("observer", s.observer != nil && (!is || f != nil))
 	require("logger", s.logger != nil)
 	require("location", s.location != nil)
 	require("currency", !s.currency.IsZero())

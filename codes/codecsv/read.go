@@ -98,6 +98,9 @@ func NewReader(file io.Reader, o Options) (*Reader, error) {
 
 // open reads the header of a file. of returns the columns of a header.
 func (r *file) open(in io.Reader, o Options, of func(header record) columns) error {
+	if in == nil {
+		return validation.New("file", validation.Required, "is required")
+	}
 	r.scanner, r.location = scanner{in: bufio.NewReader(in)}, cmp.Or(o.Location, time.UTC)
 	if err := r.checkBeginning(); err != nil {
 		return err

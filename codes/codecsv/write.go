@@ -27,8 +27,11 @@ type Writer struct {
 	head bool // whether the header has been written
 }
 
-// NewWriter returns a Writer. The error is a [*validation.Error] for the field separator.
+// NewWriter returns a Writer. The error is a [*validation.Error] for the field separator, or for a nil out.
 func NewWriter(out io.Writer, o WriteOptions) (*Writer, error) {
+	if out == nil {
+		return nil, validation.New("out", validation.Required, "is required")
+	}
 	if o.Separator == 0 {
 		o.Separator = ','
 	}

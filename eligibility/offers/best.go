@@ -116,6 +116,9 @@ func within(field string, n, most int) error {
 
 // begin checks the cart and measures it.
 func (s *Search) begin(x *Index, q *Query) error {
+	if s == nil {
+		return validation.New("search", validation.Required, "a nil Search has no memory")
+	}
 	if err := s.result.Reevaluate(nil, q.Cart, eligibility.Question{}); err != nil {
 		return err
 	}

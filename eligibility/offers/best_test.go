@@ -11,6 +11,8 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/eligibility/offers"
+	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // A search finds what trying every coupon finds.
@@ -67,4 +69,21 @@ func TestRepeatedSearchesAllocateNothing(t *testing.T) {
 		}
 	})
 	require.Zero(t, allocations)
+}
+
+// A nil Search has nowhere to search.
+func TestANilSearchIsAnError(t *testing.T) {
+	t.Parallel()
+	var s *offers.Search
+	q := offers.Query{}
+	q.Cart.Currency = pricing.EUR()
+	for name, search := range map[string]func() error{
+		"Best":   func() error { _, _, err := s.Best(nil, q); return err },
+		"Top":    func() error { _, err := s.Top(nil, q, 1); return err },
+		"Set":    func() error { _, err := s.Set(nil, q, offers.SetOptions{}); return err },
+		"Nearly": func() error { _, err := s.Nearly(nil, q, offers.NearOptions{Most: 1}); return err },
+		"Choose": func() error { _, err := s.Choose(nil, q, offers.ChoiceOptions{}); return err },
+	} {
+		require.ErrorIs(t, search(), validation.ErrInvalid, name)
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/couponkit/couponkit/validation"
 )
 
 // SchemaVersion is the version of the schema that this package reads and writes.
@@ -44,6 +46,9 @@ type Beginner interface {
 // A schema of another version is [ErrVersion]. Tables of couponkit's names that it has not
 // made are an error of PostgreSQL, and nothing is done.
 func Migrate(ctx context.Context, db Beginner, options Options) error {
+	if db == nil {
+		return validation.New("db", validation.Required, "is required")
+	}
 	script, err := Schema(options)
 	if err != nil {
 		return err

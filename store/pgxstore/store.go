@@ -15,6 +15,7 @@ import (
 
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/store/engine"
+	"github.com/couponkit/couponkit/validation"
 )
 
 // Store is a [store.Store] in PostgreSQL. Many goroutines may use it at once, and many
@@ -40,10 +41,15 @@ type shared struct {
 }
 
 // New returns a store on the pool, which stays the host's: Close does not close it. New asks
-// nothing of the database; see [Migrate]. Options that do not validate are a
+// nothing of the database; see [Migrate]. A nil pool, and options that do not validate, are a
 // [*validation.Error].
 func New(pool *pgxpool.Pool, options Options) (*Store, error) {
-	if err := options.validate(); err != nil {
+	var faults validation.Error
+	if pool == nil {
+		faults.Add("pool", validation.Required, "is required")
+	}
+	faults.Merge("", options.validate())
+	if err := faults.Err(); err != nil {
 		return nil, err
 	}
 	s := &Store{pool: pool, sql: newStatements(options), shared: &shared{}}
@@ -58,7 +64,7 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 
 // WithTx returns a view of the store within a transaction of the host: what it writes is
 // committed or rolled back with that. After the transaction has ended, calls of the view fail with
-// store.ErrClosed. One goroutine uses the view at a time.
+// store.ErrClosed. A nil transaction is one that has ended. One goroutine uses the view at a time.
 //
 // A service on the view records payments, sweeps orders and reads. Calls that would open a payment
 // session or move money, points or mirrors fail with couponkit.ErrInTransaction, because a rollback
@@ -69,8 +75,16 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 // An error that [Retryable] accepts asks the host to run its transaction again. Transactions
 // that lock rows of several calls may deadlock, which PostgreSQL resolves with such an error.
 func (s *Store) WithTx(tx pgx.Tx) *Store {
+	if tx == nil {
+		view := &Store{host: noTx{}, sql: s.sql, shared: &shared{}}
+		view.shared.closed.Store(true)
+		return view
+	}
 	return &Store{host: tx, sql: s.sql, shared: s.shared}
 }
+
+// noTx stands for a transaction that is nil. Nothing calls its methods.
+type noTx struct{ pgx.Tx }
 
 // InTransaction implements [store.Transactional]. It is true for what WithTx returns.
 func (s *Store) InTransaction() bool { return s.host != nil }

@@ -61,6 +61,18 @@ type grammar struct {
 	expanded sync.Map // cache: a statement of this package, with names and words replaced
 }
 
+// grammarOf returns the grammar for a database, which must not be nil.
+func (d Dialect) grammarOf(db *sql.DB, o Options) (*grammar, error) {
+	g, err := d.grammar(o)
+	if db != nil {
+		return g, err
+	}
+	var faults validation.Error
+	faults.Add("db", validation.Required, "is required")
+	faults.Merge("", err)
+	return nil, faults.Err()
+}
+
 func (d Dialect) grammar(o Options) (*grammar, error) {
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -70,9 +70,9 @@ func (g *grammar) statements() ([]string, error) {
 //   - [*SchemaError]: the tables have another version. Nothing was changed.
 //   - [*GaleraError]: the server belongs to a cluster, see [Options].SingleWriter.
 //   - [*LibraryError]: the driver brings a SQLite before [LeastSQLite].
-//   - validation.ErrInvalid: the dialect is unknown, or an option is out of bounds.
+//   - validation.ErrInvalid: db is nil, the dialect is unknown, or an option is out of bounds.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect, o Options) error {
-	g, err := d.grammar(o)
+	g, err := d.grammarOf(db, o)
 	if err != nil {
 		return err
 	}

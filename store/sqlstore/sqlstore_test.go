@@ -171,6 +171,11 @@ func TestOptionsOutOfBounds(t *testing.T) {
 	}
 	_, err := Schema(0, Options{})
 	require.ErrorIs(t, err, validation.ErrInvalid)
+	for _, d := range []Dialect{SQLite, MySQL} {
+		_, err = New(t.Context(), nil, d, Options{})
+		require.ErrorContains(t, err, "db: is required")
+		require.ErrorContains(t, Migrate(t.Context(), nil, d, Options{}), "db: is required")
+	}
 }
 
 func TestTheSchemaHasThePrefix(t *testing.T) {

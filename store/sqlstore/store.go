@@ -154,12 +154,12 @@ func (r *request) alone() bool {
 //   - [*SchemaError]: the tables are not there, or have another version; see [Migrate].
 //   - [*GaleraError]: the server belongs to a cluster, see [Options].SingleWriter.
 //   - [*LibraryError]: the driver brings a SQLite before [LeastSQLite].
-//   - validation.ErrInvalid: the dialect is unknown, or an option is out of bounds.
+//   - validation.ErrInvalid: db is nil, the dialect is unknown, or an option is out of bounds.
 //
 // The store of a SQLite database has a goroutine from its first write until Close, and
 // holds one connection of the pool, unless that has only one.
 func New(ctx context.Context, db *sql.DB, d Dialect, o Options) (*Store, error) {
-	g, err := d.grammar(o)
+	g, err := d.grammarOf(db, o)
 	if err != nil {
 		return nil, err
 	}
@@ -178,8 +178,8 @@ func New(ctx context.Context, db *sql.DB, d Dialect, o Options) (*Store, error) 
 // WithTx returns a view of the store within a transaction of the host: what the view
 // writes is committed or rolled back with it. A call that fails undoes itself and leaves
 // the transaction usable, unless the database has ended it (see [Store.Retryable]). After the
-// transaction has ended, calls of the view fail with store.ErrClosed. One goroutine uses the view
-// at a time. Closing the view does not close the store. The view has a savepoint named couponkit.
+// transaction has ended, calls of the view fail with store.ErrClosed. A nil transaction is one that has ended. One
+// goroutine uses the view at a time. Closing the view does not close the store. The view has a savepoint named couponkit.
 //
 // A service on the view records payments, sweeps orders and reads. Calls that would open a payment
 // session or move money, points or mirrors fail with couponkit.ErrInTransaction, because a rollback
@@ -193,7 +193,7 @@ func (s *Store) WithTx(tx *sql.Tx) *Store {
 	if s.grammar.dialect == MySQL {
 		view.find = " FOR UPDATE"
 	}
-	return &Store{grammar: s.grammar, run: &hosted{view}}
+	return &Store{grammar: s.grammar, run: &hosted{view}, closed: tx == nil}
 }
 
 // InTransaction implements [store.Transactional]. It is true for what WithTx returns.

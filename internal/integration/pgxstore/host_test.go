@@ -193,20 +193,22 @@ func TestUnlimitedCouponsDoNotWait(t *testing.T) {
 	require.NoError(t, storetest.Check(t.Context(), s))
 }
 
-// A call of a view whose transaction the host has ended is store.ErrClosed, and changes nothing.
+// A call of a view whose transaction the host has ended, or is nil, is store.ErrClosed, and changes nothing.
 func TestAViewEndsWithItsTransaction(t *testing.T) {
 	t.Parallel()
 	pool := postgrestest.NewPool(t, shared.NewCopy(t))
 	s := newStore(t, pool, pgxstore.Options{})
 	require.False(t, s.InTransaction())
 	c := create(t, s, newCoupon(t, "TEN", coupon.Limits{MaxUses: 1}))
+	views := []*pgxstore.Store{s.WithTx(nil)}
 	for _, end := range []error{errRollback, nil} {
-		var view *pgxstore.Store
 		require.ErrorIs(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-			view = s.WithTx(tx)
-			require.True(t, view.InTransaction())
+			views = append(views, s.WithTx(tx))
 			return end
 		}), end)
+	}
+	for _, view := range views {
+		require.True(t, view.InTransaction())
 		_, err := view.Reserve(t.Context(), checkout(c, quote(t), "ann", "k"))
 		require.ErrorIs(t, err, store.ErrClosed)
 		_, err = view.Order(t.Context(), store.OrderKey{ID: "ord_ann-k"})
@@ -215,6 +217,7 @@ func TestAViewEndsWithItsTransaction(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrClosed)
 		_, err = view.Journal(t.Context(), 0, 10)
 		require.ErrorIs(t, err, store.ErrClosed)
+		require.NoError(t, view.Close())
 	}
 	after, err := storetest.Read(t.Context(), s)
 	require.NoError(t, err)

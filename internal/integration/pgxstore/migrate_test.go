@@ -71,5 +71,6 @@ func TestOptions(t *testing.T) {
 	for _, f := range faults.Fields {
 		fields = append(fields, f.Path)
 	}
-	require.Equal(t, []string{"schema", "batch.workers", "batch.maxSize", "batch.maxQueue", "batch.timeout"}, fields)
+	require.ErrorIs(t, pgxstore.Migrate(t.Context(), nil, pgxstore.Options{}), validation.ErrInvalid)
+	require.Equal(t, []string{"pool", "schema", "batch.workers", "batch.maxSize", "batch.maxQueue", "batch.timeout"}, fields)
 }

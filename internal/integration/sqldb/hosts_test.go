@@ -117,6 +117,20 @@ func TestWithTxRefusesAnOlderState(t *testing.T) {
 	})
 }
 
+// TestWithTxOfNothing: a transaction that is nil has ended.
+func TestWithTxOfNothing(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d database) {
+		t.Helper()
+		view := d.storeOn(t, d.connect(t), sqlstore.Options{}).WithTx(nil)
+		require.True(t, view.InTransaction())
+		_, err := view.LookUp(t.Context(), store.LookUp{Names: store.ByID(hotCoupon(1, 1).ID)})
+		require.ErrorIs(t, err, store.ErrClosed)
+		_, err = view.Reserve(t.Context(), checkoutOf(hotCoupon(1, 1), "ann", "", "1"))
+		require.ErrorIs(t, err, store.ErrClosed)
+		require.NoError(t, view.Close())
+	})
+}
+
 // onOlderStates runs a test on MariaDB with innodb_snapshot_isolation off, and on where the
 // server has it: from 11.6.2 that is the default. With it a repeatable-read transaction ends
 // when it would lock a row that was changed since it began to read.
