@@ -15,7 +15,7 @@ func (s *Service) catalog() *catalog.Catalog {
 		Store: s.store, InTransaction: s.inTransaction,
 		Mirrors: s.processor, Abilities: s.abilities,
 		ForgetMirror: s.mirrors.Forget, BadAnswer: payments.BadAnswer,
-		Now: s.now, NewID: s.newID, Actor: actorOf, Detached: detached, Logger: s.logger,
+		Now: s.now, NewID: s.id, Actor: actorOf, Detached: detached, Logger: s.logger,
 		Forms: s.forms, Currency: s.currency, Location: s.location, PendingTime: s.pendingTime,
 	}
 }

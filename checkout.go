@@ -132,7 +132,7 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Checkout, er
 // reserver returns the Reserver for the service's store.
 func (s *Service) reserver(check mirrors.Check, attempt *settle.Attempt) *checkout.Reserver {
 	return &checkout.Reserver{
-		Quoter: *s.quoter(check, attempt), Store: s.store, NewID: s.newID, Actor: actorOf,
+		Quoter: *s.quoter(check, attempt), Store: s.store, NewID: s.id, Actor: actorOf,
 		Sessions: s.hasProcessor(), Lifetime: s.sessionLifetime, Grace: s.grace,
 		SessionLines: func(o redemption.Order) int { return s.payments().CountLines(o) },
 	}
@@ -174,8 +174,7 @@ func (s *Service) checkoutAs(ctx context.Context, op Operation, r PaymentLinkReq
 	})
 	attempt.SessionID = opened.Order.SessionID
 	if errors.Is(err, payments.ErrFinished) { // the limit has probably been reached meanwhile
-		d, refused := reserver.Quoter.Price(ctx, of.Request, of.About)
-		if refused = of.Check(d, refused); refused != nil {
+		if _, refused := reserver.Decide(ctx, &of); refused != nil {
 			err = refused
 		}
 	}

@@ -70,7 +70,11 @@ type Outcome struct {
 // only once. [Service.Sweep] may find a payment before the event arrives, and then returns the
 // outcome. If another method finds the payment first, the observer receives an [OpSettle] attempt.
 // Use [Service.Refresh] to ask the processor about a single order.
-func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (Outcome, error) {
+func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (_ Outcome, err error) {
+	if err = s.checkClock(); err != nil {
+		defer s.observed(ctx, OpEvent, &settle.Attempt{SessionID: e.SessionID}, &err)()
+		return Outcome{}, err
+	}
 	o, err := s.payments().HandleEvent(ctx, e)
 	return outcomeOf(o), err
 }
@@ -115,7 +119,7 @@ func FlagOf(settled store.Settled) Flag { return Flag(settle.FlagOf(settled)) }
 // settlement returns the Ledger of package settle for the service's store.
 func (s *Service) settlement() *settle.Ledger {
 	return &settle.Ledger{
-		Store: s.store, Now: s.now, NewID: s.newID, Actor: actorOf, Logger: s.logger,
+		Store: s.store, Now: s.now, NewID: s.id, Actor: actorOf, Logger: s.logger,
 		Grace: s.grace, PaymentWait: s.paymentWait, CreateTime: s.createTime,
 	}
 }

@@ -230,12 +230,13 @@ func WithRecorder(record func(context.Context, Payment) error) Option {
 	return func(s *Service) { s.recorder = record }
 }
 
-// WithClock sets the service's clock. The default clock is time.Now.
+// WithClock sets the service's clock. The default clock is time.Now. While the clock is the zero time, or outside of the
+// years 1 to 9999, all methods fail that need the time. They change nothing. The error is no validation.ErrInvalid.
 func WithClock(now func() time.Time) Option { return func(s *Service) { s.clock = now } }
 
 // WithIDs sets the function that makes IDs. Each ID must be unique and begin with the given prefix.
-// An ID has at most [coupon.MaxIDLength] bytes, including the prefix. Create fails if the function
-// returns an invalid ID.
+// An ID has at most [coupon.MaxIDLength] bytes, including the prefix. A call that gets an invalid ID stores
+// nothing and fails. The error is no validation.ErrInvalid, because the request is not at fault.
 //
 // By default, an ID consists of the prefix and 26 letters and digits. The letters and digits encode
 // the time in milliseconds and 80 random bits. Default IDs therefore sort by creation time.
@@ -319,6 +320,26 @@ func WithMirrorTTL(d time.Duration) Option { return func(s *Service) { s.mirrors
 // now returns the current instant in its stored form.
 func (s *Service) now() time.Time { return calendar.Instant(s.clock()) }
 
+// id returns a new ID. If it is invalid, the host is at fault, and not a request: the error is no *validation.Error.
+func (s *Service) id(prefix string) (string, error) {
+	id := s.newID(prefix)
+	rest, begins := strings.CutPrefix(id, prefix)
+	if !begins || rest == "" || len(id) > coupon.MaxIDLength || !store.IsText(id) || prefix == coupon.IDPrefix && !coupon.IsID(id) {
+		return "", fmt.Errorf("the function of WithIDs returned %.80q, which is no ID with the prefix %q", id, prefix)
+	}
+	return id, nil
+}
+
+// checkClock returns an error if the host's clock is at an instant that no store keeps. It is no *validation.Error: a
+// request is not at fault. Methods call it before they change or ask anything.
+func (s *Service) checkClock() error {
+	at := s.clock()
+	if at.IsZero() || calendar.CheckInstant(at) != nil {
+		return fmt.Errorf("the clock of WithClock is in the year %d: only instants after the zero time, to the end of the year 9999, can be stored", at.UTC().Year())
+	}
+	return nil
+}
+
 // idByTime returns an ID that begins with the time. Databases then write it to the end of their
 // indexes, on pages that are in memory. Random IDs would each touch another page.
 func (s *Service) idByTime(prefix string) string {
@@ -357,12 +378,12 @@ func (s *Service) observed(ctx context.Context, op Operation, about *settle.Atte
 }
 
 // changesOutside returns [ErrInTransaction] if the store works in a transaction of the host. Methods
-// call it first if they change something outside the store that a rollback would not undo.
+// call it first if they change something outside the store that a rollback would not undo. It also checks the clock.
 func (s *Service) changesOutside() error {
 	if s.inTransaction {
 		return ErrInTransaction
 	}
-	return nil
+	return s.checkClock()
 }
 
 // detached returns a context for work that must be finished even if the caller's context has ended. It

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/couponkit/couponkit/calendar"
 	"github.com/couponkit/couponkit/store"
 	"github.com/couponkit/couponkit/validation"
 )
@@ -58,7 +59,11 @@ func (s *Stored) save(ctx context.Context, kind store.AttemptKind, n int, subjec
 	if err != nil || isNothing(n, err) {
 		return err
 	}
-	retryAt, err := s.store.SaveAttempts(ctx, store.AttemptChange{Kind: kind, Buckets: buckets, At: s.now()})
+	at, err := s.instant()
+	if err != nil {
+		return err
+	}
+	retryAt, err := s.store.SaveAttempts(ctx, store.AttemptChange{Kind: kind, Buckets: buckets, At: at})
 	if err != nil {
 		return fmt.Errorf("count attempts: %w", err)
 	}
@@ -73,7 +78,11 @@ const maxPortions = 1_000
 // each subject that has ever tried.
 func (s *Stored) Forget(ctx context.Context) error {
 	for range maxPortions {
-		n, err := s.store.ForgetAttempts(ctx, s.now())
+		at, err := s.instant()
+		if err != nil {
+			return err
+		}
+		n, err := s.store.ForgetAttempts(ctx, at)
 		if err != nil {
 			return fmt.Errorf("forget attempts: %w", err)
 		}
@@ -82,4 +91,14 @@ func (s *Stored) Forget(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// instant returns the time. If no store keeps it, the host's clock is at fault, and not a subject: the error is no
+// *validation.Error.
+func (s *Stored) instant() (time.Time, error) {
+	at := s.now()
+	if at.IsZero() || calendar.CheckInstant(at) != nil {
+		return at, fmt.Errorf("the clock of the limiter is in the year %d, outside of what a store keeps", at.UTC().Year())
+	}
+	return at, nil
 }

@@ -37,7 +37,7 @@ type Catalog struct {
 	BadAnswer func(error) error
 
 	Now   func() time.Time
-	NewID func(prefix string) string
+	NewID func(prefix string) (string, error)
 	// Actor names who makes the call, for the journal.
 	Actor func(context.Context) string
 	// Detached returns a context that outlives the caller, to finish a call.

@@ -13,10 +13,11 @@ import (
 // Create makes a coupon and its mirror. If the mirror fails, Create returns the coupon that it has
 // stored and removes again, together with the error. After any other error, the coupon is zero.
 func (cat *Catalog) Create(ctx context.Context, d coupon.Draft) (coupon.Coupon, error) {
-	by := coupon.Creation{ID: cat.NewID(coupon.IDPrefix), At: cat.Now(), Currency: cat.Currency, Location: cat.Location}
-	if !coupon.IsID(by.ID) { // not a *validation.Error, because the draft is not at fault
-		return coupon.Coupon{}, fmt.Errorf("make a coupon's ID: the maker of WithIDs returned %q, which is none", by.ID)
+	id, err := cat.NewID(coupon.IDPrefix)
+	if err != nil {
+		return coupon.Coupon{}, err
 	}
+	by := coupon.Creation{ID: id, At: cat.Now(), Currency: cat.Currency, Location: cat.Location}
 	c, err := coupon.New(d, by)
 	if err != nil {
 		return coupon.Coupon{}, cat.addMirrorFaults(d, by, err)

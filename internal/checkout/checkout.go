@@ -43,7 +43,7 @@ type Reserver struct {
 		store.Coupons
 		store.Orders
 	}
-	NewID func(prefix string) string
+	NewID func(prefix string) (string, error)
 	// Actor names who makes the call, for the journal.
 	Actor func(context.Context) string
 
@@ -99,18 +99,24 @@ func (c *Reserver) Reserve(ctx context.Context, r *Request) (Reserved, error) {
 		r.OrderID = orderID(r.Customer.ID, r.Key)
 	}
 	if r.Key = cmp.Or(r.Key, r.OrderID); r.Key == "" {
-		r.Key = c.NewID("key_")
+		var err error
+		if r.Key, err = c.NewID("key_"); err != nil {
+			return Reserved{}, err
+		}
 	} else if before, err := c.repeated(ctx, r, request); !errors.Is(err, store.ErrNotFound) {
 		return r.reserved(before, nil, err)
 	}
 	var changed error
 	for range maxAttempts {
-		d, err := c.Quoter.Price(ctx, r.Request, r.About)
-		if err = r.Check(d, err); err != nil {
+		d, err := c.Decide(ctx, r)
+		if err != nil {
 			return Reserved{CouponID: d.CouponID()}, err
 		}
-		reservation := c.reservation(ctx, r, request, d)
-		if err := c.checkSession(reservation.Order); err != nil {
+		reservation, err := c.reservation(ctx, r, request, d)
+		if err == nil {
+			err = c.checkSession(reservation.Order)
+		}
+		if err != nil {
 			return Reserved{CouponID: d.CouponID()}, err
 		}
 		reserved, err := c.Store.Reserve(ctx, reservation)
@@ -148,23 +154,24 @@ func (r *Request) reserved(s store.Reserved, refused coupon.Rejections, err erro
 	return made, err
 }
 
-// Check compares the totals of a decision with the expected ones, and adds to what the decision was refused for. Totals
-// may differ because coupons were left out, so the error also tells of those coupons.
-func (r *Request) Check(d *quote.Decision, refused error) error {
+// Decide prices a request. It compares the totals with the expected ones, and adds to what the decision was refused
+// for. Totals may differ because coupons were left out, so the error also tells of those coupons.
+func (c *Reserver) Decide(ctx context.Context, r *Request) (*quote.Decision, error) {
+	d, refused := c.Quoter.Price(ctx, r.Request, r.About)
 	if refused != nil && !errors.Is(refused, coupon.ErrBelowMinimumCharge) {
-		return refused
+		return d, refused
 	}
 	err := d.Refuse(r.Expected.compare(&d.Quote), refused)
 	if err != nil && len(d.Refused) > 0 {
 		err = d.Refuse(err, d.Refused)
 	}
-	return err
+	return d, err
 }
 
 // reservation returns the order of a decision with its uses.
-func (c *Reserver) reservation(ctx context.Context, of *Request, request string, d *quote.Decision) store.Reservation {
+func (c *Reserver) reservation(ctx context.Context, of *Request, request string, d *quote.Decision) (r store.Reservation, err error) {
 	now := calendar.Instant(c.Quoter.Clock())
-	r := store.Reservation{By: c.Actor(ctx), Order: redemption.Order{
+	r = store.Reservation{By: c.Actor(ctx), Order: redemption.Order{
 		ID: of.OrderID, Key: of.Key, Fingerprint: request, CustomerID: of.Customer.ID,
 		State: redemption.OrderOpen, Quote: d.Quote, Coupons: d.Terms, Metadata: of.Metadata,
 		Deadline: now.Add(cmp.Or(of.Hold, c.Lifetime+c.Grace)), CreatedAt: now,
@@ -173,7 +180,9 @@ func (c *Reserver) reservation(ctx context.Context, of *Request, request string,
 		r.Order.Replaces = d.Takes.Replaced.Order.ID
 	}
 	if r.Order.ID == "" {
-		r.Order.ID = c.NewID(redemption.OrderIDPrefix)
+		if r.Order.ID, err = c.NewID(redemption.OrderIDPrefix); err != nil {
+			return r, err
+		}
 	}
 	if of.PayNow {
 		r.Order.BegunAt = now
@@ -182,18 +191,26 @@ func (c *Reserver) reservation(ctx context.Context, of *Request, request string,
 	for i, code := range d.Applied {
 		coupons[i] = &code.Coupon
 		r.Coupons = append(r.Coupons, code.Seen)
-		r.Uses = append(r.Uses, c.use(&r.Order, code, identities, d.Takes.Points[code.Coupon.ID]))
+		use, err := c.use(&r.Order, code, identities, d.Takes.Points[code.Coupon.ID])
+		if err != nil {
+			return r, err
+		}
+		r.Uses = append(r.Uses, use)
 	}
 	r.Order.Claims = eligibility.OrderClaims(identities, coupons...)
-	return r
+	return r, nil
 }
 
 // use returns an order's use of a coupon, with its claims. bought is the customer's points reservation,
 // if there is one.
-func (c *Reserver) use(o *redemption.Order, of *quote.Code, identities []string, bought redemption.Use) redemption.Use {
+func (c *Reserver) use(o *redemption.Order, of *quote.Code, identities []string, bought redemption.Use) (redemption.Use, error) {
+	id, err := c.NewID(redemption.UseIDPrefix)
+	if err != nil {
+		return redemption.Use{}, err
+	}
 	claimant := eligibility.Claimant{Coupon: &of.Coupon, Code: of.Code, Identities: identities, At: o.CreatedAt}
 	use := redemption.Use{
-		ID: c.NewID(redemption.UseIDPrefix), CouponID: of.Coupon.ID, Code: of.Coupon.Code, CustomerID: o.CustomerID, OrderID: o.ID,
+		ID: id, CouponID: of.Coupon.ID, Code: of.Coupon.Code, CustomerID: o.CustomerID, OrderID: o.ID,
 		State: redemption.Reserved, Origin: redemption.FromCheckout, Discount: of.Discount, Currency: o.Quote.Currency,
 		Restore: of.Coupon.RestoreOnRefund, CreatedAt: o.CreatedAt,
 	}
@@ -205,5 +222,5 @@ func (c *Reserver) use(o *redemption.Order, of *quote.Code, identities []string,
 		use.Claims = claimant.ClaimsAfterExchange(bought.Claims)
 	}
 	use.Claims = append(use.Claims, eligibility.BudgetClaims(&of.Coupon, pricing.NewMoney(of.Discount, o.Quote.Currency))...)
-	return use
+	return use, nil
 }

@@ -70,9 +70,15 @@ func (p *Payments) exchange(ctx context.Context, attempt *settle.Attempt, r Exch
 		return p.exchangedBefore(ctx, of.Coupon.ID, r, held, refused)
 	}
 	if r.Key == "" {
-		r.Key = p.NewID("key_")
+		if r.Key, err = p.NewID("key_"); err != nil {
+			return redemption.Use{}, err
+		}
 	}
-	now, id, c := p.Now(), p.NewID(redemption.UseIDPrefix), &of.Coupon
+	id, err := p.NewID(redemption.UseIDPrefix)
+	if err != nil {
+		return redemption.Use{}, err
+	}
+	now, c := p.Now(), &of.Coupon
 	claimant := eligibility.Claimant{Coupon: c, Code: of.Code, Identities: r.Customer.Identities(), At: now}
 	reserved, err := p.Store.Reserve(ctx, store.Reservation{By: p.Actor(ctx), Coupons: []store.CouponAt{of.Seen}, Uses: []redemption.Use{{
 		ID: id, ExchangeID: id, Key: r.Key, CouponID: c.ID, Code: c.Code, CustomerID: r.Customer.ID,

@@ -1,7 +1,6 @@
 package settle
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,9 +90,16 @@ func (l *Ledger) returned(ctx context.Context, settled store.Settled, paymentID 
 func (l *Ledger) Unknown(
 	ctx context.Context, paid redemption.Event, payer eligibility.Customer, couponIDs []string,
 ) (store.Reservation, error) {
+	id := paid.OrderID
+	if id == "" {
+		var err error
+		if id, err = l.NewID(redemption.OrderIDPrefix); err != nil {
+			return store.Reservation{}, err
+		}
+	}
 	identities := payer.Identities()
 	o := redemption.Order{
-		ID: cmp.Or(paid.OrderID, l.NewID(redemption.OrderIDPrefix)), CustomerID: payer.ID, State: redemption.OrderPaid,
+		ID: id, CustomerID: payer.ID, State: redemption.OrderPaid,
 		SessionID: paid.SessionID, Charge: paid.Charge.Clone(), Quote: quoteOf(paid.Charge), CreatedAt: paid.At,
 	}
 	o.Charge.Tax.Lines = nil // the lines of the order are unknown
@@ -110,8 +116,12 @@ func (l *Ledger) Unknown(
 			return store.Reservation{}, err
 		}
 		found.Coupon.ID = couponID // a deleted coupon has no limits
+		useID, err := l.NewID(redemption.UseIDPrefix)
+		if err != nil {
+			return store.Reservation{}, err
+		}
 		unknown.Uses = append(unknown.Uses, redemption.Use{
-			ID: l.NewID(redemption.UseIDPrefix), CouponID: couponID, CustomerID: payer.ID, OrderID: o.ID,
+			ID: useID, CouponID: couponID, CustomerID: payer.ID, OrderID: o.ID,
 			State: redemption.Completed, Origin: redemption.FromPayment,
 			Claims:    eligibility.Claimant{Coupon: &found.Coupon, Identities: identities, At: paid.At}.Claims(),
 			Restore:   found.Coupon.RestoreOnRefund,

@@ -32,7 +32,7 @@ type Ledger struct {
 		store.Orders
 	}
 	Now   func() time.Time
-	NewID func(prefix string) string
+	NewID func(prefix string) (string, error)
 	// Actor names who makes the call, for the journal.
 	Actor  func(context.Context) string
 	Logger *slog.Logger
