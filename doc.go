@@ -67,8 +67,8 @@
 //     [Users] or [Points].
 //
 // If the context of a call ends, the error matches context.DeadlineExceeded or context.Canceled.
-// After a context error or [ErrUnavailable], the call may or may not have taken effect. To find
-// out, repeat the call with the same idempotency key. An HTTP host should answer a context error
+// After a context error, [ErrUnavailable] or a failure of the store, the call may or may not have taken
+// effect. To find out, repeat the call with the same idempotency key. An HTTP host should answer a context error
 // with status 503.
 //
 // # Repetition

@@ -21,6 +21,7 @@ import (
 // starts a batch with calls of other turns.
 type group[Q, A any] struct {
 	operation string
+	advice    string // what a caller may do who does not know the outcome
 	options   BatchOptions
 	run       func(context.Context, []Q) ([]engine.Answer[A], error)
 	alone     func(context.Context, Q) (A, error) // runs a request after the answer engine.ErrAlone
@@ -192,7 +193,7 @@ func (g *group[Q, A]) leave(j *job[Q, A], cause error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if j.taken {
-		return fmt.Errorf("the outcome is unknown: %w", cause)
+		return fmt.Errorf("%s: the outcome is unknown%s: %w", g.operation, g.advice, cause)
 	}
 	j.left = true
 	return cause

@@ -11,6 +11,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
 	"github.com/couponkit/couponkit/store"
@@ -196,6 +197,33 @@ func TestGroupCancellation(t *testing.T) {
 		b.ends(1)
 		b.told(nil, 1, 2)
 	})
+}
+
+// A caller who leaves a running batch hears that the outcome is unknown, and whether the call may be repeated. Attempts have
+// no key, so a repetition takes more of them.
+func TestWhoLeavesHearsWhatToDo(t *testing.T) {
+	pool, err := pgxpool.New(t.Context(), "postgres://127.0.0.1:1/none") // connects to nothing yet
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	s, err := New(pool, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, err := range map[string]error{
+		"reserve: the outcome is unknown, repeat the call with the same key: context canceled": s.shared.reserve.leave(
+			&job[*store.Reservation, store.Reserved]{taken: true}, context.Canceled),
+		"apply: the outcome is unknown, repeat the call: context canceled": s.shared.apply.leave(
+			&job[store.Settlement, store.Settled]{taken: true}, context.Canceled),
+		"attempts: the outcome is unknown: context canceled": s.shared.attempts.leave(
+			&job[store.AttemptChange, time.Time]{taken: true}, context.Canceled),
+		"context canceled": s.shared.reserve.leave(&job[*store.Reservation, store.Reserved]{}, context.Canceled), // nothing was done
+	} {
+		if !errors.Is(err, context.Canceled) || err.Error() != want {
+			t.Errorf("got %q, want %q", err, want)
+		}
+	}
 }
 
 // A full queue makes the next caller wait for room, as long as their context lives.

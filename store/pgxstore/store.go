@@ -55,9 +55,9 @@ func New(pool *pgxpool.Pool, options Options) (*Store, error) {
 	s := &Store{pool: pool, sql: newStatements(options), shared: &shared{}}
 	batch := options.Batch.withDefaults(pool)
 	s.shared.reserve = newGroup("reserve", batch, s.reserveAll)
-	s.shared.reserve.weigh = weight
+	s.shared.reserve.weigh, s.shared.reserve.advice = weight, ", repeat the call with the same key"
 	s.shared.apply = newGroup("apply", batch, s.applyAll)
-	s.shared.apply.alone = s.applyLate
+	s.shared.apply.alone, s.shared.apply.advice = s.applyLate, ", repeat the call"
 	s.shared.attempts = newGroup("attempts", batch, s.attemptAll)
 	return s, nil
 }
