@@ -122,6 +122,19 @@ func TestAttemptsTakeTwoRoundTrips(t *testing.T) {
 	require.Equal(t, 2, forgotten)
 }
 
+// queuing is the context of a call. The call is in the queue once it has asked for Done twice: before it takes its place,
+// and when it waits there for its answer.
+type queuing struct {
+	context.Context
+
+	asked atomic.Int64
+}
+
+func (q *queuing) Done() <-chan struct{} {
+	q.asked.Add(1)
+	return q.Context.Done()
+}
+
 // TestConcurrentAttemptsShareATransaction: while a transaction holds the bucket of an address, the calls from there wait
 // together. They get as many attempts as the bucket has.
 func TestConcurrentAttemptsShareATransaction(t *testing.T) {
@@ -129,43 +142,59 @@ func TestConcurrentAttemptsShareATransaction(t *testing.T) {
 	const callers, size = 60, 25
 	var changes, transactions atomic.Int64
 	pool := postgrestest.NewPool(t, shared.NewCopy(t))
-	s := newStore(t, pool, pgxstore.Options{Batch: pgxstore.BatchOptions{OnBatch: func(r pgxstore.BatchReport) {
+	s := newStore(t, pool, pgxstore.Options{Batch: pgxstore.BatchOptions{Workers: 1, OnBatch: func(r pgxstore.BatchReport) {
 		if r.Operation != "attempts" {
 			t.Errorf("the operation is %q", r.Operation)
 		}
 		changes.Add(int64(r.Size))
 		transactions.Add(1)
 	}}})
-	take := func(s *pgxstore.Store) (time.Time, error) {
+	take := func(ctx context.Context, s *pgxstore.Store) (time.Time, error) {
 		bucket := store.Bucket{Key: "address", Size: size * time.Minute, Cost: time.Minute}
-		return s.SaveAttempts(t.Context(), store.AttemptChange{Kind: store.TakeAttempts, Buckets: []store.Bucket{bucket}, At: guessesBegin})
+		return s.SaveAttempts(ctx, store.AttemptChange{Kind: store.TakeAttempts, Buckets: []store.Bucket{bucket}, At: guessesBegin})
 	}
-	_, err := take(s)
+	_, err := take(t.Context(), s)
 	require.NoError(t, err)
 	host, err := pool.Begin(context.WithoutCancel(t.Context()))
 	require.NoError(t, err)
 	defer func() { _ = host.Rollback(context.WithoutCancel(t.Context())) }()
-	_, err = take(s.WithTx(host))
+	_, err = take(t.Context(), s.WithTx(host))
 	require.NoError(t, err)
 	var all sync.WaitGroup
 	var taken atomic.Int64
-	errs := make([]error, callers)
-	for i := range callers {
+	errs, calls := make([]error, callers), make([]queuing, callers)
+	call := func(i int) {
+		calls[i].Context = t.Context()
 		all.Go(func() {
-			retryAt, err := take(s)
+			retryAt, err := take(&calls[i], s)
 			if errs[i] = err; retryAt.IsZero() {
 				taken.Add(1)
 			}
 		})
 	}
-	time.Sleep(50 * time.Millisecond) // most of them wait
+	call(0)
+	for waiting := false; !waiting; time.Sleep(time.Millisecond) {
+		require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) > 0 FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting))
+	}
+	for i := range callers - 1 {
+		call(i + 1)
+	}
+	for queued := 0; queued < callers-1; time.Sleep(time.Millisecond) {
+		queued = 0
+		for i := range callers - 1 {
+			if calls[i+1].asked.Load() >= 2 {
+				queued++
+			}
+		}
+	}
 	require.NoError(t, host.Commit(context.WithoutCancel(t.Context())))
 	all.Wait()
 	require.NoError(t, errors.Join(errs...))
 	require.Equal(t, int64(size-2), taken.Load())
 	require.NoError(t, s.Close()) // waits for the last report
 	require.Equal(t, int64(callers+1), changes.Load())
-	require.Less(t, transactions.Load(), int64(callers))
+	require.Equal(t, int64(3), transactions.Load(), "the first call, the one that has waited for the host, and all others together")
 }
 
 // settings keeps the statements of batches that set something.
