@@ -22,11 +22,13 @@ func (e *evaluation) cover() {
 
 // mask returns for each line whether the scope covers it.
 func (e *evaluation) mask(s *coupon.Scope) []bool {
-	first := len(e.masks)
-	for i := range e.cart.Lines {
-		e.masks = append(e.masks, s.Covers(&e.cart.Lines[i]))
+	first, end := len(e.masks), len(e.masks)+len(e.cart.Lines)
+	e.masks = e.masks[:end]
+	mask := e.masks[first:end:end]
+	for i := range mask {
+		mask[i] = s.Covers(&e.cart.Lines[i])
 	}
-	return e.masks[first:len(e.masks):len(e.masks)]
+	return mask
 }
 
 // refuseAlone decides about each coupon alone for the cart. It adds a budget reason only to a coupon that is

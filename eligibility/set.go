@@ -1,7 +1,6 @@
 package eligibility
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -188,10 +187,12 @@ func (e *evaluation) begin(q *Question) error {
 	}
 	e.members, e.Coupons = slices.Grow(e.members[:0], len(e.set)), slices.Grow(e.Coupons[:0], len(e.set))
 	for i := range e.set {
-		e.members = append(e.members, member{at: uint8(i)})
-	}
-	if len(e.set) > 1 {
-		slices.SortFunc(e.members, func(a, b member) int { return cmp.Compare(e.set[a.at].Coupon.ID, e.set[b.at].Coupon.ID) })
+		e.members = append(e.members, member{})
+		at := i
+		for ; at > 0 && e.set[i].Coupon.ID < e.set[e.members[at-1].at].Coupon.ID; at-- {
+			e.members[at].at = e.members[at-1].at
+		}
+		e.members[at].at = uint8(i)
 	}
 	e.findConflicts()
 	for i := range e.members {
