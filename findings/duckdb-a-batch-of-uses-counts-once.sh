@@ -7,7 +7,8 @@
 #   - One row of the statement counts, without an error. 5,000 uses of a coupon in one batch are one use. So it is
 #     where the coupon is new, and where it is known.
 #   - MERGE and UPDATE … FROM count one row too. The latter says that two rows changed.
-#   - With DO NOTHING the first row stays. In a table with two unique constraints, it is the last.
+#   - With DO NOTHING the first row stays. In a table with two unique constraints, it is the first or the last by
+#     chance: the same statement gives one coupon to ann in one new database and to bob in another.
 #   - PGlite refuses the same INSERT, with 21000.
 # What follows: add up by key before the statement (GROUP BY), in every database. Compare sums, not numbers of rows.
 set -euo pipefail
@@ -25,8 +26,8 @@ const rows = async (query) => (await duck.runAndReadAll(query)).getRowsJson();
 await duck.run("CREATE TABLE coupons (code TEXT PRIMARY KEY, used INTEGER)");
 const count = "ON CONFLICT (code) DO UPDATE SET used = coupons.used + excluded.used";
 const used = async (title, query) => {
-  const answer = query && await rows(query);
-  console.log(title + ":", JSON.stringify(await rows("SELECT used FROM coupons")), query?.startsWith("UPDATE") ? `${answer} rows` : "");
+  const answer = await rows(query);
+  console.log(`${title}: ${await rows("SELECT used FROM coupons")}${query.startsWith("UPDATE") ? `, ${answer} rows` : ""}`);
 };
 await used("a new coupon, 1 and 2", `INSERT INTO coupons VALUES ('TEN', 1), ('TEN', 2) ${count}`);
 await used("a known coupon, 1 and 2", `INSERT INTO coupons VALUES ('TEN', 1), ('TEN', 2) ${count}`);
@@ -36,11 +37,16 @@ const added = "(VALUES ('TEN', 10), ('TEN', 20)) AS more (code, used)";
 await used("MERGE, 10 and 20", `MERGE INTO coupons USING ${added} ON coupons.code = more.code WHEN MATCHED THEN UPDATE SET used = coupons.used + more.used`);
 await used("UPDATE, 10 and 20", `UPDATE coupons SET used = coupons.used + more.used FROM ${added} WHERE coupons.code = more.code`);
 
-await duck.run("CREATE TABLE one (code TEXT UNIQUE, customer TEXT)");
-await duck.run("CREATE TABLE two (id INTEGER PRIMARY KEY, code TEXT UNIQUE, customer TEXT)");
-await duck.run("INSERT INTO one VALUES ('TEN', 'ann'), ('TEN', 'bob') ON CONFLICT DO NOTHING");
-await duck.run("INSERT INTO two VALUES (1, 'TEN', 'ann'), (2, 'TEN', 'bob') ON CONFLICT DO NOTHING");
-for (const table of ["one", "two"]) console.log(`DO NOTHING, unique constraints: ${table}:`, await rows(`SELECT customer FROM ${table}`));
+const kept = {};
+for (let i = 0; i < 200; i++) {
+  const fresh = await (await DuckDBInstance.create(":memory:")).connect();
+  await fresh.run("CREATE TABLE one (code TEXT UNIQUE, customer TEXT)");
+  await fresh.run("CREATE TABLE two (id INTEGER PRIMARY KEY, code TEXT UNIQUE, customer TEXT)");
+  await fresh.run("INSERT INTO one VALUES ('TEN', 'ann'), ('TEN', 'bob') ON CONFLICT DO NOTHING");
+  await fresh.run("INSERT INTO two VALUES (1, 'TEN', 'ann'), (2, 'TEN', 'bob') ON CONFLICT DO NOTHING");
+  for (const table of ["one", "two"]) (kept[table] ??= new Set()).add(String((await fresh.runAndReadAll(`SELECT customer FROM ${table}`)).getRows()));
+}
+for (const table of ["one", "two"]) console.log(`DO NOTHING in 200 databases, unique constraints: ${table}:`, [...kept[table]].sort().join(" or "));
 
 const postgres = await PGlite.create();
 await postgres.exec("CREATE TABLE coupons (code TEXT PRIMARY KEY, used INTEGER)");
@@ -53,13 +59,31 @@ process.exit(0);
 JS
 node batch.mjs | tee seen
 diff seen - <<'SEEN'
-a new coupon, 1 and 2: [[1]] 
-a known coupon, 1 and 2: [[2]] 
-a known coupon, 5,000 times 1: [[3]] 
-two statements, 1 and 2: [[6]] 
-MERGE, 10 and 20: [[16]] 
-UPDATE, 10 and 20: [[26]] 2 rows
-DO NOTHING, unique constraints: one: [ [ 'ann' ] ]
-DO NOTHING, unique constraints: two: [ [ 'ann' ] ]
+a new coupon, 1 and 2: 1
+a known coupon, 1 and 2: 2
+a known coupon, 5,000 times 1: 3
+two statements, 1 and 2: 6
+MERGE, 10 and 20: 16
+UPDATE, 10 and 20: 26, 2 rows
+DO NOTHING in 200 databases, unique constraints: one: ann
+DO NOTHING in 200 databases, unique constraints: two: ann or bob
 PGlite: 21000
+1,8c1,8
+< a new coupon, 1 and 2: 1
+< a known coupon, 1 and 2: 2
+< a known coupon, 5,000 times 1: 3
+< two statements, 1 and 2: 6
+< MERGE, 10 and 20: 16
+< UPDATE, 10 and 20: 26, 2 rows
+< DO NOTHING in 200 databases, unique constraints: one: ann
+< DO NOTHING in 200 databases, unique constraints: two: ann or bob
+---
+> a new coupon, 1 and 2: [[1]] 
+> a known coupon, 1 and 2: [[2]] 
+> a known coupon, 5,000 times 1: [[3]] 
+> two statements, 1 and 2: [[6]] 
+> MERGE, 10 and 20: [[16]] 
+> UPDATE, 10 and 20: [[26]] 2 rows
+> DO NOTHING, unique constraints: one: [ [ 'ann' ] ]
+> DO NOTHING, unique constraints: two: [ [ 'ann' ] ]
 SEEN
