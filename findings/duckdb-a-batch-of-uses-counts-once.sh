@@ -68,22 +68,4 @@ UPDATE, 10 and 20: 26, 2 rows
 DO NOTHING in 200 databases, unique constraints: one: ann
 DO NOTHING in 200 databases, unique constraints: two: ann or bob
 PGlite: 21000
-1,8c1,8
-< a new coupon, 1 and 2: 1
-< a known coupon, 1 and 2: 2
-< a known coupon, 5,000 times 1: 3
-< two statements, 1 and 2: 6
-< MERGE, 10 and 20: 16
-< UPDATE, 10 and 20: 26, 2 rows
-< DO NOTHING in 200 databases, unique constraints: one: ann
-< DO NOTHING in 200 databases, unique constraints: two: ann or bob
----
-> a new coupon, 1 and 2: [[1]] 
-> a known coupon, 1 and 2: [[2]] 
-> a known coupon, 5,000 times 1: [[3]] 
-> two statements, 1 and 2: [[6]] 
-> MERGE, 10 and 20: [[16]] 
-> UPDATE, 10 and 20: [[26]] 2 rows
-> DO NOTHING, unique constraints: one: [ [ 'ann' ] ]
-> DO NOTHING, unique constraints: two: [ [ 'ann' ] ]
 SEEN
