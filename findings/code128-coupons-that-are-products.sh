@@ -4,7 +4,8 @@
 # Guess before the run: a reader never takes one for a product number. EAN and UPC have guards at three places and a
 # check digit, so fewer than 1 in 100,000.
 # Seen (bwip-js 4.11.4; @zxing/library 0.23.0 and zxing-wasm 3.1.4, which share no code):
-#   - Of 5,000 codes of eight digits, @zxing/library reads 12 as an EAN-8. With letters it is about one code in 2,000.
+#   - Of 5,000 codes of eight digits, @zxing/library reads 12 as an EAN-8. With letters they are rarer: 1 of 8,000 codes of
+#     eight capitals and digits, 6 of 8,000 codes of thirteen small letters and digits.
 #   - A piece of the bars, in the middle of the symbol, is a whole EAN-8, UPC-A or EAN-13, check digit and all.
 #   - zxing-wasm reads most of them right. It agrees about two codes: it lists the product first, and then the coupon.
 # What follows: a reader at the till names the one kind of symbol that its coupons have. Whoever prints many codes reads
