@@ -71,6 +71,8 @@ func (s *Service) ExchangePoints(ctx context.Context, r ExchangeRequest) (reserv
 //   - store.ErrNotFound means that the customer has no such exchange.
 //   - redemption.ErrIllegal means that the order was paid, or that its payment is on its way.
 //   - store.ErrConflict means that other checkouts took the exchange during all five attempts.
+//   - [ErrPaymentOpen] means that the order with the exchange was replaced, and can perhaps still be paid.
+//     The points are refunded with the end of its payment.
 //   - [ErrNoLedger] means that the service has no ledger of points.
 //   - [ErrInTransaction] means that the store works inside a transaction of the host.
 //   - [ErrUnavailable] means that the processor did not answer.

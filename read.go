@@ -62,7 +62,8 @@ func (s *Service) Uses(ctx context.Context, list store.UseList) (store.UsePage, 
 }
 
 // Spent returns what is spent of the budget of each coupon, in the order of the coupons. The amount
-// of a currency is the sum of the discounts of paid and open orders (contract section 4.11). The
+// of a currency is the sum of the discounts of paid and open orders (contract section 4.11), and of
+// what open orders keep for orders that they replaced; see [redemption.Order].Kept. The
 // amounts have the currencies of the budget. For a coupon without a budget, the amounts are empty.
 // Late payments can raise an amount above the budget. Spent reads only the IDs and the budgets of
 // the coupons, and reads all counters at once. Any error comes from the store or the context.

@@ -31,6 +31,41 @@ func addHoldings(held map[string]eligibility.Count, s State, claims []eligibilit
 	}
 }
 
+// Keep adds to a new order what a replaced order and its uses hold beyond the claims of the new order and
+// its uses. Claims without a limit are left out, because they refuse nobody. See [Order.Kept].
+func (o Order) Keep(uses []Use, replaced Order, replacedUses ...Use) Order {
+	held, taken := Holdings(replaced, replacedUses...), Holdings(o, uses...)
+	o.Claims = slices.Clip(o.Claims)
+	keep := func(claims []eligibility.Claim) {
+		for _, c := range claims {
+			more := held[c.Counter].Taken() - taken[c.Counter].Taken()
+			if c.Limit == 0 || more <= 0 {
+				continue
+			}
+			o.Claims, o.Kept = append(o.Claims, eligibility.Claim{Counter: c.Counter, Amount: more, Limit: c.Limit}), o.Kept+1
+			delete(held, c.Counter)
+		}
+	}
+	keep(replaced.Claims)
+	for _, u := range replacedUses {
+		keep(u.Claims)
+	}
+	return o
+}
+
+// withoutKept drops the claims that the order keeps for a replaced order.
+func (o Order) withoutKept() Order {
+	o.Claims, o.Kept = o.OwnClaims(), 0
+	return o
+}
+
+// OwnClaims returns the claims of the order without those that it keeps for a replaced order; see
+// [Order.Kept].
+func (o Order) OwnClaims() []eligibility.Claim {
+	own := len(o.Claims) - min(max(o.Kept, 0), len(o.Claims)) // a damaged record can have any number
+	return o.Claims[:own:own]
+}
+
 // Moves compares two results of [Holdings] and returns the change of each counter. The moves are
 // sorted by counter key. Unchanged counters are omitted.
 func Moves(before, after map[string]eligibility.Count) []Move {

@@ -31,8 +31,12 @@ func (o Order) After(e Event, uses ...Use) (Order, []Use, error) {
 	if err != nil {
 		return o, uses, &TransitionError{ID: o.ID, State: o.State.String(), Kind: e.Kind, Cause: err}
 	}
-	next.Claims = e.learn(o.CustomerID, o.Claims)
-	grown, refunded := len(next.Claims) > len(o.Claims), len(next.Refunds) > len(o.Refunds)
+	if next.State != OrderOpen || !next.BegunAt.IsZero() {
+		next = next.withoutKept()
+	}
+	own := len(next.Claims)
+	next.Claims = e.learn(o.CustomerID, next.Claims)
+	grown, refunded := len(next.Claims) > own, len(next.Refunds) > len(o.Refunds)
 	changed := make([]Use, len(uses))
 	for i, u := range uses {
 		changed[i] = u.follow(next, e)
@@ -300,6 +304,7 @@ func (o Order) Replace(by string, at time.Time, uses ...Use) (Order, []Use, erro
 		o.Deadline = at.Add(DueRetry)
 	}
 	o.UpdatedAt, o.Version = later(at, o.UpdatedAt), o.Version+1
+	o = o.withoutKept()
 	replaced := make([]Use, len(uses))
 	for i, u := range uses {
 		replaced[i] = u.PassOn(at)
@@ -365,7 +370,11 @@ func (u Use) follow(o Order, e Event) Use {
 	state, at, had := o.State.holds(), e.At, len(u.Claims)
 	u.Claims = e.learn(o.CustomerID, u.Claims)
 	if u.State == state {
-		if len(u.Claims) > had {
+		over := o.State == OrderCancelled && o.BegunAt.IsZero() && u.PointsState == PointsDebited
+		if over { // the order was replaced, and nobody can pay it any more
+			u.PointsState = PointsRefundDue
+		}
+		if over || len(u.Claims) > had {
 			return u.changed(at)
 		}
 		return u

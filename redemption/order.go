@@ -126,6 +126,10 @@ type Order struct {
 	// order replaced it, or an order after it. The payment of this order does not begin before the end
 	// of that payment is recorded.
 	Awaits string `json:"awaits,omitempty"`
+	// Kept is the number of claims at the end of Claims that this order does not need itself. It keeps them
+	// for the order that it replaced, which can perhaps still be paid. They are freed when the payment of
+	// this order is begun, or when this order ends.
+	Kept int `json:"kept,omitempty"`
 	// BegunAt is when the payment of the order was begun, if the payment can perhaps still be paid.
 	// BegunAt is zero if no payment was begun, if it was paid, or if its end is recorded.
 	BegunAt time.Time `json:"begunAt,omitzero"`
@@ -133,7 +137,7 @@ type Order struct {
 	// had replaced this one. Someone has to ask whether it still is; see [AskPayment]. Asks is 0 if
 	// nothing has to be asked.
 	Asks int64 `json:"asks,omitempty"`
-	// Claims are the order's own claims. The claims for coupons are stored in the uses.
+	// Claims are the order's own claims, and those that it keeps; see Kept. The claims for coupons are stored in the uses.
 	Claims []eligibility.Claim `json:"claims,omitempty"`
 	// Coupons are the terms of the order's coupons at the time of the checkout.
 	Coupons []coupon.Snapshot `json:"coupons,omitempty"`
@@ -219,7 +223,7 @@ func (o Order) Validate() error {
 			}
 		}
 	}
-	claimFaults(&faults, o.Claims)
+	claimFaults(&faults, o.OwnClaims())
 	o.Charge.faults(&faults)
 	o.metadataFaults(&faults)
 	if !o.Quote.Currency.IsZero() || o.Key != "" {

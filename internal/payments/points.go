@@ -260,7 +260,8 @@ func (p *Payments) CancelExchange(ctx context.Context, attempt *settle.Attempt, 
 			return store.ErrNotFound
 		}
 		attempt.CouponID, attempt.OrderID = u.CouponID, u.OrderID
-		if err = p.cancelUse(ctx, u); !errors.Is(err, redemption.ErrOtherSession) && !errors.Is(err, store.ErrConflict) {
+		err = p.cancelUse(ctx, u)
+		if errors.Is(err, store.ErrPaymentOpen) || !errors.Is(err, redemption.ErrOtherSession) && !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}
@@ -303,6 +304,8 @@ func (p *Payments) cancelFreeUse(ctx context.Context, u redemption.Use) error {
 		return fmt.Errorf("cancel exchange %s: %w", u.ExchangeID, err)
 	case released.PointsState == redemption.PointsPassedOn:
 		return store.ErrConflict
+	case released.PointsState == redemption.PointsDebited: // for the late payment of an order that was replaced
+		return fmt.Errorf("cancel exchange %s: %w", u.ExchangeID, store.ErrPaymentOpen)
 	case released.PointsState == redemption.PointsRefundDue:
 		_, err = p.refundPoints(ctx, released)
 	}

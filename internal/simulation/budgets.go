@@ -3,6 +3,7 @@ package simulation
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
@@ -100,6 +101,8 @@ func discountsBack(o redemption.Order, couponID string) (sum int64) {
 func (w *world) spend(s *shop, c *change) map[string]eligibility.Count {
 	b, before := &s.book, map[string]eligibility.Count{}
 	for _, o := range c.orders {
+		w.keep(s, c, before, o.before, -1)
+		w.keep(s, c, before, o.now, +1)
 		if o.before.IsZero() {
 			b.shares[o.now.ID] = b.sharesOf(o.now)
 		}
@@ -116,6 +119,26 @@ func (w *world) spend(s *shop, c *change) map[string]eligibility.Count {
 		}
 	}
 	return before
+}
+
+// keep adds to the sums what an order keeps of budgets for the late payment of an order that it replaced,
+// or takes it out of them.
+func (w *world) keep(s *shop, c *change, before map[string]eligibility.Count, o redemption.Order, sign int64) {
+	b := &s.book
+	for _, kept := range o.Claims[len(o.OwnClaims()):] {
+		if !eligibility.IsBudget(kept.Counter) {
+			continue
+		}
+		if _, seen := before[kept.Counter]; !seen {
+			before[kept.Counter] = b.spent[kept.Counter]
+		}
+		b.spent[kept.Counter] = b.spent[kept.Counter].Plus(eligibility.Count{Reserved: sign * kept.Amount})
+		c.watch(b, kept.Counter)
+		parts := strings.Split(kept.Counter, "/")
+		if in, err := pricing.ParseCurrency(parts[len(parts)-1]); err == nil {
+			w.noteBudget(s, parts[len(parts)-2], in)
+		}
+	}
 }
 
 // checkBudgets checks that a new order stayed within the budget at the time of the order. A late

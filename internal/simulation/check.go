@@ -55,7 +55,7 @@ func frozen(o redemption.Order) redemption.Order {
 	o.State, o.SessionID, o.SessionURL, o.ReplacedBy, o.Claims = 0, "", "", "", nil
 	o.Deadline, o.UpdatedAt, o.Version, o.Refunds = time.Time{}, time.Time{}, 0, nil
 	o.ExternalRefunds, o.Disputes, o.Charge = nil, nil, redemption.Charge{}
-	o.BegunAt, o.Asks = time.Time{}, 0
+	o.BegunAt, o.Asks, o.Kept = time.Time{}, 0, 0
 	return o
 }
 
@@ -80,11 +80,12 @@ func (w *world) checkOrder(s *shop, before, now redemption.Order) {
 		w.checkNewOrder(s, now)
 		return
 	}
+	w.when(now.Kept < before.Kept, "order", "kept claims", "freed")
 	resumed := before.State == redemption.OrderCancelled && now.State == redemption.OrderAwaitingPayment
 	w.when(before.State != now.State, "order", before.State.String(), now.State.String())
 	w.when(resumed, "order", "cancelled", "resumed after its hand-over")
 	charged := before.Charge.IsZero() || reflect.DeepEqual(before.Charge, now.Charge)
-	same := charged && reflect.DeepEqual(frozen(before), frozen(now)) && keeps(before.Claims, now.Claims, now.State.Paid())
+	same := charged && reflect.DeepEqual(frozen(before), frozen(now)) && keeps(before.OwnClaims(), now.OwnClaims(), now.State.Paid()) && (now.Kept == 0 || now.Kept == before.Kept)
 	w.must(RecordsStay, same, "order %s is not the one that was placed", now.ID)
 	backwards := before.State.Paid() && (!now.State.Paid() || now.State < before.State) ||
 		before.State != redemption.OrderOpen && now.State == redemption.OrderOpen || resumed && before.ReplacedBy == "" ||
@@ -127,6 +128,7 @@ func (w *world) checkNewOrder(s *shop, o redemption.Order) {
 	capped := slices.ContainsFunc(o.Quote.Coupons, func(c pricing.QuotedCoupon) bool { return c.Amount > 0 && c.Amount == c.Discount.Terms().MaxDiscount })
 	w.when(capped, "order", "new", "with the maximum of a discount")
 	w.when(len(o.Coupons) > 1, "order", "new", "with several coupons")
+	w.when(o.Kept > 0, "order", "new", "with kept claims")
 	key := o.CustomerID + " " + o.Key
 	w.must(OneOrderForEachKey, s.book.keys[key] == "", "orders %s and %s have the key %q", s.book.keys[key], o.ID, key)
 	s.book.keys[key] = o.ID
@@ -134,7 +136,7 @@ func (w *world) checkNewOrder(s *shop, o redemption.Order) {
 		{Counter: eligibility.CustomerOrders(o.CustomerID), Amount: 1},
 		{Counter: eligibility.CustomerOrders(eligibility.EmailIdentity(email(o.CustomerID))), Amount: 1},
 	}
-	w.must(LimitsHold, slices.Equal(o.Claims, own), "order %s claims %v", o.ID, o.Claims)
+	w.must(LimitsHold, slices.Equal(o.OwnClaims(), own) && (o.Kept == 0 || o.Awaits != ""), "order %s claims %v", o.ID, o.Claims)
 }
 
 // checkEnd checks the start and the end of an order against the orders that it replaces or that replace

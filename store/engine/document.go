@@ -22,11 +22,12 @@ import (
 // recount them without reading documents.
 
 // orderDocument has the fields of an order that never change. The exceptions are Charge, Refunds,
-// ExternalRefunds, Disputes, OtherPayments, BegunAt and Asks.
+// ExternalRefunds, Disputes, OtherPayments, Kept, BegunAt and Asks.
 type orderDocument struct {
 	Fingerprint string            `json:"fingerprint,omitempty"`
 	Replaces    string            `json:"replaces,omitempty"`
 	Awaits      string            `json:"awaits,omitempty"`
+	Kept        int               `json:"kept,omitempty"`
 	Coupons     []coupon.Snapshot `json:"coupons,omitempty"`
 	Quote       *pricing.Quote    `json:"quote,omitempty"`
 	laterDocument
@@ -52,6 +53,7 @@ func AppendOrder(dst []byte, o *redemption.Order) (_ []byte, err error) {
 	dst = appendjson.OptionalText(append(dst, '{'), "fingerprint", o.Fingerprint)
 	dst = appendjson.OptionalText(dst, "replaces", o.Replaces)
 	dst = appendjson.OptionalText(dst, "awaits", o.Awaits)
+	dst = appendjson.OptionalInt(dst, "kept", int64(o.Kept))
 	if len(o.Coupons) > 0 {
 		dst = append(appendjson.Name(dst, "coupons"), '[')
 		for i := range o.Coupons {
@@ -116,7 +118,7 @@ func ReadOrder(o *redemption.Order, state string, document []byte) (err error) {
 		return unreadable("order", o.ID, "its document", err)
 	}
 	o.Fingerprint, o.Replaces, o.Coupons, o.Metadata = doc.Fingerprint, doc.Replaces, orNil(doc.Coupons), doc.Metadata
-	o.Charge, o.Awaits, o.BegunAt, o.Asks = doc.Charge, doc.Awaits, doc.BegunAt, doc.Asks
+	o.Charge, o.Awaits, o.Kept, o.BegunAt, o.Asks = doc.Charge, doc.Awaits, doc.Kept, doc.BegunAt, doc.Asks
 	o.Refunds, o.ExternalRefunds, o.Disputes = orNil(doc.Refunds), orNil(doc.ExternalRefunds), orNil(doc.Disputes)
 	o.OtherPayments = orNil(doc.OtherPayments)
 	if len(o.Metadata) == 0 {

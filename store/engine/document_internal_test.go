@@ -31,7 +31,7 @@ func TestEveryMemberOfADocumentIsWritten(t *testing.T) {
 	terms := coupon.Terms{Currency: pricing.EUR(), Discount: discount, Scope: coupon.Scope{AppliesTo: coupon.All}, Distribution: coupon.General, RefundPolicy: pricing.Keep}
 	charge := redemption.Charge{Currency: pricing.EUR(), Amount: 18_00}
 	order, err := AppendOrder(nil, &redemption.Order{
-		Fingerprint: "print", Replaces: "ord_0", Awaits: "ord_0", BegunAt: noon, Asks: 1, Quote: quote, Charge: charge, Metadata: map[string]string{"b": "2", "a": "1"},
+		Fingerprint: "print", Replaces: "ord_0", Awaits: "ord_0", Kept: 2, BegunAt: noon, Asks: 1, Quote: quote, Charge: charge, Metadata: map[string]string{"b": "2", "a": "1"},
 		Coupons:         []coupon.Snapshot{coupon.Coupon{ID: "cpn_1", Code: code, Name: "Ten", Terms: terms}.Snapshot()},
 		Refunds:         []redemption.Refund{{ID: "rfd_1", Key: "k", Result: pricing.Refund{Currency: pricing.EUR()}, At: noon}},
 		ExternalRefunds: []redemption.ExternalRefund{{ID: "re_1", Amount: 1, Currency: pricing.EUR(), State: redemption.RepaymentPending, At: noon}},

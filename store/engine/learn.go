@@ -57,7 +57,7 @@ func (w *work) learned(id string, e redemption.Event) []eligibility.Claim {
 	if err != nil {
 		return nil
 	}
-	claims := next.Claims[len(row.order.Claims):]
+	claims := next.Claims[len(row.order.OwnClaims()):] // a payment frees what the order has kept
 	for i, u := range uses {
 		claims = append(claims, u.Claims[len(before[i].Claims):]...)
 	}

@@ -173,7 +173,7 @@ func (w *work) reserve(r *store.Reservation) (store.Reserved, error) {
 	if adopted {
 		s.change(w, taken.Order, taken.Uses...)
 	} else {
-		w.await(&taken.Order)
+		w.await(&taken)
 		s.create(taken.Order, taken.Uses...)
 	}
 	if exceeded := s.exceeded(w, claimsOf(r)); len(exceeded) > 0 {
@@ -204,8 +204,10 @@ func (w *work) adopt(taken *store.Reserved) bool {
 }
 
 // await sets the order whose payment must end before the payment of a new order begins. This is the
-// replaced order, or the order that the replaced order waits for.
-func (w *work) await(o *redemption.Order) {
+// replaced order, or the order that the replaced order waits for. Until then, the new order also holds
+// what the replaced order has held, so that nobody else can take it before a late payment.
+func (w *work) await(taken *store.Reserved) {
+	o := &taken.Order
 	row := w.orders[o.Replaces]
 	switch {
 	case o.Replaces == "":
@@ -217,6 +219,7 @@ func (w *work) await(o *redemption.Order) {
 	}
 	if o.Awaits != "" {
 		o.BegunAt = time.Time{}
+		*o = o.Keep(taken.Uses, row.order, w.usesOf(row.order.ID)...)
 	}
 }
 
@@ -328,12 +331,17 @@ func (w *work) takeOver(s *step, r *store.Reservation) error {
 	return nil
 }
 
-// keepPoints marks the points of a replaced order for a refund if the new order does not use them.
+// keepPoints marks the points of a replaced order for a refund if the new order does not use them. An order
+// that can perhaps still be paid keeps them until the end of its payment.
 func (w *work) keepPoints(r *store.Reservation, uses []redemption.Use) []redemption.Use {
+	state := redemption.PointsRefundDue
+	if !w.orders[r.Order.Replaces].order.BegunAt.IsZero() {
+		state = redemption.PointsDebited
+	}
 	for i, u := range uses {
 		wanted := slices.ContainsFunc(r.Uses, func(v redemption.Use) bool { return v.ExchangeID == u.ExchangeID })
 		if u.PointsState == redemption.PointsPassedOn && !wanted {
-			uses[i].PointsState = redemption.PointsRefundDue
+			uses[i].PointsState = state
 		}
 	}
 	return uses

@@ -231,7 +231,7 @@ func (w *work) make(s *step) {
 			row = w.putOrder(o)
 			row.added = true
 		}
-		row.grown = row.grown || len(o.Claims) > len(row.order.Claims) || !redemption.SameMoney(o, row.order) ||
+		row.grown = row.grown || len(o.Claims) != len(row.order.Claims) || !redemption.SameMoney(o, row.order) ||
 			!o.BegunAt.Equal(row.order.BegunAt) || o.Asks != row.order.Asks
 		if row.order.Key != o.Key {
 			row.adopted, row.grown = true, true

@@ -10,6 +10,8 @@ import (
 func handOverClauses() []clause {
 	return []clause{
 		{"hand-over", "hand-over is one transaction: common claims are kept, new ones taken, missing ones freed", handOver},
+		{"missing claims are kept for a late payment", "what the new order does not take stays taken while the replaced one can perhaps still be paid", keptForALatePayment},
+		{"points are kept for a late payment", "points that the new order does not take are due once the replaced one can no longer be paid", pointsForALatePayment},
 		{"kept below a lowered limit", "claims that both orders have are kept, also when the limit was lowered since", keptBelowALoweredLimit},
 		{"new claims are checked", "a hand-over that needs more than the old order held is refused if that does not fit, and the old order stands", func(p *probe) {
 			mine := p.coupon(limits(1, 0))
@@ -26,6 +28,8 @@ func handOverClauses() []clause {
 
 func handOver(p *probe) {
 	gone, kept, added := p.coupon(limits(1, 1)), p.coupon(limits(1, 1)), p.coupon(limits(1, 1))
+	p.reserve(p.retry(p.reserve(p.checkout("eve", gone)).Order)) // nobody can pay the order that this one replaces
+	p.uses(gone, 0, 0)
 	old := p.placed(p.checkout("ann", gone, kept), redemption.SessionAttached)
 	fresh := p.reserve(p.retry(old.Order, kept, added))
 	stored := p.order(old.Order.ID)
@@ -38,13 +42,68 @@ func handOver(p *probe) {
 	successor := p.order(fresh.Order.ID).Order
 	same(p, successor, fresh.Order, "the order that replaces another one, as it is read")
 	same(p, []string{successor.Replaces, successor.Awaits}, []string{old.Order.ID, old.Order.ID}, "what the new order replaces, and whose payment it waits for")
-	for _, c := range []coupon.Coupon{kept, added} {
+	for _, c := range []coupon.Coupon{kept, added, gone} {
 		p.uses(c, 1, 0)
 		p.refused(p.checkout("bob", c), store.ErrLimit, "of a use that is not free")
 	}
-	p.uses(gone, 0, 0)
-	p.reserve(p.checkout("bob", gone))
 	p.count(eligibility.CustomerOrders("ann"), 1, 0)
+}
+
+func keptForALatePayment(p *probe) {
+	budget := eligibility.SharedCounter("budget", "late")
+	gone, kept := p.coupon(limits(1, 1)), p.coupon(limits(1, 1))
+	// replacedTwice returns the first and the last of three orders. Only the first one has a session.
+	replacedTwice := func() (old, last redemption.Order) {
+		old = p.placed(claiming(p.checkout("ann", gone, kept), claim(budget, 70, 100)), redemption.SessionAttached).Order
+		second := p.reserve(claiming(p.retry(old, kept), claim(budget, 20, 100))).Order
+		p.count(budget, 70, 0)
+		last = p.reserve(p.retry(second, kept)).Order
+		p.count(budget, 70, 0)
+		p.uses(gone, 1, 0)
+		p.refused(p.checkout("bob", gone), store.ErrLimit, "of a use that a late payment may need")
+		p.refused(claiming(p.checkout("bob", p.coupon()), claim(budget, 31, 100)), store.ErrLimit, "of a budget that a late payment may need")
+		return old, last
+	}
+	old, last := replacedTwice()
+	p.happen(old, redemption.SessionExpired)
+	p.happen(last, redemption.PaymentBegun)
+	same(p, p.order(last.ID).Order.Claims, last.OwnClaims(), "the claims after the payment was begun")
+	p.uses(gone, 0, 0)
+	p.uses(kept, 1, 0)
+	p.count(budget, 0, 0)
+	p.happen(last, redemption.SessionAttached, redemption.SessionExpired)
+	p.uses(kept, 0, 0)
+
+	old, last = replacedTwice()
+	p.happen(old, redemption.Paid)
+	same(p, p.order(last.ID).Order.State, redemption.OrderCancelled, "the state of the newest order")
+	for _, u := range p.order(old.ID).Uses {
+		same(p, u.OverLimit, false, "whether a use is flagged")
+	}
+	p.uses(gone, 0, 1)
+	p.uses(kept, 0, 1)
+	p.count(budget, 0, 70)
+	p.consistent()
+}
+
+func pointsForALatePayment(p *probe) {
+	for _, paid := range []bool{false, true} {
+		c := p.coupon(forPoints)
+		old := p.placed(taking(p.checkout("ann", c), p.exchanged("ann", c)), redemption.SessionAttached)
+		p.reserve(p.retry(old.Order))
+		is := func(state redemption.State, points redemption.PointsState, when string) {
+			u := p.use(old.Uses[0].ID)
+			same(p, []any{u.State, u.PointsState}, []any{state, points}, "the use of points %s", when)
+		}
+		is(redemption.Released, redemption.PointsDebited, "while the replaced order can be paid")
+		if paid {
+			p.happen(old.Order, redemption.Paid)
+			is(redemption.Completed, redemption.PointsDebited, "after a late payment")
+			continue
+		}
+		p.happen(old.Order, redemption.SessionExpired)
+		is(redemption.Released, redemption.PointsRefundDue, "after the end of the payment")
+	}
 }
 
 func keptBelowALoweredLimit(p *probe) {
