@@ -127,6 +127,7 @@ func TestCreateCodes(t *testing.T) {
 		change(&other)
 		_, err := c.CreateCodes(t.Context(), c.coupon.ID, other, nil)
 		require.ErrorIs(t, err, store.ErrKeyReused, what)
+		require.ErrorContains(t, err, "has other content", what)
 	}
 }
 

@@ -50,6 +50,7 @@ func TestAddCodes(t *testing.T) {
 	require.Empty(t, cmp.Diff(codes, w.issue(t, c, "spring", drafts...)))
 	_, err := w.AddCodes(t.Context(), c.ID, coupon.Batch{ID: "spring"}, drafts[:2])
 	require.ErrorIs(t, err, store.ErrKeyReused)
+	require.ErrorContains(t, err, "has other content")
 
 	var listed []coupon.IssuedCode
 	for code, err := range w.Codes(t.Context(), store.CodeList{CouponID: c.ID, Unused: true, PageSize: 1}) {

@@ -213,6 +213,7 @@ func TestImportsThatAreRefused(t *testing.T) {
 	require.ErrorIs(t, one(c.coupon.ID, ""), validation.ErrInvalid)
 	c.created(t, coupon.BatchDraft{Batch: coupon.Batch{ID: "generated"}, Count: 1})
 	require.ErrorIs(t, one(c.coupon.ID, "generated"), store.ErrKeyReused)
+	require.ErrorContains(t, one(c.coupon.ID, "generated"), `batch "generated" has other content`)
 	ctx, cancel := context.WithTimeout(t.Context(), -time.Second)
 	defer cancel()
 	for _, err := range c.ImportCodes(ctx, c.coupon.ID, "import", row) {

@@ -39,6 +39,16 @@ func NewAmounts(amounts ...pricing.Money) Amounts {
 // IsZero reports whether there are no amounts.
 func (a Amounts) IsZero() bool { return len(a) == 0 }
 
+// has reports whether there is an amount in the coupon's own currency.
+func (a Amounts) has(own pricing.Currency) bool {
+	for code := range a {
+		if c, err := pricing.ParseCurrency(code); code == "" || err == nil && c == own {
+			return true
+		}
+	}
+	return false
+}
+
 // MarshalJSON returns a JSON object of decimal strings, such as {"EUR":"20.00","USD":"22.00"}, or a JSON string for an
 // amount in the currency of the coupon alone, or null.
 func (a Amounts) MarshalJSON() ([]byte, error) {
@@ -262,9 +272,11 @@ func (s MoneySet) faults(faults *validation.Error, field string, own pricing.Cur
 		}
 	}
 	if _, found := s.In(own); !found && !s.IsZero() && !own.IsZero() {
-		faults.Add(field+"."+own.Code(), validation.Required, "an amount in the coupon's currency is required")
+		faults.Add(field+"."+own.Code(), validation.Required, ownAmountMessage)
 	}
 }
+
+const ownAmountMessage = "an amount in the coupon's currency is required"
 
 // amountPath returns the JSON path of an amount. The path of the amount in the coupon's own currency is
 // the field's name.

@@ -72,7 +72,8 @@ func (d *Draft) discountOfType(c pricing.Currency, faults *validation.Error) pri
 	more.Merge("", err)
 	known := newUnread(own.Fields)
 	for _, f := range more.Fields {
-		if !known.explains(f.Path) && d.judgeable(f.Path, c) {
+		f = d.ownAmountFault(f, c)
+		if !known.explains(f.Path) && d.judgeable(f.Path, c) && !slices.Contains(own.Fields, f) {
 			own.Add(f.Path, f.Code, f.Message)
 		}
 	}
@@ -81,6 +82,21 @@ func (d *Draft) discountOfType(c pricing.Currency, faults *validation.Error) pri
 		return pricing.Discount{}
 	}
 	return discount
+}
+
+// ownAmountFault returns the fault of a discount. If amounts are given in other currencies alone, it asks for
+// the amount in the coupon's currency.
+func (d *Draft) ownAmountFault(f validation.Field, c pricing.Currency) validation.Field {
+	missing := validation.Field{Code: validation.Required, Message: ownAmountMessage}
+	switch {
+	case f.Path == "discountValue" && f.Code == validation.Required && len(d.Amount) > 0 && !d.Amount.has(c):
+		missing.Path = "discountValue." + c.Code()
+	case strings.HasPrefix(f.Path, "maxDiscount.") && f.Code == validation.NotAllowed && !d.MaxDiscount.has(c):
+		missing.Path = "maxDiscount." + c.Code()
+	default:
+		return f
+	}
+	return missing
 }
 
 // judgeable reports whether a term of the discount can be checked. Amounts cannot be checked without a
@@ -99,10 +115,8 @@ func (d *Draft) judgeable(field string, c pricing.Currency) bool {
 // for every type.
 func (d *Draft) furtherFaults(c pricing.Currency, faults *validation.Error) {
 	maximums := NewMoneySet(d.MaxDiscount.money("maxDiscount", c, 1, math.MaxInt64, faults)...)
-	if _, own := maximums.In(c); !own && !c.IsZero() && len(maximums.list) == len(d.MaxDiscount) {
-		for _, m := range maximums.list {
-			faults.Add("maxDiscount."+m.Currency().Code(), validation.NotAllowed, "every currency has a maximum, or none has")
-		}
+	if _, own := maximums.In(c); !own && !c.IsZero() && len(d.MaxDiscount) > 0 && len(maximums.list) == len(d.MaxDiscount) {
+		faults.Add("maxDiscount."+c.Code(), validation.Required, ownAmountMessage)
 	}
 	for i, tier := range d.Tiers {
 		tier.tier(fmt.Sprintf("tiers[%d].", i), d.TierBasis, c, faults)

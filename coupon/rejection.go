@@ -238,7 +238,7 @@ func (r *Rejection) Has(code RejectionCode) bool {
 	return slices.ContainsFunc(r.Reasons, func(reason Reason) bool { return reason.Code == code })
 }
 
-// Error returns a text that lists the codes of all reasons.
+// Error returns a text that lists the codes of all reasons, each once.
 func (r *Rejection) Error() string { return "coupon refused: " + r.codes() }
 
 func (r *Rejection) codes() string {
@@ -246,7 +246,7 @@ func (r *Rejection) codes() string {
 	for i, reason := range r.Reasons {
 		codes[i] = reason.Code.String()
 	}
-	return strings.Join(codes, ", ")
+	return strings.Join(slices.Compact(codes), ", ")
 }
 
 // Unwrap returns the sentinel error of each reason.

@@ -228,6 +228,10 @@ func TestRejection(t *testing.T) {
 	if r.Error() != "coupon refused: coupon_expired, no_discount" {
 		t.Errorf("got %v", r)
 	}
+	r.Reasons = append(r.Reasons, coupon.Reason{Code: coupon.NoDiscount})
+	if r.Error() != "coupon refused: coupon_expired, no_discount" {
+		t.Errorf("got %v for a repeated reason", r)
+	}
 	odd := &coupon.Rejection{Reasons: []coupon.Reason{{}}}
 	if len(odd.Unwrap()) != 0 || !(&coupon.Rejection{}).Headline().Equal(coupon.Reason{}) {
 		t.Error("a reason that is none has a sentinel")

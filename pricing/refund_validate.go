@@ -75,7 +75,7 @@ func (l LineReturn) quantityFaults(i int, left int64, faults *validation.Error) 
 	case !l.Whole && l.Quantity < 1:
 		faults.Add(field, validation.TooSmall, "a quantity is at least 1")
 	case l.Quantity > left, left < 1:
-		faults.Add(field, validation.TooLarge, fmt.Sprintf("%d units are left", left))
+		faults.Add(field, validation.TooLarge, fmt.Sprintf("only %d left", left))
 	}
 }
 

@@ -77,7 +77,7 @@ func (cat *Catalog) generation(ctx context.Context, couponID string, d coupon.Ba
 		return g, err
 	}
 	if g.batch.ID != "" && g.batch.Fingerprint != g.change.Fingerprint {
-		return g, store.ErrKeyReused
+		return g, otherBatch(d.ID, store.ErrKeyReused)
 	}
 	if g.batch.Added < d.Count && coupon.ExpiredCodes([]coupon.IssuedCode{g.template}) != nil {
 		return g, validation.New("expiresAt", validation.TooSmall, "a new code expires after its creation")

@@ -48,7 +48,7 @@ func (cat *Catalog) AddCodes(
 		issued, err = cat.Store.SaveCodes(ctx, change)
 		var taken *coupon.TakenError
 		if !errors.As(err, &taken) {
-			return issued, err
+			return issued, otherBatch(b.ID, err)
 		}
 		free, holderErr := cat.freeTaken(ctx, taken, wanted)
 		if holderErr != nil || !free {

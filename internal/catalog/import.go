@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"runtime"
 	"slices"
@@ -236,7 +238,7 @@ func (p *importPart) saveAdded(ctx context.Context) error {
 		Kind: store.ImportCodes, CouponID: p.couponID, Batch: p.batch.ID, Fingerprint: imported.Sum(), Codes: p.added, By: p.Actor(ctx), At: p.by.At,
 	})
 	if err != nil {
-		return err
+		return otherBatch(p.batch.ID, err)
 	}
 	known := make(map[coupon.Code]coupon.IssuedCode, len(stored))
 	for _, c := range stored {
@@ -329,4 +331,12 @@ func (p *importPart) check(row *codecsv.Imported) (coupon.CodeDraft, coupon.Code
 		key = coupon.Code{}
 	}
 	return draft, key
+}
+
+// otherBatch tells which batch has other content than a call wants to add to it.
+func otherBatch(id string, err error) error {
+	if errors.Is(err, store.ErrKeyReused) {
+		return fmt.Errorf("batch %q has other content: %w", id, err)
+	}
+	return err
 }
