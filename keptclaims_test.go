@@ -117,6 +117,6 @@ func TestAReplacedOrderThatCanBePaidKeepsItsPoints(t *testing.T) {
 		require.Equal(t, couponkit.FlagNone, o.Flag)
 		_, err = s.Sweep(ctx, 0)
 		require.NoError(t, err)
-		require.EqualValues(t, map[bool]int64{false: 100, true: 40}[paid], ledger.points)
+		require.Equal(t, map[bool]int64{false: 100, true: 40}[paid], ledger.points)
 	}
 }
