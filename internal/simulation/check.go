@@ -227,7 +227,9 @@ func (w *world) checkUse(s *shop, before, now redemption.Use) {
 func (w *world) checkExchange(s *shop, before, now redemption.Use) {
 	wins := before.PointsState == redemption.PointsPassedOn && now.PointsState == redemption.PointsDebited
 	w.must(StatesMoveForward, before.PointsState <= now.PointsState || wins, "points of %s were %s, and are %s", now.ID, before.PointsState, now.PointsState)
-	lost := now.State == redemption.Released && (now.PointsState == redemption.PointsDebited || now.PointsState == redemption.PointsPending)
+	order := s.book.orders[now.OrderID]
+	payable := order.ReplacedBy != "" && !order.BegunAt.IsZero() // the points wait for the end of its payment
+	lost := now.State == redemption.Released && (now.PointsState == redemption.PointsDebited && !payable || now.PointsState == redemption.PointsPending)
 	w.must(PointsAreBounded, !lost, "%s is released, and its points are %s", now.ID, now.PointsState)
 	_, asked := s.book.givenUp[now.ExchangeID]
 	w.must(AnswersAreTrue, !before.Free() || now.PointsState != redemption.PointsRefundDue || asked,
