@@ -233,7 +233,10 @@ func (d Discount) String() string {
 	case BuyXGetY:
 		return fmt.Sprintf("buy %d, get %d at %s %% off", d.more.BuyQuantity, d.more.GetQuantity, d.percent)
 	case Tiered:
-		return fmt.Sprintf("%d tiers", len(d.more.Tiers))
+		if n := len(d.more.Tiers); n != 1 {
+			return fmt.Sprintf("%d tiers", n)
+		}
+		return "1 tier"
 	}
 	return "no discount"
 }

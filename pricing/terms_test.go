@@ -129,7 +129,7 @@ func TestDiscountsOfEveryType(t *testing.T) {
 			[]pricing.Currency{eur},
 			pricing.ByAmount, 5000,
 		},
-		{terms{Type: pricing.Tiered, TierBasis: pricing.ByQuantity, Tiers: []pricing.Tier{{From: 3, Percent: ten}}}, "1 tiers", nil, pricing.ByQuantity, 3},
+		{terms{Type: pricing.Tiered, TierBasis: pricing.ByQuantity, Tiers: []pricing.Tier{{From: 3, Percent: ten}}}, "1 tier", nil, pricing.ByQuantity, 3},
 	} {
 		d, err := pricing.NewDiscount(test.terms)
 		require.NoError(t, err, test.text)
