@@ -124,6 +124,8 @@ func (b book) reserve(o operation) (book, outcome) {
 		if order, uses, known = order.Adopt(paid.Order, len(paid.Uses) > 0, uses...); !known {
 			return b, refused(store.ErrConflict)
 		}
+	} else if order.Awaits != "" { // for a late payment
+		order = order.Keep(uses, replaced.Order, replaced.Uses...)
 	}
 	return next.with(order, uses).did(o.Order)
 }
