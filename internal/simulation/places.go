@@ -3,6 +3,7 @@ package simulation
 import (
 	"slices"
 
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/redemption"
 )
@@ -67,27 +68,33 @@ func (w *world) checkAwaits(s *shop, o redemption.Order) {
 	w.must(HandOverIsWhole, o.Awaits == want && (want == "" || o.BegunAt.IsZero()), "order %s replaces %q and waits for %q, want %q; begun at %v",
 		o.ID, o.Replaces, o.Awaits, want, o.BegunAt)
 	w.when(want != "", "order", "new", "waits for the end of a payment")
-	w.when(want != "" && w.frees(s, older, o), "order", "replaced", "what its successor does not have is free before its payment has ended")
+	w.must(HandOverIsWhole, want == "" || w.keepsPlaces(s, older, o), "order %s does not keep what order %s holds, whose payment has not ended: %v", o.ID, o.Replaces, o.Claims)
 }
 
-// frees reports whether an order has a claim with a limit that its successor does not have.
-func (w *world) frees(s *shop, older, newer redemption.Order) bool {
-	has := func(o redemption.Order) map[string]bool {
-		counters := map[string]bool{}
-		for _, id := range s.book.usesOf[o.ID] {
-			for _, c := range s.book.uses[id].Claims {
-				counters[c.Counter] = counters[c.Counter] || c.Limit > 0
+// keepsPlaces reports whether a new order, with its uses, holds as much of every limit as the order that it replaces.
+func (w *world) keepsPlaces(s *shop, older, newer redemption.Order) bool {
+	has := map[string]int64{}
+	add := func(claims []eligibility.Claim, sign int64, limited bool) {
+		for _, c := range claims {
+			if c.Limit > 0 || !limited {
+				has[c.Counter] += sign * c.Amount
 			}
 		}
-		return counters
 	}
-	of := has(newer)
-	for counter, limited := range has(older) {
-		if _, kept := of[counter]; limited && !kept {
-			return true
+	add(newer.Claims, +1, false)
+	for _, id := range s.book.usesOf[newer.ID] {
+		add(s.book.uses[id].Claims, +1, false)
+	}
+	add(older.Claims, -1, true)
+	for _, id := range s.book.usesOf[older.ID] {
+		add(s.book.uses[id].Claims, -1, true)
+	}
+	for _, more := range has {
+		if more < 0 {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // checkPaymentOf checks the payment state of an order against the processor.

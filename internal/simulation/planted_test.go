@@ -141,6 +141,9 @@ var planted = []plant{
 		})
 	})},
 	{"handing over in two steps", by(simulation.HandOverIsWhole), inStore(handsOverInTwoSteps)},
+	{"forgetting what a late payment may need", by(simulation.HandOverIsWhole), inStore(func(f *faulty) {
+		f.records(func(o *redemption.Order, _ []redemption.Use) { o.Claims, o.Kept = o.OwnClaims(), 0 })
+	})},
 	{"ending sessions in words", by(simulation.OneSessionIsOpen, simulation.EndsAreTrue), inProcessor(func(p simulation.Processor) simulation.Processor { return endsNothing{p} })},
 	{"beginning a payment while the one before can be paid", by(simulation.OneSessionIsOpen), inStore(beginsTooEarly)},
 	{"forgetting at a hand-over that a payment was begun", by(simulation.EndsAreTrue), inStore(forgetsBegun)},
