@@ -1,6 +1,8 @@
 package redemption_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,4 +28,26 @@ func TestAnOrderKeepsNoTermsThatCannotBeRead(t *testing.T) {
 	require.Subset(t, missing, []string{
 		"coupons[0].discountType", "coupons[0].currency", "coupons[0].appliesTo", "coupons[0].refundPolicy",
 	})
+}
+
+func TestRefundOf(t *testing.T) {
+	t.Parallel()
+	o := redemption.Order{Refunds: []redemption.Refund{{Key: "one"}, {Key: "two"}}}
+	found, ok := o.RefundOf("two")
+	require.True(t, ok)
+	require.Equal(t, "two", found.Key)
+	_, ok = o.RefundOf("three")
+	require.False(t, ok)
+}
+
+func TestCheckCustomerID(t *testing.T) {
+	t.Parallel()
+	for id, stored := range map[string]bool{
+		"": true, "ann": true, strings.Repeat("x", redemption.MaxIDLength): true,
+		strings.Repeat("x", redemption.MaxIDLength+1): false, "a\x00": false, "\xff": false,
+	} {
+		err := redemption.CheckCustomerID(id)
+		require.Equal(t, stored, err == nil, "%q: %v", id, err)
+		require.Equal(t, !stored, errors.Is(err, validation.ErrInvalid), "%q", id)
+	}
 }
