@@ -28,9 +28,6 @@ import (
 func (s *Service) CreateCodes(ctx context.Context, couponID string, d coupon.BatchDraft, progress func(coupon.IssuedBatch)) (b coupon.IssuedBatch, err error) {
 	attempt := settle.Attempt{CouponID: couponID}
 	defer s.observed(ctx, OpCreateCodes, &attempt, &err)()
-	if err = s.checkClock(); err != nil {
-		return b, err
-	}
 	return s.catalog().CreateCodes(ctx, couponID, d, progress)
 }
 
@@ -48,9 +45,6 @@ func (s *Service) Batches(ctx context.Context, list store.BatchList) iter.Seq2[c
 func (s *Service) SetBatchActive(ctx context.Context, couponID, batchID string, active bool) (b coupon.IssuedBatch, err error) {
 	attempt := settle.Attempt{CouponID: couponID}
 	defer s.observed(ctx, OpChangeBatch, &attempt, &err)()
-	if err = s.checkClock(); err != nil {
-		return b, err
-	}
 	return s.catalog().SetBatchActive(ctx, couponID, batchID, active)
 }
 
@@ -62,9 +56,6 @@ func (s *Service) SetBatchActive(ctx context.Context, couponID, batchID string, 
 func (s *Service) RemoveUnusedCodes(ctx context.Context, couponID, batchID string) (b coupon.IssuedBatch, err error) {
 	attempt := settle.Attempt{CouponID: couponID}
 	defer s.observed(ctx, OpChangeBatch, &attempt, &err)()
-	if err = s.checkClock(); err != nil {
-		return b, err
-	}
 	return s.catalog().RemoveCodes(ctx, couponID, batchID)
 }
 
@@ -109,7 +100,7 @@ func observedSequence[T any](ctx context.Context, s *Service, op Operation, coup
 	return func(yield func(T, error) bool) {
 		attempt, end := settle.Attempt{CouponID: couponID}, error(nil)
 		defer s.observed(ctx, op, &attempt, &end)()
-		for item, err := range withClock(s, all) {
+		for item, err := range all {
 			if end = err; !yield(item, err) {
 				return
 			}

@@ -70,11 +70,7 @@ type Outcome struct {
 // only once. [Service.Sweep] may find a payment before the event arrives, and then returns the
 // outcome. If another method finds the payment first, the observer receives an [OpSettle] attempt.
 // Use [Service.Refresh] to ask the processor about a single order.
-func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (_ Outcome, err error) {
-	if err = s.checkClock(); err != nil {
-		defer s.observed(ctx, OpEvent, &settle.Attempt{SessionID: e.SessionID}, &err)()
-		return Outcome{}, err
-	}
+func (s *Service) HandleEvent(ctx context.Context, e processor.Event) (Outcome, error) {
 	o, err := s.payments().HandleEvent(ctx, e)
 	return outcomeOf(o), err
 }

@@ -1,7 +1,6 @@
 package couponkit_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -69,26 +68,14 @@ func TestAReplacedOrderThatCanBePaidKeepsWhatTheNewOneDoesNotTake(t *testing.T) 
 	}
 }
 
-// account is a ledger of points with one customer.
-type account struct{ points, debited int64 }
-
-func (a *account) Debit(_ context.Context, _, _ string, points int64) error {
-	a.points, a.debited = a.points-points, points
-	return nil
-}
-
-func (a *account) Refund(context.Context, string, string) error {
-	a.points, a.debited = a.points+a.debited, 0
-	return nil
-}
-
 // Points of a replaced order go back with the end of its payment, and not before: the customer would have
 // both the points and the discount if they paid it after all.
 func TestAReplacedOrderThatCanBePaidKeepsItsPoints(t *testing.T) {
 	t.Parallel()
 	for _, paid := range []bool{false, true} {
-		ctx, ledger := t.Context(), &account{points: 100}
-		s, err := couponkit.New(memstore.New(), couponkit.WithPoints(ledger))
+		ctx, points := t.Context(), new(ledger)
+		points.Credit("ann", 100)
+		s, err := couponkit.New(memstore.New(), couponkit.WithPoints(points))
 		require.NoError(t, err)
 		_, err = s.Create(ctx, coupon.Draft{Code: "MINE", Name: "Mine", DiscountType: pricing.Percentage, Percent: "10", Group: "mine"})
 		require.NoError(t, err)
@@ -115,7 +102,7 @@ func TestAReplacedOrderThatCanBePaidKeepsItsPoints(t *testing.T) {
 		require.ErrorIs(t, s.CancelExchange(ctx, "ann", exchange.ExchangeID), couponkit.ErrPaymentOpen)
 		_, err = s.Sweep(ctx, 0)
 		require.NoError(t, err)
-		require.EqualValues(t, 40, ledger.points)
+		require.EqualValues(t, 40, points.Balance("ann"))
 
 		last := couponkit.Payment{OrderID: "first", ID: "pay_1", Status: couponkit.PaymentEnded}
 		if paid {
@@ -126,6 +113,6 @@ func TestAReplacedOrderThatCanBePaidKeepsItsPoints(t *testing.T) {
 		require.Equal(t, couponkit.FlagNone, o.Flag)
 		_, err = s.Sweep(ctx, 0)
 		require.NoError(t, err)
-		require.Equal(t, map[bool]int64{false: 100, true: 40}[paid], ledger.points)
+		require.Equal(t, map[bool]int64{false: 100, true: 40}[paid], points.Balance("ann"))
 	}
 }

@@ -47,12 +47,12 @@ func (s *Service) In(view store.Store) *Ledger {
 	return &Ledger{&inside}
 }
 
-// ready returns store.ErrClosed for a nil view, and checks the clock.
-func (l *Ledger) ready() error {
+// ended returns store.ErrClosed for a nil view.
+func (l *Ledger) ended() error {
 	if l.service.store == nil {
 		return fmt.Errorf("%w: the view is nil", store.ErrClosed)
 	}
-	return l.service.checkClock()
+	return nil
 }
 
 // ledger returns a Ledger for the service's own store.
@@ -132,7 +132,7 @@ func (s *Service) Prepare(ctx context.Context, r ReserveRequest) (ReserveRequest
 func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err error) {
 	s, attempt := l.service, settle.Attempt{CustomerID: r.Customer.ID, OrderID: r.OrderID}
 	defer s.observed(ctx, OpReserve, &attempt, &err)()
-	if err = l.ready(); err != nil {
+	if err = l.ended(); err != nil {
 		return Reserved{}, err
 	}
 	check := mirrors.Check(r.findings.Mirror)
@@ -190,7 +190,7 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 func (l *Ledger) BeginPayment(ctx context.Context, orderID string) (_ redemption.Order, err error) {
 	s, attempt := l.service, settle.Attempt{OrderID: orderID}
 	defer s.observed(ctx, OpBeginPayment, &attempt, &err)()
-	if err = l.ready(); err != nil {
+	if err = l.ended(); err != nil {
 		return redemption.Order{}, err
 	}
 	settled, err := s.settlement().Request(ctx, redemption.Event{Kind: redemption.PaymentBegun, OrderID: orderID, At: s.now()})
@@ -215,7 +215,7 @@ func (l *Ledger) BeginPayment(ctx context.Context, orderID string) (_ redemption
 func (l *Ledger) AttachPayment(ctx context.Context, p Payment) (_ Outcome, err error) {
 	s, attempt := l.service, settle.Attempt{OrderID: p.OrderID, SessionID: p.ID}
 	defer s.observed(ctx, OpAttachPayment, &attempt, &err)()
-	if err = l.ready(); err != nil {
+	if err = l.ended(); err != nil {
 		return Outcome{}, err
 	}
 	var faults validation.Error
@@ -257,7 +257,7 @@ func (l *Ledger) AttachPayment(ctx context.Context, p Payment) (_ Outcome, err e
 func (l *Ledger) Cancel(ctx context.Context, orderID string) (_ Outcome, err error) {
 	s, attempt := l.service, settle.Attempt{OrderID: orderID}
 	defer s.observed(ctx, OpCancel, &attempt, &err)()
-	if err = l.ready(); err != nil {
+	if err = l.ended(); err != nil {
 		return Outcome{}, err
 	}
 	settled, err := s.settlement().Request(ctx, redemption.Event{Kind: redemption.Cancelled, OrderID: orderID, At: s.now()})
@@ -270,7 +270,7 @@ func (l *Ledger) Cancel(ctx context.Context, orderID string) (_ Outcome, err err
 func (l *Ledger) Refund(ctx context.Context, r RefundRequest) (result RefundResult, err error) {
 	s, attempt := l.service, settle.Attempt{OrderID: r.OrderID}
 	defer s.observed(ctx, OpRefund, &attempt, &err)()
-	if err = l.ready(); err != nil {
+	if err = l.ended(); err != nil {
 		return RefundResult{}, err
 	}
 	return s.recordRefund(ctx, &attempt, r)

@@ -125,7 +125,7 @@ func (p Payment) validate() error {
 //     the call.
 func (l *Ledger) Record(ctx context.Context, p Payment) (o Outcome, err error) {
 	s := l.service
-	if err := l.ready(); err != nil {
+	if err := l.ended(); err != nil {
 		return Outcome{}, err
 	}
 	if p.heard != nil {

@@ -164,7 +164,12 @@ func (s *Service) validate() error {
 	}
 	require("store", s.store != nil)
 	require("processor", s.processor != nil)
-	require("clock", s.clock != nil)
+	var at time.Time
+	if s.clock != nil {
+		at = s.clock()
+	}
+	require("clock", !at.IsZero())
+	faults.Merge("clock", calendar.CheckInstant(at))
 	require("ids", s.newID != nil)
 	f, is := s.observer.(ObserverFunc)
 	require("observer", s.observer != nil && (!is || f != nil))
@@ -230,8 +235,8 @@ func WithRecorder(record func(context.Context, Payment) error) Option {
 	return func(s *Service) { s.recorder = record }
 }
 
-// WithClock sets the service's clock. The default clock is time.Now. While the clock is the zero time, or outside of the
-// years 1 to 9999, all methods fail that need the time. They change nothing. The error is no validation.ErrInvalid.
+// WithClock sets the service's clock. The default clock is time.Now. [New] reads the clock once: a time that is zero, or
+// outside of the years 1 to 9999, is invalid.
 func WithClock(now func() time.Time) Option { return func(s *Service) { s.clock = now } }
 
 // WithIDs sets the function that makes IDs. Each ID must be unique and begin with the given prefix.
@@ -330,16 +335,6 @@ func (s *Service) id(prefix string) (string, error) {
 	return id, nil
 }
 
-// checkClock returns an error if the host's clock is at an instant that no store keeps. It is no *validation.Error: a
-// request is not at fault. Methods call it before they change or ask anything.
-func (s *Service) checkClock() error {
-	at := s.clock()
-	if at.IsZero() || calendar.CheckInstant(at) != nil {
-		return fmt.Errorf("the clock of WithClock is in the year %d: only instants after the zero time, to the end of the year 9999, can be stored", at.UTC().Year())
-	}
-	return nil
-}
-
 // idByTime returns an ID that begins with the time. Databases then write it to the end of their
 // indexes, on pages that are in memory. Random IDs would each touch another page.
 func (s *Service) idByTime(prefix string) string {
@@ -378,12 +373,12 @@ func (s *Service) observed(ctx context.Context, op Operation, about *settle.Atte
 }
 
 // changesOutside returns [ErrInTransaction] if the store works in a transaction of the host. Methods
-// call it first if they change something outside the store that a rollback would not undo. It also checks the clock.
+// call it first if they change something outside the store that a rollback would not undo.
 func (s *Service) changesOutside() error {
 	if s.inTransaction {
 		return ErrInTransaction
 	}
-	return s.checkClock()
+	return nil
 }
 
 // detached returns a context for work that must be finished even if the caller's context has ended. It

@@ -24,8 +24,8 @@ type Stored struct {
 }
 
 // NewStored returns a limiter that counts in a store. The store must not be a view of a transaction: a rollback
-// would forget the attempts. now is the clock; nil is time.Now. If limits are invalid, or the store is missing,
-// NewStored returns a [*validation.Error].
+// would forget the attempts. now is the clock; nil is time.Now. NewStored reads it once. If limits are invalid, the store
+// is missing, or the time is zero or outside of the years 1 to 9999, NewStored returns a [*validation.Error].
 func NewStored(s store.Attempts, limits Limits, now func() time.Time) (*Stored, error) {
 	var faults validation.Error
 	if s == nil {
@@ -35,11 +35,16 @@ func NewStored(s store.Attempts, limits Limits, now func() time.Time) (*Stored, 
 		faults.Add("store", validation.NotAllowed, "a rollback would forget the attempts")
 	}
 	faults.Merge("limits", limits.Validate())
-	if err := faults.Err(); err != nil {
-		return nil, err
-	}
 	if now == nil {
 		now = time.Now
+	}
+	at := now()
+	if at.IsZero() {
+		faults.Add("now", validation.Required, "the time is zero")
+	}
+	faults.Merge("now", calendar.CheckInstant(at))
+	if err := faults.Err(); err != nil {
+		return nil, err
 	}
 	return &Stored{store: s, limits: maps.Clone(limits), now: now}, nil
 }
@@ -59,11 +64,7 @@ func (s *Stored) save(ctx context.Context, kind store.AttemptKind, n int, subjec
 	if err != nil || isNothing(n, err) {
 		return err
 	}
-	at, err := s.instant()
-	if err != nil {
-		return err
-	}
-	retryAt, err := s.store.SaveAttempts(ctx, store.AttemptChange{Kind: kind, Buckets: buckets, At: at})
+	retryAt, err := s.store.SaveAttempts(ctx, store.AttemptChange{Kind: kind, Buckets: buckets, At: s.now()})
 	if err != nil {
 		return fmt.Errorf("count attempts: %w", err)
 	}
@@ -78,11 +79,7 @@ const maxPortions = 1_000
 // each subject that has ever tried.
 func (s *Stored) Forget(ctx context.Context) error {
 	for range maxPortions {
-		at, err := s.instant()
-		if err != nil {
-			return err
-		}
-		n, err := s.store.ForgetAttempts(ctx, at)
+		n, err := s.store.ForgetAttempts(ctx, s.now())
 		if err != nil {
 			return fmt.Errorf("forget attempts: %w", err)
 		}
@@ -91,14 +88,4 @@ func (s *Stored) Forget(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// instant returns the time. If no store keeps it, the host's clock is at fault, and not a subject: the error is no
-// *validation.Error.
-func (s *Stored) instant() (time.Time, error) {
-	at := s.now()
-	if at.IsZero() || calendar.CheckInstant(at) != nil {
-		return at, fmt.Errorf("the clock of the limiter is in the year %d, outside of what a store keeps", at.UTC().Year())
-	}
-	return at, nil
 }

@@ -3,7 +3,6 @@ package simulation
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/couponkit/couponkit"
 	"github.com/couponkit/couponkit/coupon"
@@ -134,9 +133,19 @@ func (w *world) keep(s *shop, c *change, before map[string]eligibility.Count, o 
 		}
 		b.spent[kept.Counter] = b.spent[kept.Counter].Plus(eligibility.Count{Reserved: sign * kept.Amount})
 		c.watch(b, kept.Counter)
-		parts := strings.Split(kept.Counter, "/")
-		if in, err := pricing.ParseCurrency(parts[len(parts)-1]); err == nil {
-			w.noteBudget(s, parts[len(parts)-2], in)
+		w.noteKeptBudget(s, o, kept.Counter)
+	}
+}
+
+// noteKeptBudget notes a budget of which an order keeps a part. One of the orders before it has a share of the budget.
+func (w *world) noteKeptBudget(s *shop, o redemption.Order, counter string) {
+	b := &s.book
+	for older := b.orders[o.Replaces]; !older.IsZero(); older = b.orders[older.Replaces] {
+		for _, p := range b.shares[older.ID] {
+			if p.counter == counter {
+				w.noteBudget(s, p.couponID, older.Quote.Currency)
+				return
+			}
 		}
 	}
 }
