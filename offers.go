@@ -97,8 +97,8 @@ func (o *Offers) Index() *offers.Index { return o.index.Load() }
 // number of coupons that were read.
 //
 // After an error, the index keeps its coupons, and the next update goes on where this one has stopped.
-// A [*validation.Error] means that the coupons exceed the limits of the index, or that the store is nil. All other errors come from
-// the store or the context.
+// A [*validation.Error] means that the coupons exceed the limits of the index, or that the store is nil. All other errors
+// come from the store or the context.
 func (o *Offers) Update(ctx context.Context) (read int, err error) {
 	if o.store == nil {
 		return 0, validation.New("store", validation.Required, "is required")
