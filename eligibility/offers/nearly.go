@@ -13,7 +13,7 @@ import (
 
 // NearOptions restricts a search for coupons that the customer nearly gets.
 type NearOptions struct {
-	// Most is the maximum number of results, from 1 to [MaxOffers].
+	// Most is the maximum number of results, at most [MaxOffers]. A Most of 0 means [MaxOffers].
 	Most int
 	// From is the part of a minimum that the cart must have reached. With 80 %, a minimum of 50.00 is
 	// shown from 40.00 on. With the zero Percent, a coupon is shown as soon as it covers a unit of the
@@ -62,6 +62,7 @@ type nearSearch struct {
 // cart is invalid, or Most is out of bounds. The result is valid until the next search.
 func (s *Search) Nearly(x *Index, q Query, o NearOptions) ([]Near, error) {
 	var faults validation.Error
+	o.Most = cmp.Or(o.Most, MaxOffers)
 	faults.Merge("", within("most", o.Most, MaxOffers))
 	faults.Merge("", noneMissing("beside", o.Beside))
 	if err := faults.Err(); err != nil {

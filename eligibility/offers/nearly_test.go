@@ -160,7 +160,7 @@ func TestInvalidOptionsOfNearly(t *testing.T) {
 	t.Parallel()
 	var s offers.Search
 	_, q := smallShop(rand.New(rand.NewPCG(1, 1)), 0)
-	for _, most := range []int{0, offers.MaxOffers + 1} {
+	for _, most := range []int{-1, offers.MaxOffers + 1} {
 		_, err := s.Nearly(new(offers.Index), q, offers.NearOptions{Most: most})
 		require.ErrorIs(t, err, validation.ErrInvalid)
 	}

@@ -124,7 +124,7 @@ func (s *Search) Set(x *Index, q Query, o SetOptions) (Set, error) {
 	}
 	b.ceiling = min(b.total, s.mostInSets(x, alone))
 	b.setLevel(b.ceiling)
-	if o.MaxCoupons > 1 || len(o.Beside) > 0 {
+	if b.most > 1 || len(o.Beside) > 0 {
 		s.bestOfGroups(x)
 		b.bound = b.reach(b.most)
 		if b.bound <= b.best.Discount {
@@ -166,7 +166,7 @@ func (s *Search) proved() Set {
 }
 
 func (b *setSearch) begin(o SetOptions, cart *pricing.Cart, m *measures) {
-	b.most, b.limit, b.nodes = o.MaxCoupons, cmp.Or(o.MaxNodes, DefaultMaxNodes), 1
+	b.most, b.limit, b.nodes = cmp.Or(o.MaxCoupons, DefaultMaxCoupons), cmp.Or(o.MaxNodes, DefaultMaxNodes), 1
 	b.total, b.step, b.checks, b.gains, b.pause = m.total.subtotal, m.step, 0, 0, math.MaxInt
 	b.candidates, b.chosen, b.byMost = b.candidates[:0], b.chosen[:0], b.byMost[:0]
 	b.ceiling, b.level, b.bound = b.total, b.total, b.total

@@ -281,10 +281,34 @@ func TestInvalidOptionsOfSets(t *testing.T) {
 	t.Parallel()
 	var s offers.Search
 	_, q := smallShop(rand.New(rand.NewPCG(1, 1)), 0)
-	for _, o := range []offers.SetOptions{{}, {MaxCoupons: 33}, {MaxCoupons: 1, MaxNodes: -1}} {
+	for _, o := range []offers.SetOptions{{MaxCoupons: -1}, {MaxCoupons: 33}, {MaxCoupons: 1, MaxNodes: -1}} {
 		_, err := s.Set(new(offers.Index), q, o)
 		require.ErrorIs(t, err, validation.ErrInvalid)
 	}
 	_, err := s.Set(new(offers.Index), offers.Query{}, offers.SetOptions{MaxCoupons: 1})
 	require.ErrorIs(t, err, validation.ErrInvalid)
+}
+
+// Options of 0 are the documented defaults.
+func TestOptionsOfZero(t *testing.T) {
+	t.Parallel()
+	var zero, given offers.Search
+	most := 0
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		coupons, q := smallShop(r, 12)
+		x := indexOf(t, coupons)
+		got, err := zero.Set(x, q, offers.SetOptions{})
+		require.NoError(t, err)
+		want, err := given.Set(x, q, offers.SetOptions{MaxCoupons: offers.DefaultMaxCoupons, MaxNodes: offers.DefaultMaxNodes})
+		require.NoError(t, err)
+		require.Empty(t, gocmp.Diff(want, got), "seed %d", seed)
+		most = max(most, len(got.Offers))
+		near, err := zero.Nearly(x, q, offers.NearOptions{})
+		require.NoError(t, err)
+		all, err := given.Nearly(x, q, offers.NearOptions{Most: offers.MaxOffers})
+		require.NoError(t, err)
+		require.Empty(t, gocmp.Diff(all, near), "seed %d", seed)
+	}
+	require.Equal(t, offers.DefaultMaxCoupons, most)
 }

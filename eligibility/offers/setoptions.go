@@ -1,6 +1,7 @@
 package offers
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/couponkit/couponkit/coupon"
@@ -8,12 +9,16 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// DefaultMaxNodes is the value of [SetOptions].MaxNodes if it is 0.
-const DefaultMaxNodes = 10_000
+// These constants are the values of [SetOptions] that are 0.
+const (
+	DefaultMaxCoupons = 3
+	DefaultMaxNodes   = 10_000
+)
 
 // SetOptions restricts a search for a set of coupons.
 type SetOptions struct {
-	// MaxCoupons is the maximum number of coupons of the set, from 1 to [pricing.MaxCoupons].
+	// MaxCoupons is the maximum number of coupons of the set, at most [pricing.MaxCoupons]. A MaxCoupons of 0 means
+	// [DefaultMaxCoupons].
 	MaxCoupons int
 	// MaxNodes is the maximum number of nodes. A coupon or a set that is evaluated is a node. So are 32 coupons or sets
 	// that are compared without evaluation, and 256 coupons that are compared line by line with a set. A MaxNodes of 0
@@ -27,7 +32,7 @@ type SetOptions struct {
 
 func (o SetOptions) validate() error {
 	var faults validation.Error
-	faults.Merge("", within("maxCoupons", o.MaxCoupons, pricing.MaxCoupons))
+	faults.Merge("", within("maxCoupons", cmp.Or(o.MaxCoupons, DefaultMaxCoupons), pricing.MaxCoupons))
 	if o.MaxNodes < 0 {
 		faults.Add("maxNodes", validation.TooSmall, "must not be negative")
 	}

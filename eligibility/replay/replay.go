@@ -16,7 +16,7 @@ import (
 // These constants are defaults and inclusive upper bounds of [Options].
 const (
 	// DefaultMaxCoupons is the value of Options.MaxCoupons if it is 0.
-	DefaultMaxCoupons = 3
+	DefaultMaxCoupons = offers.DefaultMaxCoupons
 	// DefaultMaxCounters is the value of Options.MaxCounters if it is 0. A counter takes about 200 bytes.
 	DefaultMaxCounters = 10_000_000
 	// MaxWorkers is the maximum number of workers.
