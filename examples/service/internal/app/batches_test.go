@@ -49,9 +49,14 @@ func TestGeneratingABatch(t *testing.T) {
 	require.Equal(t, 1, admin.get(path).number("items.0.reservedCount"))
 
 	large := object{"id": "mailing", "count": 20_001, "maxUses": nil}
-	first := admin.post(path, large).is(http.StatusAccepted)
-	require.Equal(t, []int{20_001, 20_000}, []int{first.number("size"), first.number("added")})
-	require.Equal(t, 20_001, admin.post(path, large).is(http.StatusCreated).number("added"))
+	part := admin.post(path, large).is(http.StatusAccepted)
+	require.Equal(t, 20_001, part.number("size"))
+	require.LessOrEqual(t, part.number("added"), 20_000) // fewer on a machine that is busy
+	for last := 0; part.status == http.StatusAccepted; part = admin.post(path, large) {
+		require.Greater(t, part.number("added"), last)
+		last = part.number("added")
+	}
+	require.Equal(t, 20_001, part.is(http.StatusCreated).number("added"))
 	require.Equal(t, "mailing", admin.get(path+"?pageSize=1").is(http.StatusOK).text("next"))
 	require.Equal(t, "spring", admin.get(path+"?after=mailing&pageSize=1").is(http.StatusOK).text("items.0.id"))
 
