@@ -42,7 +42,7 @@ func everything(w *world) coupon.Draft {
 	d.Distribution, d.AllowedUserEmails = coupon.UserSpecific, coupon.EmailList{"ann@example.org", "bob@example.org"}
 	d.MaxUses, d.MaxUsesPerUser = coupon.Set(9), coupon.Set(2)
 	d.MinQuantity, d.FirstOrder = coupon.Set(2), true
-	d.Contains = &coupon.ContentsDraft{ScopeDraft: coupon.ScopeDraft{Kinds: []string{"device"}}, Quantity: 2}
+	d.Contains = &coupon.ContentsDraft{ScopeDraft: coupon.ScopeDraft{Kinds: []string{"device"}}, Quantity: 2, MinPurchase: coupon.Amounts{"": "5"}}
 	d.ContainsNot = &coupon.ScopeDraft{Categories: []string{"sale"}}
 	d.MaxPurchase, d.MaxQuantity = coupon.Amounts{"EUR": "2000", "USD": "2200.00"}, coupon.Set(20)
 	d.Channels, d.Countries = []string{"web"}, []string{"AT", "DE"}

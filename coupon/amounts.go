@@ -135,22 +135,22 @@ func (a Amounts) money(field string, own pricing.Currency, least, most int64, fa
 }
 
 // minimum returns the minimum purchases. A single 0 in the coupon's currency means no minimum.
-func (a Amounts) minimum(own pricing.Currency, faults *validation.Error) MoneySet {
+func (a Amounts) minimum(field string, own pricing.Currency, faults *validation.Error) MoneySet {
 	if text, alone := a[""]; alone && len(a) == 1 {
 		switch n, err := pricing.Number(text).Decimal(); {
 		case err == nil && n.IsZero():
 			return MoneySet{}
 		case err == nil && n.Sign() < 0:
-			faults.Add("minPurchase", validation.TooSmall, "a minimum purchase is not negative")
+			faults.Add(field, validation.TooSmall, "a minimum purchase is not negative")
 			return MoneySet{}
 		}
 	}
-	return NewMoneySet(a.money("minPurchase", own, 1, MaxMinPurchase, faults)...)
+	return NewMoneySet(a.money(field, own, 1, MaxMinPurchase, faults)...)
 }
 
 // maximum returns the maximum purchases. Unlike a minimum, a maximum of 0 is refused.
-func (a Amounts) maximum(own pricing.Currency, faults *validation.Error) MoneySet {
-	return NewMoneySet(a.money("maxPurchase", own, 1, MaxMinPurchase, faults)...)
+func (a Amounts) maximum(field string, own pricing.Currency, faults *validation.Error) MoneySet {
+	return NewMoneySet(a.money(field, own, 1, MaxMinPurchase, faults)...)
 }
 
 // maxDecimals is the largest number of decimals of any currency.
@@ -207,6 +207,12 @@ func (s MoneySet) In(c pricing.Currency) (minor int64, found bool) {
 	return 0, false
 }
 
+// accepts reports whether the set is empty or has an amount in the given currency.
+func (s MoneySet) accepts(c pricing.Currency) bool {
+	_, found := s.In(c)
+	return found || s.IsZero()
+}
+
 // Equal reports whether s and t contain the same amounts.
 func (s MoneySet) Equal(t MoneySet) bool { return slices.Equal(s.list, t.list) }
 
@@ -224,7 +230,7 @@ func (s *MoneySet) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if _, bare := texts[""]; bare {
-		return fieldFault(validation.Malformed, "must be an object of amounts by currency")
+		return fieldFault(validation.Malformed, byCurrencyMessage)
 	}
 	var faults validation.Error
 	amounts := texts.money("", pricing.Currency{}, 0, math.MaxInt64, &faults)
@@ -275,6 +281,8 @@ func (s MoneySet) faults(faults *validation.Error, field string, own pricing.Cur
 		faults.Add(field+"."+own.Code(), validation.Required, ownAmountMessage)
 	}
 }
+
+const byCurrencyMessage = "must be an object of amounts by currency"
 
 const ownAmountMessage = "an amount in the coupon's currency is required"
 

@@ -118,13 +118,14 @@ func TestAmountsInJSON(t *testing.T) {
 }
 
 // amountFields are the terms of a coupon that are amounts in several currencies.
-var amountFields = []string{"minPurchase", "discountValue", "maxDiscount", "budget"}
+var amountFields = []string{"minPurchase", "contains.minPurchase", "discountValue", "maxDiscount", "budget"}
 
 // withAmounts is a draft whose fields of that form all have these amounts.
 func withAmounts(a coupon.Amounts) coupon.Draft {
 	d := ten()
 	d.DiscountType, d.Percent = pricing.FixedAmount, ""
 	d.Amount, d.MinPurchase, d.MaxDiscount, d.Budget = a, a, a, a
+	d.Contains = &coupon.ContentsDraft{MinPurchase: a}
 	return d
 }
 
@@ -164,7 +165,9 @@ func TestAmountsThatAreInvalid(t *testing.T) {
 		}
 	}
 	_, err := coupon.New(withAmounts(coupon.Amounts{"EUR": "20000000000000000"}), creation)
-	require.Equal(t, map[string]validation.Code{"budget.EUR": validation.TooLarge, "minPurchase.EUR": validation.TooLarge}, codesOf(err))
+	require.Equal(t, map[string]validation.Code{
+		"budget.EUR": validation.TooLarge, "minPurchase.EUR": validation.TooLarge, "contains.minPurchase.EUR": validation.TooLarge,
+	}, codesOf(err))
 }
 
 // Every set of amounts has one in the currency of the coupon.
@@ -173,7 +176,7 @@ func TestAmountsInOtherCurrenciesAlone(t *testing.T) {
 	_, err := coupon.New(withAmounts(coupon.Amounts{"USD": "9"}), creation)
 	if diff := cmp.Diff(map[string]validation.Code{
 		"discountValue.EUR": validation.Required, "maxDiscount.EUR": validation.Required,
-		"minPurchase.EUR": validation.Required, "budget.EUR": validation.Required,
+		"minPurchase.EUR": validation.Required, "contains.minPurchase.EUR": validation.Required, "budget.EUR": validation.Required,
 	}, codesOf(err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -17,6 +17,9 @@ import (
 //   - A fixed amount, or the amount of a tier, is above the maximum of the discount.
 //   - Such an amount, or the maximum of the discount, is above the budget in its currency.
 //
+// Contradictions misses one kind: the required units cost an amount, and of a BUY_X_GET_Y discount, they are discounted
+// and never bought.
+//
 // The coupon must be valid; see [Coupon.Validate], which refuses tags that no customer can have. [New] and
 // [Coupon.Apply] refuse contradictions. Contradictions does not compare instants. New also refuses terms that no
 // instant after the creation meets.

@@ -58,19 +58,25 @@ func (c *Coupon) amountsOff(in pricing.CurrencyTerms) (amounts []fieldAmount) {
 }
 
 // impossiblePurchase reports terms that no purchase can meet in any currency of the coupon. A minimum
-// purchase or a budget counts as such a term if it makes a further currency impossible.
+// purchase, an amount of required units or a budget counts as such a term if it makes a further currency impossible.
 func (c *Coupon) impossiblePurchase(faults *validation.Error) {
 	in := contents{within: c.contents(c.Conditions.ContainsNot), without: c.contents(Scope{})}
 	fields := c.impossible(in)
 	if fields == nil {
 		return
 	}
-	noMinimum, noMaximum, noBudget := *c, *c, *c
-	noMinimum.Conditions.MinPurchase, noMaximum.Conditions.MaxPurchase, noBudget.Limits.Budget = MoneySet{}, MoneySet{}, MoneySet{}
+	noMinimum, noMaximum, noContained, noBudget := *c, *c, *c, *c
+	noMinimum.Conditions.MinPurchase, noMaximum.Conditions.MaxPurchase = MoneySet{}, MoneySet{}
+	noContained.Conditions.Contains.MinPurchase, noBudget.Limits.Budget = MoneySet{}, MoneySet{}
 	for _, term := range [...]struct {
 		field   string
 		without *Coupon
-	}{{"minPurchase", &noMinimum}, {"maxPurchase", &noMaximum}, {amountPath("budget", c.Currency, pricing.Currency{}), &noBudget}} {
+	}{
+		{"minPurchase", &noMinimum},
+		{"maxPurchase", &noMaximum},
+		{"contains", &noContained},
+		{amountPath("budget", c.Currency, pricing.Currency{}), &noBudget},
+	} {
 		if !slices.Contains(fields, term.field) && term.without.impossible(in) == nil {
 			fields = append(fields, term.field)
 		}
@@ -101,7 +107,8 @@ func (c *Coupon) impossible(units contents) (fields []string) {
 func (c *Coupon) currencies() []pricing.Currency {
 	all := []pricing.Currency{c.Currency}
 	named := c.Discount.Currencies()
-	for _, m := range slices.Concat(c.Conditions.MinPurchase.list, c.Conditions.MaxPurchase.list, c.Limits.Budget.list) {
+	k := &c.Conditions
+	for _, m := range slices.Concat(k.MinPurchase.list, k.MaxPurchase.list, k.Contains.MinPurchase.list, c.Limits.Budget.list) {
 		named = append(named, m.Currency())
 	}
 	for _, in := range named {
@@ -122,6 +129,7 @@ type purchase struct {
 	budget               int64
 	contents             []content // possible contents of the cart; one must fit
 	content                        // the entry of contents that is tried now
+	contained            int64     // least list price of the required units
 	anyContents          bool      // ignore the required contents
 	anyBought            bool      // BUY_X_GET_Y: ignore the bought units
 }
@@ -209,6 +217,7 @@ func (c *Coupon) purchase(in pricing.Currency, units contents) (p purchase, term
 	bound("minQuantity", c.Conditions.MinQuantity, func(p *purchase) *int64 { return &p.minUnits })
 	bound("maxQuantity", c.Conditions.MaxQuantity, func(p *purchase) *int64 { return &p.maxUnits })
 	if !c.Conditions.Contains.IsZero() {
+		p.contained, _ = c.Conditions.Contains.MinPurchase.In(in)
 		add("contains", func(p *purchase) { p.anyContents = true })
 	}
 	if !c.Conditions.ContainsNot.IsZero() {
@@ -229,6 +238,9 @@ func (p *purchase) possible() bool {
 		}
 		one := p.with(content.required)
 		one.content = content
+		if content.required > 0 && content.bought == 0 { // otherwise a bought unit may cost the amount
+			one.minAmount = max(one.minAmount, p.contained)
+		}
 		return one.discounted()
 	})
 }

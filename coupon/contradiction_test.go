@@ -135,6 +135,23 @@ var contradictionCases = []struct {
 	{`"contains":{"kinds":["device"],"quantity":3},"maxQuantity":3`, ""},
 	{`"appliesTo":"SUBSCRIPTION","contains":{"kinds":["device"],"quantity":3},"maxQuantity":2`, ""},
 	{`"appliesTo":"SUBSCRIPTION","contains":{"quantity":3},"containsNot":{"appliesTo":"PRODUCT"},"maxQuantity":2`, "maxQuantity contains containsNot"},
+	{`"contains":{"minPurchase":"20.01"},"maxPurchase":"20"`, "maxPurchase contains"}, // the coupon covers them
+	{`"contains":{"minPurchase":"20"},"maxPurchase":"20"`, ""},
+	{`"kinds":["device","plan"],"contains":{"kinds":["device"],"minPurchase":"20.01"},"maxPurchase":"20"`, "maxPurchase contains"},
+	{`"kinds":["device"],"contains":{"kinds":["device","plan"],"minPurchase":"20.01"},"maxPurchase":"20"`, ""}, // a plan may cost it
+	{`"kinds":["device"],"contains":{"kinds":["device","plan"],"minPurchase":"20.01"},"containsNot":{"kinds":["plan"]},"maxPurchase":"20"`, "maxPurchase contains containsNot"},
+	{`"contains":{"minPurchase":{"EUR":"20","USD":"20"}},"maxPurchase":{"EUR":"19","USD":"20"}`, ""},
+	{`"contains":{"minPurchase":{"EUR":"20","USD":"20"}},"maxPurchase":{"EUR":"19","USD":"19"}`, "maxPurchase contains maxPurchase.USD"},
+	{`"minPurchase":{"EUR":"20","USD":"20"},"contains":{"minPurchase":"20"},"maxPurchase":{"EUR":"19","USD":"20"}`, "minPurchase maxPurchase contains"},
+	{`"contains":{"minPurchase":"100"},"budget":{"EUR":"9.99"}`, "discountValue contains budget.EUR"},
+	{`"contains":{"minPurchase":"100"},"budget":{"EUR":"10"}`, ""},
+	{`"contains":{"minPurchase":"100"},"maxUnits":1,"budget":{"EUR":"9.99"}`, ""}, // one unit may be cheap
+	{`"contains":{"quantity":3,"minPurchase":"0.10"},"maxPurchase":"0.10","discountValue":"40"`, ""},
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"10","contains":{"minPurchase":"30"},"maxQuantity":2,"budget":{"EUR":"9.99"}`, "discountValue maxQuantity contains budget.EUR"},
+	{`"discountType":"FIXED_UNIT_PRICE","discountValue":"10","contains":{"minPurchase":"30"},"maxQuantity":2,"budget":{"EUR":"10"}`, ""},
+	{`"discountType":"TIERED","discountValue":null,"tierBasis":"AMOUNT","tiers":[{"from":"10","percent":"5"},{"from":"30","percent":"100"}],"contains":{"minPurchase":"30"},"budget":{"EUR":"29.99"}`, "tiers contains budget.EUR"},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":1,"getQuantity":1,"contains":{"minPurchase":"30"},"maxPurchase":"29"`, "maxPurchase contains"},
+	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":1,"getQuantity":1,"kinds":["device"],"buys":{"kinds":["plan"]},"contains":{"kinds":["plan"],"minPurchase":"30"},"maxPurchase":"29"`, ""}, // the plan costs it
 	{`"discountValue":"100","contains":{"quantity":100},"budget":{"EUR":"0.99"}`, "discountValue contains budget.EUR"},
 	{`"discountValue":"100","appliesTo":"PRODUCT","contains":{"quantity":100},"budget":{"EUR":"0.99"}`, ""},
 	{`"discountType":"BUY_X_GET_Y","discountValue":"100","buyQuantity":1,"getQuantity":1,"kinds":["device"],"buys":{"kinds":["plan"]},"minQuantity":9,"contains":{"kinds":["plan"],"quantity":9},"budget":{"EUR":"0.08"}`, "discountValue minQuantity contains budget.EUR"},

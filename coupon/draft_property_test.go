@@ -114,6 +114,13 @@ var breakages = map[string][]struct {
 	"contains": {
 		{"contains.quantity", "too_small", func(d *coupon.Draft) { d.Contains = &coupon.ContentsDraft{Quantity: -1} }},
 		{"contains.quantity", "too_large", func(d *coupon.Draft) { d.Contains = &coupon.ContentsDraft{Quantity: coupon.MaxQuantity + 1} }},
+		{"contains.minPurchase", "too_small", func(d *coupon.Draft) { d.Contains = &coupon.ContentsDraft{MinPurchase: coupon.Amounts{"": "-0.01"}} }},
+		{"contains.minPurchase.EUR", "too_large", func(d *coupon.Draft) {
+			d.Contains = &coupon.ContentsDraft{MinPurchase: coupon.NewAmounts(eur(coupon.MaxMinPurchase + 1))}
+		}},
+		{"contains.minPurchase.EUX", "unknown", func(d *coupon.Draft) {
+			d.Contains = &coupon.ContentsDraft{MinPurchase: coupon.Amounts{"USD": "5", "EUX": "5"}}
+		}},
 		{"contains.appliesTo", "required", func(d *coupon.Draft) {
 			d.Contains = &coupon.ContentsDraft{ScopeDraft: coupon.ScopeDraft{AppliesTo: coupon.Specific}}
 		}},
@@ -342,6 +349,9 @@ func hostileDraft() *rapid.Generator[coupon.Draft] {
 		spoil(t, &d.MaxUsesPerUser, limits)
 		spoil(t, &d.MinPurchase, amounts)
 		spoil(t, &d.MinQuantity, limits)
+		if d.Contains != nil {
+			spoil(t, &d.Contains.MinPurchase, amounts)
+		}
 		spoil(t, &d.CustomerTags.Any, texts)
 		spoil(t, &d.CustomerTags.None, texts)
 		spoil(t, &d.Schedule, rapid.Custom(func(t *rapid.T) coupon.Schedule {

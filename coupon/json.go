@@ -215,7 +215,7 @@ func (c *Conditions) appendMembers(dst []byte, own pricing.Currency, audience bo
 		dst = append(appendjson.Name(dst, "minPurchase"), "null"...)
 	}
 	dst = c.MinPurchase.appendMember(dst, "minPurchase", own)
-	dst = c.MaxPurchase.appendMember(dst, "maxPurchase", own)
+	dst = c.Contains.appendMember(c.MaxPurchase.appendMember(dst, "maxPurchase", own), own)
 	others := *c
 	if !audience {
 		others.CustomerTags = CustomerTags{}

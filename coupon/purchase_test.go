@@ -139,11 +139,17 @@ type cartTerms struct {
 // termsOf returns the terms in the coupon's currency, and in all others that the coupon names.
 func termsOf(c coupon.Coupon) (all []cartTerms) {
 	currencies := append([]pricing.Currency{c.Currency}, c.Discount.Currencies()...)
-	for _, m := range slices.Concat(c.Conditions.MinPurchase.Slice(), c.Conditions.MaxPurchase.Slice(), c.Limits.Budget.Slice()) {
+	k := c.Conditions
+	for _, m := range slices.Concat(k.MinPurchase.Slice(), k.MaxPurchase.Slice(), k.Contains.MinPurchase.Slice(), c.Limits.Budget.Slice()) {
 		currencies = append(currencies, m.Currency())
 	}
 	for _, in := range currencies {
-		all = append(all, termsIn(c, in))
+		t := termsIn(c, in)
+		all = append(all, t)
+		if contained, _ := k.Contains.MinPurchase.In(in); contained > t.minimum { // the eligible lines may have to cost it
+			t.minimum = contained
+			all = append(all, t)
+		}
 	}
 	return all
 }
@@ -163,6 +169,8 @@ func termsIn(c coupon.Coupon, in pricing.Currency) cartTerms {
 		k.MinQuantity, k.MaxQuantity, k.Contains.Quantity, k.Contains.Quantity - 1,
 	}
 	t.prices = []int64{1, 2, 3, 5, 10, t.unitPrice, t.unitPrice + 1, t.minimum, t.maximum / 2}
+	contained, _ := k.Contains.MinPurchase.In(in)
+	t.prices = append(t.prices, contained)
 	percents := []pricing.Percent{d.Percent}
 	for _, tier := range d.Tiers {
 		percents = append(percents, tier.Percent)

@@ -31,9 +31,9 @@ type Params struct {
 	MaxUsesPerUser int64 `json:"maxUsesPerUser,omitzero" of:"user_usage_limit_reached"`
 	// EligibleSubtotal is the eligible subtotal of the cart. Missing is what it lacks to MinPurchase, or what the
 	// discount exceeds Remaining by. Excess is what it exceeds MaxPurchase by.
-	MinPurchase      Amount `json:"minPurchase,omitzero" of:"minimum_purchase_not_met"`
+	MinPurchase      Amount `json:"minPurchase,omitzero" of:"minimum_purchase_not_met required_items_missing"`
 	EligibleSubtotal Amount `json:"eligibleSubtotal,omitzero" of:"minimum_purchase_not_met maximum_purchase_exceeded"`
-	Missing          Amount `json:"missing,omitzero" of:"minimum_purchase_not_met budget_exhausted"`
+	Missing          Amount `json:"missing,omitzero" of:"minimum_purchase_not_met required_items_missing budget_exhausted"`
 	MaxPurchase      Amount `json:"maxPurchase,omitzero" of:"maximum_purchase_exceeded"`
 	Excess           Amount `json:"excess,omitzero" of:"maximum_purchase_exceeded"`
 	// Budget is the coupon's budget in the currency of the cart, and Remaining is the rest of it.
@@ -47,9 +47,10 @@ type Params struct {
 	MaxQuantity      int64 `json:"maxQuantity,omitzero" of:"maximum_quantity_exceeded"`
 	ExcessQuantity   int64 `json:"excessQuantity,omitzero" of:"maximum_quantity_exceeded"`
 	// Contains are the units that the cart must have. The cart has ContainedQuantity of them, and lacks
-	// MissingQuantity.
+	// MissingQuantity. If they must cost MinPurchase, they cost ContainedSubtotal in the cart, which lacks Missing.
 	Contains          Contents `json:"contains,omitzero" of:"required_items_missing"`
 	ContainedQuantity int64    `json:"containedQuantity,omitzero" of:"required_items_missing"`
+	ContainedSubtotal Amount   `json:"containedSubtotal,omitzero" of:"required_items_missing"`
 	// ContainsNot are the units that the cart must not have. The cart has ExcludedQuantity of them.
 	ContainsNot      Scope `json:"containsNot,omitzero" of:"excluded_items_contained"`
 	ExcludedQuantity int64 `json:"excludedQuantity,omitzero" of:"excluded_items_contained"`

@@ -51,7 +51,8 @@ var section6 = []struct {
 	{"maximum_quantity_exceeded", coupon.ErrMaximumQuantityExceeded, `"eligibleQuantity":3,"maxQuantity":2,"excessQuantity":1`},
 	{
 		"required_items_missing", coupon.ErrRequiredItemsMissing,
-		`"missingQuantity":2,"contains":{"appliesTo":"PRODUCT","kinds":["device"],"quantity":4},"containedQuantity":2`,
+		`"minPurchase":"50.00","missing":"50.00","missingQuantity":2,"contains":{"appliesTo":"PRODUCT","kinds":["device"],"quantity":4,"minPurchase":{"EUR":"50.00"}},` +
+			`"containedQuantity":2,"containedSubtotal":"12.00"`,
 	},
 	{"excluded_items_contained", coupon.ErrExcludedItemsContained, `"containsNot":{"appliesTo":"ALL","categories":["sale"]},"excludedQuantity":7`},
 	{"user_required", coupon.ErrUserRequired, ``},
@@ -83,7 +84,7 @@ func everything(tb testing.TB) coupon.Params {
 		StartsAt: noon, ExpiresAt: noon.Add(24*time.Hour + 500*time.Millisecond), MaxUses: 3, MaxUsesPerUser: 1,
 		MinPurchase: amount(5000), EligibleSubtotal: amount(0), Missing: amount(5000), PointsRequired: 500,
 		MaxPurchase: amount(200_00), Excess: amount(8_00), MaxQuantity: 2, ExcessQuantity: 1,
-		Contains: coupon.Contents{Scope: coupon.Scope{AppliesTo: coupon.Product, Kinds: coupon.NewItems("device")}, Quantity: 4}, ContainedQuantity: 2,
+		Contains: coupon.Contents{Scope: coupon.Scope{AppliesTo: coupon.Product, Kinds: coupon.NewItems("device")}, Quantity: 4, MinPurchase: coupon.NewMoneySet(eur(5000))}, ContainedQuantity: 2, ContainedSubtotal: amount(12_00),
 		ContainsNot: coupon.Scope{AppliesTo: coupon.All, Categories: coupon.NewItems("sale")}, ExcludedQuantity: 7,
 		CouponCurrency: pricing.EUR(), CartCurrency: usd, Field: "discount", Submitted: amount(100), Computed: amount(1250),
 		Total: amount(10), Minimum: amount(50), Budget: amount(100_000), Remaining: amount(0),
@@ -162,7 +163,7 @@ func TestAReasonInJSONIsReadBackOrRefused(t *testing.T) {
 		var read coupon.Reason
 		err = json.Unmarshal(text, &read)
 		withAmounts := []coupon.RejectionCode{
-			coupon.MinimumPurchaseNotMet, coupon.MaximumPurchaseExceeded, coupon.BudgetExhausted, coupon.CartTotalsInvalid, coupon.BelowMinimumCharge,
+			coupon.MinimumPurchaseNotMet, coupon.MaximumPurchaseExceeded, coupon.RequiredItemsMissing, coupon.BudgetExhausted, coupon.CartTotalsInvalid, coupon.BelowMinimumCharge,
 		}
 		if slices.Contains(withAmounts, code) {
 			require.ErrorContains(t, err, "does not tell its currency", code)

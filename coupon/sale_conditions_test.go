@@ -16,15 +16,25 @@ import (
 // not have is absent.
 func TestConditionsOfTheCart(t *testing.T) {
 	t.Parallel()
-	for field, test := range map[string]struct{ given, written, other string }{
+	for name, test := range map[string]struct{ given, written, other string }{
 		"maxQuantity": {`2.0`, `2`, `3`},
 		"contains": {
 			`{"kinds":["device"],"categories":["new"],"quantity":1e0}`, `{"appliesTo":"ALL","kinds":["device"],"categories":["new"],"quantity":1}`,
 			`{"kinds":["device"],"categories":["new"],"quantity":2}`,
 		},
-		"containsNot": {`{"categories":["sale"]}`, `{"appliesTo":"ALL","categories":["sale"]}`, `{"categories":["sale","new"]}`},
-		"maxPurchase": {`{"EUR":"20"}`, `"20.00"`, `{"EUR":"20","USD":25}`},
+		"contains an amount": {
+			`{"kinds":["device"],"minPurchase":50}`, `{"appliesTo":"ALL","kinds":["device"],"quantity":1,"minPurchase":"50.00"}`,
+			`{"kinds":["device"],"minPurchase":"50.01"}`,
+		},
+		"contains units and amounts": {
+			`{"quantity":2,"minPurchase":{"USD":"55","EUR":"50.00"}}`, `{"appliesTo":"ALL","quantity":2,"minPurchase":{"EUR":"50.00","USD":"55.00"}}`,
+			`{"quantity":2,"minPurchase":"50.00"}`,
+		},
+		"contains no amount": {`{"minPurchase":"0"}`, `{"appliesTo":"ALL","quantity":1}`, `{"minPurchase":"0.01"}`},
+		"containsNot":        {`{"categories":["sale"]}`, `{"appliesTo":"ALL","categories":["sale"]}`, `{"categories":["sale","new"]}`},
+		"maxPurchase":        {`{"EUR":"20"}`, `"20.00"`, `{"EUR":"20","USD":25}`},
 	} {
+		field, _, _ := strings.Cut(name, " ")
 		var draft coupon.Draft
 		require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{"code":"TEN","name":"Ten","discountType":"PERCENTAGE","discountValue":"10",%q:%s}`, field, test.given), &draft))
 		c, err := coupon.New(draft, coupon.Creation{ID: "cpn_1", At: noon})

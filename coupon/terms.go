@@ -61,9 +61,10 @@ type Conditions struct {
 	// Units with a list price of 0 do not count. A 0 means no bound.
 	MinQuantity int64 `json:"minQuantity,omitzero"`
 	MaxQuantity int64 `json:"maxQuantity,omitzero"`
-	// Contains restricts the coupon to carts with a minimum number of certain units. The units count in all lines of
-	// goods, whether or not the coupon covers the line. A refund does not look at Contains.
-	Contains Contents `json:"contains,omitzero"`
+	// Contains restricts the coupon to carts with a minimum number of certain units, or with a minimum amount of them.
+	// The units count in all lines of goods, whether or not the coupon covers the line. A refund does not look at
+	// Contains.
+	Contains Contents `json:"-"`
 	// ContainsNot restricts the coupon to carts without certain units, in any line of goods. Units with a list price of
 	// 0 do not count. The zero ContainsNot excludes nothing.
 	ContainsNot  Scope        `json:"containsNot,omitzero"`
@@ -241,13 +242,13 @@ var conditions = [...]condition{
 	quantityCondition("maxQuantity", MaximumQuantityExceeded,
 		func(c *Conditions) *int64 { return &c.MaxQuantity }, func(d *Draft) Optional[int] { return d.MaxQuantity }),
 	newCondition("contains", RequiredItemsMissing, func(c *Conditions) *Contents { return &c.Contains },
-		func(d *Draft, _ pricing.Currency, faults *validation.Error) Contents {
-			return d.Contains.contents("contains.", faults)
+		func(d *Draft, own pricing.Currency, faults *validation.Error) Contents {
+			return d.Contains.contents("contains.", own, faults)
 		},
-		func(c Contents, _ pricing.Currency, faults *validation.Error) {
+		func(c Contents, own pricing.Currency, faults *validation.Error) {
 			if !c.IsZero() {
 				required := c // only this copy is allocated
-				required.faults("contains.", faults)
+				required.faults("contains.", own, faults)
 			}
 		}),
 	newCondition("containsNot", ExcludedItemsContained, func(c *Conditions) *Scope { return &c.ContainsNot },
@@ -304,12 +305,12 @@ func same[T any](a, b T) bool {
 
 // amountsCondition returns a condition with an amount for each currency. parse reads the amounts.
 func amountsCondition(
-	field string, code RejectionCode, parse func(Amounts, pricing.Currency, *validation.Error) MoneySet,
+	field string, code RejectionCode, parse func(Amounts, string, pricing.Currency, *validation.Error) MoneySet,
 	of func(*Conditions) *MoneySet, draft func(*Draft) Amounts,
 ) condition {
 	entry := newCondition(field, code, of,
 		func(d *Draft, own pricing.Currency, faults *validation.Error) MoneySet {
-			return parse(draft(d), own, faults)
+			return parse(draft(d), field, own, faults)
 		},
 		func(set MoneySet, own pricing.Currency, faults *validation.Error) {
 			set.faults(faults, field, own, MaxMinPurchase)
@@ -402,12 +403,9 @@ func (t *Terms) Maximum(cart pricing.Currency) (minor int64, ok bool) {
 }
 
 // Accepts reports whether the coupon has all its amounts in the currency of a cart. A percentage without a maximum
-// discount, a minimum or maximum purchase and a budget accepts every currency.
+// discount, an amount of a condition and a budget accepts every currency.
 func (t *Terms) Accepts(cart pricing.Currency) bool {
-	if _, budgeted := t.Limits.Budget.In(cart); !budgeted && !t.Limits.Budget.IsZero() {
-		return false
-	}
-	_, minimum := t.Minimum(cart)
-	_, maximum := t.Maximum(cart)
-	return minimum && maximum && t.Discount.Accepts(cart)
+	k := &t.Conditions
+	return t.Limits.Budget.accepts(cart) && k.MinPurchase.accepts(cart) && k.MaxPurchase.accepts(cart) &&
+		k.Contains.MinPurchase.accepts(cart) && t.Discount.Accepts(cart)
 }

@@ -69,7 +69,7 @@ func (u unread) explains(field string) bool {
 // hasAmounts reports whether the value of a field has an amount for each currency.
 func hasAmounts(field string) bool {
 	switch field {
-	case "discountValue", "maxDiscount", "budget":
+	case "discountValue", "maxDiscount", "budget", "contains.minPurchase":
 		return true
 	}
 	return slices.ContainsFunc(conditions[:], func(c condition) bool { return c.byCurrency && c.field == field })

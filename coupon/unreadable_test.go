@@ -58,7 +58,7 @@ var (
 		"maxPurchase":        {"", `null`, `"9"`, `{"EUR":"9"}`, `"0"`, `"9.001"`, `{"EUR":0}`, `{"JPY":"5"}`},
 		"minQuantity":        {"", `null`, `3`, `0`, `1000000001`},
 		"maxQuantity":        {"", `null`, `3`, `0`, `1000000001`},
-		"contains":           {"", `null`, `{}`, `{"kinds":["device"],"quantity":2}`, `{"appliesTo":"SPECIFIC"}`, `{"planIds":[""],"quantity":1000000001}`},
+		"contains":           {"", `null`, `{}`, `{"kinds":["device"],"quantity":2}`, `{"appliesTo":"SPECIFIC"}`, `{"planIds":[""],"quantity":1000000001}`, `{"minPurchase":"9"}`, `{"minPurchase":{"EUR":"9","QQQ":"5"}}`, `{"minPurchase":{"JPY":"5"}}`},
 		"containsNot":        {"", `null`, `{"kinds":["plan"]}`, `{"appliesTo":"SPECIFIC"}`, `{"planIds":[""]}`},
 		"customerTags":       {"", `{}`, `{"any":["a"]}`, `{"all":["a"],"none":["a"]}`, `{"any":["a"],"none":["a"]}`, `{"all":[""]}`},
 		"firstOrder":         {"", `true`, `false`},

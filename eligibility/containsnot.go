@@ -8,7 +8,7 @@ func (d *Decision) checkContainsNot(c *coupon.Coupon, on *coverage) {
 	if excluded.AppliesTo == 0 { // nothing is excluded
 		return
 	}
-	if units := countUnits(excluded, on.lines); units > 0 {
+	if units, _ := measureUnits(excluded, on.lines); units > 0 {
 		d.refuse(coupon.ExcludedItemsContained, hasUnits{*excluded, units})
 	}
 }

@@ -69,6 +69,9 @@ func TestTheParametersOfEachReason(t *testing.T) {
 		`required_items_missing {"missingQuantity":1,"contains":{"appliesTo":"ALL","kinds":["device"],"quantity":4},"containedQuantity":3}`: func(s *situation) {
 			s.coupon.Conditions.Contains = coupon.Contents{Scope: coupon.Scope{AppliesTo: coupon.All, Kinds: coupon.NewItems("device")}, Quantity: 4}
 		},
+		`required_items_missing {"minPurchase":"1000.00","missing":"50.00","contains":{"appliesTo":"ALL","quantity":1,"minPurchase":{"EUR":"1000.00"}},"containedQuantity":3,"containedSubtotal":"950.00"}`: func(s *situation) {
+			s.coupon.Conditions.Contains = coupon.Contents{Scope: coupon.Scope{AppliesTo: coupon.All}, Quantity: 1, MinPurchase: least(100_000)}
+		},
 		`excluded_items_contained {"containsNot":{"appliesTo":"PRODUCT"},"excludedQuantity":3}`: func(s *situation) {
 			s.coupon.Conditions.ContainsNot = coupon.Scope{AppliesTo: coupon.Product}
 		},

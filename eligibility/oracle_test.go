@@ -146,7 +146,9 @@ func (s situation) units() *big.Int { return s.unitsOf(s.coupon.Scope) }
 // What a cart must contain counts alike, in every line.
 func (s situation) lacksItems() bool {
 	contains := s.coupon.Conditions.Contains
-	return contains.Quantity > 0 && s.unitsOf(contains.Scope).Cmp(big.NewInt(contains.Quantity)) < 0
+	least, _ := amountIn(s.cart.Currency, contains.MinPurchase)
+	tooFew := contains.Quantity > 0 && s.unitsOf(contains.Scope).Cmp(big.NewInt(contains.Quantity)) < 0
+	return tooFew || !s.otherCurrency() && s.costOf(contains.Scope).Cmp(big.NewInt(least)) < 0
 }
 
 func (s situation) hasExcluded() bool {
@@ -304,11 +306,12 @@ func (s situation) takesNothing() bool {
 func (s situation) otherCurrency() bool {
 	_, unminimum := s.minimum()
 	_, unmaximum := amountIn(s.cart.Currency, s.coupon.Conditions.MaxPurchase)
+	_, uncontained := amountIn(s.cart.Currency, s.coupon.Conditions.Contains.MinPurchase)
 	budgets := s.coupon.Limits.Budget.Slice()
 	unbudgeted := len(budgets) > 0 && !slices.ContainsFunc(budgets, func(m pricing.Money) bool { return m.Currency() == s.cart.Currency })
 	amounts := s.coupon.Discount.Currencies()
 	unpriced := len(amounts) > 0 && !slices.Contains(amounts, s.cart.Currency)
-	return unbudgeted || unminimum || unmaximum || unpriced
+	return unbudgeted || unminimum || unmaximum || uncontained || unpriced
 }
 
 // Section 2.2: base times percent, computed exactly, rounded once, half-up; or the
@@ -354,9 +357,11 @@ func (s situation) elaborateDiscount() *big.Int {
 	return big.NewInt(quote.Discount)
 }
 
-func (s situation) subtotal() *big.Int {
+func (s situation) subtotal() *big.Int { return s.costOf(s.coupon.Scope) }
+
+func (s situation) costOf(scope coupon.Scope) *big.Int {
 	sum := new(big.Int)
-	for _, i := range s.eligible() {
+	for _, i := range s.within(scope) {
 		l := s.cart.Lines[i]
 		sum.Add(sum, new(big.Int).Mul(big.NewInt(l.UnitPrice), big.NewInt(l.Quantity)))
 	}

@@ -94,6 +94,9 @@ func drawCartConditions(t *rapid.T, c *coupon.Coupon, cart pricing.Cart) {
 	}
 	if rapid.IntRange(0, 19).Draw(t, "contents") == 0 {
 		c.Conditions.Contains = coupon.Contents{Scope: someScope(t, cart, "required"), Quantity: rapid.Int64Range(1, 4).Draw(t, "required units")}
+		if m := nearMinimum(t, c.Currency, cart); m.Minor() > 0 {
+			c.Conditions.Contains.MinPurchase = coupon.NewMoneySet(m)
+		}
 	}
 	if rapid.IntRange(0, 19).Draw(t, "excluded contents") == 0 {
 		c.Conditions.ContainsNot = someScope(t, cart, "excluded")

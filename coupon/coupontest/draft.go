@@ -117,7 +117,7 @@ func drawTerms(t *rapid.T, d *coupon.Draft, currency pricing.Currency, discount 
 	if most := minimum(t, currency); most.Minor() > 0 && rapid.IntRange(0, 3).Draw(t, "has a maximum purchase") == 0 {
 		d.MaxPurchase = coupon.NewAmounts(most)
 	}
-	drawConditions(t, d)
+	drawConditions(t, d, currency)
 	d.Budget = budgetFor(t, currency, discount)
 	if rapid.IntRange(0, 3).Draw(t, "has period limits") == 0 {
 		d.PeriodLimits = periodLimits(t)

@@ -58,8 +58,8 @@ func tags(t *rapid.T) (tags coupon.CustomerTags) {
 	return tags
 }
 
-// drawConditions draws conditions without amounts. Usually it draws none.
-func drawConditions(t *rapid.T, d *coupon.Draft) {
+// drawConditions draws conditions besides bounds of the purchase. Usually it draws none.
+func drawConditions(t *rapid.T, d *coupon.Draft, currency pricing.Currency) {
 	if rapid.IntRange(0, 5).Draw(t, "conditions") > 0 {
 		return
 	}
@@ -72,7 +72,8 @@ func drawConditions(t *rapid.T, d *coupon.Draft) {
 		d.MaxQuantity = coupon.Set(quantity.Draw(t, "most units"))
 	}
 	if some("contents") {
-		d.Contains = &coupon.ContentsDraft{ScopeDraft: Scope().Draw(t, "required").Draft(), Quantity: rapid.Int64Range(1, 4).Draw(t, "required units")}
+		d.Contains = &coupon.ContentsDraft{ScopeDraft: Scope().Draw(t, "required").Draft(), Quantity: rapid.Int64Range(0, 4).Draw(t, "required units")}
+		d.Contains.MinPurchase = minimums(t, minimum(t, currency))
 	}
 	if some("excluded contents") {
 		d.ContainsNot = new(Scope().Draw(t, "excluded").Draft())

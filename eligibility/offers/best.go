@@ -213,8 +213,11 @@ func (s *Search) offer(c *coupon.Coupon, bound int64) {
 func (s *Search) discount(c *coupon.Coupon, bound int64) int64 {
 	// Most coupons that would be refused are left out here, because reasons of a refusal take memory.
 	minimum, quantity := thresholds(c, s.cart.Currency)
-	has := s.coveredBy(c)
+	has := s.coveredBy(&c.Scope)
 	if has.units == 0 || has.subtotal < minimum || has.units < quantity || s.mostOf(c, has) < s.worst().discount {
+		return 0
+	}
+	if least := s.leastContained(c); least > 0 && s.coveredBy(&c.Conditions.Contains.Scope).subtotal < least {
 		return 0
 	}
 	s.set[0] = eligibility.Candidate{Coupon: c, Usage: s.usage(c)}
@@ -230,6 +233,12 @@ func (s *Search) discount(c *coupon.Coupon, bound int64) int64 {
 		return 0
 	}
 	return d.Discount
+}
+
+// leastContained returns the amount of certain units that a coupon requires.
+func (s *Search) leastContained(c *coupon.Coupon) int64 {
+	least, _ := c.Conditions.Contains.MinPurchase.In(s.cart.Currency)
+	return least
 }
 
 // mostOf returns an upper bound of the discount of a coupon that covers some amounts. Only the terms of a simple

@@ -207,7 +207,9 @@ func currenciesOf(c *coupon.Coupon) []pricing.Currency {
 	for _, currency := range c.Discount.Currencies() {
 		add(currency)
 	}
-	for _, amounts := range [...]coupon.MoneySet{c.Conditions.MinPurchase, c.Conditions.MaxPurchase, c.Limits.Budget} {
+	for _, amounts := range [...]coupon.MoneySet{
+		c.Conditions.MinPurchase, c.Conditions.MaxPurchase, c.Conditions.Contains.MinPurchase, c.Limits.Budget,
+	} {
 		for m := range amounts.All() {
 			add(m.Currency())
 		}

@@ -31,13 +31,17 @@ type Near struct {
 	// the first line that the coupon covers, meets the minimum purchase. A lower price does not. In a cart
 	// with a step, Missing is rounded up to a step.
 	Missing int64
+	// Contained is true if the coupon requires the amount of certain units; see [coupon.Conditions].Contains.
+	// The further unit is then of the same item as the first line with such units. The coupon may not cover
+	// it.
+	Contained bool
 	// Pieces is the number of units to add. So many further units of the cheapest line that the coupon
 	// covers, or of the first such line, meet the minimum quantity. Fewer units do not.
 	Pieces int64
 	// Discount is what the coupon alone then takes off the cart, in minor units.
 	Discount int64
 	// ShownFrom is the eligible subtotal in minor units, or the number of eligible units, from which the
-	// coupon is shown.
+	// coupon is shown. If Contained is true, it is the list price of the required units.
 	ShownFrom int64
 }
 
@@ -53,10 +57,10 @@ type nearSearch struct {
 }
 
 // Nearly returns the coupons that the customer gets by adding an amount or some units. Only the minimum
-// purchase, the minimum quantity or the first tier of these coupons is not met. The coupon with the
-// greatest discount after the addition comes first, then the one with the least ID. The result has no
-// coupon that is refused for another reason, that lacks an amount and units, or that covers no unit of the
-// cart with a price above 0.
+// purchase, the minimum quantity, the first tier or the amount of required units of these coupons is not
+// met. The coupon with the greatest discount after the addition comes first, then the one with the least
+// ID. The result has no coupon that is refused for another reason, that lacks an amount and units, or that
+// covers no unit of the cart with a price above 0. A cart without a required unit is not near their amount.
 //
 // The time depends on the coupons with a minimum within reach. Nearly returns a [*validation.Error] if the
 // cart is invalid, or Most is out of bounds. The result is valid until the next search.
@@ -80,7 +84,7 @@ func (s *Search) Nearly(x *Index, q Query, o NearOptions) ([]Near, error) {
 		s.approach(c, &o)
 		return true
 	})
-	s.walk.open(byMinimum, byQuantity)
+	s.walk.open(byMinimum, byContents)
 	s.walk.openNarrow(place{})
 	for i := range s.walk.sources {
 		s.nearIn(&s.walk.sources[i], &o)
@@ -115,11 +119,14 @@ func (o *NearOptions) from(threshold int64) int64 {
 func (s *Search) nearIn(src *source, o *NearOptions) {
 	w := &s.walk
 	most := src.cover
-	if src.form == byQuantity {
+	switch src.form { //nolint:exhaustive // the covered amount
+	case byQuantity:
 		most = w.measures.total.units
+	case byContents: // any goods may be required
+		most = w.measures.total.subtotal
 	}
 	src.cursor.begin(src.root)
-	if src.whole { // the coupons cover all goods, and lower thresholds are met
+	if src.whole && src.form != byContents { // the coupons cover all goods, and lower thresholds are met
 		if key := ^saturated(most); key > 0 {
 			src.cursor.start(src.root, rank{key: key - 1})
 		}
@@ -132,8 +139,11 @@ func (s *Search) nearIn(src *source, o *NearOptions) {
 				return
 			}
 			value := w.measures.covered(e, src.size)
-			if src.form == byQuantity {
+			switch {
+			case src.form == byQuantity:
 				value = w.measures.unitsOf(e, src.size)
+			case src.form == byContents && value > 0:
+				value = most
 			}
 			if value == 0 || threshold > o.reach(value) {
 				continue
@@ -153,26 +163,9 @@ func (s *Search) approach(c *coupon.Coupon, o *NearOptions) {
 			return
 		}
 	}
-	minimum, quantity := thresholds(c, s.cart.Currency)
-	has := s.coveredBy(c)
-	lacksAmount, lacksUnits := has.subtotal < minimum, has.units < quantity
-	near := Near{Coupon: c}
-	switch {
-	case has.units == 0 || lacksAmount == lacksUnits:
+	near := s.lacking(c, o)
+	if near.Missing == 0 && near.Pieces == 0 {
 		return
-	case lacksAmount:
-		near.Missing, near.ShownFrom = minimum-has.subtotal, o.from(minimum)
-		if over := near.Missing % s.walk.measures.step; over > 0 {
-			near.Missing += s.walk.measures.step - over
-		}
-		if has.subtotal < near.ShownFrom {
-			return
-		}
-	default:
-		near.Pieces, near.ShownFrom = quantity-has.units, o.from(quantity)
-		if has.units < near.ShownFrom {
-			return
-		}
 	}
 	if near.Discount = s.discountAfter(&near); near.Discount == 0 {
 		return
@@ -187,10 +180,46 @@ func (s *Search) approach(c *coupon.Coupon, o *NearOptions) {
 	s.near.found = slices.Insert(s.near.found, at, near)
 }
 
-// coveredBy returns the amounts of the lines that a coupon covers.
-func (s *Search) coveredBy(c *coupon.Coupon) (has amounts) {
+// lacking returns a coupon with what the cart lacks to one of its minimums. It returns nothing to add if the
+// cart lacks nothing or several things, or has not reached enough of the minimum.
+func (s *Search) lacking(c *coupon.Coupon, o *NearOptions) (near Near) {
+	minimum, quantity := thresholds(c, s.cart.Currency)
+	has := s.coveredBy(&c.Scope)
+	lacksAmount, lacksUnits := has.subtotal < minimum, has.units < quantity
+	near.Coupon = c
+	switch {
+	case has.units == 0 || lacksAmount && lacksUnits:
+	case lacksAmount:
+		near.lack(minimum, has.subtotal, s.walk.measures.step, o)
+	case lacksUnits:
+		if near.ShownFrom = o.from(quantity); has.units >= near.ShownFrom {
+			near.Pieces = quantity - has.units
+		}
+	default:
+		required := s.coveredBy(&c.Conditions.Contains.Scope)
+		if least := s.leastContained(c); required.units > 0 && required.subtotal < least {
+			near.Contained = true
+			near.lack(least, required.subtotal, s.walk.measures.step, o)
+		}
+	}
+	return near
+}
+
+// lack sets what an amount lacks to a minimum, in steps, unless it has not reached enough of the minimum.
+func (n *Near) lack(minimum, has, step int64, o *NearOptions) {
+	if n.ShownFrom = o.from(minimum); has < n.ShownFrom {
+		return
+	}
+	n.Missing = minimum - has
+	if over := n.Missing % step; over > 0 {
+		n.Missing += step - over
+	}
+}
+
+// coveredBy returns the amounts of the lines that a scope covers.
+func (s *Search) coveredBy(scope *coupon.Scope) (has amounts) {
 	for i := range s.cart.Lines {
-		if l := &s.cart.Lines[i]; l.UnitPrice > 0 && c.Scope.Covers(l) {
+		if l := &s.cart.Lines[i]; l.UnitPrice > 0 && scope.Covers(l) {
 			has.add(amounts{l.UnitPrice * l.Quantity, l.Quantity})
 		}
 	}
@@ -208,10 +237,13 @@ func (s *Search) discountAfter(n *Near) int64 {
 	cart := s.cart
 	s.near.lines = append(s.near.lines[:0], cart.Lines...)
 	cart.Lines = s.near.lines
-	at := -1
+	scope, at := &n.Coupon.Scope, -1
+	if n.Contained {
+		scope = &n.Coupon.Conditions.Contains.Scope
+	}
 	for i := range cart.Lines {
 		l := &cart.Lines[i]
-		if l.UnitPrice == 0 || !n.Coupon.Scope.Covers(l) {
+		if l.UnitPrice == 0 || !scope.Covers(l) {
 			continue
 		}
 		if at < 0 || n.Pieces > 0 && l.UnitPrice < cart.Lines[at].UnitPrice {

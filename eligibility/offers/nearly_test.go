@@ -16,13 +16,13 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// added returns the cart with a further unit of the first covered line at a price, or with further units of
-// the cheapest covered line.
-func added(c *coupon.Coupon, cart pricing.Cart, amount, pieces int64) pricing.Cart {
+// added returns the cart with a further unit of the first line of a scope at a price, or with further units of
+// its cheapest line.
+func added(scope coupon.Scope, cart pricing.Cart, amount, pieces int64) pricing.Cart {
 	cart.Lines = slices.Clone(cart.Lines)
 	var covered []int
 	for i, l := range cart.Lines {
-		if l.UnitPrice > 0 && c.Scope.Covers(&l) {
+		if l.UnitPrice > 0 && scope.Covers(&l) {
 			covered = append(covered, i)
 		}
 	}
@@ -52,6 +52,11 @@ func tryNear(t *testing.T, coupons []*coupon.Coupon, q offers.Query, o offers.Ne
 				n.Missing = r.Params.Missing.Money.Minor()
 			case coupon.MinimumQuantityNotMet:
 				n.Pieces = r.Params.MissingQuantity
+			case coupon.RequiredItemsMissing: // the last of these reasons
+				n.Contained = n.Missing == 0 && n.Pieces == 0 && r.Params.ContainedQuantity > 0 && r.Params.Missing.Money.Minor() > 0
+				if n.Contained {
+					n.Missing = r.Params.Missing.Money.Minor()
+				}
 			}
 		}
 		if (n.Missing > 0) == (n.Pieces > 0) {
@@ -60,7 +65,7 @@ func tryNear(t *testing.T, coupons []*coupon.Coupon, q offers.Query, o offers.Ne
 		if step := q.Cart.Step; step > 1 {
 			n.Missing = (n.Missing + step - 1) / step * step
 		}
-		then, err := eligibility.Evaluate(c, added(c, q.Cart, n.Missing, n.Pieces), q.Question)
+		then, err := eligibility.Evaluate(c, added(addedTo(n, c), q.Cart, n.Missing, n.Pieces), q.Question)
 		if err == nil && then.Decision.Allowed() {
 			n.Coupon, n.Discount = c, then.Quote.Discount
 			all = append(all, n)
@@ -76,7 +81,7 @@ func tryNear(t *testing.T, coupons []*coupon.Coupon, q offers.Query, o offers.Ne
 func TestNearlyIsExact(t *testing.T) {
 	t.Parallel()
 	var s offers.Search
-	found := 0
+	found, contained := 0, 0
 	for seed := range *shops / 2 {
 		r := rand.New(rand.NewPCG(uint64(seed), 8))
 		coupons, q := smallShop(r, 10)
@@ -92,9 +97,19 @@ func TestNearlyIsExact(t *testing.T) {
 			found++
 			less, pieces := n.Missing-max(q.Cart.Step, 1), n.Pieces-1
 			if less > 0 || pieces > 0 {
-				of, err := eligibility.Evaluate(n.Coupon, added(n.Coupon, q.Cart, less, pieces), q.Question)
+				of, err := eligibility.Evaluate(n.Coupon, added(addedTo(n, n.Coupon), q.Cart, less, pieces), q.Question)
 				require.NoError(t, err)
-				require.True(t, of.Decision.Has(coupon.MinimumPurchaseNotMet) || of.Decision.Has(coupon.MinimumQuantityNotMet), "seed %d", seed)
+				reason := coupon.MinimumPurchaseNotMet
+				switch {
+				case n.Contained:
+					reason = coupon.RequiredItemsMissing
+				case n.Pieces > 0:
+					reason = coupon.MinimumQuantityNotMet
+				}
+				require.True(t, of.Decision.Has(reason), "seed %d", seed)
+			}
+			if n.Contained {
+				contained++
 			}
 		}
 		// Only coupons that are close enough, and can be used beside the others, are shown.
@@ -115,7 +130,10 @@ func TestNearlyIsExact(t *testing.T) {
 				quantity = max(quantity, from)
 			}
 			share := o.From.Of(1_000_000)
-			has := eligible(n.Coupon, q.Cart)
+			if n.Contained {
+				minimum, _ = n.Coupon.Conditions.Contains.MinPurchase.In(pricing.EUR())
+			}
+			has := goodsOf(addedTo(n, n.Coupon), q.Cart)
 			reached := has.subtotal*1_000_000/share >= minimum
 			if n.Pieces > 0 {
 				reached = has.units*1_000_000/share >= quantity
@@ -125,7 +143,7 @@ func TestNearlyIsExact(t *testing.T) {
 			require.Equal(t, reached && combinable, shown, "seed %d: %s", seed, n.Coupon.ID)
 		}
 		for _, n := range some {
-			has := eligible(n.Coupon, q.Cart)
+			has := goodsOf(addedTo(n, n.Coupon), q.Cart)
 			value := has.subtotal
 			if n.Pieces > 0 {
 				value = has.units
@@ -134,13 +152,22 @@ func TestNearlyIsExact(t *testing.T) {
 		}
 	}
 	require.Greater(t, found, *shops/20)
+	require.Greater(t, contained, *shops/100)
+}
+
+// addedTo returns the scope of what has to be added to get a coupon.
+func addedTo(n offers.Near, c *coupon.Coupon) coupon.Scope {
+	if n.Contained {
+		return c.Conditions.Contains.Scope
+	}
+	return c.Scope
 }
 
 type goods struct{ subtotal, units int64 }
 
-func eligible(c *coupon.Coupon, cart pricing.Cart) (g goods) {
+func goodsOf(scope coupon.Scope, cart pricing.Cart) (g goods) {
 	for _, l := range cart.Lines {
-		if l.UnitPrice > 0 && c.Scope.Covers(&l) {
+		if l.UnitPrice > 0 && scope.Covers(&l) {
 			g.subtotal += l.UnitPrice * l.Quantity
 			g.units += l.Quantity
 		}
@@ -166,4 +193,39 @@ func TestInvalidOptionsOfNearly(t *testing.T) {
 	}
 	_, err := s.Nearly(new(offers.Index), offers.Query{}, offers.NearOptions{Most: 1})
 	require.ErrorIs(t, err, validation.ErrInvalid)
+}
+
+// "8.00 more, and 20 % off accessories": what is missing may be anything that the coupon requires, also in a line
+// that it does not cover. The index finds such a coupon in every currency of the amount, and a cart without a
+// required unit is not near.
+func TestNearlyTheAmountOfRequiredUnits(t *testing.T) {
+	t.Parallel()
+	c := randomCoupon(rand.New(rand.NewPCG(1, 1)), "cpn_accessories")
+	c.Terms = coupon.Terms{Currency: pricing.EUR(), Distribution: coupon.General, Discount: pricing.PercentOff(percentOf("20"))}
+	c.Scope = coupon.Scope{AppliesTo: coupon.All, Kinds: coupon.NewItems("accessory")}
+	c.Conditions.Contains = coupon.Contents{
+		Scope: coupon.Scope{AppliesTo: coupon.All}, Quantity: 1,
+		MinPurchase: coupon.NewMoneySet(pricing.NewMoney(100_00, pricing.EUR()), pricing.NewMoney(110_00, pricing.USD())),
+	}
+	cart := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{
+		{Kind: pricing.Device, ItemID: "phone", Quantity: 1, UnitPrice: 82_00},
+		{Kind: pricing.Accessory, ItemID: "case", Quantity: 1, UnitPrice: 10_00},
+	}}
+	var s offers.Search
+	nearly := func(minor int64, in pricing.Currency) []offers.Near {
+		cart.Currency, cart.Lines[0].UnitPrice = in, minor
+		near, err := s.Nearly(indexOf(t, []*coupon.Coupon{c}), offers.Query{Cart: cart, Question: eligibility.Question{
+			At: noon, Customer: eligibility.Customer{ID: "u"},
+		}}, offers.NearOptions{Most: 1, From: percentOf("80")})
+		require.NoError(t, err)
+		return slices.Clone(near)
+	}
+	require.Equal(t, []offers.Near{{Coupon: c, Missing: 8_00, Contained: true, Discount: 2_00, ShownFrom: 80_00}}, nearly(82_00, pricing.EUR()))
+	require.Equal(t, []offers.Near{{Coupon: c, Missing: 18_00, Contained: true, Discount: 2_00, ShownFrom: 88_00}}, nearly(82_00, pricing.USD()))
+	require.Empty(t, nearly(90_00, pricing.EUR()), "the coupon can be used")
+	require.Empty(t, nearly(69_99, pricing.EUR()), "less than 80 %")
+	require.Len(t, nearly(70_00, pricing.EUR()), 1)
+	require.Empty(t, nearly(82_00, pricing.GBP()))
+	c.Conditions.Contains.Scope.Kinds = coupon.NewItems("book")
+	require.Empty(t, nearly(82_00, pricing.EUR()), "no book is in the cart")
 }

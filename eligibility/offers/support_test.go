@@ -112,7 +112,11 @@ func smallShop(r *rand.Rand, most int) ([]*coupon.Coupon, offers.Query) {
 	}
 	var coupons []*coupon.Coupon
 	for i := range r.IntN(most + 1) {
-		coupons = append(coupons, randomCoupon(r, fmt.Sprintf("%s%02d", coupon.IDPrefix, i)))
+		c := randomCoupon(r, fmt.Sprintf("%s%02d", coupon.IDPrefix, i))
+		if r.IntN(4) == 0 {
+			requireAmount(r, c)
+		}
+		coupons = append(coupons, c)
 	}
 	r.Shuffle(len(coupons), func(i, j int) { coupons[i], coupons[j] = coupons[j], coupons[i] })
 	q := offers.Query{Cart: cart, Question: eligibility.Question{
@@ -121,6 +125,16 @@ func smallShop(r *rand.Rand, most int) ([]*coupon.Coupon, offers.Query) {
 		Facts:    eligibility.Facts{Country: []string{"DE", "FR", ""}[r.IntN(3)], Channel: []string{"web", "store", ""}[r.IntN(3)]},
 	}}
 	return coupons, q
+}
+
+// requireAmount makes a coupon require an amount of some units, often of the whole cart.
+func requireAmount(r *rand.Rand, c *coupon.Coupon) {
+	scope := coupon.Scope{AppliesTo: coupon.All}
+	if r.IntN(2) == 0 {
+		scope = randomScope(r)
+	}
+	amount := coupon.NewMoneySet(pricing.NewMoney(5*(1+r.Int64N(200)), pricing.EUR()))
+	c.Conditions.Contains = coupon.Contents{Scope: scope, Quantity: 1 + r.Int64N(2), MinPurchase: amount}
 }
 
 func randomCoupon(r *rand.Rand, id string) *coupon.Coupon {

@@ -29,10 +29,11 @@ const (
 	// byCap has coupons that take at most an amount and at most a ratio of the eligible subtotal. The
 	// key is the amount. The greatest ratio halves from each of these forms to the next; see ratioOf.
 	byCap
-	// byMinimum has coupons with a minimum purchase, and byQuantity with a minimum quantity. A lower
-	// minimum has a greater key.
+	// byMinimum has coupons with a minimum purchase, byQuantity with a minimum quantity, and byContents
+	// with an amount of required units. A lower minimum has a greater key.
 	byMinimum  = byCap + capForms
 	byQuantity = byMinimum + 1
+	byContents = byQuantity + 1
 
 	capForms = 8
 )
@@ -250,6 +251,9 @@ func appendListed(dst []listed, c *coupon.Coupon, in pricing.Currency, slot uint
 	}
 	if quantity > 0 {
 		add(byQuantity, ^saturated(quantity))
+	}
+	if least, _ := c.Conditions.Contains.MinPurchase.In(in); least > 0 {
+		add(byContents, ^saturated(least))
 	}
 	return dst
 }

@@ -269,7 +269,7 @@ func (w *walk) boundOf(f form, key uint32, cover, units int64) int64 {
 		return cover
 	case byPrice:
 		return min(cover, w.measures.above(int64(^key)))
-	case byMinimum, byQuantity:
+	case byMinimum, byQuantity, byContents:
 		return cover
 	}
 	return min(amount(key), part(cover, ratioOf(f), w.measures.step))
