@@ -54,12 +54,12 @@ func NewOffers(s OfferStore, limits offers.Limits) *Offers {
 // [coupon.Terms]. The host calls [Offers.Update]; before the first update no automatic coupon is found. By default,
 // customers reach coupons only by codes.
 //
-// The index proposes the 4 coupons with the greatest discounts alone, or 8 beside codes. If there are more, it adds the
-// coupons of the best set. They are read from the store together with the codes, so a quote still asks the store
-// at most twice, and an old index never grants what the store refuses. If the store refuses some, and the index has a
-// better set without them, they are followed by up to 32 further coupons, and once more by as many as a look-up
-// holds. Each of these two rounds asks the store once, or twice for coupons with budgets or limits of periods. The
-// best set of all these coupons is chosen:
+// The index proposes the 4 coupons with the greatest discounts alone, or 8 beside codes. If there are more, or one
+// exceeds its budget alone, it adds the coupons of the best set. They are read from the store together with the
+// codes, so a quote still asks the store at most twice, and an old index never grants what the store refuses. If the
+// store refuses some, and the index has a better set without them, they are followed by up to 32 further coupons, and
+// once more by as many as a look-up holds. Each of these two rounds asks the store once, or twice for coupons with
+// budgets or limits of periods. The best set of all these coupons is chosen:
 //
 //   - A code excludes automatic coupons as it excludes other codes. An automatic coupon excludes no code. With
 //     [eligibility.KeepBest] all compete, and the codes win among equal totals. A code that loses is refused as

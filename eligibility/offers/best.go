@@ -58,6 +58,7 @@ type Search struct {
 	near   nearSearch
 
 	mostBeside int64 // the greatest bound of coupons that may take more beside others than alone
+	overBudget bool  // a coupon exceeds its budget alone
 }
 
 // Best returns the coupon with the greatest discount. Of equal discounts, the coupon with the least ID
@@ -85,13 +86,16 @@ func (s *Search) Top(x *Index, q Query, n int) ([]Offer, error) {
 		return nil, err
 	}
 	defer s.end()
-	s.mostBeside = 0
+	s.mostBeside, s.overBudget, s.most = 0, false, n
 	if s.mayHaveCoupons() {
-		s.most = n
 		s.search(func(*coupon.Coupon) bool { return true })
 	}
 	return s.offers, nil
 }
+
+// MoreInSets reports whether a set may have coupons that the last [Search.Top] has not returned. This is so if
+// Top has returned n coupons, or if a coupon exceeds its budget alone.
+func (s *Search) MoreInSets() bool { return s.most > 0 && len(s.offers) == s.most || s.overBudget }
 
 // search finds the best of the coupons that count.
 func (s *Search) search(counts func(c *coupon.Coupon) bool) {
@@ -226,9 +230,11 @@ func (s *Search) discount(c *coupon.Coupon, bound int64) int64 {
 	}
 	d := &s.result.Coupons[0]
 	allowed := d.Decision.Allowed()
-	if allowed && countsSomeUnits(&c.Discount) || !allowed && d.Decision.Without(coupon.BudgetExhausted).Allowed() {
+	overBudget := !allowed && d.Decision.Without(coupon.BudgetExhausted).Allowed()
+	if overBudget || allowed && countsSomeUnits(&c.Discount) {
 		s.mostBeside = max(s.mostBeside, bound)
 	}
+	s.overBudget = s.overBudget || overBudget
 	if !allowed {
 		return 0
 	}

@@ -87,3 +87,41 @@ func TestANilSearchIsAnError(t *testing.T) {
 		require.ErrorIs(t, search(), validation.ErrInvalid, name)
 	}
 }
+
+// A set has only coupons that Top returns, unless there are more than n or one exceeds its budget alone.
+func TestMoreInSets(t *testing.T) {
+	t.Parallel()
+	var s offers.Search
+	require.False(t, s.MoreInSets())
+	more := 0
+	for seed := range *shops {
+		r := rand.New(rand.NewPCG(uint64(seed), 10))
+		coupons, q := smallShop(r, 6)
+		x, n := indexOf(t, coupons), 1+r.IntN(4)
+		top, err := s.Top(x, q, n)
+		require.NoError(t, err)
+		known := words(top)
+		if s.MoreInSets() {
+			more++
+			continue
+		}
+		require.Less(t, len(known), n)
+		set, err := s.Set(x, q, offers.SetOptions{MaxCoupons: 4})
+		require.NoError(t, err)
+		for _, o := range set.Offers {
+			require.Contains(t, known, fmt.Sprint(o.Coupon.ID, " ", aloneOf(coupons, q, o.Coupon)), "seed %d", seed)
+		}
+	}
+	require.Positive(t, more)
+	require.Less(t, more, *shops)
+}
+
+// aloneOf is what a coupon takes off alone.
+func aloneOf(coupons []*coupon.Coupon, q offers.Query, c *coupon.Coupon) int64 {
+	for _, o := range tryAll(coupons, q) {
+		if o.Coupon == c {
+			return o.Discount
+		}
+	}
+	return 0
+}

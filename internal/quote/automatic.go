@@ -108,6 +108,13 @@ type result struct {
 	codes     []eligibility.Candidate // those that apply where no automatic coupon competes with them
 }
 
+// excludes reports whether other codes exclude a code of the coupon.
+func (r *result) excludes(couponID string) bool {
+	return slices.ContainsFunc(r.Coupons, func(o eligibility.Outcome) bool {
+		return o.CouponID == couponID && o.Decision.Has(coupon.NotCombinable)
+	})
+}
+
 // chosen is an automatic coupon that applies.
 type chosen struct {
 	code     *Code
@@ -129,11 +136,11 @@ type chooser struct {
 func (d *Decision) addAutomatic(into *result, set []eligibility.Candidate, takes *HandOver, held map[string]eligibility.Count) error {
 	c := chooser{d: d, into: into, set: set}
 	into.codes = c.ofSet(eligibility.Decision.Allowed)
-	competing := c.ofSet(func(d eligibility.Decision) bool { return d.Allowed() || d.Has(coupon.NotCombinable) })
+	competing := c.ofSet(competes)
 	for i := range d.Automatic {
 		a := &d.Automatic[i]
 		named := func(t eligibility.Candidate) bool { return t.Coupon.ID == a.Coupon.ID }
-		if !a.mirrorInvalid && !slices.ContainsFunc(competing, named) {
+		if !a.mirrorInvalid && !into.excludes(a.Coupon.ID) && !slices.ContainsFunc(into.codes, named) {
 			c.automatic = append(c.automatic, eligibility.Candidate{Coupon: &a.Coupon, Usage: a.usage(takes, held)})
 			c.coupons = append(c.coupons, &a.Coupon)
 		}
@@ -151,6 +158,12 @@ func (d *Decision) addAutomatic(into *result, set []eligibility.Candidate, takes
 		return c.compete(competing)
 	}
 	return nil
+}
+
+// competes reports whether a code with a decision competes with automatic coupons. A code that exceeds its budget alone
+// excludes nothing, so it never wins.
+func competes(d eligibility.Decision) bool {
+	return d.Allowed() || d.Has(coupon.NotCombinable) && !d.Has(coupon.BudgetExhausted)
 }
 
 // compete lets codes compete with the automatic coupons. A code that loses could have been used beside automatic

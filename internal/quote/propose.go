@@ -57,7 +57,7 @@ func (d *Decision) query() offers.Query {
 	return offers.Query{Cart: d.Request.Cart, Question: d.question()}
 }
 
-// first returns the coupons with the greatest discounts alone, up to a number, and the best set if there are more of them.
+// first returns the coupons with the greatest discounts alone, up to a number, and the best set if it may have others.
 // Limits are left to the store, because the index does not know how often a coupon was used. A cart that cannot
 // be priced has no coupons.
 func (a *Automatic) first(q offers.Query, alone, most int) (ids []string, more bool) {
@@ -73,7 +73,7 @@ func (a *Automatic) first(q offers.Query, alone, most int) (ids []string, more b
 		return nil, false
 	}
 	ids = addNew(nil, best, nil, most)
-	if len(ids) < alone {
+	if !s.MoreInSets() {
 		return ids, false
 	}
 	return addNew(ids, bestSet(s, x, q), nil, most), true
@@ -175,6 +175,10 @@ func (d *Decision) findOut(chosen *handedOver) findings {
 	var alone eligibility.SetResult
 	for i := range d.Automatic {
 		a := &d.Automatic[i]
+		if d.Request.Conflicts != eligibility.KeepBest && chosen.excludes(a.Coupon.ID) {
+			f.refused = true // its code was refused
+			continue
+		}
 		u := a.usage(&chosen.takes, held)
 		err := alone.Reevaluate([]eligibility.Candidate{{Coupon: &a.Coupon, Usage: u, MirrorInvalid: a.mirrorInvalid}}, d.Request.Cart, question)
 		if err != nil {
