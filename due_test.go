@@ -88,6 +88,35 @@ func TestARepaymentThatIsOnItsWay(t *testing.T) {
 	require.Empty(t, told)
 }
 
+// TestOldNewsPostponesNothing: a host that reads its payments before each look at what is due still returns the money
+// of a second attempt. Repeating a fact changes nothing.
+func TestOldNewsPostponesNothing(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.once()
+	s.reserve("1", ann)
+	s.record(paid("1"))
+	request := couponkit.RefundRequest{OrderID: "1", Key: "k", Returns: pricing.Returns{All: true}}
+	_, err := s.In(s.store).Refund(t.Context(), request)
+	require.NoError(t, err)
+	due, _ := s.due("1")
+	failed := paid("1")
+	failed.Repayments = []redemption.ReportedRefund{{ID: "re_1", Key: due[0].Key, Amount: due[0].Amount.Minor(), State: redemption.RepaymentFailed}}
+	s.record(failed)
+	again, err := s.In(s.store).Refund(t.Context(), request)
+	require.NoError(t, err)
+	require.Equal(t, redemption.RepaymentDue, again.Refund.Repayment.State)
+	for range 3 {
+		s.now = s.now.Add(2 * time.Minute)
+		o := s.record(failed)
+		require.False(t, o.Changed)
+		require.Equal(t, again.Order.Version, o.Order.Version)
+		due, _ = s.due("")
+		require.Len(t, due, 1)
+		require.Equal(t, again.Refund.RepaymentKey(), due[0].Key)
+	}
+}
+
 // TestAnotherAmountUnderTheKey of a repayment is what was returned. It is flagged, and nothing is paid for it again.
 func TestAnotherAmountUnderTheKey(t *testing.T) {
 	t.Parallel()

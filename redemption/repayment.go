@@ -219,7 +219,7 @@ func (o Order) reported(e Event) (Order, error) {
 	if !o.State.Paid() {
 		return o, ErrIllegal
 	}
-	wait := o.wait()
+	before, wait := o, o.wait()
 	o.Refunds, o.ExternalRefunds, o.Disputes = slices.Clone(o.Refunds), slices.Clone(o.ExternalRefunds), slices.Clone(o.Disputes)
 	for _, r := range e.Report.Refunds {
 		if i := slices.IndexFunc(o.Refunds, func(own Refund) bool { return own.reportedAs(r) }); i >= 0 {
@@ -241,6 +241,9 @@ func (o Order) reported(e Event) (Order, error) {
 		var faults validation.Error
 		faults.Add("report", validation.TooLong, fmt.Sprintf("an order has at most %d external refunds and disputes", MaxReported))
 		return o, faults.Err()
+	}
+	if wait == DueRetry && SameMoney(before, o) {
+		return o, nil // what is due stays due: old news must not postpone it
 	}
 	if wait == DueRetry && o.wait() == RepaymentPoll {
 		o.Deadline = time.Time{} // the due repayment is on its way
