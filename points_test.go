@@ -615,6 +615,49 @@ func TestALimitBelowWhatIsHeld(t *testing.T) {
 	}
 }
 
+// TestPeriodsOfAnExchange: a use that was bought with points counts in the day of the exchange, so that others cannot
+// use up the day of the checkout. A code that the exchange did not name is counted in the day of the checkout.
+func TestPeriodsOfAnExchange(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		per      coupon.LimitSubject
+		code     string
+		ann, bob error
+	}{
+		{coupon.PerCoupon, "TEN", nil, nil},
+		{coupon.PerCode, "TEN", nil, nil},
+		{coupon.PerCoupon, "ISSUED", nil, nil},
+		{coupon.PerCode, "ISSUED", nil, coupon.ErrPeriodLimitReached},
+	} {
+		w := newWorld(t)
+		w.ledger.Credit(bob.ID, 100)
+		d, zone := forPoints(), calendar.Zone{}
+		require.NoError(t, zone.UnmarshalText([]byte("UTC")))
+		d.PeriodLimits = []coupon.PeriodLimit{{Per: test.per, Period: calendar.Day, Zone: zone, MaxUses: 1}}
+		c := w.create(t, d)
+		w.issue(t, c, "batch", coupon.CodeDraft{Code: "ISSUED"})
+		exchange := func(customer eligibility.Customer) error {
+			_, err := w.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: "TEN", Customer: customer})
+			return err
+		}
+		require.NoError(t, exchange(ann))
+		require.ErrorIs(t, exchange(bob), coupon.ErrPeriodLimitReached)
+		w.pass(24 * time.Hour)
+		require.NoError(t, exchange(bob))
+		buy := func(customer eligibility.Customer, want error) {
+			t.Helper()
+			r := w.request(test.code)
+			r.Key, r.Customer = customer.ID, customer
+			_, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: r.Cart, Codes: r.Codes, Customer: customer})
+			require.ErrorIs(t, err, want)
+			_, err = w.Checkout(t.Context(), r)
+			require.ErrorIs(t, err, want, "%v by %s", test.per, test.code)
+		}
+		buy(ann, test.ann)
+		buy(bob, test.bob)
+	}
+}
+
 // TestCancelExchangeWaitsForADelayedPayment: whoever has finished the checkout cannot
 // have the points back and the discount too. The simulation found it (its seed 546).
 func TestCancelExchangeWaitsForADelayedPayment(t *testing.T) {

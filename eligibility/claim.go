@@ -106,6 +106,7 @@ type Limit struct {
 
 	usage  func(*Usage) *int64 // field of Usage with the counter's value
 	budget pricing.Currency    // currency of a budget, which has no field of Usage
+	per    coupon.LimitSubject // of a limit in a period
 }
 
 // Limits returns the limits that a decision compares with counters. First come the uses of the coupon, of each
@@ -125,17 +126,17 @@ func (c Claimant) Claims() []Claim {
 }
 
 // ClaimsAfterExchange is like Claims for a use that the customer has bought with points. The use keeps
-// the periods in which the exchange was counted. An identity that was not known at the exchange is
-// counted in the current periods. The given claims are those of the exchange.
+// the periods in which the exchange was counted. An identity or a code that was not known at the exchange
+// is counted in the current periods. The given claims are those of the exchange.
 func (c Claimant) ClaimsAfterExchange(exchange []Claim) []Claim {
 	claims := append(claimsOf(slices.Concat(c.useLimits(), c.codeLimits())), c.batchClaims()...)
 	unknown := c
 	unknown.Identities = slices.DeleteFunc(slices.Clone(c.Identities), func(identity string) bool {
 		return onCounter(exchange, CustomerUses(c.Coupon.ID, identity))
 	})
-	for _, claim := range claimsOf(unknown.periodLimits()) {
-		if !IsShared(claim.Counter) {
-			claims = append(claims, claim)
+	for _, l := range unknown.periodLimits() {
+		if l.per == coupon.PerCustomer || l.per == coupon.PerCode && !c.knows(exchange) {
+			claims = append(claims, l.Claim)
 		}
 	}
 	for _, claim := range exchange {
@@ -144,6 +145,23 @@ func (c Claimant) ClaimsAfterExchange(exchange []Claim) []Claim {
 		}
 	}
 	return claims
+}
+
+// knows reports whether the exchange was counted for the code of the claimant. Claims of an exchange by the
+// plain code name no code.
+func (c *Claimant) knows(exchange []Claim) bool {
+	byCode, periods := CodeUses(c.Coupon.ID, ""), SharedCounter("code", c.Coupon.Code.String(), "")
+	other := false
+	for _, claim := range exchange {
+		if strings.HasPrefix(claim.Counter, periods) {
+			return true
+		}
+		other = other || strings.HasPrefix(claim.Counter, byCode)
+	}
+	if c.Code.Plain() {
+		return !other
+	}
+	return onCounter(exchange, CodeUses(c.Coupon.ID, c.Code.Key.String()))
 }
 
 func claimsOf(limits []Limit) []Claim {

@@ -170,6 +170,39 @@ func TestClaimsAfterAnExchange(t *testing.T) {
 	}, got)
 }
 
+// A use that was bought with points by one code, and used by another, is counted for both codes.
+func TestClaimsAfterAnExchangeByAnotherCode(t *testing.T) {
+	t.Parallel()
+	issued := claimant(t)
+	plain := issued
+	plain.Code, plain.Coupon = coupon.IssuedCode{}, new(*issued.Coupon)
+	var err error
+	plain.Coupon.Code, err = coupon.ParseCode("PLAIN")
+	require.NoError(t, err)
+	issued.Coupon.Code = issued.Code.Key
+	for _, test := range []struct {
+		name         string
+		bought, used eligibility.Claimant
+		want         []string
+	}{
+		{"same plain code", plain, plain, []string{"shared/code/PLAIN/DAY/2026-11-19"}},
+		{"same issued code", issued, issued, []string{"shared/code/TEN-1/DAY/2026-11-19"}},
+		{"plain, then issued", plain, issued, []string{"shared/code/TEN-1/DAY/2026-11-20", "shared/code/PLAIN/DAY/2026-11-19"}},
+		{"issued, then plain", issued, plain, []string{"shared/code/PLAIN/DAY/2026-11-20", "shared/code/TEN-1/DAY/2026-11-19"}},
+	} {
+		test.bought.At = test.bought.At.AddDate(0, 0, -1)
+		var got []string
+		for _, claim := range test.used.ClaimsAfterExchange(test.bought.Claims()) {
+			if strings.HasPrefix(claim.Counter, "shared/code/") {
+				got = append(got, claim.Counter)
+			}
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
 // The identities are the ID and the hashed address and aliases, each once.
 func TestIdentitiesOfACustomer(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,7 @@ func (c *Claimant) periodLimits() (limits []Limit) {
 		}
 		for _, counter := range c.periodCounters(l) {
 			limits = append(limits, Limit{
-				Claim: Claim{Counter: counter, Amount: 1, Limit: l.MaxUses}, Reason: coupon.PeriodLimitReached, usage: usage,
+				Claim: Claim{Counter: counter, Amount: 1, Limit: l.MaxUses}, Reason: coupon.PeriodLimitReached, usage: usage, per: l.Per,
 			})
 		}
 	}

@@ -29,7 +29,8 @@ type Code struct {
 	// Instead is what the best choice with the coupon would take off, if better coupons exclude it.
 	Instead int64
 
-	plain         coupon.Code         // plain code of the coupon
+	plain         coupon.Code // plain code of the coupon
+	claimant      eligibility.Claimant
 	limits        []eligibility.Limit // limits of the coupon
 	taken         []int64             // of the limits that are known: the first ones, or all
 	mirrorInvalid bool
@@ -151,7 +152,8 @@ func (c *Code) read(f *store.Found, identities []string, d *Decision) error {
 	if !f.Code.Key.IsZero() {
 		f.Coupon.Code = f.Code.Key
 	}
-	c.limits = eligibility.Claimant{Coupon: &f.Coupon, Code: f.Code, Identities: identities, At: d.At}.Limits()
+	c.claimant = eligibility.Claimant{Coupon: &f.Coupon, Code: f.Code, Identities: identities, At: d.At}
+	c.limits = c.claimant.Limits()
 	c.taken = append(make([]int64, 0, len(c.limits)), f.Coupon.UsedCount+f.Coupon.ReservedCount)
 	for i := range identities {
 		c.taken = append(c.taken, f.ByCustomer[i].Taken())
@@ -255,17 +257,27 @@ func excludedBy(others []*Code) []coupon.Reason {
 }
 
 // usage returns the usage of a coupon's limits after the customer has handed over. held has the
-// handed-over part of each counter.
+// handed-over part of each counter. A use that was bought with points was counted in the periods of the
+// exchange, so the current periods do not limit it.
 func (c *Code) usage(takes *HandOver, held map[string]eligibility.Count) eligibility.Usage {
+	bought, own := takes.Points[c.Coupon.ID]
+	var claims []eligibility.Claim
+	if own {
+		claims = c.claimant.ClaimsAfterExchange(bought.Claims)
+	}
 	u := eligibility.UsageOf(c.limits, func(counter string) int64 {
 		known := c.limits[:len(c.taken)]
 		at := slices.IndexFunc(known, func(l eligibility.Limit) bool { return l.Counter == counter })
 		if at < 0 {
 			return 0 // not read yet
 		}
+		if own && known[at].Reason == coupon.PeriodLimitReached &&
+			!slices.ContainsFunc(claims, func(claim eligibility.Claim) bool { return claim.Counter == counter }) {
+			return 0 // the use takes nothing from it
+		}
 		return max(c.taken[at]-held[counter].Taken(), 0)
 	})
-	if _, own := takes.Points[c.Coupon.ID]; own { // package eligibility subtracts the customer's own use
+	if own { // package eligibility subtracts the customer's own use
 		u.CustomerHoldsReservation = true
 		u.Reserved++
 		u.ReservedByCustomer++
