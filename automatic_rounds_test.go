@@ -90,7 +90,7 @@ func TestACustomerWhoHasUsedTheBestAutomaticCoupons(t *testing.T) {
 			var all []coupon.Coupon
 			create := func(from, until int) {
 				for i := from; i < until; i++ {
-					all = append(all, w.create(t, automatic(percentOff(int64(2*(20-i))), fmt.Sprintf("A%02d", i), group(i))))
+					all = append(all, w.create(t, once(automatic(percentOff(int64(2*(20-i))), fmt.Sprintf("A%02d", i), group(i)))))
 				}
 				update(t, current)
 			}

@@ -150,11 +150,31 @@ func TestAUsedUpAutomaticCouponComesBack(t *testing.T) {
 	}
 }
 
+// once limits a coupon to one use by each customer, which an automatic coupon is not by itself.
+func once(d coupon.Draft) coupon.Draft {
+	d.MaxUsesPerUser = coupon.Set(1)
+	return d
+}
+
+// A sale that is automatic is for every order of a customer.
+func TestAnAutomaticCouponIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	w, current := automaticWorld(t)
+	w.create(t, automatic(percentOff(50), "Sale", ""))
+	update(t, current)
+	for range 3 {
+		made := w.checkout(t, w.request(""))
+		require.Equal(t, []string{"Sale"}, names(made.Order))
+		require.Empty(t, made.Order.Replaces)
+		w.pay(t, made)
+	}
+}
+
 // Guests are counted by their address.
 func TestAGuestUsesAnAutomaticCouponOnce(t *testing.T) {
 	t.Parallel()
 	w, current := automaticWorld(t, couponkit.WithGuests())
-	w.create(t, automatic(percentOff(50), "Once", ""))
+	w.create(t, once(automatic(percentOff(50), "Once", "")))
 	update(t, current)
 	r := w.request("")
 	for _, c := range []struct {
@@ -282,7 +302,7 @@ func TestACodeThatIsRefusedTakesOverNothingForAutomaticCoupons(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			w, current := automaticWorld(t)
-			w.create(t, automatic(percentOff(20), "Own", "a"))
+			w.create(t, once(automatic(percentOff(20), "Own", "a")))
 			code := grouped(percentOff(30), "CODE", test.group)
 			code.Kinds = []string{"device"}
 			w.create(t, code)

@@ -68,6 +68,30 @@ func TestWhatMayBeAutomatic(t *testing.T) {
 	}
 }
 
+// Contract section 4.6: an omitted limit per customer is 1, but none for an automatic coupon. A later change of
+// automatic keeps the limit that is stored.
+func TestTheLimitPerCustomerOfAnAutomaticCoupon(t *testing.T) {
+	t.Parallel()
+	for members, want := range map[string]int64{
+		`"code":"TEN"`:                                           1,
+		`"withoutCode":true`:                                     1,
+		`"code":"TEN","automatic":false`:                         1,
+		`"code":"TEN","maxUsesPerUser":null`:                     0,
+		`"automatic":true`:                                       0,
+		`"automatic":true,"code":"TEN"`:                          0,
+		`"automatic":true,"maxUsesPerUser":null`:                 0,
+		`"automatic":true,"maxUsesPerUser":2`:                    2,
+		`"automatic":true,"maxUsesPerUser":1,"withoutCode":true`: 1,
+	} {
+		c, err := newFromJSON(`{` + members + `,"name":"Ten","discountType":"PERCENTAGE","discountValue":"10"}`)
+		require.NoError(t, err, members)
+		require.Equal(t, want, c.Limits.MaxUsesPerUser, members)
+		switched, err := c.Apply(coupon.Patch{Automatic: coupon.Set(!c.Automatic)}, coupon.Edit{At: noon})
+		require.NoError(t, err, members)
+		require.Equal(t, want, switched.Limits.MaxUsesPerUser, members)
+	}
+}
+
 func TestACouponBecomesAutomatic(t *testing.T) {
 	t.Parallel()
 	c, err := newFromJSON(`{"code":"TEN","name":"Ten","discountType":"PERCENTAGE","discountValue":"10"}`)

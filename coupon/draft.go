@@ -9,7 +9,8 @@ import (
 	"github.com/couponkit/couponkit/validation"
 )
 
-// DefaultMaxUsesPerUser is the maximum number of uses by one customer if a [Draft] does not set MaxUsesPerUser.
+// DefaultMaxUsesPerUser is the maximum number of uses by one customer if a [Draft] does not set MaxUsesPerUser. An
+// automatic coupon has no such default: its uses are then not limited.
 const DefaultMaxUsesPerUser = 1
 
 // Creation holds the values that the system adds to a [Draft].
@@ -29,7 +30,7 @@ type Creation struct {
 // New refuses terms that contradict each other; see [Coupon.Contradictions].
 func New(d Draft, by Creation) (Coupon, error) {
 	var faults validation.Error
-	if !d.MaxUsesPerUser.Given() {
+	if !d.MaxUsesPerUser.Given() && !d.Automatic {
 		d.MaxUsesPerUser = Set(DefaultMaxUsesPerUser)
 	}
 	if d.Currency == "" {

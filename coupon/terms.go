@@ -132,7 +132,7 @@ type Draft struct {
 	// PointsRequired is the price of a [PointsRedeemable] coupon, in points.
 	PointsRequired int64 `json:"pointsRequired,omitzero"`
 	// MaxUses, MaxUsesPerUser, Budget and PeriodLimits are the [Limits]. A limit that is not given or is cleared with
-	// [Clear] is none, but a MaxUsesPerUser that is not given is [DefaultMaxUsesPerUser].
+	// [Clear] is none, but a MaxUsesPerUser that is not given is [DefaultMaxUsesPerUser] unless the coupon is Automatic.
 	MaxUses        Optional[int] `json:"maxUses,omitzero"`
 	MaxUsesPerUser Optional[int] `json:"maxUsesPerUser,omitzero"`
 	// MinPurchase and the following fields are the [Conditions]. Zero values and options that are not given or are
