@@ -43,6 +43,28 @@ func TestEveryRejectionIsTranslated(t *testing.T) {
 	}
 }
 
+// What is missing of required items is a number of them, or an amount.
+func TestMessagesOfRequiredItems(t *testing.T) {
+	t.Parallel()
+	amount := everything()
+	amount.MissingQuantity = 1
+	both := everything()
+	both.MissingQuantity = 2
+	for params, want := range map[*coupon.Params][]string{
+		{MissingQuantity: 2}: {"2 of the required items are missing.", "Es fehlen 2 der nötigen Artikel."},
+		&amount:              {"Add 12.50 EUR of the required items to reach 50.00 EUR.", "Es fehlen nötige Artikel für 12,50 EUR bis 50,00 EUR."},
+		&both: {
+			"Add 12.50 EUR of the required items to reach 50.00 EUR, at least 2 of them.",
+			"Es fehlen nötige Artikel für 12,50 EUR bis 50,00 EUR, mindestens 2 Stück.",
+		},
+	} {
+		refused := coupon.Rejections{coupon.Reject("cpn_1", coupon.RequiredItemsMissing, *params)}
+		if diff := cmp.Diff(want, []string{translate("en", refused), translate("de", refused)}); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestMessagesShowParameters(t *testing.T) {
 	t.Parallel()
 	refused := coupon.Rejections{

@@ -64,7 +64,9 @@ type nearlyView struct {
 	Terms coupon.Snapshot `json:"terms"`
 	// Missing is the amount that is missing, or Pieces the number of units.
 	Missing pricing.Money `json:"missing,omitzero"`
-	Pieces  int64         `json:"pieces,omitempty"`
+	// Contained tells that the amount is one of units that the cart must contain.
+	Contained bool  `json:"contained,omitempty"`
+	Pieces    int64 `json:"pieces,omitempty"`
 	// Saves is what the coupon takes off then.
 	Saves pricing.Money `json:"saves"`
 }
@@ -191,7 +193,7 @@ func (s *suggester) nearly(ctx context.Context) ([]nearlyView, error) {
 	}
 	for i, n := range found {
 		if len(shown) < maxNearly && lacksMinimum(alone.Codes[i].Reasons) {
-			shown = append(shown, nearlyView{n.Coupon.Code, n.Coupon.Snapshot(), s.money(n.Missing), n.Pieces, s.money(n.Discount)})
+			shown = append(shown, nearlyView{n.Coupon.Code, n.Coupon.Snapshot(), s.money(n.Missing), n.Contained, n.Pieces, s.money(n.Discount)})
 		}
 	}
 	return shown, nil
@@ -204,6 +206,6 @@ func (s *suggester) money(minor int64) pricing.Money {
 // lacksMinimum reports whether a minimum is the only reason for a refusal.
 func lacksMinimum(reasons []coupon.Reason) bool {
 	return len(reasons) > 0 && !slices.ContainsFunc(reasons, func(r coupon.Reason) bool {
-		return r.Code != coupon.MinimumPurchaseNotMet && r.Code != coupon.MinimumQuantityNotMet
+		return r.Code != coupon.MinimumPurchaseNotMet && r.Code != coupon.MinimumQuantityNotMet && r.Code != coupon.RequiredItemsMissing
 	})
 }

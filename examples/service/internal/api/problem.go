@@ -269,6 +269,9 @@ func detail(r coupon.Reason) string {
 	case coupon.MaximumQuantityExceeded:
 		return "This coupon is for at most " + strconv.FormatInt(p.MaxQuantity, 10) + " units; " + strconv.FormatInt(p.ExcessQuantity, 10) + " are too many."
 	case coupon.RequiredItemsMissing:
+		if !p.Missing.IsZero() {
+			return "This coupon needs certain items for " + p.MinPurchase.String() + " in the cart; " + p.Missing.String() + " are missing."
+		}
 		return "This coupon needs " + strconv.FormatInt(p.Contains.Quantity, 10) + " units of certain items in the cart; " + strconv.FormatInt(p.MissingQuantity, 10) + " are missing."
 	case coupon.ExcludedItemsContained:
 		return "This coupon cannot be used with " + strconv.FormatInt(p.ExcludedQuantity, 10) + " of the units in the cart."

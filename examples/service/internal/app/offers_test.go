@@ -61,6 +61,7 @@ func TestCouponsForACart(t *testing.T) {
 		coupon.Draft{Code: "SIXTY", Amount: coupon.Amounts{"": "10"}, MinPurchase: coupon.Amounts{"": "60"}},
 		coupon.Draft{Code: "HUNDRED", Amount: coupon.Amounts{"": "40"}, MinPurchase: coupon.Amounts{"": "100"}},
 		coupon.Draft{Code: "PAIR", Amount: coupon.Amounts{"": "9"}, MinQuantity: coupon.Set(2)},
+		coupon.Draft{Code: "CASE", Amount: coupon.Amounts{"": "9.5"}, Kinds: []string{"accessory"}, Contains: &coupon.ContentsDraft{MinPurchase: coupon.Amounts{"": "50"}}},
 	)
 	cart := object{"lines": []object{line("accessory", "charger", 1)}, "shippingOptionId": "pickup"}
 	ann := w.as(t, "ann")
@@ -71,6 +72,10 @@ func TestCouponsForACart(t *testing.T) {
 	require.Equal(t, []any{"8.00", "LARGE", "FIXED_AMOUNT"}, []any{found.text("best.saves"), found.text("best.terms.code"), found.text("best.terms.discountType")})
 	require.Len(t, found.list("nearly"), 2)
 	require.Equal(t, []any{"SIXTY", "20.10", nil, "10.00"}, []any{found.text("nearly.0.code"), found.text("nearly.0.missing"), found.value("nearly.0.pieces"), found.text("nearly.0.saves")})
+	require.Nil(t, found.value("nearly.0.contained"))
+	require.Equal(t, []any{"CASE", "10.10", true, "9.50"}, []any{found.text("nearly.1.code"), found.text("nearly.1.missing"), found.value("nearly.1.contained"), found.text("nearly.1.saves")})
+	ann.pays(ann.checkout(object{"lines": []object{line("accessory", "charger", 2)}, "shippingOptionId": "pickup", "codes": []string{"CASE"}}).is(http.StatusCreated))
+	found = ann.offers(cart, "LARGE")
 	require.Equal(t, []any{"PAIR", nil, 1, "9.00"}, []any{found.text("nearly.1.code"), found.value("nearly.1.missing"), found.number("nearly.1.pieces"), found.text("nearly.1.saves")})
 	found = ann.offers(with(cart, object{"codes": []string{"SMALL"}}), "LARGE")
 	require.Equal(t, "3.00", found.text("best.saves"))

@@ -83,6 +83,7 @@ func TestAPreviewSaysWhyACouponIsRefused(t *testing.T) {
 		{object{"discountValue": "10", "maxPurchase": "20"}, "maximum_purchase_exceeded", "at most 20.00 EUR"},
 		{object{"discountValue": "10", "maxQuantity": 6}, "maximum_quantity_exceeded", "at most 6 units; 1 are too many"},
 		{object{"discountValue": "10", "contains": object{"kinds": []string{"device"}, "quantity": 5}}, "required_items_missing", "5 units of certain items in the cart; 3 are missing"},
+		{object{"discountValue": "10", "contains": object{"minPurchase": "5000"}}, "required_items_missing", "certain items for 5000.00 EUR in the cart; "},
 		{object{"discountValue": "10", "channels": []string{"store"}}, "channel_not_allowed", "not valid in this shop"},
 		{object{"discountValue": "10", "categories": []string{"books"}}, "no_eligible_items", "Nothing in the cart"},
 		{object{"discountType": "FIXED_AMOUNT", "discountValue": "10", "currency": "USD"}, "currency_mismatch", "USD"},

@@ -20,7 +20,9 @@ func TestAnAutomaticCouponIsMadeAndUsed(t *testing.T) {
 	admin.fill("#f-name", "Welcome back")
 	admin.click(radio("discountType", "FIXED_AMOUNT"))
 	admin.fill("#f-value", "20")
+	admin.hold(`document.querySelector("#f-max-per-user").value === "1"`)
 	admin.click("#f-automatic")
+	admin.hold(`document.querySelector("#f-max-per-user").value === ""`) // customers get it again and again
 	admin.accessible("the form of an automatic coupon", allRules)
 	admin.click("#save")
 	admin.gone("#coupon-dialog")

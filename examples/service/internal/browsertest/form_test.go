@@ -20,7 +20,7 @@ import (
 // fault waits until a field shows an error.
 func (p page) fault(field, text string) {
 	p.t.Helper()
-	p.see(fmt.Sprintf(`[data-field=%s] .field-error`, field), text)
+	p.see(fmt.Sprintf(`[data-field='%s'] .field-error`, field), text)
 }
 
 // leave closes the form and discards what was entered.

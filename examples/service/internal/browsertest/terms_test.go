@@ -40,7 +40,7 @@ func (p page) amounts(list string, currenciesAndAmounts ...string) {
 		row := fmt.Sprintf("%s[%d]", list, i/2)
 		var there bool
 		if p.eval(fmt.Sprintf(`document.querySelector("#coupon-form").elements[%q] !== undefined`, row+".amount"), &there); !there {
-			p.eval(fmt.Sprintf(`document.querySelector("[data-rows=%s] + [data-add-row]").click()`, list), nil)
+			p.eval(fmt.Sprintf(`document.querySelector("[data-rows='%s'] + [data-add-row]").click()`, list), nil)
 		}
 		p.entered(map[string]string{row + ".currency": currenciesAndAmounts[i], row + ".amount": currenciesAndAmounts[i+1]})
 	}
@@ -159,6 +159,7 @@ func TestEachFurtherTermIsCreatedAndEdited(t *testing.T) {
 		p.amounts("minPurchases", "USD", "25")
 		p.amounts("maxPurchases", "USD", "2500")
 		p.amounts("budget", "EUR", "1000", "USD", "1100.50")
+		p.amounts("contains.minPurchase", "EUR", "50", "USD", "55")
 		p.finish("FURTHER")
 		want := object{
 			"excludedItemIds": []string{"tablet"}, "firstOrder": true, "kinds": []string{"device", "accessory"}, "categories": []string{"toys, games", "books"},
@@ -169,7 +170,7 @@ func TestEachFurtherTermIsCreatedAndEdited(t *testing.T) {
 				{"day": "MONDAY", "from": "09:00", "until": "12:30"}, {"day": "SUNDAY", "from": "18:00", "until": "24:00"},
 			}},
 			"maxPurchase": object{"EUR": "2000.50", "USD": "2500.00"}, "maxQuantity": 9,
-			"contains":    object{"appliesTo": "PRODUCT", "deviceIds": []string{"watch"}, "categories": []string{"toys, games"}, "quantity": 2},
+			"contains":    object{"appliesTo": "PRODUCT", "deviceIds": []string{"watch"}, "categories": []string{"toys, games"}, "quantity": 2, "minPurchase": object{"EUR": "50.00", "USD": "55.00"}},
 			"containsNot": object{"appliesTo": "SUBSCRIPTION", "kinds": []string{"plan"}, "excludedItemIds": []string{"family"}},
 			"minPurchase": object{"EUR": "20.00", "USD": "25.00"}, "budget": object{"EUR": "1000.00", "USD": "1100.50"},
 			"periodLimits": []object{{"per": "CUSTOMER", "period": "WEEK", "timeZone": "UTC", "maxUses": 5}},
@@ -185,6 +186,20 @@ func TestEachFurtherTermIsCreatedAndEdited(t *testing.T) {
 		p.hold(`document.querySelector("#f-group").value === "summer" && document.querySelector("#f-kinds").closest("details").open && document.querySelector("#f-contains-quantity").value === "2"`)
 		p.finish("FURTHER")
 		require.EqualValues(w.t, 1, w.coupon("FURTHER").Revision) // nothing was changed
+
+		p.click(rowOf("FURTHER") + " [data-action=edit]")
+		p.visible(`[data-rows="contains.minPurchase"] .row`)
+		p.entered(map[string]string{"contains.minPurchase[1].amount": "", "contains.minPurchase[0].amount": "0.5555"})
+		p.click("#save")
+		p.fault("contains.minPurchase[0].amount", "at most 2 decimals are allowed")
+		p.entered(map[string]string{"contains.minPurchase[0].amount": "60"})
+		p.finish("FURTHER")
+		want["contains"].(object)["minPurchase"] = "60.00"
+		same()
+		p.click(rowOf("FURTHER") + " [data-action=edit]")
+		p.visible(`[data-rows="contains.minPurchase"] .row`)
+		p.finish("FURTHER")
+		require.EqualValues(w.t, 2, w.coupon("FURTHER").Revision) // nothing was changed
 
 		p.click(rowOf("FURTHER") + " [data-action=edit]")
 		p.visible(`[data-rows="schedule.hours"] .row`)

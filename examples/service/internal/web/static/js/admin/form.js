@@ -8,9 +8,9 @@ import { toast } from "../shell.js";
 import { picker } from "./picker.js";
 import { preview } from "./preview.js";
 import { rows, timeZones } from "./rows.js";
-import { apart, decimal, further, inOthers, joined } from "./terms.js";
+import { apart, decimal, further, inOthers, joined, withOwn } from "./terms.js";
 
-const multiple = new Set(["discountValues", "maxDiscounts", "minPurchases", "maxPurchases", "budget"]); // amounts in several currencies
+const multiple = new Set(["discountValues", "maxDiscounts", "minPurchases", "maxPurchases", ...withOwn]); // amounts in several currencies
 const dialog = byId("coupon-dialog");
 const form = byId("coupon-form");
 const inputs = form.elements;
@@ -59,6 +59,7 @@ form.addEventListener("submit", (event) => {
 form.addEventListener("change", showFields);
 for (const kind of ["input", "change"]) form.addEventListener(kind, ({ target }) => revise(target));
 inputs.currency.addEventListener("change", followCurrency);
+inputs.automatic.addEventListener("change", followAutomatic);
 dialog.addEventListener("cancel", (event) => {
   if (event.target !== dialog || entries() === clean) return;
   event.preventDefault();
@@ -245,7 +246,7 @@ function entry(rest) {
 // place returns the field of the form that shows a fault of the API, and what is left of its path.
 // An amount of a currency is in the row of the currency.
 function place(path) {
-  const [field, currency] = path.split(".");
+  const [, field, currency] = /^(.*?)(?:\.(\w+))?$/.exec(path);
   const list = inOthers[field] ?? field;
   const row = multiple.has(list) ? [...form.querySelectorAll(`[name^="${list}["][name$=".currency"]`)].findIndex((each) => each.value === currency) : -1;
   if (row >= 0) return [`${list}[${row}].amount`, ""];
@@ -289,19 +290,25 @@ function grouped(text, code = currency()) {
   return separated.test(text.trim());
 }
 
-// nextCurrency is what a row of amounts begins with: the coupon's currency in a budget, and another
-// one where that is given already.
+// nextCurrency is what a row of amounts begins with: the coupon's currency, and another one where that is
+// given already.
 function nextCurrency(host) {
   const taken = [...host.querySelectorAll(".select")].map((each) => each.value);
-  if (host.dataset.rows !== "budget") taken.push(currency());
+  if (!withOwn.has(host.dataset.rows)) taken.push(currency());
   return [currency(), ...[...inputs.currency.options].map((each) => each.value)].find((each) => !taken.includes(each));
 }
 
-// followCurrency gives a budget that has no amount yet the currency of the coupon.
+// followCurrency gives a budget and a required amount that are empty yet the currency of the coupon.
 function followCurrency() {
-  for (const row of form.querySelectorAll('[data-rows="budget"] .row')) {
+  for (const row of form.querySelectorAll('[data-rows="budget"] .row, [data-rows="contains.minPurchase"] .row')) {
     if (row.querySelector(".input").value === "") row.querySelector(".select").value = currency();
   }
+}
+
+// followAutomatic gives a new coupon the usual limit of a customer: an automatic one has none.
+function followAutomatic() {
+  const [usual, other] = inputs.automatic.checked ? ["", "1"] : ["1", ""];
+  if (editing === null && inputs.maxUsesPerUser.value.trim() === other) inputs.maxUsesPerUser.value = usual;
 }
 
 // checkValue blocks percentages above 100 while they are typed.

@@ -29,6 +29,9 @@ const changeable = {
 // field with the coupon's own amount.
 const inOthers = { discountValue: "discountValues", maxDiscount: "maxDiscounts", minPurchase: "minPurchases", maxPurchase: "maxPurchases" };
 
+// withOwn are the amounts by currency that the form has in one list with the coupon's own amount.
+const withOwn = new Set(["budget", "contains.minPurchase"]);
+
 // apart returns the fields of a coupon of the API as the form has them.
 function apart(coupon) {
   const fields = { ...coupon };
@@ -39,6 +42,7 @@ function apart(coupon) {
     if (Object.keys(rest).length > 0) fields[others] = rest;
   }
   if (typeof coupon.budget === "string") fields.budget = { [coupon.currency]: coupon.budget };
+  if (typeof coupon.contains?.minPurchase === "string") fields.contains = { ...coupon.contains, minPurchase: { [coupon.currency]: coupon.contains.minPurchase } };
   return fields;
 }
 
@@ -69,7 +73,7 @@ function further(form, pickers, lists) {
   const inputs = form.elements;
   const read = (name, how) => (how === "amounts" ? amounts(name) : used(inputs[name]) ? forms[how].read(inputs[name].value) : null);
   const write = (name, how, value) => {
-    if (how === "amounts") lists[name].write(value || name !== "budget" ? Object.entries(value ?? {}).map(([currency, amount]) => ({ currency, amount })) : [{}]);
+    if (how === "amounts") lists[name].write(value || !withOwn.has(name) ? Object.entries(value ?? {}).map(([currency, amount]) => ({ currency, amount })) : [{}]);
     else inputs[name].value = forms[how].write(value);
   };
   const all = (kinds, call) => Object.entries(kinds).map(([name, how]) => [name, call(name, how)]);
@@ -91,7 +95,8 @@ function further(form, pickers, lists) {
 
   function contains() {
     const required = scope("contains");
-    return required && { ...required, quantity: read("contains.quantity", "whole") ?? 1 };
+    const minPurchase = amounts("contains.minPurchase");
+    return required && { ...required, quantity: read("contains.quantity", "whole") ?? 1, ...(minPurchase && { minPurchase }) };
   }
 
   const isShown = (name) => form.querySelector(`[data-field="${name}"]`).closest("[hidden]") === null;
@@ -139,6 +144,7 @@ function further(form, pickers, lists) {
     contains(value) {
       writeScope("contains", value);
       inputs["contains.quantity"].value = value?.quantity ?? "";
+      write("contains.minPurchase", "amounts", value?.minPurchase);
     },
     containsNot: (value) => writeScope("containsNot", value),
   };
@@ -164,4 +170,4 @@ function further(form, pickers, lists) {
   };
 }
 
-export { apart, decimal, further, inOthers, joined };
+export { apart, decimal, further, inOthers, joined, withOwn };

@@ -24,8 +24,8 @@ function offersBox(host, currency, use) {
     el("span", {}, "Best coupon for you: ", el("strong", {}, foreign(code)), ` saves ${money(saves, currency)}.`),
     el("button", { class: "button", type: "button", onclick: () => use(code) }, "Use it"));
 
-  const nearOffer = ({ code, missing, pieces, saves }) => el("li", { class: "note note-plain", "data-nearly": code },
-    el("span", {}, `${pieces ? `${number(pieces)} more ${pieces === 1 ? "piece" : "pieces"}` : `${money(missing, currency)} more`} and `, el("strong", {}, foreign(code)), ` saves ${money(saves, currency)}.`));
+  const nearOffer = ({ code, missing, contained, pieces, saves }) => el("li", { class: "note note-plain", "data-nearly": code },
+    el("span", {}, `${pieces ? `${number(pieces)} more ${pieces === 1 ? "piece" : "pieces"}` : `${money(missing, currency)} more${contained ? " of what it requires" : ""}`} and `, el("strong", {}, foreign(code)), ` saves ${money(saves, currency)}.`));
 
   return { show };
 }
