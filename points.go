@@ -40,6 +40,8 @@ type ExchangeRequest struct {
 //   - [ErrInTransaction] means that the store works inside a transaction of the host.
 //   - [ErrReservationClosed] means that the exchange was given up, or that the coupon's price in
 //     points has changed. Exchange points again with a new key.
+//   - [ErrPaymentOpen] means that the order with the exchange was replaced, and can perhaps still be paid.
+//     The points are refunded with the end of its payment.
 //   - store.ErrKeyReused means that the key was used for a different coupon.
 //
 // After any other error, repeat the call with the same key. The sweep undoes exchanges that stay

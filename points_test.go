@@ -985,6 +985,32 @@ func TestCancelExchangeBesideACheckout(t *testing.T) {
 	}
 }
 
+// TestAnExchangeThatACheckoutTakesAtOnce: of two calls with a key, one confirms the exchange, and a checkout takes
+// it before the other one confirms. Both calls return the exchange.
+func TestAnExchangeThatACheckoutTakesAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.create(t, forPoints())
+	r := couponkit.ExchangeRequest{Key: "once", Coupon: c.ID, Customer: ann}
+	whole, once := w.Service, false
+	w.behind(func(call string, effect func() error) error {
+		if call == "Apply points_exchanged" && !once {
+			once = true
+			_, err := whole.ExchangePoints(t.Context(), r)
+			require.NoError(t, err)
+			_, err = whole.Checkout(t.Context(), w.request("TEN"))
+			require.NoError(t, err)
+		}
+		return effect()
+	}, couponkit.WithClock(clockOf(w)), couponkit.WithPoints(w.ledger))
+	u, err := w.ExchangePoints(t.Context(), r)
+	require.NoError(t, err)
+	require.True(t, once)
+	require.NotEmpty(t, u.OrderID)
+	require.Equal(t, redemption.PointsDebited, u.PointsState)
+	w.wantBalance(t, 40)
+}
+
 // TestCancelExchangeOfOneThatNeverRests: checkouts that take it again and again are a
 // conflict, which may be repeated, and not an end.
 func TestCancelExchangeOfOneThatNeverRests(t *testing.T) {

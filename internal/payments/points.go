@@ -174,6 +174,8 @@ func checkExchange(d *quote.Decision, paying redemption.Use) error {
 // the exchange up, because no checkout would accept the coupon.
 func (p *Payments) debit(ctx context.Context, u redemption.Use, refused error) (redemption.Use, error) {
 	switch {
+	case u.PointsState == redemption.PointsDebited:
+		return exchanged(u)
 	case u.State == redemption.Released:
 		return redemption.Use{}, fmt.Errorf("exchange %s: %w", u.ExchangeID, ErrReservationClosed)
 	case u.PointsState != redemption.PointsPending:
@@ -195,9 +197,18 @@ func (p *Payments) debit(ctx context.Context, u redemption.Use, refused error) (
 	}
 	confirmed, err := p.applyToUse(ctx, redemption.PointsExchanged, u)
 	if errors.Is(err, redemption.ErrIllegal) {
-		return redemption.Use{}, p.tooLate(ctx, u, err)
+		return p.tooLate(ctx, u, err)
 	}
 	return confirmed, err
+}
+
+// exchanged returns a use whose points are debited. A released use keeps them for a late payment of its order,
+// which was replaced: the error is then store.ErrPaymentOpen.
+func exchanged(u redemption.Use) (redemption.Use, error) {
+	if u.State == redemption.Released {
+		return redemption.Use{}, fmt.Errorf("exchange %s: %w", u.ExchangeID, store.ErrPaymentOpen)
+	}
+	return u, nil
 }
 
 // applyToUse applies an event to a points reservation.
@@ -228,25 +239,28 @@ func (p *Payments) refuseExchange(ctx context.Context, u redemption.Use, refused
 	case errors.Is(err, redemption.ErrIllegal), released.PointsState == redemption.PointsPassedOn:
 		var now redemption.Use
 		if now, err = p.newest(ctx, u.ExchangeID); err == nil && now.PointsState == redemption.PointsDebited {
-			return now, nil
+			return exchanged(now)
 		}
 	}
 	p.warn(ctx, "an exchange that was refused is left to the sweep", "exchange", u.ExchangeID, err)
 	return redemption.Use{}, refused
 }
 
-// tooLate returns points that were taken after the sweep had given the exchange up.
-func (p *Payments) tooLate(ctx context.Context, u redemption.Use, cause error) error {
+// tooLate returns points that were taken after the sweep had given the exchange up. If another call has
+// confirmed the exchange and a checkout has taken it since, tooLate returns it.
+func (p *Payments) tooLate(ctx context.Context, u redemption.Use, cause error) (redemption.Use, error) {
 	now, err := p.newest(ctx, u.ExchangeID)
-	if err != nil {
-		return err
-	}
-	if now.PointsState == redemption.PointsRefundDue {
+	switch {
+	case err != nil:
+		return redemption.Use{}, err
+	case now.PointsState == redemption.PointsDebited:
+		return exchanged(now)
+	case now.PointsState == redemption.PointsRefundDue:
 		if _, err := p.refundPoints(ctx, now); err != nil {
-			return err
+			return redemption.Use{}, err
 		}
 	}
-	return fmt.Errorf("%w: %w", ErrReservationClosed, cause)
+	return redemption.Use{}, fmt.Errorf("%w: %w", ErrReservationClosed, cause)
 }
 
 // CancelExchange gives up an exchange and refunds its points.
