@@ -69,10 +69,12 @@ func TestAReplacedOrderThatCanBePaidKeepsWhatTheNewOneDoesNotTake(t *testing.T) 
 }
 
 // Points of a replaced order go back with the end of its payment, and not before: the customer would have
-// both the points and the discount if they paid it after all.
+// both the points and the discount if they paid it after all. This holds, too, if a second order has taken them
+// over, and a third one does not take them.
 func TestAReplacedOrderThatCanBePaidKeepsItsPoints(t *testing.T) {
 	t.Parallel()
-	for _, paid := range []bool{false, true} {
+	for i := range 4 {
+		paid, between := i%2 > 0, i/2 > 0
 		ctx, points := t.Context(), new(ledger)
 		points.Credit("ann", 100)
 		s, err := couponkit.New(memstore.New(), couponkit.WithPoints(points))
@@ -85,7 +87,8 @@ func TestAReplacedOrderThatCanBePaidKeepsItsPoints(t *testing.T) {
 		})
 		require.NoError(t, err)
 		ann := eligibility.Customer{ID: "ann"}
-		exchange, err := s.ExchangePoints(ctx, couponkit.ExchangeRequest{Coupon: "points", Customer: ann})
+		request := couponkit.ExchangeRequest{Key: "once", Coupon: "points", Customer: ann}
+		exchange, err := s.ExchangePoints(ctx, request)
 		require.NoError(t, err)
 		reserve := func(id string, codes ...string) redemption.Order {
 			r, err := s.Reserve(ctx, couponkit.ReserveRequest{OrderID: id, Hold: time.Hour, QuoteRequest: couponkit.QuoteRequest{
@@ -98,8 +101,14 @@ func TestAReplacedOrderThatCanBePaidKeepsItsPoints(t *testing.T) {
 		first := reserve("first", "mine", "points")
 		_, err = s.AttachPayment(ctx, couponkit.Payment{OrderID: "first", ID: "pay_1", URL: "https://pay.example/1"})
 		require.NoError(t, err)
-		require.Equal(t, "first", reserve("second", "mine").Replaces)
+		if between {
+			require.Equal(t, "first", reserve("between", "mine", "points").Replaces)
+		}
+		require.Equal(t, map[bool]string{false: "first", true: "between"}[between], reserve("second", "mine").Replaces)
 		require.ErrorIs(t, s.CancelExchange(ctx, "ann", exchange.ExchangeID), couponkit.ErrPaymentOpen)
+		_, err = s.ExchangePoints(ctx, request)
+		require.ErrorIs(t, err, couponkit.ErrPaymentOpen)
+		require.NotErrorIs(t, err, couponkit.ErrReservationClosed)
 		_, err = s.Sweep(ctx, 0)
 		require.NoError(t, err)
 		require.EqualValues(t, 40, points.Balance("ann"))
@@ -114,5 +123,8 @@ func TestAReplacedOrderThatCanBePaidKeepsItsPoints(t *testing.T) {
 		_, err = s.Sweep(ctx, 0)
 		require.NoError(t, err)
 		require.Equal(t, map[bool]int64{false: 100, true: 40}[paid], points.Balance("ann"))
+		again, err := s.ExchangePoints(ctx, request)
+		require.ErrorIs(t, err, map[bool]error{false: couponkit.ErrReservationClosed}[paid])
+		require.Equal(t, map[bool]string{true: "first"}[paid], again.OrderID)
 	}
 }

@@ -31,23 +31,27 @@ func addHoldings(held map[string]eligibility.Count, s State, claims []eligibilit
 	}
 }
 
-// Keep adds to a new order what a replaced order and its uses hold beyond the claims of the new order and
-// its uses. Claims without a limit are left out, because they refuse nobody. See [Order.Kept].
-func (o Order) Keep(uses []Use, replaced Order, replacedUses ...Use) Order {
-	held, taken := Holdings(replaced, replacedUses...), Holdings(o, uses...)
+// Keep adds to a new order what a late payment of the awaited order needs beyond the claims of the new order
+// and its uses. Claims without a limit are left out, because they refuse nobody. See [Order.Kept].
+func (o Order) Keep(uses []Use, awaited Order, awaitedUses ...Use) Order {
+	needed, taken := map[string]eligibility.Count{}, Holdings(o, uses...)
+	addHoldings(needed, Reserved, awaited.Claims)
+	for _, u := range awaitedUses {
+		addHoldings(needed, Reserved, u.Claims)
+	}
 	o.Claims = slices.Clip(o.Claims)
 	keep := func(claims []eligibility.Claim) {
 		for _, c := range claims {
-			more := held[c.Counter].Taken() - taken[c.Counter].Taken()
+			more := needed[c.Counter].Taken() - taken[c.Counter].Taken()
 			if c.Limit == 0 || more <= 0 {
 				continue
 			}
 			o.Claims, o.Kept = append(o.Claims, eligibility.Claim{Counter: c.Counter, Amount: more, Limit: c.Limit}), o.Kept+1
-			delete(held, c.Counter)
+			delete(needed, c.Counter)
 		}
 	}
-	keep(replaced.Claims)
-	for _, u := range replacedUses {
+	keep(awaited.Claims)
+	for _, u := range awaitedUses {
 		keep(u.Claims)
 	}
 	return o

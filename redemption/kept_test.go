@@ -50,6 +50,17 @@ func TestANewOrderKeepsWhatTheReplacedOneHolds(t *testing.T) {
 	}
 }
 
+// What a third order keeps is what the first one needs, whatever its own claims were before it was replaced.
+func TestAThirdOrderKeepsWhatTheFirstOneNeeds(t *testing.T) {
+	t.Parallel()
+	old, fresh, oldUses, uses := replacedOrder(t)
+	want := fresh.Keep(uses, old, oldUses...)
+	old, oldUses, err := old.Replace("second", at(20), oldUses...)
+	require.NoError(t, err)
+	require.Empty(t, redemption.Holdings(old, oldUses...))
+	require.Empty(t, cmp.Diff(want, fresh.Keep(uses, old, oldUses...)))
+}
+
 // What an order keeps is freed when its payment begins, and when it ends or is replaced.
 func TestKeptClaimsAreFreed(t *testing.T) {
 	t.Parallel()
@@ -82,7 +93,9 @@ func TestPointsOfAReplacedOrder(t *testing.T) {
 		old, uses, err := old.Replace("new", at(20), uses...)
 		require.NoError(t, err)
 		require.Equal(t, redemption.PointsPassedOn, uses[1].PointsState)
-		uses[1].PointsState = redemption.PointsDebited // as a store leaves them that the new order does not want
+		uses[1] = uses[1].TakeBack(at(30)) // as a store does with points that no later order wants
+		require.Equal(t, []any{redemption.PointsDebited, at(30)}, []any{uses[1].PointsState, uses[1].UpdatedAt})
+		require.Equal(t, uses[1], uses[1].TakeBack(at(40)), "the use has them already")
 		old, uses, err = old.After(event(c.kind, "cs", 500), uses...)
 		require.NoError(t, err, c.kind)
 		require.Equal(t, c.want, uses[1].PointsState, c.kind)

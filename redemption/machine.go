@@ -365,6 +365,16 @@ func (u Use) PassOn(at time.Time) Use {
 	return u.changed(at)
 }
 
+// TakeBack returns a use that has the points again which another order had taken over. TakeBack returns a
+// use in any other state unchanged.
+func (u Use) TakeBack(at time.Time) Use {
+	if u.PointsState != PointsPassedOn {
+		return u
+	}
+	u.PointsState = PointsDebited
+	return u.changed(at)
+}
+
 // follow updates a use to the state of its order. It adds claims for the identities in the event.
 func (u Use) follow(o Order, e Event) Use {
 	state, at, had := o.State.holds(), e.At, len(u.Claims)

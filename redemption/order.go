@@ -127,7 +127,7 @@ type Order struct {
 	// of that payment is recorded.
 	Awaits string `json:"awaits,omitempty"`
 	// Kept is the number of claims at the end of Claims that this order does not need itself. It keeps them
-	// for the order that it replaced, which can perhaps still be paid. They are freed when the payment of
+	// for a late payment of the order in Awaits. They are freed when the payment of
 	// this order is begun, or when this order ends.
 	Kept int `json:"kept,omitempty"`
 	// BegunAt is when the payment of the order was begun, if the payment can perhaps still be paid.

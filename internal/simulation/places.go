@@ -68,10 +68,13 @@ func (w *world) checkAwaits(s *shop, o redemption.Order) {
 	w.must(HandOverIsWhole, o.Awaits == want && (want == "" || o.BegunAt.IsZero()), "order %s replaces %q and waits for %q, want %q; begun at %v",
 		o.ID, o.Replaces, o.Awaits, want, o.BegunAt)
 	w.when(want != "", "order", "new", "waits for the end of a payment")
-	w.must(HandOverIsWhole, want == "" || w.keepsPlaces(s, older, o), "order %s does not keep what order %s holds, whose payment has not ended: %v", o.ID, o.Replaces, o.Claims)
+	awaited := s.book.orders[want]
+	over := awaited.BegunAt.IsZero()
+	w.must(HandOverIsWhole, over || w.keepsPlaces(s, awaited, o), "order %s does not keep what order %s holds, whose payment has not ended: %v", o.ID, want, o.Claims)
+	w.must(HandOverIsWhole, !over || o.Kept == 0, "order %s keeps %d claims, although the payment of order %q has ended", o.ID, o.Kept, want)
 }
 
-// keepsPlaces reports whether a new order, with its uses, holds as much of every limit as the order that it replaces.
+// keepsPlaces reports whether a new order, with its uses, holds as much of every limit as an order that can be paid.
 func (w *world) keepsPlaces(s *shop, older, newer redemption.Order) bool {
 	has := map[string]int64{}
 	add := func(claims []eligibility.Claim, sign int64, limited bool) {

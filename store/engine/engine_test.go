@@ -275,6 +275,40 @@ func TestRefusedTooSoon(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrAgain)
 }
 
+// TestAnAwaitedOrderIsLockedWithTheReplacedOne: a third order locks the order that it replaces and the order that
+// this one waits for together, in the sequence of their IDs, and not one after the other.
+func TestAnAwaitedOrderIsLockedWithTheReplacedOne(t *testing.T) {
+	t.Parallel()
+	db := newTables(active("cpn_a", true))
+	request := func(id, replaces string) store.Reservation {
+		r := order(id, "ann", "cpn_a")
+		r.Order.Replaces = replaces
+		return r
+	}
+	first := request("2", "")
+	first.Order.BegunAt = first.Order.CreatedAt
+	ids := make([]string, 0, 2)
+	for _, r := range []store.Reservation{first, request("1", first.Order.ID)} {
+		answers, err := db.attempt(t.Context(), 0, false, r)
+		require.NoError(t, err)
+		require.NoError(t, answers[0].Err)
+		ids = append(ids, r.Order.ID)
+	}
+	slices.Sort(ids)
+	third := request("3", order("1", "ann").Order.ID)
+	_, err := db.attempt(t.Context(), 0, false, third)
+	require.ErrorIs(t, err, engine.ErrAgain)
+	db.loads = nil
+	answers, err := db.attempt(t.Context(), 0, true, third)
+	require.NoError(t, err)
+	require.NoError(t, answers[0].Err)
+	require.Equal(t, first.Order.ID, answers[0].Value.Order.Awaits)
+	locked := slices.DeleteFunc(db.loads, func(n engine.Need) bool { return n.Peek || len(n.OrderIDs) == 0 })
+	require.Len(t, locked, 1)
+	require.Subset(t, locked[0].OrderIDs, ids)
+	require.True(t, slices.IsSorted(locked[0].OrderIDs))
+}
+
 // TestRefusedWithTwoInstants: a request waits for a counter, and another of its counters comes
 // to be meanwhile. It is refused for all that is exceeded at one instant.
 func TestRefusedWithTwoInstants(t *testing.T) {

@@ -124,8 +124,16 @@ func (w *work) loadReservations(ctx context.Context, tx Tx, thorough bool, reque
 	}
 	counters := Need{Counters: n.Counters, Free: n.Free}
 	n.Counters, n.Free = nil, nil
+	if thorough {
+		if err := n.awaited(ctx, tx, requests); err != nil {
+			return err
+		}
+	}
 	if err := w.load(ctx, tx, n); err != nil {
 		return err
+	}
+	if !thorough && w.lacksAwaited(requests) {
+		return ErrAgain
 	}
 	for _, row := range w.orders {
 		counters.claims("", row.order.Claims)
@@ -142,6 +150,37 @@ func (w *work) loadReservations(ctx context.Context, tx Tx, thorough bool, reque
 		}
 	}
 	return w.load(ctx, tx, counters.sorted().late())
+}
+
+// awaited adds the orders that replaced orders wait for. It reads the replaced orders without locks. All orders
+// are then locked together, in the order of their IDs.
+func (n *Need) awaited(ctx context.Context, tx Tx, requests []*store.Reservation) error {
+	replaced := Need{Peek: true}
+	for _, r := range requests {
+		if r.Order.Replaces != "" {
+			replaced.OrderIDs = append(replaced.OrderIDs, r.Order.Replaces)
+		}
+	}
+	if len(replaced.OrderIDs) == 0 {
+		return nil
+	}
+	rows, err := tx.Load(ctx, replaced.sorted())
+	for _, o := range rows.Orders {
+		if o.Awaits != "" {
+			n.OrderIDs = append(n.OrderIDs, o.Awaits)
+		}
+	}
+	n.sorted()
+	return err
+}
+
+// lacksAwaited reports whether a request replaces an order that waits for an order which is not loaded. Locking
+// that order afterwards would break the sequence of locks.
+func (w *work) lacksAwaited(requests []*store.Reservation) bool {
+	return slices.ContainsFunc(requests, func(r *store.Reservation) bool {
+		row := w.orders[r.Order.Replaces]
+		return row != nil && row.order.BegunAt.IsZero() && row.order.Awaits != "" && w.orders[row.order.Awaits] == nil
+	})
 }
 
 // load loads the rows of a need, and adds them to the work.
@@ -205,21 +244,23 @@ func (w *work) adopt(taken *store.Reserved) bool {
 
 // await sets the order whose payment must end before the payment of a new order begins. This is the
 // replaced order, or the order that the replaced order waits for. Until then, the new order also holds
-// what the replaced order has held, so that nobody else can take it before a late payment.
+// what that order has held, so that nobody else can take it before a late payment.
 func (w *work) await(taken *store.Reserved) {
 	o := &taken.Order
-	row := w.orders[o.Replaces]
-	switch {
-	case o.Replaces == "":
+	if o.Replaces == "" {
 		return
-	case !row.order.BegunAt.IsZero():
-		o.Awaits = row.order.ID
-	default:
-		o.Awaits = row.order.Awaits
 	}
-	if o.Awaits != "" {
-		o.BegunAt = time.Time{}
-		*o = o.Keep(taken.Uses, row.order, w.usesOf(row.order.ID)...)
+	replaced := w.orders[o.Replaces].order
+	o.Awaits = replaced.Awaits
+	if !replaced.BegunAt.IsZero() {
+		o.Awaits = replaced.ID
+	}
+	if o.Awaits == "" {
+		return
+	}
+	o.BegunAt = time.Time{}
+	if row := w.orders[o.Awaits]; row != nil && !w.isOver(o.Awaits) {
+		*o = o.Keep(taken.Uses, row.order, w.usesOf(o.Awaits)...)
 	}
 }
 
@@ -234,8 +275,11 @@ func (w *work) noteReserved(s *step, taken store.Reserved, by string) {
 		return
 	}
 	for _, u := range s.uses {
-		if u.OrderID == "" { // a points reservation that the order has taken over
+		switch {
+		case u.OrderID == "": // a points reservation that the order has taken over
 			w.noteUse(store.PointsChanged, "checked_out", u, by)
+		case !slices.ContainsFunc(s.orders, func(o redemption.Order) bool { return o.ID == u.OrderID }):
+			w.noteUse(store.PointsChanged, "passed_back", u, by)
 		}
 	}
 	cause := "opened"
@@ -318,7 +362,7 @@ func (w *work) takeOver(s *step, r *store.Reservation) error {
 		if err != nil {
 			return store.ErrSuperseded
 		}
-		s.change(w, replaced, w.keepPoints(r, uses)...)
+		s.change(w, replaced, w.keepPoints(s, r, uses)...)
 	}
 	for _, u := range r.Uses {
 		if u.ExchangeID == "" || r.Order.IsZero() {
@@ -332,19 +376,38 @@ func (w *work) takeOver(s *step, r *store.Reservation) error {
 }
 
 // keepPoints marks the points of a replaced order for a refund if the new order does not use them. An order
-// that can perhaps still be paid keeps them until the end of its payment.
-func (w *work) keepPoints(r *store.Reservation, uses []redemption.Use) []redemption.Use {
-	state := redemption.PointsRefundDue
-	if !w.orders[r.Order.Replaces].order.BegunAt.IsZero() {
-		state = redemption.PointsDebited
-	}
+// that can perhaps still be paid keeps them until the end of its payment, or has them back.
+func (w *work) keepPoints(s *step, r *store.Reservation, uses []redemption.Use) []redemption.Use {
+	replaced := w.orders[r.Order.Replaces].order
 	for i, u := range uses {
 		wanted := slices.ContainsFunc(r.Uses, func(v redemption.Use) bool { return v.ExchangeID == u.ExchangeID })
-		if u.PointsState == redemption.PointsPassedOn && !wanted {
-			uses[i].PointsState = state
+		if u.PointsState != redemption.PointsPassedOn || wanted {
+			continue
+		}
+		switch awaited, found := w.awaitedUse(replaced, u.ExchangeID); {
+		case !replaced.BegunAt.IsZero():
+			uses[i].PointsState = redemption.PointsDebited
+		case found:
+			s.change(w, redemption.Order{}, awaited.TakeBack(r.Order.CreatedAt))
+		default:
+			uses[i].PointsState = redemption.PointsRefundDue
 		}
 	}
 	return uses
+}
+
+// awaitedUse returns the use of an exchange in the order that a replaced order waits for, if that order can
+// perhaps still be paid.
+func (w *work) awaitedUse(replaced redemption.Order, exchangeID string) (redemption.Use, bool) {
+	if replaced.Awaits == "" || w.isOver(replaced.Awaits) {
+		return redemption.Use{}, false
+	}
+	for _, u := range w.usesOf(replaced.Awaits) {
+		if u.ExchangeID == exchangeID && u.PointsState == redemption.PointsPassedOn {
+			return u, true
+		}
+	}
+	return redemption.Use{}, false
 }
 
 // takePoints adds the points reservation of a use to the step. The reservation is free, or it belongs

@@ -9,7 +9,8 @@
 // A transaction takes two round trips. The first begins it, locks rows and reads them. The
 // second writes and commits, or rolls back. A reservation that takes over an order or points
 // reads its counters in one more, and so does a payment that comes late. A refused reservation
-// looks in one more for what others may have inserted while it waited.
+// looks in one more for what others may have inserted while it waited. A reservation that replaces
+// an order which waits for another one's payment begins again, to lock both orders together.
 //
 // # Group commit
 //

@@ -369,7 +369,7 @@ func reservationFaults() map[string]fault {
 				}
 				return sound(ctx, r)
 			}
-		}, []string{agreement, "hand-over", "kept below a lowered limit", "new claims are checked", "a chain of hand-overs", "points are handed over", "missing claims are kept for a late payment"}},
+		}, []string{agreement, "hand-over", "kept below a lowered limit", "new claims are checked", "a chain of hand-overs", "points are handed over", "missing claims are kept for a late payment", "no more is kept"}},
 		"what was replaced is replaced again": {func(f *faulty) {
 			sound := f.reserve
 			f.refusal(store.ErrSuperseded, func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
@@ -565,7 +565,7 @@ func eventFaults() map[string]fault {
 				}
 				return f.Store.Apply(ctx, s)
 			}
-		}, []string{"a late payment after hand-over", "a late payment takes points back", "points are kept for a late payment"}},
+		}, []string{"a late payment after hand-over", "a late payment takes points back", "points are kept for a late payment", "points go back to the order that may be paid"}},
 		"a payment on its way is dropped": {func(f *faulty) {
 			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {
 				if o, err := f.Store.Order(ctx, store.OrderKey{ID: s.Event.OrderID}); err == nil && o.Order.ReplacedBy != "" && s.Event.Kind == redemption.PaymentPending {

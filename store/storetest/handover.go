@@ -11,7 +11,9 @@ func handOverClauses() []clause {
 	return []clause{
 		{"hand-over", "hand-over is one transaction: common claims are kept, new ones taken, missing ones freed", handOver},
 		{"missing claims are kept for a late payment", "what the new order does not take stays taken while the replaced one can perhaps still be paid", keptForALatePayment},
+		{"no more is kept", "a third order keeps what the order needs that can perhaps still be paid, and nothing once its end is recorded", noMoreIsKept},
 		{"points are kept for a late payment", "points that the new order does not take are due once the replaced one can no longer be paid", pointsForALatePayment},
+		{"points go back to the order that may be paid", "points that a third order does not take belong to the order that can perhaps still be paid, until its end", pointsGoBackToTheFirst},
 		{"kept below a lowered limit", "claims that both orders have are kept, also when the limit was lowered since", keptBelowALoweredLimit},
 		{"new claims are checked", "a hand-over that needs more than the old order held is refused if that does not fit, and the old order stands", func(p *probe) {
 			mine := p.coupon(limits(1, 0))
@@ -83,6 +85,63 @@ func keptForALatePayment(p *probe) {
 	p.uses(gone, 0, 1)
 	p.uses(kept, 0, 1)
 	p.count(budget, 0, 70)
+	p.consistent()
+}
+
+func noMoreIsKept(p *probe) {
+	gone, kept, added := p.coupon(limits(1, 1)), p.coupon(limits(1, 1)), p.coupon(limits(1, 1))
+	old := p.placed(p.checkout("ann", gone, kept), redemption.SessionAttached).Order
+	second := p.reserve(p.retry(old, kept, added)).Order
+	third := p.reserve(p.retry(second, kept)).Order
+	same(p, []any{third.Awaits, third.Kept}, []any{old.ID, second.Kept}, "whose payment the third order waits for, and how many claims it keeps")
+	p.uses(gone, 1, 0)
+	p.uses(kept, 1, 0)
+	p.uses(added, 0, 0)
+	p.reserve(p.checkout("bob", added))
+	p.happen(old, redemption.SessionExpired)
+	p.uses(gone, 1, 0)
+	last := p.reserve(p.retry(third, kept)).Order
+	same(p, last.Kept, 0, "how many claims are kept after the end of the payment")
+	p.uses(gone, 0, 0)
+	p.uses(kept, 1, 0)
+	p.happen(last, redemption.PaymentBegun)
+	p.consistent()
+}
+
+func pointsGoBackToTheFirst(p *probe) {
+	c := p.coupon(forPoints)
+	// replacedTwice returns three orders. Only the first one has a session, and the last one does not take the points.
+	replacedTwice := func(between ...redemption.EventKind) (first, second, last store.Reserved) {
+		held := p.exchanged("ann", c)
+		old := p.placed(taking(p.checkout("ann", c), held), redemption.SessionAttached)
+		first.Order, first.Uses = old.Order, old.Uses
+		second = p.reserve(taking(p.retry(first.Order, c), held))
+		p.happen(first.Order, between...)
+		return first, second, p.reserve(p.retry(second.Order))
+	}
+	are := func(of store.Reserved, state redemption.State, points redemption.PointsState, when string) {
+		p.Helper()
+		u := p.use(of.Uses[0].ID)
+		same(p, []any{u.State, u.PointsState}, []any{state, points}, "the use of points of order %s, %s", of.Order.ID, when)
+	}
+	for _, paid := range []bool{false, true} {
+		first, second, last := replacedTwice()
+		are(first, redemption.Released, redemption.PointsDebited, "while it can be paid")
+		are(second, redemption.Released, redemption.PointsPassedOn, "after it was replaced")
+		same(p, p.summaries(first.Uses[0].ID), []string{"points_changed passed_back released 3"}, "what the journal tells of the points")
+		p.applyFails(redemption.Event{Kind: redemption.PointsGivenBack, UseID: first.Uses[0].ID, At: at(950)}, redemption.ErrIllegal, "of an order that can be paid")
+		if paid {
+			p.happen(first.Order, redemption.Paid)
+			are(first, redemption.Completed, redemption.PointsDebited, "after a late payment")
+			continue
+		}
+		p.happen(first.Order, redemption.SessionExpired)
+		are(first, redemption.Released, redemption.PointsRefundDue, "after the end of its payment")
+		p.happen(last.Order, redemption.PaymentBegun)
+	}
+	first, second, _ := replacedTwice(redemption.SessionExpired)
+	are(first, redemption.Released, redemption.PointsPassedOn, "after the end of its payment, while another order has them")
+	are(second, redemption.Released, redemption.PointsRefundDue, "after the end of the payment of the first")
 	p.consistent()
 }
 
