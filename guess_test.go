@@ -16,6 +16,7 @@ import (
 	"github.com/couponkit/couponkit/codes"
 	"github.com/couponkit/couponkit/codes/codecsv"
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility/offers"
 	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/ratelimit"
 	"github.com/couponkit/couponkit/store/memstore"
@@ -68,6 +69,8 @@ func TestOnlyWrongCodesCount(t *testing.T) {
 		off.Code = "OFF"
 		_, err := w.SetActive(t.Context(), w.create(t, off).ID, false)
 		require.NoError(t, err)
+		current := couponkit.NewOffers(w.store, offers.Limits{})
+		update(t, current)
 		cart := couponkit.QuoteRequest{Cart: phones(), Customer: ann}
 		quote := func(codes ...string) error {
 			cart.Codes = codes
@@ -123,6 +126,17 @@ func TestOnlyWrongCodesCount(t *testing.T) {
 			{"an explanation", 2, func() error {
 				cart.Codes = []string{"NONE", "BOBS"}
 				_, err := w.Explain(ctx, cart)
+				return err
+			}},
+			{"suggestions", 0, func() error {
+				found, err := w.Suggest(ctx, couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Best: 1, Nearly: 1})
+				require.Len(t, found.Best, 1)
+				return err
+			}},
+			{"suggestions beside wrong codes", 2, func() error {
+				_, err := w.Suggest(ctx, couponkit.SuggestRequest{
+					QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Codes: []string{"NONE", "BOBS"}, Customer: ann}, Offers: current, Best: 1, Nearly: 1,
+				})
 				return err
 			}},
 		} {

@@ -77,6 +77,7 @@ const (
 	OpValidate       Operation = "validate"
 	OpQuote          Operation = "quote"
 	OpExplain        Operation = "explain"
+	OpSuggest        Operation = "suggest"
 	OpCheckout       Operation = "checkout"
 	OpReserve        Operation = "reserve"
 	OpBeginPayment   Operation = "begin_payment"

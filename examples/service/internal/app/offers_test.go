@@ -11,6 +11,7 @@ import (
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/examples/service/internal/app"
 	"github.com/couponkit/couponkit/pricing"
+	"github.com/couponkit/couponkit/ratelimit"
 	"github.com/couponkit/couponkit/store"
 )
 
@@ -88,6 +89,18 @@ func TestCouponsForACart(t *testing.T) {
 	require.Equal(t, true, w.browser(t).get("/session").value("offers"))
 	fault := ann.post("/payment/offers", object{"lines": []object{line("accessory", "nothing", 1)}}).refused(http.StatusUnprocessableEntity, "invalid_input")
 	require.Equal(t, map[string]string{"lines[0].itemId": "unknown"}, fault.fields())
+}
+
+// TestSuggestionsAreNoWayToGuess: wrong codes beside suggestions are counted as in a quote.
+func TestSuggestionsAreNoWayToGuess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withSuggestions, func(c *app.Config) { c.Limits.AttemptsPerUser = ratelimit.Limit{Attempts: 2, Window: 2 * time.Hour} })
+	ann, cart := w.as(t, "ann"), object{"lines": []object{line("accessory", "charger", 1)}, "codes": []string{"GUESS"}}
+	for range 2 {
+		ann.post("/payment/offers", cart).is(http.StatusOK)
+	}
+	ann.post("/payment/offers", cart).refused(http.StatusTooManyRequests, "too_many_attempts")
+	ann.post("/payment/quote", cart).refused(http.StatusTooManyRequests, "too_many_attempts")
 }
 
 // TestAShopThatSuggestsNothing: both switches are off by default, and each shows its own part.

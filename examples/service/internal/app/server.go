@@ -109,7 +109,7 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	if s.Simulator != nil {
 		metrics.Register(payments.NewCollector(s.Simulator))
 	}
-	limiter, suggestions, err := s.services(metrics)
+	limiter, err := s.service(metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	s.calls, err = api.New(api.Options{
 		Service: s.Service, Shop: s.Shop, Catalog: catalog, Webhook: s.provider.webhook,
 		BaseURL: s.URL, Metrics: metrics, Logger: c.Logger, Now: c.Now, Limiter: limiter,
-		ClientAddress: clientAddress(c), InsecureCookies: c.InsecureCookies, Suggestions: suggestions, Guests: c.Guests, GuestKey: guestKey, Location: c.Location,
+		ClientAddress: clientAddress(c), InsecureCookies: c.InsecureCookies, Suggestions: api.Suggestions{Best: c.SuggestBest, Nearly: c.SuggestNearly, Offers: s.offers}, Guests: c.Guests, GuestKey: guestKey, Location: c.Location,
 		ErrorPage: site.Error,
 	})
 	if err != nil {
@@ -150,22 +150,17 @@ func (s *Server) assemble(ctx context.Context) (http.Handler, error) {
 	return s.calls.Wrap(mux), nil
 }
 
-// services makes the service, and the one that decides about suggestions, which guards nothing. It returns the limiter
-// of attempts.
-func (s *Server) services(metrics *api.Metrics) (ratelimit.Limiter, api.Suggestions, error) {
+// service makes the service. It returns the limiter of attempts.
+func (s *Server) service(metrics *api.Metrics) (ratelimit.Limiter, error) {
 	c := s.config
 	limiter, guarding, err := guard(c, s.storage.coupons)
 	if err != nil {
-		return nil, api.Suggestions{}, err
+		return nil, err
 	}
 	s.offers = couponkit.NewOffers(s.storage.coupons, offers.Limits{})
-	suggestions := api.Suggestions{Best: c.SuggestBest, Nearly: c.SuggestNearly, Offers: s.offers}
 	options := append(s.options(metrics), couponkit.WithProcessor(s.provider.processor))
-	if suggestions.Service, err = couponkit.New(s.storage.coupons, options...); err != nil {
-		return nil, api.Suggestions{}, err
-	}
 	s.Service, err = couponkit.New(s.storage.coupons, append(options, guarding...)...)
-	return limiter, suggestions, err
+	return limiter, err
 }
 
 // options returns the options of the service, apart from its guard and its processor.
