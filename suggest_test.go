@@ -40,6 +40,9 @@ func shown(list []couponkit.Suggestion) (texts []string) {
 		if !s.Missing.Currency().IsZero() {
 			text += " after " + s.Missing.String()
 		}
+		if s.Contained {
+			text += " of what it requires"
+		}
 		if s.Pieces > 0 {
 			text += fmt.Sprintf(" after %d", s.Pieces)
 		}
@@ -89,6 +92,20 @@ func TestSuggest(t *testing.T) {
 			require.Equal(t, couponkit.OpSuggest, w.attempts[len(w.attempts)-1].Operation)
 		})
 	}
+}
+
+// A coupon that lacks an amount of what the cart must contain is suggested like one that lacks a minimum.
+func TestASuggestionLacksWhatItRequires(t *testing.T) {
+	t.Parallel()
+	d := tenOff()
+	d.Contains = &coupon.ContentsDraft{ScopeDraft: coupon.ScopeDraft{Kinds: []string{"device"}}, MinPurchase: coupon.Amounts{"": "32.50"}}
+	w, current := suggestWorld(t, d)
+	found, err := w.Suggest(t.Context(), couponkit.SuggestRequest{
+		QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Best: 1, Nearly: 1,
+	})
+	require.NoError(t, err)
+	require.Empty(t, found.Best)
+	require.Equal(t, []string{"Ten off 10.00 EUR after 2.50 EUR of what it requires"}, shown(found.Nearly))
 }
 
 // The index may be old. The store decides, so nothing is suggested that is used up, switched off, deleted or changed.
