@@ -103,7 +103,8 @@ type ContentsDraft struct {
 	MinPurchase Amounts `json:"minPurchase,omitzero"`
 }
 
-// UnmarshalJSON reads a JSON object with the fields of a ContentsDraft. If a field is unknown or malformed, UnmarshalJSON returns a [*validation.Error] that lists all such fields, and leaves *d unchanged.
+// UnmarshalJSON reads a JSON object with the fields of a ContentsDraft. If a field is unknown or malformed, UnmarshalJSON
+// returns a [*validation.Error] that lists all such fields, and leaves *d unchanged.
 func (d *ContentsDraft) UnmarshalJSON(data []byte) error {
 	var read contentsDocument
 	if err := contentsReader.Object(data, &read); err != nil {

@@ -108,7 +108,7 @@ func (s *suggester) explain(ctx context.Context, q *Quoter, codes []string) (*De
 }
 
 // best returns the coupons that make the cart cheaper, each beside the codes. It tries the coupons first that take most
-// off alone. It ends when no other coupon takes more off alone than the suggestions save.
+// off alone. It ends when each other coupon takes less off alone than every suggestion saves.
 func (s *suggester) best(ctx context.Context) (best []Suggestion, err error) {
 	if s.Best == 0 {
 		return nil, nil
@@ -121,7 +121,7 @@ func (s *suggester) best(ctx context.Context) (best []Suggestion, err error) {
 	}
 	tries := s.Best + moreTries
 	for _, o := range ranked {
-		if tries == 0 || len(best) == s.Best && o.Discount <= best[s.Best-1].Saves {
+		if tries == 0 || len(best) == s.Best && o.Discount < best[s.Best-1].Saves {
 			break
 		}
 		if s.loses(o) {

@@ -165,13 +165,16 @@ func (n *Need) awaited(ctx context.Context, tx Tx, requests []*store.Reservation
 		return nil
 	}
 	rows, err := tx.Load(ctx, replaced.sorted())
+	if err != nil {
+		return err
+	}
 	for _, o := range rows.Orders {
 		if o.Awaits != "" {
 			n.OrderIDs = append(n.OrderIDs, o.Awaits)
 		}
 	}
 	n.sorted()
-	return err
+	return nil
 }
 
 // lacksAwaited reports whether a request replaces an order that waits for an order which is not loaded. Locking
