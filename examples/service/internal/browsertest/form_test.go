@@ -385,9 +385,9 @@ func TestErrorsOfTheFormComeAndGoWithTheValues(t *testing.T) {
 		p.unfold("#f-budget\\[0\\]\\.amount")
 		p.fill("[name='budget[0].amount']", "1.00005") // which only the server refuses
 		p.click("#save")
-		p.fault("'budget[0].amount'", "decimal")
+		p.fault("budget[0].amount", "decimal")
 		p.fill("[name='budget[0].amount']", "1.00006")
-		p.fault("'budget[0].amount'", "decimal") // still
+		p.fault("budget[0].amount", "decimal") // still
 		p.fill("[name='budget[0].amount']", "1000")
 		p.gone(".field-error, [aria-invalid]")
 		p.finish("RIGHT")
@@ -411,7 +411,7 @@ func TestAContradictionIsAtAllItsFields(t *testing.T) {
 		p.fault("deviceIds", "contradicts Except These Items: every selected item is excluded")
 		p.fault("excludedItemIds", "contradicts Select Devices: every selected item is excluded")
 		p.fault("discountValue", "contradicts Budget")
-		p.fault("'budget[0].amount'", "contradicts Discount Value: the amount is above the budget")
+		p.fault("budget[0].amount", "contradicts Discount Value: the amount is above the budget")
 		p.pick("#f-devices", "tab", "tablet")
 		p.gone("[data-field=deviceIds] > .field-error, [data-field=excludedItemIds] > .field-error")
 		p.fault("discountValue", "contradicts Budget")
@@ -463,8 +463,8 @@ func TestABudgetIsAnAmountAndACurrency(t *testing.T) {
 			p.entered(map[string]string{"budget[1].amount": "2000", "budget[1].currency": "GBP"})
 			p.fits("a budget")
 			p.click("#save")
-			p.fault("'budget[0].amount'", "thousands separator")
-			p.fault("'budget[1].amount'", "another amount in GBP")
+			p.fault("budget[0].amount", "thousands separator")
+			p.fault("budget[1].amount", "another amount in GBP")
 			p.fill("[name='budget[0].amount']", "1000")
 			p.entered(map[string]string{"budget[1].currency": "USD"})
 			p.gone(".field-error")
