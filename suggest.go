@@ -56,7 +56,8 @@ type Suggestion struct {
 
 // Suggest finds coupons that the customer could use for a cart. The index of the [Offers] proposes coupons, and
 // the store decides about each of them: no suggestion is used up, switched off or changed. Suggest tries the
-// coupons first that take most off alone, and at most 8 more than are wanted.
+// coupons first that take most off alone, and at most 8 more than are wanted. A coupon that takes more off beside the
+// codes than alone may be missed.
 //
 // The limiter of [WithLimiter] counts the codes of the request as it does for [Service.Quote]. Suggestions take no
 // attempt. A customer who has to sign in gets none.
