@@ -87,7 +87,7 @@ func (c *campaign) all(t *testing.T, list store.CodeList) (all []coupon.IssuedCo
 		require.NoError(t, err)
 		all = append(all, code)
 	}
-	require.Len(t, slices.CompactFunc(slices.Clone(all), func(a, b coupon.IssuedCode) bool { return a.Key == b.Key }), len(all))
+	require.Len(t, slices.CompactFunc(slices.Clone(all), func(a, b coupon.IssuedCode) bool { return a.Code == b.Code }), len(all))
 	return all
 }
 
@@ -109,8 +109,8 @@ func TestCreateCodes(t *testing.T) {
 	require.Len(t, all, 2*part+part/2)
 	for _, code := range all {
 		require.Equal(t, int64(1), code.MaxUses)
-		_, sound := form.Read(code.Key)
-		require.True(t, sound, "%s", code.Key)
+		_, sound := form.Read(code.Code)
+		require.True(t, sound, "%s", code.Code)
 	}
 	require.Equal(t, b, c.created(t, d))
 	twelve := spring()
@@ -239,8 +239,8 @@ func TestCreateCodesReplacesTakenCodes(t *testing.T) {
 		var err coupon.TakenError
 		for i, code := range change.Codes {
 			if len(taken) < 3 && i%7 == 3 {
-				taken[code.Key] = true
-				err.Taken = append(err.Taken, coupon.TakenCode{Index: i, Key: code.Key, CouponID: "cpn_other"})
+				taken[code.Code] = true
+				err.Taken = append(err.Taken, coupon.TakenCode{Index: i, Key: code.Code, CouponID: "cpn_other"})
 			}
 		}
 		if len(err.Taken) > 0 {
@@ -251,7 +251,7 @@ func TestCreateCodesReplacesTakenCodes(t *testing.T) {
 	require.True(t, c.created(t, spring()).Complete())
 	require.Len(t, taken, 3)
 	for _, code := range c.all(t, store.CodeList{}) {
-		require.False(t, taken[code.Key], "%s", code.Key)
+		require.False(t, taken[code.Code], "%s", code.Code)
 	}
 }
 
@@ -307,14 +307,14 @@ func TestWholeBatchesAreChanged(t *testing.T) {
 	c := newCampaign(t)
 	c.created(t, small())
 	all := c.all(t, store.CodeList{})
-	used := all[1234].Key.String()
+	used := all[1234].Code.String()
 	request := couponkit.ReserveRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Codes: []string{used}, Customer: eligibility.Customer{ID: "ann"}}, Key: "k"}
 	_, err := c.Reserve(t.Context(), request)
 	require.NoError(t, err)
 	b, err := c.SetBatchActive(t.Context(), c.coupon.ID, "spring", false)
 	require.NoError(t, err)
 	require.Equal(t, []int64{small().Count, 1, 0}, []int64{b.Inactive, b.ReservedCount, b.UsedCount})
-	request.Codes, request.Key = []string{all[7].Key.String()}, "other"
+	request.Codes, request.Key = []string{all[7].Code.String()}, "other"
 	_, err = c.Reserve(t.Context(), request)
 	require.ErrorIs(t, err, coupon.ErrInactive)
 	b, err = c.SetBatchActive(t.Context(), c.coupon.ID, "spring", true)
@@ -325,7 +325,7 @@ func TestWholeBatchesAreChanged(t *testing.T) {
 	require.Equal(t, int64(2499), b.Removed)
 	left := c.all(t, store.CodeList{})
 	require.Len(t, left, 1)
-	require.Equal(t, used, left[0].Key.String())
+	require.Equal(t, used, left[0].Code.String())
 	var batches []coupon.IssuedBatch
 	for one, err := range c.Batches(t.Context(), store.BatchList{CouponID: c.coupon.ID}) {
 		require.NoError(t, err)
@@ -380,10 +380,10 @@ func TestAssignCodes(t *testing.T) {
 	keys := map[coupon.Code]bool{}
 	for i, code := range first {
 		require.Equal(t, owners[i], code.Owner)
-		keys[code.Key] = true
+		keys[code.Code] = true
 	}
 	require.Len(t, keys, 1500)
-	require.Equal(t, []coupon.Code{first[3].Key, first[1499].Key}, []coupon.Code{first[1500].Key, first[1501].Key})
+	require.Equal(t, []coupon.Code{first[3].Code, first[1499].Code}, []coupon.Code{first[1500].Code, first[1501].Code})
 	require.Equal(t, first, assign())
 	wrong := []coupon.Owner{owners[0], owners[0], {}, owners[1]}
 	var before int

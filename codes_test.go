@@ -38,12 +38,12 @@ func TestAddCodes(t *testing.T) {
 		{},
 	}
 	codes := w.issue(t, c, "spring", drafts...)
-	require.Equal(t, "SPRING-1", codes[0].Key.String())
+	require.Equal(t, "SPRING-1", codes[0].Code.String())
 	require.Equal(t, "email:ann@example.org", codes[0].Owner.String())
 	require.Equal(t, int64(1), codes[0].MaxUses)
 	require.Equal(t, time.Date(2099, 6, 1, 0, 0, 0, 0, time.UTC), codes[1].ExpiresAt)
 	for _, code := range codes {
-		found, err := w.FindCode(t.Context(), code.Key.String())
+		found, err := w.FindCode(t.Context(), code.Code.String())
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(code, found))
 	}
@@ -57,7 +57,7 @@ func TestAddCodes(t *testing.T) {
 		require.NoError(t, err)
 		listed = append(listed, code)
 	}
-	slices.SortFunc(codes, func(a, b coupon.IssuedCode) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	slices.SortFunc(codes, func(a, b coupon.IssuedCode) int { return strings.Compare(a.Code.String(), b.Code.String()) })
 	require.Empty(t, cmp.Diff(codes, listed))
 	for _, err := range w.Codes(t.Context(), store.CodeList{}) {
 		require.ErrorIs(t, err, validation.ErrInvalid)
@@ -97,9 +97,9 @@ func TestTheShapeOfABatch(t *testing.T) {
 	drafts := []coupon.CodeDraft{{Code: "own"}, {}, {}}
 	codes, err := w.AddCodes(t.Context(), c.ID, batch, drafts)
 	require.NoError(t, err)
-	require.Equal(t, "OWN", codes[0].Key.String())
+	require.Equal(t, "OWN", codes[0].Code.String())
 	for _, code := range codes[1:] {
-		require.Regexp(t, "^VIP-[0-9A-Z]{9}$", code.Key.String())
+		require.Regexp(t, "^VIP-[0-9A-Z]{9}$", code.Code.String())
 	}
 	again := batch
 	again.Shape.Prefix = " VIP"
@@ -214,8 +214,8 @@ func TestCodesAreRefused(t *testing.T) {
 	require.Equal(t, []coupon.Reason{{Code: coupon.CouponInactive}}, reasons(err))
 	first, err := w.Checkout(t.Context(), couponkit.CheckoutRequest{Key: "k", Customer: bob, Cart: phones(), Codes: []string{"once"}, SuccessURL: "https://shop.example"})
 	require.NoError(t, err)
-	require.Equal(t, codes[4].Key, first.Uses[0].Code)
-	require.Equal(t, codes[4].Key, first.Order.Coupons[0].Code)
+	require.Equal(t, codes[4].Code, first.Uses[0].Code)
+	require.Equal(t, codes[4].Code, first.Order.Coupons[0].Code)
 	_, err = quote(ann, "once")
 	require.Equal(t, []coupon.Reason{{Code: coupon.UsageLimitReached, Params: coupon.Params{MaxUses: 1}}}, reasons(err))
 	_, err = quote(bob, "once") // an own open order is no obstacle

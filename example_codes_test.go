@@ -25,10 +25,10 @@ func ExampleService_AddCodes() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(codes[0].Key, "for", codes[0].Owner)
+	fmt.Println(codes[0].Code, "for", codes[0].Owner)
 
 	for _, code := range codes {
-		q, err := shop.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Codes: []string{code.Key.String()}, Customer: eligibility.Customer{ID: "ann"}})
+		q, err := shop.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Codes: []string{code.Code.String()}, Customer: eligibility.Customer{ID: "ann"}})
 		fmt.Println(q.Total, err)
 	}
 	_, err = shop.AddCodes(ctx, shop.coupon.ID, coupon.Batch{ID: "more"}, []coupon.CodeDraft{{Code: "NEW"}, {Code: "SPRING-BOB"}})
@@ -53,7 +53,7 @@ func ExampleService_AddCodes_generated() {
 		panic(err)
 	}
 	again, err := shop.AddCodes(ctx, shop.coupon.ID, batch, drafts)
-	fmt.Println(strings.HasPrefix(codes[0].Key.String(), "SPRING-"), again[1].Key == codes[1].Key, err)
+	fmt.Println(strings.HasPrefix(codes[0].Code.String(), "SPRING-"), again[1].Code == codes[1].Code, err)
 	// Output:
 	// true true <nil>
 }
@@ -71,7 +71,7 @@ func ExampleService_Codes() {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Println(code.Key)
+		fmt.Println(code.Code)
 	}
 	// Output:
 	// FLYER-1
@@ -124,9 +124,9 @@ func ExampleService_AssignCodes() {
 				panic(err)
 			}
 			if before, known := codes[code.Owner]; known {
-				fmt.Println(code.Owner, "keeps the code:", before == code.Key)
+				fmt.Println(code.Owner, "keeps the code:", before == code.Code)
 			}
-			codes[code.Owner] = code.Key
+			codes[code.Owner] = code.Code
 		}
 	}
 	for batch, err := range shop.Batches(ctx, store.BatchList{CouponID: shop.coupon.ID}) {

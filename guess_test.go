@@ -287,16 +287,16 @@ func TestAWrongCheckSymbolAsksNoDatabase(t *testing.T) {
 	require.NoError(t, err)
 	ctx := couponkit.WithSubjects(t.Context(), ratelimit.Subject{Limit: "customer", ID: ann.ID})
 	calls = 0
-	_, err = s.Validate(ctx, couponkit.ValidateRequest{Code: wrong(issued[0].Key), Customer: ann})
+	_, err = s.Validate(ctx, couponkit.ValidateRequest{Code: wrong(issued[0].Code), Customer: ann})
 	require.ErrorIs(t, err, coupon.ErrNotFound)
-	_, err = s.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Codes: []string{strings.ToLower(wrong(issued[0].Key))}, Customer: ann})
+	_, err = s.Quote(ctx, couponkit.QuoteRequest{Cart: phones(), Codes: []string{strings.ToLower(wrong(issued[0].Code))}, Customer: ann})
 	require.ErrorIs(t, err, coupon.ErrNotFound)
 	require.Zero(t, calls, "calls of the store")
-	_, err = s.Validate(ctx, couponkit.ValidateRequest{Code: issued[0].Key.String(), Customer: ann})
+	_, err = s.Validate(ctx, couponkit.ValidateRequest{Code: issued[0].Code.String(), Customer: ann})
 	require.ErrorIs(t, err, couponkit.ErrTooManyAttempts, "both were counted")
 	require.Zero(t, calls, "calls of the store")
 	now = now.Add(time.Hour)
-	_, err = s.Validate(ctx, couponkit.ValidateRequest{Code: issued[0].Key.String(), Customer: ann})
+	_, err = s.Validate(ctx, couponkit.ValidateRequest{Code: issued[0].Code.String(), Customer: ann})
 	require.NoError(t, err)
 }
 

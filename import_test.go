@@ -77,7 +77,7 @@ func TestImportCodes(t *testing.T) {
 	var codes []string
 	for code, err := range c.Codes(t.Context(), store.CodeList{CouponID: c.coupon.ID, Batch: "import"}) {
 		require.NoError(t, err)
-		codes = append(codes, fmt.Sprint(code.Key, " ", code.Owner, " ", code.MaxUses, " ", code.Active, " ", !code.ExpiresAt.IsZero()))
+		codes = append(codes, fmt.Sprint(code.Code, " ", code.Owner, " ", code.MaxUses, " ", code.Active, " ", !code.ExpiresAt.IsZero()))
 	}
 	require.Equal(t, []string{"FIRST id:ann 1 true false", "SECOND  3 false true", "THIRD  0 true false"}, codes)
 
@@ -157,7 +157,7 @@ func TestImportReadsAhead(t *testing.T) {
 			c := newCampaign(t)
 			ahead, save, ended := make(chan struct{}), c.store.save, false
 			c.store.save = func(ctx context.Context, change store.CodeChange) ([]coupon.IssuedCode, error) {
-				if change.Codes[0].Key.String() == "CODE-1" {
+				if change.Codes[0].Code.String() == "CODE-1" {
 					<-ahead // no code is added before a row of the next part is read
 				}
 				if ended {

@@ -196,7 +196,7 @@ func strangersCodes(t *testing.T, w *world) []string {
 	hollow := in(func(d *coupon.Draft) { d.Code, d.Name = "", "only by batches" })
 	w.issue(t, hollow, "spring", coupon.CodeDraft{Code: "SPRING", Owner: coupon.OwnerID(bob.ID)})
 	return []string{
-		"UNKNOWN", "LISTED", listed.ID, "LISTED-2", "OFF", off.ID, "VIP", "DELETED", deleted.ID, codes[0].Key.String(), "BOBS", "OFF-TOO", hollow.ID, "SPRING",
+		"UNKNOWN", "LISTED", listed.ID, "LISTED-2", "OFF", off.ID, "VIP", "DELETED", deleted.ID, codes[0].Code.String(), "BOBS", "OFF-TOO", hollow.ID, "SPRING",
 	}
 }
 

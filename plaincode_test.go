@@ -37,9 +37,9 @@ func TestACouponOfBatchesAlone(t *testing.T) {
 	code := w.issue(t, c, "spring", coupon.CodeDraft{Code: "MINE", Owner: coupon.OwnerID(ann.ID), MaxUses: coupon.Set(1)})[0]
 	v, err := w.Validate(t.Context(), couponkit.ValidateRequest{Code: "mine", Customer: ann})
 	require.NoError(t, err)
-	require.Equal(t, code.Key, v.Code)
+	require.Equal(t, code.Code, v.Code)
 	made := w.checkout(t, w.request("mine"))
-	require.Equal(t, code.Key, made.Uses[0].Code)
+	require.Equal(t, code.Code, made.Uses[0].Code)
 	require.NoError(t, w.fake.Pay(made.Order.SessionID))
 	w.deliver(t)
 	require.EqualValues(t, 1, w.get(t, c.ID).UsedCount)

@@ -70,8 +70,8 @@ func TestPreviewAssign(t *testing.T) {
 		require.NoError(t, err)
 		all = append(all, code)
 	}
-	c.use(t, all[0].Key.String(), eligibility.Customer{ID: "zoe"})
-	_, err := c.UpdateCode(t.Context(), all[1].Key.String(), coupon.CodePatch{Active: coupon.Set(false)})
+	c.use(t, all[0].Code.String(), eligibility.Customer{ID: "zoe"})
+	_, err := c.UpdateCode(t.Context(), all[1].Code.String(), coupon.CodePatch{Active: coupon.Set(false)})
 	require.NoError(t, err)
 	owners := make([]coupon.Owner, 0, parts)
 	for i := range parts {

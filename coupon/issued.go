@@ -21,8 +21,8 @@ const (
 // IssuedCode is a code of a coupon. A coupon has one plain code or none, and any number of codes from batches. The zero
 // IssuedCode is no code.
 type IssuedCode struct {
-	// Key is what customers type. Key never changes. No two existing coupons have the same key.
-	Key Code `json:"code"`
+	// Code is what customers type. Code never changes. No two existing coupons have the same code.
+	Code Code `json:"code"`
 	// CouponID is the ID of the coupon, even if the coupon was deleted later.
 	CouponID string `json:"couponId"`
 	// Batch is the ID of the batch in which the code was added. The plain code has none.
@@ -53,8 +53,8 @@ func (c IssuedCode) Plain() bool { return c.Batch == "" }
 // Validate checks the rules for a stored code. The error is a [*validation.Error] that lists every broken rule.
 func (c IssuedCode) Validate() error {
 	var faults validation.Error
-	c.Key.faults(&faults)
-	if key, _ := ParseCode(c.Key.String()); key != c.Key {
+	c.Code.faults(&faults)
+	if key, _ := ParseCode(c.Code.String()); key != c.Code {
 		faults.Add("code", validation.Malformed, "must be a code that coupon.ParseCode returned")
 	}
 	if !IsID(c.CouponID) {
@@ -294,10 +294,10 @@ func NewCodes(couponID string, b Batch, drafts []CodeDraft, by Edit) ([]IssuedCo
 		if err != nil {
 			faults.Merge(fmt.Sprintf("codes[%d]", i), err)
 		}
-		if before, twice := first[c.Key]; twice {
+		if before, twice := first[c.Code]; twice {
 			faults.Add(fmt.Sprintf("codes[%d].code", i), validation.Mismatch, fmt.Sprintf("is also codes[%d]", before))
-		} else if !c.Key.IsZero() {
-			first[c.Key] = i
+		} else if !c.Code.IsZero() {
+			first[c.Code] = i
 		}
 		c.CouponID, c.Batch, c.Active, c.CreatedAt, c.UpdatedAt, c.Revision = couponID, b.ID, true, at, at, 1
 		codes[i] = c
@@ -330,7 +330,7 @@ func (d CodeDraft) Validate(location *time.Location) error {
 func (d CodeDraft) code(by Edit) (c IssuedCode, err error) {
 	var faults validation.Error
 	if d.Code != "" {
-		c.Key, err = ParseCode(d.Code)
+		c.Code, err = ParseCode(d.Code)
 		faults.Merge("", err)
 	}
 	faults.Merge("owner", d.Owner.validate())

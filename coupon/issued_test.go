@@ -42,15 +42,15 @@ func TestNewCodes(t *testing.T) {
 	codes := issued(t, coupon.CodeDraft{}, coupon.CodeDraft{
 		Code: "ann-10", Owner: coupon.OwnerEmail("Ann@Example.org"), MaxUses: coupon.Set(2), ExpiresAt: "2027-03-31",
 	})
-	require.True(t, codes[0].Key.IsZero(), "a code that is left out is generated later")
+	require.True(t, codes[0].Code.IsZero(), "a code that is left out is generated later")
 	want := coupon.IssuedCode{
-		Key: codes[1].Key, CouponID: "cpn_1", Batch: "spring", MaxUses: 2, Owner: coupon.OwnerEmail("ann@example.org"),
+		Code: codes[1].Code, CouponID: "cpn_1", Batch: "spring", MaxUses: 2, Owner: coupon.OwnerEmail("ann@example.org"),
 		ExpiresAt: time.Date(2027, 4, 1, 0, 0, 0, 0, time.UTC), Active: true, CreatedAt: codeDay, UpdatedAt: codeDay, Revision: 1,
 	}
 	if diff := cmp.Diff(want, codes[1]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	require.Equal(t, "ANN-10", codes[1].Key.String())
+	require.Equal(t, "ANN-10", codes[1].Code.String())
 	require.False(t, codes[1].Plain())
 	require.NoError(t, codes[1].Validate())
 }
@@ -128,7 +128,7 @@ func TestFaultsOfAStoredCode(t *testing.T) {
 	t.Parallel()
 	far := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
 	bad := coupon.IssuedCode{
-		Key: coupon.StoredCode("lower"), CouponID: "1", Batch: strings.Repeat("b", 65), MaxUses: -1,
+		Code: coupon.StoredCode("lower"), CouponID: "1", Batch: strings.Repeat("b", 65), MaxUses: -1,
 		ExpiresAt: far, CreatedAt: far, UpdatedAt: far,
 	}
 	requireFields(t, bad.Validate(), "code", "couponId", "batch", "maxUses", "expiresAt", "createdAt", "updatedAt", "revision")

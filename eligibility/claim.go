@@ -161,7 +161,7 @@ func (c *Claimant) knows(exchange []Claim) bool {
 	if c.Code.Plain() {
 		return !other
 	}
-	return onCounter(exchange, CodeUses(c.Coupon.ID, c.Code.Key.String()))
+	return onCounter(exchange, CodeUses(c.Coupon.ID, c.Code.Code.String()))
 }
 
 func claimsOf(limits []Limit) []Claim {

@@ -87,7 +87,7 @@ func claimant(t *testing.T) eligibility.Claimant {
 	key, err := coupon.ParseCode("TEN-1")
 	require.NoError(t, err)
 	return eligibility.Claimant{
-		Coupon: &c, Code: coupon.IssuedCode{Key: key, Batch: "b", MaxUses: 2, Active: true}, Identities: []string{"ann", "card"}, At: at,
+		Coupon: &c, Code: coupon.IssuedCode{Code: key, Batch: "b", MaxUses: 2, Active: true}, Identities: []string{"ann", "card"}, At: at,
 	}
 }
 
@@ -179,7 +179,7 @@ func TestClaimsAfterAnExchangeByAnotherCode(t *testing.T) {
 	var err error
 	plain.Coupon.Code, err = coupon.ParseCode("PLAIN")
 	require.NoError(t, err)
-	issued.Coupon.Code = issued.Code.Key
+	issued.Coupon.Code = issued.Code.Code
 	for _, test := range []struct {
 		name         string
 		bought, used eligibility.Claimant

@@ -40,7 +40,7 @@ func (c *Claimant) codeLimits() []Limit {
 		return nil
 	}
 	return []Limit{{
-		Claim:  Claim{Counter: CodeUses(c.Coupon.ID, c.Code.Key.String()), Amount: 1, Limit: c.Code.MaxUses},
+		Claim:  Claim{Counter: CodeUses(c.Coupon.ID, c.Code.Code.String()), Amount: 1, Limit: c.Code.MaxUses},
 		Reason: coupon.UsageLimitReached, usage: func(u *Usage) *int64 { return &u.ByCode },
 	}}
 }

@@ -48,7 +48,7 @@ func TestRefusalsOfACode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			code, q := test.code, ann
-			code.Key, code.CouponID, code.Batch = key, "cpn_1", "spring"
+			code.Code, code.CouponID, code.Batch = key, "cpn_1", "spring"
 			if test.ask != nil {
 				test.ask(&q)
 			}
@@ -61,7 +61,7 @@ func TestRefusalsOfACode(t *testing.T) {
 			}
 		})
 	}
-	require.Empty(t, eligibility.CheckCode(coupon.IssuedCode{Key: key, CouponID: "cpn_1"}, ann), "the plain code has the state of its coupon")
+	require.Empty(t, eligibility.CheckCode(coupon.IssuedCode{Code: key, CouponID: "cpn_1"}, ann), "the plain code has the state of its coupon")
 }
 
 // A code's limit is a claim that counts by coupon and key.
@@ -69,7 +69,7 @@ func TestTheLimitOfACode(t *testing.T) {
 	t.Parallel()
 	key, err := coupon.ParseCode("SPRING-1")
 	require.NoError(t, err)
-	code := coupon.IssuedCode{Key: key, CouponID: "cpn_1", Batch: "spring", MaxUses: 3, Active: true}
+	code := coupon.IssuedCode{Code: key, CouponID: "cpn_1", Batch: "spring", MaxUses: 3, Active: true}
 	claimant := eligibility.Claimant{Coupon: &coupon.Coupon{ID: "cpn_1"}, Code: code, Identities: []string{"ann"}, At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	var found bool
 	for _, limit := range claimant.Limits() {

@@ -121,7 +121,7 @@ func (c CodeChange) Validate() error {
 				faults.Merge(fmt.Sprintf("codes[%d]", i), err)
 			}
 		}
-		switch before, twice := first[code.Key]; {
+		switch before, twice := first[code.Code]; {
 		case twice:
 			faults.Add(fmt.Sprintf("codes[%d].code", i), validation.Mismatch, fmt.Sprintf("is also codes[%d]", before))
 		case code.CouponID != c.CouponID:
@@ -131,7 +131,7 @@ func (c CodeChange) Validate() error {
 		case c.Kind == EditCode && code.Plain():
 			faults.Add(fmt.Sprintf("codes[%d].batch", i), validation.Immutable, "the plain code is changed with its coupon")
 		}
-		first[code.Key] = i
+		first[code.Code] = i
 	}
 	return faults.Err()
 }
@@ -229,7 +229,7 @@ func (l CodeList) Wants(c coupon.IssuedCode) bool {
 func CutCodes(codes []coupon.IssuedCode, size int) (page CodePage) {
 	if page.Items = codes; len(codes) > size {
 		page.Items = codes[:size]
-		page.Next = codes[size-1].Key.String()
+		page.Next = codes[size-1].Code.String()
 	}
 	return page
 }

@@ -49,7 +49,7 @@ func ExampleWriter() {
 	}
 	at := time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
 	err = writer.Write(coupon.IssuedCode{
-		Key: coupon.StoredCode("=SPRING"), CouponID: "cpn_1", Batch: "spring", MaxUses: 1, Active: true, CreatedAt: at, UpdatedAt: at, Revision: 1,
+		Code: coupon.StoredCode("=SPRING"), CouponID: "cpn_1", Batch: "spring", MaxUses: 1, Active: true, CreatedAt: at, UpdatedAt: at, Revision: 1,
 	})
 	if err != nil {
 		panic(err)

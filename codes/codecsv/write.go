@@ -54,7 +54,7 @@ func (w *Writer) Write(c coupon.IssuedCode) error {
 		limit = strconv.FormatInt(c.MaxUses, 10)
 	}
 	row := [...]string{
-		c.Key.String(), c.CouponID, c.Batch, limit, c.Owner.String(), instant(c.ExpiresAt), strconv.FormatBool(c.Active),
+		c.Code.String(), c.CouponID, c.Batch, limit, c.Owner.String(), instant(c.ExpiresAt), strconv.FormatBool(c.Active),
 		strconv.FormatInt(c.UsedCount, 10), strconv.FormatInt(c.ReservedCount, 10), instant(c.CreatedAt), instant(c.UpdatedAt),
 		strconv.FormatInt(c.Revision, 10),
 	}

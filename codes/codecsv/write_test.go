@@ -39,10 +39,10 @@ func TestAnExport(t *testing.T) {
 	require.Equal(t, "\ufeff"+strings.ReplaceAll(head, ",", ";"), write(t, codecsv.WriteOptions{Separator: ';', ByteOrderMark: true}))
 	got := write(t, codecsv.WriteOptions{},
 		coupon.IssuedCode{
-			Key: coupon.StoredCode("SPRING-1"), CouponID: "cpn_1", Batch: "spring", MaxUses: 2, Owner: coupon.OwnerEmail("ann@example.org"),
+			Code: coupon.StoredCode("SPRING-1"), CouponID: "cpn_1", Batch: "spring", MaxUses: 2, Owner: coupon.OwnerEmail("ann@example.org"),
 			ExpiresAt: march.Add(time.Microsecond), Active: true, UsedCount: 1, ReservedCount: 1, CreatedAt: march, UpdatedAt: march, Revision: 3,
 		},
-		coupon.IssuedCode{Key: coupon.StoredCode(`A,"B"`), CouponID: "cpn_1", CreatedAt: march, UpdatedAt: march, Revision: 1},
+		coupon.IssuedCode{Code: coupon.StoredCode(`A,"B"`), CouponID: "cpn_1", CreatedAt: march, UpdatedAt: march, Revision: 1},
 	)
 	want := head +
 		"SPRING-1,cpn_1,spring,2,email:ann@example.org,2027-03-01T12:00:00.000001Z,true,1,1,2027-03-01T12:00:00Z,2027-03-01T12:00:00Z,3\n" +
@@ -89,7 +89,7 @@ func keys() *rapid.Generator[coupon.Code] {
 func issued() *rapid.Generator[coupon.IssuedCode] {
 	return rapid.Custom(func(t *rapid.T) coupon.IssuedCode {
 		c := coupon.IssuedCode{
-			Key: keys().Draw(t, "key"), CouponID: "cpn_1", Batch: "=batch", MaxUses: rapid.Int64Range(0, 5).Draw(t, "limit"),
+			Code: keys().Draw(t, "key"), CouponID: "cpn_1", Batch: "=batch", MaxUses: rapid.Int64Range(0, 5).Draw(t, "limit"),
 			Active: rapid.Bool().Draw(t, "active"), UsedCount: rapid.Int64Range(0, 5).Draw(t, "used"), CreatedAt: march, UpdatedAt: march, Revision: 1,
 		}
 		switch rapid.IntRange(0, 2).Draw(t, "owner") {
@@ -178,7 +178,7 @@ func TestWriteErrors(t *testing.T) {
 	w, err = codecsv.NewWriter(&errorWriter{left: 10_000}, codecsv.WriteOptions{})
 	require.NoError(t, err)
 	for range 1_000 {
-		if err = w.Write(coupon.IssuedCode{Key: coupon.StoredCode("SPRING-1"), ExpiresAt: march}); err != nil {
+		if err = w.Write(coupon.IssuedCode{Code: coupon.StoredCode("SPRING-1"), ExpiresAt: march}); err != nil {
 			break
 		}
 	}

@@ -124,7 +124,7 @@ func (k *keys) next(template coupon.IssuedCode, count int64) ([]coupon.IssuedCod
 		return nil, err
 	}
 	for key := range all {
-		template.Key = key
+		template.Code = key
 		list = append(list, template)
 	}
 	k.used += uint64(len(list))

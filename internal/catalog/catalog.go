@@ -152,7 +152,7 @@ func (cat *Catalog) FindCode(ctx context.Context, code string) (coupon.IssuedCod
 	switch {
 	case err != nil:
 		return coupon.IssuedCode{}, err
-	case found.Code.Key.IsZero():
+	case found.Code.Code.IsZero():
 		return coupon.IssuedCode{}, notFound("")
 	}
 	return found.Code, nil

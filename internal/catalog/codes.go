@@ -25,7 +25,7 @@ func (cat *Catalog) AddCodes(
 	}
 	var faults validation.Error
 	for i := range wanted {
-		faults.Merge(fmt.Sprintf("codes[%d]", i), cat.checkHandmade(wanted[i].Key))
+		faults.Merge(fmt.Sprintf("codes[%d]", i), cat.checkHandmade(wanted[i].Code))
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err
@@ -62,14 +62,14 @@ func (cat *Catalog) AddCodes(
 func withGenerated(form codes.Form, issued []coupon.IssuedCode) ([]coupon.IssuedCode, error) {
 	issued = slices.Clone(issued)
 	for i := range issued {
-		if !issued[i].Key.IsZero() {
+		if !issued[i].Code.IsZero() {
 			continue
 		}
 		key, err := form.Random(rand.Reader)
 		if err != nil {
 			return nil, err
 		}
-		issued[i].Key = key
+		issued[i].Code = key
 	}
 	return issued, nil
 }
@@ -79,7 +79,7 @@ func withGenerated(form codes.Form, issued []coupon.IssuedCode) ([]coupon.Issued
 // it cannot do that.
 func (cat *Catalog) freeTaken(ctx context.Context, taken *coupon.TakenError, wanted []coupon.IssuedCode) (bool, error) {
 	for _, t := range taken.Taken {
-		if wanted[t.Index].Key.IsZero() {
+		if wanted[t.Index].Code.IsZero() {
 			continue
 		}
 		if cat.InTransaction {
@@ -102,7 +102,7 @@ func batchFingerprint(shape coupon.CodeShape, issued []coupon.IssuedCode) string
 	d.Text(shape.Pattern)
 	d.Number(int64(len(issued)))
 	for _, c := range issued {
-		d.Text(c.Key.String())
+		d.Text(c.Code.String())
 		d.Text(c.Owner.String())
 		d.Number(c.MaxUses)
 		d.Number(c.ExpiresAt.UnixMicro())

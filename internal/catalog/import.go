@@ -242,7 +242,7 @@ func (p *importPart) saveAdded(ctx context.Context) error {
 	}
 	known := make(map[coupon.Code]coupon.IssuedCode, len(stored))
 	for _, c := range stored {
-		known[c.Key] = c
+		known[c.Code] = c
 	}
 	for i := range p.rows {
 		row := &p.rows[i]

@@ -95,22 +95,22 @@ func (p *preview) importCodes(ctx context.Context, change store.CodeChange, b co
 	for part := range slices.Chunk(change.Codes, store.MaxNames) {
 		by := store.LookUp{}
 		for _, c := range part {
-			by.Names = append(by.Names, store.Name{Code: c.Key})
+			by.Names = append(by.Names, store.Name{Code: c.Code})
 		}
 		answer, err := p.Store.LookUp(ctx, by)
 		if err != nil {
 			return nil, err
 		}
 		for i, c := range part {
-			stored, before := p.added[c.Key]
+			stored, before := p.added[c.Code]
 			if found := answer.Coupons[i]; found != nil {
 				stored, before = found.Code, true
-				stored.Key, stored.CouponID = c.Key, found.Coupon.ID // also of a coupon that cannot be read
+				stored.Code, stored.CouponID = c.Code, found.Coupon.ID // also of a coupon that cannot be read
 			}
 			if before {
 				known = append(known, stored)
 			} else {
-				p.added[c.Key] = c
+				p.added[c.Code] = c
 			}
 		}
 	}

@@ -130,7 +130,7 @@ func (q *Quoter) find(ctx context.Context, d *Decision) error {
 // reachable reports whether the customer may name the coupon in this way. They may use its ID only if
 // the coupon has a plain code. The ID must not bypass the owner and the limit of a batch code.
 func reachable(f *store.Found) bool {
-	return f != nil && (f.Unreadable != nil || !f.Code.Key.IsZero() || !f.Coupon.Code.IsZero())
+	return f != nil && (f.Unreadable != nil || !f.Code.Code.IsZero() || !f.Coupon.Code.IsZero())
 }
 
 // refuse refuses a code that names no coupon.
@@ -149,8 +149,8 @@ func (c *Code) read(f *store.Found, identities []string, d *Decision) error {
 		return &store.UnreadableError{Kind: "coupon", ID: id, Reason: "its terms: " + err.Error()}
 	}
 	c.Found, c.Seen, c.plain = f, store.CouponAt{ID: id, Revision: f.Coupon.Revision}, f.Coupon.Code
-	if !f.Code.Key.IsZero() {
-		f.Coupon.Code = f.Code.Key
+	if !f.Code.Code.IsZero() {
+		f.Coupon.Code = f.Code.Code
 	}
 	c.claimant = eligibility.Claimant{Coupon: &f.Coupon, Code: f.Code, Identities: identities, At: d.At}
 	c.limits = c.claimant.Limits()
@@ -159,7 +159,7 @@ func (c *Code) read(f *store.Found, identities []string, d *Decision) error {
 		c.taken = append(c.taken, f.ByCustomer[i].Taken())
 	}
 	if !f.Code.Plain() {
-		c.Seen.Code, c.Seen.CodeRevision = f.Code.Key, f.Code.Revision
+		c.Seen.Code, c.Seen.CodeRevision = f.Code.Code, f.Code.Revision
 		c.taken = append(c.taken, f.Code.UsedCount+f.Code.ReservedCount)
 	}
 	return nil
@@ -230,7 +230,7 @@ func (d *Decision) refuseSame(same []*Code) {
 	})
 	if d.Request.Conflicts == eligibility.KeepBest {
 		slices.SortFunc(same, func(a, b *Code) int {
-			return cmp.Or(cmp.Compare(a.Code.Key.String(), b.Code.Key.String()), cmp.Compare(a.Typed, b.Typed))
+			return cmp.Or(cmp.Compare(a.Code.Code.String(), b.Code.Code.String()), cmp.Compare(a.Typed, b.Typed))
 		})
 	}
 	for i, c := range same {

@@ -27,8 +27,8 @@ func (w *world) addCodes() bool {
 		codes, err := t.service.AddCodes(ctx, id, batch, drafts)
 		t.then = func() {
 			for i, c := range codes {
-				w.must(AnswersAreTrue, c.Key.String() == drafts[i].Code && c.CouponID == id, "code %s of %s was added as %s of %s", drafts[i].Code, id, c.Key, c.CouponID)
-				s.issued[id], s.issuedInOrder = append(s.issued[id], c.Key), append(s.issuedInOrder, c.Key)
+				w.must(AnswersAreTrue, c.Code.String() == drafts[i].Code && c.CouponID == id, "code %s of %s was added as %s of %s", drafts[i].Code, id, c.Code, c.CouponID)
+				s.issued[id], s.issuedInOrder = append(s.issued[id], c.Code), append(s.issuedInOrder, c.Code)
 			}
 		}
 		return err

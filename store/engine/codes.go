@@ -67,7 +67,7 @@ func CounterOf(c coupon.IssuedCode) string {
 	if c.Plain() {
 		return ""
 	}
-	return eligibility.CodeUses(c.CouponID, c.Key.String())
+	return eligibility.CodeUses(c.CouponID, c.Code.String())
 }
 
 // SaveCodes applies a change of codes and saves the result. The caller must normalize and validate
@@ -83,7 +83,7 @@ func SaveCodes(ctx context.Context, tx CouponTx, c store.CodeChange) ([]coupon.I
 	need := CodeNeed{CouponID: c.CouponID, Batch: c.Batch, Owners: c.Owners, Free: len(c.Owners), At: c.At}
 	need.All = c.Kind == store.AddCodes && c.Size == int64(len(c.Codes))
 	for _, code := range c.Codes {
-		need.Keys = append(need.Keys, code.Key)
+		need.Keys = append(need.Keys, code.Code)
 		if c.Kind == store.EditCode {
 			need.Batch = code.Batch
 		}
@@ -157,12 +157,12 @@ func (w *codeWork) add() ([]coupon.IssuedCode, error) {
 	}
 	holders := map[coupon.Code]string{}
 	for _, code := range w.rows.Codes {
-		holders[code.Key] = code.CouponID
+		holders[code.Code] = code.CouponID
 	}
 	var taken coupon.TakenError
 	for i, code := range c.Codes {
-		if holder, is := holders[code.Key]; is {
-			taken.Taken = append(taken.Taken, coupon.TakenCode{Index: i, Key: code.Key, CouponID: holder})
+		if holder, is := holders[code.Code]; is {
+			taken.Taken = append(taken.Taken, coupon.TakenCode{Index: i, Key: code.Code, CouponID: holder})
 		}
 	}
 	if len(taken.Taken) > 0 {
@@ -193,11 +193,11 @@ func (w *codeWork) importCodes() (known []coupon.IssuedCode, err error) {
 	}
 	stored := map[coupon.Code]coupon.IssuedCode{}
 	for _, code := range w.rows.Codes {
-		stored[code.Key] = code
+		stored[code.Code] = code
 	}
 	added := make([]coupon.IssuedCode, 0, len(w.change.Codes))
 	for _, code := range w.change.Codes {
-		if other, is := stored[code.Key]; is {
+		if other, is := stored[code.Code]; is {
 			known = append(known, other)
 		} else {
 			added = append(added, code)
@@ -277,7 +277,7 @@ func (w *codeWork) remove() (removed []coupon.IssuedCode) {
 	for _, c := range w.asked() {
 		if c.UsedCount+c.ReservedCount == 0 {
 			w.count(c, coupon.IssuedCode{Active: true})
-			w.Codes.Removed = append(w.Codes.Removed, c.Key)
+			w.Codes.Removed = append(w.Codes.Removed, c.Code)
 			removed = append(removed, c)
 		}
 	}
@@ -337,7 +337,7 @@ type codeData struct {
 }
 
 func codeDataOf(c coupon.IssuedCode) *codeData {
-	return &codeData{Code: c.Key, MaxUses: c.MaxUses, Owned: !c.Owner.IsZero(), ExpiresAt: c.ExpiresAt, Active: c.Active, Revision: c.Revision}
+	return &codeData{Code: c.Code, MaxUses: c.MaxUses, Owned: !c.Owner.IsZero(), ExpiresAt: c.ExpiresAt, Active: c.Active, Revision: c.Revision}
 }
 
 // deleteCoupon deletes a coupon with its codes. If there are too many codes, it deletes some of them
@@ -354,9 +354,9 @@ func deleteCoupon(ctx context.Context, tx CouponTx, stored StoredCoupon, w Coupo
 			used = stored.Coupon.UsedCount+stored.Coupon.ReservedCount > 0
 		}
 		if used {
-			w.Codes.Retired = append(w.Codes.Retired, code.Key)
+			w.Codes.Retired = append(w.Codes.Retired, code.Code)
 		} else {
-			w.Codes.Removed = append(w.Codes.Removed, code.Key)
+			w.Codes.Removed = append(w.Codes.Removed, code.Code)
 		}
 	}
 	if !left {
@@ -374,7 +374,7 @@ func deleteCoupon(ctx context.Context, tx CouponTx, stored StoredCoupon, w Coupo
 
 // ReadCode completes a code with its key and its owner, as a store keeps them.
 func ReadCode(c *coupon.IssuedCode, key, owner string) (err error) {
-	c.Key = coupon.StoredCode(key)
+	c.Code = coupon.StoredCode(key)
 	if c.Owner, err = coupon.ParseOwner(owner); err != nil {
 		return unreadable("coupon", c.CouponID, "the owner of code "+key, err)
 	}

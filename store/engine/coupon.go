@@ -126,7 +126,7 @@ func decideCreate(stored StoredCoupon, w CouponWrite, c coupon.Coupon) (CouponWr
 	w.Coupon.UsedCount, w.Coupon.ReservedCount = 0, 0
 	if !c.Code.IsZero() {
 		w.Codes.New = []coupon.IssuedCode{{
-			Key: c.Code, CouponID: c.ID, Active: true, CreatedAt: c.CreatedAt, UpdatedAt: c.CreatedAt, Revision: 1,
+			Code: c.Code, CouponID: c.ID, Active: true, CreatedAt: c.CreatedAt, UpdatedAt: c.CreatedAt, Revision: 1,
 		}}
 	}
 	return w, nil

@@ -171,7 +171,7 @@ func TestAnImportIsBounded(t *testing.T) {
 		s.codes.Batch = coupon.IssuedBatch{ID: "file", CouponID: "cpn_a", Fingerprint: "import", Size: added, Added: added}
 		_, err := engine.SaveCodes(t.Context(), s, store.CodeChange{
 			Kind: store.ImportCodes, CouponID: "cpn_a", Batch: "file", Fingerprint: "import", At: at(1),
-			Codes: []coupon.IssuedCode{{Key: key, CouponID: "cpn_a", Batch: "file", Active: true, CreatedAt: at(1), UpdatedAt: at(1), Revision: 1}},
+			Codes: []coupon.IssuedCode{{Code: key, CouponID: "cpn_a", Batch: "file", Active: true, CreatedAt: at(1), UpdatedAt: at(1), Revision: 1}},
 		})
 		require.ErrorIs(t, err, want, "%d codes", added)
 		require.Equal(t, want == nil, s.saved != nil, "%d codes", added)

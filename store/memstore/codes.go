@@ -35,7 +35,7 @@ func (tx couponTx) LoadCodes(_ context.Context, n engine.CodeNeed) (engine.CodeR
 			break
 		}
 		code := tx.countedCode(tx.issued[engine.CodeKey{CouponID: n.CouponID, Code: key}])
-		if tx.codes[code.Key] == n.CouponID {
+		if tx.codes[code.Code] == n.CouponID {
 			rows.Codes = append(rows.Codes, code)
 		}
 	}
@@ -69,13 +69,13 @@ func (s *Store) saveCodes(couponID string, w engine.CodeWrites) {
 	changed := batch{w.Batch, s.batches[of].keys}
 	var added []string
 	for _, c := range w.New {
-		s.issued[codeKey(couponID, c.Key)], s.codes[c.Key] = c, couponID
-		changed.keys = append(changed.keys, c.Key)
-		added = append(added, c.Key.String())
+		s.issued[codeKey(couponID, c.Code)], s.codes[c.Code] = c, couponID
+		changed.keys = append(changed.keys, c.Code)
+		added = append(added, c.Code.String())
 	}
 	s.codesOf[couponID] = merged(s.codesOf[couponID], added)
 	for _, c := range w.Changed {
-		s.issued[codeKey(couponID, c.Key)] = c
+		s.issued[codeKey(couponID, c.Code)] = c
 	}
 	gone := make(map[coupon.Code]bool, len(w.Removed))
 	for _, key := range w.Removed {

@@ -156,14 +156,14 @@ func (t *tx) queueCodes(b *pgx.Batch, w engine.CouponWrite) {
 		b.Queue(t.sql.updateBatch, id, batch.ID, batch.Added, batch.Removed, batch.Assigned, batch.Inactive, batch.Size)
 	}
 	if added := codes.New; len(added) > 0 && len(added) < copied {
-		b.Queue(t.sql.insertCodes, each(added, func(c code) string { return c.Key.String() }), each(added, engine.CounterOf),
+		b.Queue(t.sql.insertCodes, each(added, func(c code) string { return c.Code.String() }), each(added, engine.CounterOf),
 			each(added, func(c code) int64 { return c.MaxUses }), each(added, func(c code) string { return c.Owner.String() }),
 			each(added, func(c code) int64 { return micros(c.ExpiresAt) }),
 			id, added[0].Batch, micros(added[0].CreatedAt), micros(added[0].UpdatedAt), codes.From,
 			each(added, func(c code) bool { return c.Active }))
 	}
 	if changed := codes.Changed; len(changed) > 0 {
-		b.Queue(t.sql.updateCodes, each(changed, func(c code) string { return c.Key.String() }), each(changed, func(c code) int64 { return c.MaxUses }),
+		b.Queue(t.sql.updateCodes, each(changed, func(c code) string { return c.Code.String() }), each(changed, func(c code) int64 { return c.MaxUses }),
 			each(changed, func(c code) string { return c.Owner.String() }), each(changed, func(c code) bool { return c.Active }),
 			each(changed, func(c code) int64 { return micros(c.ExpiresAt) }), each(changed, func(c code) int64 { return c.Revision }),
 			micros(changed[0].UpdatedAt), id)
@@ -192,7 +192,7 @@ func (t *tx) copyCodes(ctx context.Context, w engine.CodeWrites) error {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(w.New[a].Key.String(), w.New[b].Key.String()) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(w.New[a].Code.String(), w.New[b].Code.String()) })
 	columns := []string{
 		"coupon_id", "code_key", "live", "batch", "position", "counter", "max_uses", "owner", "active", "expires_at", "created_at", "updated_at", "revision",
 	}
@@ -200,7 +200,7 @@ func (t *tx) copyCodes(ctx context.Context, w engine.CodeWrites) error {
 		at := order[row]
 		c := &w.New[at]
 		return []any{
-			c.CouponID, c.Key.String(), true, c.Batch, w.From + int64(at), engine.CounterOf(*c), c.MaxUses, c.Owner.String(), c.Active,
+			c.CouponID, c.Code.String(), true, c.Batch, w.From + int64(at), engine.CounterOf(*c), c.MaxUses, c.Owner.String(), c.Active,
 			micros(c.ExpiresAt), micros(c.CreatedAt), micros(c.UpdatedAt), int64(1),
 		}, nil
 	}))

@@ -172,7 +172,7 @@ func (l *lookUp) scanCoupon(row pgx.Rows) error {
 		l.emails[id] = r.emails
 	}
 	found.Code, err = r.code.code(id)
-	name := store.Name{Code: found.Code.Key}
+	name := store.Name{Code: found.Code.Code}
 	if name.Code.IsZero() {
 		name.CouponID = id
 	}

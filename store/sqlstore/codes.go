@@ -65,7 +65,7 @@ func (s *session) loadCodes(ctx context.Context, n engine.Need, rows *engine.Row
 	keys := slices.Concat(each(n.Codes, func(k engine.CodeKey) []any { return []any{k.CouponID, k.Code} })...)
 	return s.eachIn(ctx, selectCodes+s.find, 2, keys, func(found *sql.Rows) error {
 		c, err := scanCode(found)
-		rows.Codes = append(rows.Codes, engine.Code{CodeKey: engine.CodeKey{CouponID: c.CouponID, Code: c.Key.String()}, Active: c.Active, Revision: c.Revision})
+		rows.Codes = append(rows.Codes, engine.Code{CodeKey: engine.CodeKey{CouponID: c.CouponID, Code: c.Code.String()}, Active: c.Active, Revision: c.Revision})
 		return err
 	})
 }
@@ -140,7 +140,7 @@ func (s *session) saveCodes(ctx context.Context, w engine.CouponWrite) error {
 	for i := range places {
 		places[i] = i
 	}
-	slices.SortFunc(places, func(a, b int) int { return strings.Compare(codes.New[a].Key.String(), codes.New[b].Key.String()) })
+	slices.SortFunc(places, func(a, b int) int { return strings.Compare(codes.New[a].Code.String(), codes.New[b].Code.String()) })
 	rows := make([][]any, len(places))
 	for i, place := range places {
 		c := codes.New[place]
@@ -149,7 +149,7 @@ func (s *session) saveCodes(ctx context.Context, w engine.CouponWrite) error {
 			counter = s.stored(counter)
 		}
 		rows[i] = []any{
-			id, c.Key.String(), int64(1), c.Batch, codes.From + int64(place), counter, c.MaxUses, c.Owner.String(), flag(c.Active), micros(c.ExpiresAt),
+			id, c.Code.String(), int64(1), c.Batch, codes.From + int64(place), counter, c.MaxUses, c.Owner.String(), flag(c.Active), micros(c.ExpiresAt),
 			c.CreatedAt.UnixMicro(), c.UpdatedAt.UnixMicro(), c.Revision,
 		}
 	}
@@ -158,7 +158,7 @@ func (s *session) saveCodes(ctx context.Context, w engine.CouponWrite) error {
 	}
 	for _, c := range codes.Changed {
 		if err := s.exec(ctx, updateCode, c.MaxUses, c.Owner.String(), flag(c.Active), micros(c.ExpiresAt), c.UpdatedAt.UnixMicro(), c.Revision,
-			id, c.Key.String()); err != nil {
+			id, c.Code.String()); err != nil {
 			return err
 		}
 	}
@@ -220,7 +220,7 @@ func (s *session) codesOf(ctx context.Context, keys []string) (map[coupon.Code]c
 	of := make(map[coupon.Code]coupon.IssuedCode, len(codes))
 	err := s.countCodes(ctx, codes)
 	for _, c := range codes {
-		of[c.Key] = c
+		of[c.Code] = c
 	}
 	return of, err
 }

@@ -401,7 +401,7 @@ func (h *history) read(t *rapid.T) {
 		atOnce.Counters = append(atOnce.Counters, eligibility.CustomerUses(known.ID, customer))
 	}
 	for _, code := range h.codes {
-		atOnce.Names = append(atOnce.Names, store.Name{Code: code.Key})
+		atOnce.Names = append(atOnce.Names, store.Name{Code: code.Code})
 	}
 	read(h, store.Store.ListBatches, store.BatchList{CouponID: c.ID, PageSize: 2})
 	codes := store.CodeList{CouponID: c.ID, PageSize: 2, Unused: rapid.Bool().Draw(t, "unused")}

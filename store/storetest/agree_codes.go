@@ -26,10 +26,10 @@ func (h *history) addCodes(t *rapid.T) {
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "like another") {
 	case 0:
-		change.Codes[0].Key = c.Code
+		change.Codes[0].Code = c.Code
 	case 1:
 		if known := anyOf(t, h.codes, coupon.IssuedCode{}, "code"); known.CouponID != "" {
-			change.Codes[0].Key = known.Key
+			change.Codes[0].Code = known.Code
 		}
 	}
 	if saved, err := h.saveCodes(change); err == nil && change.Kind == store.AddCodes {
@@ -91,7 +91,7 @@ func (h *history) changeBatch(t *rapid.T) {
 	}
 	if saved, err := h.saveCodes(change); err == nil {
 		for i := range h.codes {
-			if at := slices.IndexFunc(saved, func(c coupon.IssuedCode) bool { return c.CouponID == h.codes[i].CouponID && c.Key == h.codes[i].Key }); at >= 0 {
+			if at := slices.IndexFunc(saved, func(c coupon.IssuedCode) bool { return c.CouponID == h.codes[i].CouponID && c.Code == h.codes[i].Code }); at >= 0 {
 				h.codes[i] = saved[at]
 			}
 		}

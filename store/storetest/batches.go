@@ -76,7 +76,7 @@ func batchInParts(p *probe) {
 	other.Fingerprint = "another"
 	fails(p, store.Store.SaveCodes, other, store.ErrKeyReused, "of a part of another batch")
 	taken := p.part(c, "spring", 3, 2, 7)
-	taken.Codes[1].Key = first[0].Key
+	taken.Codes[1].Code = first[0].Code
 	fails(p, store.Store.SaveCodes, taken, coupon.ErrCodeTaken, "of a part with a code of the batch")
 	second := answer(p, store.Store.SaveCodes, p.part(c, "spring", 3, 4, 7))
 	fails(p, store.Store.SaveCodes, p.part(c, "spring", 3, 4, 7), store.ErrStaleRevision, "of the last part again")
@@ -142,7 +142,7 @@ func codesAreSwitched(p *probe) {
 	on.Active = true
 	same(p, len(answer(p, store.Store.SaveCodes, on)), 2, "how many codes are switched on")
 	same(p, p.batch(c).Inactive, int64(0), "how many codes are off at the end")
-	found := p.look(store.LookUp{Names: store.ByCode(codes[0].Key)}).Code
+	found := p.look(store.LookUp{Names: store.ByCode(codes[0].Code)}).Code
 	p.reserve(by(p.checkout("ann", c), found))
 }
 
@@ -153,20 +153,20 @@ func codesAreRemoved(p *probe) {
 	p.placed(byOf(p.checkout("ann", c), codes[1]), redemption.Paid)
 	answer(p, store.Store.SaveCodes, bulk(store.SwitchCodes, c, codes[2]))
 	removed := sortedCodes(answer(p, store.Store.SaveCodes, bulk(store.RemoveCodes, c, codes...)))
-	same(p, []coupon.Code{removed[0].Key, removed[1].Key}, []coupon.Code{codes[2].Key, codes[3].Key}, "the codes that were removed: those without a use")
+	same(p, []coupon.Code{removed[0].Code, removed[1].Code}, []coupon.Code{codes[2].Code, codes[3].Code}, "the codes that were removed: those without a use")
 	want := coupon.IssuedBatch{ID: "spring", CouponID: c.ID, Fingerprint: "first", Size: 4, Added: 4, Removed: 2, Assigned: 2, UsedCount: 1, ReservedCount: 1, CreatedAt: at(500)}
 	same(p, p.batch(c), want, "the batch after a removal")
-	fails(p, find, store.LookUp{Names: store.ByCode(codes[3].Key)}, coupon.ErrNotFound, "of a code that was removed")
+	fails(p, find, store.LookUp{Names: store.ByCode(codes[3].Code)}, coupon.ErrNotFound, "of a code that was removed")
 	p.refused(by(p.checkout("bob", c), codes[3]), coupon.ErrNotFound, "by a code that was removed")
 	change := p.issue(next, "spring", 1)
-	change.Codes[0].Key = codes[3].Key
+	change.Codes[0].Code = codes[3].Code
 	answer(p, store.Store.SaveCodes, change)
 	same(p, answer(p, store.Store.SaveCodes, bulk(store.RemoveCodes, c, codes[3])), nil, "the codes of another coupon that are removed")
 	p.happen(order, redemption.Cancelled)
 	same(p, len(answer(p, store.Store.SaveCodes, bulk(store.RemoveCodes, c, codes...))), 1, "how many codes are removed once their use has ended")
 	again := p.issue(c, "spring", 4)
 	left := answer(p, store.Store.SaveCodes, again)
-	same(p, []any{len(left), left[0].Key}, []any{1, codes[1].Key}, "the codes that a batch returns that is added again")
+	same(p, []any{len(left), left[0].Code}, []any{1, codes[1].Code}, "the codes that a batch returns that is added again")
 }
 
 func codesAreAssigned(p *probe) {
@@ -181,9 +181,9 @@ func codesAreAssigned(p *probe) {
 	first := codes[0]
 	first.Owner, first.Revision, first.UpdatedAt = ann, 2, at(600)
 	same(p, given, []coupon.IssuedCode{first, codes[1]}, "the codes of the owners: the first free one, and the one that the owner has")
-	same(p, p.look(store.LookUp{Names: store.ByCode(first.Key)}).Code, first, "the stored code")
+	same(p, p.look(store.LookUp{Names: store.ByCode(first.Code)}).Code, first, "the stored code")
 	again := answer(p, store.Store.SaveCodes, assigning(c, cem, ann))
-	same(p, []coupon.Code{again[0].Key, again[1].Key}, []coupon.Code{codes[5].Key, first.Key}, "the codes of a later call, which skips codes that are off, expired or used")
+	same(p, []coupon.Code{again[0].Code, again[1].Code}, []coupon.Code{codes[5].Code, first.Code}, "the codes of a later call, which skips codes that are off, expired or used")
 	same(p, p.batch(c).Assigned, int64(3), "how many codes have an owner")
 	last := codes[6]
 	last.Owner, last.Active = coupon.OwnerID("dan"), false
@@ -195,7 +195,7 @@ func codesAreImported(p *probe) {
 	c, other := p.coupon(), p.coupon()
 	theirs := p.issued(other, "autumn", 1)[0]
 	change := p.issue(c, "spring", 4, maxUses(2))
-	change.Kind, change.Codes[1].Key, change.Codes[3].Active = store.ImportCodes, theirs.Key, false
+	change.Kind, change.Codes[1].Code, change.Codes[3].Active = store.ImportCodes, theirs.Code, false
 	same(p, answer(p, store.Store.SaveCodes, change), []coupon.IssuedCode{theirs}, "the codes that coupons have")
 	want := coupon.IssuedBatch{ID: "spring", CouponID: c.ID, Fingerprint: "first", Size: 3, Added: 3, Inactive: 1, CreatedAt: at(500)}
 	same(p, p.batch(c), want, "the batch after the first call")
@@ -215,7 +215,7 @@ func codesAreImported(p *probe) {
 	late.Kind = store.ImportCodes
 	fails(p, store.Store.SaveCodes, late, validation.ErrInvalid, "of codes that have expired")
 	given := answer(p, store.Store.SaveCodes, assigning(c, coupon.OwnerID("ann"), coupon.OwnerID("bob")))
-	same(p, []coupon.Code{given[0].Key, given[1].Key}, []coupon.Code{first[1].Key, again.Codes[0].Key}, "the codes of owners, by position")
+	same(p, []coupon.Code{given[0].Code, given[1].Code}, []coupon.Code{first[1].Code, again.Codes[0].Code}, "the codes of owners, by position")
 }
 
 func tooFewCodes(p *probe) {
@@ -315,10 +315,10 @@ func batchRaceClauses() []clause {
 			for i, a := range answers {
 				same(p, a, answers[i/2*2], "the codes of the same owners")
 				for _, code := range a {
-					if before, known := owner[code.Key]; known && before != code.Owner {
-						p.stop("code %s was given to %s and to %s", code.Key, before, code.Owner)
+					if before, known := owner[code.Code]; known && before != code.Owner {
+						p.stop("code %s was given to %s and to %s", code.Code, before, code.Owner)
 					}
-					owner[code.Key] = code.Owner
+					owner[code.Code] = code.Owner
 				}
 			}
 			same(p, int64(len(owner)), p.batch(c).Assigned, "how many codes have an owner")
@@ -343,6 +343,6 @@ func batchRaceClauses() []clause {
 
 // sortedCodes sorts codes by key.
 func sortedCodes(codes []coupon.IssuedCode) []coupon.IssuedCode {
-	slices.SortFunc(codes, func(a, b coupon.IssuedCode) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	slices.SortFunc(codes, func(a, b coupon.IssuedCode) int { return strings.Compare(a.Code.String(), b.Code.String()) })
 	return codes
 }

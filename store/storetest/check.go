@@ -242,7 +242,7 @@ func (c *checker) records() {
 	}
 	for _, code := range c.Codes {
 		if !code.Plain() {
-			c.unique(seen, "code", code.Key.String(), code.CouponID)
+			c.unique(seen, "code", code.Code.String(), code.CouponID)
 		}
 	}
 	for _, settled := range c.Orders {

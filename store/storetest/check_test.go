@@ -102,7 +102,7 @@ func TestCheck(t *testing.T) {
 		"an order twice":        func(all *storetest.Everything) { all.Orders = append(all.Orders, all.Orders[0]) },
 		"a code of two coupons": func(all *storetest.Everything) { all.Coupons[1].Code = all.Coupons[0].Code },
 		"a code of two coupons, of one in a batch": func(all *storetest.Everything) {
-			code := coupon.IssuedCode{Key: all.Coupons[0].Code, CouponID: all.Coupons[1].ID, Batch: "spring"}
+			code := coupon.IssuedCode{Code: all.Coupons[0].Code, CouponID: all.Coupons[1].ID, Batch: "spring"}
 			all.Codes = append(all.Codes, code)
 		},
 		"an exchange with two uses":    func(all *storetest.Everything) { eachUse(all, func(u *redemption.Use) { u.ExchangeID = "x" }) },

@@ -37,7 +37,7 @@ func (p *probe) issue(c coupon.Coupon, batch string, count int, changes ...func(
 	change := store.CodeChange{Kind: store.AddCodes, CouponID: c.ID, Batch: batch, Fingerprint: "first", By: "admin", At: at(500)}
 	for range count {
 		code := coupon.IssuedCode{
-			Key: p.code(fmt.Sprintf("BATCH-%06d", p.next())), CouponID: c.ID, Batch: batch, Active: true, CreatedAt: at(500), UpdatedAt: at(500), Revision: 1,
+			Code: p.code(fmt.Sprintf("BATCH-%06d", p.next())), CouponID: c.ID, Batch: batch, Active: true, CreatedAt: at(500), UpdatedAt: at(500), Revision: 1,
 		}
 		for _, change := range changes {
 			change(&code)
@@ -62,8 +62,8 @@ func editOf(c coupon.IssuedCode, change func(*coupon.IssuedCode)) store.CodeChan
 
 // by changes the first use of a request: it uses a code of the coupon.
 func by(r store.Reservation, code coupon.IssuedCode) store.Reservation {
-	r.Uses[0].Code, r.Coupons[0].Code, r.Coupons[0].CodeRevision = code.Key, code.Key, code.Revision
-	return claiming(r, claim(eligibility.CodeUses(code.CouponID, code.Key.String()), 1, code.MaxUses))
+	r.Uses[0].Code, r.Coupons[0].Code, r.Coupons[0].CodeRevision = code.Code, code.Code, code.Revision
+	return claiming(r, claim(eligibility.CodeUses(code.CouponID, code.Code.String()), 1, code.MaxUses))
 }
 
 func maxUses(n int64) func(*coupon.IssuedCode) { return func(c *coupon.IssuedCode) { c.MaxUses = n } }
@@ -73,17 +73,17 @@ func codesComeBack(p *probe) {
 	change := p.issue(c, "spring", 4)
 	change.Codes[1].MaxUses, change.Codes[1].Owner = 3, coupon.OwnerEmail("ann@shop.example")
 	change.Codes[2].Owner, change.Codes[2].ExpiresAt = coupon.OwnerID("Ann % Ünal"), at(900)
-	change.Codes[3].Key = p.code(strings.Repeat("Ä", coupon.MaxCodeLength))
+	change.Codes[3].Code = p.code(strings.Repeat("Ä", coupon.MaxCodeLength))
 	same(p, answer(p, store.Store.SaveCodes, change), change.Codes, "what SaveCodes returns")
 	var names []store.Name
 	for _, code := range change.Codes {
-		names = append(names, store.Name{Code: code.Key}, store.Name{Code: c.Code})
+		names = append(names, store.Name{Code: code.Code}, store.Name{Code: c.Code})
 	}
 	found := answer(p, store.Store.LookUp, store.LookUp{Names: append(names, store.Name{CouponID: c.ID}), CustomerID: "ann", Identities: []string{"ann"}}).Coupons
 	for i, code := range change.Codes {
 		same(p, found[2*i].Code, code, "the code that was looked up")
 		same(p, found[2*i].Coupon, c, "the coupon of the code")
-		same(p, found[2*i+1].Code.Key, c.Code, "the plain code")
+		same(p, found[2*i+1].Code.Code, c.Code, "the plain code")
 		same(p, found[2*i+1].Code.Plain(), true, "whether the plain code is plain")
 	}
 	same(p, found[8].Code, coupon.IssuedCode{}, "the code of a coupon that was looked up by its ID")
@@ -94,16 +94,16 @@ func codesAreTaken(p *probe) {
 	c, other := p.coupon(), p.coupon(inState(coupon.Inactive))
 	theirs := p.issued(other, "winter", 2)
 	change := p.issue(c, "spring", 5)
-	change.Codes[1].Key, change.Codes[3].Key, change.Codes[4].Key = theirs[0].Key, c.Code, other.Code
+	change.Codes[1].Code, change.Codes[3].Code, change.Codes[4].Code = theirs[0].Code, c.Code, other.Code
 	err := failure(p, store.Store.SaveCodes, change, coupon.ErrCodeTaken, "with codes that coupons have")
 	var taken *coupon.TakenError
 	if !errors.As(err, &taken) {
 		p.stop("the error %v is no TakenError", err)
 	}
 	same(p, taken.Taken, []coupon.TakenCode{
-		{Index: 1, Key: theirs[0].Key, CouponID: other.ID}, {Index: 3, Key: c.Code, CouponID: c.ID}, {Index: 4, Key: other.Code, CouponID: other.ID},
+		{Index: 1, Key: theirs[0].Code, CouponID: other.ID}, {Index: 3, Key: c.Code, CouponID: c.ID}, {Index: 4, Key: other.Code, CouponID: other.ID},
 	}, "the taken codes")
-	err = failure(p, store.Store.SaveCoupon, changeOf(store.CreateCoupon, p.draft(coded(theirs[1].Key))), coupon.ErrCodeTaken, "with a code of a batch")
+	err = failure(p, store.Store.SaveCoupon, changeOf(store.CreateCoupon, p.draft(coded(theirs[1].Code))), coupon.ErrCodeTaken, "with a code of a batch")
 	var rejection *coupon.Rejection
 	if !errors.As(err, &rejection) || rejection.CouponID != other.ID {
 		p.stop("the rejection %v does not name %s", err, other.ID)
@@ -147,17 +147,17 @@ func codesAreChanged(p *probe) {
 	})
 	want.Revision, want.UpdatedAt, want.ReservedCount = 2, at(600), 1
 	same(p, answer(p, store.Store.SaveCodes, change), []coupon.IssuedCode{want}, "what SaveCodes returns")
-	same(p, p.look(store.LookUp{Names: store.ByCode(code.Key)}).Code, want, "the changed code")
+	same(p, p.look(store.LookUp{Names: store.ByCode(code.Code)}).Code, want, "the changed code")
 	fails(p, store.Store.SaveCodes, change, store.ErrStaleRevision, "of another revision")
 	p.refused(by(p.checkout("bob", c), code), coupon.ErrInactive, "by a code that is off")
 	on := answer(p, store.Store.SaveCodes, editOf(want, func(e *coupon.IssuedCode) { e.Active = true }))[0]
 	p.refused(by(p.checkout("bob", c), code), store.ErrStaleRevision, "by a code at another revision")
 	p.reserve(by(p.checkout("bob", c), on))
 	p.happen(used.Order, redemption.Paid)
-	found := p.look(store.LookUp{Names: store.ByCode(code.Key)}).Code
+	found := p.look(store.LookUp{Names: store.ByCode(code.Code)}).Code
 	same(p, [2]int64{found.UsedCount, found.ReservedCount}, [2]int64{1, 1}, "the uses of the code")
 	unknown := code
-	unknown.Key = p.code("UNKNOWN")
+	unknown.Code = p.code("UNKNOWN")
 	fails(p, store.Store.SaveCodes, editOf(unknown, func(*coupon.IssuedCode) {}), coupon.ErrNotFound, "of an unknown code")
 }
 
@@ -185,7 +185,7 @@ func codesAreListed(p *probe) {
 	p.placed(by(p.checkout("ann", c), codes[3]), redemption.Cancelled)
 	codes[0].ReservedCount, codes[1].UsedCount = 1, 1
 	codes = append(codes, p.look(store.LookUp{Names: store.ByCode(c.Code)}).Code)
-	slices.SortFunc(codes, func(a, b coupon.IssuedCode) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	slices.SortFunc(codes, func(a, b coupon.IssuedCode) int { return strings.Compare(a.Code.String(), b.Code.String()) })
 	for _, list := range []store.CodeList{
 		{},
 		{Batch: "spring"},
@@ -228,7 +228,7 @@ func codesAreListed(p *probe) {
 func searchFindsCodes(p *probe) {
 	c, other := p.coupon(), p.coupon(named("about batch-zz-77"))
 	change := p.issue(c, "spring", 2)
-	change.Codes[0].Key, change.Codes[1].Key = p.code("BATCH-ZZ-7"), p.code("BATCH-YY-78")
+	change.Codes[0].Code, change.Codes[1].Code = p.code("BATCH-ZZ-7"), p.code("BATCH-YY-78")
 	answer(p, store.Store.SaveCodes, change)
 	for text, want := range map[string][]string{
 		"BATCH-ZZ-7": {other.ID, c.ID}, " batch-yy-78": {c.ID}, "batch-yy-7": nil, "YY-78": nil, "batch-zz-77": {other.ID},
@@ -255,27 +255,27 @@ func couponsWithoutACode(p *probe) {
 		same(p, answer(p, store.Store.ListCoupons, store.CouponList{Search: text}).Items, want, "the coupons that a search for %q finds", text)
 	}
 	code := p.issued(c, "spring", 1)[0]
-	same(p, p.look(store.LookUp{Names: store.ByCode(code.Key)}).Coupon, c, "the coupon of a code")
-	reserved := p.reserve(by(p.checkout("ann", with(c, coded(code.Key))), code))
+	same(p, p.look(store.LookUp{Names: store.ByCode(code.Code)}).Coupon, c, "the coupon of a code")
+	reserved := p.reserve(by(p.checkout("ann", with(c, coded(code.Code))), code))
 	p.happen(reserved.Order, redemption.Paid)
 	same(p, p.lookedUp(c.ID).UsedCount, int64(1), "the uses of a coupon without a plain code")
 	p.save(store.DeleteCoupon, c)
 	p.save(store.DeleteCoupon, other)
-	p.coupon(coded(code.Key))
+	p.coupon(coded(code.Code))
 }
 
 func usesByACode(p *probe) {
 	c := p.coupon()
 	codes := p.issued(c, "spring", 2, maxUses(1))
 	reserved := p.reserve(by(p.checkout("ann", c), codes[0]))
-	same(p, reserved.Uses[0].Code, codes[0].Key, "the code of the use")
-	same(p, p.order(reserved.Order.ID).Uses[0].Code, codes[0].Key, "the code of the stored use")
+	same(p, reserved.Uses[0].Code, codes[0].Code, "the code of the use")
+	same(p, p.order(reserved.Order.ID).Uses[0].Code, codes[0].Code, "the code of the stored use")
 	p.refused(by(p.checkout("bob", c), codes[0]), store.ErrLimit, "by a code that is used up")
 	p.reserve(by(p.checkout("bob", c), codes[1]))
 	p.happen(reserved.Order, redemption.Cancelled)
 	p.reserve(by(p.checkout("bob", c), codes[0]))
 	foreign := codes[0]
-	foreign.Key = p.code("FOREIGN")
+	foreign.Code = p.code("FOREIGN")
 	p.refused(by(p.checkout("bob", c), foreign), coupon.ErrNotFound, "by a code that the coupon does not have")
 	p.uses(c, 2, 0)
 }
@@ -287,22 +287,22 @@ func codesAfterDeletion(p *probe) {
 	p.placed(by(p.checkout("bob", c), codes[2]), redemption.Cancelled)
 	p.save(store.DeleteCoupon, c)
 	for _, code := range codes {
-		fails(p, find, store.LookUp{Names: store.ByCode(code.Key)}, coupon.ErrNotFound, "of a code of a deleted coupon")
+		fails(p, find, store.LookUp{Names: store.ByCode(code.Code)}, coupon.ErrNotFound, "of a code of a deleted coupon")
 	}
 	left := answer(p, store.Store.ListCodes, store.CodeList{CouponID: c.ID}).Items
-	same(p, []coupon.Code{left[0].Key, left[1].Key}, []coupon.Code{codes[1].Key, c.Code}, "the codes that stay: the used ones")
+	same(p, []coupon.Code{left[0].Code, left[1].Code}, []coupon.Code{codes[1].Code, c.Code}, "the codes that stay: the used ones")
 
-	next := p.coupon(coded(codes[2].Key), limits(9, 9))
+	next := p.coupon(coded(codes[2].Code), limits(9, 9))
 	change := p.issue(next, "spring", 3, maxUses(1))
-	change.Codes[0].Key, change.Codes[1].Key, change.Codes[2].Key = codes[0].Key, codes[1].Key, c.Code
+	change.Codes[0].Code, change.Codes[1].Code, change.Codes[2].Code = codes[0].Code, codes[1].Code, c.Code
 	again := answer(p, store.Store.SaveCodes, change)
-	found := p.look(store.LookUp{Names: store.ByCode(codes[1].Key)})
+	found := p.look(store.LookUp{Names: store.ByCode(codes[1].Code)})
 	same(p, []any{found.Coupon.ID, found.Code}, []any{next.ID, again[1]}, "the code that is used again, without the uses of its former coupon")
 	p.reserve(by(p.checkout("cem", next), again[1]))
 	p.happen(order, redemption.Paid)
-	p.count(eligibility.CodeUses(c.ID, codes[1].Key.String()), 0, 1)
-	p.count(eligibility.CodeUses(next.ID, codes[1].Key.String()), 1, 0)
-	same(p, p.order(order.ID).Uses[0].Code, codes[1].Key, "the code of a use whose coupon is gone")
+	p.count(eligibility.CodeUses(c.ID, codes[1].Code.String()), 0, 1)
+	p.count(eligibility.CodeUses(next.ID, codes[1].Code.String()), 1, 0)
+	same(p, p.order(order.ID).Uses[0].Code, codes[1].Code, "the code of a use whose coupon is gone")
 }
 
 func codesInPortions(p *probe) {
@@ -327,7 +327,7 @@ func codesInPortions(p *probe) {
 func invalidCodes(p *probe) {
 	c := p.coupon()
 	twice := p.issue(c, "spring", 3)
-	twice.Codes[2].Key = twice.Codes[0].Key
+	twice.Codes[2].Code = twice.Codes[0].Code
 	plain := p.look(store.LookUp{Names: store.ByCode(c.Code)}).Code
 	many := p.issue(c, "spring", store.MaxNewCodes+1)
 	none := p.issue(c, "spring", 0)
@@ -357,9 +357,9 @@ func codeRaceClauses() []clause {
 			for i, c := range coupons {
 				changes[i] = p.issue(c, "spring", 3)
 			}
-			key := changes[0].Codes[0].Key
+			key := changes[0].Codes[0].Code
 			for i := range changes {
-				changes[i].Codes[i%3].Key = key
+				changes[i].Codes[i%3].Code = key
 			}
 			drafts := make([]coupon.Coupon, len(coupons))
 			for i := range drafts {
@@ -378,7 +378,7 @@ func codeRaceClauses() []clause {
 		}),
 		race("race for the key of a deleted coupon", "the codes of a deleted coupon are free at once, and at most one coupon gets a code", func(p *probe) {
 			old := p.coupon()
-			p.raceForFreedKey(old, p.issued(old, "spring", 1)[0].Key)
+			p.raceForFreedKey(old, p.issued(old, "spring", 1)[0].Code)
 			old = p.coupon()
 			p.raceForFreedKey(old, old.Code)
 		}),
@@ -417,7 +417,7 @@ func (p *probe) raceForFreedKey(old coupon.Coupon, key coupon.Code) {
 	changes := make([]store.CodeChange, len(takers))
 	for i, taker := range takers {
 		changes[i] = p.issue(taker, "spring", 2)
-		changes[i].Codes[i/2%2].Key = key
+		changes[i].Codes[i/2%2].Code = key
 	}
 	errs := p.together(len(takers), func(ctx context.Context, s store.Store, i int) (err error) {
 		switch {
@@ -441,7 +441,7 @@ func (p *probe) raceForFreedKey(old coupon.Coupon, key coupon.Code) {
 		got := i != deletion && errs[i] == nil
 		same(p, taker.ID == holder, got, "whether a look-up finds the coupon of taker %d, which got %v", i, errs[i])
 		codes := answer(p, store.Store.ListCodes, store.CodeList{CouponID: taker.ID}).Items
-		same(p, slices.ContainsFunc(codes, func(c coupon.IssuedCode) bool { return c.Key == key }), got, "whether taker %d, which got %v, lists the key", i, errs[i])
+		same(p, slices.ContainsFunc(codes, func(c coupon.IssuedCode) bool { return c.Code == key }), got, "whether taker %d, which got %v, lists the key", i, errs[i])
 		if errs[i] != nil {
 			same(p, slices.Contains([]string{old.ID, holder}, holderIn(errs[i])), true, "whether %v names a coupon that had the key", errs[i])
 		}
@@ -488,11 +488,11 @@ func codeReservationRaceClauses() []clause {
 				return err
 			}), coupon.ErrNotFound) - 1
 			p.refused(by(p.checkout("late", c), code), coupon.ErrNotFound, "by a code of a deleted coupon")
-			p.count(eligibility.CodeUses(c.ID, code.Key.String()), int64(stored), 0)
+			p.count(eligibility.CodeUses(c.ID, code.Code.String()), int64(stored), 0)
 			left := answer(p, store.Store.ListCodes, store.CodeList{CouponID: c.ID}).Items
 			same(p, len(left) > 0, stored > 0, "whether codes with uses are left")
-			next := p.coupon(coded(code.Key))
-			same(p, p.look(store.LookUp{Names: store.ByCode(code.Key)}).Coupon.ID, next.ID, "the coupon that has the code now")
+			next := p.coupon(coded(code.Code))
+			same(p, p.look(store.LookUp{Names: store.ByCode(code.Code)}).Coupon.ID, next.ID, "the coupon that has the code now")
 		}),
 	}
 }

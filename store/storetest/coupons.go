@@ -379,7 +379,7 @@ func heldReservations(p *probe) {
 	p.happen(p.order(want[1].OrderID).Order, redemption.Cancelled)
 	same(p, held(), all[2:], "the uses that are still reserved")
 	same(p, p.look(store.LookUp{Names: store.ByID(c.ID)}).Held, nil, "the reservations of nobody")
-	names := append(store.ByCode(other.Code, p.issued(other, "batch", 1)[0].Key), store.ByID(other.ID)...)
+	names := append(store.ByCode(other.Code, p.issued(other, "batch", 1)[0].Code), store.ByID(other.ID)...)
 	for _, found := range answer(p, store.Store.LookUp, store.LookUp{Names: names, CustomerID: "ann"}).Coupons {
 		same(p, found.Held, []redemption.Use{bought}, "the use of a coupon with several names")
 	}

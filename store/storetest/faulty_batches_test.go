@@ -69,7 +69,7 @@ func batchFaults() map[string]fault {
 		"one code is given to all owners": {func(f *faulty) {
 			f.answers(store.AssignCodes, func(_ store.CodeChange, codes []coupon.IssuedCode, err error) ([]coupon.IssuedCode, error) {
 				for i := range codes {
-					codes[i].Key = codes[0].Key
+					codes[i].Code = codes[0].Code
 				}
 				return codes, err
 			})

@@ -115,13 +115,13 @@ func codeFaults() map[string]fault {
 				mu.Lock()
 				defer mu.Unlock()
 				for i, code := range c.Codes {
-					if holder := had[code.Key]; holder != "" && holder != c.CouponID {
-						return nil, &coupon.TakenError{Taken: []coupon.TakenCode{{Index: i, Key: code.Key, CouponID: holder}}}
+					if holder := had[code.Code]; holder != "" && holder != c.CouponID {
+						return nil, &coupon.TakenError{Taken: []coupon.TakenCode{{Index: i, Key: code.Code, CouponID: holder}}}
 					}
 				}
 				codes, err := f.Store.SaveCodes(ctx, c)
 				for _, code := range codes {
-					had[code.Key] = c.CouponID
+					had[code.Code] = c.CouponID
 				}
 				return codes, err
 			}
@@ -203,10 +203,10 @@ func codeFaults() map[string]fault {
 				seen := map[coupon.Code]bool{}
 				var codes []coupon.IssuedCode
 				for _, code := range c.Codes {
-					if !seen[code.Key] {
+					if !seen[code.Code] {
 						codes = append(codes, code)
 					}
-					seen[code.Key] = true
+					seen[code.Code] = true
 				}
 				c.Codes = codes
 			})

@@ -127,7 +127,7 @@ func codesInTheJournal(p *probe) {
 	c := p.coupon()
 	change := p.issue(c, "spring", 3)
 	change.Codes[0].Owner, change.Codes[1].Owner = coupon.OwnerID("member-7"), coupon.OwnerEmail("ann@shop.example")
-	key := change.Codes[0].Key.String()
+	key := change.Codes[0].Code.String()
 	code := answer(p, store.Store.SaveCodes, change)[0]
 	answer(p, store.Store.SaveCodes, editOf(code, func(c *coupon.IssuedCode) { c.Owner = coupon.OwnerEmail("bob@shop.example") }))
 	same(p, p.summaries(c.ID), []string{"coupon_created   1", "codes_added   2", "code_changed   3"}, "what the journal tells of codes")

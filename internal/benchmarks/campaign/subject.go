@@ -184,7 +184,7 @@ func (s *subject) some(ctx context.Context, count int) (keys []string, err error
 		if err != nil || len(keys) == count {
 			return keys, err
 		}
-		keys = append(keys, c.Key.String())
+		keys = append(keys, c.Code.String())
 	}
 	return keys, nil
 }

@@ -71,7 +71,7 @@ func BenchmarkBatches(b *testing.B) {
 		page, err := service.ListCodes(b.Context(), store.CodeList{CouponID: c.ID, Batch: "created 1", PageSize: 100})
 		require.NoError(b, err)
 		for i := 0; b.Loop(); i++ {
-			_, err := service.FindCode(b.Context(), page.Items[i%100].Key.String())
+			_, err := service.FindCode(b.Context(), page.Items[i%100].Code.String())
 			require.NoError(b, err)
 		}
 	})

@@ -77,7 +77,7 @@ func TestManyCodesAreCopied(t *testing.T) {
 		byKey := cmp.Transformer("keys", func(all []coupon.IssuedCode) map[string]coupon.IssuedCode {
 			keys := map[string]coupon.IssuedCode{}
 			for _, code := range all {
-				keys[code.Key.String()] = code
+				keys[code.Code.String()] = code
 			}
 			return keys
 		})

@@ -47,7 +47,7 @@ func importOf(couponID string, first, count int) store.CodeChange {
 	c := store.CodeChange{Kind: store.ImportCodes, CouponID: couponID, Batch: "import", Fingerprint: "f", At: at}
 	for i := range count {
 		c.Codes = append(c.Codes, coupon.IssuedCode{
-			Key: coupon.StoredCode(fmt.Sprintf("CODE-%05d", first+i)), CouponID: couponID, Batch: "import",
+			Code: coupon.StoredCode(fmt.Sprintf("CODE-%05d", first+i)), CouponID: couponID, Batch: "import",
 			Active: true, Revision: 1, CreatedAt: at, UpdatedAt: at,
 		})
 	}

@@ -59,7 +59,7 @@ func TestPlansThatWereMadeForEmptyTables(t *testing.T) {
 	run(`ANALYZE couponkit.codes`) // PostgreSQL then knows that one coupon has all codes
 	codes := make([]coupon.IssuedCode, others/40)
 	for i := range codes {
-		codes[i] = coupon.IssuedCode{Key: coupon.StoredCode(fmt.Sprint("OTHER-", i+1)), CouponID: c.ID}
+		codes[i] = coupon.IssuedCode{Code: coupon.StoredCode(fmt.Sprint("OTHER-", i+1)), CouponID: c.ID}
 	}
 	for _, kind := range []store.CodeChangeKind{store.SwitchCodes, store.RemoveCodes} {
 		change := store.CodeChange{Kind: kind, CouponID: c.ID, Batch: "others", Codes: codes, At: at}

@@ -154,10 +154,10 @@ func tour(t *testing.T, s store.Store) {
 // on their number.
 func tourCodes(t *testing.T, s store.Store, c coupon.Coupon) {
 	t.Helper()
-	code := coupon.IssuedCode{Key: coupon.StoredCode("SPRING-1"), CouponID: c.ID, Batch: "spring", Active: true, Revision: 1, CreatedAt: noon(), UpdatedAt: noon()}
+	code := coupon.IssuedCode{Code: coupon.StoredCode("SPRING-1"), CouponID: c.ID, Batch: "spring", Active: true, Revision: 1, CreatedAt: noon(), UpdatedAt: noon()}
 	change := store.CodeChange{CouponID: c.ID, Batch: "spring", Fingerprint: "f", At: noon()}
 	for i := range coupon.MaxCodes {
-		code.Key = coupon.StoredCode(fmt.Sprintf("SPRING-%d", i))
+		code.Code = coupon.StoredCode(fmt.Sprintf("SPRING-%d", i))
 		change.Codes, change.Owners = append(change.Codes, code), append(change.Owners, coupon.OwnerID(fmt.Sprint("owner-", i)))
 	}
 	for _, kind := range []store.CodeChangeKind{store.AddCodes, store.ImportCodes, store.AssignCodes, store.SwitchCodes, store.RemoveCodes} {

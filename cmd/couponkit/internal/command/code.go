@@ -24,7 +24,7 @@ func (t *tool) codeCommands() *cobra.Command {
 func isNotFound(err error) bool { return errors.Is(err, coupon.ErrNotFound) }
 
 var codeColumns = []column[coupon.IssuedCode]{
-	{"code", func(c coupon.IssuedCode) any { return c.Key }},
+	{"code", func(c coupon.IssuedCode) any { return c.Code }},
 	{"couponId", func(c coupon.IssuedCode) any { return c.CouponID }},
 	{"batch", func(c coupon.IssuedCode) any { return c.Batch }},
 	{"active", func(c coupon.IssuedCode) any { return c.Active }},
@@ -151,8 +151,8 @@ func (t *tool) codeCheck() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if found.Key != typed {
-					t.say("%s is read as %s", typed, found.Key)
+				if found.Code != typed {
+					t.say("%s is read as %s", typed, found.Code)
 				}
 				return show(t, found, codeColumns)
 			})

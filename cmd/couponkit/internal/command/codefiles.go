@@ -118,7 +118,7 @@ func assigned(codes iter.Seq2[coupon.IssuedCode, error], shown func(done, of int
 			if n++; n%coupon.MaxCodes == 0 {
 				shown(n, 0)
 			}
-			if !yield(assignment{c.Owner, c.Key}, err) {
+			if !yield(assignment{c.Owner, c.Code}, err) {
 				return
 			}
 		}

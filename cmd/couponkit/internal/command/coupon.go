@@ -208,7 +208,7 @@ func free(ctx context.Context, s *couponkit.Service, code coupon.Code) error {
 	}
 	found, err := s.FindCode(ctx, code.String())
 	switch {
-	case err == nil && found.Key == code:
+	case err == nil && found.Code == code:
 		return coupon.Reject(found.CouponID, coupon.CodeTaken, coupon.Params{})
 	case err == nil || isNotFound(err):
 		return nil

@@ -127,7 +127,7 @@ func (a *API) updateCode(w http.ResponseWriter, r *http.Request) error {
 	if err := read.besides(rules); err != nil {
 		return err
 	}
-	c, err := a.Service.UpdateCode(r.Context(), before.Key.String(), patch)
+	c, err := a.Service.UpdateCode(r.Context(), before.Code.String(), patch)
 	a.audit(r, "change a code", before.CouponID, err)
 	if err != nil {
 		return err

@@ -288,7 +288,7 @@ func (a *API) assignFile(w http.ResponseWriter, r *http.Request) error {
 				}
 			}
 			if err == nil {
-				err = v.row(rowVerdict{Row: list.waiting[0], Verdict: assigned, Code: c.Key.String(), Owner: c.Owner.String()})
+				err = v.row(rowVerdict{Row: list.waiting[0], Verdict: assigned, Code: c.Code.String(), Owner: c.Owner.String()})
 			}
 			if err != nil {
 				return err

@@ -68,7 +68,7 @@ func TestACampaign(t *testing.T) {
 
 			page, err := w.Service.ListCodes(t.Context(), store.CodeList{CouponID: id, Batch: screen.batch, PageSize: 1})
 			require.NoError(t, err)
-			code := page.Items[0].Key.String()
+			code := page.Items[0].Code.String()
 			p.fill("#find", "none")
 			p.click("#find-form button")
 			p.see("#not-found", "no such code")
