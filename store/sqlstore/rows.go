@@ -91,7 +91,7 @@ func addTo(docs, more map[string]document) {
 }
 
 // others encodes the written records that have no document yet. It encodes grown records again. The
-// engine sets which order a new order waits for.
+// engine sets which order a new order waits for. New uses of an adopted order have claims of the payer.
 func (d documents) others(w engine.Writes) (documents, error) {
 	orders, uses := slices.Clone(w.GrownOrders), slices.Clone(w.GrownUses)
 	for _, o := range w.NewOrders {
@@ -100,7 +100,7 @@ func (d documents) others(w engine.Writes) (documents, error) {
 		}
 	}
 	for _, u := range w.NewUses {
-		if d.uses[u.ID].text == "" {
+		if d.uses[u.ID].text == "" || slices.ContainsFunc(w.AdoptedOrders, func(o *redemption.Order) bool { return o.ID == u.OrderID }) {
 			uses = append(uses, u)
 		}
 	}

@@ -400,6 +400,17 @@ func reservationFaults() map[string]fault {
 				return sound(ctx, r)
 			}
 		}, []string{"a payment came first"}},
+		"an adopted use forgets the payer": {func(f *faulty) {
+			sound := f.reserve
+			f.reserve = func(ctx context.Context, r store.Reservation) (store.Reserved, error) {
+				known, _ := f.Order(ctx, store.OrderKey{ID: r.Order.ID})
+				reserved, err := sound(ctx, r)
+				if err == nil && len(eligibility.HashedIdentities(known.Order.Claims)) > 0 {
+					reserved.Uses[0].Claims = reserved.Uses[0].Claims[:2]
+				}
+				return reserved, err
+			}
+		}, []string{"a payer came first"}},
 		"a payment tells of an open order": {func(f *faulty) {
 			sound := f.apply
 			f.apply = func(ctx context.Context, s store.Settlement) (store.Settled, error) {

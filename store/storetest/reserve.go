@@ -25,6 +25,7 @@ func reserveClauses() []clause {
 		{"coupons as priced", "the coupon's state and revision in the store count: a coupon is gone (coupon.ErrNotFound), is off (coupon.ErrInactive), or has another revision (ErrStaleRevision)", couponsAsPriced},
 		{"taken IDs", "ErrConflict: an ID is taken", takenIDs},
 		{"a payment came first", "an order that is known from its payment alone gets the quote, the uses and the key of a reservation with its ID, within the limits, and stays paid", adoptsAPayment},
+		{"a payer came first", "the order and the uses of such a reservation claim the identities that the payment has told of", adoptsThePayer},
 	}
 }
 
@@ -168,6 +169,19 @@ func adoptsAPayment(p *probe) {
 	same(p, p.reserve(first).Order.State, redemption.OrderPaid, "a paid order whose payment has made its claim up to the limit")
 	p.refused(called(p.checkout("ann"), paid("bob", "cs_bob").ID), store.ErrConflict, "of another customer's paid order")
 	p.refused(called(p.checkout("ann"), paid("ann", "cs_uses", p.coupon()).ID), store.ErrConflict, "of a paid order that has uses")
+}
+
+func adoptsThePayer(p *probe) {
+	c, card := p.coupon(limits(0, 2)), eligibility.AliasIdentity("card")
+	s := p.unknown("", "cs_payer")
+	s.Unknown.Order.Claims = []eligibility.Claim{claim(eligibility.CustomerOrders(card), 1, 0)}
+	got := p.reserve(called(p.checkout("ann", c), p.settle(s).Order.ID))
+	same(p, p.order(got.Order.ID), store.Settled{Order: got.Order, Uses: got.Uses}, "the order that is stored")
+	same(p, []int{len(got.Order.Claims), len(got.Uses[0].Claims)}, []int{2, 3}, "the claims of the order and of its use")
+	for _, identity := range []string{"ann", card} {
+		p.count(eligibility.CustomerOrders(identity), 0, 1)
+		p.count(eligibility.CustomerUses(c.ID, identity), 0, 1)
+	}
 }
 
 // called returns the reservation with the given order ID.
