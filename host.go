@@ -79,6 +79,7 @@ const (
 	OpExplain        Operation = "explain"
 	OpSuggest        Operation = "suggest"
 	OpCheckout       Operation = "checkout"
+	OpPrepare        Operation = "prepare"
 	OpReserve        Operation = "reserve"
 	OpBeginPayment   Operation = "begin_payment"
 	OpOpenSession    Operation = "open_session"

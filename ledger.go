@@ -95,12 +95,18 @@ type Reserved struct {
 // Prepare asks the user directory and the processor for what a reservation in a transaction of the host
 // must know. It returns the request with the answers. A service without a directory, a processor and a limiter
 // needs no Prepare. Prepare returns the errors of [Service.Quote] that do not concern the coupons.
-func (s *Service) Prepare(ctx context.Context, r ReserveRequest) (ReserveRequest, error) {
+func (s *Service) Prepare(ctx context.Context, r ReserveRequest) (_ ReserveRequest, err error) {
+	attempt := settle.Attempt{CustomerID: r.Customer.ID, OrderID: r.OrderID}
+	defer s.observed(ctx, OpPrepare, &attempt, &err)()
+	return s.prepare(ctx, r, &attempt)
+}
+
+func (s *Service) prepare(ctx context.Context, r ReserveRequest, attempt *settle.Attempt) (ReserveRequest, error) {
 	customer, err := s.customer(ctx, r.Customer)
 	if err != nil {
 		return r, err
 	}
-	findings, err := checkout.Prepare(ctx, *s.quoter(s.mirrors.Ask, new(settle.Attempt)), quote.Request(r.QuoteRequest), customer)
+	findings, err := checkout.Prepare(ctx, *s.quoter(s.mirrors.Ask, attempt), quote.Request(r.QuoteRequest), customer)
 	if err != nil {
 		return r, err
 	}
@@ -130,11 +136,16 @@ func (s *Service) Prepare(ctx context.Context, r ReserveRequest) (ReserveRequest
 //   - [ErrNotPrepared] means that [Service.Prepare] must be called first, or again.
 //   - store.ErrConflict means that five attempts failed because of concurrent changes.
 func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err error) {
-	s, attempt := l.service, settle.Attempt{CustomerID: r.Customer.ID, OrderID: r.OrderID}
-	defer s.observed(ctx, OpReserve, &attempt, &err)()
+	attempt := settle.Attempt{CustomerID: r.Customer.ID, OrderID: r.OrderID}
+	defer l.service.observed(ctx, OpReserve, &attempt, &err)()
+	return l.reserve(ctx, r, &attempt)
+}
+
+func (l *Ledger) reserve(ctx context.Context, r ReserveRequest, attempt *settle.Attempt) (_ Reserved, err error) {
 	if err = l.ended(); err != nil {
 		return Reserved{}, err
 	}
+	s := l.service
 	check := mirrors.Check(r.findings.Mirror)
 	if !s.hasProcessor() {
 		check = s.mirrors.Ask
@@ -155,7 +166,7 @@ func (l *Ledger) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err
 	if s.limiter != nil && !r.findings.Know(r.Codes) {
 		return Reserved{}, ErrNotPrepared // nobody has counted the codes
 	}
-	reserver := s.reserver(check, &attempt)
+	reserver := s.reserver(check, attempt)
 	reserver.Quoter.Guard.Take = nil // Prepare has taken the attempts
 	reserver.Quoter.Prepared = r.findings.Automatic()
 	reserved, err := reserver.Hold(ctx, of)
@@ -278,17 +289,19 @@ func (l *Ledger) Refund(ctx context.Context, r RefundRequest) (result RefundResu
 
 // Reserve is [Ledger.Reserve] in a transaction of its own. It prepares the request first, as
 // [Service.Prepare] does.
-func (s *Service) Reserve(ctx context.Context, r ReserveRequest) (Reserved, error) {
+func (s *Service) Reserve(ctx context.Context, r ReserveRequest) (_ Reserved, err error) {
+	attempt := settle.Attempt{CustomerID: r.Customer.ID, OrderID: r.OrderID}
+	defer s.observed(ctx, OpReserve, &attempt, &err)()
 	if r.findings != nil || s.users == nil && !s.hasProcessor() && s.limiter == nil {
-		return s.ledger().Reserve(ctx, r)
+		return s.ledger().reserve(ctx, r, &attempt)
 	}
 	const attempts = 3 // coupons may change between Prepare and Reserve
 	for i := 1; ; i++ {
-		prepared, err := s.Prepare(ctx, r)
+		prepared, err := s.prepare(ctx, r, &attempt)
 		if err != nil {
 			return Reserved{}, err
 		}
-		reserved, err := s.ledger().Reserve(ctx, prepared)
+		reserved, err := s.ledger().reserve(ctx, prepared, &attempt)
 		if i == attempts || !errors.Is(err, ErrNotPrepared) {
 			return reserved, err
 		}

@@ -488,6 +488,44 @@ func TestFactsAreNeverRefused(t *testing.T) {
 	require.Equal(t, []string{"amount", "status"}, []string{faults.Fields[0].Path, faults.Fields[1].Path})
 }
 
+// TestARepeatedFactChangesNothing, however much later it is told. A payment that is on its way extends the deadline
+// again once that has passed.
+func TestARepeatedFactChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	for _, fact := range []couponkit.Payment{
+		{OrderID: "open", ID: "pay_open", Status: couponkit.PaymentOpen},
+		{OrderID: "pending", ID: "pay_pending", Status: couponkit.PaymentPending},
+		{OrderID: "without an ID", Status: couponkit.PaymentPending},
+		{OrderID: "another order", ID: "pay_another", Status: couponkit.PaymentPending},
+		paid("paid"),
+		ended("ended", "pay_ended"),
+	} {
+		r := wants(fact.OrderID, ann)
+		r.Codes = nil
+		_, err := s.Reserve(t.Context(), r)
+		require.NoError(t, err)
+		if fact.Status == couponkit.PaymentEnded {
+			s.attach(fact.OrderID)
+		}
+		first := s.record(fact)
+		require.True(t, first.Changed, fact.OrderID)
+		s.now = s.now.Add(time.Minute)
+		if fact.OrderID == "another order" {
+			fact.OrderID = "" // the payment finds its order
+		}
+		again := s.record(fact)
+		require.False(t, again.Changed, first.Order.ID)
+		if diff := cmp.Diff(first.Order, again.Order); diff != "" {
+			t.Errorf("%s (-first +again):\n%s", first.Order.ID, diff)
+		}
+	}
+
+	s.now = s.now.Add(couponkit.DefaultPaymentWait)
+	late := s.record(couponkit.Payment{OrderID: "pending", ID: "pay_pending", Status: couponkit.PaymentPending})
+	require.Equal(t, s.now.Add(couponkit.DefaultPaymentWait), late.Order.Deadline)
+}
+
 // TestABadPaymentWritesNothing: the error names the caller's fields, also where a part of the payment could be recorded.
 func TestABadPaymentWritesNothing(t *testing.T) {
 	t.Parallel()

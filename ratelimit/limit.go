@@ -33,7 +33,8 @@ const (
 	MaxWindow = store.MaxBucketSize
 )
 
-// Limit is how often a subject may fail: Attempts times at once, and Attempts times in each Window.
+// Limit is how often a subject may fail: Attempts times at once. Attempts come back evenly over Window, so
+// the worst Window has at most twice as many failures.
 type Limit struct {
 	// Attempts is at least 1, and at most the number of microseconds in Window.
 	Attempts int

@@ -138,19 +138,21 @@ func (p Period) Contains(at time.Time) bool {
 
 // normalize rounds the bounds up to microseconds. The period then contains the same stored instants.
 func (p Period) normalize(field string, faults *validation.Error) Period {
-	for name, bound := range map[string]*time.Time{"from": &p.From, "until": &p.Until} {
-		if bound.IsZero() {
-			continue
-		}
-		if year := bound.UTC().Year(); year < 1 || year > maxYear {
-			faults.Add(field+"."+name, validation.Malformed, "the year is within 1 to 9999")
-		}
-		*bound = calendar.Instant(bound.Add(time.Microsecond - time.Nanosecond))
-	}
+	p.From, p.Until = roundUp(p.From, field+".from", faults), roundUp(p.Until, field+".until", faults)
 	if !p.From.IsZero() && !p.Until.IsZero() && !p.From.Before(p.Until) {
 		faults.Add(field+".until", validation.Mismatch, "must be after from")
 	}
 	return p
+}
+
+func roundUp(bound time.Time, field string, faults *validation.Error) time.Time {
+	if bound.IsZero() {
+		return bound
+	}
+	if year := bound.UTC().Year(); year < 1 || year > maxYear {
+		faults.Add(field, validation.Malformed, "the year is within 1 to 9999")
+	}
+	return calendar.Instant(bound.Add(time.Microsecond - time.Nanosecond))
 }
 
 const maxYear = 9_999

@@ -137,6 +137,18 @@ func FuzzCouponList(f *testing.F) {
 	})
 }
 
+// TestBothBoundsOfAPeriodAreNamed: the earlier one first, each time.
+func TestBothBoundsOfAPeriodAreNamed(t *testing.T) {
+	t.Parallel()
+	before, after := time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10_001, 1, 1, 0, 0, 0, 0, time.UTC)
+	for range 100 {
+		_, err := store.OrderList{Created: store.Period{From: before, Until: after}}.Normalize()
+		var invalid *validation.Error
+		require.ErrorAs(t, err, &invalid)
+		require.Equal(t, []string{"created.from", "created.until"}, []string{invalid.Fields[0].Path, invalid.Fields[1].Path})
+	}
+}
+
 // TestOtherListsHaveBounds: a state that is none and a page that is too large are named.
 func TestOtherListsHaveBounds(t *testing.T) {
 	t.Parallel()
