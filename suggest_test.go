@@ -17,6 +17,7 @@ import (
 	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/eligibility/offers"
 	"github.com/couponkit/couponkit/internal/testsize"
+	"github.com/couponkit/couponkit/pricing"
 	"github.com/couponkit/couponkit/processor/fakeprocessor"
 	"github.com/couponkit/couponkit/store"
 )
@@ -106,6 +107,19 @@ func TestASuggestionLacksWhatItRequires(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, found.Best)
 	require.Equal(t, []string{"Ten off 10.00 EUR after 2.50 EUR of what it requires"}, shown(found.Nearly))
+}
+
+// A coupon that takes nothing off below its minimum is suggested like one that does.
+func TestASuggestionTakesNothingOffBefore(t *testing.T) {
+	t.Parallel()
+	d := tenOff()
+	d.DiscountType, d.Amount, d.Percent, d.BuyQuantity, d.GetQuantity, d.MinQuantity = pricing.BuyXGetY, nil, "100", 3, 1, coupon.Set(4)
+	w, current := suggestWorld(t, d)
+	found, err := w.Suggest(t.Context(), couponkit.SuggestRequest{
+		QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Nearly: 1,
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"Ten off 10.00 EUR after 1"}, shown(found.Nearly))
 }
 
 // The index may be old. The store decides, so nothing is suggested that is used up, switched off, deleted or changed.

@@ -190,9 +190,20 @@ func (s *suggester) nearly(ctx context.Context) (nearly []Suggestion, err error)
 	return nearly, nil
 }
 
-// lacksMinimum reports whether a refusal has no reason but a minimum, of the cart or of what it must contain.
-func lacksMinimum(r *coupon.Rejection) bool {
-	return r != nil && !slices.ContainsFunc(r.Reasons, func(reason coupon.Reason) bool {
-		return reason.Code != coupon.MinimumPurchaseNotMet && reason.Code != coupon.MinimumQuantityNotMet && reason.Code != coupon.RequiredItemsMissing
-	})
+// lacksMinimum reports whether a refusal has no reason but a minimum, of the cart or of what it must contain. Below its
+// minimum, a coupon may also take nothing off.
+func lacksMinimum(r *coupon.Rejection) (lacks bool) {
+	if r == nil {
+		return false
+	}
+	for _, reason := range r.Reasons {
+		switch reason.Code { //nolint:exhaustive // all other reasons stay after the customer has bought more
+		case coupon.MinimumPurchaseNotMet, coupon.MinimumQuantityNotMet, coupon.RequiredItemsMissing:
+			lacks = true
+		case coupon.NoDiscount:
+		default:
+			return false
+		}
+	}
+	return lacks
 }
