@@ -1,6 +1,7 @@
 package couponkit_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -126,16 +127,15 @@ func TestASuggestionTakesNothingOffBefore(t *testing.T) {
 func TestSuggestionsAreDecidedByTheStore(t *testing.T) {
 	t.Parallel()
 	near := tenOff()
-	near.Code, near.MinPurchase = "NEAR", coupon.Amounts{"": "40"}
+	near.Code, near.Group, near.MinPurchase, near.MaxUses = "NEAR", "a", coupon.Amounts{"": "40"}, coupon.Set(1)
 	request := func(current *couponkit.Offers) couponkit.SuggestRequest {
 		return couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Best: 1, Nearly: 1}
 	}
 	for about, change := range map[string]func(*world, []coupon.Coupon) error{
-		"used up": func(w *world, all []coupon.Coupon) error {
-			_, err := w.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: phones(), Codes: []string{"TEN"}, Customer: bob})
-			if err == nil {
-				_, err = w.Update(t.Context(), all[1].ID, coupon.Patch{MaxUses: coupon.Set(1)})
-			}
+		"used up": func(w *world, _ []coupon.Coupon) error {
+			many := phones()
+			many.Lines[0].Quantity = 5
+			_, err := w.Checkout(t.Context(), couponkit.CheckoutRequest{Cart: many, Codes: []string{"TEN", "NEAR"}, Customer: bob})
 			return err
 		},
 		"switched off": func(w *world, all []coupon.Coupon) error {
@@ -164,7 +164,7 @@ func TestSuggestionsAreDecidedByTheStore(t *testing.T) {
 		},
 	} {
 		last := tenOff()
-		last.MaxUses = coupon.Set(1)
+		last.Group, last.MaxUses = "b", coupon.Set(1)
 		w, current := suggestWorld(t, last, near)
 		found, err := w.Suggest(t.Context(), request(current))
 		require.NoError(t, err)
@@ -176,6 +176,73 @@ func TestSuggestionsAreDecidedByTheStore(t *testing.T) {
 		found, err = w.Suggest(t.Context(), request(current))
 		require.NoError(t, err)
 		require.Equal(t, [][]string{nil, nil}, [][]string{shown(found.Best), shown(found.Nearly)}, about)
+	}
+}
+
+// What is suggested at the bounds of a search. No request fails because of a coupon that is not suggested.
+func TestBoundsOfSuggestions(t *testing.T) {
+	t.Parallel()
+	series := func(n int, prefix string, d coupon.Draft, change func(d *coupon.Draft, i int)) (drafts []coupon.Draft, codes []string) {
+		for i := range n {
+			d.Code = fmt.Sprintf("%s%02d", prefix, i)
+			d.Name, d.Group = d.Code, strings.ToLower(d.Code)
+			change(&d, i)
+			drafts, codes = append(drafts, d), append(codes, d.Code)
+		}
+		return drafts, codes
+	}
+	off := func(code, amount string) coupon.Draft {
+		d := tenOff()
+		d.Code, d.Name, d.Group, d.Amount = code, code, strings.ToLower(code), coupon.Amounts{"": amount}
+		return d
+	}
+	near := func(code, amount, minimum string) coupon.Draft {
+		d := off(code, amount)
+		d.MinPurchase = coupon.Amounts{"": minimum}
+		return d
+	}
+	full, all := series(pricing.MaxCoupons, "CENT", off("", "0.01"), func(*coupon.Draft, int) {})
+	nameless, _ := series(12, "NONE", off("", "20"), func(d *coupon.Draft, _ int) { d.Code, d.Group, d.Automatic = "", "none", true })
+	applied, _ := series(12, "AUTO", off("", "1"), func(d *coupon.Draft, _ int) { d.Automatic = true })
+	nearly, _ := series(40, "NEAR", near("", "10", "35"), func(d *coupon.Draft, i int) {
+		d.Amount = coupon.Amounts{"": fmt.Sprintf("9.%02d", 99-i)}
+	})
+	devices := pricing.Cart{Currency: pricing.EUR(), Lines: phones().Lines[:1]}
+	cheap := pricing.Cart{Currency: pricing.EUR(), Lines: []pricing.Line{{ID: "A", Kind: pricing.Accessory, ItemID: "pin", Quantity: 1, UnitPrice: 40}}}
+	half, err := pricing.ParsePercent("50")
+	require.NoError(t, err)
+	for about, c := range map[string]struct {
+		drafts       []coupon.Draft
+		request      couponkit.SuggestRequest
+		best, nearly []string
+	}{
+		"as many codes as a cart can have":       {append(full, off("MORE", "1")), couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Codes: all}, Best: 1}, nil, nil},
+		"coupons without a code take no turn":    {append(nameless, off("LAST", "1")), couponkit.SuggestRequest{Best: 1}, []string{"LAST 1.00 EUR"}, nil},
+		"coupons that apply take no turn":        {append(applied, off("LAST", "0.50")), couponkit.SuggestRequest{Best: 1}, []string{"LAST 0.50 EUR"}, nil},
+		"a total that is not charged":            {[]coupon.Draft{off("MOST", "29.80"), off("TEN", "10")}, couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: devices}, Best: 1}, []string{"TEN 10.00 EUR"}, nil},
+		"a cart that is not charged":             {[]coupon.Draft{near("NEAR", "0.10", "0.60"), off("CENT", "0.01")}, couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: cheap}, Best: 1, Nearly: 1}, nil, nil},
+		"more near coupons than a look-up holds": {nearly, couponkit.SuggestRequest{Nearly: 2}, nil, []string{"NEAR00 9.99 EUR after 5.00 EUR", "NEAR01 9.98 EUR after 5.00 EUR"}},
+		"only near coupons are wanted":           {[]coupon.Draft{off("TEN", "10"), near("NEAR", "10", "35")}, couponkit.SuggestRequest{Nearly: 1}, nil, []string{"NEAR 10.00 EUR after 5.00 EUR"}},
+		"only the best coupon is wanted":         {[]coupon.Draft{off("TEN", "10"), near("NEAR", "10", "35")}, couponkit.SuggestRequest{Best: 1}, []string{"TEN 10.00 EUR"}, nil},
+		"nothing is wanted":                      {[]coupon.Draft{off("TEN", "10"), near("NEAR", "10", "35")}, couponkit.SuggestRequest{}, nil, nil},
+		"too small a part of a minimum":          {[]coupon.Draft{near("FAR", "10", "60.01"), near("NEAR", "9", "60")}, couponkit.SuggestRequest{Nearly: 2, NearlyFrom: half}, nil, []string{"NEAR 9.00 EUR after 30.00 EUR"}},
+		"no part of a minimum has to be reached": {[]coupon.Draft{near("FAR", "10", "300")}, couponkit.SuggestRequest{Nearly: 2}, nil, []string{"FAR 10.00 EUR after 270.00 EUR"}},
+	} {
+		t.Run(about, func(t *testing.T) {
+			t.Parallel()
+			w, current := automaticWorld(t)
+			for _, d := range c.drafts {
+				w.create(t, d)
+			}
+			update(t, current)
+			c.request.Offers, c.request.Customer = current, ann
+			if c.request.Cart.Currency.IsZero() {
+				c.request.Cart = phones()
+			}
+			found, err := w.Suggest(t.Context(), c.request)
+			require.NoError(t, err)
+			require.Equal(t, [][]string{c.best, c.nearly}, [][]string{shown(found.Best), shown(found.Nearly)})
+		})
 	}
 }
 
@@ -284,11 +351,20 @@ func TestSuggestionsWithoutAProcessor(t *testing.T) {
 	w, current := suggestWorld(t, tenOff())
 	request := couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Best: 1, Nearly: 1}
 	w.pass(30 * 24 * time.Hour) // no answer about a mirror is fresh
-	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.LostBefore, Times: -1})
+	ctx, cancel := context.WithCancel(t.Context())
+	leave := func() {}
+	w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.LostBefore, Times: -1, Match: func(fakeprocessor.Call) bool {
+		leave()
+		return true
+	}})
 	found, err := w.Suggest(t.Context(), request)
 	require.NoError(t, err)
 	require.Empty(t, found.Best)
 	request.Codes = []string{"TEN"}
 	_, err = w.Suggest(t.Context(), request)
 	require.ErrorIs(t, err, couponkit.ErrUnavailable)
+	leave = cancel
+	request.Codes, request.Nearly = nil, 0
+	_, err = w.Suggest(ctx, request)
+	require.Error(t, err, "nobody waits for suggestions")
 }

@@ -85,7 +85,7 @@ func (s *suggester) hides(c *coupon.Coupon) bool {
 // loses reports whether the coupons in use exclude a coupon and take off as much as it does. With automatic coupons,
 // others may then apply.
 func (s *suggester) loses(o offers.Offer) bool {
-	return s.q.Automatic == nil && len(s.now.Applied) > 0 && o.Discount <= s.now.Quote.Discount &&
+	return s.q.Automatic == nil && o.Discount <= s.now.Quote.Discount &&
 		!slices.ContainsFunc(s.now.Applied, func(c *Code) bool { return pricing.Combinable(c.Coupon.Group, o.Coupon.Group) })
 }
 
