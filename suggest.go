@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/internal/quote"
 	"github.com/couponkit/couponkit/internal/settle"
 	"github.com/couponkit/couponkit/pricing"
@@ -73,6 +74,7 @@ func (s *Service) Suggest(ctx context.Context, r SuggestRequest) (found Suggesti
 	if r.Customer, err = s.customer(ctx, r.Customer); err != nil {
 		return Suggestions{}, err
 	}
+	r.SkipRefused, r.Conflicts = false, eligibility.RefuseAll
 	quoter, request := s.quoter(s.mirrors.Recent, &attempt), quote.Request(r.QuoteRequest)
 	var faults validation.Error
 	faults.Merge("", quoter.Validate(&request))

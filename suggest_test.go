@@ -345,6 +345,28 @@ func TestInvalidSuggestRequests(t *testing.T) {
 	}
 }
 
+// SkipRefused and Conflicts of a suggestion are ignored, whatever they are.
+func TestASuggestionHasItsOwnPolicy(t *testing.T) {
+	t.Parallel()
+	w, current := suggestWorld(t, tenOff(), percentOff(50))
+	var want couponkit.Suggestions
+	for i, conflicts := range []eligibility.ConflictPolicy{eligibility.RefuseAll, eligibility.KeepFirst, eligibility.KeepBest, 99} {
+		for _, skip := range []bool{false, true} {
+			got, err := w.Suggest(t.Context(), couponkit.SuggestRequest{Offers: current, Best: 1, QuoteRequest: couponkit.QuoteRequest{
+				Cart: phones(), Customer: ann, Codes: []string{"TEN", "WRONG"}, Conflicts: conflicts, SkipRefused: skip,
+			}})
+			require.NoError(t, err, conflicts)
+			if i == 0 && !skip {
+				want = got
+				require.Equal(t, []string{"Percent off 5.00 EUR"}, shown(got.Best))
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%v, %v (-want +got):\n%s", conflicts, skip, diff)
+			}
+		}
+	}
+}
+
 // A processor that does not answer about a suggestion suggests nothing. The codes of the request need its answer.
 func TestSuggestionsWithoutAProcessor(t *testing.T) {
 	t.Parallel()

@@ -10,8 +10,8 @@
 // Adapters may have further, optional roles:
 //
 //   - [Refunder] returns money to customers.
-//   - [SessionFinder] finds the session of an order whose session ID was lost. couponkit.Service does
-//     not call it yet; hosts and tools can.
+//   - [SessionFinder] finds the session of an order whose session ID was lost. Without it, a session that
+//     the customer may still pay can stay unknown until its event arrives.
 //   - [MirrorLister] lists the copies of coupons.
 //
 // If a processor cannot store coupons, its adapter embeds [NoMirror]. If a processor can store
