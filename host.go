@@ -153,7 +153,8 @@ const (
 	// FlagPointsRefunded marks a payment for an order whose points were refunded or used by another
 	// order.
 	FlagPointsRefunded Flag = settle.FlagPointsRefunded
-	// FlagRefundFailed marks a payment of which the processor could not return the money of a refund.
+	// FlagRefundFailed marks a payment of which the processor could not return the money of a refund, or of
+	// which a refund lacks money because an external refund has failed since; see [redemption.Order.Owed].
 	// Repeat the refund with its key, or return the money elsewhere.
 	FlagRefundFailed Flag = settle.FlagRefundFailed
 	// FlagDisputed marks a payment that the customer disputes, or has disputed with success.

@@ -268,7 +268,8 @@ func TestARefundByStaff(t *testing.T) {
 	require.Equal(t, o.Quote.Total, rest.Order.Returned())
 }
 
-// A refund by staff that fails counts no longer; a refresh learns of it without an event.
+// A refund by staff that fails counts no longer; a refresh learns of it without an event. A refund that
+// has counted it lacks the money: a person hears of it, and a repeated call returns it.
 func TestARefundByStaffThatFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -286,8 +287,14 @@ func TestARefundByStaffThatFails(t *testing.T) {
 	none := w.refund(t, o, "one", onePhone)
 	require.True(t, none.Refund.Repayment.IsZero())
 	require.NoError(t, w.fake.FailRefund(id, "lost card"))
-	require.Equal(t, couponkit.FlagNone, refresh().Flag)
+	require.Equal(t, couponkit.FlagRefundFailed, refresh().Flag)
 	require.Zero(t, w.order(t, o.ID).Returned())
+	require.Equal(t, int64(10_00), w.order(t, o.ID).Owed())
+	require.Equal(t, int64(10_00), w.refund(t, o, "one", onePhone).Refund.Repayment.Amount)
+	require.Equal(t, couponkit.FlagNone, refresh().Flag)
+	require.Equal(t, int64(10_00), w.backAt(t, o))
+	require.Equal(t, int64(10_00), w.refund(t, o, "one", onePhone).Refund.Repayment.Amount, "it is returned once")
+	require.Equal(t, int64(10_00), w.backAt(t, o))
 }
 
 // The event of a refund may come before that of the payment.

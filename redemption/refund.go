@@ -166,18 +166,22 @@ func (o Order) refunded(e Event) (Order, error) {
 // the money without the service. NewRefund does not look at the state of the order. It returns the
 // [*validation.Error] of [pricing.Quote.Refund].
 func (o Order) NewRefund(returns pricing.Returns, elsewhere bool) (Refund, error) {
-	sum := o.Refunded()
+	sum, charged := o.Refunded(), o.Charge.Tax
+	before := sum.Amount
 	result, err := o.Quote.Refund(sum, returns)
 	if err != nil {
 		return Refund{}, err
 	}
 	sum.Add(result)
-	tax, err := o.Quote.TaxOf(o.Charge.Tax, sum)
+	if o.PaidCurrency() != o.Quote.Currency {
+		charged = pricing.Tax{} // the repayment is a part of all that was paid
+	}
+	tax, err := o.Quote.TaxOf(charged, sum)
 	if err != nil {
 		return Refund{}, err
 	}
 	made := Refund{Returns: sorted(returns), Result: result, Tax: max(0, tax-o.RefundedTax())}
-	made.Repayment = o.repayment(made.Amount(), 1, elsewhere)
+	made.Repayment = o.repayment(o.worth(before, &made), 1, elsewhere)
 	return made, nil
 }
 

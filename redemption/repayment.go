@@ -2,6 +2,7 @@ package redemption
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 	"time"
 
@@ -191,9 +192,41 @@ func (o Order) Returned() int64 {
 	return o.Paid() - left
 }
 
+// Owed is what the customer should still get back for the refunds of the order, in minor units of
+// [Order.PaidCurrency]. It counts refunds whose repayment has failed. It also counts money that a
+// refund left out because an external refund had returned it, if that refund has failed since.
+func (o Order) Owed() int64 {
+	sum, before, paid := int64(0), int64(0), o.Paid()
+	for i := range o.Refunds {
+		sum += min(o.worth(before, &o.Refunds[i]), paid-sum)
+		before += o.Refunds[i].Result.Amount
+	}
+	return max(0, sum-o.Returned())
+}
+
+// worth returns what a refund is worth in the payment's currency, after refunds of the given sum. In
+// another currency than that of the quote, it is a part of what was paid.
+func (o Order) worth(before int64, r *Refund) int64 {
+	if o.PaidCurrency() == o.Quote.Currency {
+		return max(0, r.Amount())
+	}
+	return o.paidFor(before+r.Result.Amount) - o.paidFor(before)
+}
+
+// paidFor returns the part of what was paid that an amount has of the quote's total, rounded half-up.
+func (o Order) paidFor(amount int64) int64 {
+	if o.Quote.Total <= 0 {
+		return 0
+	}
+	total := big.NewInt(o.Quote.Total)
+	part := new(big.Int).Mul(big.NewInt(o.Paid()), big.NewInt(amount))
+	part.Add(part.Lsh(part, 1), total)
+	return part.Div(part, total.Lsh(total, 1)).Int64()
+}
+
 // repayment returns a new attempt to return the money of a refund.
-func (o Order) repayment(refunded int64, attempt int, elsewhere bool) Repayment {
-	r := Repayment{State: RepaymentDue, Amount: min(refunded, o.Paid()-o.Returned()), Currency: o.PaidCurrency(), Attempt: attempt}
+func (o Order) repayment(worth int64, attempt int, elsewhere bool) Repayment {
+	r := Repayment{State: RepaymentDue, Amount: min(worth, o.Paid()-o.Returned()), Currency: o.PaidCurrency(), Attempt: attempt}
 	switch {
 	case r.Amount == 0:
 		return Repayment{}
@@ -203,14 +236,34 @@ func (o Order) repayment(refunded int64, attempt int, elsewhere bool) Repayment 
 	return r
 }
 
-// repeated begins a new attempt for a refund whose repayment failed. It does not change other refunds.
+// repeated begins a new attempt for a refund whose repayment failed. It also begins one for a refund
+// without a repayment, if money is owed that no failed repayment had. It does not change other refunds.
+// The failed attempt stays an external refund, so that old news of it does not count.
 func (o Order) repeated(i int, e Event) Order {
+	before, owed := int64(0), o.Owed()
+	for j := range o.Refunds {
+		if j < i {
+			before += o.Refunds[j].Result.Amount
+		}
+		if own := o.Refunds[j].Repayment; own.State == RepaymentFailed {
+			owed -= min(owed, max(own.Amount, 0))
+		}
+	}
 	r := o.Refunds[i]
-	if r.Repayment.State != RepaymentFailed {
+	worth := o.worth(before, &r)
+	switch failed := r.Repayment; {
+	case failed.State == RepaymentFailed:
+		if failed.ID != "" && len(o.ExternalRefunds) < MaxReported {
+			report := ReportedRefund{ID: failed.ID, Amount: failed.Amount, State: RepaymentFailed}
+			o.ExternalRefunds = external(slices.Clone(o.ExternalRefunds), report, o.PaidCurrency(), e.At)
+		}
+	case failed.State == RepaymentNone && min(worth, owed) > 0:
+		worth = min(worth, owed)
+	default:
 		return o
 	}
 	o.Refunds = slices.Clone(o.Refunds)
-	o.Refunds[i].Repayment = o.repayment(r.Amount(), r.Repayment.Attempt+1, e.Refund.Elsewhere)
+	o.Refunds[i].Repayment = o.repayment(worth, r.Repayment.Attempt+1, e.Refund.Elsewhere)
 	return o.due(e.At)
 }
 
@@ -277,14 +330,14 @@ func (r Repayment) after(report ReportedRefund) Repayment {
 	return r
 }
 
-// external adds a refund that the service did not request, or updates its state. A new failed refund is
-// skipped, because it moved no money.
+// external adds a refund that the service did not request, or updates its state. A failed refund is
+// recorded too, because older news that it succeeded may come later.
 func external(list []ExternalRefund, r ReportedRefund, c pricing.Currency, at time.Time) []ExternalRefund {
 	i := slices.IndexFunc(list, func(known ExternalRefund) bool { return known.ID == r.ID })
 	switch {
 	case i >= 0:
 		list[i].State = max(list[i].State, r.State)
-	case r.State != RepaymentFailed && r.ID != "":
+	case r.ID != "":
 		list = append(list, ExternalRefund{ID: r.ID, Amount: r.Amount, Tax: r.Tax, Currency: c, State: r.State, At: at})
 	}
 	return list

@@ -58,9 +58,7 @@ func TestReportsComeInAnyOrder(t *testing.T) {
 				redemption.ReportedRefund{Key: key, ID: "re_1", Amount: 500, State: own},
 				redemption.ReportedRefund{ID: "re_2", Amount: 300, State: other}))
 			last = max(last, own)
-			if other != redemption.RepaymentFailed || external != redemption.RepaymentNone {
-				external = max(external, other)
-			}
+			external = max(external, other)
 			require.Equal(t, !redemption.SameMoney(before, o) || !before.Deadline.Equal(o.Deadline), before.Version != o.Version)
 		}
 		require.Equal(t, last, o.Refunds[0].Repayment.State)
@@ -80,6 +78,70 @@ func TestReportsComeInAnyOrder(t *testing.T) {
 		require.Equal(t, last != redemption.RepaymentPending, o.Deadline.IsZero(), "only what is unfinished is looked at again")
 		require.Len(t, o.Refunds, 1)
 		require.Equal(t, redemption.OrderPartlyRefunded, o.State)
+	}
+}
+
+// Old news of an attempt that has failed since does not take money from later refunds.
+func TestOldNewsOfAFailedAttempt(t *testing.T) {
+	t.Parallel()
+	paid, _ := paidOrder(t, 3, coupon.RestoreFull)
+	o := after(t, paid, refundOf("one", 1, 10))
+	old := redemption.ReportedRefund{Key: o.Refunds[0].RepaymentKey(), ID: "re_1", Amount: 500, State: redemption.RepaymentSucceeded}
+	failed := old
+	failed.State = redemption.RepaymentFailed
+	o = after(t, o, reported(20, failed), refundOf("one", 1, 30), reported(31, old))
+	require.Equal(t, int64(500), o.Returned(), "of the new attempt alone")
+	require.Zero(t, o.Owed())
+
+	o = after(t, paid, reported(20, redemption.ReportedRefund{ID: "re_2", Amount: 300, State: redemption.RepaymentFailed}),
+		reported(21, redemption.ReportedRefund{ID: "re_2", Amount: 300, State: redemption.RepaymentSucceeded}))
+	require.Zero(t, o.Returned(), "of staff")
+}
+
+// A refund that has counted an external one owes its money again when that fails, but never money that
+// a failed repayment owes.
+func TestMoneyThatIsOwed(t *testing.T) {
+	t.Parallel()
+	start, _ := paidOrder(t, 3, coupon.RestoreFull)
+	total := start.Quote.Total
+	staff := redemption.ReportedRefund{ID: "re_1", Amount: total, State: redemption.RepaymentPending}
+	o := after(t, start, reported(10, staff), refundOf("one", 1, 20))
+	require.True(t, o.Refunds[0].Repayment.IsZero())
+	require.Zero(t, o.Owed())
+	require.Equal(t, o.Version, after(t, o, refundOf("one", 1, 21)).Version, "nothing is to be repeated")
+
+	staff.State = redemption.RepaymentFailed
+	o = after(t, o, reported(30, staff))
+	require.Equal(t, int64(500), o.Owed())
+	o = after(t, o, refundOf("two", 1, 40))
+	own := redemption.ReportedRefund{Key: o.Refunds[1].RepaymentKey(), State: redemption.RepaymentFailed}
+	o = after(t, o, reported(41, own))
+	require.Equal(t, int64(1000), o.Owed())
+	o = after(t, o, refundOf("one", 1, 50))
+	require.Equal(t, redemption.Repayment{State: redemption.RepaymentDue, Amount: 500, Currency: pricing.EUR(), Attempt: 1}, o.Refunds[0].Repayment)
+	require.Equal(t, o.Version, after(t, o, refundOf("one", 1, 51)).Version, "what is left is owed by the other refund")
+	o = after(t, o, refundOf("two", 1, 60))
+	require.Zero(t, o.Owed())
+	require.Equal(t, int64(1000), o.Returned())
+}
+
+// If the charge is in another currency, each refund returns its part of it, and all return all of it.
+func TestRepaymentsInAnotherCurrency(t *testing.T) {
+	t.Parallel()
+	for _, charged := range []redemption.Charge{
+		{Currency: pricing.USD(), Amount: 16_01}, {Currency: pricing.USD(), Amount: 7}, {Currency: pricing.USD(), Amount: 16_00, Tax: pricing.Tax{Amount: 3_20}},
+	} {
+		o, _ := paidOrder(t, 3, coupon.RestoreFull)
+		o.Charge = charged
+		for i := range o.Quote.Lines[0].Quantity {
+			o = after(t, o, refundOf(fmt.Sprint(i), 1, 20+int(i)))
+			refunded := o.Refunded().Amount
+			require.Equal(t, (2*charged.Total()*refunded+o.Quote.Total)/(2*o.Quote.Total), o.Returned())
+			require.Zero(t, o.Owed())
+		}
+		require.Equal(t, redemption.OrderRefunded, o.State)
+		require.Equal(t, charged.Total(), o.Returned())
+		require.Zero(t, o.RefundedTax())
 	}
 }
 

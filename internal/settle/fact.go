@@ -251,7 +251,7 @@ func FlagOf(settled store.Settled) string {
 		return FlagOverLimit
 	case o.State == redemption.OrderPaid && slices.ContainsFunc(settled.Uses, lost): // a refund also returns points
 		return FlagPointsRefunded
-	case slices.ContainsFunc(o.Refunds, failed):
+	case slices.ContainsFunc(o.Refunds, failed), o.Owed() > 0:
 		return FlagRefundFailed
 	case slices.ContainsFunc(o.Disputes, func(d redemption.Dispute) bool { return d.State != redemption.DisputeWon }):
 		return FlagDisputed
