@@ -142,7 +142,8 @@ const (
 	FlagUnknownOrder Flag = settle.FlagUnknownOrder
 	// FlagPaidTwice marks an order that was paid in another payment session than the one that it had.
 	// The customer may have paid twice; see [redemption.Order].OtherPayments. Return a second payment
-	// at the processor. The flag ends when everything of it was returned.
+	// at the processor. The flag ends when everything of it was returned. It stays if the order's own
+	// session was not paid, because nobody returns the only payment.
 	FlagPaidTwice Flag = settle.FlagPaidTwice
 	// FlagOverLimit marks a payment that was recorded although the coupon's limit was reached.
 	FlagOverLimit Flag = settle.FlagOverLimit

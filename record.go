@@ -50,7 +50,8 @@ type Payment struct {
 	// OrderID is the ID of the order. Without OrderID, ID finds the order.
 	OrderID string
 	// ID is the provider's ID of the payment. IDs are unique in a store: a host with two providers
-	// gives them prefixes. ID may be empty, such as for an order of 0.
+	// gives them prefixes. ID may be empty, such as for an order of 0. A paid payment without an ID is the one
+	// that the order has, or else the next one that names the order: give an ID if a customer can pay twice.
 	ID string
 	// Status is required.
 	Status PaymentStatus

@@ -29,7 +29,8 @@ type Payment struct {
 }
 
 // PaidTwice reports whether the order has a payment in another session than the order had, of which
-// not everything was returned.
+// not everything was returned. Of the payment that has paid the order, refunds return the money, so that
+// PaidTwice stays true; see [Payment].InsteadOf.
 func (o Order) PaidTwice() bool {
 	return slices.ContainsFunc(o.OtherPayments, func(p Payment) bool {
 		return p.InsteadOf != "" || p.Charge.IsZero() || p.Returned < p.Charge.Total()
