@@ -94,7 +94,7 @@ const (
 	OpCancelExchange Operation = "cancel_exchange"
 	OpEvent          Operation = payments.OpEvent
 	OpRefund         Operation = payments.OpRefund
-	// OpSettle is a step of Checkout, PaymentLink, CancelCheckout, Refresh, CancelExchange or Sweep.
+	// OpSettle is a step of another call, such as Checkout, CancelCheckout, Refresh, RunDue or Sweep.
 	// In this step, the service learns how a payment session ended and updates the order, as
 	// HandleEvent does. The event of the payment session may arrive later or never.
 	OpSettle    Operation = payments.OpSettle

@@ -97,6 +97,16 @@ func TestEveryFactGoesThroughTheRecorder(t *testing.T) {
 			_, err := b.Refresh(t.Context(), annCancels(c.Order.ID))
 			require.NoError(t, err)
 		}, redemption.OrderPaid, couponkit.PaymentPaid},
+		"a refund": {func(t *testing.T, b *bookkeeper, c couponkit.Checkout) {
+			t.Helper()
+			require.NoError(t, b.fake.Pay(c.Session.ID))
+			b.deliver(t)
+			before := len(b.payments)
+			_, err := b.Refund(t.Context(), couponkit.RefundRequest{OrderID: c.Order.ID, Key: "k", Returns: pricing.Returns{All: true}})
+			require.NoError(t, err)
+			require.Len(t, b.payments[before:], 1)
+			require.Equal(t, redemption.RepaymentSucceeded, b.payments[before].Repayments[0].State)
+		}, redemption.OrderRefunded, couponkit.PaymentPaid},
 		"a repayment that the processor reports": {func(t *testing.T, b *bookkeeper, c couponkit.Checkout) {
 			t.Helper()
 			require.NoError(t, b.fake.Pay(c.Session.ID))
@@ -119,6 +129,25 @@ func TestEveryFactGoesThroughTheRecorder(t *testing.T) {
 			b.agrees(t, map[string]redemption.OrderState{c.Order.ID: test.want})
 			require.Equal(t, test.last, b.payments[len(b.payments)-1].Status)
 		})
+	}
+}
+
+// TestTheRecorderHearsOfACancelledExchange: the order with the exchange ends, or the customer was faster and has paid it.
+func TestTheRecorderHearsOfACancelledExchange(t *testing.T) {
+	t.Parallel()
+	for want, faster := range map[redemption.OrderState]bool{redemption.OrderCancelled: false, redemption.OrderPaid: true} {
+		b := newBookkeeper(t)
+		d := tenOff()
+		d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 40
+		bought, err := b.ExchangePoints(t.Context(), couponkit.ExchangeRequest{Coupon: b.create(t, d).ID, Customer: ann})
+		require.NoError(t, err)
+		c := b.checkout(t, b.request("TEN"))
+		if faster {
+			require.NoError(t, b.fake.Pay(c.Session.ID))
+		}
+		err = b.CancelExchange(t.Context(), ann.ID, bought.ExchangeID)
+		require.Equal(t, faster, errors.Is(err, redemption.ErrIllegal), err)
+		b.agrees(t, map[string]redemption.OrderState{c.Order.ID: want})
 	}
 }
 

@@ -223,7 +223,8 @@ func (s *Service) validate() error {
 func WithProcessor(p processor.Processor) Option { return func(s *Service) { s.processor = p } }
 
 // WithRecorder sets how the service records what it hears of payments: from webhook events, sweeps,
-// [Service.CancelCheckout], [Service.Refresh], [Service.RunDue], and while it opens a session. The recorder calls
+// [Service.CancelCheckout], [Service.CancelExchange], [Service.Refresh], [Service.Refund], [Service.RunDue], and
+// while it opens a session. The recorder calls
 // [Ledger.Record] with the payment, in a transaction in which the host changes its own orders as the [Outcome]
 // tells. It calls Record once in a transaction, and again after a rollback. Handle an Outcome without an
 // order, too: the payment is of nobody. If the recorder returns an error, nothing was recorded,
