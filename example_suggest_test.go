@@ -23,6 +23,7 @@ func ExampleService_Suggest() {
 	for _, d := range []coupon.Draft{
 		{Code: "SUMMER10", Name: "Summer", DiscountType: pricing.Percentage, Percent: "10"},
 		{Code: "AUTUMN20", Name: "Autumn", DiscountType: pricing.Percentage, Percent: "20", MinPurchase: coupon.Amounts{"EUR": "38.00"}},
+		{Code: "FRIENDS", Name: "Friends", DiscountType: pricing.Percentage, Percent: "50"},
 	} {
 		if _, err := service.Create(ctx, d); err != nil {
 			log.Fatal(err)
@@ -35,6 +36,7 @@ func ExampleService_Suggest() {
 	found, err := service.Suggest(ctx, couponkit.SuggestRequest{
 		QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: eligibility.Customer{ID: "ann"}},
 		Offers:       current, Best: 1, Nearly: 1,
+		Visible: func(c *coupon.Coupon) bool { return c.Code.String() != "FRIENDS" }, // a code that only friends know
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -129,13 +129,13 @@ func TestOnlyWrongCodesCount(t *testing.T) {
 				return err
 			}},
 			{"suggestions", 0, func() error {
-				found, err := w.Suggest(ctx, couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Best: 1, Nearly: 1})
+				found, err := w.Suggest(ctx, couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Visible: anyCode, Best: 1, Nearly: 1})
 				require.Len(t, found.Best, 1)
 				return err
 			}},
 			{"suggestions beside wrong codes", 2, func() error {
 				_, err := w.Suggest(ctx, couponkit.SuggestRequest{
-					QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Codes: []string{"NONE", "BOBS"}, Customer: ann}, Offers: current, Best: 1, Nearly: 1,
+					QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Codes: []string{"NONE", "BOBS"}, Customer: ann}, Offers: current, Visible: anyCode, Best: 1, Nearly: 1,
 				})
 				return err
 			}},

@@ -21,8 +21,8 @@ type SuggestRequest struct {
 	QuoteRequest
 	// Offers are the coupons. They are required.
 	Offers *Offers
-	// Visible reports whether customers may see a coupon and its plain code. With a nil Visible, they see every coupon
-	// that they may use and that has a plain code.
+	// Visible reports whether customers may see a coupon and its plain code. It is required, because a code may be known
+	// to few. A coupon without a plain code is never suggested, even if it is automatic.
 	Visible func(*coupon.Coupon) bool
 	// Best and Nearly are the maximum numbers of suggestions of each kind, at most [MaxSuggestions].
 	Best   int
@@ -93,6 +93,9 @@ func (r *SuggestRequest) validate() error {
 	var faults validation.Error
 	if r.Offers == nil {
 		faults.Add("offers", validation.Required, "are required")
+	}
+	if r.Visible == nil {
+		faults.Add("visible", validation.Required, "is required: it tells which codes customers may see")
 	}
 	faults.Merge("", checkSuggestions("best", r.Best))
 	faults.Merge("", checkSuggestions("nearly", r.Nearly))

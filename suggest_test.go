@@ -35,6 +35,9 @@ func suggestWorld(t *testing.T, drafts ...coupon.Draft) (*world, *couponkit.Offe
 	return w, current
 }
 
+// anyCode shows every plain code.
+func anyCode(*coupon.Coupon) bool { return true }
+
 // shown are the names of suggestions with what they save, and what the customer has to add.
 func shown(list []couponkit.Suggestion) (texts []string) {
 	for _, s := range list {
@@ -103,7 +106,7 @@ func TestASuggestionLacksWhatItRequires(t *testing.T) {
 	d.Contains = &coupon.ContentsDraft{ScopeDraft: coupon.ScopeDraft{Kinds: []string{"device"}}, MinPurchase: coupon.Amounts{"": "32.50"}}
 	w, current := suggestWorld(t, d)
 	found, err := w.Suggest(t.Context(), couponkit.SuggestRequest{
-		QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Best: 1, Nearly: 1,
+		QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Visible: anyCode, Best: 1, Nearly: 1,
 	})
 	require.NoError(t, err)
 	require.Empty(t, found.Best)
@@ -117,7 +120,7 @@ func TestASuggestionTakesNothingOffBefore(t *testing.T) {
 	d.DiscountType, d.Amount, d.Percent, d.BuyQuantity, d.GetQuantity, d.MinQuantity = pricing.BuyXGetY, nil, "100", 3, 1, coupon.Set(4)
 	w, current := suggestWorld(t, d)
 	found, err := w.Suggest(t.Context(), couponkit.SuggestRequest{
-		QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Nearly: 1,
+		QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Visible: anyCode, Nearly: 1,
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"Ten off 10.00 EUR after 1"}, shown(found.Nearly))
@@ -129,7 +132,7 @@ func TestSuggestionsAreDecidedByTheStore(t *testing.T) {
 	near := tenOff()
 	near.Code, near.Group, near.MinPurchase, near.MaxUses = "NEAR", "a", coupon.Amounts{"": "40"}, coupon.Set(1)
 	request := func(current *couponkit.Offers) couponkit.SuggestRequest {
-		return couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Best: 1, Nearly: 1}
+		return couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Visible: anyCode, Best: 1, Nearly: 1}
 	}
 	for about, change := range map[string]func(*world, []coupon.Coupon) error{
 		"used up": func(w *world, _ []coupon.Coupon) error {
@@ -273,7 +276,7 @@ func TestSuggestionsAreTheBestOfAll(t *testing.T) {
 		}
 		update(t, current)
 		request := couponkit.QuoteRequest{Cart: phones(), Customer: ann, Codes: []string{"C0", "C1"}[:r.IntN(3)]}
-		found, err := w.Suggest(t.Context(), couponkit.SuggestRequest{QuoteRequest: request, Offers: current, Best: 2})
+		found, err := w.Suggest(t.Context(), couponkit.SuggestRequest{QuoteRequest: request, Offers: current, Visible: anyCode, Best: 2})
 		require.NoError(t, err)
 		var want, got []string
 		all := w.savings(t, request, ids)
@@ -336,9 +339,9 @@ func TestInvalidSuggestRequests(t *testing.T) {
 		request couponkit.SuggestRequest
 		want    []string
 	}{
-		{couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones()}}, []string{"offers"}},
-		{couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones()}, Offers: current, Best: -1, Nearly: couponkit.MaxSuggestions + 1}, []string{"best", "nearly"}},
-		{couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Codes: []string{"A", "a"}}, Offers: current}, []string{"currency", "codes[1]"}},
+		{couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones()}}, []string{"offers", "visible"}},
+		{couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones()}, Offers: current, Visible: anyCode, Best: -1, Nearly: couponkit.MaxSuggestions + 1}, []string{"best", "nearly"}},
+		{couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Codes: []string{"A", "a"}}, Offers: current, Visible: anyCode}, []string{"currency", "codes[1]"}},
 	} {
 		_, err := w.Suggest(t.Context(), c.request)
 		require.ElementsMatch(t, c.want, faultyFields(t, err))
@@ -371,7 +374,7 @@ func TestASuggestionHasItsOwnPolicy(t *testing.T) {
 func TestSuggestionsWithoutAProcessor(t *testing.T) {
 	t.Parallel()
 	w, current := suggestWorld(t, tenOff())
-	request := couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Best: 1, Nearly: 1}
+	request := couponkit.SuggestRequest{QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Visible: anyCode, Best: 1, Nearly: 1}
 	w.pass(30 * 24 * time.Hour) // no answer about a mirror is fresh
 	ctx, cancel := context.WithCancel(t.Context())
 	leave := func() {}

@@ -78,7 +78,7 @@ type suggester struct {
 // hides reports whether a coupon is no suggestion: it has no plain code, is not for customers to see, or is in use.
 func (s *suggester) hides(c *coupon.Coupon) bool {
 	same := func(used *Code) bool { return used.Coupon.ID == c.ID }
-	return c.Code.IsZero() || s.Visible != nil && !s.Visible(c) ||
+	return c.Code.IsZero() || !s.Visible(c) ||
 		slices.ContainsFunc(s.now.Codes, func(used Code) bool { return same(&used) }) || slices.ContainsFunc(s.now.Applied, same)
 }
 
