@@ -45,7 +45,7 @@ type CheckoutRequest struct {
 	// SkipRefused leaves out the coupons that are refused, and reports them in [Checkout].Refused. By
 	// default, one refused coupon refuses the checkout.
 	SkipRefused bool
-	// Expected contains the totals that the customer was shown. If Expected is nil, the service does
+	// Expected contains the totals that the customer was shown. All four are compared. If Expected is nil, the service does
 	// not compare totals. [ParseTotals] reads the totals from a client's request. If an open order
 	// already has the key, the service compares Expected with that order.
 	Expected *Totals

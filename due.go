@@ -14,8 +14,8 @@ import (
 // Due is something that has to be done outside of the store, such as ending a payment.
 type Due struct {
 	redemption.Due
-	// BegunBy is when the payment was begun. If nobody finds it, it does not exist. BegunBy is zero while the
-	// payment may be created right now.
+	// BegunBy is when the payment was begun. [Due.Answer] passes it on. BegunBy is zero if no payment was
+	// begun, and while the payment may be created right now.
 	BegunBy time.Time
 }
 

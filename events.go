@@ -12,8 +12,8 @@ import (
 
 // Outcome is the result of an event, of a payment that a sweep found, or of a call about one order.
 type Outcome struct {
-	// Order is the order of the payment session, in its current state. Uses contains the uses of this
-	// order. Order and Uses are empty if the payment session has no order.
+	// Order is the order of the payment, in its current state. Uses contains the uses of this order. Order
+	// and Uses are empty if the payment has no order.
 	Order redemption.Order
 	Uses  []redemption.Use
 	// Changed is true if the event changed the order or a use. Changed is false for a repeated event.

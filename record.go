@@ -56,7 +56,7 @@ type Payment struct {
 	// Status is required.
 	Status PaymentStatus
 	// Amount is what was paid, without the tax that the provider has added. Tax is that tax. Only
-	// PaymentPaid has them.
+	// PaymentPaid has them. A paid order without an Amount has FlagAmountMismatch.
 	Amount pricing.Money
 	Tax    pricing.Tax
 	// URL is the address at which the customer pays. Only [Ledger.AttachPayment] uses it.

@@ -216,6 +216,16 @@ func (s MoneySet) accepts(c pricing.Currency) bool {
 // Equal reports whether s and t contain the same amounts.
 func (s MoneySet) Equal(t MoneySet) bool { return slices.Equal(s.list, t.list) }
 
+// String returns the amounts with their currencies, sorted by currency code, such as "5.00 EUR, 6.00 USD". For the empty
+// set, String returns the empty text.
+func (s MoneySet) String() string {
+	texts := make([]string, len(s.list))
+	for i, m := range s.list {
+		texts[i] = m.String()
+	}
+	return strings.Join(texts, ", ")
+}
+
 // GoString formats the set for the messages of failed tests.
 func (s MoneySet) GoString() string { return fmt.Sprintf("coupon.MoneySet(%v)", s.list) }
 

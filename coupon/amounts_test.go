@@ -31,6 +31,8 @@ func TestMoneySet(t *testing.T) {
 	require.Equal(t, usd(5), given[0], "the arguments stay in their order")
 	require.True(t, s.Equal(coupon.NewMoneySet(eur(1), jpy(2), usd(5))))
 	require.False(t, s.Equal(coupon.NewMoneySet(eur(1), jpy(2))))
+	require.Equal(t, "0.01 EUR, 2 JPY, 0.05 USD", s.String())
+	require.Empty(t, coupon.MoneySet{}.String())
 	minor, found := s.In(pricing.USD())
 	require.True(t, found)
 	require.EqualValues(t, 5, minor)

@@ -68,7 +68,7 @@ func ExampleNew_faults() {
 	// allowedUserEmails[1] (malformed): "bob" is no e-mail address: the @ is missing
 	// discountValue (too_many_decimals): at most 2 decimals are allowed
 	// name (required): a name is required
-	// deviceIds (not_allowed): a coupon for ALL takes no such selection
+	// deviceIds (not_allowed): a coupon for ALL takes no such selection; a SPECIFIC coupon does
 }
 
 func ExampleDraft_UnmarshalJSON() {
@@ -80,7 +80,7 @@ func ExampleDraft_UnmarshalJSON() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// invalid input: planIds[1]: must be text; colour: there is no such field; planIds: a coupon for ALL takes no such selection
+	// invalid input: planIds[1]: must be text; colour: there is no such field; planIds: a coupon for ALL takes no such selection; a SPECIFIC coupon does
 }
 
 func ExampleCoupon_Apply() {

@@ -45,7 +45,7 @@ func (s *Scope) faults(prefix string, faults *validation.Error) {
 	for i := range selectedLists {
 		n := scopeLists[i].set(s).Len()
 		if selected += n; n > 0 && !s.AppliesTo.selects(i) {
-			faults.Add(prefix+scopeLists[i].field, validation.NotAllowed, fmt.Sprintf("a coupon for %s takes no such selection", s.AppliesTo))
+			faults.Add(prefix+scopeLists[i].field, validation.NotAllowed, fmt.Sprintf("a coupon for %s takes no such selection; a SPECIFIC coupon does", s.AppliesTo))
 		}
 	}
 	if s.AppliesTo == Specific && selected == 0 {

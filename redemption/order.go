@@ -114,8 +114,8 @@ type Order struct {
 	CustomerID string `json:"customerId,omitempty"`
 	// State is the state of the order.
 	State OrderState `json:"state"`
-	// SessionID and SessionURL identify the payment session at the processor. SessionID and
-	// SessionURL are empty if the order has no session yet.
+	// SessionID and SessionURL identify the payment session at the processor. Of a payment at the host's
+	// own provider, they are its ID and URL. They are empty if the order has no payment yet.
 	SessionID  string `json:"sessionId,omitempty"`
 	SessionURL string `json:"sessionUrl,omitempty"`
 	// Replaces is the ID of the customer's older order that this order replaced.

@@ -145,7 +145,7 @@ func ParseNumber(text string, places int) (int64, error) {
 }
 
 func malformedNumber(text string) error {
-	return validation.New("", validation.Malformed, fmt.Sprintf("%q is not a decimal number", text))
+	return validation.New("", validation.Malformed, fmt.Sprintf("%q is not a decimal number such as 12.50", text))
 }
 
 // DecimalsMessage is what is wrong with a number that has more decimals.
