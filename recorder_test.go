@@ -135,7 +135,7 @@ func TestEveryFactGoesThroughTheRecorder(t *testing.T) {
 // TestTheRecorderHearsOfACancelledExchange: the order with the exchange ends, or the customer was faster and has paid it.
 func TestTheRecorderHearsOfACancelledExchange(t *testing.T) {
 	t.Parallel()
-	for want, faster := range map[redemption.OrderState]bool{redemption.OrderCancelled: false, redemption.OrderPaid: true} {
+	for want, faster := range map[redemption.OrderState]bool{redemption.OrderCancelled: false, redemption.OrderPaid: true} { //nolint:exhaustive // what may become of it
 		b := newBookkeeper(t)
 		d := tenOff()
 		d.Distribution, d.PointsRequired = coupon.PointsRedeemable, 40
