@@ -113,17 +113,23 @@ func TestASuggestionLacksWhatItRequires(t *testing.T) {
 	require.Equal(t, []string{"Ten off 10.00 EUR after 2.50 EUR of what it requires"}, shown(found.Nearly))
 }
 
-// A coupon that takes nothing off below its minimum is suggested like one that does.
+// A coupon that takes nothing off before some units are added is suggested, with a minimum quantity and without.
 func TestASuggestionTakesNothingOffBefore(t *testing.T) {
 	t.Parallel()
-	d := tenOff()
-	d.DiscountType, d.Amount, d.Percent, d.BuyQuantity, d.GetQuantity, d.MinQuantity = pricing.BuyXGetY, nil, "100", 3, 1, coupon.Set(4)
-	w, current := suggestWorld(t, d)
-	found, err := w.Suggest(t.Context(), couponkit.SuggestRequest{
-		QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Visible: anyCode, Nearly: 1,
-	})
-	require.NoError(t, err)
-	require.Equal(t, []string{"Ten off 10.00 EUR after 1"}, shown(found.Nearly))
+	for _, least := range []coupon.Optional[int]{{}, coupon.Set(4), coupon.Set(5)} {
+		d := tenOff()
+		d.DiscountType, d.Amount, d.Percent, d.BuyQuantity, d.GetQuantity, d.MinQuantity = pricing.BuyXGetY, nil, "100", 3, 1, least
+		w, current := suggestWorld(t, d)
+		found, err := w.Suggest(t.Context(), couponkit.SuggestRequest{
+			QuoteRequest: couponkit.QuoteRequest{Cart: phones(), Customer: ann}, Offers: current, Visible: anyCode, Nearly: 1,
+		})
+		require.NoError(t, err)
+		pieces := 1
+		if m, _ := least.Value(); m == 5 {
+			pieces = 2
+		}
+		require.Equal(t, []string{fmt.Sprintf("Ten off 10.00 EUR after %d", pieces)}, shown(found.Nearly))
+	}
 }
 
 // The index may be old. The store decides, so nothing is suggested that is used up, switched off, deleted or changed.

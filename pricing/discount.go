@@ -205,6 +205,15 @@ func (d Discount) FirstTier() (basis TierBasis, from int64) {
 	return d.more.TierBasis, d.more.Tiers[0].From
 }
 
+// UnitsPerApplication returns how many units a [BuyXGetY] discount needs to apply once: those to buy and those to get.
+// For any other discount, UnitsPerApplication returns 0.
+func (d Discount) UnitsPerApplication() int64 {
+	if d.kind != BuyXGetY {
+		return 0
+	}
+	return d.more.BuyQuantity + d.more.GetQuantity
+}
+
 // Value returns the JSON field "discountValue", such as "12.5" or "10.00". For the zero
 // Discount and for a [Tiered] discount, Value returns the empty string.
 func (d Discount) Value() string {

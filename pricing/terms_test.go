@@ -138,6 +138,7 @@ func TestDiscountsOfEveryType(t *testing.T) {
 		require.Empty(t, cmp.Diff(test.currencies, d.Currencies()), test.text)
 		basis, from := d.FirstTier()
 		require.Equal(t, [2]any{test.basis, test.from}, [2]any{basis, from}, test.text)
+		require.Equal(t, test.terms.BuyQuantity+test.terms.GetQuantity, d.UnitsPerApplication(), test.text)
 		require.True(t, d.Accepts(pricing.EUR()) || test.terms.Currency == usd, test.text)
 		require.Equal(t, test.currencies == nil, d.Accepts(pricing.GBP()), test.text)
 		require.Equal(t, d.Accepts(usd), d.Fits(usd) == nil, test.text)

@@ -36,7 +36,8 @@ type Near struct {
 	// it.
 	Contained bool
 	// Pieces is the number of units to add. So many further units of the cheapest line that the coupon
-	// covers, or of the first such line, meet the minimum quantity. Fewer units do not.
+	// covers, or of the first such line, meet the minimum quantity and let a [pricing.BuyXGetY] discount apply.
+	// Fewer units do not.
 	Pieces int64
 	// Discount is what the coupon alone then takes off the cart, in minor units.
 	Discount int64
@@ -57,8 +58,8 @@ type nearSearch struct {
 }
 
 // Nearly returns the coupons that the customer gets by adding an amount or some units. Only the minimum
-// purchase, the minimum quantity, the first tier or the amount of required units of these coupons is not
-// met. The coupon with the greatest discount after the addition comes first, then the one with the least
+// purchase, the minimum quantity, the first tier, the units of a [pricing.BuyXGetY] discount without Buys or the
+// amount of required units is not met. The coupon with the greatest discount after the addition comes first, then the one with the least
 // ID. The result has no coupon that is refused for another reason, that lacks an amount and units, or that
 // covers no unit of the cart with a price above 0. A cart without a required unit is not near their amount.
 //

@@ -289,6 +289,9 @@ func thresholds(c *coupon.Coupon, in pricing.Currency) (minimum, quantity int64)
 	case pricing.ByQuantity:
 		quantity = max(quantity, from)
 	}
+	if c.Buys.IsZero() { // otherwise the units to buy need not be eligible
+		quantity = max(quantity, c.Discount.UnitsPerApplication())
+	}
 	return minimum, quantity
 }
 

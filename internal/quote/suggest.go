@@ -190,20 +190,14 @@ func (s *suggester) nearly(ctx context.Context) (nearly []Suggestion, err error)
 	return nearly, nil
 }
 
-// lacksMinimum reports whether a refusal has no reason but a minimum, of the cart or of what it must contain. Below its
-// minimum, a coupon may also take nothing off.
-func lacksMinimum(r *coupon.Rejection) (lacks bool) {
-	if r == nil {
-		return false
-	}
-	for _, reason := range r.Reasons {
-		switch reason.Code { //nolint:exhaustive // all other reasons stay after the customer has bought more
-		case coupon.MinimumPurchaseNotMet, coupon.MinimumQuantityNotMet, coupon.RequiredItemsMissing:
-			lacks = true
-		case coupon.NoDiscount:
-		default:
+// lacksMinimum reports whether a refusal has no reason that stays after the customer has bought more: only minimums, of
+// the cart or of what it must contain, and no discount below them.
+func lacksMinimum(r *coupon.Rejection) bool {
+	return r != nil && !slices.ContainsFunc(r.Reasons, func(reason coupon.Reason) bool {
+		switch reason.Code { //nolint:exhaustive // all other reasons stay
+		case coupon.MinimumPurchaseNotMet, coupon.MinimumQuantityNotMet, coupon.RequiredItemsMissing, coupon.NoDiscount:
 			return false
 		}
-	}
-	return lacks
+		return true
+	})
 }
