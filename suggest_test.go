@@ -244,7 +244,7 @@ func TestBoundsOfSuggestions(t *testing.T) {
 				w.create(t, d)
 			}
 			update(t, current)
-			c.request.Offers, c.request.Customer = current, ann
+			c.request.Offers, c.request.Customer, c.request.Visible = current, ann, anyCode
 			if c.request.Cart.Currency.IsZero() {
 				c.request.Cart = phones()
 			}
@@ -361,7 +361,7 @@ func TestASuggestionHasItsOwnPolicy(t *testing.T) {
 	var want couponkit.Suggestions
 	for i, conflicts := range []eligibility.ConflictPolicy{eligibility.RefuseAll, eligibility.KeepFirst, eligibility.KeepBest, 99} {
 		for _, skip := range []bool{false, true} {
-			got, err := w.Suggest(t.Context(), couponkit.SuggestRequest{Offers: current, Best: 1, QuoteRequest: couponkit.QuoteRequest{
+			got, err := w.Suggest(t.Context(), couponkit.SuggestRequest{Offers: current, Visible: anyCode, Best: 1, QuoteRequest: couponkit.QuoteRequest{
 				Cart: phones(), Customer: ann, Codes: []string{"TEN", "WRONG"}, Conflicts: conflicts, SkipRefused: skip,
 			}})
 			require.NoError(t, err, conflicts)
