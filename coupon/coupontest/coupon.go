@@ -13,7 +13,8 @@ import (
 	"github.com/couponkit/couponkit/pricing/pricingtest"
 )
 
-// Coupon draws a valid coupon in any state, with or without a mirror, of any currency, used or not.
+// Coupon draws a valid coupon in any state, with or without a mirror, of any currency, used or not. A store takes it
+// as a new coupon with the Revision 1.
 func Coupon() *rapid.Generator[coupon.Coupon] {
 	return rapid.Custom(func(t *rapid.T) coupon.Coupon {
 		return fromDraft(t, Draft().Draw(t, "draft"))
