@@ -147,7 +147,8 @@ type Order struct {
 	Charge Charge `json:"charge,omitzero"`
 	// Refunds are the refunds of the order, the oldest first.
 	Refunds []Refund `json:"refunds,omitempty"`
-	// ExternalRefunds are refunds at the processor that the service did not ask for, the oldest first.
+	// ExternalRefunds are refunds at the processor that the service did not ask for, and failed attempts, the oldest
+	// first.
 	ExternalRefunds []ExternalRefund `json:"externalRefunds,omitempty"`
 	// Disputes are the disputes of the payment, the oldest first.
 	Disputes []Dispute `json:"disputes,omitempty"`

@@ -81,7 +81,8 @@ type Repayment struct {
 func (r Repayment) IsZero() bool { return r == Repayment{} }
 
 // ExternalRefund is a refund at the processor that the service did not ask for, such as a refund in
-// the processor's dashboard. It names no units.
+// the processor's dashboard. It is also an attempt of the service that failed before the current one, so that
+// older news of it does not count. It names no units.
 type ExternalRefund struct {
 	// ID is the processor's ID of the refund.
 	ID string `json:"id"`
@@ -238,7 +239,7 @@ func (o Order) repayment(worth int64, attempt int, elsewhere bool) Repayment {
 
 // repeated begins a new attempt for a refund whose repayment failed. It also begins one for a refund
 // without a repayment, if money is owed that no failed repayment had. It does not change other refunds.
-// The failed attempt stays an external refund, so that old news of it does not count.
+// The failed attempt becomes an external refund, so that old news of it does not count.
 func (o Order) repeated(i int, e Event) Order {
 	before, owed := int64(0), o.Owed()
 	for j := range o.Refunds {
