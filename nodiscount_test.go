@@ -86,7 +86,7 @@ func TestFreeUnitsBuyNothing(t *testing.T) {
 	sim := piece("sim", pricing.Accessory, 3, 0)
 	cart := goods(sim, piece("earbuds", pricing.Device, 3, 99_00), pricing.Line{ID: "S", Kind: pricing.Shipping, ItemID: "dhl", Quantity: 1, UnitPrice: 4_90})
 	quote, err := w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Codes: []string{"EARBUDS"}, Customer: ann})
-	require.ErrorIs(t, err, coupon.ErrNoDiscount)
+	require.ErrorIs(t, err, coupon.ErrRequiredItemsMissing)
 	require.EqualValues(t, 301_90, quote.Total)
 	cart.Lines[0].UnitPrice = 5_00
 	quote, err = w.Quote(t.Context(), couponkit.QuoteRequest{Cart: cart, Codes: []string{"EARBUDS"}, Customer: ann})

@@ -28,11 +28,11 @@ const (
 	UserUsageLimitReached                            // the customer has reached the coupon's MaxUsesPerUser
 	PeriodLimitReached                               // a PeriodLimit of the coupon is reached
 	BudgetExhausted                                  // the discount is larger than the rest of the coupon's budget
-	MinimumPurchaseNotMet                            // the eligible subtotal of the cart is below the coupon's MinPurchase
+	MinimumPurchaseNotMet                            // the eligible subtotal of the cart is below the coupon's MinPurchase or first tier
 	MaximumPurchaseExceeded                          // the eligible subtotal of the cart is above the coupon's MaxPurchase
-	MinimumQuantityNotMet                            // the cart has fewer eligible units than the coupon's MinQuantity
+	MinimumQuantityNotMet                            // the cart has fewer eligible units than the coupon's MinQuantity or discount needs
 	MaximumQuantityExceeded                          // the cart has more eligible units than the coupon's MaxQuantity
-	RequiredItemsMissing                             // the cart has fewer units than the coupon's Contains requires
+	RequiredItemsMissing                             // the cart has fewer units than the coupon's Contains or Buys requires
 	ExcludedItemsContained                           // the cart has units that the coupon's ContainsNot excludes
 	UserRequired                                     // nobody is signed in, or the user does not exist
 	UserNotAllowed                                   // the coupon's allow-list does not match the customer's e-mail address

@@ -28,6 +28,7 @@ func (d *Decision) checkCartConditions(c *coupon.Coupon, on *coverage) {
 	d.checkMinQuantity(c, on)
 	d.checkMaxQuantity(c, on)
 	d.checkContains(c, on)
+	d.checkBuys(c, on)
 	d.checkContainsNot(c, on)
 }
 

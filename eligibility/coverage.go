@@ -49,15 +49,14 @@ func (on *coverage) appendTerms(dst []pricing.Terms, c *coupon.Coupon) []pricing
 	})
 }
 
-// belowFirstTier reports whether the cart does not reach the first tier of the discount.
-func (on *coverage) belowFirstTier(c *coupon.Coupon) bool {
-	switch basis, from := c.Discount.FirstTier(); basis {
-	case pricing.ByAmount:
-		return on.subtotal < from
-	case pricing.ByQuantity:
-		return on.units < from
+// boughtUnits returns the number of units to buy in the cart, if a scope of their own covers them.
+func (on *coverage) boughtUnits() (units int64) {
+	for i, bought := range on.bought {
+		if l := &on.lines[i]; bought && l.UnitPrice > 0 {
+			units += l.Quantity
+		}
 	}
-	return false
+	return units
 }
 
 // checkCart checks the coupon against the cart at list prices.
@@ -71,9 +70,13 @@ func (d *Decision) checkCart(c *coupon.Coupon, on *coverage) {
 	}
 }
 
-// checkTaken refuses a coupon whose discount is 0. A cart below the first tier has its own reason.
+// checkTaken refuses a coupon whose discount is 0. A cart that has less than the discount needs has another reason.
 func (d *Decision) checkTaken(c *coupon.Coupon, on *coverage, discount int64) {
-	if discount == 0 && !on.belowFirstTier(c) {
+	if discount > 0 {
+		return
+	}
+	subtotal, units := discountMinimums(c)
+	if on.subtotal >= subtotal && on.units >= units && on.boughtUnits() >= unitsToBuy(c) {
 		d.refuse(coupon.NoDiscount, nil)
 	}
 }

@@ -22,6 +22,8 @@
 //   - The reason user_required replaces user_not_allowed, customer_tags_not_met, not_first_order and
 //     points_not_redeemed.
 //   - The reason no_eligible_items replaces no_discount.
+//   - A cart that has less than a discount needs, such as two units of "3 for 2", lacks a minimum or required items. That
+//     reason replaces no_discount.
 //   - The reason currency_mismatch replaces minimum_purchase_not_met and no_discount.
 //
 // # Claims

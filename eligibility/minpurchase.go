@@ -5,14 +5,9 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// checkMinPurchase compares the eligible subtotal with the minimum purchase. The first tier may set the
-// minimum.
+// checkMinPurchase compares the eligible subtotal with the minimum purchase.
 func (d *Decision) checkMinPurchase(c *coupon.Coupon, on *coverage) {
-	least, _ := c.Minimum(on.currency)
-	if basis, from := c.Discount.FirstTier(); basis == pricing.ByAmount {
-		least = max(least, from)
-	}
-	if on.fits && on.subtotal < least {
+	if least, _ := Minimums(c, on.currency); on.fits && on.subtotal < least {
 		d.refuse(coupon.MinimumPurchaseNotMet, belowMinPurchase{least, on.subtotal, on.currency})
 	}
 }

@@ -1,18 +1,10 @@
 package eligibility
 
-import (
-	"github.com/couponkit/couponkit/coupon"
-	"github.com/couponkit/couponkit/pricing"
-)
+import "github.com/couponkit/couponkit/coupon"
 
-// checkMinQuantity compares the number of eligible units with the minimum quantity. The first tier may
-// set the minimum.
+// checkMinQuantity compares the number of eligible units with the minimum quantity.
 func (d *Decision) checkMinQuantity(c *coupon.Coupon, on *coverage) {
-	least := c.Conditions.MinQuantity
-	if basis, from := c.Discount.FirstTier(); basis == pricing.ByQuantity {
-		least = max(least, from)
-	}
-	if on.units < least {
+	if _, least := Minimums(c, on.currency); on.units < least {
 		d.refuse(coupon.MinimumQuantityNotMet, belowMinQuantity{least, on.units})
 	}
 }

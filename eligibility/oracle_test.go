@@ -53,6 +53,7 @@ func (s situation) rejections() []string {
 		{"minimum_quantity_not_met", s.tooFew},
 		{"maximum_quantity_exceeded", s.tooMany},
 		{"required_items_missing", s.lacksItems},
+		{"required_items_missing", s.lacksBought},
 		{"excluded_items_contained", s.hasExcluded},
 		{"user_required", s.lacksUser},
 		{"user_not_allowed", s.notAllowed},
@@ -131,8 +132,21 @@ func (s situation) overBudget() bool {
 }
 
 func (s situation) tooFew() bool {
-	units := s.units()
-	return units.Cmp(big.NewInt(s.coupon.Conditions.MinQuantity)) < 0 || units.Cmp(big.NewInt(s.firstTier("QUANTITY"))) < 0
+	return s.units().Cmp(big.NewInt(max(s.coupon.Conditions.MinQuantity, s.discounted()))) < 0
+}
+
+// Section 2: the least number of units that a tier, or an offer for units that are bought, discounts.
+func (s situation) discounted() int64 {
+	terms := s.coupon.Discount.Terms()
+	if s.coupon.Buys.AppliesTo == 0 {
+		return max(s.firstTier("QUANTITY"), terms.BuyQuantity+terms.GetQuantity)
+	}
+	return terms.GetQuantity
+}
+
+// Units to buy that have a scope of their own are required like those of a condition.
+func (s situation) lacksBought() bool {
+	return s.coupon.Buys.AppliesTo != 0 && s.unitsOf(s.coupon.Buys).Cmp(big.NewInt(s.coupon.Discount.Terms().BuyQuantity)) < 0
 }
 
 func (s situation) tooMany() bool {
@@ -293,11 +307,10 @@ func (s situation) pointsNotRedeemed() bool {
 		!s.question.Usage.CustomerHoldsReservation
 }
 
-// Section 2.9. A cart without eligible lines, one whose currency does not fit, and one below the
-// first tier have a reason of their own.
+// Section 2.9. A cart without eligible lines, one whose currency does not fit, and one with less than the
+// discount needs have a reason of their own.
 func (s situation) takesNothing() bool {
-	units := s.units()
-	below := units.Cmp(big.NewInt(s.firstTier("QUANTITY"))) < 0 || s.subtotal().Cmp(big.NewInt(s.firstTier("AMOUNT"))) < 0
+	below := s.units().Cmp(big.NewInt(s.discounted())) < 0 || s.subtotal().Cmp(big.NewInt(s.firstTier("AMOUNT"))) < 0 || s.lacksBought()
 	return len(s.eligible()) > 0 && !s.otherCurrency() && s.discount().Sign() == 0 && !below
 }
 

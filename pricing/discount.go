@@ -206,12 +206,12 @@ func (d Discount) FirstTier() (basis TierBasis, from int64) {
 }
 
 // UnitsPerApplication returns how many units a [BuyXGetY] discount needs to apply once: those to buy and those to get.
-// For any other discount, UnitsPerApplication returns 0.
-func (d Discount) UnitsPerApplication() int64 {
+// For any other discount, UnitsPerApplication returns zeros.
+func (d Discount) UnitsPerApplication() (buy, get int64) {
 	if d.kind != BuyXGetY {
-		return 0
+		return 0, 0
 	}
-	return d.more.BuyQuantity + d.more.GetQuantity
+	return d.more.BuyQuantity, d.more.GetQuantity
 }
 
 // Value returns the JSON field "discountValue", such as "12.5" or "10.00". For the zero

@@ -216,7 +216,7 @@ func (s *Search) offer(c *coupon.Coupon, bound int64) {
 // comes after all offers.
 func (s *Search) discount(c *coupon.Coupon, bound int64) int64 {
 	// Most coupons that would be refused are left out here, because reasons of a refusal take memory.
-	minimum, quantity := thresholds(c, s.cart.Currency)
+	minimum, quantity := eligibility.Minimums(c, s.cart.Currency)
 	has := s.coveredBy(&c.Scope)
 	if has.units == 0 || has.subtotal < minimum || has.units < quantity || s.mostOf(c, has) < s.worst().discount {
 		return 0

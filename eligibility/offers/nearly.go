@@ -57,11 +57,11 @@ type nearSearch struct {
 	lines []pricing.Line
 }
 
-// Nearly returns the coupons that the customer gets by adding an amount or some units. Only the minimum
-// purchase, the minimum quantity, the first tier, the units of a [pricing.BuyXGetY] discount without Buys or the
-// amount of required units is not met. The coupon with the greatest discount after the addition comes first, then the one with the least
-// ID. The result has no coupon that is refused for another reason, that lacks an amount and units, or that
-// covers no unit of the cart with a price above 0. A cart without a required unit is not near their amount.
+// Nearly returns the coupons that the customer gets by adding an amount or some units. Only one of the coupon's
+// [eligibility.Minimums] or the amount of required units is not met. The coupon with the greatest discount after the
+// addition comes first, then the one with the least ID. The result has no coupon that is refused for another reason,
+// that lacks an amount and units, or that covers no unit of the cart with a price above 0. A cart without a required
+// unit is not near their amount.
 //
 // The time depends on the coupons with a minimum within reach. Nearly returns a [*validation.Error] if the
 // cart is invalid, or Most is out of bounds. The result is valid until the next search.
@@ -184,7 +184,7 @@ func (s *Search) approach(c *coupon.Coupon, o *NearOptions) {
 // lacking returns a coupon with what the cart lacks to one of its minimums. It returns nothing to add if the
 // cart lacks nothing or several things, or has not reached enough of the minimum.
 func (s *Search) lacking(c *coupon.Coupon, o *NearOptions) (near Near) {
-	minimum, quantity := thresholds(c, s.cart.Currency)
+	minimum, quantity := eligibility.Minimums(c, s.cart.Currency)
 	has := s.coveredBy(&c.Scope)
 	lacksAmount, lacksUnits := has.subtotal < minimum, has.units < quantity
 	near.Coupon = c

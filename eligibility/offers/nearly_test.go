@@ -46,15 +46,12 @@ func tryNear(t *testing.T, coupons []*coupon.Coupon, q offers.Query, o offers.Ne
 		if err != nil || d.Decision.Allowed() || d.Quote.EligibleSubtotal == 0 {
 			continue
 		}
-		if c.Buys.IsZero() {
-			n.Pieces = max(c.Discount.UnitsPerApplication()-goodsOf(c.Scope, q.Cart).units, 0)
-		}
 		for _, r := range d.Decision.Reasons() {
 			switch r.Code { //nolint:exhaustive // no other reason has an addition
 			case coupon.MinimumPurchaseNotMet:
 				n.Missing = r.Params.Missing.Money.Minor()
 			case coupon.MinimumQuantityNotMet:
-				n.Pieces = max(n.Pieces, r.Params.MissingQuantity)
+				n.Pieces = r.Params.MissingQuantity
 			case coupon.RequiredItemsMissing: // the last of these reasons
 				n.Contained = n.Missing == 0 && n.Pieces == 0 && r.Params.ContainedQuantity > 0 && r.Params.Missing.Money.Minor() > 0
 				if n.Contained {
@@ -132,9 +129,11 @@ func TestNearlyIsExact(t *testing.T) {
 			if basis, from := n.Coupon.Discount.FirstTier(); basis == pricing.ByQuantity {
 				quantity = max(quantity, from)
 			}
+			buy, get := n.Coupon.Discount.UnitsPerApplication()
 			if n.Coupon.Buys.IsZero() {
-				quantity = max(quantity, n.Coupon.Discount.UnitsPerApplication())
+				get += buy
 			}
+			quantity = max(quantity, get)
 			share := o.From.Of(1_000_000)
 			if n.Contained {
 				minimum, _ = n.Coupon.Conditions.Contains.MinPurchase.In(pricing.EUR())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/couponkit/couponkit/coupon"
+	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/pricing"
 )
 
@@ -245,7 +246,7 @@ func appendListed(dst []listed, c *coupon.Coupon, in pricing.Currency, slot uint
 			dst = dst[:last]
 		}
 	}
-	minimum, quantity := thresholds(c, in)
+	minimum, quantity := eligibility.Minimums(c, in)
 	if minimum > 0 {
 		add(byMinimum, ^saturated(minimum))
 	}
@@ -268,7 +269,7 @@ type hints struct {
 
 // hintsOf returns the hints of a coupon in a currency.
 func hintsOf(c *coupon.Coupon, in pricing.Currency) hints {
-	minimum, _ := thresholds(c, in)
+	minimum, _ := eligibility.Minimums(c, in)
 	h := hints{least: coarse(minimum), until: math.MaxUint16, gate: gateOf(c)}
 	if !c.StartsAt.IsZero() {
 		h.from = dayOf(c.StartsAt)
@@ -277,22 +278,6 @@ func hintsOf(c *coupon.Coupon, in pricing.Currency) hints {
 		h.until = dayOf(c.ExpiresAt.Add(-1))
 	}
 	return h
-}
-
-// thresholds returns the least eligible subtotal and the least number of eligible units.
-func thresholds(c *coupon.Coupon, in pricing.Currency) (minimum, quantity int64) {
-	minimum, _ = c.Minimum(in)
-	quantity = c.Conditions.MinQuantity
-	switch basis, from := c.Discount.FirstTier(); basis {
-	case pricing.ByAmount:
-		minimum = max(minimum, from)
-	case pricing.ByQuantity:
-		quantity = max(quantity, from)
-	}
-	if c.Buys.IsZero() { // otherwise the units to buy need not be eligible
-		quantity = max(quantity, c.Discount.UnitsPerApplication())
-	}
-	return minimum, quantity
 }
 
 // coarse encodes an amount in 16 bits. Of two amounts, the greater never has the lesser code.
