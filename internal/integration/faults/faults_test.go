@@ -96,7 +96,6 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	require.NoError(t, storetest.Check(t.Context(), h.store))
-	require.True(t, h.hasAdopted(), "no reservation found its payment")
 	t.Log("\n" + h.summary())
 }
 
@@ -148,15 +147,6 @@ func newServer(t *testing.T) *postgrestest.Server {
 // tally is what has happened in the rounds with one fault.
 type tally struct {
 	rounds, calls, acknowledged, adopted, repeated, unanswered, undecided, violations int
-}
-
-func (h *harness) hasAdopted() bool {
-	for _, n := range h.tallies {
-		if n.adopted > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // summary is a table of what has happened.

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -50,7 +51,7 @@ func newHarness(t *testing.T, server *postgrestest.Server) *harness {
 		t: t, server: server, dsn: server.NewDatabase(t), random: rand.New(rand.NewPCG(*seed, 0)),
 		modes: []string{batched, batched, alone, inTransactions}, tallies: make(map[fault]*tally),
 	}
-	h.heard = make(chan int, 2*len(h.clients)*(*calls)*(*goroutines))
+	h.heard = make(chan int, len(h.clients)*lines())
 	var err error
 	h.pool, err = pgxpool.New(t.Context(), h.dsn)
 	require.NoError(t, err)
@@ -94,14 +95,17 @@ func (h *harness) round(number int, what fault) {
 	}
 	h.current = h.tallies[what]
 	h.current.rounds++
-	coupons := []roundCoupon{
+	round := fmt.Sprint("r", number)
+	coupons := map[string][]roundCoupon{round: {
 		h.newCoupon(fmt.Sprintf("R%dA", number), limitsOf(number)), h.newCoupon(fmt.Sprintf("R%dB", number), limitsOf(number/4)),
-	}
+	}}
 	histories := make([][]call, len(h.clients))
 	var running sync.WaitGroup
 	for i, c := range h.clients {
+		own := fmt.Sprintf("%s-p%d", round, i)
+		coupons[own] = []roundCoupon{h.newCoupon(fmt.Sprintf("R%dP%d", number, i), coupon.Limits{MaxUses: 1})}
 		work := task{
-			Round: fmt.Sprint("r", number), Coupons: coupons, Calls: *calls, Goroutines: *goroutines, Seed: h.random.Uint64(),
+			Round: round, Coupons: coupons[round], Own: own, OwnCoupons: coupons[own], Calls: *calls, Goroutines: *goroutines, Seed: h.random.Uint64(),
 			Mode: h.modes[(number+i)%len(h.modes)], Reconnect: what == calm,
 		}
 		running.Go(func() { histories[i] = c.run(work, func() { h.heard <- i }) })
@@ -111,7 +115,7 @@ func (h *harness) round(number int, what fault) {
 	history := slices.Concat(histories...)
 	history = append(history, h.readBack(history, coupons)...)
 	h.judge(number, what, history)
-	h.sweep(number, what, coupons)
+	h.sweep(number, what, slices.Concat(slices.Collect(maps.Values(coupons))...))
 }
 
 // limitsOf are so low that every round comes to them.
@@ -141,6 +145,7 @@ func (h *harness) newCoupon(name string, limits coupon.Limits) roundCoupon {
 // judge checks what the processes saw.
 func (h *harness) judge(number int, what fault, history []call) {
 	h.t.Helper()
+	adopted := 0 // reservations of paidFirst
 	for _, c := range history {
 		h.current.calls++
 		switch {
@@ -154,10 +159,16 @@ func (h *harness) judge(number int, what fault, history []call) {
 		}
 		if c.adopted() {
 			h.current.adopted++
+			if c.Operation.Key == ownKey {
+				adopted++
+			}
 		}
 		if c.Failure != "" && (what == calm || c.Ended == math.MaxInt64 && what != kill) {
 			h.violation("round %d (%s): %s of %s failed: %s", number, what, c.Operation.Call, c.Operation.Order, c.Failure)
 		}
+	}
+	if what == calm && adopted != len(h.clients) {
+		h.violation("round %d (%s): the reservations of %d of %d processes found the payments recorded before", number, what, adopted, len(h.clients))
 	}
 	switch linearizable(history, time.Minute) {
 	case porcupine.Ok:
@@ -173,6 +184,9 @@ func (h *harness) judge(number int, what fault, history []call) {
 	}
 }
 
+// lines returns how many lines a process writes in a round: two for each call.
+func lines() int { return 2 * (*calls**goroutines + len(paidFirst(task{}))) }
+
 // inflict lets the fault happen while the processes run, and waits for them. When it
 // happens is counted in what the processes have said, so that it is in the middle however
 // fast the machine is.
@@ -184,7 +198,7 @@ func (h *harness) inflict(what fault, running *sync.WaitGroup) {
 		close(done)
 	}()
 	victim := h.random.IntN(len(h.clients))
-	switch lines := 2 * *calls * *goroutines; what {
+	switch lines := lines(); what {
 	case calm:
 	case terminate:
 		h.terminate(done)
@@ -264,7 +278,7 @@ func (h *harness) settleDown() {
 
 // readBack reads every order and counter that a call was about, as calls of the history:
 // what was acknowledged must be there.
-func (h *harness) readBack(history []call, coupons []roundCoupon) (reads []call) {
+func (h *harness) readBack(history []call, coupons map[string][]roundCoupon) (reads []call) {
 	h.t.Helper()
 	seen := map[string]bool{}
 	ask := func(o operation) {
@@ -280,11 +294,12 @@ func (h *harness) readBack(history []call, coupons []roundCoupon) (reads []call)
 		reads = append(reads, c)
 	}
 	for _, c := range history {
-		ask(operation{Call: read, Order: c.Operation.Order})
+		part := c.Operation.Part
+		ask(operation{Part: part, Call: read, Order: c.Operation.Order})
 		if c.Operation.Event.kind() == redemption.Paid {
-			ask(operation{Call: read, Order: c.Operation.NewID})
+			ask(operation{Part: part, Call: read, Order: c.Operation.NewID})
 		}
-		ask(operation{Call: count, Customer: c.Operation.Customer, Coupons: coupons})
+		ask(operation{Part: part, Call: count, Customer: c.Operation.Customer, Coupons: coupons[part]})
 	}
 	return reads
 }

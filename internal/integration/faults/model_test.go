@@ -277,12 +277,23 @@ func step(state, input, output any) []any {
 	return []any{after}
 }
 
+// parts divides a history by [operation.Part].
+func parts(all []porcupine.Operation) [][]porcupine.Operation {
+	named := map[string][]porcupine.Operation{}
+	for _, o := range all {
+		name := o.Input.(operation).Part
+		named[name] = append(named[name], o)
+	}
+	return slices.Collect(maps.Values(named))
+}
+
 // linearizable checks a history.
 func linearizable(history []call, limit time.Duration) porcupine.CheckResult {
 	model := (&porcupine.NondeterministicModel{
-		Init:  func() []any { return []any{book{}} },
-		Step:  step,
-		Equal: func(a, b any) bool { return a.(book).equal(b.(book)) },
+		Partition: parts,
+		Init:      func() []any { return []any{book{}} },
+		Step:      step,
+		Equal:     func(a, b any) bool { return a.(book).equal(b.(book)) },
 	}).ToModel()
 	var operations []porcupine.Operation
 	for i, c := range history {

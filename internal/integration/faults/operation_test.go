@@ -25,7 +25,7 @@ const (
 // operation is one call of a history, and what is needed to make it again.
 type operation struct {
 	Call     string
-	Round    string        // histories are checked round by round
+	Part     string        // of the history; parts share no customer and no coupon
 	Coupons  []roundCoupon // of the order, or those that are counted
 	Customer string
 	Key      string

@@ -42,7 +42,9 @@ const (
 type task struct {
 	Round      string
 	Coupons    []roundCoupon
-	Calls      int // of each goroutine
+	Own        string        // customer that only this process names
+	OwnCoupons []roundCoupon // coupons of this customer
+	Calls      int           // of each goroutine
 	Goroutines int
 	Seed       uint64
 	Mode       string
@@ -166,8 +168,13 @@ func (w *client) run(t task) (done line, err error) {
 	for g := range t.Goroutines {
 		running.Go(func() {
 			random := rand.New(rand.NewPCG(t.Seed, uint64(g)))
+			if g == 0 {
+				for _, o := range paidFirst(t) {
+					w.make(s, t, o, random)
+				}
+			}
 			for range t.Calls {
-				w.make(s, t, random)
+				w.make(s, t, choose(random, t), random)
 			}
 		})
 	}
@@ -176,12 +183,12 @@ func (w *client) run(t task) (done line, err error) {
 }
 
 // make makes one call, again if its answer was lost, and records it.
-func (w *client) make(s *pgxstore.Store, t task, random *rand.Rand) {
+func (w *client) make(s *pgxstore.Store, t task, o operation, random *rand.Rand) {
 	w.mu.Lock()
 	w.number++
 	number := w.number
 	w.mu.Unlock()
-	c := call{Operation: choose(random, t), Began: time.Now().UnixNano()}
+	c := call{Operation: o, Began: time.Now().UnixNano()}
 	if c.Operation.NewID == "" {
 		c.Operation.NewID = fmt.Sprintf("new-%d-%d", os.Getpid(), number)
 	}
@@ -238,6 +245,18 @@ func (w *client) on(ctx context.Context, s *pgxstore.Store, mode string, do func
 	return pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error { return do(s.WithTx(tx)) })
 }
 
+const ownKey = "own"
+
+// paidFirst returns a payment and then the reservation of its order. No other process names their
+// customer or coupon. So the reservation finds the payment in every round.
+func paidFirst(t task) [2]operation {
+	o := operation{Part: t.Own, Customer: t.Own, Coupons: t.OwnCoupons, Key: ownKey, Order: redemption.OrderIDPrefix + t.Own}
+	paid, reserved := o, o
+	paid.Call, paid.NewID, paid.Session, paid.Event = apply, o.Order, "cs_"+o.Order, event(redemption.Paid)
+	reserved.Call = reserve
+	return [2]operation{paid, reserved}
+}
+
 // choose makes an operation. There are few customers and keys, so that the processes meet
 // on the same records. A key tells what its order is: k1 wants the first coupon, k2 the
 // second, k3 both, and k1-2 and k1-3 replace the order before. Half of all operations are about k1 and
@@ -252,7 +271,7 @@ func choose(random *rand.Rand, t task) operation {
 		kind = pick(random, kind, redemption.PaymentBegun, redemption.SessionAttached, redemption.PaymentPending, redemption.PaymentEnded, redemption.PaymentOpened, redemption.Cancelled)
 	}
 	o := operation{
-		Round: t.Round, Call: pick(random, reserve, reserve, reserve, apply, apply, apply, apply, read, count),
+		Part: t.Round, Call: pick(random, reserve, reserve, reserve, apply, apply, apply, apply, read, count),
 		Customer: fmt.Sprintf("%s-c%d", t.Round, customer),
 		Coupons:  [][]roundCoupon{t.Coupons[:1], t.Coupons[1:], t.Coupons}[(n+depth)%3],
 	}
