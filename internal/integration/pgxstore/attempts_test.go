@@ -135,6 +135,15 @@ func (q *queuing) Done() <-chan struct{} {
 	return q.Context.Done()
 }
 
+// waitInQueue waits until all calls are in the queue.
+func waitInQueue(calls []queuing) {
+	for i := range calls {
+		for calls[i].asked.Load() < 2 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
 // TestConcurrentAttemptsShareATransaction: while a transaction holds the bucket of an address, the calls from there wait
 // together. They get as many attempts as the bucket has.
 func TestConcurrentAttemptsShareATransaction(t *testing.T) {
@@ -173,21 +182,11 @@ func TestConcurrentAttemptsShareATransaction(t *testing.T) {
 		})
 	}
 	call(0)
-	for waiting := false; !waiting; time.Sleep(time.Millisecond) {
-		require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) > 0 FROM pg_stat_activity
-			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting))
-	}
+	waitForLock(t.Context(), t, pool, nil)
 	for i := range callers - 1 {
 		call(i + 1)
 	}
-	for queued := 0; queued < callers-1; time.Sleep(time.Millisecond) {
-		queued = 0
-		for i := range callers - 1 {
-			if calls[i+1].asked.Load() >= 2 {
-				queued++
-			}
-		}
-	}
+	waitInQueue(calls[1:])
 	require.NoError(t, host.Commit(context.WithoutCancel(t.Context())))
 	all.Wait()
 	require.NoError(t, errors.Join(errs...))

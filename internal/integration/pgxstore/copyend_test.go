@@ -66,7 +66,7 @@ func TestACopyThatEndsInTheMiddle(t *testing.T) {
 		"the server": func(context.CancelFunc, net.Conn) {
 			var ended int
 			if err := beside.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-				WHERE datname = current_database() AND application_name = 'copying'`).Scan(&ended); err != nil || ended != 1 {
+				WHERE datname = current_database() AND application_name = 'copying'`).Scan(&ended); err != nil || ended == 0 { // those of the case before may still be ending
 				t.Errorf("%d connections were ended: %v", ended, err)
 			}
 		},

@@ -61,9 +61,11 @@ func TestABlockedCoupon(t *testing.T) {
 	require.Equal(t, int64(5), counts[1].Reserved)
 }
 
-// A request that the server refuses fails alone; its neighbours in the batch do not.
+// A request that the server refuses fails alone; its neighbours in the batch do not. The first call waits for a
+// transaction of the host, and all others join a batch meanwhile.
 func TestABadNeighbour(t *testing.T) {
 	t.Parallel()
+	const callers = 64
 	pool := postgrestest.NewPool(t, shared.NewCopy(t))
 	_, err := pool.Exec(t.Context(), "ALTER TABLE couponkit.orders ADD CHECK (customer_id <> 'bad')")
 	require.NoError(t, err)
@@ -71,14 +73,21 @@ func TestABadNeighbour(t *testing.T) {
 	s := newStore(t, pool, pgxstore.Options{Batch: pgxstore.BatchOptions{Workers: 1, OnBatch: func(r pgxstore.BatchReport) { sizes <- r.Size }}})
 	c := create(t, s, newCoupon(t, "TEN", coupon.Limits{MaxUses: 100}))
 	q := quote(t)
+	host, err := pool.Begin(context.WithoutCancel(t.Context()))
+	require.NoError(t, err)
+	defer func() { _ = host.Rollback(context.WithoutCancel(t.Context())) }()
+	_, err = s.WithTx(host).Reserve(t.Context(), checkout(c, q, "host", "k"))
+	require.NoError(t, err)
 	var group errgroup.Group
-	for n := range 64 {
+	calls := make([]queuing, callers)
+	call := func(n int) {
+		calls[n].Context = t.Context()
 		group.Go(func() error {
 			customer := fmt.Sprint("customer-", n)
 			if n == 40 {
 				customer = "bad"
 			}
-			_, err := s.Reserve(t.Context(), checkout(c, q, customer, "k"))
+			_, err := s.Reserve(&calls[n], checkout(c, q, customer, "k"))
 			if customer == "bad" {
 				if err == nil {
 					return fmt.Errorf("the bad request was stored")
@@ -88,6 +97,13 @@ func TestABadNeighbour(t *testing.T) {
 			return err
 		})
 	}
+	call(0)
+	waitForLock(t.Context(), t, pool, nil)
+	for n := range callers - 1 {
+		call(n + 1)
+	}
+	waitInQueue(calls[1:])
+	require.NoError(t, host.Commit(context.WithoutCancel(t.Context())))
 	require.NoError(t, group.Wait())
 	require.NoError(t, s.Close())
 	close(sizes)
@@ -95,7 +111,7 @@ func TestABadNeighbour(t *testing.T) {
 	for size := range sizes {
 		largest = max(largest, size)
 	}
-	require.Greater(t, largest, 1, "calls were joined")
+	require.Equal(t, callers-1, largest, "calls were joined")
 	_, err = s.Reserve(t.Context(), checkout(c, q, "late", "k"))
 	require.ErrorIs(t, err, store.ErrClosed)
 }

@@ -59,7 +59,7 @@ func TestMigrateBesideCalls(t *testing.T) {
 	pool := postgrestest.NewPool(t, shared.NewCopy(t))
 	s := newStore(t, pool, pgxstore.Options{})
 	c := create(t, s, newCoupon(t, "TEN", coupon.Limits{MaxUses: 2}))
-	ctx, cancel := patience.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Second)
+	ctx, cancel := patience.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	defer cancel()
 	require.NoError(t, pgx.BeginFunc(ctx, pool, func(call pgx.Tx) error {
 		_, err := s.WithTx(call).Reserve(ctx, checkout(c, quote(t), "ann", "k"))
