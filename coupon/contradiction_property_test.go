@@ -241,21 +241,20 @@ func missed(c coupon.Coupon) bool {
 func TestNoPurchaseForARefusedCoupon(t *testing.T) {
 	t.Parallel()
 	tries := testsize.Of(300, 10_000)
-	var found, accepted int
 	rapid.Check(t, func(t *rapid.T) {
-		for _, refused := range []bool{true, false} {
-			c := contradictory(refused).Draw(t, "coupon")
-			cart, discount := searched(c, tries, rapid.Uint64().Draw(t, "seed"))
-			switch {
-			case refused && discount > 0:
-				t.Fatalf("%v, but this cart gets %d: %+v\n%+v", c.Contradictions(), discount, cart, c)
-			case discount > 0:
-				found++
-			}
+		c := contradictory(true).Draw(t, "coupon")
+		if cart, discount := searched(c, tries, rapid.Uint64().Draw(t, "seed")); discount > 0 {
+			t.Fatalf("%v, but this cart gets %d: %+v\n%+v", c.Contradictions(), discount, cart, c)
 		}
-		accepted++
 	})
-	require.Greater(t, found, accepted/2, "the search finds too little")
+	const coupons = 100
+	found := 0
+	for seed := range coupons { // the same in every run
+		if _, discount := searched(contradictory(false).Example(seed), tries, uint64(seed)); discount > 0 {
+			found++
+		}
+	}
+	require.Greater(t, found, coupons/2, "the search finds too little")
 }
 
 // searched returns a cart that gets a discount from the coupon, if one of so many random carts does.
@@ -343,18 +342,17 @@ func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(fr
 func TestExamplesOutsideAnotherScope(t *testing.T) {
 	t.Parallel()
 	tries := testsize.Of(300, 10_000)
-	missing := 0
 	rapid.Check(t, func(t *rapid.T) {
 		s, other, third := tightScope(t), tightScope(t), tightScope(t)
-		if some(t, "the same scope") {
+		same := some(t, "the same scope")
+		if same {
 			other = s
 		}
 		covered := func(l *pricing.Line) bool { return other.Covers(l) || third.Covers(l) }
 		if line, found := s.Example(other, third); found {
-			require.True(t, s.Covers(&line) && !covered(&line), "%+v", line)
+			require.True(t, !same && s.Covers(&line) && !covered(&line), "%+v", line)
 			return
 		}
-		missing++
 		random, words := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), wordsOf(coupon.Coupon{})
 		for range tries {
 			cart, _ := words.purchase(random)
@@ -363,5 +361,4 @@ func TestExamplesOutsideAnotherScope(t *testing.T) {
 			}
 		}
 	})
-	require.Positive(t, missing)
 }
