@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -519,27 +520,39 @@ func TestPauses(t *testing.T) {
 	}
 }
 
+// direct sends requests to a handler without a network. So time passes only in waits.
+type direct struct{ http.Handler }
+
+func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := httptest.NewRecorder()
+	d.ServeHTTP(answer, r)
+	return answer.Result(), nil
+}
+
 // TestRateOfOneOperation: no operation is called more often than Stripe allows each,
 // and the calls of one do not hold up another.
 func TestRateOfOneOperation(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(o *stripeprocessor.Options, _ *stripefake.Options) { o.RequestsPerSecond = 100 })
-	c := w.mirrored(newCoupon(t, "a", "TEN"))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	for range 200 { // 25 at once, and 25 come back in a second
-		if _, err := w.processor.VerifyMirror(ctx, c); err != nil {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		account := stripefake.New(stripefake.Options{Key: testKey})
+		made, err := stripeprocessor.New(testKey, stripeprocessor.Options{HTTPClient: &http.Client{Transport: direct{account}}, RequestsPerSecond: 100})
+		require.NoError(t, err)
+		w := &world{T: t, account: account, processor: made}
+		c := w.mirrored(newCoupon(t, "a", "TEN"))
+		time.Sleep(time.Second) // no token is missing
+		before := w.count("promotion_codes.retrieve")
+		ctx, cancel := context.WithTimeout(t.Context(), 990*time.Millisecond)
+		defer cancel()
+		for err == nil {
+			_, err = w.processor.VerifyMirror(ctx, c)
 		}
-	}
-	if n := w.count("promotion_codes.retrieve"); n < 25 || n > 60 {
-		t.Errorf("%d calls of one operation in a second, want 25 to 50", n)
-	}
-	ctx, cancel = context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	if _, err := w.processor.Session(ctx, "cs_none"); !errors.Is(err, processor.ErrNotFound) {
-		t.Errorf("another operation: %v", err)
-	}
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 25+24, w.count("promotion_codes.retrieve")-before, "25 at once, and one every 40 ms")
+		began := time.Now()
+		_, err = w.processor.Session(t.Context(), "cs_none")
+		require.ErrorIs(t, err, processor.ErrNotFound)
+		require.Zero(t, time.Since(began), "another operation")
+	})
 }
 
 func TestEmptyIDsAreNotSent(t *testing.T) {
