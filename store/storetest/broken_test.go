@@ -86,7 +86,7 @@ func runSuite(t *testing.T, name string, clauses ...string) string {
 	}
 	executable, err := os.Executable()
 	require.NoError(t, err)
-	c := exec.CommandContext(t.Context(), executable, "-test.v", "-test.timeout=120s", "-rapid.nofailfile", "-rapid.shrinktime=1ms", checks, "-test.run="+run)
+	c := exec.CommandContext(t.Context(), executable, "-test.v", "-test.timeout=120s", "-rapid.nofailfile", "-rapid.shrinktime=1ms", "-rapid.seed=1", checks, "-test.run="+run)
 	c.Env = append(os.Environ(), subjectVariable+"="+name)
 	output, _ := c.CombinedOutput()
 	require.NotContains(t, string(output), "panic: ", "the suite did not come to its end")

@@ -56,7 +56,7 @@ func TestTheProgramStartsAndStops(t *testing.T) {
 		}()
 		address := regexp.MustCompile(`listening on (http://127\.0\.0\.1:\d+) `)
 		require.Eventually(t, func() bool { return address.MatchString(out.String()) }, startTime, 10*time.Millisecond)
-		require.Eventually(t, func() bool { return strings.Contains(out.String(), "cleo@example.org") }, time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return strings.Contains(out.String(), "cleo@example.org") }, startTime, 10*time.Millisecond)
 		for _, u := range shop.DemoUsers() {
 			require.Contains(t, out.String(), u.Email)
 			require.Contains(t, out.String(), u.Password)

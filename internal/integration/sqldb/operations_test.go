@@ -447,7 +447,7 @@ func TestKilledMariaDBLosesNothing(t *testing.T) {
 		all.Go(func() {
 			for i := range each {
 				name := fmt.Sprintf("k%d-%d", caller, i)
-				for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+				for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 					used, err := use(t.Context(), s, c, fmt.Sprint("customer-", caller), name)
 					if err == nil && used {
 						acknowledged.Add(1)

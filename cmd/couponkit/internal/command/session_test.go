@@ -30,7 +30,7 @@ type shop struct {
 }
 
 // patience is for machines that are busy: the passwords of the demo are hashed.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // serve starts the reference service with the tool.
 func serve(m machine) *shop {

@@ -271,7 +271,7 @@ func TestNoRunInTheBackgroundLastsForEver(t *testing.T) {
 	}
 	t.Run("sweep", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t, func(c *app.Config) { c.Sweep, c.SweepTime, c.Deliver = soon, soon, time.Hour })
+		w := newWorld(t, func(c *app.Config) { c.Sweep, c.SweepTime, c.Deliver = soon, 10*soon, time.Hour })
 		ann := w.as(t, "ann")
 		open := ann.checkout(object{"lines": []object{line("plan", "basic", 1)}}).is(http.StatusCreated)
 		asked := silent(w, fakeprocessor.GetSession)

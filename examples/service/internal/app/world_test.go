@@ -252,7 +252,7 @@ func (b *browser) onPaymentPage(address, action string) answer {
 // eventually waits for something that the webhook brings about.
 func eventually(t *testing.T, what string, reached func() bool) {
 	t.Helper()
-	require.Eventually(t, reached, 10*time.Second, 5*time.Millisecond, what)
+	require.Eventually(t, reached, time.Minute, 5*time.Millisecond, what)
 }
 
 // pays finishes a payment and waits for the webhook.
