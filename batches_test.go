@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -295,8 +296,20 @@ func TestBatchesThatAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, coupon.ErrNotFound)
 	_, err = c.RemoveUnusedCodes(t.Context(), unknown, "spring")
 	require.ErrorIs(t, err, coupon.ErrNotFound)
-	for _, err := range c.AssignCodes(t.Context(), c.coupon.ID, "unknown", slices.Values([]coupon.Owner{coupon.OwnerID("ann")})) {
-		require.ErrorIs(t, err, coupon.ErrNotFound)
+	// Nor does a sequence without an owner or a row end as if there were such a coupon.
+	for _, id := range []string{unknown, "no ID", c.coupon.ID} {
+		for _, owners := range [][]coupon.Owner{{coupon.OwnerID("ann")}, nil} {
+			require.ErrorIs(t, failed(c.AssignCodes(t.Context(), id, "unknown", slices.Values(owners))), coupon.ErrNotFound, id)
+			require.ErrorIs(t, failed(c.PreviewAssign(t.Context(), id, "unknown", slices.Values(owners))), coupon.ErrNotFound, id)
+		}
+	}
+	for _, id := range []string{unknown, "no ID"} {
+		for name, rows := range map[string]iter.Seq2[codecsv.Row, error]{
+			"none": nil, "none is valid": func(yield func(codecsv.Row, error) bool) { yield(codecsv.Row{Number: 2}, nil) },
+		} {
+			require.ErrorIs(t, failed(c.ImportCodes(t.Context(), id, "unknown", rows)), coupon.ErrNotFound, name)
+			require.ErrorIs(t, failed(c.PreviewImport(t.Context(), id, "unknown", rows)), coupon.ErrNotFound, name)
+		}
 	}
 	require.Empty(t, c.all(t, store.CodeList{}))
 }

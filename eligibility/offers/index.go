@@ -30,10 +30,7 @@ type Limits struct {
 
 // Check returns the [*validation.Error] of [Index.With] if an index with so many coupons and entries exceeds the limits.
 func (l Limits) Check(coupons, entries int) error {
-	most := l.MaxEntries
-	if most <= 0 {
-		most = DefaultMaxEntries
-	}
+	most := cmp.Or(l.MaxEntries, DefaultMaxEntries)
 	switch {
 	case coupons > MaxCoupons:
 		return validation.New("coupons", validation.TooLong, fmt.Sprintf("an index has at most %d coupons", MaxCoupons))

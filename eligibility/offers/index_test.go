@@ -233,6 +233,7 @@ func TestInvalidInputOfAnIndex(t *testing.T) {
 		"no ID of a coupon":     {randomCoupon(rand.New(rand.NewPCG(1, 1)), "a"), offers.Limits{}, "coupons[0].id"},
 		"a narrowed allow-list": {narrowed, offers.Limits{}, "coupons[0].allowedUserEmails"},
 		"too many entries":      {several, offers.Limits{MaxEntries: 2}, "coupons"},
+		"a negative limit":      {several, offers.Limits{MaxEntries: -1}, "coupons"},
 	} {
 		var invalid *validation.Error
 		_, err := offers.New(slices.Values([]*coupon.Coupon{c.coupon}), c.limits)

@@ -204,6 +204,10 @@ func (cat *Catalog) assignCodes(
 	ctx context.Context, couponID, id string, owners iter.Seq[coupon.Owner], begin func() saveCodes,
 ) iter.Seq2[coupon.IssuedCode, error] {
 	return func(yield func(coupon.IssuedCode, error) bool) {
+		if _, err := cat.batch(ctx, couponID, id); err != nil {
+			yield(coupon.IssuedCode{}, err)
+			return
+		}
 		part, save := make([]coupon.Owner, 0, coupon.MaxCodes), begin()
 		flush := func() bool {
 			assigned, err := cat.assign(ctx, couponID, id, part, save)

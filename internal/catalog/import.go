@@ -35,6 +35,10 @@ func (cat *Catalog) importCodes(
 		rows = func(func(codecsv.Row, error) bool) {}
 	}
 	return func(yield func(codecsv.Imported, error) bool) {
+		if err := cat.hasCoupon(ctx, couponID); err != nil {
+			yield(codecsv.Imported{}, err)
+			return
+		}
 		im := importing{Catalog: cat, couponID: couponID, batch: coupon.Batch{ID: batchID}, saveCodes: begin(), yield: yield}
 		defer im.wait()
 		part := im.part()
@@ -159,10 +163,6 @@ type importPart struct {
 
 // prepare makes codes of the drafts.
 func (p *importPart) prepare() {
-	if len(p.drafts) > 0 && !coupon.IsID(p.couponID) {
-		p.err = notFound(p.couponID)
-		return
-	}
 	p.added = make([]coupon.IssuedCode, 0, len(p.drafts))
 	for some := range slices.Chunk(p.drafts, coupon.MaxCodes) {
 		codes, err := coupon.NewCodes(p.couponID, p.batch, some, p.by)

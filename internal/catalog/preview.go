@@ -59,9 +59,6 @@ func (p *preview) save(ctx context.Context, change store.CodeChange) ([]coupon.I
 	if err := change.Validate(); err != nil {
 		return nil, err
 	}
-	if err := p.hasCoupon(ctx, change.CouponID); err != nil {
-		return nil, err
-	}
 	page, err := p.Store.ListBatches(ctx, store.BatchList{CouponID: change.CouponID, ID: change.Batch})
 	if err != nil {
 		return nil, err

@@ -176,7 +176,7 @@ func BadAnswer(err error) error {
 }
 
 // ErrNoProcessor is documented in package couponkit.
-var ErrNoProcessor = errors.New("no payment processor is configured")
+var ErrNoProcessor = errors.New("no payment processor: build the service with WithProcessor, or reserve and record payments of your own provider")
 
 // NoProcessor is the processor of a host that makes its own payments. It mirrors no coupon and has no
 // sessions.
