@@ -386,28 +386,29 @@ func TestAPaymentOfASessionThatWasLeftCounts(t *testing.T) {
 	}
 }
 
-// TestAnUnpaidSessionThatIsToldTwice: the same event says nothing new, however long after.
+// TestAnUnpaidSessionThatIsToldTwice: the same event says nothing new, however long after. An event without a time,
+// or from a clock that is ahead, counts from now.
 func TestAnUnpaidSessionThatIsToldTwice(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"TEN", ""} {
-		w := newWorld(t)
-		w.create(t, tenOff())
-		e := w.event(w.checkout(t, w.request(code)), processor.Completed, processor.Unpaid)
-		e.CreatedAt = w.now
-		first, err := w.HandleEvent(t.Context(), e)
-		require.NoError(t, err)
-		require.True(t, first.Changed)
-		w.pass(time.Hour)
-		again, err := w.HandleEvent(t.Context(), e)
-		require.NoError(t, err)
-		require.False(t, again.Changed, "code %q", code)
-		require.Equal(t, first.Order, again.Order)
-
-		for _, at := range []time.Time{{}, w.now.Add(time.Hour)} { // by no clock, or one that is ahead
-			e.CreatedAt = at
-			later, err := w.HandleEvent(t.Context(), e)
+		for name, created := range map[string]func(now time.Time) time.Time{
+			"now":     func(now time.Time) time.Time { return now },
+			"unknown": func(time.Time) time.Time { return time.Time{} },
+			"ahead":   func(now time.Time) time.Time { return now.Add(time.Hour) },
+		} {
+			w := newWorld(t)
+			w.create(t, tenOff())
+			e := w.event(w.checkout(t, w.request(code)), processor.Completed, processor.Unpaid)
+			e.CreatedAt = created(w.now)
+			first, err := w.HandleEvent(t.Context(), e)
 			require.NoError(t, err)
-			require.Equal(t, w.now.Add(couponkit.DefaultPaymentWait), later.Order.Deadline)
+			require.True(t, first.Changed)
+			require.Equal(t, w.now.Add(couponkit.DefaultPaymentWait), first.Order.Deadline, name)
+			w.pass(time.Hour)
+			again, err := w.HandleEvent(t.Context(), e)
+			require.NoError(t, err)
+			require.False(t, again.Changed, "code %q, created %s", code, name)
+			require.Equal(t, first.Order, again.Order)
 		}
 	}
 }

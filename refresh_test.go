@@ -229,7 +229,8 @@ func TestRefreshOfAForgottenSession(t *testing.T) {
 	}
 }
 
-// TestRefreshKeepsTheDeadline of a payment that is on its way, however often it is called.
+// TestRefreshKeepsTheDeadline of a payment that is on its way, however often it is called. After the deadline, it
+// extends the deadline as a sweep does.
 func TestRefreshKeepsTheDeadline(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -241,6 +242,11 @@ func TestRefreshKeepsTheDeadline(t *testing.T) {
 	after, err := w.Refresh(t.Context(), annCancels(first.Order.ID))
 	require.NoError(t, err)
 	require.Equal(t, before.Order, after.Order)
+	require.False(t, after.Changed)
+	w.pass(couponkit.DefaultPaymentWait / 2)
+	after, err = w.Refresh(t.Context(), annCancels(first.Order.ID))
+	require.NoError(t, err)
+	require.Equal(t, w.now.Add(couponkit.DefaultPaymentWait), after.Order.Deadline)
 	require.NoError(t, w.fake.PaymentArrives(first.Session.ID))
 	after, err = w.Refresh(t.Context(), annCancels(first.Order.ID))
 	require.NoError(t, err)

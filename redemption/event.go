@@ -91,7 +91,8 @@ type Event struct {
 	// SessionURL is the address of the payment page. Only SessionAttached uses SessionURL.
 	SessionURL string
 	// Deadline is the order's new deadline. Only SessionAttached and PaymentPending use
-	// Deadline. A PaymentPending event never moves the deadline to an earlier time.
+	// Deadline. A PaymentPending event never moves the deadline to an earlier time. If the order waits for the
+	// payment already, PaymentPending moves the deadline only after it has passed.
 	Deadline time.Time
 	// Learned are further identities of the customer that the payment has shown, such as the
 	// address that the payer entered. [EmailIdentity] and [AliasIdentity] return identities.

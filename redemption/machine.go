@@ -217,8 +217,9 @@ func (o Order) paid(e Event) Order {
 	return o
 }
 
-// pending extends the deadline. A canceled order stays canceled, but the payment can still make it
-// paid.
+// pending extends the deadline of an order that does not wait for its payment yet, or whose deadline has
+// passed. Repeated events before that change nothing. A canceled order stays canceled, but the payment can still
+// make it paid.
 func (o Order) pending(e Event) Order {
 	if o.State.Ended() {
 		return o
@@ -226,7 +227,9 @@ func (o Order) pending(e Event) Order {
 	if e.SessionID != "" {
 		o.SessionID = e.SessionID
 	}
-	o.State, o.Deadline = OrderAwaitingPayment, later(e.Deadline, o.Deadline)
+	if o.State != OrderAwaitingPayment || !e.At.Before(o.Deadline) {
+		o.State, o.Deadline = OrderAwaitingPayment, later(e.Deadline, o.Deadline)
+	}
 	if o.BegunAt.IsZero() {
 		o.BegunAt = e.At
 	}

@@ -399,8 +399,8 @@ func TestClone(t *testing.T) {
 	require.Equal(t, int64(1), uses[0].Claims[0].Amount)
 }
 
-// TestDeadlines: a deadline is the first instant at which an order lapses, and a payment
-// on its way only ever moves it later.
+// TestDeadlines: a deadline is the first instant at which an order lapses. A payment on its way only ever moves
+// it later, and only once until it has passed.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	o, uses := openOrder()
@@ -411,8 +411,15 @@ func TestDeadlines(t *testing.T) {
 	for _, test := range []struct{ asked, want int }{{500, 1000}, {1000, 1000}, {2000, 2000}} {
 		e := event(pending, "cs", 100)
 		e.Deadline = at(test.asked)
-		waiting, _ := happens(t, o, uses, e)
+		waiting, reserved := happens(t, o, uses, e)
 		require.Equal(t, at(test.want), waiting.Deadline, test.asked)
+		for told, want := range map[int]int{100: test.want, test.want - 1: test.want, test.want: 9000, 5000: 9000} {
+			e := event(pending, "cs", told)
+			e.Deadline = at(9000)
+			again, _ := happens(t, waiting, reserved, e)
+			require.Equal(t, at(want), again.Deadline, "%d, told again at %d", test.asked, told)
+			require.Equal(t, want != test.want, again.Version > waiting.Version)
+		}
 	}
 	forever := o
 	forever.Deadline = time.Time{}

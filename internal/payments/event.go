@@ -186,18 +186,17 @@ func (p *Payments) Refresh(ctx context.Context, attempt *settle.Attempt, by sett
 	return p.settleSession(ctx, session, o)
 }
 
-// isNew reports whether the session has a result that the order does not have. A delayed payment must
-// not extend the deadline with each call. If the processor has forgotten the session of such an order,
-// the sweep decides when to give the order up.
+// isNew reports whether the session may have a result that the order does not have. If the processor has
+// forgotten the session of an order that waits for its payment, the sweep decides when to give the order up.
 func (p *Payments) isNew(session processor.Session, o redemption.Order, forgotten bool) bool {
 	if session.Status == processor.SessionOpen {
 		return false
 	}
-	kind := p.ending(session, o).Kind
-	switch {
-	case o.State == redemption.OrderAwaitingPayment:
-		return !forgotten && kind != redemption.PaymentPending
-	case o.State == redemption.OrderCancelled:
+	switch o.State { //nolint:exhaustive // every result is new to the others
+	case redemption.OrderAwaitingPayment:
+		return !forgotten
+	case redemption.OrderCancelled:
+		kind := p.ending(session, o).Kind
 		return kind == redemption.Paid || kind == redemption.PaymentPending
 	}
 	return true

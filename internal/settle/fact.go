@@ -36,10 +36,6 @@ func (l *Ledger) fact(ctx context.Context, e redemption.Event, payer eligibility
 	case e.Kind == redemption.PaymentOpened && e.SessionID == "":
 		return l.orderOf(ctx, e) // nobody can find this payment again
 	}
-	e, err := l.keepDeadline(ctx, e)
-	if err != nil {
-		return store.Settled{}, err
-	}
 	settled, err := l.Apply(ctx, store.Settlement{Event: e})
 	switch {
 	case errors.Is(err, redemption.ErrIllegal), errors.Is(err, store.ErrSuperseded) && e.Kind == redemption.PaymentOpened:
@@ -56,23 +52,6 @@ func (l *Ledger) fact(ctx context.Context, e redemption.Event, payer eligibility
 		return store.Settled{}, err
 	}
 	return l.Apply(ctx, store.Settlement{Event: e, Unknown: unknown})
-}
-
-// keepDeadline returns the event of a delayed payment with the deadline of an order that waits for it already.
-// Otherwise each repetition of the fact would extend the deadline.
-func (l *Ledger) keepDeadline(ctx context.Context, e redemption.Event) (redemption.Event, error) {
-	if e.Kind != redemption.PaymentPending {
-		return e, nil
-	}
-	payment := e
-	if e.SessionID != "" {
-		payment.OrderID = "" // the payment finds its order, whatever order the event names
-	}
-	known, err := l.orderOf(ctx, payment)
-	if o := known.Order; err == nil && o.State == redemption.OrderAwaitingPayment && e.At.Before(o.Deadline) {
-		e.Deadline = o.Deadline
-	}
-	return e, err
 }
 
 // orderOf returns the order of a payment, or the zero value.
