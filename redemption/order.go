@@ -147,8 +147,7 @@ type Order struct {
 	Charge Charge `json:"charge,omitzero"`
 	// Refunds are the refunds of the order, the oldest first.
 	Refunds []Refund `json:"refunds,omitempty"`
-	// ExternalRefunds are refunds at the processor that the service did not ask for, and failed attempts, the oldest
-	// first.
+	// ExternalRefunds are refunds at the processor that the service did not ask for, the oldest first.
 	ExternalRefunds []ExternalRefund `json:"externalRefunds,omitempty"`
 	// Disputes are the disputes of the payment, the oldest first.
 	Disputes []Dispute `json:"disputes,omitempty"`
@@ -187,7 +186,7 @@ func (o Order) Clone() Order {
 	o.Claims, o.Coupons, o.Refunds = slices.Concat(o.Claims), slices.Concat(o.Coupons), slices.Concat(o.Refunds) // nil if empty
 	o.ExternalRefunds, o.Disputes = slices.Concat(o.ExternalRefunds), slices.Concat(o.Disputes)
 	for i := range o.Refunds {
-		o.Refunds[i].Result = o.Refunds[i].Result.Clone()
+		o.Refunds[i].Result, o.Refunds[i].FailedIDs = o.Refunds[i].Result.Clone(), slices.Clone(o.Refunds[i].FailedIDs)
 	}
 	o.OtherPayments = slices.Concat(o.OtherPayments)
 	for i := range o.OtherPayments {

@@ -82,6 +82,9 @@ type Refund struct {
 	Tax int64 `json:"-"`
 	// Repayment tells how the money goes back to the customer.
 	Repayment Repayment `json:"repayment,omitzero"`
+	// FailedIDs are the processor's IDs of earlier attempts that failed, the oldest first. Later reports of them
+	// change nothing. Above MaxFailedIDs, the oldest IDs are dropped.
+	FailedIDs []string `json:"failedIds,omitempty"`
 	// At is when the refund was recorded.
 	At time.Time `json:"at"`
 }

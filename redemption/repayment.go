@@ -15,6 +15,8 @@ import (
 const (
 	// MaxReported is the maximum number of refunds, and of disputes, in a Reported event.
 	MaxReported = 500
+	// MaxFailedIDs is the maximum number of IDs in Refund.FailedIDs.
+	MaxFailedIDs = 20
 	// MaxFailureLength is the maximum length of Repayment.Failure, in bytes.
 	MaxFailureLength = 1_000
 )
@@ -81,8 +83,7 @@ type Repayment struct {
 func (r Repayment) IsZero() bool { return r == Repayment{} }
 
 // ExternalRefund is a refund at the processor that the service did not ask for, such as a refund in
-// the processor's dashboard. It is also an attempt of the service that failed before the current one, so that
-// older news of it does not count. It names no units.
+// the processor's dashboard. It names no units.
 type ExternalRefund struct {
 	// ID is the processor's ID of the refund.
 	ID string `json:"id"`
@@ -239,7 +240,7 @@ func (o Order) repayment(worth int64, attempt int, elsewhere bool) Repayment {
 
 // repeated begins a new attempt for a refund whose repayment failed. It also begins one for a refund
 // without a repayment, if money is owed that no failed repayment had. It does not change other refunds.
-// The failed attempt becomes an external refund, so that old news of it does not count.
+// It keeps the ID of the failed attempt, so that old news of it does not count.
 func (o Order) repeated(i int, e Event) Order {
 	before, owed := int64(0), o.Owed()
 	for j := range o.Refunds {
@@ -254,17 +255,18 @@ func (o Order) repeated(i int, e Event) Order {
 	worth := o.worth(before, &r)
 	switch failed := r.Repayment; {
 	case failed.State == RepaymentFailed:
-		if failed.ID != "" && len(o.ExternalRefunds) < MaxReported {
-			report := ReportedRefund{ID: failed.ID, Amount: failed.Amount, State: RepaymentFailed}
-			o.ExternalRefunds = external(slices.Clone(o.ExternalRefunds), report, o.PaidCurrency(), e.At)
+		if failed.ID != "" {
+			ids := append(slices.Clip(r.FailedIDs), failed.ID)
+			r.FailedIDs = ids[max(0, len(ids)-MaxFailedIDs):]
 		}
 	case failed.State == RepaymentNone && min(worth, owed) > 0:
 		worth = min(worth, owed)
 	default:
 		return o
 	}
+	r.Repayment = o.repayment(worth, r.Repayment.Attempt+1, e.Refund.Elsewhere)
 	o.Refunds = slices.Clone(o.Refunds)
-	o.Refunds[i].Repayment = o.repayment(worth, r.Repayment.Attempt+1, e.Refund.Elsewhere)
+	o.Refunds[i] = r
 	return o.due(e.At)
 }
 
@@ -278,6 +280,9 @@ func (o Order) reported(e Event) (Order, error) {
 	for _, r := range e.Report.Refunds {
 		if i := slices.IndexFunc(o.Refunds, func(own Refund) bool { return own.reportedAs(r) }); i >= 0 {
 			o.Refunds[i].Repayment = o.Refunds[i].Repayment.after(r)
+			continue
+		}
+		if slices.ContainsFunc(o.Refunds, func(own Refund) bool { return slices.Contains(own.FailedIDs, r.ID) }) {
 			continue
 		}
 		o.ExternalRefunds = external(o.ExternalRefunds, r, o.PaidCurrency(), e.At)

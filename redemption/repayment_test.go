@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,13 +90,43 @@ func TestOldNewsOfAFailedAttempt(t *testing.T) {
 	old := redemption.ReportedRefund{Key: o.Refunds[0].RepaymentKey(), ID: "re_1", Amount: 500, State: redemption.RepaymentSucceeded}
 	failed := old
 	failed.State = redemption.RepaymentFailed
-	o = after(t, o, reported(20, failed), refundOf("one", 1, 30), reported(31, old))
+	o = after(t, o, reported(20, failed), refundOf("one", 1, 30))
+	require.Equal(t, []string{"re_1"}, o.Refunds[0].FailedIDs)
+	require.Equal(t, o, after(t, o, reported(31, old), reported(32, failed)))
 	require.Equal(t, int64(500), o.Returned(), "of the new attempt alone")
 	require.Zero(t, o.Owed())
+	require.Empty(t, o.ExternalRefunds)
 
 	o = after(t, paid, reported(20, redemption.ReportedRefund{ID: "re_2", Amount: 300, State: redemption.RepaymentFailed}),
 		reported(21, redemption.ReportedRefund{ID: "re_2", Amount: 300, State: redemption.RepaymentSucceeded}))
 	require.Zero(t, o.Returned(), "of staff")
+}
+
+// The attempts that have failed are kept by their IDs, the last MaxFailedIDs of each refund.
+func TestFailedAttemptsAreBounded(t *testing.T) {
+	t.Parallel()
+	o, _ := paidOrder(t, 3, coupon.RestoreFull)
+	o = after(t, o, refundOf("one", 1, 10), refundOf("two", 1, 11))
+	fails := func(o redemption.Order, id string) redemption.Order {
+		report := redemption.ReportedRefund{Key: o.Refunds[0].RepaymentKey(), ID: id, Amount: 500, State: redemption.RepaymentFailed}
+		return after(t, o, reported(20, report), refundOf("one", 1, 30))
+	}
+	var want []string
+	for i := range redemption.MaxFailedIDs + 2 {
+		before, kept := o, slices.Clone(want)
+		id := fmt.Sprint("re_", i)
+		o = fails(o, id)
+		want = append(want, id)
+		want = want[max(0, len(want)-redemption.MaxFailedIDs):]
+		require.Equal(t, [][]string{want, nil}, [][]string{o.Refunds[0].FailedIDs, o.Refunds[1].FailedIDs})
+		fails(before, "re_other")
+		require.Equal(t, [][]string{kept, want}, [][]string{before.Refunds[0].FailedIDs, o.Refunds[0].FailedIDs}, "orders share no memory")
+	}
+	o = fails(o, "") // a refused call: nobody knows its ID
+	require.Equal(t, want, o.Refunds[0].FailedIDs)
+	clone := o.Clone()
+	clone.Refunds[0].FailedIDs[0] = "changed"
+	require.Equal(t, want, o.Refunds[0].FailedIDs)
 }
 
 // A refund that has counted an external one owes its money again when that fails, but never money that
@@ -241,13 +272,16 @@ func TestRepaymentsAsJSON(t *testing.T) {
 	require.Error(t, new(redemption.RepaymentState).UnmarshalText([]byte("lost")))
 	require.Error(t, new(redemption.DisputeState).UnmarshalText(nil))
 	o, _ := paidOrder(t, 2, coupon.RestoreFull)
-	o = after(t, o, refundOf("one", 1, 10), disputed(20, redemption.DisputeOpen, 7), reported(21, redemption.ReportedRefund{ID: "re", State: redemption.RepaymentPending}))
+	failed := redemption.ReportedRefund{Key: redemption.RefundID(o.ID, "one") + "_1", ID: "re_0", State: redemption.RepaymentFailed}
+	o = after(t, o, refundOf("one", 1, 10), reported(11, failed), refundOf("one", 1, 12))
+	o = after(t, o, disputed(20, redemption.DisputeOpen, 7), reported(21, redemption.ReportedRefund{ID: "re", State: redemption.RepaymentPending}))
 	text, err := json.Marshal(o)
 	require.NoError(t, err)
-	require.Contains(t, string(text), `"repayment":{"state":"due","currency":"EUR","attempt":1,"amount":"5.00"}`)
+	require.Contains(t, string(text), `"repayment":{"state":"due","currency":"EUR","attempt":2,"amount":"5.00"},"failedIds":["re_0"]`)
 	var read redemption.Order
 	require.NoError(t, json.Unmarshal(text, &read))
 	require.True(t, redemption.SameMoney(o, read))
+	require.Equal(t, o.Refunds, read.Refunds)
 	clone := o.Clone()
 	clone.Disputes[0].State, clone.ExternalRefunds[0].Amount = redemption.DisputeLost, 9
 	require.Equal(t, redemption.DisputeOpen, o.Disputes[0].State)

@@ -211,19 +211,23 @@ func returned(o redemption.Order) (sum int64) {
 }
 
 // checkRepayments checks each repayment against the rest of the payment when its attempt began. Later
-// events never change an amount.
+// events never change an amount. Failed attempts stay known by their IDs.
 func (w *world) checkRepayments(before, now redemption.Order) {
 	sum := int64(0)
 	for i, r := range now.Refunds {
-		is, was := r.Repayment, redemption.Repayment{}
+		is, was, failed := r.Repayment, redemption.Repayment{}, []string(nil)
 		if i < len(before.Refunds) {
-			was = before.Refunds[i].Repayment
+			was, failed = before.Refunds[i].Repayment, before.Refunds[i].FailedIDs
 		}
 		if is.State != redemption.RepaymentFailed {
 			sum += is.Amount
 		}
 		w.when(was.State != is.State, "repayment", was.State.String(), is.State.String())
 		again := was.State == redemption.RepaymentFailed && is.Attempt != was.Attempt
+		if again && was.ID != "" {
+			failed = append(slices.Clip(failed), was.ID)
+		}
+		w.must(RecordsStay, slices.Equal(r.FailedIDs, failed), "refund %s of order %s has the failed attempts %v, and had %v", r.ID, now.ID, r.FailedIDs, failed)
 		if i >= len(before.Refunds) || again {
 			want := min(r.Amount(), now.Paid()-returned(before))
 			w.must(RefundsAreBounded, is.Amount == want, "refund %s of order %s returns %d of %d, and is to return %d", r.ID, now.ID, is.Amount, r.Amount(), want)

@@ -33,7 +33,7 @@ func TestEveryMemberOfADocumentIsWritten(t *testing.T) {
 	order, err := AppendOrder(nil, &redemption.Order{
 		Fingerprint: "print", Replaces: "ord_0", Awaits: "ord_0", Kept: 2, BegunAt: noon, Asks: 1, Quote: quote, Charge: charge, Metadata: map[string]string{"b": "2", "a": "1"},
 		Coupons:         []coupon.Snapshot{coupon.Coupon{ID: "cpn_1", Code: code, Name: "Ten", Terms: terms}.Snapshot()},
-		Refunds:         []redemption.Refund{{ID: "rfd_1", Key: "k", Result: pricing.Refund{Currency: pricing.EUR()}, At: noon}},
+		Refunds:         []redemption.Refund{{ID: "rfd_1", Key: "k", Result: pricing.Refund{Currency: pricing.EUR()}, FailedIDs: []string{"re_0"}, At: noon}},
 		ExternalRefunds: []redemption.ExternalRefund{{ID: "re_1", Amount: 1, Currency: pricing.EUR(), State: redemption.RepaymentPending, At: noon}},
 		Disputes:        []redemption.Dispute{{ID: "dp_1", Amount: 1, Currency: pricing.EUR(), State: redemption.DisputeOpen, At: noon}},
 		OtherPayments:   []redemption.Payment{{SessionID: "cs_2", Charge: charge, At: noon}},

