@@ -223,15 +223,15 @@ func (s *Service) validate() error {
 func WithProcessor(p processor.Processor) Option { return func(s *Service) { s.processor = p } }
 
 // WithRecorder sets how the service records what it hears of payments: from webhook events, sweeps,
-// [Service.CancelCheckout], [Service.CancelExchange], [Service.Refresh], [Service.Refund], [Service.RunDue], and
-// while it opens a session. The recorder calls
-// [Ledger.Record] with the payment, in a transaction in which the host changes its own orders as the [Outcome]
-// tells. It calls Record once in a transaction, and again after a rollback. Handle an Outcome without an
-// order, too: the payment is of nobody. If the recorder returns an error, nothing was recorded,
-// and the service returns the error. By default, the recorder is [Service.Record].
+// [Service.CancelCheckout], [Service.CancelExchange], [Service.Refresh], [Service.Refund], [Service.RunDue],
+// and while it opens a session. The recorder calls [Ledger.Record] with the payment, in a transaction in
+// which the host changes its own orders as the [Outcome] tells. It calls Record once in a transaction, and
+// again after a rollback. Handle an Outcome without an order, too: the payment is of nobody. If the recorder
+// returns an error, nothing was recorded, and the service returns the error. By default, the recorder is
+// [Service.Record].
 //
-// A host with orders of its own and without a recorder can lose an outcome, if it dies between a
-// change of the service and its own.
+// A host with orders of its own and without a recorder can lose an outcome, if it dies between a change of
+// the service and its own.
 func WithRecorder(record func(context.Context, Payment) error) Option {
 	return func(s *Service) { s.recorder = record }
 }
