@@ -43,7 +43,7 @@ func TestACouponThatChangesNothingIsNotUsed(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 99_00, quote.Total)
 	require.Len(t, quote.Coupons, 1)
-	require.EqualValues(t, 12_50, quote.Coupons[0].Amount)
+	require.EqualValues(t, 12_50, quote.Coupons[0].Discount)
 	explained, err := w.Explain(t.Context(), request)
 	require.NoError(t, err)
 	require.Equal(t, "CHEAP50", explained.Codes[1].Code)

@@ -79,7 +79,7 @@ func (e *evaluation) price() error {
 		}
 	}
 	for at := range e.Quote.Coupons {
-		e.Coupons[e.priced[at]].Discount = e.Quote.Coupons[at].Amount
+		e.Coupons[e.priced[at]].Discount = e.Quote.Coupons[at].Discount
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (e *evaluation) use(priced *indexes, but int) {
 // the cart must be priced again.
 func (e *evaluation) refuseLast() (again bool, err error) {
 	if at := e.lastOverBudget(&e.Quote, &e.priced); at >= 0 {
-		e.refuseBudget(int(e.priced[at]), e.Quote.Coupons[at].Amount)
+		e.refuseBudget(int(e.priced[at]), e.Quote.Coupons[at].Discount)
 		return true, nil
 	}
 	for at := len(e.Quote.Coupons) - 1; at >= 0; at-- {
@@ -112,7 +112,7 @@ func (e *evaluation) refuseLast() (again bool, err error) {
 		case effect == pricing.Nothing: // the other coupons' discounts do not change
 			d.refuse(coupon.NoDiscount, nil)
 			again = true
-		case e.Quote.Coupons[at].Amount == 0:
+		case e.Quote.Coupons[at].Discount == 0:
 			d.refuse(coupon.NoDiscount, nil)
 			return true, nil
 		case effect == pricing.Redundant, effect == pricing.Uncertain && e.Quote.ReachesZero():
@@ -148,7 +148,7 @@ func (e *evaluation) needless(couponIndex int) (bool, error) {
 // of has the indexes of the quote's coupons.
 func (e *evaluation) lastOverBudget(q *pricing.Quote, of *indexes) int {
 	for at := range slices.Backward(q.Coupons) {
-		if e.exceeds(int(of[at]), q.Coupons[at].Amount) {
+		if e.exceeds(int(of[at]), q.Coupons[at].Discount) {
 			return at
 		}
 	}

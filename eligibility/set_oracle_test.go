@@ -68,7 +68,7 @@ func (o *setOracle) over(quote pricing.Quote) (ids []string) {
 		of := o.left[c.ID]
 		budget, limited := of.Coupon.Limits.Budget.In(quote.Currency)
 		spent, _ := of.Usage.Spent.In(quote.Currency)
-		if limited && c.Amount > max(budget-spent, 0) {
+		if limited && c.Discount > max(budget-spent, 0) {
 			ids = append(ids, c.ID)
 		}
 	}
@@ -113,7 +113,7 @@ func (o *setOracle) decide(t *testing.T) pricing.Quote {
 		last := ""
 		for _, c := range quote.Coupons {
 			without := o.price(t, c.ID)
-			if c.Amount == 0 || atZero(quote) && len(o.left) > 1 && without.Total == quote.Total && len(o.over(without)) == 0 {
+			if c.Discount == 0 || atZero(quote) && len(o.left) > 1 && without.Total == quote.Total && len(o.over(without)) == 0 {
 				last = c.ID
 			}
 		}
@@ -250,7 +250,7 @@ func TestSetOracle(t *testing.T) {
 		}
 		for i, c := range quote.Coupons {
 			without := o.price(t, c.ID)
-			if c.Amount == 0 || len(quote.Coupons) > 1 && atZero(quote) && without.Total == quote.Total && len(o.over(without)) == 0 {
+			if c.Discount == 0 || len(quote.Coupons) > 1 && atZero(quote) && without.Total == quote.Total && len(o.over(without)) == 0 {
 				t.Fatalf("case %d: coupon %d applies and changes nothing", seed, i)
 			}
 		}
@@ -275,7 +275,7 @@ func (o *setOracle) lines(quote pricing.Quote) (lines []string) {
 		lines = append(lines, id+" "+reason)
 	}
 	for _, c := range quote.Coupons {
-		lines = append(lines, fmt.Sprintf("%s %d", c.ID, c.Amount))
+		lines = append(lines, fmt.Sprintf("%s %d", c.ID, c.Discount))
 	}
 	slices.Sort(lines)
 	return lines

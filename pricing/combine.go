@@ -166,14 +166,14 @@ func (q *Quote) settle(step int64) {
 		q.Lines[i].Total = 0
 	}
 	for i := range q.Coupons {
-		q.Coupons[i].Amount = 0
+		q.Coupons[i].Discount = 0
 	}
 	for i, s := range w.segments {
 		q.groups[i] = UnitGroup{Quantity: s.quantity, UnitPrice: s.left * step}
 		q.Lines[s.line].Total += s.quantity * s.left * step
 		for c, amount := range w.amounts[i*coupons:][:coupons] {
 			q.amounts[i*coupons+c] = amount * step
-			q.Coupons[c].Amount += amount * s.quantity * step
+			q.Coupons[c].Discount += amount * s.quantity * step
 		}
 	}
 	at := 0

@@ -251,11 +251,11 @@ func boundsFault(q pricing.Quote, terms []pricing.Terms) string {
 	}
 	for i, c := range q.Coupons {
 		most := c.EligibleSubtotal
-		if limit := c.Discount.Terms().MaxDiscount; limit > 0 {
+		if limit := c.Terms.Terms().MaxDiscount; limit > 0 {
 			most = min(most, limit)
 		}
-		if c.Amount != sums[i] || c.Amount < 0 || c.Amount > most {
-			return fmt.Sprintf("coupon %s takes %d, its allocations %d, at most %d", c.ID, c.Amount, sums[i], most)
+		if c.Discount != sums[i] || c.Discount < 0 || c.Discount > most {
+			return fmt.Sprintf("coupon %s takes %d, its allocations %d, at most %d", c.ID, c.Discount, sums[i], most)
 		}
 	}
 	if len(q.Coupons) != len(terms) {
@@ -285,9 +285,9 @@ func TestOneMoreUnit(t *testing.T) {
 		q, err := pricing.Price(cart, terms...)
 		require.NoError(t, err)
 		for _, c := range q.Coupons {
-			if kind := c.Discount.Type(); kind == pricing.Tiered || kind == pricing.BuyXGetY {
+			if kind := c.Terms.Type(); kind == pricing.Tiered || kind == pricing.BuyXGetY {
 				jumps[kind] = true
-			} else if c.Amount > 0 {
+			} else if c.Discount > 0 {
 				kinds[kind] = true
 			}
 		}

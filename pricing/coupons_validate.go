@@ -106,7 +106,7 @@ func (q *Quote) couponFaults(i int, amount int64, faults *validation.Error) {
 		field     string
 		got, want int64
 	}{
-		{"eligibleSubtotal", c.EligibleSubtotal, subtotal}, {"eligibleQuantity", c.EligibleQuantity, quantity}, {"discount", c.Amount, amount},
+		{"eligibleSubtotal", c.EligibleSubtotal, subtotal}, {"eligibleQuantity", c.EligibleQuantity, quantity}, {"discount", c.Discount, amount},
 	} {
 		if sum.got != sum.want {
 			faults.Add(couponPath(i, sum.field), validation.Mismatch, "is not the sum of the lines")

@@ -347,7 +347,7 @@ func exponentFault(t *rapid.T, price pricer) string {
 	q, r := p.fresh(t, price), other.fresh(t, price)
 	r.Currency = q.Currency
 	for i := range r.Coupons {
-		r.Coupons[i].Discount = q.Coupons[i].Discount
+		r.Coupons[i].Terms = q.Coupons[i].Terms
 	}
 	if diff := cmp.Diff(q, r); diff != "" {
 		return fmt.Sprintf("(-%s +%s):\n%s", p.cart.Currency, other.cart.Currency, diff)

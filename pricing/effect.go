@@ -30,13 +30,13 @@ func (q *Quote) Effect(coupon int) Effect {
 	}
 	c, last := &q.Coupons[coupon], &q.Coupons[len(q.Coupons)-1]
 	switch {
-	case !c.gives && c.Amount == 0:
+	case !c.gives && c.Discount == 0:
 		return Nothing
 	case !c.gives:
 		return Uncertain
 	case !c.lowers:
 		return Redundant
-	case c.Discount.lane == last.Discount.lane:
+	case c.Terms.lane == last.Terms.lane:
 		return Lowering
 	}
 	return Uncertain
@@ -47,7 +47,7 @@ func (q *Quote) Effect(coupon int) Effect {
 func (q *Quote) effects() {
 	for i := range q.Coupons {
 		c := &q.Coupons[i]
-		c.gives = c.Amount > 0
+		c.gives = c.Discount > 0
 		c.lowers = c.gives
 	}
 }

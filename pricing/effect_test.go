@@ -82,10 +82,10 @@ func TestEffects(t *testing.T) {
 			seen[effect]++
 			switch effect {
 			case pricing.Nothing:
-				require.Zero(t, c.Amount)
+				require.Zero(t, c.Discount)
 				for _, other := range without.Coupons {
 					at := slices.IndexFunc(q.Coupons, func(c pricing.QuotedCoupon) bool { return c.ID == other.ID })
-					require.Equal(t, q.Coupons[at].Amount, other.Amount, "case %d: %v without %s", seed, q, c.ID)
+					require.Equal(t, q.Coupons[at].Discount, other.Discount, "case %d: %v without %s", seed, q, c.ID)
 				}
 			case pricing.Redundant:
 				require.Equal(t, q.Total, without.Total, "case %d: %v without %s", seed, q, c.ID)
@@ -93,7 +93,7 @@ func TestEffects(t *testing.T) {
 			case pricing.Lowering:
 				require.Less(t, q.Total, without.Total, "case %d: %v without %s", seed, q, c.ID)
 			case pricing.Uncertain:
-				require.Equal(t, pricing.ItemLane, c.Discount.Lane())
+				require.Equal(t, pricing.ItemLane, c.Terms.Lane())
 				uncertain[q.Total == without.Total]++
 			}
 		}

@@ -74,7 +74,7 @@ func (q *Quote) byLines(terms []Terms) bool {
 
 // itemCoupons returns how many coupons are in the item lane. These coupons come first.
 func (q *Quote) itemCoupons() (n int) {
-	for n < len(q.Coupons) && q.Coupons[n].Discount.lane == ItemLane {
+	for n < len(q.Coupons) && q.Coupons[n].Terms.lane == ItemLane {
 		n++
 	}
 	return n
@@ -93,7 +93,7 @@ func (q *Quote) partOf(c int, d *Discount, step int64) {
 	if amounts.MaxDiscount > 0 {
 		off = min(off, inSteps(amounts.MaxDiscount, step))
 	}
-	q.Coupons[c].Amount = off * step
+	q.Coupons[c].Discount = off * step
 	switch off {
 	case sum:
 	case 0:

@@ -22,7 +22,7 @@ func (q Quote) String() string {
 		fmt.Fprintf(&text, " = %s", amount(l.Total))
 	}
 	for i := range q.Coupons {
-		fmt.Fprintf(&text, "; coupon %s: %s", q.Coupons[i].ID, amount(q.Coupons[i].Amount))
+		fmt.Fprintf(&text, "; coupon %s: %s", q.Coupons[i].ID, amount(q.Coupons[i].Discount))
 	}
 	return text.String()
 }

@@ -268,9 +268,9 @@ func (q *Quote) one(t *Terms) {
 	c := &q.Coupons[0]
 	c.copy(t)
 	c.EligibleSubtotal, c.EligibleQuantity = q.EligibleSubtotal, q.units
-	c.Amount = t.Discount.ofLines(q, q.EligibleSubtotal)
-	c.gives, c.lowers = c.Amount > 0, c.Amount > 0
-	q.apply(c.Amount)
+	c.Discount = t.Discount.ofLines(q, q.EligibleSubtotal)
+	c.gives, c.lowers = c.Discount > 0, c.Discount > 0
+	q.apply(c.Discount)
 }
 
 // several prices coupons whose discounts may depend on single lines and units.
@@ -285,7 +285,7 @@ func (q *Quote) several(cart *Cart, terms []Terms) {
 
 // copy copies the terms without the masks.
 func (c *QuotedCoupon) copy(t *Terms) {
-	c.ID, c.Group, c.Discount, c.Refund, c.Amount, c.eligible, c.bought = t.ID, t.Group, t.Discount, t.Refund, 0, nil, nil
+	c.ID, c.Group, c.Terms, c.Refund, c.Discount, c.eligible, c.bought = t.ID, t.Group, t.Discount, t.Refund, 0, nil, nil
 	c.Refund.Policy = t.Refund.Policy.For(t.Discount.kind)
 }
 

@@ -255,10 +255,10 @@ func (q *Quote) appendUnits(dst []byte, line int) []byte {
 func (q *Quote) appendCoupon(dst []byte, c *QuotedCoupon) (_ []byte, err error) {
 	dst = appendjson.TextMember(append(dst, '{'), "id", c.ID)
 	dst = appendjson.OptionalText(dst, "group", c.Group)
-	dst = q.appendAmount(dst, "discount", c.Amount)
+	dst = q.appendAmount(dst, "discount", c.Discount)
 	dst = q.appendAmount(dst, "eligibleSubtotal", c.EligibleSubtotal)
 	dst = appendjson.IntMember(dst, "eligibleQuantity", c.EligibleQuantity)
-	if dst, err = c.Discount.AppendJSON(appendjson.Name(dst, "terms")); err != nil {
+	if dst, err = c.Terms.AppendJSON(appendjson.Name(dst, "terms")); err != nil {
 		return nil, err
 	}
 	dst = appendMask(dst, "lines", c.eligible)
@@ -371,7 +371,7 @@ func (r *reader) coupon(d *couponDocument, lines int) QuotedCoupon {
 		r.faults.Add("terms", validation.Required, "the terms of the discount are required")
 	}
 	return QuotedCoupon{
-		ID: d.ID, Group: d.Group, Discount: d.Terms, Amount: r.amount("discount", d.Discount),
+		ID: d.ID, Group: d.Group, Terms: d.Terms, Discount: r.amount("discount", d.Discount),
 		EligibleSubtotal: r.amount("eligibleSubtotal", d.EligibleSubtotal),
 		EligibleQuantity: r.integer("eligibleQuantity", d.EligibleQuantity),
 		eligible:         r.mask("lines", d.Lines, lines), bought: r.mask("boughtLines", d.BoughtLines, lines),

@@ -356,7 +356,7 @@ func TestQuoteValidate(t *testing.T) {
 		"all of a line": {
 			func(q *pricing.Quote) {
 				q.Lines[0].Discount, q.Lines[0].Total, q.Discount, q.Total = 3000, 0, 3000, 5490
-				q.Coupons[0].Amount = 3000
+				q.Coupons[0].Discount = 3000
 			},
 			map[string]validation.Code{},
 		},

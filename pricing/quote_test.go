@@ -87,7 +87,7 @@ func TestTheContractsExample(t *testing.T) {
 			{Line: cart.Lines[1], Subtotal: 490, Total: 490},
 		},
 		Coupons: []pricing.QuotedCoupon{
-			{Discount: amountOff(t, "10", "EUR"), EligibleSubtotal: 3000, EligibleQuantity: 3, Amount: 1000, Refund: pricing.RefundTerms{Policy: pricing.Keep}},
+			{Terms: amountOff(t, "10", "EUR"), EligibleSubtotal: 3000, EligibleQuantity: 3, Discount: 1000, Refund: pricing.RefundTerms{Policy: pricing.Keep}},
 		},
 	}
 	if diff := cmp.Diff(want, q); diff != "" {

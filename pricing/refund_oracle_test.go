@@ -70,7 +70,7 @@ func (o *refundOracle) give(counts map[int]int64) (amount int64, discounts []int
 	wants, sum := make([]*big.Rat, len(o.given)), int64(0)
 	discounts = make([]int64, len(o.given))
 	for c := range o.given {
-		discounts[c] = o.q.Coupons[c].Amount - o.earned(c) - o.given[c]
+		discounts[c] = o.q.Coupons[c].Discount - o.earned(c) - o.given[c]
 		sum += discounts[c]
 	}
 	step := max(o.q.Step, 1)
@@ -108,14 +108,14 @@ func (o *refundOracle) earned(coupon int) int64 {
 			}
 			cost += u.list
 			for other := range o.q.Coupons {
-				if o.q.Coupons[other].Discount.Lane() < c.Discount.Lane() {
+				if o.q.Coupons[other].Terms.Lane() < c.Terms.Lane() {
 					cost -= u.off[other]
 				}
 			}
 		}
 		rest = append(rest, u)
 	}
-	terms := c.Discount.Terms()
+	terms := c.Terms.Terms()
 	switch {
 	case c.Refund.Policy != pricing.Rebill:
 		return kept
@@ -137,7 +137,7 @@ func (o *refundOracle) byTier(terms pricing.DiscountTerms, c pricing.QuotedCoupo
 	if basis < terms.Tiers[0].From {
 		return 0
 	}
-	earned := c.Amount
+	earned := c.Discount
 	for i, tier := range terms.Tiers {
 		last := i+1 == len(terms.Tiers)
 		lowest := last || terms.Tiers[i+1].From > basis // it, or a higher one, is reached

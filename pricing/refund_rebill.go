@@ -9,7 +9,7 @@ import (
 // units. The more is returned, the greater it is; it never falls.
 func (w *refundWork) lost(q *Quote, coupon int, before *Refunded) int64 {
 	c := &q.Coupons[coupon]
-	kept := c.Amount - w.returned[coupon]
+	kept := c.Discount - w.returned[coupon]
 	if c.Refund.Policy != Rebill || kept <= 0 {
 		return 0
 	}
@@ -27,7 +27,7 @@ func (w *refundWork) lost(q *Quote, coupon int, before *Refunded) int64 {
 		return kept
 	}
 	earned := kept
-	switch c.Discount.kind { //nolint:exhaustive // the other types have no threshold
+	switch c.Terms.kind { //nolint:exhaustive // the other types have no threshold
 	case Tiered:
 		earned = w.earnedByTier(q, coupon, before, list, units)
 	case BuyXGetY:
@@ -45,16 +45,16 @@ func (w *refundWork) left(q *Quote, line int, before *Refunded) int64 {
 // It is the minimum over that tier and the tiers above it, up to the order's tier.
 func (w *refundWork) earnedByTier(q *Quote, coupon int, before *Refunded, list, units int64) int64 {
 	c := &q.Coupons[coupon]
-	t := c.Discount.more
+	t := c.Terms.more
 	reached, recorded := t.tierIndex(list, units), t.tierIndex(c.EligibleSubtotal, c.EligibleQuantity)
 	switch {
 	case reached >= recorded:
-		return c.Amount
+		return c.Discount
 	case reached < 0:
 		return 0
 	}
 	cost, step := w.entryCost(q, coupon, before), max(q.Step, 1)
-	earned := c.Amount
+	earned := c.Discount
 	for i := reached; i < recorded; i++ {
 		tier := &t.Tiers[i]
 		off := min(tier.Amount, cost)
@@ -72,8 +72,8 @@ func (w *refundWork) earnedByTier(q *Quote, coupon int, before *Refunded, list, 
 // entryCost returns the price of the units that are left in a coupon's lines. The discounts of earlier
 // lanes are subtracted.
 func (w *refundWork) entryCost(q *Quote, coupon int, before *Refunded) (cost int64) {
-	earlier, step, lane := 0, max(q.Step, 1), q.Coupons[coupon].Discount.lane
-	for earlier < coupon && q.Coupons[earlier].Discount.lane < lane {
+	earlier, step, lane := 0, max(q.Step, 1), q.Coupons[coupon].Terms.lane
+	for earlier < coupon && q.Coupons[earlier].Terms.lane < lane {
 		earlier++
 	}
 	for i := range q.Lines {
@@ -112,7 +112,7 @@ type gift struct {
 // earnedByPurchase returns the greatest discounts of the rest for which enough other units are bought.
 // Every getQuantity discounted units, or a part of that number, need buyQuantity other units.
 func (w *refundWork) earnedByPurchase(q *Quote, coupon int, before *Refunded) (earned int64) {
-	t := q.Coupons[coupon].Discount.more
+	t := q.Coupons[coupon].Terms.more
 	bought, gifts := w.collect(q, coupon, before)
 	slices.SortStableFunc(w.gifts, func(a, b gift) int {
 		return cmp.Or(cmp.Compare(b.amount, a.amount), compareBools(a.bought, b.bought))

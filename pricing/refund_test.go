@@ -87,8 +87,8 @@ func giveBack(t fataler, q pricing.Quote, before *pricing.Refunded, now pricing.
 		t.Fatalf("%d of %d are refunded", before.Amount, q.Total)
 	}
 	for i, c := range q.Coupons {
-		if before.Discounts[i] > c.Amount {
-			t.Fatalf("the coupon %s takes back %d of %d", c.ID, before.Discounts[i], c.Amount)
+		if before.Discounts[i] > c.Discount {
+			t.Fatalf("the coupon %s takes back %d of %d", c.ID, before.Discounts[i], c.Discount)
 		}
 	}
 	return refund
@@ -106,8 +106,8 @@ func refundsSumToTheTotal(t *rapid.T) {
 		t.Fatalf("%d of %d are refunded for everything", before.Amount, q.Total)
 	}
 	for i, c := range q.Coupons {
-		if len(q.Lines) > 0 && before.Discounts[i] != c.Amount {
-			t.Fatalf("the coupon %s takes back %d of %d", c.ID, before.Discounts[i], c.Amount)
+		if len(q.Lines) > 0 && before.Discounts[i] != c.Discount {
+			t.Fatalf("the coupon %s takes back %d of %d", c.ID, before.Discounts[i], c.Discount)
 		}
 	}
 }
@@ -289,7 +289,7 @@ func TestRefundOfAChangedQuote(t *testing.T) {
 			q.Lines = append(q.Lines, pricing.QuotedLine{Line: pricing.Line{Quantity: 1, UnitPrice: 5}})
 		case 2:
 			for i := range q.Coupons {
-				q.Coupons[i].Amount, q.Coupons[i].Discount = 1_000_000, pricing.Discount{}
+				q.Coupons[i].Discount, q.Coupons[i].Terms = 1_000_000, pricing.Discount{}
 			}
 		}
 		for _, now := range []pricing.Returns{{All: true}, {Lines: []pricing.LineReturn{{Line: 0, Quantity: 1}}}} {

@@ -61,7 +61,7 @@ func (t *Terms) before(u *Terms) bool {
 }
 
 func compareCoupons(a, b QuotedCoupon) int {
-	return cmp.Or(cmp.Compare(a.Discount.lane, b.Discount.lane), cmp.Compare(a.ID, b.ID))
+	return cmp.Or(cmp.Compare(a.Terms.lane, b.Terms.lane), cmp.Compare(a.ID, b.ID))
 }
 
 // covers reports whether the mask covers a line. The line must not be shipping.
@@ -148,16 +148,16 @@ type QuotedCoupon struct {
 	// ID and Group are those of the coupon's [Terms].
 	ID    string
 	Group string
-	// Discount are the terms of the discount, as they were when the quote was made.
-	Discount Discount
+	// Terms are the terms of the discount, as they were when the quote was made.
+	Terms Discount
 	// Refund are the terms that a refund needs.
 	Refund RefundTerms
 	// EligibleSubtotal is the list price of the lines that the coupon covers.
 	EligibleSubtotal int64
 	// EligibleQuantity is the number of units in these lines that cost something.
 	EligibleQuantity int64
-	// Amount is what the coupon takes off the cart.
-	Amount int64
+	// Discount is what the coupon takes off the cart.
+	Discount int64
 
 	eligible []bool // nil if the coupon covers all eligible lines of the quote
 	bought   []bool // nil if no separate scope says which lines count as bought
@@ -168,8 +168,8 @@ type QuotedCoupon struct {
 
 // Equal reports whether c and d are the same. Package go-cmp uses Equal to compare values.
 func (c QuotedCoupon) Equal(d QuotedCoupon) bool {
-	return c.ID == d.ID && c.Group == d.Group && c.Discount.Equal(d.Discount) && c.Refund == d.Refund &&
-		c.EligibleSubtotal == d.EligibleSubtotal && c.EligibleQuantity == d.EligibleQuantity && c.Amount == d.Amount &&
+	return c.ID == d.ID && c.Group == d.Group && c.Terms.Equal(d.Terms) && c.Refund == d.Refund &&
+		c.EligibleSubtotal == d.EligibleSubtotal && c.EligibleQuantity == d.EligibleQuantity && c.Discount == d.Discount &&
 		slices.Equal(c.eligible, d.eligible) && slices.Equal(c.bought, d.bought)
 }
 

@@ -48,7 +48,7 @@ func (b *book) sharesOf(o redemption.Order) (all []share) {
 func amountOf(o redemption.Order, couponID string) int64 {
 	for _, c := range o.Quote.Coupons {
 		if c.ID == couponID {
-			return c.Amount
+			return c.Discount
 		}
 	}
 	return 0

@@ -125,7 +125,7 @@ func (w *world) checkNewOrder(s *shop, o redemption.Order) {
 		}
 		w.must(QuotesAddUp, known && reflect.DeepEqual(want, k), "order %s keeps terms of coupon %s that revision %d never had", o.ID, k.ID, k.Revision)
 	}
-	capped := slices.ContainsFunc(o.Quote.Coupons, func(c pricing.QuotedCoupon) bool { return c.Amount > 0 && c.Amount == c.Discount.Terms().MaxDiscount })
+	capped := slices.ContainsFunc(o.Quote.Coupons, func(c pricing.QuotedCoupon) bool { return c.Discount > 0 && c.Discount == c.Terms.Terms().MaxDiscount })
 	w.when(capped, "order", "new", "with the maximum of a discount")
 	w.when(len(o.Coupons) > 1, "order", "new", "with several coupons")
 	w.when(o.Kept > 0, "order", "new", "with kept claims")

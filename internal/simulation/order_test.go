@@ -66,8 +66,8 @@ func checkSeveral(o redemption.Order) error {
 	sum := int64(0)
 	for c, k := range q.Coupons {
 		at := slices.IndexFunc(o.Coupons, func(own coupon.Snapshot) bool { return own.ID == k.ID })
-		if at < 0 || k.Amount == 0 {
-			return fmt.Errorf("coupon %s takes %d off, and is not among those of the order", k.ID, k.Amount)
+		if at < 0 || k.Discount == 0 {
+			return fmt.Errorf("coupon %s takes %d off, and is not among those of the order", k.ID, k.Discount)
 		}
 		discount, err := discountOf(o.Coupons[at])
 		if err != nil {
@@ -81,7 +81,7 @@ func checkSeveral(o redemption.Order) error {
 			}
 			base += l.Subtotal
 			for other := range taken {
-				if q.Coupons[other].Discount.Lane() < discount.Lane() {
+				if q.Coupons[other].Terms.Lane() < discount.Lane() {
 					base -= taken[other][i]
 				}
 			}
@@ -95,10 +95,10 @@ func checkSeveral(o redemption.Order) error {
 		if most := discount.Terms().MaxDiscount; most > 0 {
 			off = min(off, most/step*step)
 		}
-		if own != k.Amount || k.Amount > off || k.Amount < off && !shares {
-			return fmt.Errorf("coupon %s takes %d off, which are %d off its lines, of %d: want %d", k.ID, k.Amount, own, base, off)
+		if own != k.Discount || k.Discount > off || k.Discount < off && !shares {
+			return fmt.Errorf("coupon %s takes %d off, which are %d off its lines, of %d: want %d", k.ID, k.Discount, own, base, off)
 		}
-		sum += k.Amount
+		sum += k.Discount
 	}
 	if len(q.Coupons) != len(o.Coupons) || sum != q.Discount {
 		return fmt.Errorf("%d coupons take %d off, want %d coupons and %d", len(q.Coupons), sum, len(o.Coupons), q.Discount)

@@ -226,7 +226,7 @@ var planted = []plant{
 	{"losing a cent between two coupons", by(simulation.QuotesAddUp), inStore(func(f *faulty) {
 		f.records(func(o *redemption.Order, _ []redemption.Use) {
 			if k := o.Quote.Coupons; len(k) > 1 {
-				k[0].Amount, k[1].Amount = k[0].Amount-1, k[1].Amount+1
+				k[0].Discount, k[1].Discount = k[0].Discount-1, k[1].Discount+1
 			}
 		})
 	})},
