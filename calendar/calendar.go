@@ -7,10 +7,10 @@ package calendar
 
 import "time"
 
-// FirstInstant returns the instant after which the calendar in the location always shows the date or a later
+// firstInstant returns the instant after which the calendar in the location always shows the date or a later
 // date: midnight, the instant at which clocks jump over midnight, or the second midnight. The date is its midnight
 // in UTC.
-func FirstInstant(date time.Time, loc *time.Location) time.Time {
+func firstInstant(date time.Time, loc *time.Location) time.Time {
 	// No clock differs from UTC by more than this, and no clock change is longer.
 	const reach = 48 * time.Hour
 	var first time.Time

@@ -100,7 +100,7 @@ func (m Moment) instant(days int, loc *time.Location) (time.Time, error) {
 	}
 	if date {
 		day := at
-		at = FirstInstant(day.AddDate(0, 0, days), cmp.Or(loc, time.UTC))
+		at = firstInstant(day.AddDate(0, 0, days), cmp.Or(loc, time.UTC))
 		if days > 0 && at.UTC().Year() > lastYear {
 			return time.Date(lastYear, time.December, 31, 23, 59, 59, int(time.Second-time.Microsecond), time.UTC), nil
 		}

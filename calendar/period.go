@@ -46,12 +46,12 @@ func (p Period) Window(at time.Time, zone Zone) Window {
 	loc := zone.Location()
 	year, month, day := at.In(loc).Date()
 	date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
-	if at.Before(FirstInstant(date, loc)) {
+	if at.Before(firstInstant(date, loc)) {
 		date = date.AddDate(0, 0, -1)
 	}
 	first, next := p.around(date)
 	return Window{
-		First: first.Format(time.DateOnly), Start: FirstInstant(first, loc).UTC(), End: FirstInstant(next, loc).UTC(),
+		First: first.Format(time.DateOnly), Start: firstInstant(first, loc).UTC(), End: firstInstant(next, loc).UTC(),
 	}
 }
 

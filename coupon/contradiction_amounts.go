@@ -210,7 +210,7 @@ func (c *Coupon) purchase(in pricing.Currency, units contents) (p purchase, term
 		}
 	}
 	least, _ := c.Minimum(in)
-	most, _ := c.Maximum(in)
+	most, _ := c.Conditions.MaxPurchase.In(in)
 	budget, _ := c.Limits.Budget.In(in)
 	bound(amountPath("minPurchase", in, c.Currency), least, func(p *purchase) *int64 { return &p.minAmount })
 	bound(amountPath("maxPurchase", in, c.Currency), most, func(p *purchase) *int64 { return &p.maxAmount })

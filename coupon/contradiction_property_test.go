@@ -284,7 +284,7 @@ func wordsOf(c coupon.Coupon) words {
 	}
 	t := c.Discount.Terms()
 	least, _ := c.Minimum(c.Currency)
-	most, _ := c.Maximum(c.Currency)
+	most, _ := c.Conditions.MaxPurchase.In(c.Currency)
 	contained, _ := c.Conditions.Contains.MinPurchase.In(c.Currency)
 	numbers := []int64{most, c.Conditions.MaxQuantity, c.Conditions.Contains.Quantity, contained, t.Amount, t.MaxDiscount, t.MaxUnits, t.Units, t.BuyQuantity, t.GetQuantity, least, c.Conditions.MinQuantity}
 	for _, tier := range t.Tiers {

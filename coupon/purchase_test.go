@@ -163,7 +163,7 @@ func termsIn(c coupon.Coupon, in pricing.Currency) cartTerms {
 		}
 	}
 	t.minimum, _ = c.Minimum(in)
-	t.maximum, _ = c.Maximum(in)
+	t.maximum, _ = c.Conditions.MaxPurchase.In(in)
 	t.quantities = []int64{
 		1, 2, 3, d.BuyQuantity, d.GetQuantity, d.GetQuantity + 1, d.BuyQuantity + d.GetQuantity, d.MaxApplications * d.BuyQuantity, d.MaxApplications * d.GetQuantity, d.Units, d.Units + 1, d.MaxUnits, d.MaxUnits + 1,
 		k.MinQuantity, k.MaxQuantity, k.Contains.Quantity, k.Contains.Quantity - 1,

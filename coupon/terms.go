@@ -393,15 +393,6 @@ func (t *Terms) Minimum(cart pricing.Currency) (minor int64, ok bool) { // copyi
 	return t.Conditions.MinPurchase.In(cart)
 }
 
-// Maximum returns the maximum purchase for a cart in the given currency, in minor units. A maximum of 0 means that
-// there is none. ok is false if the coupon has a maximum purchase, but none in that currency.
-func (t *Terms) Maximum(cart pricing.Currency) (minor int64, ok bool) {
-	if t.Conditions.MaxPurchase.IsZero() {
-		return 0, true
-	}
-	return t.Conditions.MaxPurchase.In(cart)
-}
-
 // Accepts reports whether the coupon has all its amounts in the currency of a cart. A percentage without a maximum
 // discount, an amount of a condition and a budget accepts every currency.
 func (t *Terms) Accepts(cart pricing.Currency) bool {

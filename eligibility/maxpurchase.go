@@ -7,7 +7,7 @@ import (
 
 // checkMaxPurchase compares the eligible subtotal with the maximum.
 func (d *Decision) checkMaxPurchase(c *coupon.Coupon, on *coverage) {
-	if most, _ := c.Maximum(on.currency); on.fits && most > 0 && on.subtotal > most {
+	if most, _ := c.Conditions.MaxPurchase.In(on.currency); on.fits && most > 0 && on.subtotal > most {
 		d.refuse(coupon.MaximumPurchaseExceeded, aboveMaxPurchase{most, on.subtotal, on.currency})
 	}
 }

@@ -16,13 +16,9 @@ func Covers(s coupon.Scope, l pricing.Line) bool { return s.Covers(&l) }
 // Lines reports for each cart line whether the coupon's scope covers the line. The result can be
 // passed to [pricing.Price].
 func Lines(s coupon.Scope, lines []pricing.Line) []bool {
-	return AppendLines(make([]bool, 0, len(lines)), s, lines)
-}
-
-// AppendLines is like [Lines] but appends the result to a slice and returns the extended slice.
-func AppendLines(dst []bool, s coupon.Scope, lines []pricing.Line) []bool {
+	covered := make([]bool, len(lines))
 	for i := range lines {
-		dst = append(dst, s.Covers(&lines[i]))
+		covered[i] = s.Covers(&lines[i])
 	}
-	return dst
+	return covered
 }

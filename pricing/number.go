@@ -1,7 +1,6 @@
 package pricing
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"strings"
@@ -72,26 +71,6 @@ func (n Number) Decimal() (decimal.Decimal, error) {
 		coefficient.Neg(coefficient)
 	}
 	return decimal.NewFromBigInt(coefficient, int32(scanned.Exponent-len(scanned.Fraction))), nil //nolint:gosec // within -128 to 64
-}
-
-// DecimalText returns a decimal number as text without an exponent, such as "12.5". The
-// text is a valid [Number]. DecimalText returns a [*validation.Error] for a number of more
-// than 64 characters. The limit keeps numbers such as 1e1000000000 from exhausting memory.
-func DecimalText(d decimal.Decimal) (string, error) {
-	const mostBits = 4 * strictjson.MaxNumberText // more bits than a coefficient of MaxNumberText digits can have
-	switch coefficient, exponent := d.Coefficient(), d.Exponent(); {
-	case coefficient.Sign() == 0:
-		return "0", nil
-	case exponent < -strictjson.MaxNumberText:
-		return "", validation.New("", validation.TooManyDecimals, "the number has too many decimals")
-	case exponent > strictjson.MaxNumberText || coefficient.BitLen() > mostBits:
-		return "", validation.New("", validation.TooLarge, "the number is too large")
-	}
-	text := d.String()
-	if len(text) > strictjson.MaxNumberText {
-		return "", validation.New("", validation.TooLong, fmt.Sprintf("a number has at most %d characters", strictjson.MaxNumberText))
-	}
-	return text, nil
 }
 
 // Int64 returns the number as an int64. For "2", "2.0" and "2e0", Int64 returns 2. Int64

@@ -387,14 +387,10 @@ type Allocation struct {
 // Allocations returns what each coupon takes off which units, by line, unit and coupon. The
 // amounts of a coupon sum to its Amount. A quote whose Lines or Coupons were changed since it was
 // priced may have none.
-func (q Quote) Allocations() []Allocation { return q.AppendAllocations(nil) }
-
-// AppendAllocations is like [Quote.Allocations] but appends to a slice and returns the extended
-// slice.
-func (q Quote) AppendAllocations(dst []Allocation) []Allocation {
+func (q Quote) Allocations() (list []Allocation) {
 	coupons := len(q.Coupons)
 	if coupons == 0 || !q.explained() {
-		return dst
+		return nil
 	}
 	for i := range q.Lines {
 		if q.Lines[i].Discount == 0 {
@@ -404,12 +400,12 @@ func (q Quote) AppendAllocations(dst []Allocation) []Allocation {
 		unit := int64(0)
 		for j, g := range groups {
 			for c := range coupons {
-				dst = appendAllocation(dst, Allocation{c, i, unit, g.Quantity, amounts[j*coupons+c]})
+				list = appendAllocation(list, Allocation{c, i, unit, g.Quantity, amounts[j*coupons+c]})
 			}
 			unit += g.Quantity
 		}
 	}
-	return dst
+	return list
 }
 
 // rowRoom is memory for the groups of a line with at most two groups.

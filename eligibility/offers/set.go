@@ -27,9 +27,6 @@ type Set struct {
 	Nodes int
 }
 
-// Gap returns the greatest amount by which another set may be better, in minor units.
-func (s Set) Gap() int64 { return s.Bound - s.Discount }
-
 // candidate is a coupon that may be in the best set.
 type candidate struct {
 	coupon *coupon.Coupon

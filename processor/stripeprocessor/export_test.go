@@ -25,7 +25,7 @@ func (p *Processor) PlanLines(r processor.SessionRequest) (lines []PlannedLine, 
 	for _, l := range planned.lines {
 		lines = append(lines, PlannedLine{Name: l.name, Recurs: l.recurs != 0, Quantity: l.quantity, UnitAmount: l.unitAmount})
 	}
-	return lines, planned.subtotal, nil
+	return lines, planned.total + planned.discount, nil
 }
 
 // ParseSignature is the parser of the signature's header.

@@ -35,7 +35,6 @@ type plan struct {
 	lines     []line
 	discount  int64  // discount of the first period, in Stripe's minor units
 	total     int64  // in Stripe's minor units
-	subtotal  int64  // sum of the lines, before the discount of the first period
 	identity  string // equal for equal requests; stored in the session's metadata
 	expiresAt time.Time
 	after     string // the ended session that this one follows, for a request without an expiry
@@ -142,7 +141,6 @@ func amountFaults(faults *validation.Error, out *plan) {
 	case out.total+out.discount > maxStripeAmount: // the amount of a line may then be above the maximum, too
 		faults.Add("lines", validation.TooLarge, out.money.atMost())
 	}
-	out.subtotal = out.total + out.discount
 }
 
 // sessionMark returns the mark in a session's metadata. It identifies the request and the attempt.

@@ -94,17 +94,12 @@ func AppendClaims(dst []byte, claims []eligibility.Claim) []byte {
 // The error is a [*store.UnreadableError].
 func DecodeClaims(kind, id string, data []byte) (claims []eligibility.Claim, err error) {
 	if err := json.Unmarshal(data, &claims); err != nil {
-		return nil, UnreadableClaims(kind, id, err)
+		return nil, unreadable(kind, id, "its claims", err)
 	}
 	if slices.ContainsFunc(claims, func(c eligibility.Claim) bool { return c.Counter == "" || c.Amount == 0 }) {
-		return nil, UnreadableClaims(kind, id, errIncomplete)
+		return nil, unreadable(kind, id, "its claims", errIncomplete)
 	}
 	return orNil(claims), nil
-}
-
-// UnreadableClaims returns the error for a record whose claims cannot be read.
-func UnreadableClaims(kind, id string, cause error) error {
-	return unreadable(kind, id, "its claims", cause)
 }
 
 // ReadOrder completes an order with its state and with the JSON that AppendOrder appended, as a store keeps them. The

@@ -23,12 +23,12 @@ type List[R coupon.Coupon | store.Settled | redemption.Use] struct {
 // except a [*store.UnreadableError].
 func (l *List[R]) Add(record R, err error) error {
 	l.Records = append(l.Records, record)
-	return l.Note(len(l.Records)-1, err)
+	return l.note(len(l.Records)-1, err)
 }
 
-// Note remembers that a record cannot be read. It returns every error except a
+// note remembers that a record cannot be read. It returns every error except a
 // [*store.UnreadableError].
-func (l *List[R]) Note(index int, err error) error {
+func (l *List[R]) note(index int, err error) error {
 	var unreadable *store.UnreadableError
 	if !errors.As(err, &unreadable) {
 		return err
@@ -49,7 +49,7 @@ func NoteUse(l *List[store.Settled], index int, err error) error {
 	if !errors.As(err, &use) {
 		return err
 	}
-	return l.Note(index, unreadable("order", l.Records[index].Order.ID, use.Kind+" "+use.ID, errors.New(use.Reason)))
+	return l.note(index, unreadable("order", l.Records[index].Order.ID, use.Kind+" "+use.ID, errors.New(use.Reason)))
 }
 
 // Unreadable returns the error of a record that cannot be read, or nil.

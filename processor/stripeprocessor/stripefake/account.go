@@ -20,17 +20,9 @@ type Options struct {
 	Now func() time.Time
 	// WebhookSecret signs events; default "whsec_stripefake".
 	WebhookSecret string
-	// APIVersion is the API version of the webhook endpoint and its events; default the
-	// version of stripe-go.
-	APIVersion string
-	// Live creates objects and events in live mode.
-	Live bool
 	// ConnectedAccount makes this account a connected account of a platform. Calls must
 	// name it, and events name it. Empty means no platform.
 	ConnectedAccount string
-	// PageURL is the beginning of the URL of a payment page, before the session ID.
-	// Default "https://checkout.stripe.example/c/pay/".
-	PageURL string
 	// Validator receives every request first. Its answer is used if the status is 400
 	// or more. stripe-mock is a Validator that checks all parameters.
 	Validator http.Handler
@@ -43,8 +35,6 @@ type Options struct {
 	TaxPercents map[string]int64
 	// OwnWording replaces Stripe's error messages with other texts.
 	OwnWording bool
-	// DelayRefunds keeps refunds pending until [Account.SetRefund].
-	DelayRefunds bool
 }
 
 // Account is a Stripe account in memory. Create it with [New].
@@ -99,7 +89,6 @@ type PromotionCode struct {
 	Dead bool
 
 	coupon *Coupon // the object itself, because another coupon may get the same ID later
-	number int
 }
 
 // New returns an empty account.
@@ -108,8 +97,6 @@ func New(o Options) *Account {
 		o.Now = time.Now
 	}
 	o.WebhookSecret = cmp.Or(o.WebhookSecret, "whsec_stripefake")
-	o.PageURL = cmp.Or(o.PageURL, "https://checkout.stripe.example/c/pay/")
-	o.APIVersion = cmp.Or(o.APIVersion, defaultAPIVersion)
 	if o.MinimumCharge == nil {
 		o.MinimumCharge = map[string]int64{
 			"eur": 50, "usd": 50, "chf": 50, "gbp": 30, "jpy": 50, "krw": 50, "dkk": 250, "huf": 17500,

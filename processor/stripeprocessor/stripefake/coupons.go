@@ -190,7 +190,7 @@ func (a *Account) showCoupon(c *Coupon, now int64) map[string]any {
 		"amount_off": orNull(c.AmountOff), "currency": orNull(c.Currency), "duration": c.Duration,
 		"max_redemptions": orNull(c.MaxRedemptions), "redeem_by": orNull(c.RedeemBy),
 		"times_redeemed": c.TimesRedeemed, "metadata": merge(c.Metadata, nil), "created": c.Created,
-		"livemode": a.options.Live, "valid": a.valid(c, now),
+		"livemode": false, "valid": a.valid(c, now),
 	}
 }
 
@@ -251,13 +251,13 @@ func (a *Account) newCode(couponID, text string, active bool, expires int64, dat
 		// Stripe has been seen to send this error without code and param.
 		return nil, invalid("", "", "An active promotion code with `code: %s` already exists.", text)
 	}
-	id, number := a.nextID("promo")
+	id, _ := a.nextID("promo")
 	if expires == 0 {
 		expires = c.RedeemBy
 	}
 	code := &PromotionCode{
 		ID: id, Code: text, CouponID: couponID, Active: active, ExpiresAt: expires, Metadata: data, Created: now,
-		coupon: c, number: number,
+		coupon: c,
 	}
 	a.codes = append(a.codes, code)
 	a.announce("promotion_code.created", a.showCode(code, false, now), now)
@@ -351,6 +351,6 @@ func (a *Account) showCode(code *PromotionCode, expand bool, now int64) map[stri
 		"id": code.ID, "object": "promotion_code", "code": code.Code, "active": code.Active,
 		"promotion":  map[string]any{"type": "coupon", "coupon": behind},
 		"expires_at": orNull(code.ExpiresAt), "max_redemptions": nil, "metadata": merge(code.Metadata, nil),
-		"created": code.Created, "livemode": a.options.Live, "times_redeemed": 0, "customer": nil,
+		"created": code.Created, "livemode": false, "times_redeemed": 0, "customer": nil,
 	}
 }

@@ -14,8 +14,6 @@ import (
 	"github.com/stripe/stripe-go/v86/webhook"
 )
 
-const defaultAPIVersion = stripe.APIVersion
-
 // Event is an event for webhooks.
 type Event struct {
 	ID      string
@@ -29,8 +27,8 @@ type Event struct {
 func (a *Account) announce(kind string, object any, at int64) {
 	id, _ := a.nextID("evt")
 	body := map[string]any{
-		"id": id, "object": "event", "type": kind, "api_version": a.options.APIVersion, "created": at,
-		"livemode": a.options.Live, "data": map[string]any{"object": object}, "pending_webhooks": 1,
+		"id": id, "object": "event", "type": kind, "api_version": stripe.APIVersion, "created": at,
+		"livemode": false, "data": map[string]any{"object": object}, "pending_webhooks": 1,
 	}
 	if a.options.ConnectedAccount != "" {
 		body["account"] = a.options.ConnectedAccount

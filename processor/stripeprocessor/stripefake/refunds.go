@@ -116,9 +116,6 @@ func (a *Account) refund(s *Session, amount int64, notes map[string]string, now 
 		return nil, invalid("invalid_charge_amount_no_decimal_compatible", "amount", "Amounts in %s have no such decimals.", s.Currency)
 	}
 	r := &Refund{SessionID: s.ID, Amount: amount, Status: "succeeded", Metadata: notes, created: now}
-	if a.options.DelayRefunds {
-		r.Status = "pending"
-	}
 	r.ID, _ = a.nextID("re")
 	a.refunds = append(a.refunds, r)
 	a.announce("refund.created", a.showRefund(r), now)

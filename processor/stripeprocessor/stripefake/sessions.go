@@ -140,11 +140,7 @@ func (a *Account) opCreateSession(_ []string, form url.Values, now int64) (any, 
 			return nil, refusal
 		}
 	}
-	prefix := "cs_test"
-	if a.options.Live {
-		prefix = "cs_live"
-	}
-	s.ID, _ = a.nextID(prefix)
+	s.ID, _ = a.nextID("cs_test")
 	if a.tamper != nil {
 		a.tamper(s)
 	}
@@ -451,7 +447,7 @@ func (a *Account) showSession(s *Session, form url.Values) map[string]any {
 	}
 	var page any
 	if s.Status == "open" {
-		page = a.options.PageURL + s.ID
+		page = "https://checkout.stripe.example/c/pay/" + s.ID
 	}
 	var details any
 	if s.Status != "open" {
@@ -463,7 +459,7 @@ func (a *Account) showSession(s *Session, form url.Values) map[string]any {
 		"total_details": map[string]any{"amount_discount": s.AmountDiscount, "amount_tax": s.AmountTax, "amount_shipping": 0},
 		"metadata":      merge(s.Metadata, nil), "client_reference_id": orNull(s.ClientReferenceID),
 		"customer_email": orNull(s.CustomerEmail), "customer_details": details, "success_url": s.SuccessURL, "cancel_url": orNull(s.CancelURL),
-		"expires_at": s.ExpiresAt, "created": s.Created, "livemode": a.options.Live, "url": page,
+		"expires_at": s.ExpiresAt, "created": s.Created, "livemode": false, "url": page,
 		"discounts": discounts, "payment_intent": s.showPayment("payment", form), "subscription": s.showPayment("subscription", form),
 		"invoice": s.showInvoice(), "automatic_tax": map[string]any{"enabled": s.Form.Get("automatic_tax[enabled]") == "true"},
 	}
