@@ -159,6 +159,9 @@ func (cat *Catalog) reconcileMirrors(ctx context.Context, dryRun bool) (drifts [
 			return drifts, fmt.Errorf("find coupon of mirror: %w", err)
 		case !c.Mirrored(): // reconcileCoupons repairs it
 		case !sameMirror(ref.Mirror, c.Mirror):
+			if ref.Mirror.CouponID != c.Mirror.CouponID {
+				c.Mirror = ref.Mirror // so that the processor finds this object besides the recorded one, and keeps one of them
+			}
 			drifts = append(drifts, cat.repair(ctx, c, DriftOutdated, cat.rewrite(cat.Mirrors.UpdateMirror), dryRun))
 		}
 	}

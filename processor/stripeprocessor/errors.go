@@ -63,7 +63,7 @@ type Error struct {
 	// RequestID is Stripe's request ID, for Stripe's support.
 	RequestID string
 	// Orphan is the ID of a Stripe coupon that this call created and could not remove.
-	// A sweep removes it. Orphan is usually empty.
+	// The service's Reconcile removes it. Orphan is usually empty.
 	Orphan string
 
 	kind  error

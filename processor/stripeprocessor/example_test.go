@@ -139,31 +139,6 @@ func ExampleProcessor_Handler() {
 	// refused: 0 <nil>
 }
 
-func ExampleProcessor_Sweep() {
-	account, payments, stop := exampleAccount()
-	defer stop()
-	ctx := context.Background()
-	c := exampleCoupon("SUMMER", "10")
-	c.Mirror, _ = payments.EnsureMirror(ctx, c)
-	_ = account.SetCodeActive(c.Mirror.PromotionCodeID, false) // somebody at the dashboard
-
-	lookUp := func(_ context.Context, id string) (coupon.Coupon, bool, error) { return c, id == c.ID, nil }
-	for _, repair := range []bool{false, true, false} {
-		found := 0
-		for finding, err := range payments.Sweep(ctx, stripeprocessor.SweepOptions{Coupon: lookUp, Repair: repair, MinAge: -1}) {
-			found++
-			fmt.Println(finding.CouponID, finding.Kind, finding.Repaired, err)
-		}
-		fmt.Println("found:", found)
-	}
-	// Output:
-	// cpn_summer wrong active false <nil>
-	// found: 1
-	// cpn_summer wrong active true <nil>
-	// found: 1
-	// found: 0
-}
-
 func ExampleError() {
 	_, payments, stop := exampleAccount()
 	defer stop()

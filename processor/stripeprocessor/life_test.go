@@ -1,7 +1,6 @@
 package stripeprocessor_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/processor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor"
 	"github.com/couponkit/couponkit/processor/stripeprocessor/stripefake"
@@ -151,7 +149,7 @@ func (l *life) happens(t *rapid.T, what string) {
 	case what == "time":
 		l.clock.Advance(40 * time.Minute)
 	case what == "swept":
-		l.swept(t, l.processor, 0)
+		l.swept(t, l.processor)
 	case len(live) == 0:
 	case what == "expired":
 		_, err = l.processor.ExpireSession(l.Context(), live[0])
@@ -232,21 +230,13 @@ func (l *life) hears(t *rapid.T) {
 }
 
 func (l *life) sweep(t *rapid.T) {
-	l.swept(t, l.process(t), 0)
+	l.swept(t, l.process(t))
 	l.account.Faults(nil)
 }
 
-func (l *life) swept(t *rapid.T, p *stripeprocessor.Processor, minAge time.Duration) {
-	for f, err := range p.Sweep(l.Context(), stripeprocessor.SweepOptions{
-		Repair: true, MinAge: minAge, PerSecond: -1,
-		Coupon: func(context.Context, string) (coupon.Coupon, bool, error) { return coupon.Coupon{}, false, nil },
-	}) {
-		if err == nil {
-			err = f.Err
-		}
-		if err != nil && !errors.Is(err, processor.ErrUnavailable) {
-			t.Fatal(err)
-		}
+func (l *life) swept(t *rapid.T, p *stripeprocessor.Processor) {
+	if _, err := p.Sweep(l.Context()); err != nil && !errors.Is(err, processor.ErrUnavailable) {
+		t.Fatal(err)
 	}
 }
 
@@ -278,7 +268,7 @@ func (w *world) hasCoupon(id string) bool {
 func (l *life) rest(t *rapid.T) {
 	l.clock.Advance(30 * time.Hour)
 	l.check(t)
-	l.swept(t, l.processor, 0)
+	l.swept(t, l.processor)
 	if left := l.account.Coupons(); len(left) > 0 {
 		t.Fatalf("the sweep leaves %+v", left)
 	}

@@ -36,7 +36,7 @@ func (p *Processor) RemoveMirror(ctx context.Context, c coupon.Coupon) error {
 }
 
 // maxRevisions is the number of revisions in which retire looks for objects of unfinished calls. The
-// sweep finds older objects.
+// service's Reconcile finds older objects.
 const maxRevisions = 8
 
 // retire deletes our coupons that mirror c, except keep. Their promotion codes are already inactive. It

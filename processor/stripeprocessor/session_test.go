@@ -2,7 +2,6 @@ package stripeprocessor_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -152,13 +151,9 @@ func TestSessionCouponGoes(t *testing.T) {
 	require.ErrorIs(t, err, stripeprocessor.ErrInvalid)
 	require.Len(t, w.account.Coupons(), 1)
 	w.clock.Advance(3 * time.Hour)
-	for f, err := range w.processor.Sweep(t.Context(), stripeprocessor.SweepOptions{
-		Repair: true, PerSecond: -1,
-		Coupon: func(context.Context, string) (coupon.Coupon, bool, error) { return coupon.Coupon{}, false, nil },
-	}) {
-		require.NoError(t, err)
-		require.NoError(t, f.Err)
-	}
+	deleted, err := w.processor.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, deleted)
 	require.Empty(t, w.account.Coupons())
 }
 
