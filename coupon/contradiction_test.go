@@ -10,7 +10,6 @@ import (
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/coupon/coupontest"
-	"github.com/couponkit/couponkit/eligibility"
 	"github.com/couponkit/couponkit/validation"
 )
 
@@ -276,11 +275,11 @@ func TestExamplesOfScopes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s, other := coupontest.Scope().Draw(t, "scope"), coupontest.Scope().Draw(t, "other scope")
-		if line, found := s.Example(); !found || !eligibility.Covers(s, line) {
+		if line, found := s.Example(); !found || !s.Covers(&line) {
 			t.Errorf("no example: %+v", line)
 		}
 		line, found := s.Example(other)
-		if found && (!eligibility.Covers(s, line) || eligibility.Covers(other, line)) {
+		if found && (!s.Covers(&line) || other.Covers(&line)) {
 			t.Errorf("a wrong example: %+v", line)
 		}
 		if _, found := s.Example(s); found {

@@ -9,6 +9,9 @@ import (
 
 // Covers reports whether the scope covers the cart line (specification 2.2, contract section 3). No scope covers a
 // shipping line. Covers allocates no memory.
+//
+// A [Specific] scope covers only the selected items. Selected plans restrict plans, selected devices restrict devices,
+// and selected accessories restrict accessories. Lines of other kinds are restricted by kinds and categories.
 func (s *Scope) Covers(l *pricing.Line) bool {
 	return s.applies(l) && (s.Kinds.Len() == 0 || s.Kinds.Has(l.Kind.String())) &&
 		(s.Categories.Len() == 0 || l.Categories.Any(s.Categories.Has)) &&

@@ -1,6 +1,7 @@
 package coupon
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -79,7 +80,7 @@ func (d *Draft) currency(faults *validation.Error) pricing.Currency {
 func (d *Draft) edited(c pricing.Currency, loc *time.Location, faults *validation.Error) Coupon {
 	emails, err := d.AllowedUserEmails.judged()
 	faults.Merge("allowedUserEmails", err)
-	d.Distribution = orDefault(d.Distribution, General)
+	d.Distribution = cmp.Or(d.Distribution, General)
 	edited := Coupon{Name: d.Name, Description: d.Description}
 	d.terms(&edited.Terms, c, loc, faults)
 	edited.AllowedUserEmails = emails
@@ -108,13 +109,6 @@ func (d *Draft) terms(t *Terms, c pricing.Currency, loc *time.Location, faults *
 	for i := range conditions {
 		conditions[i].read(d, t, faults)
 	}
-}
-
-func orDefault[T ~uint8](v, fallback T) T {
-	if v == 0 {
-		return fallback
-	}
-	return v
 }
 
 func orEuro(c pricing.Currency) pricing.Currency {

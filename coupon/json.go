@@ -1,6 +1,7 @@
 package coupon
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -296,7 +297,7 @@ func (d *termsDocument) terms(t *Terms, faults *validation.Error) {
 	t.Scope, t.AllowedUserEmails, t.Conditions.Schedule = lists.sets(), d.Emails, d.Schedule
 	if r.Buys != nil {
 		t.Buys = r.Buys.sets()
-		t.Buys.AppliesTo = orDefault(t.Buys.AppliesTo, All)
+		t.Buys.AppliesTo = cmp.Or(t.Buys.AppliesTo, All)
 	}
 }
 

@@ -1,6 +1,7 @@
 package coupon
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -190,7 +191,7 @@ func (d *ScopeDraft) scope(prefix string, faults *validation.Error) Scope {
 		return Scope{}
 	}
 	of := *d
-	of.AppliesTo = orDefault(of.AppliesTo, All)
+	of.AppliesTo = cmp.Or(of.AppliesTo, All)
 	of.selectionFaults(prefix, faults)
 	return of.sets()
 }

@@ -24,23 +24,6 @@ func tenOnPhones() *coupon.Coupon {
 	return &c
 }
 
-func ExampleCovers() {
-	scope := tenOnPhones().Scope
-	for _, l := range []pricing.Line{
-		{Kind: pricing.Device, ItemID: "phone"},
-		{Kind: pricing.Device, ItemID: "tablet"},
-		{Kind: pricing.Accessory, ItemID: "phone"}, // devices narrow devices only
-		{Kind: pricing.Shipping, ItemID: "phone"},
-	} {
-		fmt.Println(l.Kind, l.ItemID, eligibility.Covers(scope, l))
-	}
-	// Output:
-	// device phone true
-	// device tablet false
-	// accessory phone true
-	// shipping phone false
-}
-
 func ExampleLines() {
 	lines := []pricing.Line{{Kind: pricing.Device, ItemID: "phone"}, {Kind: pricing.Plan, ItemID: "gold"}}
 	fmt.Println(eligibility.Lines(tenOnPhones().Scope, lines))

@@ -55,7 +55,7 @@ func TestWhatAScopeCovers(t *testing.T) {
 				{Kind: pricing.Shipping, ItemID: "x"},
 			} {
 				mark := "-"
-				if eligibility.Covers(test.scope, l) {
+				if test.scope.Covers(&l) {
 					mark = "pPdDaAs"[i : i+1]
 				}
 				got += mark
@@ -64,7 +64,7 @@ func TestWhatAScopeCovers(t *testing.T) {
 				t.Errorf("covers %s, want %s", got, test.want)
 			}
 			for _, l := range []pricing.Line{{ItemID: "x"}, {Class: pricing.ProductClass, ItemID: "x"}} {
-				if eligibility.Covers(test.scope, l) {
+				if test.scope.Covers(&l) {
 					t.Errorf("covers a line of no kind: %+v", l)
 				}
 			}
@@ -134,7 +134,7 @@ func TestLinesAreCoveredOneByOne(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-oracle +got):\n%s", diff)
 		}
-		if fault := scopeFault(scope, cart, eligibility.Covers); fault != "" {
+		if fault := scopeFault(scope, cart, func(s coupon.Scope, l pricing.Line) bool { return s.Covers(&l) }); fault != "" {
 			t.Error(fault)
 		}
 	})
@@ -183,21 +183,21 @@ func TestTheScopePropertyNotices(t *testing.T) {
 	t.Parallel()
 	for name, covers := range map[string]func(coupon.Scope, pricing.Line) bool{
 		"ALL covers shipping": func(s coupon.Scope, l pricing.Line) bool {
-			return eligibility.Covers(s, l) || s.AppliesTo == coupon.All && l.Kind == pricing.Shipping
+			return s.Covers(&l) || s.AppliesTo == coupon.All && l.Kind == pricing.Shipping
 		},
 		"SUBSCRIPTION takes every plan": func(s coupon.Scope, l pricing.Line) bool {
-			return eligibility.Covers(s, l) || s.AppliesTo == coupon.Subscription && l.Kind == pricing.Plan
+			return s.Covers(&l) || s.AppliesTo == coupon.Subscription && l.Kind == pricing.Plan
 		},
 		"selected devices leave no accessory": func(s coupon.Scope, l pricing.Line) bool {
 			joined := s.AppliesTo == coupon.Product && l.Kind == pricing.Accessory && s.Accessories.Len() == 0 && s.Devices.Len() > 0
-			return eligibility.Covers(s, l) && !joined
+			return s.Covers(&l) && !joined
 		},
 		"SPECIFIC reads an empty list as all": func(s coupon.Scope, l pricing.Line) bool {
-			return eligibility.Covers(s, l) || s.AppliesTo == coupon.Specific && l.Kind == pricing.Plan && s.Plans.Len() == 0
+			return s.Covers(&l) || s.AppliesTo == coupon.Specific && l.Kind == pricing.Plan && s.Plans.Len() == 0
 		},
 		"an ID of another kind counts": func(s coupon.Scope, l pricing.Line) bool {
 			other := s.AppliesTo == coupon.Specific && l.Kind != pricing.Shipping && (s.Plans.Has(l.ItemID) || s.Devices.Has(l.ItemID))
-			return eligibility.Covers(s, l) || other
+			return s.Covers(&l) || other
 		},
 	} {
 		fault := ""

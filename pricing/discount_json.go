@@ -52,10 +52,10 @@ var (
 // A field with its default value is omitted. Amounts in several currencies are an object with one
 // member for each currency. The "from" of a tier by quantity is a JSON number. For the zero
 // Discount, MarshalJSON returns null.
-func (d Discount) MarshalJSON() ([]byte, error) { return d.AppendJSON(nil) }
+func (d Discount) MarshalJSON() ([]byte, error) { return d.appendJSON(nil) }
 
-// AppendJSON appends the JSON of [Discount.MarshalJSON] to dst.
-func (d Discount) AppendJSON(dst []byte) ([]byte, error) {
+// appendJSON appends the JSON of [Discount.MarshalJSON] to dst.
+func (d Discount) appendJSON(dst []byte) ([]byte, error) {
 	if d.IsZero() {
 		return append(dst, "null"...), nil
 	}

@@ -258,7 +258,7 @@ func (q *Quote) appendCoupon(dst []byte, c *QuotedCoupon) (_ []byte, err error) 
 	dst = q.appendAmount(dst, "discount", c.Discount)
 	dst = q.appendAmount(dst, "eligibleSubtotal", c.EligibleSubtotal)
 	dst = appendjson.IntMember(dst, "eligibleQuantity", c.EligibleQuantity)
-	if dst, err = c.Terms.AppendJSON(appendjson.Name(dst, "terms")); err != nil {
+	if dst, err = c.Terms.appendJSON(appendjson.Name(dst, "terms")); err != nil {
 		return nil, err
 	}
 	dst = appendMask(dst, "lines", c.eligible)

@@ -70,7 +70,7 @@ func TestScopesCoverWhatTheySay(t *testing.T) {
 	t.Parallel()
 	covers := func(s coupon.Scope, cart pricing.Cart) bool {
 		for _, l := range cart.Lines {
-			if eligibility.Covers(s, l) {
+			if s.Covers(&l) {
 				return true
 			}
 		}

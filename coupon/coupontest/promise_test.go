@@ -34,7 +34,7 @@ func goodsOf(cart pricing.Cart) int {
 
 func covers(s coupon.Scope, cart pricing.Cart) bool {
 	for _, l := range cart.Lines {
-		if eligibility.Covers(s, l) {
+		if s.Covers(&l) {
 			return true
 		}
 	}

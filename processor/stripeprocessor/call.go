@@ -1,6 +1,7 @@
 package stripeprocessor
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -34,10 +35,10 @@ type Retry struct {
 }
 
 func (r Retry) withDefaults() Retry {
-	r.Attempts = max(orDefault(r.Attempts, 4), 1)
-	r.BaseDelay = orDefault(r.BaseDelay, 250*time.Millisecond)
-	r.MaxDelay = orDefault(r.MaxDelay, 4*time.Second)
-	r.MaxTime = orDefault(r.MaxTime, 30*time.Second)
+	r.Attempts = max(cmp.Or(r.Attempts, 4), 1)
+	r.BaseDelay = cmp.Or(r.BaseDelay, 250*time.Millisecond)
+	r.MaxDelay = cmp.Or(r.MaxDelay, 4*time.Second)
+	r.MaxTime = cmp.Or(r.MaxTime, 30*time.Second)
 	return r
 }
 

@@ -1,6 +1,7 @@
 package stripeprocessor
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -147,11 +148,11 @@ const (
 )
 
 func (o Options) withDefaults(key string) (Options, error) {
-	o.App = orDefault(o.App, "couponkit")
-	o.IDPrefix = orDefault(o.IDPrefix, "ck")
-	o.SessionLifetime = orDefault(o.SessionLifetime, defaultSessionLifetime)
-	o.RequestsPerSecond = orDefault(o.RequestsPerSecond, defaultRate)
-	o.BaseURL = orDefault(o.BaseURL, stripe.APIURL)
+	o.App = cmp.Or(o.App, "couponkit")
+	o.IDPrefix = cmp.Or(o.IDPrefix, "ck")
+	o.SessionLifetime = cmp.Or(o.SessionLifetime, defaultSessionLifetime)
+	o.RequestsPerSecond = cmp.Or(o.RequestsPerSecond, defaultRate)
+	o.BaseURL = cmp.Or(o.BaseURL, stripe.APIURL)
 	o.Retry = o.Retry.withDefaults()
 	o.WebhookSecrets = slices.Clone(o.WebhookSecrets)
 	if o.Clock == nil {
@@ -164,14 +165,6 @@ func (o Options) withDefaults(key string) (Options, error) {
 		o.Environment = environmentOf(key)
 	}
 	return o, o.faults(key)
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }
 
 // environmentOf reads the prefixes sk_live_, rk_live_, sk_test_ and rk_test_.

@@ -57,13 +57,13 @@ func (p *probe) look(by store.LookUp) store.Found {
 	return answer(p, find, by)
 }
 
-// likeStored compares a returned coupon with the stored coupon. The returned allow-list may have only
-// its length.
-func (p *probe) likeStored(got, want coupon.Coupon, what string) {
+// likeStored compares the coupon that SaveCoupon has returned with the stored coupon. The returned
+// allow-list may have only its length.
+func (p *probe) likeStored(got, want coupon.Coupon) {
 	p.Helper()
-	same(p, got.AllowedUserEmails.Len(), want.AllowedUserEmails.Len(), "the number of addresses of %s", what)
+	same(p, got.AllowedUserEmails.Len(), want.AllowedUserEmails.Len(), "the number of addresses of what SaveCoupon returns")
 	got.AllowedUserEmails = want.AllowedUserEmails
-	same(p, got, want, "%s", what)
+	same(p, got, want, "what SaveCoupon returns")
 }
 
 func couponComesBack(p *probe) {
@@ -80,7 +80,7 @@ func couponComesBack(p *probe) {
 		p.draft(mirrored(1)),
 	} {
 		p.own(c.Validate())
-		p.likeStored(p.save(store.CreateCoupon, c), c, "what SaveCoupon returns")
+		p.likeStored(p.save(store.CreateCoupon, c), c)
 		same(p, p.lookedUp(c.ID), c, "the stored coupon")
 		same(p, p.look(store.LookUp{Names: store.ByCode(c.Code), Whole: true}).Coupon, c, "the coupon of the code")
 	}
@@ -135,7 +135,7 @@ func edits(p *probe) {
 	want := with(changed, mirrored(1))
 	want.Code, want.Discount, want.Currency, want.CreatedAt = c.Code, c.Discount, c.Currency, c.CreatedAt
 	want.Revision, want.UsedCount, want.ReservedCount = 2, 1, 1
-	p.likeStored(p.save(store.EditCoupon, changed), want, "what SaveCoupon returns")
+	p.likeStored(p.save(store.EditCoupon, changed), want)
 	same(p, p.lookedUp(c.ID), want, "the edited coupon")
 	fails(p, find, store.LookUp{Names: store.ByCode(changed.Code)}, coupon.ErrNotFound, "of a code that an edit cannot set")
 }
@@ -188,7 +188,7 @@ func mirrors(p *probe) {
 		}
 		confirmed := p.draft(named("not to be stored"), mirrored(1))
 		confirmed.ID, confirmed.Revision = c.ID, 77
-		p.likeStored(p.save(store.ConfirmMirror, confirmed), want, "what SaveCoupon returns")
+		p.likeStored(p.save(store.ConfirmMirror, confirmed), want)
 		same(p, p.lookedUp(c.ID), want, "the coupon with a mirror")
 		p.reserveIfActive(want)
 	}
