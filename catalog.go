@@ -16,7 +16,7 @@ func (s *Service) catalog() *catalog.Catalog {
 		Mirrors: s.processor, Abilities: s.abilities,
 		ForgetMirror: s.mirrors.Forget, BadAnswer: payments.BadAnswer,
 		Now: s.now, NewID: s.id, Actor: actorOf, Detached: detached, Logger: s.logger,
-		Forms: s.forms, Currency: s.currency, Location: s.location, PendingTime: s.pendingTime,
+		Forms: s.forms, Currency: s.currency, Location: s.location,
 	}
 }
 

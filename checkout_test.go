@@ -1259,7 +1259,6 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 		"endless grace":   {couponkit.WithGrace(math.MaxInt64)},
 		"no wait":         {couponkit.WithPaymentWait(-1)},
 		"no exchange":     {couponkit.WithExchangeTime(0)},
-		"no pending time": {couponkit.WithPendingTime(0)},
 		"no such lasting": {couponkit.WithRecurringDiscount(couponkit.EveryPeriod + 1)},
 	}
 	for name, options := range cases {

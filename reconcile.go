@@ -14,7 +14,8 @@ type DriftKind string
 // These constants are the kinds of [Drift]. The comment of each constant tells how
 // [Service.Reconcile] repairs the difference. A mirror is the processor's own copy of a coupon.
 const (
-	// DriftPending means that the creation of a coupon was interrupted. Reconcile removes the coupon.
+	// DriftPending means that the creation of a coupon was interrupted at least [PendingTime] ago.
+	// Reconcile removes the coupon.
 	DriftPending DriftKind = catalog.DriftPending
 	// DriftDeleting means that the deletion of a coupon was interrupted. Reconcile finishes the
 	// deletion.
@@ -31,6 +32,9 @@ const (
 	// mirror. Reconcile removes the mirror.
 	DriftOrphan DriftKind = catalog.DriftOrphan
 )
+
+// PendingTime is the age at which [Service.Reconcile] removes a coupon whose creation is unfinished.
+const PendingTime = catalog.PendingTime
 
 // Drift describes a coupon that differs between the store and the processor.
 type Drift struct {

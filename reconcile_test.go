@@ -87,7 +87,7 @@ func TestReconcileRepairsEveryDrift(t *testing.T) {
 			c.State = coupon.Pending
 			_, err := w.save(store.EditCoupon, c)
 			require.NoError(w.t, err)
-			w.pass(couponkit.DefaultPendingTime)
+			w.pass(couponkit.PendingTime)
 		},
 		couponkit.DriftOrphan: func(w *world, c coupon.Coupon) {
 			require.NoError(w.t, w.discard(c.ID, c.Revision))
@@ -335,7 +335,7 @@ func TestReconcileLeavesAYoungCreationAlone(t *testing.T) {
 	c.State = coupon.Pending
 	_, err := w.save(store.EditCoupon, c)
 	require.NoError(t, err)
-	w.pass(couponkit.DefaultPendingTime - time.Microsecond)
+	w.pass(couponkit.PendingTime - time.Microsecond)
 	if drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{}); err != nil || len(drifts) > 0 {
 		t.Errorf("got %+v, %v; want nothing", drifts, err)
 	}
@@ -358,7 +358,7 @@ func TestReconcileLeavesAFinishedCreationAlone(t *testing.T) {
 		newer.Code = "NEWER" // and so it is looked at first
 		w.create(t, newer)
 		w.fake.Inject(fakeprocessor.Fault{Op: fakeprocessor.VerifyMirror, Kind: fakeprocessor.Hook, Do: func(fakeprocessor.Call) {
-			w.pass(couponkit.DefaultPendingTime)
+			w.pass(couponkit.PendingTime)
 			if undone {
 				require.NoError(t, w.discard(pending.ID, pending.Revision))
 				return
@@ -389,7 +389,7 @@ func TestReconcileTellsOfACreationThatItCouldNotRead(t *testing.T) {
 	c.State = coupon.Pending
 	_, err := w.save(store.EditCoupon, c)
 	require.NoError(t, err)
-	w.pass(couponkit.DefaultPendingTime)
+	w.pass(couponkit.PendingTime)
 	blow.arm(1, false) // the list is read
 	drifts, err := w.Reconcile(t.Context(), couponkit.ReconcileOptions{})
 	require.ErrorIs(t, err, errCrash)

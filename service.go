@@ -61,7 +61,6 @@ const (
 	DefaultGrace           = 10 * time.Minute
 	DefaultPaymentWait     = 14 * 24 * time.Hour
 	DefaultExchangeTime    = 15 * time.Minute
-	DefaultPendingTime     = 15 * time.Minute
 	DefaultCreateTime      = 2 * time.Minute
 	// DefaultMirrorTTL is how long a [Service] caches an answer about a mirror; see [WithMirrorTTL].
 	DefaultMirrorTTL = time.Minute
@@ -111,7 +110,6 @@ type Service struct {
 	grace           time.Duration
 	paymentWait     time.Duration
 	exchangeTime    time.Duration
-	pendingTime     time.Duration
 	createTime      time.Duration
 
 	mirrors *mirrors.Cache
@@ -133,8 +131,7 @@ func New(s store.Store, options ...Option) (*Service, error) {
 		observer: ObserverFunc(func(context.Context, Attempt) {}),
 		currency: pricing.EUR(), location: time.UTC, symbols: language.English,
 		sessionLifetime: DefaultSessionLifetime, grace: DefaultGrace, paymentWait: DefaultPaymentWait,
-		exchangeTime: DefaultExchangeTime, pendingTime: DefaultPendingTime,
-		createTime: DefaultCreateTime,
+		exchangeTime: DefaultExchangeTime, createTime: DefaultCreateTime,
 	}
 	if t, found := store.As[store.Transactional](s); found {
 		service.inTransaction = t.InTransaction()
@@ -184,7 +181,6 @@ func (s *Service) validate() error {
 		{"grace", s.grace},
 		{"paymentWait", s.paymentWait},
 		{"exchangeTime", s.exchangeTime},
-		{"pendingTime", s.pendingTime},
 		{"createTime", s.createTime},
 	} {
 		if d.value <= 0 {
@@ -296,11 +292,6 @@ func WithPaymentWait(d time.Duration) Option { return func(s *Service) { s.payme
 // WithExchangeTime sets how long an exchange of points may take. The sweep undoes an exchange that
 // takes longer than the exchange time. The default is [DefaultExchangeTime].
 func WithExchangeTime(d time.Duration) Option { return func(s *Service) { s.exchangeTime = d } }
-
-// WithPendingTime sets the age at which [Service.Reconcile] removes a coupon whose creation is
-// unfinished. Choose an age that no call of [Service.Create] reaches. The default is
-// [DefaultPendingTime].
-func WithPendingTime(d time.Duration) Option { return func(s *Service) { s.pendingTime = d } }
 
 // WithCreateTime sets how long a call that creates a payment may take. A payment that was begun within that
 // time, and that is not found, may be created right now. The default is [DefaultCreateTime].

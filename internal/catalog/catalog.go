@@ -48,8 +48,6 @@ type Catalog struct {
 	Forms    []codes.Form
 	Currency pricing.Currency // of a draft that names no currency
 	Location *time.Location   // of a date without a time
-	// PendingTime is the age at which Reconcile removes an unfinished coupon.
-	PendingTime time.Duration
 }
 
 // stored returns a coupon in any state, with its allow-list. It may return coupon.ErrNotFound.

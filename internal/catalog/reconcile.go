@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/couponkit/couponkit/coupon"
 	"github.com/couponkit/couponkit/processor"
@@ -19,6 +20,9 @@ const (
 	DriftState    = "state"    // either the coupon or its mirror is active, but not both
 	DriftOrphan   = "orphan"   // no coupon needs the mirror
 )
+
+// PendingTime is the age at which Reconcile removes an unfinished coupon. No creation takes that long.
+const PendingTime = 15 * time.Minute
 
 // Drift describes a coupon that differs between the store and the processor.
 type Drift struct {
@@ -96,7 +100,7 @@ func (cat *Catalog) repair(ctx context.Context, c coupon.Coupon, kind string, re
 // function is nil if there is no difference.
 func (cat *Catalog) compare(ctx context.Context, c coupon.Coupon) (kind string, repair repairFunc, err error) {
 	switch {
-	case c.State == coupon.Pending && cat.Now().Sub(c.UpdatedAt) < cat.PendingTime:
+	case c.State == coupon.Pending && cat.Now().Sub(c.UpdatedAt) < PendingTime:
 		return "", nil, nil // its creation may still be running
 	case c.State == coupon.Pending:
 		return cat.compareUnfinished(ctx, c)
