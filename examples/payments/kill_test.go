@@ -57,15 +57,7 @@ func TestKillingNotices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(20) {
-				w := newWorld(t, seed, fault.plant, fault.with...)
-				if err := w.Run(20); err != nil {
-					require.Regexp(t, fault.want, err.Error())
-					t.Logf("after %d kills", w.Kills())
-					return
-				}
-			}
-			t.Error("400 kills show nothing")
+			require.NoError(t, killtest.Notices(fault.want, func(seed uint64) *killtest.World { return newWorld(t, seed, fault.plant, fault.with...) }))
 		})
 	}
 }

@@ -69,15 +69,7 @@ func TestKillingNotices(t *testing.T) {
 	} {
 		t.Run(statement, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(20) {
-				w := newWorld(t, seed, statement)
-				if err := w.Run(20); err != nil {
-					require.ErrorContains(t, err, want)
-					t.Logf("after %d kills", w.Kills())
-					return
-				}
-			}
-			t.Error("400 kills show nothing")
+			require.NoError(t, killtest.Notices(want, func(seed uint64) *killtest.World { return newWorld(t, seed, statement) }))
 		})
 	}
 }

@@ -125,9 +125,6 @@ func New(ctx context.Context, seed uint64) *World {
 	}
 }
 
-// Kills returns how often the shop was killed.
-func (w *World) Kills() int { return w.kills }
-
 // violation is the panic value for a broken rule.
 type violation struct{ error }
 
