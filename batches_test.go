@@ -428,6 +428,10 @@ func TestNilSequences(t *testing.T) {
 	t.Parallel()
 	s := newTill(t)
 	c := s.once()
+	batch := spring()
+	batch.ID, batch.Count = "b", 1
+	_, err := s.CreateCodes(t.Context(), c.ID, batch, nil)
+	require.NoError(t, err)
 	for range s.AssignCodes(t.Context(), c.ID, "b", nil) {
 		t.Error("nobody was named")
 	}
