@@ -49,16 +49,6 @@ func (on *coverage) appendTerms(dst []pricing.Terms, c *coupon.Coupon) []pricing
 	})
 }
 
-// boughtUnits returns the number of units to buy in the cart, if a scope of their own covers them.
-func (on *coverage) boughtUnits() (units int64) {
-	for i, bought := range on.bought {
-		if l := &on.lines[i]; bought && l.UnitPrice > 0 {
-			units += l.Quantity
-		}
-	}
-	return units
-}
-
 // checkCart checks the coupon against the cart at list prices.
 func (d *Decision) checkCart(c *coupon.Coupon, on *coverage) {
 	d.checkCartConditions(c, on)
@@ -76,7 +66,8 @@ func (d *Decision) checkTaken(c *coupon.Coupon, on *coverage, discount int64) {
 		return
 	}
 	subtotal, units := discountMinimums(c)
-	if on.subtotal >= subtotal && on.units >= units && on.boughtUnits() >= unitsToBuy(c) {
+	bought, least := unitsToBuy(c, on.lines)
+	if on.subtotal >= subtotal && on.units >= units && bought >= least {
 		d.refuse(coupon.NoDiscount, nil)
 	}
 }

@@ -29,18 +29,19 @@ func discountMinimums(c *coupon.Coupon) (subtotal, units int64) {
 	return 0, get // the units to buy need not be eligible
 }
 
-// unitsToBuy returns how many units of the coupon's scope Buys a cart needs.
-func unitsToBuy(c *coupon.Coupon) int64 {
+// unitsToBuy returns how many units of the coupon's scope Buys a cart has, and how many it needs.
+func unitsToBuy(c *coupon.Coupon, lines []pricing.Line) (has, least int64) {
 	if c.Buys.IsZero() {
-		return 0
+		return 0, 0
 	}
-	buy, _ := c.Discount.UnitsPerApplication()
-	return buy
+	has, _ = measureUnits(&c.Buys, lines)
+	least, _ = c.Discount.UnitsPerApplication()
+	return has, least
 }
 
 // checkBuys refuses a cart without the units to buy, if a scope of their own covers them.
 func (d *Decision) checkBuys(c *coupon.Coupon, on *coverage) {
-	if least, units := unitsToBuy(c), on.boughtUnits(); units < least {
+	if units, least := unitsToBuy(c, on.lines); units < least {
 		d.refuse(coupon.RequiredItemsMissing, lacksUnits{required: coupon.Contents{Scope: c.Buys, Quantity: least}, units: units})
 	}
 }

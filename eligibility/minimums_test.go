@@ -11,8 +11,8 @@ import (
 	"github.com/couponkit/couponkit/pricing"
 )
 
-// TestUnitsToBuyAndToGet: a cart that lacks units of a BUY_X_GET_Y discount is told which and how many. The coupon
-// takes the second of three books off, or the cases for two phones.
+// TestUnitsToBuyAndToGet: the refusal of a cart that lacks units for a BUY_X_GET_Y discount tells which units are
+// missing, and how many. The coupon makes one of three books free, or cases for two phones.
 func TestUnitsToBuyAndToGet(t *testing.T) {
 	t.Parallel()
 	percent, err := pricing.ParsePercent("100")

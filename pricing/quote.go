@@ -385,7 +385,7 @@ type Allocation struct {
 }
 
 // Allocations returns what each coupon takes off which units, by line, unit and coupon. The
-// amounts of a coupon sum to its Amount. A quote whose Lines or Coupons were changed since it was
+// amounts of a coupon sum to its Discount. A quote whose Lines or Coupons were changed since it was
 // priced may have none.
 func (q Quote) Allocations() (list []Allocation) {
 	coupons := len(q.Coupons)
