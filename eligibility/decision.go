@@ -42,7 +42,8 @@ func (d Decision) Headline() coupon.RejectionCode {
 }
 
 // Reasons returns all reasons of the decision with their parameters, sorted by
-// [coupon.RejectionCode.Rank]. The decision has one reason for each period limit that is reached.
+// [coupon.RejectionCode.Rank]. The decision has one reason for each period limit that is reached, and one for each of
+// Contains and Buys of which units are missing.
 // If the coupon is allowed, Reasons returns nil.
 func (d Decision) Reasons() []coupon.Reason {
 	if d.Allowed() {
@@ -85,9 +86,9 @@ func (d Decision) Err() error {
 }
 
 // refuse adds a reason. A second reason with the same code replaces the first. Reasons of period limits
-// are all kept.
+// and of missing items are all kept.
 func (d *Decision) refuse(code coupon.RejectionCode, params params) {
-	if d.Has(code) && code != coupon.PeriodLimitReached {
+	if d.Has(code) && code != coupon.PeriodLimitReached && code != coupon.RequiredItemsMissing {
 		*d = d.Without(code)
 	}
 	d.codes |= 1 << code

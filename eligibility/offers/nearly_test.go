@@ -52,10 +52,9 @@ func tryNear(t *testing.T, coupons []*coupon.Coupon, q offers.Query, o offers.Ne
 				n.Missing = r.Params.Missing.Money.Minor()
 			case coupon.MinimumQuantityNotMet:
 				n.Pieces = r.Params.MissingQuantity
-			case coupon.RequiredItemsMissing: // the last of these reasons
-				n.Contained = n.Missing == 0 && n.Pieces == 0 && r.Params.ContainedQuantity > 0 && r.Params.Missing.Money.Minor() > 0
-				if n.Contained {
-					n.Missing = r.Params.Missing.Money.Minor()
+			case coupon.RequiredItemsMissing: // after the minimums
+				if n.Missing == 0 && n.Pieces == 0 && r.Params.ContainedQuantity > 0 && r.Params.Missing.Money.Minor() > 0 {
+					n.Contained, n.Missing = true, r.Params.Missing.Money.Minor()
 				}
 			}
 		}
